@@ -1,0 +1,61 @@
+# A small front for meson and ninja. `make help` lists what there is.
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+LTO    ?= false
+ROUNDS ?= 5
+
+options  = --prefix=$(PREFIX) -Db_lto=$(LTO) -Dwerror=$(if $(CI),true,false)
+sanitize = -Db_sanitize=address,undefined -Dbench=false -Dwerror=$(if $(CI),true,false)
+
+all:            ## build/rota, build/librota.a, build/librota.so, rota.pc
+	@tool/configure $(BUILD) $(options)
+	@ninja -C $(BUILD)
+
+setup:          ## install the Debian packages that are missing
+	@tool/setup build test
+
+demo: setup     ## build, then play the examples and show what happens
+	@$(MAKE) --no-print-directory all
+	@tool/demo $(BUILD)
+
+test: setup     ## everything, plain and then under ASan and UBSan
+	@$(MAKE) --no-print-directory all asan || { echo "0 passed, 1 failed"; exit 1; }
+	@tool/test $(BUILD) $(BUILD)-asan
+
+check: all      ## quick: tidy, and the tests without sanitizers
+	@tool/tidy
+	@tool/test $(BUILD)
+
+tidy:           ## the rules of STYLE.md that a program can check
+	@tool/tidy
+
+asan:
+	@tool/configure $(BUILD)-asan $(sanitize)
+	@ninja -C $(BUILD)-asan
+
+soak: asan      ## random runs for SECONDS=600, under sanitizers
+	@tool/soak $(BUILD)-asan
+
+fuzz:           ## each fuzz target for SECONDS=60
+	@tool/setup build test fuzz
+	@CC=clang tool/configure $(BUILD)-fuzz -Dfuzz=true -Dbench=false -Db_lundef=false \
+	    -Db_sanitize=address,undefined
+	@ninja -C $(BUILD)-fuzz
+	@tool/fuzz $(BUILD)-fuzz
+
+bench:          ## ratios to the limit, ROUNDS=5 rounds, and the goals
+	@tool/setup build bench
+	@$(MAKE) --no-print-directory all
+	@bench/run --build $(BUILD) --rounds $(ROUNDS)
+
+install: all    ## PREFIX=/usr/local, DESTDIR as usual
+	@meson install -C $(BUILD) --no-rebuild --quiet
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz
+
+help:
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile
+
+.PHONY: all setup demo test check tidy asan soak fuzz bench install clean help

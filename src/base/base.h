@@ -1,0 +1,106 @@
+// base.h - containers and small tools that know nothing of rota.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// ---- memory.c: one allocator, and growth that says yes or no ----------------
+
+typedef void *memory_resize_fn(void *context, void *old, size_t old_size, size_t new_size);
+
+struct memory {
+    memory_resize_fn *resize;
+    void *context;
+};
+
+void *memory_resize_heap(void *context, void *old, size_t old_size, size_t new_size);
+
+// Makes room for `need` items of `size` bytes; new ones are zero. False: refused,
+// and nothing has changed.
+bool memory_reserve(const struct memory *memory, void **items, uint32_t *capacity, uint64_t need,
+                    size_t size);
+void memory_release(const struct memory *memory, void **items, uint32_t *capacity, size_t size);
+
+// ---- pool.c: items of one size, named by number; 0 is none ------------------
+
+// The first four bytes of an item belong to the pool while the item is free.
+struct pool {
+    void *items;
+    uint32_t size;      // of an item
+    uint32_t count;     // one more than the largest number ever taken
+    uint32_t capacity;
+    uint32_t free;      // first of the free ones
+    uint32_t free_count;
+};
+
+bool pool_reserve(const struct memory *memory, struct pool *pool, uint32_t more);
+uint32_t pool_take(struct pool *pool);           // zeroed; room must be reserved
+void pool_give(struct pool *pool, uint32_t number);
+void pool_release(const struct memory *memory, struct pool *pool);
+uint32_t pool_used(const struct pool *pool);
+
+// ---- span.c: runs of neighbouring numbers, given out and taken back ---------
+
+struct span { uint32_t first, count; };
+
+struct spans {
+    struct span *free;   // sorted, never touching
+    uint32_t free_count, free_capacity;
+    uint32_t taken;      // spans given out
+    uint32_t end;        // one more than the largest number given out
+};
+
+// Reserves the book-keeping for one more span and says where it would start.
+bool span_find(const struct memory *memory, struct spans *spans, uint32_t count, uint32_t *first);
+void span_take(struct spans *spans, uint32_t first, uint32_t count);
+void span_give(struct spans *spans, uint32_t first, uint32_t count);
+void span_release(const struct memory *memory, struct spans *spans);
+
+// ---- map.c: from a 64-bit key to a number; 0 is none ------------------------
+
+struct map {
+    struct map_slot { uint64_t key; uint32_t value; } *slots;
+    uint32_t capacity;   // a power of two, or 0
+    uint32_t count;
+};
+
+bool map_reserve(const struct memory *memory, struct map *map, uint32_t more);
+uint32_t map_find(const struct map *map, uint64_t key);
+void map_put(struct map *map, uint64_t key, uint32_t value);  // room must be reserved
+void map_remove(struct map *map, uint64_t key);
+void map_release(const struct memory *memory, struct map *map);
+
+// ---- heap.c: what is due first ----------------------------------------------
+
+// Entries with equal `due` come in order of `tag`.
+struct heap_entry { int64_t due; uint64_t tag; };
+
+struct heap {
+    struct heap_entry *entries;
+    uint32_t *places;            // by tag's low 32 bits: position + 1
+    uint32_t count, capacity, place_capacity;
+};
+
+bool heap_reserve(const struct memory *memory, struct heap *heap, uint32_t places);
+void heap_set(struct heap *heap, uint32_t number, int64_t due);  // adds or moves
+void heap_remove(struct heap *heap, uint32_t number);            // fine when it is not there
+int64_t heap_due(const struct heap *heap, uint32_t number);      // INT64_MAX when it is not there
+void heap_release(const struct memory *memory, struct heap *heap);
+
+// ---- text.c: text into a buffer that never overflows ------------------------
+
+struct text {
+    char *data;
+    uint32_t length, capacity;
+};
+
+void text_add(const struct memory *memory, struct text *text, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void text_release(const struct memory *memory, struct text *text);
+
+// ---- random.c: numbers from a seed, and mixing of bits ----------------------
+
+uint64_t random_next(uint64_t *state);
+uint32_t random_below(uint64_t *state, uint32_t bound);
+uint64_t hash_mix(uint64_t hash, uint64_t value);

@@ -1,0 +1,74 @@
+// map.c - open addressing from a 64-bit key to a number, with removal that leaves no marks.
+#include "base/base.h"
+
+#include <assert.h>
+#include <string.h>
+
+static uint32_t home(const struct map *map, uint64_t key)
+{
+    return (uint32_t)(hash_mix(0x9e3779b97f4a7c15u, key) >> 20) & (map->capacity - 1);
+}
+
+// The slot that holds the key, or the free one where it would go.
+static uint32_t slot_of(const struct map *map, uint64_t key)
+{
+    uint32_t i = home(map, key);
+    while (map->slots[i].value && map->slots[i].key != key) i = (i + 1) & (map->capacity - 1);
+    return i;
+}
+
+bool map_reserve(const struct memory *memory, struct map *map, uint32_t more)
+{
+    uint64_t need = ((uint64_t)map->count + more) * 3 / 2 + 1;
+    if (need <= map->capacity) return true;
+    uint64_t wanted = map->capacity ? map->capacity : 16;
+    while (wanted < need) wanted *= 2;
+    if (wanted > UINT32_MAX) return false;
+    struct map fresh = { 0 };
+    void *slots = NULL;
+    if (!memory_reserve(memory, &slots, &fresh.capacity, wanted, sizeof *fresh.slots)) return false;
+    fresh.slots = slots;
+    fresh.capacity = (uint32_t)wanted;
+    for (uint32_t i = 0; i < map->capacity; i++)
+        if (map->slots[i].value) map_put(&fresh, map->slots[i].key, map->slots[i].value);
+    map_release(memory, map);
+    *map = fresh;
+    return true;
+}
+
+uint32_t map_find(const struct map *map, uint64_t key)
+{
+    return map->count ? map->slots[slot_of(map, key)].value : 0;
+}
+
+void map_put(struct map *map, uint64_t key, uint32_t value)
+{
+    assert(value != 0);
+    assert(map->count < map->capacity);
+    uint32_t i = slot_of(map, key);
+    if (!map->slots[i].value) map->count++;
+    map->slots[i] = (struct map_slot){ key, value };
+}
+
+void map_remove(struct map *map, uint64_t key)
+{
+    if (!map->count) return;
+    uint32_t mask = map->capacity - 1, hole = slot_of(map, key);
+    if (!map->slots[hole].value) return;
+    map->count--;
+    // Whatever stands behind the hole and could stand in it moves up.
+    for (uint32_t i = (hole + 1) & mask; map->slots[i].value; i = (i + 1) & mask) {
+        uint32_t wished = home(map, map->slots[i].key);
+        if (((i - wished) & mask) < ((i - hole) & mask)) continue;
+        map->slots[hole] = map->slots[i];
+        hole = i;
+    }
+    map->slots[hole] = (struct map_slot){ 0 };
+}
+
+void map_release(const struct memory *memory, struct map *map)
+{
+    void *slots = map->slots;
+    memory_release(memory, &slots, &map->capacity, sizeof *map->slots);
+    *map = (struct map){ 0 };
+}

@@ -1,0 +1,52 @@
+// pool.c - items of one size, named by number, with a list of the free ones.
+#include "base/base.h"
+
+#include <assert.h>
+#include <string.h>
+
+static char *item(const struct pool *pool, uint32_t number)
+{
+    return (char *)pool->items + (size_t)number * pool->size;
+}
+
+bool pool_reserve(const struct memory *memory, struct pool *pool, uint32_t more)
+{
+    if (more <= pool->free_count) return true;
+    uint64_t fresh = more - pool->free_count;
+    uint64_t count = pool->count ? pool->count : 1;  // number 0 is nobody
+    return memory_reserve(memory, &pool->items, &pool->capacity, count + fresh, pool->size);
+}
+
+uint32_t pool_take(struct pool *pool)
+{
+    if (pool->count == 0) pool->count = 1;
+    uint32_t number = pool->free;
+    if (number) {
+        memcpy(&pool->free, item(pool, number), sizeof pool->free);
+        pool->free_count--;
+        memset(item(pool, number), 0, sizeof pool->free);
+        return number;
+    }
+    assert(pool->count < pool->capacity);
+    return pool->count++;
+}
+
+void pool_give(struct pool *pool, uint32_t number)
+{
+    assert(number > 0 && number < pool->count);
+    memset(item(pool, number), 0, pool->size);
+    memcpy(item(pool, number), &pool->free, sizeof pool->free);
+    pool->free = number;
+    pool->free_count++;
+}
+
+void pool_release(const struct memory *memory, struct pool *pool)
+{
+    memory_release(memory, &pool->items, &pool->capacity, pool->size);
+    pool->count = pool->free = pool->free_count = 0;
+}
+
+uint32_t pool_used(const struct pool *pool)
+{
+    return pool->count ? pool->count - 1 - pool->free_count : 0;
+}

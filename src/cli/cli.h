@@ -1,0 +1,7 @@
+// cli.h - the commands of rota.
+#pragma once
+
+// Each gets the words behind its name and returns the exit status.
+typedef int command_fn(int count, char **words);
+
+command_fn command_play;  // play.c

@@ -1,0 +1,99 @@
+// play.c - `rota play`: reads plays from files and runs them, one after the other.
+#include "cli/cli.h"
+#include "sim/sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: rota play [--trace] [--restart-everywhere] [--check | --no-check] FILE...\n\n"
+    "    --trace               print every decision of the core as it happens\n"
+    "    --restart-everywhere  rebuild the core from its stored rows after every statement\n"
+    "    --check, --no-check   let the core check itself after every step (it does, unless told)\n";
+
+// The whole file with a zero behind it; null, with errno, when it cannot be read.
+static char *file_read(const char *path)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+    if (!file) return NULL;
+    char *text = NULL;
+    size_t length = 0, capacity = 0, got = 0;
+    do {
+        length += got;
+        if (length + 1 >= capacity) {
+            capacity = capacity ? capacity * 2 : 4096;
+            char *grown = realloc(text, capacity);
+            if (!grown) break;
+            text = grown;
+        }
+        got = fread(text + length, 1, capacity - length - 1, file);
+    } while (got);
+    bool failed = ferror(file) || !text || !feof(file);
+    int reason = errno;
+    if (file != stdin) fclose(file);
+    if (!failed && memchr(text, 0, length)) failed = true, reason = EILSEQ;
+    if (!failed) {
+        text[length] = 0;
+        return text;
+    }
+    free(text);
+    errno = reason ? reason : ENOMEM;
+    return NULL;
+}
+
+static enum play_result file_play(const char *path, const struct play_options *options)
+{
+    char *text = file_read(path);
+    if (!text) {
+        printf("%s: %s\n", path, strerror(errno));
+        return PLAY_WRONG;
+    }
+    enum play_result result = play_run(path, text, options, stdout);
+    free(text);
+    return result;
+}
+
+// Returns false when there is no such option.
+static bool option_take(const char *word, struct play_options *options)
+{
+    if (strcmp(word, "--trace") == 0) options->trace = true;
+    else if (strcmp(word, "--restart-everywhere") == 0) options->restart_everywhere = true;
+    else if (strcmp(word, "--check") == 0) options->check = true;
+    else if (strcmp(word, "--no-check") == 0) options->check = false;
+    else return false;
+    return true;
+}
+
+static int files_play(int count, char **paths, const struct play_options *options)
+{
+    unsigned passed = 0, failed = 0;
+    enum play_result worst = PLAY_PASSED;
+    for (int i = 0; i < count; i++) {
+        enum play_result result = file_play(paths[i], options);
+        if (result == PLAY_PASSED) passed++;
+        else failed++;
+        if (result > worst) worst = result;
+        fflush(stdout);
+    }
+    printf("%u passed, %u failed\n", passed, failed);
+    return (int)worst;
+}
+
+int command_play(int count, char **words)
+{
+    struct play_options options = { .check = true };
+    int at = 0;
+    for (; at < count && words[at][0] == '-' && words[at][1]; at++) {
+        if (strcmp(words[at], "--help") == 0) {
+            fputs(usage, stdout);
+            return 0;
+        }
+        if (option_take(words[at], &options)) continue;
+        fprintf(stderr, "rota play: there is no option '%s'\n%s", words[at], usage);
+        return 2;
+    }
+    if (at < count) return files_play(count - at, words + at, &options);
+    fputs(usage, stderr);
+    return 2;
+}

@@ -1,0 +1,282 @@
+// ask.c - states in every vocabulary, computed from the one there is.
+#include "core/core.h"
+
+enum rota_task_state rota_task_state(const struct rota *rota, rota_task_id id)
+{
+    task_row row = task_find(rota, id);
+    return row ? task_shown(&rota->task[row]) : ROTA_TASK_NONE;
+}
+
+static bool is_out(const struct task *task)
+{
+    return !(task->flags & TASK_IS_BUNDLE) &&
+           (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING);
+}
+
+bool rota_task_look(const struct rota *rota, rota_task_id id, struct rota_task_view *view)
+{
+    task_row row = task_find(rota, id);
+    *view = (struct rota_task_view){ 0 };
+    if (!row) return false;
+    const struct task *task = &rota->task[row];
+    bool out = is_out(task);
+    view->state = task_shown(task);
+    view->outcome = (enum rota_outcome)task->outcome;
+    view->attempt = task->attempt;
+    view->tries = task->tries;
+    if (!out) view->status = task->status;
+    if (out && task->worker) {
+        view->worker.number = WORKER(rota, task->worker)->id;
+        view->run_as = attempt_name(rota, row);
+    }
+    if (task->state == ROTA_TASK_SHARED) view->leader = task_id(rota, task_extra(rota, row)->leader);
+    if (task->flags & TASK_CLAIMED && task->extra) view->handler = task_extra(rota, row)->handler;
+    view->stopping = task->flags & TASK_STOPPING;
+    view->regenerating = task->flags & TASK_AGAIN;
+    view->unschedulable = place_unschedulable(rota, row);
+    return true;
+}
+
+// ---- The words of the tables ---------------------------------------------------------------
+
+static const char *const status_names[ROTA_TASK_STATES] = {
+    "", "IDLE", "STAGED", "QUEUED", "WAITING", "WAITING", "READY", "READY", "READY", "READY",
+    "RUNNING", "RUNNING", "SUCCESS", "FAILED", "ABORTED", "FROZEN",
+};
+
+// A task that shares an execution is where its leader is.
+static const struct task *leader_of(const struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    return task->state == ROTA_TASK_SHARED ? &rota->task[task_extra(rota, row)->leader] : task;
+}
+
+const char *rota_task_status(const struct rota *rota, rota_task_id id)
+{
+    task_row row = task_find(rota, id);
+    return row ? status_names[task_shown(leader_of(rota, row))] : "";
+}
+
+const char *rota_job_status(const struct rota *rota, rota_job_id id)
+{
+    job_row row = job_find(rota, id);
+    if (!row) return "";
+    const struct job *job = JOB(rota, row);
+    if (job->state == ROTA_JOB_CLOSED) return "CLOSED";
+    if (job->state == ROTA_JOB_FAILED) return "FAILED";
+    return status_names[counts_state(job->counts, true)];
+}
+
+bool rota_plan_look(const struct rota *rota, rota_task_id id, struct rota_plan_view *view)
+{
+    static const char *const names[ROTA_TASK_STATES] = {
+        [ROTA_TASK_READY] = "Ready", [ROTA_TASK_HELD] = "Ready", [ROTA_TASK_OFFERED] = "Ready",
+        [ROTA_TASK_SHARED] = "Ready", [ROTA_TASK_ASSIGNED] = "Assigned", [ROTA_TASK_RUNNING] = "Running",
+        [ROTA_TASK_SUCCEEDED] = "Finished", [ROTA_TASK_FAILED] = "Failed", [ROTA_TASK_ABORTED] = "Failed",
+    };
+    task_row row = task_find(rota, id);
+    *view = (struct rota_plan_view){ .state = "" };
+    if (!row) return false;
+    const struct task *task = &rota->task[row];
+    const char *name = names[task_shown(task)];
+    view->state = name ? name : "NotAssigned";
+    if (is_out(task) && task->worker && !(task->flags & TASK_AGAIN))
+        view->assigned.number = view->scheduled.number = WORKER(rota, task->worker)->id;
+    return true;
+}
+
+// ---- Lists ------------------------------------------------------------------------------------
+
+static bool has_failed_need(const struct rota *rota, task_row row)
+{
+    rota_task_id none[1];
+    return rota_blockers(rota, task_id(rota, row), none, 0) > 0;
+}
+
+static bool is_blocked(const struct rota *rota, task_row row)
+{
+    return rota->task[row].state == ROTA_TASK_BLOCKED && has_failed_need(rota, row);
+}
+
+static bool in_tables(const struct rota *rota, task_row row, enum rota_list list)
+{
+    uint8_t state = leader_of(rota, row)->state;
+    switch (list) {
+    case ROTA_LIST_STAGE: return state >= ROTA_TASK_STAGED && state <= ROTA_TASK_RUNNING;
+    case ROTA_LIST_QUEUE: return state == ROTA_TASK_QUEUED;
+    case ROTA_LIST_WAIT: return state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED;
+    case ROTA_LIST_READY: return state >= ROTA_TASK_READY && state <= ROTA_TASK_OFFERED;
+    case ROTA_LIST_EXEC: return state == ROTA_TASK_ASSIGNED || state == ROTA_TASK_RUNNING;
+    default: return false;
+    }
+}
+
+static bool in_queues(const struct rota *rota, task_row row, enum rota_list list, worker_row worker)
+{
+    const struct task *task = &rota->task[row];
+    bool queued = task->state == ROTA_TASK_OFFERED && task_policy(rota, row) == ROTA_POLICY_PULL &&
+                  gate_is_next(rota, row) && task_extra(rota, row)->phase != PHASE_NONE;
+    if (!queued || (list != ROTA_LIST_GLOBAL && !worker)) return false;
+    return pull_offers(rota, row, list == ROTA_LIST_GLOBAL ? 0 : worker, list == ROTA_LIST_INPUT);
+}
+
+static bool in_list(const struct rota *rota, task_row row, enum rota_list list, worker_row worker)
+{
+    const struct task *task = &rota->task[row];
+    uint8_t state = task->state;
+    if (list == ROTA_LIST_ALL) return true;
+    if (task->flags & TASK_AGAIN) return list == ROTA_LIST_SUCCEEDED;
+    if (task->flags & TASK_IS_BUNDLE) return list == ROTA_LIST_STAGE && state == ROTA_TASK_RUNNING;
+    switch (list) {
+    case ROTA_LIST_AVAILABLE: return state >= ROTA_TASK_READY && state <= ROTA_TASK_RUNNING;
+    case ROTA_LIST_FETCHABLE: return state == ROTA_TASK_OFFERED && gate_is_next(rota, row);
+    case ROTA_LIST_BLOCKED: return is_blocked(rota, row);
+    case ROTA_LIST_HELD: return state == ROTA_TASK_HELD;
+    case ROTA_LIST_OFFERED: return state == ROTA_TASK_OFFERED;
+    case ROTA_LIST_ASSIGNED: return state == ROTA_TASK_ASSIGNED;
+    case ROTA_LIST_RUNNING: return state == ROTA_TASK_RUNNING;
+    case ROTA_LIST_SUCCEEDED: return state == ROTA_TASK_SUCCEEDED;
+    case ROTA_LIST_FAILED: return state == ROTA_TASK_FAILED;
+    case ROTA_LIST_ABORTED: return state == ROTA_TASK_ABORTED;
+    case ROTA_LIST_UNSCHEDULABLE: return place_unschedulable(rota, row);
+    case ROTA_LIST_NEAR:
+    case ROTA_LIST_INPUT:
+    case ROTA_LIST_GLOBAL: return in_queues(rota, row, list, worker);
+    default: return in_tables(rota, row, list);
+    }
+}
+
+// Jobs come in order of their ids, whatever rows they have.
+static job_row next_job(const struct rota *rota, uint32_t after)
+{
+    job_row best = 0;
+    for (job_row row = 1; row < rota->jobs.count; row++) {
+        uint32_t id = JOB(rota, row)->id;
+        if (id > after && (!best || id < JOB(rota, best)->id)) best = row;
+    }
+    return best;
+}
+
+struct listing { rota_task_id *out; uint32_t count, max; };
+
+static void list_add(const struct rota *rota, struct listing *listing, task_row row)
+{
+    if (listing->count < listing->max) listing->out[listing->count] = task_id(rota, row);
+    listing->count++;
+}
+
+// ---- unknown: all that is needed is blocked or unknown itself -------------------------------------
+
+static uint32_t need_count(const struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    const struct extra *extra = task_extra(rota, row);
+    uint32_t count = task[1].before - task->before;
+    for (uint32_t i = 0; i < extra->input_count; i++)
+        count += OBJECT(rota, rota->use[extra->use_first + i].object)->producer != 0;
+    for (uint32_t i = 0; i < extra->clause_count; i++)
+        count += rota->clause[extra->clause_first + i].task.job != 0;
+    return count;
+}
+
+static task_row need_at(const struct rota *rota, task_row row, uint32_t index)
+{
+    const struct task *task = &rota->task[row];
+    const struct extra *extra = task_extra(rota, row);
+    uint32_t edges = task[1].before - task->before;
+    if (index < edges) return rota->link[task->before + index];
+    index -= edges;
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        task_row producer = OBJECT(rota, rota->use[extra->use_first + i].object)->producer;
+        if (producer && index-- == 0) return producer;
+    }
+    for (uint32_t i = 0; i < extra->clause_count; i++) {
+        task_row named = rota->clause[extra->clause_first + i].task.job;
+        if (named && index-- == 0) return named;
+    }
+    return 0;
+}
+
+// Depth first with the way back kept in the marks: 1 unknown, 2 not, above that in progress.
+static bool find_unknown(const struct rota *rota, task_row row, uint8_t *marks, task_row *stack)
+{
+    enum { OPEN, UNKNOWN, KNOWN };
+    uint32_t height = 0;
+    stack[height++] = row;
+    while (height) {
+        task_row at = stack[height - 1];
+        const struct task *task = &rota->task[at];
+        bool untouched = task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED;
+        uint32_t needs = need_count(rota, at);
+        if (marks[at] == OPEN && (!untouched || is_blocked(rota, at) || needs == 0)) marks[at] = KNOWN;
+        uint8_t verdict = UNKNOWN;
+        for (uint32_t i = 0; marks[at] == OPEN && verdict == UNKNOWN && i < needs; i++) {
+            task_row need = need_at(rota, at, i);
+            if (is_blocked(rota, need)) continue;
+            if (marks[need] == OPEN) verdict = OPEN, stack[height++] = need;
+            else if (marks[need] == KNOWN) verdict = KNOWN;
+        }
+        if (marks[at] == OPEN) marks[at] = verdict;
+        if (marks[at] != OPEN) height -= stack[height - 1] == at;
+    }
+    return marks[row] == UNKNOWN;
+}
+
+static void list_unknown(const struct rota *rota, struct listing *listing)
+{
+    void *marks = NULL, *stack = NULL;
+    uint32_t mark_capacity = 0, stack_capacity = 0;
+    bool there = memory_reserve(&rota->memory, &marks, &mark_capacity, rota->task_capacity, 1) &&
+                 memory_reserve(&rota->memory, &stack, &stack_capacity, rota->task_capacity, sizeof(task_row));
+    for (job_row job = next_job(rota, 0); there && job; job = next_job(rota, JOB(rota, job)->id))
+        for (task_row row = job_next_task(rota, job, 0); row; row = job_next_task(rota, job, row))
+            if (!(rota->task[row].flags & (TASK_IS_BUNDLE | TASK_AGAIN)) && find_unknown(rota, row, marks, stack))
+                list_add(rota, listing, row);
+    memory_release(&rota->memory, &marks, &mark_capacity, 1);
+    memory_release(&rota->memory, &stack, &stack_capacity, sizeof(task_row));
+}
+
+uint32_t rota_list(const struct rota *rota, enum rota_list list, rota_worker_id worker, rota_task_id *out,
+                   uint32_t max)
+{
+    struct listing listing = { out, 0, max };
+    worker_row at = worker.number ? worker_find(rota, worker) : 0;
+    if (list == ROTA_LIST_UNKNOWN) {
+        list_unknown(rota, &listing);
+        return listing.count;
+    }
+    for (job_row job = next_job(rota, 0); job; job = next_job(rota, JOB(rota, job)->id))
+        for (task_row row = job_next_task(rota, job, 0); row; row = job_next_task(rota, job, row))
+            if (in_list(rota, row, list, at)) list_add(rota, &listing, row);
+    return listing.count;
+}
+
+static void add_blocker(const struct rota *rota, struct listing *listing, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    if (task->flags & TASK_AGAIN || (task->state != ROTA_TASK_FAILED && task->state != ROTA_TASK_ABORTED)) return;
+    rota_task_id id = task_id(rota, row);
+    for (uint32_t i = 0; i < listing->count && i < listing->max; i++)
+        if (listing->out[i].job == id.job && listing->out[i].task == id.task) return;
+    list_add(rota, listing, row);
+}
+
+uint32_t rota_blockers(const struct rota *rota, rota_task_id id, rota_task_id *out, uint32_t max)
+{
+    struct listing listing = { out, 0, max };
+    task_row row = task_find(rota, id);
+    if (!row || rota->task[row].state != ROTA_TASK_BLOCKED) return 0;
+    const struct task *task = &rota->task[row];
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = task->before; i < task[1].before; i++) add_blocker(rota, &listing, rota->link[i]);
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        const struct object *object = OBJECT(rota, rota->use[extra->use_first + i].object);
+        if (object->producer && object->job && !(object->view & NEED_MET))
+            add_blocker(rota, &listing, object->producer);
+    }
+    for (uint32_t i = 0; extra->verdict == VERDICT_DEAD && i < extra->clause_count; i++) {
+        task_row named = rota->clause[extra->clause_first + i].task.job;
+        if (named) add_blocker(rota, &listing, named);
+    }
+    return listing.count;
+}

@@ -1,0 +1,203 @@
+// attempt.c - one run of a task: it takes room, its lane's turn and copies, and gives them back.
+//
+// A worker knows an attempt by the id and number it was told. When the task of that id
+// goes and another one takes the execution over, the old name stays with the attempt.
+#include "core/core.h"
+
+rota_task_id attempt_name(const struct rota *rota, task_row row)
+{
+    uint32_t packed = map_find(&rota->run_as, row);
+    if (!packed) return task_id(rota, row);
+    const struct late *name = LATE(rota, packed);
+    return (rota_task_id){ name->kind, name->target };
+}
+
+static void tell_stream(struct rota *rota, object_row at, worker_row to, task_row consumer)
+{
+    const struct object *object = OBJECT(rota, at);
+    const struct task *producer = &rota->task[object->producer];
+    bool there = producer->state == ROTA_TASK_ASSIGNED || producer->state == ROTA_TASK_RUNNING;
+    if (!there || !producer->worker) return;
+    struct rota_action *action = effect_action(rota, ROTA_ACTION_STREAM);
+    action->stream.object = object->id;
+    action->stream.worker.number = WORKER(rota, producer->worker)->id;
+    action->stream.to.number = to ? WORKER(rota, to)->id : 0;
+    action->stream.consumer = task_id(rota, consumer);
+}
+
+static void fetch(struct rota *rota, object_row object, worker_row worker)
+{
+    replica_row there = replica_find(rota, object, worker);
+    worker_row source = replica_source(rota, object, worker);
+    if (there && REPLICA(rota, there)->flags & REPLICA_LOCATED) return;
+    if (!source && !(OBJECT(rota, object)->flags & OBJECT_SERVED)) return;
+    struct rota_action *action = effect_action(rota, ROTA_ACTION_FETCH);
+    action->fetch.object = OBJECT(rota, object)->id;
+    action->fetch.worker.number = WORKER(rota, worker)->id;
+    action->fetch.from.number = source ? WORKER(rota, source)->id : 0;
+}
+
+static void ship_inputs(struct rota *rota, task_row row, worker_row worker)
+{
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        object_row at = rota->use[extra->use_first + i].object;
+        if (OBJECT(rota, at)->flags & ROTA_OBJECT_STREAM) {
+            tell_stream(rota, at, worker, row);
+            continue;
+        }
+        fetch(rota, at, worker);
+        if (OBJECT(rota, at)->job) replica_use(rota, at, worker);
+    }
+}
+
+static void expect_outputs(struct rota *rota, task_row row, worker_row worker)
+{
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->output_count; i++) {
+        object_row at = rota->use[extra->use_first + extra->input_count + i].object;
+        replica_row replica = replica_find(rota, at, worker);
+        if (!replica) replica = replica_add(rota, at, worker);
+        REPLICA(rota, replica)->flags |= REPLICA_PRIMARY;
+        if (!(OBJECT(rota, at)->flags & ROTA_OBJECT_STREAM)) continue;
+        for (uint32_t use = OBJECT(rota, at)->uses; use; use = rota->use[use].next)
+            tell_stream(rota, at, 0, rota->use[use].task);
+    }
+}
+
+static void count_attempt(struct task *task)
+{
+    task->attempt++;
+    if (task->tries < TASK_RETRIES_MAX + 1) task->tries++;
+}
+
+void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t flags)
+{
+    struct task *task = &rota->task[row];
+    place_remove(rota, row);
+    task->flags |= (uint16_t)flags;
+    task->worker = worker;
+    count_attempt(task);
+    task_move(rota, row, CAUSE_ASSIGNED);
+    if (task->flags & TASK_GATED) gate_handed_out(rota, row);
+    worker_charge(rota, worker, row);
+    struct rota_action *action = effect_action(rota, ROTA_ACTION_RUN);
+    action->run.body = task->body;
+    action->run.task = task_id(rota, row);
+    action->run.attempt = task->attempt;
+    action->run.worker.number = WORKER(rota, worker)->id;
+    if (!task->extra) return;
+    ship_inputs(rota, row, worker);
+    expect_outputs(rota, row, worker);
+}
+
+void attempt_claim(struct rota *rota, task_row row, uint64_t handler)
+{
+    struct task *task = &rota->task[row];
+    if (task->state == ROTA_TASK_OFFERED) place_remove(rota, row);
+    task->worker = 0;
+    count_attempt(task);
+    task_move(rota, row, CAUSE_CLAIMED);
+    if (task->extra) task_extra(rota, row)->handler = handler;
+    if (task->flags & TASK_GATED) {
+        gate_handed_out(rota, row);
+        gate_started(rota, row);
+    }
+    struct rota_action *action = effect_action(rota, ROTA_ACTION_GRANT);
+    action->grant.handler = handler;
+    action->grant.body = task->body;
+    action->grant.task = task_id(rota, row);
+    action->grant.attempt = task->attempt;
+}
+
+static void give_back_copies(struct rota *rota, task_row row, worker_row worker)
+{
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        object_row at = rota->use[extra->use_first + i].object;
+        if (OBJECT(rota, at)->job) replica_unuse(rota, at, worker);
+    }
+    for (uint32_t i = 0; i < extra->output_count; i++) {
+        object_row at = rota->use[extra->use_first + extra->input_count + i].object;
+        replica_row replica = replica_find(rota, at, worker);
+        if (replica && !(REPLICA(rota, replica)->flags & REPLICA_LOCATED))
+            replica_remove(rota, replica);
+    }
+}
+
+void attempt_put_name(struct rota *rota, task_row row, rota_task_id id)
+{
+    late_row packed = pool_take(&rota->lates);
+    *LATE(rota, packed) = (struct late){ 0, id.job, id.task, 0 };
+    map_put(&rota->run_as, row, packed);
+    map_put(&rota->runs, (uint64_t)id.job << 32 | id.task, row);
+}
+
+// The task that runs under an id on its worker: its own, or one that took over.
+task_row attempt_find(const struct rota *rota, rota_task_id id)
+{
+    task_row row = map_find(&rota->runs, (uint64_t)id.job << 32 | id.task);
+    return row ? row : task_find(rota, id);
+}
+
+// The name under which a worker knows an attempt is needed no longer than the attempt.
+static void forget_name(struct rota *rota, task_row row)
+{
+    uint32_t packed = map_find(&rota->run_as, row);
+    if (!packed) return;
+    const struct late *name = LATE(rota, packed);
+    map_remove(&rota->runs, (uint64_t)name->kind << 32 | name->target);
+    map_remove(&rota->run_as, row);
+    pool_give(&rota->lates, packed);
+}
+
+// Another task takes over what a worker runs for this one.
+void attempt_transfer(struct rota *rota, task_row from, task_row to)
+{
+    worker_row worker = rota->task[from].worker;
+    rota_task_id name = attempt_name(rota, from);
+    bool running = rota->task[from].state == ROTA_TASK_RUNNING;
+    worker_refund(rota, worker, from);
+    give_back_copies(rota, from, worker);
+    forget_name(rota, from);
+    rota->task[from].worker = 0;
+    struct task *task = &rota->task[to];
+    task->flags |= rota->task[from].flags & TASK_OVERBOOKED;
+    rota->task[from].flags &= (uint16_t)~TASK_OVERBOOKED;
+    task->attempt = rota->task[from].attempt;
+    task->worker = worker;
+    task_move(rota, to, CAUSE_ASSIGNED);
+    worker_charge(rota, worker, to);
+    const struct extra *extra = task_extra(rota, to);
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        object_row at = rota->use[extra->use_first + i].object;
+        bool plain = OBJECT(rota, at)->job && !(OBJECT(rota, at)->flags & ROTA_OBJECT_STREAM);
+        if (plain) replica_use(rota, at, worker);
+    }
+    attempt_put_name(rota, to, name);
+    if (running) task_move(rota, to, CAUSE_STARTED);
+}
+
+// Still in its state: the caller moves it on. Afterwards it holds nothing.
+void attempt_end(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    worker_row worker = task->worker;
+    if (worker) {
+        worker_refund(rota, worker, row);
+        if (task->extra) give_back_copies(rota, row, worker);
+        forget_name(rota, row);
+    }
+    if (task->flags & TASK_GATED) gate_leave(rota, row);
+    task->worker = 0;
+    task->flags &= (uint16_t)~(TASK_OVERBOOKED | TASK_STOPPING | TASK_CLAIMED);
+}
+
+void attempt_stop(struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    struct rota_action *action = effect_action(rota, ROTA_ACTION_STOP);
+    action->stop.task = attempt_name(rota, row);
+    action->stop.attempt = task->attempt;
+    action->stop.worker.number = WORKER(rota, task->worker)->id;
+}

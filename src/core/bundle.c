@@ -1,0 +1,47 @@
+// bundle.c - named tasks whose states add up to one.
+#include "core/core.h"
+
+struct bundle *bundle_get(const struct rota *rota, task_row row)
+{
+    uint32_t at = map_find(&rota->bundle_of, row);
+    assert(at);
+    return BUNDLE(rota, at);
+}
+
+// Members that no failure keeps from running, but that never will, do no harm.
+enum rota_task_state counts_state(const uint32_t *counts, bool staged)
+{
+    uint32_t all = 0;
+    for (int class = CLASS_ACTIVE; class < TASK_CLASSES; class++) all += counts[class];
+    if (all == 0 && !staged) return ROTA_TASK_IDLE;
+    if (counts[CLASS_ACTIVE]) return ROTA_TASK_RUNNING;
+    if (counts[CLASS_FAILED] || counts[CLASS_ABORTED] || counts[CLASS_STUCK]) return ROTA_TASK_FAILED;
+    return ROTA_TASK_SUCCEEDED;
+}
+
+void bundle_count(struct rota *rota, task_row row, enum task_class from, enum task_class to)
+{
+    struct bundle *bundle = bundle_get(rota, row);
+    if (from != CLASS_NONE) bundle->counts[from]--;
+    if (to != CLASS_NONE) bundle->counts[to]++;
+    graph_look_at(rota, row);
+}
+
+static enum task_cause cause_of(enum rota_task_state state)
+{
+    switch (state) {
+    case ROTA_TASK_IDLE: return CAUSE_DEFINED;
+    case ROTA_TASK_RUNNING: return CAUSE_STARTED;
+    case ROTA_TASK_FAILED: return CAUSE_FAILED;
+    default: return CAUSE_SUCCEEDED;
+    }
+}
+
+void bundle_look(struct rota *rota, task_row row)
+{
+    struct bundle *bundle = bundle_get(rota, row);
+    enum rota_task_state state = counts_state(bundle->counts, bundle->ever_staged);
+    if (state == (enum rota_task_state)rota->task[row].state) return;
+    task_move(rota, row, cause_of(state));
+    if (task_is_over(&rota->task[row])) wait_task_over(rota, row);
+}

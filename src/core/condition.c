@@ -1,0 +1,86 @@
+// condition.c - start conditions beyond "all succeeded", as clauses in postfix order.
+//
+// Each clause has two answers: is it true now, and could it still become true
+// while everything that failed stays failed. A condition that cannot is dead.
+#include "core/core.h"
+
+enum { TRUE_NOW = 1, POSSIBLE = 2 };
+
+static uint32_t clause_value(const struct rota *rota, const struct rota_clause *clause)
+{
+    const struct task *task = &rota->task[clause->task.job];  // the row; see core.h
+    enum rota_task_state state = task_shown(task);
+    bool now = false, possible = state != ROTA_TASK_BLOCKED;
+    bool over = task_is_over(task);
+    if (state == ROTA_TASK_FROZEN) return TRUE_NOW | POSSIBLE;
+    switch (clause->kind) {
+    case ROTA_CLAUSE_SUCCESS:
+        now = state == ROTA_TASK_SUCCEEDED;
+        possible = possible && state != ROTA_TASK_FAILED && state != ROTA_TASK_ABORTED;
+        break;
+    case ROTA_CLAUSE_FAILED:
+        now = state == ROTA_TASK_FAILED;
+        possible = possible && state != ROTA_TASK_SUCCEEDED && state != ROTA_TASK_ABORTED;
+        break;
+    case ROTA_CLAUSE_NOT_RUNNING: now = over || state == ROTA_TASK_IDLE; break;
+    case ROTA_CLAUSE_DONE: now = over; break;
+    default: break;
+    }
+    return now ? TRUE_NOW | POSSIBLE : possible ? POSSIBLE : 0;
+}
+
+// AND and OR work bit by bit on both answers. Values are kept as two stacks of bits;
+// on_submit refuses conditions that need more than 64.
+enum verdict condition_evaluate(const struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    if (extra->clause_count == 0 || rota->task[row].flags & TASK_BYPASS) return VERDICT_TRUE;
+    uint8_t stack[64];
+    uint32_t height = 0;
+    for (uint32_t i = 0; i < extra->clause_count; i++) {
+        const struct rota_clause *clause = &rota->clause[extra->clause_first + i];
+        if (clause->kind == ROTA_CLAUSE_AND || clause->kind == ROTA_CLAUSE_OR) {
+            height--;
+            if (clause->kind == ROTA_CLAUSE_AND) stack[height - 1] &= stack[height];
+            else stack[height - 1] |= stack[height];
+        } else {
+            stack[height++] = (uint8_t)clause_value(rota, clause);
+        }
+    }
+    assert(height == 1);
+    return stack[0] & TRUE_NOW ? VERDICT_TRUE : stack[0] & POSSIBLE ? VERDICT_FALSE : VERDICT_DEAD;
+}
+
+static uint32_t need_of(enum verdict verdict)
+{
+    return verdict == VERDICT_TRUE ? NEED_MET : verdict == VERDICT_DEAD ? NEED_DEAD : 0;
+}
+
+uint32_t condition_need(const struct rota *rota, task_row row)
+{
+    return need_of((enum verdict)task_extra(rota, row)->verdict);
+}
+
+// The verdict is kept current while the task is bound by it. Once let through, it stays
+// as it was until the task is looked at again.
+void condition_look(struct rota *rota, task_row row)
+{
+    struct extra *extra = task_extra(rota, row);
+    enum verdict verdict = condition_evaluate(rota, row), before = (enum verdict)extra->verdict;
+    uint8_t state = rota->task[row].state;
+    if (state != ROTA_TASK_QUEUED && state != ROTA_TASK_WAITING && state != ROTA_TASK_BLOCKED) return;
+    extra->verdict = (uint8_t)verdict;
+    if (verdict != before) graph_need(rota, row, need_of(before), need_of(verdict));
+    else if (state == ROTA_TASK_BLOCKED) graph_look_at(rota, row);
+}
+
+bool condition_has_real_cause(const struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    if (extra->verdict != VERDICT_DEAD) return false;
+    for (uint32_t i = 0; i < extra->clause_count; i++) {
+        const struct rota_clause *clause = &rota->clause[extra->clause_first + i];
+        if (clause->task.job && graph_view(&rota->task[clause->task.job]) & NEED_REAL) return true;
+    }
+    return false;
+}

@@ -1,0 +1,115 @@
+// effect.c - what a step asks for: rows that changed, each written once, and messages in order.
+#include "core/core.h"
+
+// ---- Room, before anything changes --------------------------------------------------------
+
+// The most actions the end of one task can cause: itself, who waits, copies to drop, shared
+// tasks, consumers to call back, and whole jobs that fail with it.
+static uint64_t bound(const struct rota *rota)
+{
+    uint64_t most = 8 + (uint64_t)pool_used(&rota->waits) + pool_used(&rota->replicas);
+    most += 4 * (uint64_t)rota->shared + 3 * (uint64_t)rota->fail_job_tasks;
+    if (pool_used(&rota->objects) || rota->fail_job_tasks) most += rota->out;
+    return most;
+}
+
+static uint64_t tomb_bound(const struct rota *rota)
+{
+    return 2 + (uint64_t)rota->closing + pool_used(&rota->waits) + pool_used(&rota->replicas);
+}
+
+// A shared execution that is handed over keeps its old name, which needs a place.
+static bool reserve_names(struct rota *rota)
+{
+    if (!rota->shared) return true;
+    return graph_late_reserve(rota, rota->shared) &&
+           map_reserve(&rota->memory, &rota->run_as, rota->shared) &&
+           map_reserve(&rota->memory, &rota->runs, rota->shared) &&
+           pool_reserve(&rota->memory, &rota->replicas, 16 * rota->shared) && effect_cover(rota);
+}
+
+bool effect_reserve(struct rota *rota, uint64_t more)
+{
+    uint64_t actions = rota->action_count + bound(rota) + more;
+    uint64_t tombs = rota->tomb_count + tomb_bound(rota);
+    void *items = rota->actions;
+    bool there = memory_reserve(&rota->memory, &items, &rota->action_capacity, actions,
+                                sizeof *rota->actions);
+    rota->actions = items;
+    if (!there) return false;
+    items = rota->tombs;
+    there = memory_reserve(&rota->memory, &items, &rota->tomb_capacity, tombs, sizeof *rota->tombs);
+    rota->tombs = items;
+    return there && reserve_names(rota);
+}
+
+bool effect_cover(struct rota *rota)
+{
+    void *items = rota->task_marks;
+    bool there = memory_reserve(&rota->memory, &items, &rota->task_mark_capacity,
+                                rota->task_capacity, sizeof *rota->task_marks);
+    rota->task_marks = items;
+    if (!there) return false;
+    uint64_t rows = (uint64_t)rota->jobs.capacity + rota->batches.capacity + rota->lanes.capacity +
+                    rota->workers.capacity + rota->objects.capacity + rota->replicas.capacity +
+                    rota->waits.capacity + 1;
+    items = rota->marks;
+    there = memory_reserve(&rota->memory, &items, &rota->mark_capacity, rows, sizeof *rota->marks);
+    rota->marks = items;
+    return there;
+}
+
+// ---- Marking and asking ----------------------------------------------------------------------
+
+void effect_mark_task(struct rota *rota, task_row row)
+{
+    if (rota->task[row].flags & TASK_MARKED) return;
+    rota->task[row].flags |= TASK_MARKED;
+    assert(rota->task_mark_count < rota->task_mark_capacity);
+    rota->task_marks[rota->task_mark_count++] = row;
+}
+
+void effect_mark(struct rota *rota, enum rota_record_kind kind, uint32_t number)
+{
+    assert(rota->mark_count < rota->mark_capacity);
+    rota->marks[rota->mark_count++] = (struct mark){ kind, number };
+}
+
+// The row goes before its record was taken.
+void effect_forget_marks(struct rota *rota, enum rota_record_kind kind, uint32_t number)
+{
+    uint32_t kept = rota->mark_taken;
+    for (uint32_t i = rota->mark_taken; i < rota->mark_count; i++)
+        if (rota->marks[i].kind != kind || rota->marks[i].number != number)
+            rota->marks[kept++] = rota->marks[i];
+    rota->mark_count = kept;
+}
+
+void effect_tomb(struct rota *rota, struct rota_record record)
+{
+    assert(rota->tomb_count < rota->tomb_capacity);
+    rota->tombs[rota->tomb_count++] = record;
+}
+
+struct rota_action *effect_action(struct rota *rota, enum rota_action_kind kind)
+{
+    assert(rota->action_count < rota->action_capacity);
+    struct rota_action *action = &rota->actions[rota->action_count++];
+    *action = (struct rota_action){ .kind = kind };
+    return action;
+}
+
+void effect_core(struct rota *rota)
+{
+    rota->core_marked = true;
+}
+
+void effect_confirm(struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    struct rota_action *action = effect_action(rota, ROTA_ACTION_CONFIRM);
+    action->confirm.client = JOB(rota, task_job(rota, row))->client;
+    action->confirm.task = task_id(rota, row);
+    action->confirm.outcome = (enum rota_outcome)task->outcome;
+    action->confirm.status = task->status;
+}

@@ -1,0 +1,224 @@
+// gate.c - lanes: in order of request, one task of a group, only readers or only writers.
+//
+// A lane is a line of held tasks. Only its head may be let in, and a head that found its
+// group free keeps it while it waits for its class. Who was let in is offered; of those
+// only the first, `placing`, can be handed out, so that starts keep the order.
+#include "core/core.h"
+
+static int32_t side(const struct task *task)
+{
+    return task->flags & TASK_WRITES ? +1 : -1;
+}
+
+void gate_look_at(struct rota *rota, lane_row row)
+{
+    struct lane *lane = LANE(rota, row);
+    if (lane->looking) return;
+    lane->looking = true;
+    lane->next_look = rota->look_lanes;
+    rota->look_lanes = row;
+}
+
+static void release_group(struct rota *rota, task_row row)
+{
+    group_row group = task_extra(rota, row)->group;
+    if (group && GROUP(rota, group)->holder == row) GROUP(rota, group)->holder = 0;
+}
+
+static void unreserve(struct rota *rota, struct lane *lane)
+{
+    if (!lane->reserved) return;
+    release_group(rota, lane->reserved);
+    lane->reserved = 0;
+}
+
+static bool comes_before(const struct rota *rota, task_row a, task_row b)
+{
+    uint64_t one = task_extra(rota, a)->asked, other = task_extra(rota, b)->asked;
+    return one != other ? one < other : task_older(rota, a, b);
+}
+
+// Most come last; one that comes back goes in front by its old request.
+static void line_insert(struct rota *rota, struct lane *lane, task_row row)
+{
+    task_row next = 0, previous = lane->held_last;
+    if (lane->held_first && comes_before(rota, row, lane->held_first)) {
+        next = lane->held_first;
+        previous = 0;
+    }
+    while (previous && comes_before(rota, row, previous)) {
+        next = previous;
+        previous = rota->task[previous].previous;
+    }
+    task_extra(rota, row)->in_line = true;
+    rota->task[row].next = next;
+    rota->task[row].previous = previous;
+    if (previous) rota->task[previous].next = row;
+    else lane->held_first = row;
+    if (next) rota->task[next].previous = row;
+    else lane->held_last = row;
+    if (!previous) unreserve(rota, lane);
+}
+
+static void list_unlink(struct rota *rota, task_row row, task_row *first, task_row *last)
+{
+    struct task *task = &rota->task[row];
+    if (task->next) rota->task[task->next].previous = task->previous;
+    else *last = task->previous;
+    if (task->previous) rota->task[task->previous].next = task->next;
+    else *first = task->next;
+    task->next = task->previous = 0;
+}
+
+static void line_leave(struct rota *rota, struct lane *lane, task_row row)
+{
+    task_extra(rota, row)->in_line = false;
+    list_unlink(rota, row, &lane->held_first, &lane->held_last);
+}
+
+// In a lane that keeps submit order a task has its place before it is ready.
+void gate_enlist(struct rota *rota, task_row row)
+{
+    struct extra *extra = task_extra(rota, row);
+    struct lane *lane = LANE(rota, extra->lane);
+    if (!(lane->flags & ROTA_LANE_SUBMIT_ORDER) || extra->in_line) return;
+    if (!extra->asked) extra->asked = rota->turn;
+    line_insert(rota, lane, row);
+    effect_mark_task(rota, row);
+}
+
+void gate_request(struct rota *rota, task_row row)
+{
+    struct extra *extra = task_extra(rota, row);
+    task_move(rota, row, CAUSE_HELD);
+    effect_mark_task(rota, row);
+    if (!extra->asked) extra->asked = rota->turn;
+    if (!extra->in_line) line_insert(rota, LANE(rota, extra->lane), row);
+    gate_look_at(rota, extra->lane);
+}
+
+// Let in: first to be handed out, or behind those that are.
+static void offer(struct rota *rota, lane_row at, task_row row)
+{
+    struct lane *lane = LANE(rota, at);
+    if (!lane->placing) {
+        lane->placing = row;
+        place_add(rota, row);
+        return;
+    }
+    rota->task[row].previous = lane->offered_last;
+    if (lane->offered_last) rota->task[lane->offered_last].next = row;
+    else lane->offered_first = row;
+    lane->offered_last = row;
+}
+
+static bool group_is_free(const struct rota *rota, task_row row)
+{
+    group_row group = task_extra(rota, row)->group;
+    return !group || !GROUP(rota, group)->holder || GROUP(rota, group)->holder == row;
+}
+
+static bool class_is_free(const struct lane *lane, const struct task *task)
+{
+    return lane->counter == 0 || (lane->counter > 0) == (side(task) > 0);
+}
+
+void gate_enter(struct rota *rota, task_row row)
+{
+    struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
+    group_row group = task_extra(rota, row)->group;
+    if (group) GROUP(rota, group)->holder = row;
+    lane->counter += side(&rota->task[row]);
+    lane->inside++;
+    if (lane->flags & ROTA_LANE_STRICT) lane->starting = row;
+}
+
+bool gate_admits_now(const struct rota *rota, task_row row)
+{
+    const struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
+    return !lane->held_first && !lane->placing && !lane->starting && group_is_free(rota, row) &&
+           class_is_free(lane, &rota->task[row]);
+}
+
+void gate_let_in(struct rota *rota, lane_row at, task_row row)
+{
+    line_leave(rota, LANE(rota, at), row);
+    gate_enter(rota, row);
+    task_move(rota, row, CAUSE_OFFERED);
+    offer(rota, at, row);
+}
+
+// Lets the head in if it may; false when it has to wait.
+static bool admit_head(struct rota *rota, lane_row at)
+{
+    struct lane *lane = LANE(rota, at);
+    task_row row = lane->held_first;
+    if (!row || lane->starting || rota->task[row].state != ROTA_TASK_HELD) return false;
+    if (!group_is_free(rota, row)) return false;
+    if (!class_is_free(lane, &rota->task[row])) {
+        group_row group = task_extra(rota, row)->group;
+        if (group) GROUP(rota, group)->holder = row;
+        lane->reserved = row;
+        return false;
+    }
+    lane->reserved = 0;
+    gate_let_in(rota, at, row);
+    return true;
+}
+
+void gate_settle(struct rota *rota)
+{
+    while (rota->look_lanes) {
+        lane_row row = rota->look_lanes;
+        rota->look_lanes = LANE(rota, row)->next_look;
+        LANE(rota, row)->looking = false;
+        while (admit_head(rota, row)) continue;
+    }
+}
+
+bool gate_is_next(const struct rota *rota, task_row row)
+{
+    if (!(rota->task[row].flags & TASK_GATED)) return true;
+    return LANE(rota, task_extra(rota, row)->lane)->placing == row;
+}
+
+void gate_handed_out(struct rota *rota, task_row row)
+{
+    struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
+    if (lane->placing != row) return;
+    lane->placing = lane->offered_first;
+    if (!lane->placing) return;
+    list_unlink(rota, lane->placing, &lane->offered_first, &lane->offered_last);
+    place_add(rota, lane->placing);
+}
+
+void gate_started(struct rota *rota, task_row row)
+{
+    lane_row at = task_extra(rota, row)->lane;
+    if (LANE(rota, at)->starting != row) return;
+    LANE(rota, at)->starting = 0;
+    gate_look_at(rota, at);
+}
+
+// Out of the line, or out of the lane, whatever the task was doing there. The caller has
+// taken it out of the placement queues and moves it on afterwards.
+void gate_leave(struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    lane_row at = task_extra(rota, row)->lane;
+    struct lane *lane = LANE(rota, at);
+    gate_look_at(rota, at);
+    if (task_extra(rota, row)->in_line) {
+        if (lane->reserved == row) unreserve(rota, lane);
+        line_leave(rota, lane, row);
+        return;
+    }
+    if (!task_is_inside(task)) return;
+    bool waits = task->state == ROTA_TASK_OFFERED && lane->placing != row;
+    if (waits) list_unlink(rota, row, &lane->offered_first, &lane->offered_last);
+    release_group(rota, row);
+    lane->counter -= side(task);
+    lane->inside--;
+    if (lane->starting == row) lane->starting = 0;
+    gate_handed_out(rota, row);
+}

@@ -1,0 +1,206 @@
+// graph.c - who waits for whom, and is blocked by whom: counters, and a list of tasks to look at.
+//
+// A task is MET to its dependents when it succeeded or is frozen, DEAD when it
+// cannot get there before somebody retries something. Every change adjusts the
+// counters of the direct dependents at once and puts them on a list; settling
+// works the list off, so a graph of any depth needs no recursion.
+#include "core/core.h"
+
+uint32_t graph_view(const struct task *task)
+{
+    if (task->flags & TASK_AGAIN) return NEED_MET;
+    switch (task->state) {
+    case ROTA_TASK_SUCCEEDED:
+    case ROTA_TASK_FROZEN: return NEED_MET;
+    case ROTA_TASK_FAILED:
+    case ROTA_TASK_ABORTED: return NEED_DEAD | NEED_REAL;
+    case ROTA_TASK_BLOCKED: return task->flags & TASK_MOOT ? NEED_DEAD : NEED_DEAD | NEED_REAL;
+    default: return 0;
+    }
+}
+
+void graph_look_at(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    if (task->flags & TASK_QUEUED_LOOK) return;
+    task->flags |= TASK_QUEUED_LOOK;
+    struct look_list *list = task->flags & TASK_IS_BUNDLE ? &rota->look_bundles : &rota->look_tasks;
+    if (list->last) rota->task[list->last].child = row;
+    else list->first = row;
+    list->last = row;
+}
+
+static task_row look_next(struct rota *rota, struct look_list *list)
+{
+    task_row row = list->first;
+    if (!row) return 0;
+    list->first = row == list->last ? 0 : rota->task[row].child;
+    if (!list->first) list->last = 0;
+    rota->task[row].child = 0;
+    rota->task[row].flags &= (uint16_t)~TASK_QUEUED_LOOK;
+    return row;
+}
+
+// One need of a task changed from `before` to `after`. An offered task stands in
+// the ready heap, which shares a column with the look list, so it steps back at once.
+void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after)
+{
+    struct task *task = &rota->task[row];
+    if ((before ^ after) & NEED_MET) task->unmet += before & NEED_MET ? 1u : -1u;
+    if ((before ^ after) & NEED_DEAD) task->dead += after & NEED_DEAD ? 1u : -1u;
+    switch (task->state) {
+    case ROTA_TASK_WAITING:
+        if (task->unmet == 0 || task->dead > 0) graph_look_at(rota, row);
+        break;
+    case ROTA_TASK_BLOCKED: graph_look_at(rota, row); break;
+    case ROTA_TASK_HELD:
+    case ROTA_TASK_OFFERED:
+    case ROTA_TASK_SHARED:
+    case ROTA_TASK_ASSIGNED:
+        if (task->unmet > 0) outcome_unready(rota, row);
+        break;
+    default: break;
+    }
+}
+
+late_row graph_late_first(const struct rota *rota, task_row row)
+{
+    return rota->task[row].flags & TASK_LINKED ? map_find(&rota->late_of, row) : 0;
+}
+
+static void tell_late(struct rota *rota, task_row row, uint32_t before, uint32_t after)
+{
+    late_row next;
+    for (late_row late = graph_late_first(rota, row); late; late = next) {
+        next = LATE(rota, late)->next;
+        if (LATE(rota, late)->kind == LATE_WATCH) condition_look(rota, LATE(rota, late)->target);
+        if (LATE(rota, late)->kind == LATE_EDGE && before != after)
+            graph_need(rota, LATE(rota, late)->target, before, after);
+    }
+}
+
+void graph_tell(struct rota *rota, task_row row, uint32_t before, uint32_t after)
+{
+    const struct task *task = &rota->task[row];
+    if (before != after) {
+        for (uint32_t i = task->after; i < task[1].after; i++)
+            graph_need(rota, rota->link[i], before, after);
+        if (task->extra && task_extra(rota, row)->output_count) object_producer_changed(rota, row);
+    }
+    if (task->flags & TASK_LINKED) tell_late(rota, row, before, after);
+}
+
+static void look_waiting(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    bool blocked = task->state == ROTA_TASK_BLOCKED;
+    if (task->unmet == 0) {
+        task_move(rota, row, CAUSE_MET);
+        outcome_ready(rota, row);
+    } else if (task->dead > 0 && !blocked) {
+        task_move(rota, row, CAUSE_DOOMED);
+    } else if (blocked && (task->dead == 0 ||
+                           !(task->flags & TASK_MOOT) != graph_has_real_cause(rota, row))) {
+        task_move(rota, row, CAUSE_UNMET);  // alive again, or blocked for another reason
+        if (task->dead > 0) task_move(rota, row, CAUSE_DOOMED);
+    }
+}
+
+void graph_settle(struct rota *rota)
+{
+    for (;;) {
+        task_row row = look_next(rota, &rota->look_tasks);
+        if (row) {
+            uint8_t state = rota->task[row].state;
+            if (state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED) look_waiting(rota, row);
+            continue;
+        }
+        row = look_next(rota, &rota->look_bundles);
+        if (row) {
+            bundle_look(rota, row);
+        } else if (rota->look_lanes) {
+            gate_settle(rota);
+        } else {
+            return;
+        }
+    }
+}
+
+// ---- Late links: edges of later submissions, conditions that watch, waits -------
+
+bool graph_late_reserve(struct rota *rota, uint32_t more)
+{
+    return pool_reserve(&rota->memory, &rota->lates, more) &&
+           map_reserve(&rota->memory, &rota->late_of, more);
+}
+
+void graph_late_add(struct rota *rota, task_row row, enum late_kind kind, uint32_t target)
+{
+    late_row late = pool_take(&rota->lates), last = graph_late_first(rota, row);
+    *LATE(rota, late) = (struct late){ 0, kind, target, 0 };
+    rota->task[row].flags |= TASK_LINKED;
+    if (!last) {
+        map_put(&rota->late_of, row, late);
+        return;
+    }
+    // The first stays first; the new one goes behind it, so that adding costs the same always.
+    LATE(rota, late)->next = LATE(rota, last)->next;
+    LATE(rota, last)->next = late;
+}
+
+void graph_late_remove(struct rota *rota, task_row row, enum late_kind kind, uint32_t target)
+{
+    late_row previous = 0, late = graph_late_first(rota, row);
+    while (late && !(LATE(rota, late)->kind == kind && LATE(rota, late)->target == target)) {
+        previous = late;
+        late = LATE(rota, late)->next;
+    }
+    if (!late) return;
+    late_row next = LATE(rota, late)->next;
+    if (previous) {
+        LATE(rota, previous)->next = next;
+    } else if (next) {
+        map_put(&rota->late_of, row, next);
+    } else {
+        map_remove(&rota->late_of, row);
+        rota->task[row].flags &= (uint16_t)~TASK_LINKED;
+    }
+    pool_give(&rota->lates, late);
+}
+
+// ---- The same from scratch: for restoring, checking and explaining ---------------
+
+void graph_count_needs(const struct rota *rota, task_row row, uint32_t *unmet, uint32_t *dead)
+{
+    const struct task *task = &rota->task[row];
+    const struct extra *extra = task_extra(rota, row);
+    uint32_t need = condition_need(rota, row);
+    *unmet = !(need & NEED_MET);
+    *dead = (need & NEED_DEAD) != 0;
+    for (uint32_t i = task->before; i < task[1].before; i++) {
+        uint32_t view = graph_view(&rota->task[rota->link[i]]);
+        *unmet += !(view & NEED_MET);
+        *dead += (view & NEED_DEAD) != 0;
+    }
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        const struct object *object = OBJECT(rota, rota->use[extra->use_first + i].object);
+        if (object->flags & ROTA_OBJECT_ARTIFACT) continue;
+        uint32_t view = object_view(rota, object);
+        *unmet += !(view & NEED_MET);
+        *dead += (view & NEED_DEAD) != 0;
+    }
+}
+
+bool graph_has_real_cause(const struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = task->before; i < task[1].before; i++)
+        if (graph_view(&rota->task[rota->link[i]]) & NEED_REAL) return true;
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        const struct object *object = OBJECT(rota, rota->use[extra->use_first + i].object);
+        if (!(object->flags & ROTA_OBJECT_ARTIFACT) && object_view(rota, object) & NEED_REAL)
+            return true;
+    }
+    return extra->clause_count > 0 && condition_has_real_cause(rota, row);
+}

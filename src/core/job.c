@@ -1,0 +1,98 @@
+// job.c - jobs: how far, how they ended, and when they can be forgotten.
+#include "core/core.h"
+
+job_row job_find(const struct rota *rota, rota_job_id id)
+{
+    return map_find(&rota->job_by_id, id.number);
+}
+
+void job_mark(struct rota *rota, job_row row)
+{
+    if (JOB(rota, row)->marked) return;
+    JOB(rota, row)->marked = true;
+    effect_mark(rota, ROTA_RECORD_JOB, row);
+}
+
+void job_look_at(struct rota *rota, job_row row)
+{
+    struct job *job = JOB(rota, row);
+    if (job->looking) return;
+    job->looking = true;
+    job->next_look = rota->look_jobs;
+    rota->look_jobs = row;
+}
+
+task_row job_next_task(const struct rota *rota, job_row row, task_row after)
+{
+    batch_row at = after ? rota->task[after].batch : JOB(rota, row)->first_batch;
+    if (after && after + 1 < BATCH(rota, at)->first + BATCH(rota, at)->count) return after + 1;
+    if (after) at = BATCH(rota, at)->next;
+    while (at && BATCH(rota, at)->count == 0) at = BATCH(rota, at)->next;
+    return at ? BATCH(rota, at)->first : 0;
+}
+
+static void tell_over(struct rota *rota, job_row row)
+{
+    struct job *job = JOB(rota, row);
+    bool over = job->counts[CLASS_ACTIVE] == 0 && job->state == ROTA_JOB_LAST;
+    if (job->state == ROTA_JOB_FAILED) over = job->out == 0;
+    if (job->state == ROTA_JOB_CLOSED || over == job->told) return;
+    job->told = over;
+    if (!over) return;
+    struct rota_action *action = effect_action(rota, ROTA_ACTION_JOB_OVER);
+    action->job_over.client = job->client;
+    action->job_over.job.number = job->id;
+    action->job_over.succeeded = job->counts[CLASS_SUCCEEDED];
+    action->job_over.failed = job->counts[CLASS_FAILED];
+    action->job_over.aborted = job->counts[CLASS_ABORTED];
+    action->job_over.failed_task = job->failed_task;
+}
+
+// Last in a step. Forgetting a job may let go of another one that its conditions named.
+void job_settle(struct rota *rota)
+{
+    while (rota->look_jobs) {
+        job_row row = rota->look_jobs;
+        struct job *job = JOB(rota, row);
+        rota->look_jobs = job->next_look;
+        job->looking = false;
+        tell_over(rota, row);
+        if (job->state == ROTA_JOB_CLOSED && job->out == 0 && job->watched == 0)
+            remove_job(rota, row);
+    }
+}
+
+// Behind the tasks come those that wait for them, so that nothing is let in on the way.
+void job_cancel_tasks(struct rota *rota, job_row row)
+{
+    for (task_row task = job_next_task(rota, row, 0); task; task = job_next_task(rota, row, task))
+        if (!(rota->task[task].flags & TASK_IS_BUNDLE)) outcome_cancel(rota, task);
+}
+
+void job_fail(struct rota *rota, job_row row, task_row culprit)
+{
+    struct job *job = JOB(rota, row);
+    if (job->state == ROTA_JOB_FAILED || job->state == ROTA_JOB_CLOSED) return;
+    job->state = ROTA_JOB_FAILED;
+    job->failed_task = task_id(rota, culprit).task;
+    trace_say(rota, "job %u fails with task %u -> stops all its tasks", job->id, job->failed_task);
+    job_mark(rota, row);
+    job_look_at(rota, row);
+    job_cancel_tasks(rota, row);
+}
+
+void job_close(struct rota *rota, job_row row)
+{
+    struct job *job = JOB(rota, row);
+    if (job->state == ROTA_JOB_CLOSED) return;
+    job->state = ROTA_JOB_CLOSED;
+    rota->closing++;
+    job_mark(rota, row);
+    job_look_at(rota, row);
+    job_cancel_tasks(rota, row);
+    for (object_row object = JOB(rota, row)->objects; object; object = OBJECT(rota, object)->next_of_job) {
+        OBJECT(rota, object)->flags &= ~(uint32_t)ROTA_OBJECT_KEEP;
+        OBJECT(rota, object)->flags |= OBJECT_USED;
+        object_purge(rota, object);
+    }
+}

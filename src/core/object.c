@@ -1,0 +1,210 @@
+// object.c - objects: are they there, who makes them, who still needs them.
+//
+// Consumers see an object as a need: met while it is present, dead when its
+// producer cannot make it before somebody retries. What was last told to them is
+// kept in `view`; object_refresh() compares and tells.
+#include "core/core.h"
+
+static uint64_t hash_of(rota_object_id id)
+{
+    return hash_mix(hash_mix(1, id.high), id.low);
+}
+
+object_row object_find(const struct rota *rota, rota_object_id id)
+{
+    object_row row = map_find(&rota->object_by_id, hash_of(id));
+    while (row && (OBJECT(rota, row)->id.high != id.high || OBJECT(rota, row)->id.low != id.low))
+        row = OBJECT(rota, row)->same;
+    return row;
+}
+
+bool object_reserve(struct rota *rota, uint32_t more)
+{
+    return pool_reserve(&rota->memory, &rota->objects, more) &&
+           map_reserve(&rota->memory, &rota->object_by_id, more);
+}
+
+object_row object_add(struct rota *rota, rota_object_id id)
+{
+    object_row row = pool_take(&rota->objects);
+    OBJECT(rota, row)->id = id;
+    OBJECT(rota, row)->same = map_find(&rota->object_by_id, hash_of(id));
+    map_put(&rota->object_by_id, hash_of(id), row);
+    return row;
+}
+
+void object_forget(struct rota *rota, object_row row)
+{
+    struct object *object = OBJECT(rota, row);
+    uint64_t hash = hash_of(object->id);
+    object_row first = map_find(&rota->object_by_id, hash);
+    if (first != row) {
+        while (OBJECT(rota, first)->same != row) first = OBJECT(rota, first)->same;
+        OBJECT(rota, first)->same = object->same;
+    } else if (object->same) {
+        map_put(&rota->object_by_id, hash, object->same);
+    } else {
+        map_remove(&rota->object_by_id, hash);
+    }
+    effect_forget_marks(rota, ROTA_RECORD_OBJECT, row);
+    pool_give(&rota->objects, row);
+}
+
+// Artifacts live while somebody names them or holds them.
+void object_drop_unused_artifact(struct rota *rota, object_row row)
+{
+    const struct object *object = OBJECT(rota, row);
+    if (object->job || object->named || object->replicas || object->flags & OBJECT_CHANGED) return;
+    object_forget(rota, row);
+}
+
+void object_mark(struct rota *rota, object_row row)
+{
+    struct object *object = OBJECT(rota, row);
+    if (!object->job || object->flags & OBJECT_MARKED) return;
+    object->flags |= OBJECT_MARKED;
+    effect_mark(rota, ROTA_RECORD_OBJECT, row);
+}
+
+bool object_is_present(const struct rota *rota, const struct object *object)
+{
+    if (object->flags & OBJECT_REMOVED) return false;
+    if (object->flags & ROTA_OBJECT_STREAM)
+        return rota->task[object->producer].state == ROTA_TASK_RUNNING;
+    return object->flags & OBJECT_FINISHED && (object->flags & OBJECT_SERVED || object->located > 0);
+}
+
+uint32_t object_view(const struct rota *rota, const struct object *object)
+{
+    if (object_is_present(rota, object)) return NEED_MET;
+    if (!object->producer) return 0;
+    return graph_view(&rota->task[object->producer]) & (NEED_DEAD | NEED_REAL);
+}
+
+// Only a consumer that is about to run justifies making a lost object again.
+static bool is_wanted_now(const struct rota *rota, const struct object *object)
+{
+    for (uint32_t use = object->uses; use; use = rota->use[use].next) {
+        uint8_t state = rota->task[rota->use[use].task].state;
+        if (state >= ROTA_TASK_QUEUED && state <= ROTA_TASK_ASSIGNED) return true;
+    }
+    return false;
+}
+
+static void make_again(struct rota *rota, object_row row)
+{
+    struct object *object = OBJECT(rota, row);
+    const struct task *producer = &rota->task[object->producer];
+    bool existed = object->flags & (OBJECT_FINISHED | OBJECT_REMOVED | ROTA_OBJECT_STREAM);
+    if (!object->producer || producer->state != ROTA_TASK_SUCCEEDED || !existed) return;
+    if (JOB(rota, object->job)->state >= ROTA_JOB_FAILED || !is_wanted_now(rota, object)) return;
+    object->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_REMOVED);
+    object_mark(rota, row);
+    outcome_again(rota, object->producer);
+}
+
+void object_refresh(struct rota *rota, object_row row)
+{
+    struct object *object = OBJECT(rota, row);
+    if (!object->job) return;
+    uint32_t before = object->view, after = object_view(rota, object);
+    object->view = after;
+    if (before != after)
+        for (uint32_t use = object->uses; use; use = rota->use[use].next)
+            graph_need(rota, rota->use[use].task, before, after);
+    if (!(after & NEED_MET)) make_again(rota, row);
+}
+
+void object_producer_changed(struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->output_count; i++)
+        object_refresh(rota, rota->use[extra->use_first + extra->input_count + i].object);
+}
+
+bool object_holds_inputs(enum rota_task_state state)
+{
+    return state != ROTA_TASK_NONE && state != ROTA_TASK_SUCCEEDED && state != ROTA_TASK_ABORTED &&
+           state != ROTA_TASK_FROZEN;
+}
+
+void object_inputs_held(struct rota *rota, task_row row, int change)
+{
+    if (change == 0) return;
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        object_row at = rota->use[extra->use_first + i].object;
+        struct object *object = OBJECT(rota, at);
+        if (!object->job) continue;
+        object->need += (uint32_t)change;
+        if (change > 0) continue;
+        object->flags |= OBJECT_USED;
+        object_mark(rota, at);
+        object_purge(rota, at);
+    }
+}
+
+static void drop(struct rota *rota, replica_row row)
+{
+    const struct replica *replica = REPLICA(rota, row);
+    struct rota_action *action = effect_action(rota, ROTA_ACTION_DROP);
+    action->drop.object = OBJECT(rota, replica->object)->id;
+    action->drop.worker.number = WORKER(rota, replica->worker)->id;
+    replica_remove(rota, row);
+}
+
+static void drop_surplus(struct rota *rota, object_row row)
+{
+    replica_row next;
+    for (replica_row at = OBJECT(rota, row)->replicas; at; at = next) {
+        next = REPLICA(rota, at)->next_of_object;
+        if (OBJECT(rota, row)->located < 2) return;
+        if (!(REPLICA(rota, at)->flags & REPLICA_PRIMARY) && !REPLICA(rota, at)->users) drop(rota, at);
+    }
+}
+
+// A consumer keeps its copy while it runs, so an object with users is never removed.
+void object_purge(struct rota *rota, object_row row)
+{
+    struct object *object = OBJECT(rota, row);
+    bool made = object->flags & OBJECT_FINISHED ||
+                (object->flags & ROTA_OBJECT_STREAM &&
+                 rota->task[object->producer].state == ROTA_TASK_SUCCEEDED);
+    if (!object->job || object->need || !made || object->flags & OBJECT_REMOVED) return;
+    if (object->flags & ROTA_OBJECT_KEEP) {
+        drop_surplus(rota, row);
+        return;
+    }
+    if (!object->producer && !(object->flags & OBJECT_USED)) return;
+    while (OBJECT(rota, row)->replicas) drop(rota, OBJECT(rota, row)->replicas);
+    OBJECT(rota, row)->flags |= OBJECT_REMOVED;
+    OBJECT(rota, row)->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_SERVED);
+    trace_say(rota, "object %llx is needed by nobody -> removed",
+              (unsigned long long)OBJECT(rota, row)->id.low);
+    object_mark(rota, row);
+    wait_object_over(rota, row);
+    object_refresh(rota, row);
+}
+
+void object_finish(struct rota *rota, object_row row, worker_row worker)
+{
+    struct object *object = OBJECT(rota, row);
+    if (object->flags & ROTA_OBJECT_STREAM) {
+        object_purge(rota, row);
+        return;
+    }
+    object->flags |= OBJECT_FINISHED;
+    object->flags &= ~(uint32_t)OBJECT_REMOVED;
+    if (worker) {
+        replica_row replica = replica_find(rota, row, worker);
+        if (!replica) replica = replica_add(rota, row, worker);
+        REPLICA(rota, replica)->flags |= REPLICA_PRIMARY;
+        replica_locate(rota, replica);
+    } else {
+        object->flags |= OBJECT_SERVED;
+    }
+    object_mark(rota, row);
+    wait_object_over(rota, row);
+    object_purge(rota, row);
+    object_refresh(rota, row);
+}

@@ -1,0 +1,115 @@
+// on_claim.c - handlers claim tasks by hand, deliver them or say that they failed.
+#include "core/core.h"
+
+static bool is_claimed(const struct task *task)
+{
+    return task->state == ROTA_TASK_RUNNING && task->flags & TASK_CLAIMED && !(task->flags & TASK_AGAIN);
+}
+
+static bool is_owner(const struct rota *rota, task_row row, uint64_t handler)
+{
+    uint64_t owner = rota->task[row].extra ? task_extra(rota, row)->handler : 0;
+    return owner == 0 || owner == handler;
+}
+
+// The name of the handler needs a place.
+static bool reserve_claim(struct rota *rota)
+{
+    return pool_reserve(&rota->memory, &rota->extras, 1) && effect_reserve(rota, 2);
+}
+
+static void give_extra(struct rota *rota, task_row row)
+{
+    if (rota->task[row].extra) return;
+    rota->task[row].extra = pool_take(&rota->extras);
+    task_extra(rota, row)->task = row;
+}
+
+static enum rota_error claim_failed(struct rota *rota, task_row row, uint64_t handler)
+{
+    struct task *task = &rota->task[row];
+    if (task->unmet > !(condition_need(rota, row) & NEED_MET))
+        return refuse(rota, ROTA_NOT_NOW, "a prerequisite of the task is not there");
+    if (task->flags & TASK_GATED && !gate_admits_now(rota, row))
+        return refuse(rota, ROTA_NOT_NOW, "its lane does not let it in now");
+    wait_task_not_over(rota, row);
+    task->tries = 0;
+    if (task->flags & TASK_GATED) {
+        task_extra(rota, row)->asked = rota->turn;
+        gate_enter(rota, row);
+    }
+    attempt_claim(rota, row, handler);
+    return ROTA_OK;
+}
+
+static enum rota_error claim_this(struct rota *rota, task_row row, uint64_t handler, uint32_t flags)
+{
+    const struct task *task = &rota->task[row];
+    bool ended = task->state == ROTA_TASK_FAILED || task->state == ROTA_TASK_ABORTED;
+    if (task->flags & TASK_IS_BUNDLE) return refuse(rota, ROTA_NOT_NOW, "a bundle cannot be claimed");
+    if (ended && flags & ROTA_FAILED_OK && JOB(rota, task_job(rota, row))->state <= ROTA_JOB_LAST)
+        return claim_failed(rota, row, handler);
+    if (is_claimed(task) && flags & ROTA_FETCHED_OK) return ROTA_OK;
+    if (task->state == ROTA_TASK_OFFERED && gate_is_next(rota, row)) {
+        attempt_claim(rota, row, handler);
+        return ROTA_OK;
+    }
+    if (task_shown(task) == ROTA_TASK_SUCCEEDED)
+        return refuse(rota, ROTA_NOT_NOW, "the task is delivered and cannot be claimed again");
+    if (ended) return refuse(rota, ROTA_NOT_NOW, "the task has failed");
+    if (task->state >= ROTA_TASK_ASSIGNED) return refuse(rota, ROTA_NOT_NOW, "the task is claimed already");
+    return refuse(rota, ROTA_NOT_NOW, "the task is not available");
+}
+
+enum rota_error on_claim(struct rota *rota, const struct rota_event *event)
+{
+    rota_task_id id = event->claim.task;
+    bool any = id.job == 0 && id.task == 0;
+    task_row row = any ? claim_best(rota) : task_find(rota, id);
+    if (!row) return refuse(rota, any ? ROTA_NOT_NOW : ROTA_NOT_FOUND, "there is no such task");
+    if (event->claim.handler && !rota->task[row].extra) {
+        if (!reserve_claim(rota)) return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
+        give_extra(rota, row);
+    } else if (!effect_reserve(rota, 2)) {
+        return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
+    }
+    return claim_this(rota, row, event->claim.handler, event->claim.flags);
+}
+
+// The task a handler speaks of, claimed by it, or (NOFETCH_OK) there for the taking.
+static enum rota_error find_claimed(struct rota *rota, const struct rota_event *event, task_row *row)
+{
+    *row = task_find(rota, event->claim.task);
+    if (!*row) return refuse(rota, ROTA_NOT_FOUND, "there is no such task");
+    const struct task *task = &rota->task[*row];
+    bool open = event->claim.flags & ROTA_NOFETCH_OK && task->state == ROTA_TASK_OFFERED &&
+                gate_is_next(rota, *row);
+    bool again = task->flags & TASK_AGAIN && task->flags & TASK_CLAIMED;
+    if (!is_claimed(task) && !open && !again)
+        return refuse(rota, ROTA_NOT_NOW, "the task is not claimed");
+    if (!open && !is_owner(rota, *row, event->claim.handler))
+        return refuse(rota, ROTA_NOT_NOW, "another handler claimed the task");
+    if (!effect_reserve(rota, 2)) return refuse(rota, ROTA_NO_MEMORY, "no memory for what this causes");
+    return ROTA_OK;
+}
+
+enum rota_error on_deliver(struct rota *rota, const struct rota_event *event)
+{
+    task_row row = task_find(rota, event->claim.task);
+    if (row && event->claim.flags & ROTA_DELIVERED_OK &&
+        rota->task[row].state == ROTA_TASK_SUCCEEDED)
+        return ROTA_OK;
+    enum rota_error error = find_claimed(rota, event, &row);
+    if (error) return error;
+    outcome_finish(rota, row, ROTA_OUTCOME_OK, 0);
+    return ROTA_OK;
+}
+
+enum rota_error on_fail(struct rota *rota, const struct rota_event *event)
+{
+    task_row row;
+    enum rota_error error = find_claimed(rota, event, &row);
+    if (error) return error;
+    outcome_finish(rota, row, ROTA_OUTCOME_EXIT, 1);
+    return ROTA_OK;
+}

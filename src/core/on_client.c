@@ -1,0 +1,245 @@
+// on_client.c - what clients ask for beside submitting: close, cancel, retry, stage, manual actions,
+// lanes.
+#include "core/core.h"
+
+static enum rota_error find_task(struct rota *rota, rota_task_id id, task_row *row)
+{
+    *row = task_find(rota, id);
+    return *row ? ROTA_OK : refuse(rota, ROTA_NOT_FOUND, "there is no such task");
+}
+
+static enum rota_error no_memory(struct rota *rota)
+{
+    return refuse(rota, ROTA_NO_MEMORY, "no memory for what this causes");
+}
+
+// Room for the end of every task of a job.
+static bool reserve_job(struct rota *rota, job_row row)
+{
+    return effect_reserve(rota, 4 * (uint64_t)JOB(rota, row)->task_count + rota->out);
+}
+
+static void plan_changed(struct rota *rota, job_row row)
+{
+    if (JOB(rota, row)->policy == ROTA_POLICY_PLAN) plan_news(rota, 1);
+}
+
+enum rota_error on_close(struct rota *rota, const struct rota_event *event)
+{
+    job_row row = job_find(rota, event->close.job);
+    if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such job");
+    if (JOB(rota, row)->state == ROTA_JOB_CLOSED)
+        return refuse(rota, ROTA_NOT_NOW, "the job is closed already");
+    if (!reserve_job(rota, row)) return no_memory(rota);
+    plan_changed(rota, row);
+    job_close(rota, row);
+    return ROTA_OK;
+}
+
+enum rota_error on_client_left(struct rota *rota, const struct rota_event *event)
+{
+    uint64_t tasks = 0;
+    for (job_row row = 1; row < rota->jobs.count; row++)
+        if (JOB(rota, row)->id && JOB(rota, row)->client == event->client_left.client)
+            tasks += JOB(rota, row)->task_count;
+    if (!effect_reserve(rota, 4 * tasks + rota->out + pool_used(&rota->jobs))) return no_memory(rota);
+    for (job_row row = 1; row < rota->jobs.count; row++) {
+        if (!JOB(rota, row)->id || JOB(rota, row)->client != event->client_left.client) continue;
+        plan_changed(rota, row);
+        job_close(rota, row);
+    }
+    return ROTA_OK;
+}
+
+static bool can_cancel(const struct task *task)
+{
+    return !(task->flags & TASK_AGAIN) && task->state >= ROTA_TASK_STAGED &&
+           task->state <= ROTA_TASK_RUNNING && !(task->flags & TASK_STOPPING);
+}
+
+static uint32_t cancel_members(struct rota *rota, task_row bundle, bool apply)
+{
+    uint32_t count = 0;
+    job_row job = task_job(rota, bundle);
+    for (task_row at = job_next_task(rota, job, 0); at; at = job_next_task(rota, job, at)) {
+        if (task_extra(rota, at)->bundle != bundle || !can_cancel(&rota->task[at])) continue;
+        count++;
+        if (apply) outcome_cancel(rota, at);
+    }
+    return count;
+}
+
+enum rota_error on_cancel(struct rota *rota, const struct rota_event *event)
+{
+    rota_task_id id = event->task.task;
+    job_row job = job_find(rota, (rota_job_id){ id.job });
+    if (!job) return refuse(rota, ROTA_NOT_FOUND, "there is no such job");
+    if (!reserve_job(rota, job)) return no_memory(rota);
+    if (id.task == 0) {
+        job_cancel_tasks(rota, job);
+        plan_changed(rota, job);
+        return ROTA_OK;
+    }
+    task_row row;
+    enum rota_error error = find_task(rota, id, &row);
+    if (error) return error;
+    bool bundle = rota->task[row].flags & TASK_IS_BUNDLE;
+    if (bundle ? !cancel_members(rota, row, false) : !can_cancel(&rota->task[row]))
+        return refuse(rota, ROTA_NOT_NOW, "it is over, idle, or being stopped already");
+    if (bundle) cancel_members(rota, row, true);
+    else outcome_cancel(rota, row);
+    plan_changed(rota, job);
+    return ROTA_OK;
+}
+
+static enum rota_error job_is_live(struct rota *rota, task_row row)
+{
+    enum rota_job_state state = JOB(rota, task_job(rota, row))->state;
+    if (state != ROTA_JOB_FAILED && state != ROTA_JOB_CLOSED) return ROTA_OK;
+    return refuse(rota, ROTA_NOT_NOW, "its job has failed or is closed");
+}
+
+enum rota_error on_retry(struct rota *rota, const struct rota_event *event)
+{
+    task_row row;
+    enum rota_error error = find_task(rota, event->task.task, &row);
+    if (!error) error = job_is_live(rota, row);
+    if (error) return error;
+    const struct task *task = &rota->task[row];
+    bool ended = task->state == ROTA_TASK_FAILED || task->state == ROTA_TASK_ABORTED;
+    if (!ended || task->flags & TASK_IS_BUNDLE)
+        return refuse(rota, ROTA_NOT_NOW, "only a task that failed or was aborted can be retried");
+    if (!effect_reserve(rota, 0)) return no_memory(rota);
+    outcome_restart(rota, row);
+    outcome_admit(rota, row);
+    plan_changed(rota, task_job(rota, row));
+    return ROTA_OK;
+}
+
+static bool can_stage(const struct task *task)
+{
+    return !(task->flags & TASK_AGAIN) && (task->state == ROTA_TASK_IDLE || task_is_over(task));
+}
+
+static void stage_bundle(struct rota *rota, task_row bundle)
+{
+    job_row job = task_job(rota, bundle);
+    bundle_get(rota, bundle)->ever_staged = true;
+    graph_look_at(rota, bundle);
+    for (task_row at = job_next_task(rota, job, 0); at; at = job_next_task(rota, job, at)) {
+        bool member = task_extra(rota, at)->bundle == bundle;
+        if (member && can_stage(&rota->task[at])) outcome_restart(rota, at);
+    }
+    for (task_row at = job_next_task(rota, job, 0); at; at = job_next_task(rota, job, at))
+        if (task_extra(rota, at)->bundle == bundle && rota->task[at].state == ROTA_TASK_QUEUED)
+            outcome_admit(rota, at);
+}
+
+enum rota_error on_stage(struct rota *rota, const struct rota_event *event)
+{
+    task_row row;
+    enum rota_error error = find_task(rota, event->task.task, &row);
+    if (!error) error = job_is_live(rota, row);
+    if (error) return error;
+    bool bundle = rota->task[row].flags & TASK_IS_BUNDLE;
+    if (!can_stage(&rota->task[row]))
+        return refuse(rota, ROTA_NOT_NOW, bundle ? "the bundle is running" : "the task is staged already, or frozen");
+    if (!effect_reserve(rota, 0)) return no_memory(rota);
+    if (bundle) {
+        stage_bundle(rota, row);
+    } else {
+        outcome_restart(rota, row);
+        outcome_admit(rota, row);
+    }
+    plan_changed(rota, task_job(rota, row));
+    return ROTA_OK;
+}
+
+// Past its condition, not past its edges, its lane or the room it needs.
+static enum rota_error manual_start(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    uint32_t condition = !(condition_need(rota, row) & NEED_MET);
+    bool waits = task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED;
+    if (!waits && !can_stage(task)) return refuse(rota, ROTA_NOT_NOW, "not effective on an active task");
+    if (task->unmet > condition)
+        return refuse(rota, ROTA_NOT_NOW, "a prerequisite or an input is not there yet");
+    if (!waits) outcome_restart(rota, row);
+    task->flags |= TASK_BYPASS;
+    effect_mark_task(rota, row);
+    if (waits) condition_look(rota, row);
+    else outcome_admit(rota, row);
+    return ROTA_OK;
+}
+
+static void manual_set(struct rota *rota, task_row row, enum rota_manual action)
+{
+    struct task *task = &rota->task[row];
+    bool was_over = task_is_over(task);
+    static const uint8_t causes[] = {
+        [ROTA_MANUAL_GREEN] = CAUSE_SUCCEEDED, [ROTA_MANUAL_RED] = CAUSE_FAILED,
+        [ROTA_MANUAL_RESET] = CAUSE_RESET, [ROTA_MANUAL_FREEZE] = CAUSE_FROZEN,
+    };
+    task->outcome = action == ROTA_MANUAL_GREEN ? ROTA_OUTCOME_OK
+                    : action == ROTA_MANUAL_RED ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_NONE;
+    task->status = 0;
+    task_move(rota, row, (enum task_cause)causes[action]);
+    if (!was_over && task_is_over(task)) wait_task_over(rota, row);
+    if (was_over && !task_is_over(task)) wait_task_not_over(rota, row);
+    if (action != ROTA_MANUAL_GREEN || !task->extra) return;
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->output_count; i++)
+        object_refresh(rota, rota->use[extra->use_first + extra->input_count + i].object);
+}
+
+enum rota_error on_manual(struct rota *rota, const struct rota_event *event)
+{
+    task_row row;
+    enum rota_error error = find_task(rota, event->manual.task, &row);
+    if (!error) error = job_is_live(rota, row);
+    if (error) return error;
+    const struct task *task = &rota->task[row];
+    if (event->manual.action < ROTA_MANUAL_START || event->manual.action > ROTA_MANUAL_FREEZE)
+        return refuse(rota, ROTA_BAD_EVENT, "there is no such manual action");
+    if (task->flags & TASK_IS_BUNDLE)
+        return refuse(rota, ROTA_NOT_NOW, "a bundle is what its members are; act on them");
+    if (!effect_reserve(rota, 0)) return no_memory(rota);
+    if (event->manual.action != ROTA_MANUAL_START) {
+        if (!can_stage(task) && task->state != ROTA_TASK_FROZEN)
+            return refuse(rota, ROTA_NOT_NOW, "not effective on an active task");
+        manual_set(rota, row, event->manual.action);
+    } else if ((error = manual_start(rota, row))) {
+        return error;
+    }
+    plan_changed(rota, task_job(rota, row));
+    return ROTA_OK;
+}
+
+enum rota_error on_lane(struct rota *rota, const struct rota_event *event)
+{
+    lane_row row = map_find(&rota->lane_by_number, event->lane.lane);
+    uint32_t flags = event->lane.flags;
+    if (!event->lane.lane || flags & ~(uint32_t)(ROTA_LANE_STRICT | ROTA_LANE_SUBMIT_ORDER))
+        return refuse(rota, ROTA_BAD_EVENT, "a lane has a number and known flags");
+    if (event->lane.patience < 0) return refuse(rota, ROTA_BAD_EVENT, "patience is negative");
+    if (row && (LANE(rota, row)->flags ^ flags) & ROTA_LANE_SUBMIT_ORDER && LANE(rota, row)->held_first)
+        return refuse(rota, ROTA_NOT_NOW, "the order of a lane cannot change while tasks stand in it");
+    if (!row && pool_used(&rota->lanes) >= rota->config.lanes_max)
+        return refuse(rota, ROTA_TOO_MANY, "more lanes than the configuration allows");
+    if (!pool_reserve(&rota->memory, &rota->lanes, 1) || !effect_cover(rota) ||
+        !map_reserve(&rota->memory, &rota->lane_by_number, 1) || !effect_reserve(rota, 0))
+        return no_memory(rota);
+    if (!row) {
+        row = pool_take(&rota->lanes);
+        LANE(rota, row)->number = event->lane.lane;
+        map_put(&rota->lane_by_number, event->lane.lane, row);
+    }
+    struct lane *lane = LANE(rota, row);
+    lane->flags = flags;
+    lane->patience = event->lane.patience;
+    if (!(flags & ROTA_LANE_STRICT)) lane->starting = 0;
+    if (!lane->marked) effect_mark(rota, ROTA_RECORD_LANE, row);
+    lane->marked = true;
+    gate_look_at(rota, row);
+    return ROTA_OK;
+}

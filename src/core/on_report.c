@@ -1,0 +1,254 @@
+// on_report.c - what workers say about tasks and objects.
+#include "core/core.h"
+
+static enum rota_error no_memory(struct rota *rota)
+{
+    return refuse(rota, ROTA_NO_MEMORY, "no memory for what the report causes");
+}
+
+// A report counts only from the worker and about the attempt that are current.
+static enum rota_error find_attempt(struct rota *rota, const struct rota_event *event, task_row *row)
+{
+    *row = attempt_find(rota, event->report.task);
+    if (!*row) return refuse(rota, ROTA_NOT_FOUND, "there is no such task");
+    const struct task *task = &rota->task[*row];
+    bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
+    bool current = out && task->worker && task->attempt == event->report.attempt &&
+                   WORKER(rota, task->worker)->id == event->report.worker.number;
+    if (current && map_find(&rota->run_as, *row)) {
+        rota_task_id name = attempt_name(rota, *row);
+        current = name.job == event->report.task.job && name.task == event->report.task.task;
+    }
+    return current ? ROTA_OK : refuse(rota, ROTA_STALE, "the attempt is not, or no longer, the current one");
+}
+
+static void plan_report(struct rota *rota, task_row row)
+{
+    if (PROFILE(rota, rota->task[row].profile)->policy == ROTA_POLICY_PLAN) plan_news(rota, 1);
+}
+
+enum rota_error on_task_started(struct rota *rota, const struct rota_event *event)
+{
+    task_row row;
+    enum rota_error error = find_attempt(rota, event, &row);
+    if (error) return error;
+    struct task *task = &rota->task[row];
+    if (task->state == ROTA_TASK_RUNNING) return refuse(rota, ROTA_STALE, "the task was started already");
+    if (!effect_reserve(rota, 0)) return no_memory(rota);
+    if (task->flags & TASK_OVERBOOKED) {
+        WORKER(rota, task->worker)->overbooked--;
+        rota->overbooked--;
+        task->flags &= (uint16_t)~TASK_OVERBOOKED;
+    }
+    task_move(rota, row, CAUSE_STARTED);
+    if (task->flags & TASK_GATED) gate_started(rota, row);
+    if (task->extra && task_extra(rota, row)->output_count) object_producer_changed(rota, row);
+    return ROTA_OK;
+}
+
+static void note_sizes(struct rota *rota, const struct rota_event *event, task_row row)
+{
+    for (uint32_t i = 0; i < event->report.size_count; i++) {
+        object_row at = object_find(rota, event->report.sizes[i].object);
+        if (!at || OBJECT(rota, at)->producer != row) continue;
+        OBJECT(rota, at)->bytes = event->report.sizes[i].bytes;
+        object_mark(rota, at);
+    }
+}
+
+static bool is_missing(const struct rota *rota, rota_object_id id, task_row row)
+{
+    object_row at = id.high || id.low ? object_find(rota, id) : 0;
+    return at && OBJECT(rota, at)->producer == row;
+}
+
+enum rota_error on_task_finished(struct rota *rota, const struct rota_event *event)
+{
+    task_row row;
+    enum rota_error error = find_attempt(rota, event, &row);
+    if (error) return error;
+    enum rota_outcome outcome = event->report.outcome;
+    if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_ABORTED)
+        return refuse(rota, ROTA_BAD_EVENT, "a report must say how the attempt ended");
+    uint32_t copies = rota->task[row].extra ? task_extra(rota, row)->output_count + 1 : 0;
+    if (!pool_reserve(&rota->memory, &rota->replicas, copies) || (copies && !effect_cover(rota)) ||
+        !effect_reserve(rota, 2))
+        return no_memory(rota);
+    plan_report(rota, row);
+    note_sizes(rota, event, row);
+    if (outcome == ROTA_OUTCOME_OK && is_missing(rota, event->report.missing, row)) {
+        trace_say(rota, "an output is missing -> the task failed");
+        outcome = ROTA_OUTCOME_ERROR;
+    }
+    outcome_finish(rota, row, outcome, event->report.status);
+    return ROTA_OK;
+}
+
+// ---- Cache news -----------------------------------------------------------------------------
+
+// A worker may be heard of here for the first time, and so may a content key.
+static bool reserve_news(struct rota *rota)
+{
+    return worker_reserve(rota) && object_reserve(rota, 1) &&
+           pool_reserve(&rota->memory, &rota->replicas, 2) && effect_cover(rota) && effect_reserve(rota, 4);
+}
+
+static enum rota_error check_news(struct rota *rota, rota_worker_id worker, rota_object_id object)
+{
+    if (!worker.number || (!object.high && !object.low))
+        return refuse(rota, ROTA_BAD_EVENT, "cache news must name a worker and an object");
+    bool many = (!worker_find(rota, worker) && pool_used(&rota->workers) >= rota->config.workers_max) ||
+                (!object_find(rota, object) && pool_used(&rota->objects) >= rota->config.objects_max);
+    return many ? refuse(rota, ROTA_TOO_MANY, "more workers or objects than the configuration allows") : ROTA_OK;
+}
+
+static worker_row worker_met(struct rota *rota, rota_worker_id id)
+{
+    worker_row row = worker_find(rota, id);
+    if (row) return row;
+    row = worker_add(rota, id);
+    WORKER(rota, row)->cores = 1;
+    WORKER(rota, row)->memory_mib = UINT32_MAX;
+    worker_mark(rota, row);
+    room_update(rota, row);
+    return row;
+}
+
+static object_row object_met(struct rota *rota, rota_object_id id)
+{
+    object_row row = object_find(rota, id);
+    if (row) return row;
+    row = object_add(rota, id);
+    OBJECT(rota, row)->flags = ROTA_OBJECT_ARTIFACT;
+    return row;
+}
+
+static void locate(struct rota *rota, object_row object, worker_row worker)
+{
+    replica_row at = replica_find(rota, object, worker);
+    if (!at) at = replica_add(rota, object, worker);
+    // An upload that nobody held so far lies where it is first seen.
+    bool first = OBJECT(rota, object)->flags & ROTA_OBJECT_AWAY && !OBJECT(rota, object)->producer;
+    if (first && OBJECT(rota, object)->need == 0 && !(OBJECT(rota, object)->flags & OBJECT_USED))
+        REPLICA(rota, at)->flags |= REPLICA_PRIMARY;
+    replica_locate(rota, at);
+}
+
+// Before its producer is over only the producer's own worker can have an object.
+static bool may_hold(const struct rota *rota, const struct object *object, worker_row worker)
+{
+    if (object->flags & (OBJECT_REMOVED | ROTA_OBJECT_STREAM)) return false;
+    if (!object->producer || object->flags & OBJECT_FINISHED) return true;
+    const struct task *producer = &rota->task[object->producer];
+    return producer->state == ROTA_TASK_RUNNING && worker && producer->worker == worker;
+}
+
+enum rota_error on_object_held(struct rota *rota, const struct rota_event *event)
+{
+    enum rota_error error = check_news(rota, event->replica.worker, event->replica.object);
+    if (error) return error;
+    object_row object = object_find(rota, event->replica.object);
+    worker_row worker = worker_find(rota, event->replica.worker);
+    if (object && !may_hold(rota, OBJECT(rota, object), worker))
+        return refuse(rota, ROTA_NOT_NOW, "the object is not finished, was removed, or is a stream");
+    if (!reserve_news(rota)) return no_memory(rota);
+    worker = worker_met(rota, event->replica.worker);
+    object = object_met(rota, event->replica.object);
+    if (event->replica.bytes) OBJECT(rota, object)->bytes = event->replica.bytes;
+    if (OBJECT(rota, object)->job) OBJECT(rota, object)->flags |= OBJECT_FINISHED;
+    object_mark(rota, object);
+    locate(rota, object, worker);
+    object_refresh(rota, object);
+    if (rota->plan_unplaced) plan_news(rota, 1);
+    return ROTA_OK;
+}
+
+enum rota_error on_object_lost(struct rota *rota, const struct rota_event *event)
+{
+    worker_row worker = worker_find(rota, event->replica.worker);
+    object_row object = object_find(rota, event->replica.object);
+    replica_row row = worker && object ? replica_find(rota, object, worker) : 0;
+    if (!row || !(REPLICA(rota, row)->flags & REPLICA_LOCATED))
+        return refuse(rota, ROTA_NOT_FOUND, "the worker is not known to hold that object");
+    if (!effect_reserve(rota, 0)) return no_memory(rota);
+    uint32_t users = REPLICA(rota, row)->users;
+    replica_remove(rota, row);
+    if (users && OBJECT(rota, object)->job) {
+        row = replica_add(rota, object, worker);  // who runs there is still told to have it
+        REPLICA(rota, row)->users = users;
+    }
+    object_refresh(rota, object);
+    object_drop_unused_artifact(rota, object);
+    if (rota->plan_unplaced) plan_news(rota, 1);
+    return ROTA_OK;
+}
+
+enum rota_error on_streamed(struct rota *rota, const struct rota_event *event)
+{
+    object_row row = object_find(rota, event->replica.object);
+    if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such object");
+    struct object *object = OBJECT(rota, row);
+    bool flows = object->flags & ROTA_OBJECT_STREAM && rota->task[object->producer].state == ROTA_TASK_RUNNING;
+    if (!flows) return refuse(rota, ROTA_NOT_NOW, "the object is no stream that flows");
+    object->bytes = event->replica.bytes;
+    object_mark(rota, row);
+    return ROTA_OK;
+}
+
+// ---- A result for a content key, asked for or not ---------------------------------------------
+
+static bool may_complete(const struct rota *rota, task_row row, worker_row worker)
+{
+    const struct task *task = &rota->task[row];
+    bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
+    if (task->state == ROTA_TASK_OFFERED) return true;
+    if (!out || task->flags & TASK_STOPPING) return false;
+    return task->worker == worker || !(task->flags & TASK_GATED);
+}
+
+static void complete(struct rota *rota, task_row row, worker_row worker, const struct rota_event *event)
+{
+    struct task *task = &rota->task[row];
+    bool out = task->state != ROTA_TASK_OFFERED;
+    if (out && task->worker && task->worker != worker) {
+        attempt_stop(rota, row);
+        attempt_end(rota, row);
+    }
+    if (event->completed.outcome == ROTA_OUTCOME_OK && (!out || task->worker != worker)) {
+        const struct extra *extra = task_extra(rota, row);
+        for (uint32_t i = 0; i < extra->output_count; i++)
+            object_finish(rota, rota->use[extra->use_first + extra->input_count + i].object, worker);
+    }
+    task->tries = TASK_RETRIES_MAX + 1;  // a result is final
+    outcome_finish(rota, row, event->completed.outcome, event->completed.status);
+}
+
+enum rota_error on_key_completed(struct rota *rota, const struct rota_event *event)
+{
+    enum rota_error error = check_news(rota, event->completed.worker, event->completed.key);
+    if (error) return error;
+    enum rota_outcome outcome = event->completed.outcome;
+    if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_ERROR)
+        return refuse(rota, ROTA_BAD_EVENT, "a result is ok, an exit status or an error");
+    object_row known = object_find(rota, event->completed.key);
+    if (known && OBJECT(rota, known)->job) return refuse(rota, ROTA_BAD_EVENT, "an object is no content key");
+    task_row runner = known ? OBJECT(rota, known)->runner : 0;
+    uint32_t copies = runner ? task_extra(rota, runner)->output_count : 0;
+    if (!reserve_news(rota) || !pool_reserve(&rota->memory, &rota->replicas, copies + 2) || !effect_cover(rota))
+        return no_memory(rota);
+    worker_row worker = worker_met(rota, event->completed.worker);
+    object_row object = object_met(rota, event->completed.key);
+    bool pending = runner && may_complete(rota, runner, worker);
+    if (outcome != ROTA_OUTCOME_ERROR) locate(rota, object, worker);
+    if (pending) {
+        plan_report(rota, runner);
+        complete(rota, runner, worker, event);
+    }
+    struct rota_action *action = effect_action(rota, ROTA_ACTION_COMPLETED);
+    action->completed.key = event->completed.key;
+    action->completed.worker = event->completed.worker;
+    action->completed.pending = pending;
+    object = object_find(rota, event->completed.key);
+    if (object) object_drop_unused_artifact(rota, object);
+    return ROTA_OK;
+}

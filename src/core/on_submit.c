@@ -1,0 +1,78 @@
+// on_submit.c - a client hands in a job, or more of one that is open.
+#include "core/core.h"
+
+static void accept(struct rota *rota, job_row row, uint32_t first)
+{
+    struct rota_action *action = effect_action(rota, ROTA_ACTION_ACCEPT);
+    action->accept.client = JOB(rota, row)->client;
+    action->accept.key = JOB(rota, row)->key;
+    action->accept.job.number = JOB(rota, row)->id;
+    action->accept.first = first;
+}
+
+static bool starts_idle(const struct rota *rota, const struct rota_task_spec *spec, task_row row)
+{
+    task_row bundle = task_extra(rota, row)->bundle;
+    return spec->flags & ROTA_TASK_ON_DEMAND || (bundle && !bundle_get(rota, bundle)->ever_staged);
+}
+
+// First all are there, then each is looked at: a condition must see the others as queued.
+static void admit_tasks(struct rota *rota, const struct intake *intake)
+{
+    const struct rota_job_spec *spec = intake->spec;
+    for (uint32_t i = 0; i < spec->task_count; i++) {
+        task_row row = intake->row + i;
+        if (rota->task[row].flags & TASK_IS_BUNDLE) graph_look_at(rota, row);
+        else task_move(rota, row, starts_idle(rota, &spec->tasks[i], row) ? CAUSE_DEFINED : CAUSE_ADMITTED);
+    }
+    for (uint32_t i = 0; i < spec->task_count; i++)
+        if (rota->task[intake->row + i].state == ROTA_TASK_QUEUED) outcome_admit(rota, intake->row + i);
+}
+
+// The same client and key again is the same job, told again.
+static job_row job_again(const struct rota *rota, const struct rota_job_spec *spec)
+{
+    if (!spec->key || spec->job.number) return 0;
+    job_row row = map_find(&rota->job_by_key, hash_mix(spec->client, spec->key));
+    bool same = row && JOB(rota, row)->client == spec->client && JOB(rota, row)->key == spec->key;
+    return same ? row : 0;
+}
+
+static void apply(struct rota *rota, struct intake *intake)
+{
+    bool fresh = !intake->job;
+    if (fresh) {
+        rota->next_job++;
+        intake->job = submit_job(rota, intake);
+    }
+    batch_row batch = submit_rows(rota, intake);
+    BATCH(rota, batch)->spec = intake->spec;
+    if (intake->spec->last) JOB(rota, intake->job)->state = ROTA_JOB_LAST;
+    job_mark(rota, intake->job);
+    effect_mark(rota, ROTA_RECORD_SUBMIT, batch);
+    effect_core(rota);
+    accept(rota, intake->job, intake->first);
+    job_look_at(rota, intake->job);
+    trace_say(rota, "job %u gets %u tasks from %u on", intake->job_id, intake->spec->task_count, intake->first);
+    admit_tasks(rota, intake);
+    if (intake->policy == ROTA_POLICY_PLAN && intake->spec->task_count) plan_news(rota, 2);
+}
+
+enum rota_error on_submit(struct rota *rota, const struct rota_event *event)
+{
+    struct intake intake = { .spec = &event->submit };
+    job_row known = job_again(rota, &event->submit);
+    if (known) {
+        if (!effect_reserve(rota, 1)) return refuse(rota, ROTA_NO_MEMORY, "no memory for the answer");
+        accept(rota, known, 1);
+        return ROTA_OK;
+    }
+    enum rota_error error = submit_verify(rota, &intake);
+    if (!error) error = submit_reserve(rota, &intake);
+    if (!error) error = submit_stage_objects(rota, &intake);
+    if (!error) error = submit_order(rota, &intake);
+    if (error) submit_unstage(rota, &intake);
+    else apply(rota, &intake);
+    submit_release(rota, &intake);
+    return error;
+}

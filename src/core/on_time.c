@@ -1,0 +1,33 @@
+// on_time.c - the end of a turn: leases that are over, then hand-out by pull and by plan.
+#include "core/core.h"
+
+static enum rota_error end_leases(struct rota *rota)
+{
+    bool some = false;
+    while (rota->leases.count && rota->leases.entries[0].due <= rota->now) {
+        worker_row row = (uint32_t)rota->leases.entries[0].tag;
+        // With some workers done the rest can wait for the next turn, which is due at once.
+        if (!effect_reserve(rota, 8 * (uint64_t)WORKER(rota, row)->tasks))
+            return some ? ROTA_OK : refuse(rota, ROTA_NO_MEMORY, "no memory for the end of a lease");
+        worker_lose(rota, row);
+        graph_settle(rota);
+        if (rota->plan_active) plan_news(rota, 1);
+        some = true;
+    }
+    return ROTA_OK;
+}
+
+enum rota_error on_time(struct rota *rota, const struct rota_event *event)
+{
+    if (event->time.plan_took < 0) return refuse(rota, ROTA_BAD_EVENT, "a plan took a negative time");
+    enum rota_error error = end_leases(rota);
+    if (error) return error;
+    if (event->time.plan_took > 0 && rota->planned) {
+        rota->plan_end = rota->plan_start + event->time.plan_took;
+        effect_core(rota);
+    }
+    graph_settle(rota);
+    pull_turn(rota);
+    plan_turn(rota);
+    return ROTA_OK;
+}

@@ -1,0 +1,101 @@
+// on_worker.c - workers come, are heard of, fall silent, ask for work, and go.
+#include "core/core.h"
+
+static enum rota_error find_worker(struct rota *rota, rota_worker_id id, worker_row *row)
+{
+    *row = worker_find(rota, id);
+    return *row ? ROTA_OK : refuse(rota, ROTA_NOT_FOUND, "there is no such worker");
+}
+
+static enum rota_error no_memory(struct rota *rota)
+{
+    return refuse(rota, ROTA_NO_MEMORY, "no memory for the worker");
+}
+
+static void hear(struct rota *rota, worker_row row)
+{
+    WORKER(rota, row)->silent_since = ROTA_NEVER;
+    heap_remove(&rota->leases, row);
+    worker_mark(rota, row);
+    room_update(rota, row);
+    if (rota->plan_unplaced || rota->overbooked) plan_news(rota, 1);
+}
+
+enum rota_error on_worker_joined(struct rota *rota, const struct rota_event *event)
+{
+    worker_row row = worker_find(rota, event->worker.id);
+    if (!event->worker.id.number) return refuse(rota, ROTA_BAD_EVENT, "a worker has no number");
+    if (!row && pool_used(&rota->workers) >= rota->config.workers_max)
+        return refuse(rota, ROTA_TOO_MANY, "more workers than the configuration allows");
+    if (!worker_reserve(rota) || !effect_cover(rota) || !effect_reserve(rota, 0)) return no_memory(rota);
+    if (!row) row = worker_add(rota, event->worker.id);
+    struct worker *worker = WORKER(rota, row);
+    worker->cores = event->worker.cores;
+    worker->memory_mib = event->worker.memory_mib;
+    worker->slots = event->worker.slots;
+    worker->machine = event->worker.machine;
+    trace_say(rota, "worker %u joins with %u cores", worker->id, worker->cores);
+    hear(rota, row);
+    return ROTA_OK;
+}
+
+enum rota_error on_worker_heard(struct rota *rota, const struct rota_event *event)
+{
+    worker_row row;
+    enum rota_error error = find_worker(rota, event->worker.id, &row);
+    if (error) return error;
+    if (!effect_reserve(rota, 0)) return no_memory(rota);
+    hear(rota, row);
+    return ROTA_OK;
+}
+
+enum rota_error on_worker_silent(struct rota *rota, const struct rota_event *event)
+{
+    worker_row row;
+    enum rota_error error = find_worker(rota, event->worker.id, &row);
+    if (error) return error;
+    struct worker *worker = WORKER(rota, row);
+    if (worker->silent_since != ROTA_NEVER) return refuse(rota, ROTA_NOT_NOW, "the worker is silent already");
+    if (!effect_reserve(rota, 0)) return no_memory(rota);
+    worker->silent_since = rota->now;
+    rota_time lease = rota->config.lease;
+    heap_set(&rota->leases, row, rota->now > ROTA_NEVER - lease ? ROTA_NEVER : rota->now + lease);
+    worker_mark(rota, row);
+    room_update(rota, row);
+    trace_say(rota, "worker %u is silent -> gets nothing new", worker->id);
+    return ROTA_OK;
+}
+
+enum rota_error on_worker_left(struct rota *rota, const struct rota_event *event)
+{
+    worker_row row;
+    enum rota_error error = find_worker(rota, event->worker.id, &row);
+    if (error) return error;
+    if (!effect_reserve(rota, 8 * (uint64_t)WORKER(rota, row)->tasks)) return no_memory(rota);
+    worker_lose(rota, row);
+    if (rota->plan_active) plan_news(rota, 1);
+    return ROTA_OK;
+}
+
+enum rota_error on_worker_asks(struct rota *rota, const struct rota_event *event)
+{
+    worker_row row = worker_find(rota, event->asks.id);
+    if (!event->asks.id.number || !event->asks.count)
+        return refuse(rota, ROTA_BAD_EVENT, "a worker asks for at least one task");
+    if (!row && pool_used(&rota->workers) >= rota->config.workers_max)
+        return refuse(rota, ROTA_TOO_MANY, "more workers than the configuration allows");
+    if (!worker_reserve(rota) || !effect_cover(rota) || !effect_reserve(rota, 0)) return no_memory(rota);
+    if (!row) {
+        row = worker_add(rota, event->asks.id);
+        WORKER(rota, row)->cores = 1;
+        WORKER(rota, row)->memory_mib = UINT32_MAX;
+        room_update(rota, row);
+    }
+    struct worker *worker = WORKER(rota, row);
+    rota->asking += worker->asks == 0;
+    bool always = event->asks.count == ROTA_ASK_ALWAYS || worker->asks == ROTA_ASK_ALWAYS ||
+                  event->asks.count > ROTA_ASK_ALWAYS - 1 - worker->asks;
+    worker->asks = always ? ROTA_ASK_ALWAYS : worker->asks + event->asks.count;
+    worker_mark(rota, row);
+    return ROTA_OK;
+}

@@ -1,0 +1,246 @@
+// outcome.c - how a task gets ready, how it ends, and what follows from that.
+#include "core/core.h"
+
+void outcome_ready(struct rota *rota, task_row row)
+{
+    if (rota->task[row].flags & TASK_GATED) {
+        gate_request(rota, row);
+        return;
+    }
+    task_move(rota, row, CAUSE_OFFERED);
+    place_add(rota, row);
+}
+
+// A result that somebody needs again may have been let go or lost meanwhile.
+static void ask_for_inputs(struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        object_row at = rota->use[extra->use_first + i].object;
+        if (!(OBJECT(rota, at)->view & NEED_MET)) object_refresh(rota, at);
+    }
+}
+
+void outcome_admit(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    if (task->extra) {
+        condition_look(rota, row);
+        ask_for_inputs(rota, row);
+        if (task->flags & TASK_GATED) gate_enlist(rota, row);
+    }
+    if (task->unmet == 0) {
+        task_move(rota, row, CAUSE_MET);
+        outcome_ready(rota, row);
+    } else {
+        task_move(rota, row, task->dead ? CAUSE_DOOMED : CAUSE_UNMET);
+    }
+}
+
+// Takes the task out of every queue and ends its attempt; its state is still the old one.
+void outcome_withdraw(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    bool attempt = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
+    if (task->extra && task_extra(rota, row)->key) {
+        if (task->state == ROTA_TASK_SHARED) share_detach(rota, row);
+        else if (share_hand_over(rota, row)) attempt = attempt && !task->worker && task->flags & TASK_CLAIMED;
+        else share_end(rota, row);
+    }
+    if (attempt) {
+        attempt_end(rota, row);
+        return;
+    }
+    if (task->state == ROTA_TASK_OFFERED) place_remove(rota, row);
+    if (task->flags & TASK_GATED) gate_leave(rota, row);
+}
+
+void outcome_unready(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    if (task->state == ROTA_TASK_ASSIGNED && task->worker) {
+        bool led = task->extra && task_extra(rota, row)->key && task_extra(rota, row)->leader;
+        if (!led) attempt_stop(rota, row);
+    }
+    outcome_withdraw(rota, row);
+    task_move(rota, row, CAUSE_UNMET);
+    if (task->extra) condition_look(rota, row);
+    if (task->flags & TASK_GATED) gate_enlist(rota, row);
+    graph_look_at(rota, row);
+}
+
+static void fail_job_of(struct rota *rota, task_row row)
+{
+    job_row job = task_job(rota, row);
+    if (JOB(rota, job)->on_failure == ROTA_FAILURE_FAIL_JOB) job_fail(rota, job, row);
+}
+
+// It holds nothing any more. A result made again that succeeds is no news.
+void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum rota_outcome outcome)
+{
+    struct task *task = &rota->task[row];
+    bool again = task->flags & TASK_AGAIN && cause == CAUSE_SUCCEEDED;
+    bool was_over = task_is_over(task);
+    task->outcome = (uint8_t)outcome;
+    if (task->extra) task_extra(rota, row)->asked = 0;
+    task_move(rota, row, cause);
+    if (again || task->flags & TASK_IS_BUNDLE) return;
+    effect_confirm(rota, row);
+    if (!was_over) wait_task_over(rota, row);
+    if (cause == CAUSE_FAILED || (cause == CAUSE_ABORTED && outcome == ROTA_OUTCOME_LOST))
+        fail_job_of(rota, row);
+}
+
+// The followers of a shared execution end as their leader does.
+static void end_followers(struct rota *rota, task_row row, enum task_cause cause,
+                          enum rota_outcome outcome, int32_t status)
+{
+    if (!rota->task[row].extra || !task_extra(rota, row)->key) return;
+    share_end(rota, row);
+    for (task_row next = task_extra(rota, row)->leader; next; next = task_extra(rota, row)->leader) {
+        share_detach(rota, next);
+        if (rota->task[next].flags & TASK_GATED) gate_leave(rota, next);
+        rota->task[next].status = status;
+        outcome_end(rota, next, cause, outcome);
+    }
+}
+
+static void keep_result(struct rota *rota, task_row row, enum rota_outcome outcome)
+{
+    const struct task *task = &rota->task[row];
+    const struct extra *extra = task_extra(rota, row);
+    if (!task->extra) return;
+    worker_row worker = task->state == ROTA_TASK_OFFERED ? 0 : task->worker;
+    bool result = outcome == ROTA_OUTCOME_OK || outcome == ROTA_OUTCOME_EXIT;
+    if (result && extra->key && worker) {
+        replica_row at = replica_find(rota, extra->key, worker);
+        if (!at) at = replica_add(rota, extra->key, worker);
+        replica_locate(rota, at);
+    }
+    for (uint32_t i = 0; outcome == ROTA_OUTCOME_OK && i < extra->output_count; i++) {
+        object_row at = rota->use[extra->use_first + extra->input_count + i].object;
+        if (!(OBJECT(rota, at)->flags & OBJECT_FINISHED)) object_finish(rota, at, worker);
+    }
+}
+
+static bool comes_back(const struct rota *rota, task_row row, enum rota_outcome outcome)
+{
+    const struct task *task = &rota->task[row];
+    if (task->flags & TASK_CLAIMED || task->attempt >= TASK_ATTEMPT_MAX) return false;
+    bool left = task->tries <= PROFILE(rota, task->profile)->retries_max;
+    if (outcome == ROTA_OUTCOME_EXIT || outcome == ROTA_OUTCOME_ERROR) return left;
+    if (outcome != ROTA_OUTCOME_LOST) return false;
+    bool keyed = task->extra && task_extra(rota, row)->key;
+    return left || keyed || task->flags & TASK_AGAIN || task_policy(rota, row) == ROTA_POLICY_PULL;
+}
+
+static void come_back(struct rota *rota, task_row row, enum rota_outcome outcome)
+{
+    struct task *task = &rota->task[row];
+    task->outcome = (uint8_t)outcome;
+    attempt_end(rota, row);
+    if (task->unmet > 0) {
+        task_move(rota, row, CAUSE_UNMET);
+        if (task->extra) condition_look(rota, row);
+        if (task->flags & TASK_GATED) gate_enlist(rota, row);
+        graph_look_at(rota, row);
+        return;
+    }
+    task_move(rota, row, CAUSE_RETURNED);
+    outcome_ready(rota, row);
+}
+
+static enum task_cause cause_of(enum rota_outcome outcome)
+{
+    switch (outcome) {
+    case ROTA_OUTCOME_OK: return CAUSE_SUCCEEDED;
+    case ROTA_OUTCOME_EXIT:
+    case ROTA_OUTCOME_ERROR: return CAUSE_FAILED;
+    default: return CAUSE_ABORTED;
+    }
+}
+
+static void finish_streams(struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->output_count; i++) {
+        object_row at = rota->use[extra->use_first + extra->input_count + i].object;
+        if (OBJECT(rota, at)->flags & ROTA_OBJECT_STREAM) object_purge(rota, at);
+    }
+}
+
+// An attempt is over, or (OFFERED) a result came without one.
+void outcome_finish(struct rota *rota, task_row row, enum rota_outcome outcome, int32_t status)
+{
+    struct task *task = &rota->task[row];
+    bool stopped = task->flags & TASK_STOPPING, again = task->flags & TASK_AGAIN;
+    if (stopped) outcome = ROTA_OUTCOME_ABORTED;
+    if (!stopped && task->state != ROTA_TASK_OFFERED && comes_back(rota, row, outcome)) {
+        come_back(rota, row, outcome);
+        return;
+    }
+    keep_result(rota, row, outcome);
+    if (task->state == ROTA_TASK_OFFERED) {
+        place_remove(rota, row);
+        if (task->flags & TASK_GATED) gate_leave(rota, row);
+    } else {
+        attempt_end(rota, row);
+    }
+    task->status = status;
+    if (stopped) share_hand_over(rota, row);
+    if (stopped && again) {
+        task_move(rota, row, CAUSE_LET_BE);
+        return;
+    }
+    outcome_end(rota, row, cause_of(outcome), outcome);
+    end_followers(rota, row, cause_of(outcome), outcome, status);
+    if (outcome == ROTA_OUTCOME_OK && task->extra) finish_streams(rota, row);
+}
+
+static void stop_running(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    if (task->flags & TASK_STOPPING) return;
+    attempt_stop(rota, row);
+    task->flags |= TASK_STOPPING;
+    effect_mark_task(rota, row);
+}
+
+// What had not started is released now; what runs, when its worker says so.
+void outcome_cancel(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    if (task->state < ROTA_TASK_STAGED || task->state > ROTA_TASK_RUNNING) return;
+    bool led = task->extra && task_extra(rota, row)->key && task_extra(rota, row)->leader &&
+               task->state != ROTA_TASK_SHARED;
+    bool out = task->worker && !led &&
+               (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING);
+    if (out && task->state == ROTA_TASK_RUNNING) {
+        stop_running(rota, row);
+        return;
+    }
+    if (out) attempt_stop(rota, row);
+    outcome_withdraw(rota, row);
+    task->status = 0;
+    if (task->flags & TASK_AGAIN) task_move(rota, row, CAUSE_LET_BE);
+    else outcome_end(rota, row, CAUSE_ABORTED, ROTA_OUTCOME_ABORTED);
+}
+
+// To everybody else it stays what it was; only its consumers wait.
+void outcome_again(struct rota *rota, task_row row)
+{
+    rota->task[row].tries = 0;
+    task_move(rota, row, CAUSE_AGAIN);
+    outcome_admit(rota, row);
+}
+
+void outcome_restart(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    if (task_is_over(task)) wait_task_not_over(rota, row);
+    task->tries = 0;
+    task->flags &= (uint16_t)~TASK_BYPASS;
+    if (task->extra) task_extra(rota, row)->asked = 0;
+    task_move(rota, row, CAUSE_STAGED);
+    task_move(rota, row, CAUSE_ADMITTED);
+}

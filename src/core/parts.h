@@ -1,0 +1,282 @@
+// parts.h - what the files of the core offer each other, in reading order.
+#pragma once
+
+// ---- task.c: tasks; the only place where a state changes --------------------
+
+enum task_cause {
+    CAUSE_DEFINED, CAUSE_STAGED, CAUSE_ADMITTED, CAUSE_UNMET, CAUSE_DOOMED, CAUSE_MET, CAUSE_HELD,
+    CAUSE_OFFERED, CAUSE_SHARED, CAUSE_ASSIGNED, CAUSE_STARTED, CAUSE_CLAIMED, CAUSE_RETURNED,
+    CAUSE_SUCCEEDED, CAUSE_FAILED, CAUSE_ABORTED, CAUSE_RESET, CAUSE_FROZEN, CAUSE_AGAIN,
+    CAUSE_LET_BE,
+    TASK_CAUSES
+};
+
+void task_move(struct rota *rota, task_row row, enum task_cause cause);
+bool task_may(const struct rota *rota, task_row row, enum task_cause cause);
+void task_restore(struct rota *rota, task_row row, enum rota_task_state state, uint16_t flags);
+enum task_class task_class(const struct task *task);
+bool task_is_over(const struct task *task);       // SUCCEEDED, FAILED or ABORTED, as others see it
+bool task_is_inside(const struct task *task);     // counts in its lane
+rota_task_id task_id(const struct rota *rota, task_row row);
+task_row task_find(const struct rota *rota, rota_task_id id);
+bool task_older(const struct rota *rota, task_row a, task_row b);  // submitted first
+job_row task_job(const struct rota *rota, task_row row);
+struct extra *task_extra(const struct rota *rota, task_row row);   // row 0, all zero, when none
+enum rota_policy task_policy(const struct rota *rota, task_row row);
+enum rota_task_state task_shown(const struct task *task);          // what others see
+void task_check(const struct rota *rota, task_row row);
+
+// ---- graph.c: who waits for whom, and is blocked by whom ---------------------
+
+enum need { NEED_MET = 1, NEED_DEAD = 2, NEED_REAL = 4 };  // REAL: a failure is behind DEAD
+
+uint32_t graph_view(const struct task *task);     // what a task is to its dependents
+void graph_tell(struct rota *rota, task_row row, uint32_t before, uint32_t after);
+void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after);
+void graph_look_at(struct rota *rota, task_row row);
+void graph_settle(struct rota *rota);             // until nothing is left to look at
+bool graph_late_reserve(struct rota *rota, uint32_t more);
+void graph_late_add(struct rota *rota, task_row row, enum late_kind kind, uint32_t target);
+void graph_late_remove(struct rota *rota, task_row row, enum late_kind kind, uint32_t target);
+late_row graph_late_first(const struct rota *rota, task_row row);
+void graph_count_needs(const struct rota *rota, task_row row, uint32_t *unmet, uint32_t *dead);
+bool graph_has_real_cause(const struct rota *rota, task_row row);
+
+// ---- condition.c: start conditions beyond "all succeeded" --------------------
+
+enum verdict condition_evaluate(const struct rota *rota, task_row row);
+void condition_look(struct rota *rota, task_row row);  // its verdict may have changed
+uint32_t condition_need(const struct rota *rota, task_row row);  // the part in unmet and dead
+bool condition_has_real_cause(const struct rota *rota, task_row row);
+
+// ---- bundle.c, job.c: how far, and how it ended ------------------------------
+
+void bundle_count(struct rota *rota, task_row bundle, enum task_class from, enum task_class to);
+void bundle_look(struct rota *rota, task_row bundle);
+enum rota_task_state counts_state(const uint32_t *counts, bool staged);
+struct bundle *bundle_get(const struct rota *rota, task_row row);
+
+job_row job_find(const struct rota *rota, rota_job_id id);
+void job_look_at(struct rota *rota, job_row row);
+void job_settle(struct rota *rota);
+void job_cancel_tasks(struct rota *rota, job_row row);
+void job_fail(struct rota *rota, job_row row, task_row culprit);
+void job_close(struct rota *rota, job_row row);
+void job_mark(struct rota *rota, job_row row);
+task_row job_next_task(const struct rota *rota, job_row row, task_row after);  // 0: first, then all
+
+// ---- gate.c: lanes: order, groups, readers and writers -----------------------
+
+void gate_request(struct rota *rota, task_row row);    // it is ready and wants in
+void gate_enlist(struct rota *rota, task_row row);     // submit order: it has its place already
+void gate_leave(struct rota *rota, task_row row);      // out of the line, or from inside
+void gate_handed_out(struct rota *rota, task_row row); // the next one may be
+void gate_started(struct rota *rota, task_row row);
+void gate_look_at(struct rota *rota, lane_row lane);
+void gate_settle(struct rota *rota);
+bool gate_is_next(const struct rota *rota, task_row row);
+bool gate_admits_now(const struct rota *rota, task_row row);  // with nobody in line
+void gate_enter(struct rota *rota, task_row row);
+void gate_let_in(struct rota *rota, lane_row at, task_row row);
+void lane_check(const struct rota *rota, lane_row row);
+
+// ---- object.c, replica.c: objects, where they are, who needs them ------------
+
+object_row object_find(const struct rota *rota, rota_object_id id);
+bool object_reserve(struct rota *rota, uint32_t more);
+object_row object_add(struct rota *rota, rota_object_id id);   // room must be reserved
+void object_forget(struct rota *rota, object_row row);
+void object_refresh(struct rota *rota, object_row row);  // presence may have changed
+bool object_is_present(const struct rota *rota, const struct object *object);
+uint32_t object_view(const struct rota *rota, const struct object *object);  // enum need
+void object_finish(struct rota *rota, object_row row, worker_row worker);
+void object_purge(struct rota *rota, object_row row);    // if nobody needs it
+void object_producer_changed(struct rota *rota, task_row row);
+void object_mark(struct rota *rota, object_row row);
+void object_inputs_held(struct rota *rota, task_row row, int change);  // it may read them, or not
+bool object_holds_inputs(enum rota_task_state state);
+void object_drop_unused_artifact(struct rota *rota, object_row row);
+void object_check(const struct rota *rota, object_row row);
+
+replica_row replica_find(const struct rota *rota, object_row object, worker_row worker);
+replica_row replica_add(struct rota *rota, object_row object, worker_row worker);  // reserved
+void replica_locate(struct rota *rota, replica_row row);
+void replica_remove(struct rota *rota, replica_row row);
+void replica_use(struct rota *rota, object_row object, worker_row worker);
+void replica_unuse(struct rota *rota, object_row object, worker_row worker);
+worker_row replica_source(const struct rota *rota, object_row object, worker_row except);
+
+// ---- place.c: offers; place_claim.c, place_pull.c, place_plan.c ---------------
+
+void place_add(struct rota *rota, task_row row);     // it may be handed out
+void place_remove(struct rota *rota, task_row row);  // it may no longer
+bool place_fits(const struct worker *worker, const struct profile *profile);      // when empty
+bool place_has_room(const struct worker *worker, const struct profile *profile);  // now
+bool place_unschedulable(const struct rota *rota, task_row row);
+bool place_reserve(struct rota *rota, task_row row);  // for handing it out
+
+profile_row profile_find(const struct rota *rota, const struct profile *like);
+bool profile_reserve(struct rota *rota, uint32_t more);
+profile_row profile_take(struct rota *rota, const struct profile *like);
+void profile_give(struct rota *rota, profile_row row);
+void profile_list(struct rota *rota, profile_row row);    // it has ready tasks
+void profile_unlist(struct rota *rota, profile_row row);
+
+void claim_add(struct rota *rota, task_row row);
+void claim_remove(struct rota *rota, task_row row);
+task_row claim_best(const struct rota *rota);
+
+void ready_push(struct rota *rota, task_row row);
+void ready_remove(struct rota *rota, task_row row);
+
+void pull_add(struct rota *rota, task_row row);
+void pull_remove(struct rota *rota, task_row row);
+void pull_news(struct rota *rota, object_row object);     // its holders changed
+void pull_worker_gone(struct rota *rota, worker_row row);
+void pull_turn(struct rota *rota);
+bool pull_restore(struct rota *rota, task_row row, uint32_t phase, rota_time since);
+bool pull_offers(const struct rota *rota, task_row row, worker_row worker, uint32_t kind);
+bool pull_own_located(const struct rota *rota, task_row row);
+rota_time pull_due(const struct rota *rota, task_row row);  // when its phase ends
+
+void plan_news(struct rota *rota, uint32_t strength);     // 1 update, 2 submission
+rota_time plan_deadline(const struct rota *rota);
+void plan_turn(struct rota *rota);
+
+// ---- share.c: one execution for all tasks with the same content key -----------
+
+bool share_attach(struct rota *rota, task_row row);       // true: another one runs for it
+void share_detach(struct rota *rota, task_row row);       // a follower goes
+bool share_hand_over(struct rota *rota, task_row row);    // a leader goes; true: a follower leads
+void share_end(struct rota *rota, task_row row);          // nobody leads any more
+
+// ---- worker.c, room.c, attempt.c: workers, their room, who runs what ----------
+
+worker_row worker_find(const struct rota *rota, rota_worker_id id);
+bool worker_reserve(struct rota *rota);
+worker_row worker_add(struct rota *rota, rota_worker_id id);   // room must be reserved
+void worker_mark(struct rota *rota, worker_row row);
+void worker_lose(struct rota *rota, worker_row row);           // with all it had
+void worker_charge(struct rota *rota, worker_row row, task_row task);
+void worker_refund(struct rota *rota, worker_row row, task_row task);
+void worker_check(const struct rota *rota, worker_row row);
+
+bool room_reserve(struct rota *rota, uint32_t workers);
+void room_update(struct rota *rota, worker_row row);
+worker_row room_find(const struct rota *rota, const struct profile *profile);
+
+void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t flags);
+void attempt_claim(struct rota *rota, task_row row, uint64_t handler);
+void attempt_end(struct rota *rota, task_row row);   // gives back worker, lane and copies
+void attempt_stop(struct rota *rota, task_row row);  // tells the worker
+void attempt_transfer(struct rota *rota, task_row from, task_row to);
+rota_task_id attempt_name(const struct rota *rota, task_row row);
+void attempt_put_name(struct rota *rota, task_row row, rota_task_id id);
+task_row attempt_find(const struct rota *rota, rota_task_id id);
+
+// ---- outcome.c: how a task ends, and what follows ------------------------------
+
+void outcome_admit(struct rota *rota, task_row row);      // QUEUED: look at its needs
+void outcome_ready(struct rota *rota, task_row row);      // READY: on to the gate or placement
+void outcome_unready(struct rota *rota, task_row row);    // a need is gone again: back to waiting
+void outcome_finish(struct rota *rota, task_row row, enum rota_outcome outcome, int32_t status);
+void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum rota_outcome outcome);
+void outcome_cancel(struct rota *rota, task_row row);
+void outcome_withdraw(struct rota *rota, task_row row);   // out of every queue
+void outcome_again(struct rota *rota, task_row row);      // make its lost result again
+void outcome_restart(struct rota *rota, task_row row);    // over or idle: becomes QUEUED
+
+// ---- wait.c: clients that wait -------------------------------------------------
+
+bool wait_reserve(struct rota *rota, uint32_t more);
+void wait_task_over(struct rota *rota, task_row row);
+void wait_task_not_over(struct rota *rota, task_row row);
+void wait_object_over(struct rota *rota, object_row row);
+void wait_drop_task(struct rota *rota, task_row row);
+wait_row wait_add(struct rota *rota, const struct wait *like, wait_row last);
+void wait_look(struct rota *rota, wait_row first);  // is it satisfied by now?
+
+// ---- effect.c, trace.c: what a step asks for ------------------------------------
+
+// Room for whatever the end of one task can cause, and `more` actions on top.
+bool effect_reserve(struct rota *rota, uint64_t more);
+bool effect_cover(struct rota *rota);                 // marks for every row there may be
+void effect_mark_task(struct rota *rota, task_row row);
+void effect_mark(struct rota *rota, enum rota_record_kind kind, uint32_t number);
+void effect_tomb(struct rota *rota, struct rota_record record);
+struct rota_action *effect_action(struct rota *rota, enum rota_action_kind kind);
+void effect_confirm(struct rota *rota, task_row row);
+void effect_core(struct rota *rota);
+void effect_forget_marks(struct rota *rota, enum rota_record_kind kind, uint32_t number);
+void trace_move(struct rota *rota, task_row row, enum rota_task_state from);
+void trace_say(struct rota *rota, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// ---- submit_*.c, remove.c: how rows come and go ----------------------------------
+
+// A submission on its way in: what it needs is found, counted and reserved before anything
+// changes. The arrays are indexed by new task, from 0.
+struct intake {
+    const struct rota_job_spec *spec;
+    job_row job;                 // 0: a new one
+    uint32_t job_id, first;      // number of the first new task
+    enum rota_policy policy;
+    uint32_t inner;              // edges between new tasks
+    uint32_t extras, groups, profiles, lates, objects, bundles, uses;
+    uint32_t staged;             // objects of the submission that have a row already
+    bool sorted;                 // every need goes to a larger number
+    uint32_t *after, *before;    // counts, then ends of the lists of edges
+    uint32_t *inputs, *outputs;  // the same for objects; null when there are none
+    uint32_t *order;             // topological; null when the numbers are one
+    uint32_t capacity[5];
+    task_row row;                // of the first new task
+    uint32_t link, use, clause;  // where its spans begin
+};
+
+enum rota_error submit_verify(struct rota *rota, struct intake *intake);
+enum rota_error submit_order(struct rota *rota, struct intake *intake);  // refuses cycles
+enum rota_error submit_reserve(struct rota *rota, struct intake *intake);
+enum rota_error submit_stage_objects(struct rota *rota, struct intake *intake);
+void submit_unstage(struct rota *rota, struct intake *intake);
+void submit_release(struct rota *rota, struct intake *intake);
+batch_row submit_rows(struct rota *rota, struct intake *intake);  // all but states
+void submit_rank(struct rota *rota, const struct intake *intake, batch_row batch);
+job_row submit_job(struct rota *rota, const struct intake *intake);
+struct profile submit_profile(const struct intake *intake, const struct rota_task_spec *task);
+bool submit_needs_extra(const struct intake *intake, uint32_t index);
+void remove_job(struct rota *rota, job_row row);
+
+// ---- on_*.c: what can happen -------------------------------------------------------
+
+// ---- core.c
+
+void core_reset(struct rota *rota);
+enum rota_error refuse(struct rota *rota, enum rota_error error, const char *reason);
+
+enum rota_error on_restore(struct rota *rota, const struct rota_event *event);
+enum rota_error on_submit(struct rota *rota, const struct rota_event *event);
+enum rota_error on_close(struct rota *rota, const struct rota_event *event);
+enum rota_error on_client_left(struct rota *rota, const struct rota_event *event);
+enum rota_error on_cancel(struct rota *rota, const struct rota_event *event);
+enum rota_error on_retry(struct rota *rota, const struct rota_event *event);
+enum rota_error on_stage(struct rota *rota, const struct rota_event *event);
+enum rota_error on_manual(struct rota *rota, const struct rota_event *event);
+enum rota_error on_keep(struct rota *rota, const struct rota_event *event);
+enum rota_error on_release(struct rota *rota, const struct rota_event *event);
+enum rota_error on_read(struct rota *rota, const struct rota_event *event);
+enum rota_error on_wait(struct rota *rota, const struct rota_event *event);
+enum rota_error on_lane(struct rota *rota, const struct rota_event *event);
+enum rota_error on_worker_joined(struct rota *rota, const struct rota_event *event);
+enum rota_error on_worker_heard(struct rota *rota, const struct rota_event *event);
+enum rota_error on_worker_silent(struct rota *rota, const struct rota_event *event);
+enum rota_error on_worker_left(struct rota *rota, const struct rota_event *event);
+enum rota_error on_worker_asks(struct rota *rota, const struct rota_event *event);
+enum rota_error on_claim(struct rota *rota, const struct rota_event *event);
+enum rota_error on_deliver(struct rota *rota, const struct rota_event *event);
+enum rota_error on_fail(struct rota *rota, const struct rota_event *event);
+enum rota_error on_task_started(struct rota *rota, const struct rota_event *event);
+enum rota_error on_task_finished(struct rota *rota, const struct rota_event *event);
+enum rota_error on_key_completed(struct rota *rota, const struct rota_event *event);
+enum rota_error on_object_held(struct rota *rota, const struct rota_event *event);
+enum rota_error on_object_lost(struct rota *rota, const struct rota_event *event);
+enum rota_error on_streamed(struct rota *rota, const struct rota_event *event);
+enum rota_error on_time(struct rota *rota, const struct rota_event *event);

@@ -1,0 +1,262 @@
+// place_plan.c - the policy plan: one worker for each ready task, chosen by score.
+//
+// A plan takes ready tasks by priority and rank. Among equals it looks at a window of them
+// and places the one first that has most to gain from its best worker: many bytes that need
+// not move, then many cores. It never waits for a better place while there is room
+// anywhere. What finds no room may overbook a worker, outside lanes, within a bound; that is
+// taken back as soon as another worker has room.
+#include "core/core.h"
+
+enum { WINDOW = 32, HOLDERS = 16, CORE_WORTH = 5000 };
+
+struct candidate {
+    task_row task;
+    worker_row worker;   // the best one with room; 0: none
+    uint64_t local;      // input bytes that lie there
+};
+
+// ---- When to plan ---------------------------------------------------------------------
+
+void plan_news(struct rota *rota, uint32_t strength)
+{
+    if (rota->plan_due < strength) {
+        rota->plan_due = strength;
+        effect_core(rota);
+    }
+}
+
+static rota_time threshold(const struct rota *rota)
+{
+    const rota_time by_news[] = { rota->config.plan_idle, rota->config.plan_update,
+                                  rota->config.plan_submit };
+    return by_news[rota->plan_due];
+}
+
+// A plan may run when more time has passed since the last one than the news are worth, and
+// more than the last one took, so that less than half of the time goes into planning.
+rota_time plan_deadline(const struct rota *rota)
+{
+    if (rota->plan_more) return rota->now;
+    rota_time least = threshold(rota), took = rota->plan_end - rota->plan_start;
+    if (rota->plan_due == 0 && (least == 0 || rota->plan_active == 0 || !rota->planned)) return ROTA_NEVER;
+    if (!rota->planned || (least == 0 && took == 0)) return rota->now;
+    rota_time wait = least > took ? least : took;
+    return wait >= ROTA_NEVER - rota->plan_end ? ROTA_NEVER : rota->plan_end + wait + 1;
+}
+
+// ---- Where a task would go ----------------------------------------------------------------
+
+// Artifacts of unknown size count one byte: better near than not.
+static uint64_t worth(const struct object *object)
+{
+    return object->bytes ? object->bytes : 1;
+}
+
+static uint64_t add_capped(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+struct holder { worker_row worker; uint64_t local; };
+
+static void holder_add(struct holder *holders, uint32_t *count, worker_row worker, uint64_t bytes)
+{
+    uint32_t i = 0;
+    while (i < *count && holders[i].worker != worker) i++;
+    if (i == *count) {
+        if (i == HOLDERS) return;
+        holders[(*count)++] = (struct holder){ worker, 0 };
+    }
+    holders[i].local = add_capped(holders[i].local, bytes);
+}
+
+// Workers that hold inputs. Of very many copies the first few will do.
+static uint32_t find_holders(const struct rota *rota, task_row row, struct holder *holders)
+{
+    const struct extra *extra = task_extra(rota, row);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        const struct object *object = OBJECT(rota, rota->use[extra->use_first + i].object);
+        for (replica_row at = object->replicas; at; at = REPLICA(rota, at)->next_of_object)
+            if (REPLICA(rota, at)->flags & REPLICA_LOCATED)
+                holder_add(holders, &count, REPLICA(rota, at)->worker, worth(object));
+    }
+    return count;
+}
+
+static void find_worker(const struct rota *rota, struct candidate *candidate)
+{
+    const struct task *task = &rota->task[candidate->task];
+    const struct profile *profile = PROFILE(rota, task->profile);
+    struct holder holders[HOLDERS];
+    uint32_t count = task->extra ? find_holders(rota, candidate->task, holders) : 0;
+    candidate->worker = 0;
+    candidate->local = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!place_has_room(WORKER(rota, holders[i].worker), profile)) continue;
+        bool better = holders[i].local > candidate->local ||
+                      (holders[i].local == candidate->local && holders[i].worker < candidate->worker);
+        if (candidate->worker && !better) continue;
+        candidate->worker = holders[i].worker;
+        candidate->local = holders[i].local;
+    }
+    if (!candidate->worker) candidate->worker = room_find(rota, profile);
+}
+
+// ---- The next tasks -------------------------------------------------------------------------
+
+static bool profile_goes_first(const struct rota *rota, const struct profile *a, const struct profile *b)
+{
+    if (a->priority != b->priority) return a->priority > b->priority;
+    uint32_t one = rota->task[a->first].rank, other = rota->task[b->first].rank;
+    if (one != other) return one > other;
+    if (a->cores != b->cores) return a->cores > b->cores;
+    return task_older(rota, a->first, b->first);
+}
+
+// The best ready task for which some worker has room.
+static task_row best_ready(const struct rota *rota)
+{
+    const struct profile *best = NULL;
+    for (profile_row row = rota->ready_plan; row; row = PROFILE(rota, row)->next) {
+        const struct profile *profile = PROFILE(rota, row);
+        if (best && !profile_goes_first(rota, profile, best)) continue;
+        if (room_find(rota, profile)) best = profile;
+    }
+    return best ? best->first : 0;
+}
+
+static bool same_level(const struct rota *rota, task_row a, task_row b)
+{
+    const struct task *one = &rota->task[a], *other = &rota->task[b];
+    return one->rank == other->rank &&
+           PROFILE(rota, one->profile)->priority == PROFILE(rota, other->profile)->priority;
+}
+
+// Takes the next tasks of one level out of the queues.
+static uint32_t take_window(struct rota *rota, struct candidate *window, uint32_t most)
+{
+    uint32_t count = 0;
+    for (task_row row = best_ready(rota); row && count < most; row = best_ready(rota)) {
+        if (count && !same_level(rota, window[0].task, row)) break;
+        ready_remove(rota, row);
+        window[count].task = row;
+        find_worker(rota, &window[count++]);
+    }
+    return count;
+}
+
+static uint64_t gain(const struct rota *rota, const struct candidate *candidate)
+{
+    uint64_t cores = PROFILE(rota, rota->task[candidate->task].profile)->cores;
+    return add_capped(candidate->local, cores * CORE_WORTH);
+}
+
+static uint32_t most_gain(const struct rota *rota, const struct candidate *window, uint32_t count)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        uint64_t one = gain(rota, &window[i]), other = gain(rota, &window[best]);
+        if (one > other || (one == other && task_older(rota, window[i].task, window[best].task))) best = i;
+    }
+    return best;
+}
+
+static bool assign(struct rota *rota, task_row row, worker_row worker, uint32_t flags)
+{
+    rota->starved = !place_reserve(rota, row);
+    if (rota->starved) return false;
+    attempt_assign(rota, row, worker, flags);
+    graph_settle(rota);
+    return true;
+}
+
+// Places one window; who lost its place to another looks again. False: nothing was placed.
+static bool place_window(struct rota *rota, uint32_t *work)
+{
+    struct candidate window[WINDOW];
+    uint32_t most = pool_used(&rota->replicas) ? WINDOW : 1, placed = 0;
+    uint32_t count = take_window(rota, window, most < *work ? most : *work);
+    for (uint32_t i = 0; i < count; i++) ready_push(rota, window[i].task);
+    while (count) {
+        uint32_t i = most_gain(rota, window, count);
+        const struct profile *profile = PROFILE(rota, rota->task[window[i].task].profile);
+        if (window[i].worker && !place_has_room(WORKER(rota, window[i].worker), profile)) {
+            find_worker(rota, &window[i]);
+            if (window[i].worker) continue;
+        }
+        if (window[i].worker) {
+            if (!assign(rota, window[i].task, window[i].worker, 0)) return false;
+            placed++;
+        }
+        window[i] = window[--count];
+    }
+    *work -= placed;
+    return placed > 0;
+}
+
+// ---- Beyond the room ---------------------------------------------------------------------------
+
+static worker_row least_overbooked(const struct rota *rota, const struct profile *profile)
+{
+    worker_row best = 0;
+    for (worker_row at = 1; at < rota->workers.count; at++) {
+        const struct worker *worker = WORKER(rota, at);
+        if (!place_fits(worker, profile) || worker->silent_since != ROTA_NEVER) continue;
+        if (worker->overbooked >= rota->config.overbook) continue;
+        if (worker->slots && worker->tasks >= worker->slots) continue;
+        if (!best || worker->overbooked < WORKER(rota, best)->overbooked) best = at;
+    }
+    return best;
+}
+
+static bool overbook_one(struct rota *rota)
+{
+    for (profile_row row = rota->ready_plan; row; row = PROFILE(rota, row)->next) {
+        task_row task = PROFILE(rota, row)->first;
+        if (rota->task[task].flags & TASK_GATED) continue;
+        worker_row worker = least_overbooked(rota, PROFILE(rota, row));
+        if (worker) return assign(rota, task, worker, TASK_OVERBOOKED);
+    }
+    return false;
+}
+
+static bool take_back_one(struct rota *rota, worker_row at)
+{
+    for (task_row row = WORKER(rota, at)->first; row; row = rota->task[row].next) {
+        const struct task *task = &rota->task[row];
+        if (!(task->flags & TASK_OVERBOOKED) || task->state != ROTA_TASK_ASSIGNED) continue;
+        if (!room_find(rota, PROFILE(rota, task->profile)) || !effect_reserve(rota, 1)) continue;
+        attempt_stop(rota, row);
+        attempt_end(rota, row);
+        task_move(rota, row, CAUSE_RETURNED);
+        outcome_ready(rota, row);
+        return true;
+    }
+    return false;
+}
+
+// Work that waits behind other work goes where there is room.
+static bool take_back(struct rota *rota)
+{
+    for (worker_row at = 1; rota->overbooked && at < rota->workers.count; at++)
+        if (WORKER(rota, at)->overbooked && take_back_one(rota, at)) return true;
+    return false;
+}
+
+void plan_turn(struct rota *rota)
+{
+    if (plan_deadline(rota) > rota->now) return;
+    if (!rota->plan_more) rota->plans++;
+    rota->plan_due = 0;
+    rota->planned = true;
+    rota->plan_start = rota->plan_end = rota->now;
+    effect_core(rota);
+    rota->starved = false;
+    uint32_t work = rota->config.plan_work;
+    do
+        while (work && place_window(rota, &work)) continue;
+    while (work && take_back(rota) && work--);
+    while (work && rota->config.overbook && overbook_one(rota)) work--;
+    rota->plan_more = (work == 0 || rota->starved) && best_ready(rota) != 0;
+}

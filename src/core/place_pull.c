@@ -1,0 +1,347 @@
+// place_pull.c - the policy pull: near queues, then input queues, then one for everybody.
+//
+// Membership is a function of the location index and of the phase a task is in, so the order
+// in which tasks and cache news arrive does not matter. An offer row is one membership; the
+// queues are kept in the order in which tasks were offered. Tasks and objects that changed
+// wait in two lists until the turn ends: only then is memory for offers asked for.
+#include "core/core.h"
+
+enum { NEAR, INPUT };
+
+static rota_time wait_of(const struct rota *rota, task_row row, rota_time configured)
+{
+    lane_row lane = task_extra(rota, row)->lane;
+    if (!lane || LANE(rota, lane)->patience >= configured) return configured;
+    return LANE(rota, lane)->patience;
+}
+
+rota_time pull_due(const struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    if (extra->phase != PHASE_NEAR && extra->phase != PHASE_INPUT) return ROTA_NEVER;
+    rota_time wait = wait_of(rota, row, extra->phase == PHASE_NEAR ? rota->config.cached_wait
+                                                                   : rota->config.inputs_wait);
+    return extra->since > ROTA_NEVER - wait ? ROTA_NEVER : extra->since + wait;
+}
+
+// ---- What a worker holds -----------------------------------------------------------
+
+static bool holds(const struct rota *rota, object_row object, worker_row worker)
+{
+    replica_row row = replica_find(rota, object, worker);
+    return row && REPLICA(rota, row)->flags & REPLICA_LOCATED;
+}
+
+// The objects of one kind of queue: its own results, or its inputs.
+static uint32_t object_count(const struct extra *extra, uint32_t kind)
+{
+    return kind == INPUT ? extra->input_count : extra->output_count + (extra->key != 0);
+}
+
+static object_row object_at(const struct rota *rota, const struct extra *extra, uint32_t kind, uint32_t i)
+{
+    if (kind == INPUT) return rota->use[extra->use_first + i].object;
+    if (i == extra->output_count) return extra->key;
+    return rota->use[extra->use_first + extra->input_count + i].object;
+}
+
+bool pull_own_located(const struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < object_count(extra, NEAR); i++)
+        if (OBJECT(rota, object_at(rota, extra, NEAR, i))->located) return true;
+    return false;
+}
+
+bool pull_offers(const struct rota *rota, task_row row, worker_row worker, uint32_t kind)
+{
+    const struct extra *extra = task_extra(rota, row);
+    if (!worker) return extra->phase == PHASE_GLOBAL;
+    if (kind == INPUT && extra->phase < PHASE_INPUT) return false;
+    for (uint32_t i = 0; i < object_count(extra, kind); i++)
+        if (holds(rota, object_at(rota, extra, kind, i), worker)) return true;
+    return false;
+}
+
+// ---- Queues of offers ----------------------------------------------------------------
+
+static offer_row *queue_end(struct rota *rota, const struct offer *offer, bool first)
+{
+    if (!offer->worker) return first ? &rota->global_first : &rota->global_last;
+    struct worker *worker = WORKER(rota, offer->worker);
+    return first ? &worker->queue_first[offer->kind] : &worker->queue_last[offer->kind];
+}
+
+static bool offered_before(const struct rota *rota, task_row a, task_row b)
+{
+    uint64_t one = task_extra(rota, a)->asked, other = task_extra(rota, b)->asked;
+    return one != other ? one < other : task_older(rota, a, b);
+}
+
+static void offer_add(struct rota *rota, task_row row, worker_row worker, uint32_t kind)
+{
+    offer_row at = pool_take(&rota->offers);
+    struct offer *offer = OFFER(rota, at);
+    *offer = (struct offer){ .task = row, .worker = worker, .kind = kind };
+    offer->next_of_task = rota->task[row].child;
+    rota->task[row].child = at;
+    offer_row previous = *queue_end(rota, offer, false), next = 0;
+    while (previous && offered_before(rota, row, OFFER(rota, previous)->task)) {
+        next = previous;
+        previous = OFFER(rota, previous)->previous;
+    }
+    offer->previous = previous;
+    offer->next = next;
+    if (previous) OFFER(rota, previous)->next = at;
+    else *queue_end(rota, offer, true) = at;
+    if (next) OFFER(rota, next)->previous = at;
+    else *queue_end(rota, offer, false) = at;
+}
+
+static void offer_remove(struct rota *rota, offer_row at)
+{
+    struct offer *offer = OFFER(rota, at);
+    if (offer->next) OFFER(rota, offer->next)->previous = offer->previous;
+    else *queue_end(rota, offer, false) = offer->previous;
+    if (offer->previous) OFFER(rota, offer->previous)->next = offer->next;
+    else *queue_end(rota, offer, true) = offer->next;
+    offer_row *link = &rota->task[offer->task].child;
+    while (*link != at) link = &OFFER(rota, *link)->next_of_task;
+    *link = offer->next_of_task;
+    pool_give(&rota->offers, at);
+}
+
+static bool has_offer(const struct rota *rota, task_row row, worker_row worker, uint32_t kind)
+{
+    for (offer_row at = rota->task[row].child; at; at = OFFER(rota, at)->next_of_task)
+        if (OFFER(rota, at)->worker == worker && OFFER(rota, at)->kind == kind) return true;
+    return false;
+}
+
+static void drop_stale(struct rota *rota, task_row row)
+{
+    offer_row next;
+    for (offer_row at = rota->task[row].child; at; at = next) {
+        const struct offer *offer = OFFER(rota, at);
+        next = offer->next_of_task;
+        if (!pull_offers(rota, row, offer->worker, offer->kind)) offer_remove(rota, at);
+    }
+}
+
+static void add_holders(struct rota *rota, task_row row, uint32_t kind)
+{
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < object_count(extra, kind); i++) {
+        object_row object = object_at(rota, extra, kind, i);
+        for (replica_row at = OBJECT(rota, object)->replicas; at; at = REPLICA(rota, at)->next_of_object) {
+            const struct replica *replica = REPLICA(rota, at);
+            if (!(replica->flags & REPLICA_LOCATED)) continue;
+            if (!has_offer(rota, row, replica->worker, kind)) offer_add(rota, row, replica->worker, kind);
+        }
+    }
+}
+
+static bool reserve_offers(struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    uint32_t most = 1;
+    for (uint32_t kind = NEAR; kind <= INPUT; kind++)
+        for (uint32_t i = 0; i < object_count(extra, kind); i++)
+            most += OBJECT(rota, object_at(rota, extra, kind, i))->located;
+    return pool_reserve(&rota->memory, &rota->offers, most);
+}
+
+// ---- Phases ----------------------------------------------------------------------------
+
+// A phase that is over gives way to the next; the next begins when the one before ended.
+static void advance_phase(struct rota *rota, task_row row)
+{
+    struct extra *extra = task_extra(rota, row);
+    uint8_t before = extra->phase;
+    if (extra->phase == PHASE_NONE) extra->phase = PHASE_NEAR;
+    if (extra->phase == PHASE_NEAR && !pull_own_located(rota, row)) {
+        extra->phase = PHASE_INPUT;
+        if (before == PHASE_NEAR) extra->since = rota->now;
+    }
+    while (pull_due(rota, row) <= rota->now) {
+        rota_time due = pull_due(rota, row);
+        extra->phase++;
+        extra->since = due;
+    }
+    if (extra->phase != before) effect_mark_task(rota, row);
+    rota_time due = pull_due(rota, row);
+    if (due == ROTA_NEVER) heap_remove(&rota->phases, rota->task[row].extra);
+    else heap_set(&rota->phases, rota->task[row].extra, due);
+}
+
+static bool sync(struct rota *rota, task_row row)
+{
+    if (!reserve_offers(rota, row)) return false;
+    advance_phase(rota, row);
+    drop_stale(rota, row);
+    add_holders(rota, row, NEAR);
+    if (task_extra(rota, row)->phase >= PHASE_INPUT) add_holders(rota, row, INPUT);
+    if (task_extra(rota, row)->phase == PHASE_GLOBAL && !has_offer(rota, row, 0, NEAR))
+        offer_add(rota, row, 0, NEAR);
+    return true;
+}
+
+static bool is_queued(const struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    return task->state == ROTA_TASK_OFFERED && task->extra &&
+           task_extra(rota, row)->phase != PHASE_NONE && gate_is_next(rota, row);
+}
+
+void pull_add(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    struct extra *extra = task_extra(rota, row);
+    extra->since = rota->now;
+    extra->phase = PHASE_NONE;
+    if (!extra->asked) extra->asked = rota->turn;
+    effect_mark_task(rota, row);
+    task->child = 0;
+    task->next = 0;
+    task->previous = rota->fresh_last;
+    if (rota->fresh_last) rota->task[rota->fresh_last].next = row;
+    else rota->fresh_first = row;
+    rota->fresh_last = row;
+}
+
+static void leave_fresh(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    if (task->next) rota->task[task->next].previous = task->previous;
+    else rota->fresh_last = task->previous;
+    if (task->previous) rota->task[task->previous].next = task->next;
+    else rota->fresh_first = task->next;
+    task->next = task->previous = 0;
+}
+
+// Back from the store: the phase goes on where it was.
+bool pull_restore(struct rota *rota, task_row row, uint32_t phase, rota_time since)
+{
+    struct extra *extra = task_extra(rota, row);
+    extra->since = since;
+    if (phase == PHASE_NONE) return true;
+    leave_fresh(rota, row);
+    extra->phase = (uint8_t)phase;
+    return sync(rota, row);
+}
+
+void pull_remove(struct rota *rota, task_row row)
+{
+    struct extra *extra = task_extra(rota, row);
+    if (extra->phase == PHASE_NONE) leave_fresh(rota, row);
+    while (rota->task[row].child) offer_remove(rota, rota->task[row].child);
+    heap_remove(&rota->phases, rota->task[row].extra);
+    extra->phase = PHASE_NONE;
+    extra->since = 0;
+}
+
+void pull_news(struct rota *rota, object_row row)
+{
+    struct object *object = OBJECT(rota, row);
+    if (object->flags & OBJECT_CHANGED) return;
+    object->flags |= OBJECT_CHANGED;
+    object->next_changed = rota->changed_objects;
+    rota->changed_objects = row;
+}
+
+void pull_worker_gone(struct rota *rota, worker_row row)
+{
+    for (uint32_t kind = NEAR; kind <= INPUT; kind++)
+        while (WORKER(rota, row)->queue_first[kind])
+            offer_remove(rota, WORKER(rota, row)->queue_first[kind]);
+}
+
+static bool sync_object(struct rota *rota, object_row row)
+{
+    task_row own = OBJECT(rota, row)->producer ? OBJECT(rota, row)->producer : OBJECT(rota, row)->runner;
+    if (own && is_queued(rota, own) && !sync(rota, own)) return false;
+    for (uint32_t use = OBJECT(rota, row)->uses; use; use = rota->use[use].next)
+        if (is_queued(rota, rota->use[use].task) && !sync(rota, rota->use[use].task)) return false;
+    return true;
+}
+
+// Everything that changed since the last turn, and every phase that is over. False: no memory.
+static bool catch_up(struct rota *rota)
+{
+    while (rota->fresh_first) {
+        task_row row = rota->fresh_first;
+        if (!reserve_offers(rota, row)) return false;
+        leave_fresh(rota, row);
+        sync(rota, row);
+    }
+    while (rota->changed_objects) {
+        object_row row = rota->changed_objects;
+        if (!sync_object(rota, row)) return false;
+        rota->changed_objects = OBJECT(rota, row)->next_changed;
+        OBJECT(rota, row)->flags &= ~(uint32_t)OBJECT_CHANGED;
+        object_drop_unused_artifact(rota, row);
+    }
+    while (rota->phases.count && rota->phases.entries[0].due <= rota->now) {
+        extra_row extra = (uint32_t)rota->phases.entries[0].tag;
+        if (!sync(rota, EXTRA(rota, extra)->task)) return false;
+    }
+    return true;
+}
+
+// ---- Serving those who ask ----------------------------------------------------------------
+
+static bool may_take(const struct rota *rota, const struct worker *worker, task_row row)
+{
+    const struct profile *profile = PROFILE(rota, rota->task[row].profile);
+    if (worker->asks == ROTA_ASK_ALWAYS) return place_has_room(worker, profile);
+    return place_fits(worker, profile) && (!worker->slots || worker->tasks < worker->slots);
+}
+
+static task_row first_for(const struct rota *rota, const struct worker *worker, offer_row at)
+{
+    while (at && !may_take(rota, worker, OFFER(rota, at)->task)) at = OFFER(rota, at)->next;
+    return at ? OFFER(rota, at)->task : 0;
+}
+
+// One of its queues that have something for it, by lot; in a queue the oldest.
+static task_row choose(struct rota *rota, const struct worker *worker)
+{
+    task_row found[3];
+    uint32_t count = 0;
+    offer_row queues[3] = { worker->queue_first[NEAR], worker->queue_first[INPUT], rota->global_first };
+    for (uint32_t i = 0; i < 3; i++) {
+        task_row row = first_for(rota, worker, queues[i]);
+        if (row) found[count++] = row;
+    }
+    if (count < 2) return count ? found[0] : 0;
+    effect_core(rota);
+    return found[random_below(&rota->random, count)];
+}
+
+static bool serve(struct rota *rota, worker_row at)
+{
+    struct worker *worker = WORKER(rota, at);
+    if (!worker->id || !worker->asks || worker->silent_since != ROTA_NEVER) return false;
+    task_row row = choose(rota, worker);
+    if (!row || !place_reserve(rota, row)) return false;
+    worker = WORKER(rota, at);
+    if (worker->asks != ROTA_ASK_ALWAYS) {
+        worker->asks--;
+        rota->asking -= worker->asks == 0;
+        worker_mark(rota, at);
+    }
+    attempt_assign(rota, row, at, 0);
+    graph_settle(rota);
+    return true;
+}
+
+// Everybody who asks gets one, in order of joining, until nobody gets any more.
+void pull_turn(struct rota *rota)
+{
+    bool served = catch_up(rota) && rota->asking > 0;
+    while (served) {
+        served = false;
+        for (worker_row at = 1; at < rota->workers.count; at++) served = serve(rota, at) || served;
+        if (served && !catch_up(rota)) return;
+    }
+}

@@ -1,0 +1,82 @@
+// profile.c - what tasks want of a worker. Tasks that want the same share one queue.
+#include "core/core.h"
+
+static uint64_t hash_of(const struct profile *like)
+{
+    uint64_t hash = hash_mix(like->cores, like->memory_mib);
+    hash = hash_mix(hash, (uint64_t)like->machine << 32 | like->retries_max);
+    return hash_mix(hash, (uint64_t)like->policy << 16 | (uint16_t)like->priority);
+}
+
+static bool same(const struct profile *a, const struct profile *b)
+{
+    return a->cores == b->cores && a->memory_mib == b->memory_mib && a->machine == b->machine &&
+           a->retries_max == b->retries_max && a->priority == b->priority && a->policy == b->policy;
+}
+
+profile_row profile_find(const struct rota *rota, const struct profile *like)
+{
+    profile_row row = map_find(&rota->profile_by_hash, hash_of(like));
+    while (row && !same(PROFILE(rota, row), like)) row = PROFILE(rota, row)->same;
+    return row;
+}
+
+bool profile_reserve(struct rota *rota, uint32_t more)
+{
+    return pool_reserve(&rota->memory, &rota->profiles, more) &&
+           map_reserve(&rota->memory, &rota->profile_by_hash, more);
+}
+
+profile_row profile_take(struct rota *rota, const struct profile *like)
+{
+    profile_row row = profile_find(rota, like);
+    if (!row) {
+        row = pool_take(&rota->profiles);
+        *PROFILE(rota, row) = *like;
+        PROFILE(rota, row)->same = map_find(&rota->profile_by_hash, hash_of(like));
+        map_put(&rota->profile_by_hash, hash_of(like), row);
+    }
+    PROFILE(rota, row)->uses++;
+    return row;
+}
+
+void profile_give(struct rota *rota, profile_row row)
+{
+    struct profile *profile = PROFILE(rota, row);
+    if (--profile->uses > 0) return;
+    uint64_t hash = hash_of(profile);
+    profile_row first = map_find(&rota->profile_by_hash, hash);
+    if (first != row) {
+        while (PROFILE(rota, first)->same != row) first = PROFILE(rota, first)->same;
+        PROFILE(rota, first)->same = profile->same;
+    } else if (profile->same) {
+        map_put(&rota->profile_by_hash, hash, profile->same);
+    } else {
+        map_remove(&rota->profile_by_hash, hash);
+    }
+    pool_give(&rota->profiles, row);
+}
+
+static profile_row *list_of(struct rota *rota, const struct profile *profile)
+{
+    return profile->policy == ROTA_POLICY_CLAIM ? &rota->ready_claim : &rota->ready_plan;
+}
+
+void profile_list(struct rota *rota, profile_row row)
+{
+    struct profile *profile = PROFILE(rota, row);
+    profile_row *first = list_of(rota, profile);
+    profile->previous = 0;
+    profile->next = *first;
+    if (*first) PROFILE(rota, *first)->previous = row;
+    *first = row;
+}
+
+void profile_unlist(struct rota *rota, profile_row row)
+{
+    struct profile *profile = PROFILE(rota, row);
+    if (profile->next) PROFILE(rota, profile->next)->previous = profile->previous;
+    if (profile->previous) PROFILE(rota, profile->previous)->next = profile->next;
+    else *list_of(rota, profile) = profile->next;
+    profile->next = profile->previous = 0;
+}

@@ -1,0 +1,172 @@
+// record.c - rows for the store: what each kind of row says about the state, and handing them out.
+#include "core/core.h"
+
+static void write_core(const struct rota *rota, struct rota_record *record)
+{
+    record->core.sequence = rota->sequence;
+    record->core.turn = rota->turn;
+    record->core.random = rota->random;
+    record->core.plans = rota->plans;
+    record->core.plan_end = rota->planned ? rota->plan_end : -1;
+    record->core.plan_took = rota->plan_end - rota->plan_start;
+    record->core.jobs = rota->next_job;
+    record->core.waits = rota->next_wait;
+    record->core.plan_due = rota->plan_due;
+}
+
+static void write_lane(struct rota *rota, lane_row row, struct rota_record *record)
+{
+    struct lane *lane = LANE(rota, row);
+    lane->marked = false;
+    record->lane.lane = lane->number;
+    record->lane.flags = lane->flags;
+    record->lane.patience = lane->patience;
+}
+
+static void write_worker(struct rota *rota, worker_row row, struct rota_record *record)
+{
+    struct worker *worker = WORKER(rota, row);
+    worker->marked = false;
+    record->worker.id.number = worker->id;
+    record->worker.cores = worker->cores;
+    record->worker.memory_mib = worker->memory_mib;
+    record->worker.slots = worker->slots;
+    record->worker.machine = worker->machine;
+    record->worker.asks = worker->asks;
+    record->worker.order = row;
+    record->worker.silent_since = worker->silent_since;
+}
+
+static void write_job(struct rota *rota, job_row row, struct rota_record *record)
+{
+    struct job *job = JOB(rota, row);
+    job->marked = false;
+    record->job.id.number = job->id;
+    record->job.state = job->state;
+    record->job.policy = job->policy;
+    record->job.on_failure = job->on_failure;
+    record->job.client = job->client;
+    record->job.key = job->key;
+    record->job.failed_task = job->failed_task;
+}
+
+static void write_submit(struct rota *rota, batch_row row, struct rota_record *record)
+{
+    struct batch *batch = BATCH(rota, row);
+    record->submit.job.number = JOB(rota, batch->job)->id;
+    record->submit.first = batch->number;
+    record->submit.sequence = batch->sequence;
+    record->submit.spec = batch->spec;
+    batch->spec = NULL;
+}
+
+static void write_task(struct rota *rota, task_row row, struct rota_record *record)
+{
+    struct task *task = &rota->task[row];
+    const struct extra *extra = task_extra(rota, row);
+    bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
+    task->flags &= (uint16_t)~TASK_MARKED;
+    record->task.id = task_id(rota, row);
+    record->task.state = task->state;
+    record->task.flags = (uint8_t)(task->flags >> TASK_STORED_SHIFT);
+    record->task.outcome = task->outcome;
+    record->task.phase = extra->phase;
+    record->task.tries = (uint16_t)task->tries;
+    record->task.attempt = task->attempt;
+    record->task.asked = extra->asked;
+    if (out && task->worker) {
+        record->task.worker.number = WORKER(rota, task->worker)->id;
+        record->task.run_as = map_find(&rota->run_as, row) ? attempt_name(rota, row) : (rota_task_id){ 0, 0 };
+    }
+    if (!out) record->task.status = task->status;
+    if (task->flags & TASK_CLAIMED) record->task.handler = extra->handler;
+    else record->task.since = extra->since;
+}
+
+static void write_object(struct rota *rota, object_row row, struct rota_record *record)
+{
+    struct object *object = OBJECT(rota, row);
+    object->flags &= ~(uint32_t)OBJECT_MARKED;
+    record->object.id = object->id;
+    record->object.bytes = object->bytes;
+    record->object.flags = object->flags & ~(uint32_t)OBJECT_CHANGED;
+}
+
+static void write_replica(struct rota *rota, replica_row row, struct rota_record *record)
+{
+    struct replica *replica = REPLICA(rota, row);
+    replica->flags &= ~(uint32_t)REPLICA_MARKED;
+    record->replica.object = OBJECT(rota, replica->object)->id;
+    record->replica.worker.number = WORKER(rota, replica->worker)->id;
+    record->replica.flags = replica->flags;
+    record->replica.bytes = OBJECT(rota, replica->object)->bytes;
+}
+
+static void write_wait(struct rota *rota, wait_row row, struct rota_record *record)
+{
+    struct wait *item = WAIT(rota, row);
+    item->marked = false;
+    record->wait.number = item->number;
+    record->wait.index = item->index;
+    record->wait.client = item->client;
+    record->wait.task = task_id(rota, item->task);
+    record->wait.mode = item->mode;
+    if (item->object) record->wait.object = OBJECT(rota, item->object)->id;
+}
+
+static void write_mark(struct rota *rota, struct mark mark, struct rota_record *record)
+{
+    *record = (struct rota_record){ .kind = (enum rota_record_kind)mark.kind };
+    switch (record->kind) {
+    case ROTA_RECORD_CORE: write_core(rota, record); break;
+    case ROTA_RECORD_LANE: write_lane(rota, mark.number, record); break;
+    case ROTA_RECORD_WORKER: write_worker(rota, mark.number, record); break;
+    case ROTA_RECORD_JOB: write_job(rota, mark.number, record); break;
+    case ROTA_RECORD_SUBMIT: write_submit(rota, mark.number, record); break;
+    case ROTA_RECORD_TASK: write_task(rota, mark.number, record); break;
+    case ROTA_RECORD_OBJECT: write_object(rota, mark.number, record); break;
+    case ROTA_RECORD_REPLICA: write_replica(rota, mark.number, record); break;
+    case ROTA_RECORD_WAIT: write_wait(rota, mark.number, record); break;
+    }
+}
+
+// Rows that are gone come first: their names may have been taken again since.
+static bool next_record(struct rota *rota, struct rota_record *record)
+{
+    if (rota->tomb_taken < rota->tomb_count) {
+        *record = rota->tombs[rota->tomb_taken++];
+    } else if (rota->core_marked) {
+        rota->core_marked = false;
+        write_mark(rota, (struct mark){ ROTA_RECORD_CORE, 0 }, record);
+    } else if (rota->mark_taken < rota->mark_count) {
+        write_mark(rota, rota->marks[rota->mark_taken++], record);
+    } else if (rota->task_mark_taken < rota->task_mark_count) {
+        task_row row = rota->task_marks[rota->task_mark_taken++];
+        write_mark(rota, (struct mark){ ROTA_RECORD_TASK, row }, record);
+    } else {
+        rota->tomb_count = rota->tomb_taken = rota->mark_count = rota->mark_taken = 0;
+        rota->task_mark_count = rota->task_mark_taken = 0;
+        return false;
+    }
+    return true;
+}
+
+struct rota_effects rota_take(struct rota *rota)
+{
+    struct rota_effects effects = { .records = rota->records, .actions = rota->actions };
+    if (rota->taken) {
+        rota->action_count = 0;
+        rota->trace.length = 0;
+    }
+    rota->taken = false;
+    while (effects.record_count < ROTA_RECORDS_MAX &&
+           next_record(rota, &rota->records[effects.record_count]))
+        effects.record_count++;
+    effects.more = effects.record_count == ROTA_RECORDS_MAX;
+    effects.trace = "";
+    if (effects.more) return effects;
+    effects.action_count = rota->action_count;
+    if (rota->trace.length) effects.trace = rota->trace.data;
+    rota->taken = true;
+    return effects;
+}

@@ -1,0 +1,106 @@
+// replica.c - the location index: which worker was told of, makes or holds a copy of what.
+#include "core/core.h"
+
+replica_row replica_find(const struct rota *rota, object_row object, worker_row worker)
+{
+    replica_row row = OBJECT(rota, object)->replicas;
+    while (row && REPLICA(rota, row)->worker != worker) row = REPLICA(rota, row)->next_of_object;
+    return row;
+}
+
+static void mark(struct rota *rota, replica_row row)
+{
+    if (REPLICA(rota, row)->flags & REPLICA_MARKED) return;
+    REPLICA(rota, row)->flags |= REPLICA_MARKED;
+    effect_mark(rota, ROTA_RECORD_REPLICA, row);
+}
+
+replica_row replica_add(struct rota *rota, object_row object, worker_row worker)
+{
+    replica_row row = pool_take(&rota->replicas);
+    struct replica *replica = REPLICA(rota, row);
+    replica->object = object;
+    replica->worker = worker;
+    replica->next_of_object = OBJECT(rota, object)->replicas;
+    OBJECT(rota, object)->replicas = row;
+    replica->next_of_worker = WORKER(rota, worker)->replicas;
+    if (replica->next_of_worker) REPLICA(rota, replica->next_of_worker)->previous_of_worker = row;
+    WORKER(rota, worker)->replicas = row;
+    mark(rota, row);
+    return row;
+}
+
+void replica_locate(struct rota *rota, replica_row row)
+{
+    struct replica *replica = REPLICA(rota, row);
+    mark(rota, row);
+    if (replica->flags & REPLICA_LOCATED) return;
+    replica->flags |= REPLICA_LOCATED;
+    OBJECT(rota, replica->object)->located++;
+    pull_news(rota, replica->object);
+}
+
+static void unlink_from_object(struct rota *rota, replica_row row)
+{
+    struct object *object = OBJECT(rota, REPLICA(rota, row)->object);
+    replica_row *at = &object->replicas;
+    while (*at != row) at = &REPLICA(rota, *at)->next_of_object;
+    *at = REPLICA(rota, row)->next_of_object;
+}
+
+static void unlink_from_worker(struct rota *rota, replica_row row)
+{
+    struct replica *replica = REPLICA(rota, row);
+    if (replica->next_of_worker)
+        REPLICA(rota, replica->next_of_worker)->previous_of_worker = replica->previous_of_worker;
+    if (replica->previous_of_worker)
+        REPLICA(rota, replica->previous_of_worker)->next_of_worker = replica->next_of_worker;
+    else
+        WORKER(rota, replica->worker)->replicas = replica->next_of_worker;
+}
+
+void replica_remove(struct rota *rota, replica_row row)
+{
+    struct replica *replica = REPLICA(rota, row);
+    struct rota_record tomb = { .kind = ROTA_RECORD_REPLICA, .gone = true };
+    tomb.replica.object = OBJECT(rota, replica->object)->id;
+    tomb.replica.worker.number = WORKER(rota, replica->worker)->id;
+    effect_tomb(rota, tomb);
+    if (replica->flags & REPLICA_MARKED) effect_forget_marks(rota, ROTA_RECORD_REPLICA, row);
+    if (replica->flags & REPLICA_LOCATED) {
+        OBJECT(rota, replica->object)->located--;
+        pull_news(rota, replica->object);
+    }
+    unlink_from_object(rota, row);
+    unlink_from_worker(rota, row);
+    pool_give(&rota->replicas, row);
+}
+
+void replica_use(struct rota *rota, object_row object, worker_row worker)
+{
+    replica_row row = replica_find(rota, object, worker);
+    if (!row) row = replica_add(rota, object, worker);
+    REPLICA(rota, row)->users++;
+}
+
+// A copy that never arrived is forgotten with its last user.
+void replica_unuse(struct rota *rota, object_row object, worker_row worker)
+{
+    replica_row row = replica_find(rota, object, worker);
+    if (!row) return;
+    struct replica *replica = REPLICA(rota, row);
+    if (replica->users > 0) replica->users--;
+    if (replica->users == 0 && !(replica->flags & (REPLICA_LOCATED | REPLICA_PRIMARY)))
+        replica_remove(rota, row);
+}
+
+worker_row replica_source(const struct rota *rota, object_row object, worker_row except)
+{
+    worker_row source = 0;
+    for (replica_row row = OBJECT(rota, object)->replicas; row; row = REPLICA(rota, row)->next_of_object) {
+        const struct replica *replica = REPLICA(rota, row);
+        if (!(replica->flags & REPLICA_LOCATED) || replica->worker == except) continue;
+        if (!source || replica->worker < source) source = replica->worker;
+    }
+    return source;
+}

@@ -1,0 +1,219 @@
+// submit_order.c - refuses cycles, through edges, data, conditions, bundles and lanes that keep
+// the order of submission; and finds ranks.
+//
+// Tasks numbered in topological order, the usual case, need no walk at all. Otherwise all
+// needs are written out as pairs and worked off from those without needs.
+#include "core/core.h"
+
+struct pairs {
+    struct rota_edge *items;   // indices of new tasks
+    uint32_t count, capacity;
+};
+
+static bool pair_add(struct rota *rota, struct pairs *pairs, uint32_t before, uint32_t after)
+{
+    void *items = pairs->items;
+    bool there = memory_reserve(&rota->memory, &items, &pairs->capacity, (uint64_t)pairs->count + 1,
+                                sizeof *pairs->items);
+    pairs->items = items;
+    if (there) pairs->items[pairs->count++] = (struct rota_edge){ before, after };
+    return there;
+}
+
+// The new task a clause names, or the count of new tasks when it names another one.
+static uint32_t clause_index(const struct intake *intake, const struct rota_clause *clause)
+{
+    bool own = clause->task.job == 0 || clause->task.job == intake->job_id;
+    uint32_t index = clause->task.task - intake->first;
+    bool new = own && clause->kind < ROTA_CLAUSE_AND && index < intake->spec->task_count;
+    return new ? index : intake->spec->task_count;
+}
+
+static uint32_t producer_index(const struct rota *rota, const struct intake *intake,
+                               const struct rota_input *input)
+{
+    object_row object = object_find(rota, input->object);
+    uint32_t index = object ? OBJECT(rota, object)->producer - 1 : UINT32_MAX;  // while staged
+    bool staged = object && OBJECT(rota, object)->flags & OBJECT_STAGED && OBJECT(rota, object)->producer;
+    return staged ? index : intake->spec->task_count;
+}
+
+static bool needs_walk(const struct rota *rota, const struct intake *intake)
+{
+    const struct rota_job_spec *spec = intake->spec;
+    if (!intake->sorted) return true;
+    for (uint32_t i = 0; i < spec->task_count && spec->clause_count; i++) {
+        const struct rota_task_spec *task = &spec->tasks[i];
+        for (uint32_t c = 0; c < task->clause_count; c++) {
+            uint32_t index = clause_index(intake, &spec->clauses[task->clause_first + c]);
+            if (index == spec->task_count) continue;
+            if (index > i || spec->tasks[index].flags & ROTA_TASK_BUNDLE) return true;
+        }
+    }
+    for (uint32_t i = 0; i < spec->input_count; i++) {
+        uint32_t index = producer_index(rota, intake, &spec->inputs[i]);
+        if (index < spec->task_count && index >= spec->inputs[i].task - intake->first) return true;
+    }
+    return false;
+}
+
+static bool add_task_pairs(struct rota *rota, const struct intake *intake, struct pairs *pairs, uint32_t i)
+{
+    const struct rota_job_spec *spec = intake->spec;
+    const struct rota_task_spec *task = &spec->tasks[i];
+    uint32_t bundle = task->bundle - intake->first;
+    if (task->bundle >= intake->first && !pair_add(rota, pairs, i, bundle)) return false;
+    for (uint32_t c = 0; c < task->clause_count; c++) {
+        uint32_t index = clause_index(intake, &spec->clauses[task->clause_first + c]);
+        if (index < spec->task_count && !pair_add(rota, pairs, index, i)) return false;
+    }
+    return true;
+}
+
+// In a lane that keeps the order of submission each task needs the one before it.
+static bool add_lane_pairs(struct rota *rota, const struct intake *intake, struct pairs *pairs)
+{
+    const struct rota_job_spec *spec = intake->spec;
+    for (lane_row row = 1; row < rota->lanes.count; row++) {
+        const struct lane *lane = LANE(rota, row);
+        uint32_t last = UINT32_MAX;
+        if (!(lane->flags & ROTA_LANE_SUBMIT_ORDER)) continue;
+        for (uint32_t i = 0; i < spec->task_count; i++) {
+            if (spec->tasks[i].lane != lane->number) continue;
+            if (last != UINT32_MAX && !pair_add(rota, pairs, last, i)) return false;
+            last = i;
+        }
+    }
+    return true;
+}
+
+static bool collect(struct rota *rota, const struct intake *intake, struct pairs *pairs)
+{
+    const struct rota_job_spec *spec = intake->spec;
+    for (uint32_t i = 0; i < spec->edge_count; i++) {
+        uint32_t before = spec->edges[i].before - intake->first;
+        bool inner = before < spec->task_count;
+        if (inner && !pair_add(rota, pairs, before, spec->edges[i].after - intake->first)) return false;
+    }
+    for (uint32_t i = 0; i < spec->input_count; i++) {
+        uint32_t index = producer_index(rota, intake, &spec->inputs[i]);
+        bool inner = index < spec->task_count;
+        if (inner && !pair_add(rota, pairs, index, spec->inputs[i].task - intake->first)) return false;
+    }
+    for (uint32_t i = 0; i < spec->task_count; i++)
+        if (!add_task_pairs(rota, intake, pairs, i)) return false;
+    return add_lane_pairs(rota, intake, pairs);
+}
+
+// Successor lists behind each other; first[i] is where those of i begin.
+static void list_successors(const struct pairs *pairs, uint32_t tasks, uint32_t *first, uint32_t *next,
+                            uint32_t *missing)
+{
+    for (uint32_t i = 0; i < pairs->count; i++) {
+        first[pairs->items[i].before + 2]++;
+        missing[pairs->items[i].after]++;
+    }
+    for (uint32_t i = 0; i < tasks; i++) first[i + 2] += first[i + 1];
+    for (uint32_t i = 0; i < pairs->count; i++)
+        next[first[pairs->items[i].before + 1]++] = pairs->items[i].after;
+}
+
+// Kahn's way: true when every task could be put in order.
+static bool put_in_order(uint32_t *order, uint32_t tasks, const uint32_t *first, const uint32_t *next,
+                         uint32_t *missing)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < tasks; i++)
+        if (missing[i] == 0) order[count++] = i;
+    for (uint32_t done = 0; done < count; done++)
+        for (uint32_t i = first[order[done]]; i < first[order[done] + 1]; i++)
+            if (--missing[next[i]] == 0) order[count++] = next[i];
+    return count == tasks;
+}
+
+static enum rota_error walk(struct rota *rota, struct intake *intake, const struct pairs *pairs)
+{
+    uint32_t tasks = intake->spec->task_count, capacity[3] = { 0 };
+    void *arrays[3] = { NULL }, *order = NULL;
+    uint64_t sizes[3] = { (uint64_t)tasks + 2, (uint64_t)pairs->count + 1, tasks };
+    bool there = memory_reserve(&rota->memory, &order, &intake->capacity[4], tasks, sizeof(uint32_t));
+    intake->order = order;
+    for (int i = 0; i < 3 && there; i++)
+        there = memory_reserve(&rota->memory, &arrays[i], &capacity[i], sizes[i], sizeof(uint32_t));
+    bool acyclic = there;
+    if (there) {
+        list_successors(pairs, tasks, arrays[0], arrays[1], arrays[2]);
+        acyclic = put_in_order(intake->order, tasks, arrays[0], arrays[1], arrays[2]);
+    }
+    for (int i = 0; i < 3; i++) memory_release(&rota->memory, &arrays[i], &capacity[i], sizeof(uint32_t));
+    if (!there) return refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
+    if (!acyclic) return refuse(rota, ROTA_BAD_GRAPH, "the tasks wait for each other in a cycle");
+    return ROTA_OK;
+}
+
+enum rota_error submit_order(struct rota *rota, struct intake *intake)
+{
+    if (!needs_walk(rota, intake)) return ROTA_OK;
+    struct pairs pairs = { 0 };
+    enum rota_error error = ROTA_NO_MEMORY;
+    if (collect(rota, intake, &pairs)) error = walk(rota, intake, &pairs);
+    else refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
+    void *items = pairs.items;
+    memory_release(&rota->memory, &items, &pairs.capacity, sizeof *pairs.items);
+    return error;
+}
+
+// ---- Ranks: the longest way to the end, in milliseconds where they are known ---------------
+
+static uint32_t mean_estimate(const struct rota_job_spec *spec)
+{
+    uint64_t sum = 0, known = 0;
+    for (uint32_t i = 0; i < spec->task_count; i++) {
+        rota_time estimate = spec->tasks[i].estimate / 1000;
+        if (estimate <= 0) continue;
+        sum += estimate > 1 << 24 ? 1 << 24 : (uint64_t)estimate;
+        known++;
+    }
+    return known ? (uint32_t)(sum / known) : 1;
+}
+
+static uint32_t weight(const struct rota_task_spec *task, uint32_t mean)
+{
+    rota_time estimate = task->estimate / 1000;
+    if (estimate <= 0) return mean;
+    return estimate > 1 << 24 ? 1 << 24 : (uint32_t)estimate;
+}
+
+static void raise(uint32_t *rank, uint32_t least)
+{
+    if (*rank < least) *rank = least;
+}
+
+static void rank_one(const struct rota *rota, const struct intake *intake, uint32_t *rank,
+                     uint32_t i, uint32_t mean)
+{
+    const struct task *task = &rota->task[intake->row + i];
+    const struct extra *extra = EXTRA(rota, task->extra);
+    uint32_t own = weight(&intake->spec->tasks[i], mean);
+    rank[i] = rank[i] > UINT32_MAX - own ? UINT32_MAX : rank[i] + own;
+    for (uint32_t e = task->before; e < task[1].before; e++) {
+        uint32_t index = rota->link[e] - intake->row;
+        if (index < intake->spec->task_count) raise(&rank[index], rank[i]);
+    }
+    for (uint32_t u = 0; u < extra->input_count; u++) {
+        uint32_t producer = OBJECT(rota, rota->use[extra->use_first + u].object)->producer;
+        uint32_t index = producer - intake->row;
+        if (producer && index < intake->spec->task_count) raise(&rank[index], rank[i]);
+    }
+}
+
+// The counting arrays have done their work; one of them serves as a compact column.
+void submit_rank(struct rota *rota, const struct intake *intake, batch_row batch)
+{
+    uint32_t *rank = intake->after, tasks = BATCH(rota, batch)->count;
+    uint32_t mean = mean_estimate(intake->spec);
+    for (uint32_t i = 0; i < tasks; i++) rank[i] = 0;
+    for (uint32_t i = tasks; i-- > 0;)
+        rank_one(rota, intake, rank, intake->order ? intake->order[i] : i, mean);
+    for (uint32_t i = 0; i < tasks; i++) rota->task[intake->row + i].rank = rank[i];
+}

@@ -1,0 +1,237 @@
+// submit_verify.c - looks a submission over and counts what it will need. Changes nothing.
+#include "core/core.h"
+
+static bool number_is_new(const struct intake *intake, uint32_t number)
+{
+    return number >= intake->first && number - intake->first < intake->spec->task_count;
+}
+
+static bool number_exists(const struct intake *intake, uint32_t number)
+{
+    return number >= 1 && (number < intake->first || number_is_new(intake, number));
+}
+
+static bool number_is_bundle(const struct rota *rota, const struct intake *intake, uint32_t number)
+{
+    if (number_is_new(intake, number))
+        return intake->spec->tasks[number - intake->first].flags & ROTA_TASK_BUNDLE;
+    task_row row = task_find(rota, (rota_task_id){ intake->job_id, number });
+    return row && rota->task[row].flags & TASK_IS_BUNDLE;
+}
+
+static bool id_is_none(rota_object_id id)
+{
+    return id.high == 0 && id.low == 0;
+}
+
+bool submit_needs_extra(const struct intake *intake, uint32_t index)
+{
+    const struct rota_task_spec *task = &intake->spec->tasks[index];
+    return task->lane || task->bundle || task->clause_count || !id_is_none(task->key) ||
+           (intake->inputs && intake->inputs[index]) || (intake->outputs && intake->outputs[index]) ||
+           intake->policy == ROTA_POLICY_PULL;
+}
+
+struct profile submit_profile(const struct intake *intake, const struct rota_task_spec *task)
+{
+    return (struct profile){ .cores = task->cores, .memory_mib = task->memory_mib,
+                             .machine = task->machine, .retries_max = task->retries_max,
+                             .priority = task->priority, .policy = (uint8_t)intake->policy };
+}
+
+static enum rota_error verify_job(struct rota *rota, struct intake *intake)
+{
+    const struct rota_job_spec *spec = intake->spec;
+    uint32_t count = 0;
+    if (spec->job.number) {
+        intake->job = job_find(rota, spec->job);
+        if (!intake->job) return refuse(rota, ROTA_NOT_FOUND, "the job to extend does not exist");
+        const struct job *job = JOB(rota, intake->job);
+        if (job->state != ROTA_JOB_OPEN)
+            return refuse(rota, ROTA_NOT_NOW, "the job is complete, failed or closed and takes no more tasks");
+        count = job->task_count;
+        intake->policy = job->policy;
+    } else {
+        intake->policy = spec->policy ? spec->policy : rota->config.policy;
+    }
+    if (spec->policy > ROTA_POLICY_PLAN || spec->on_failure > ROTA_FAILURE_FAIL_JOB)
+        return refuse(rota, ROTA_BAD_EVENT, "the policy of the job is none that exists");
+    intake->first = count + 1;
+    intake->job_id = spec->job.number ? spec->job.number : rota->next_job;
+    if ((spec->first && spec->first != intake->first) || (!spec->first && count))
+        return refuse(rota, ROTA_BAD_EVENT, "the first task number is not the next one of the job");
+    if ((uint64_t)rota->tasks + spec->task_count > rota->config.tasks_max ||
+        (uint64_t)rota->edges + spec->edge_count > rota->config.edges_max ||
+        (uint64_t)count + spec->task_count >= UINT32_MAX ||
+        (!spec->job.number && pool_used(&rota->jobs) >= rota->config.jobs_max))
+        return refuse(rota, ROTA_TOO_MANY, "more jobs, tasks or edges than the configuration allows");
+    return ROTA_OK;
+}
+
+static enum rota_error verify_clauses(struct rota *rota, const struct intake *intake, uint32_t index)
+{
+    const struct rota_task_spec *task = &intake->spec->tasks[index];
+    if (task->clause_first > intake->spec->clause_count ||
+        task->clause_count > intake->spec->clause_count - task->clause_first)
+        return refuse(rota, ROTA_BAD_EVENT, "a condition lies outside the list of clauses");
+    uint32_t height = 0;
+    for (uint32_t i = 0; i < task->clause_count; i++) {
+        const struct rota_clause *clause = &intake->spec->clauses[task->clause_first + i];
+        bool joins = clause->kind == ROTA_CLAUSE_AND || clause->kind == ROTA_CLAUSE_OR;
+        if (clause->kind < ROTA_CLAUSE_SUCCESS || clause->kind > ROTA_CLAUSE_OR || (joins && height < 2))
+            return refuse(rota, ROTA_BAD_EVENT, "a condition is not a well formed expression");
+        if (joins) {
+            height--;
+            continue;
+        }
+        if (++height > 64) return refuse(rota, ROTA_BAD_EVENT, "a condition is nested too deeply");
+        bool own = clause->task.job == 0 || clause->task.job == intake->job_id;
+        if (own ? !number_exists(intake, clause->task.task) : !task_find(rota, clause->task))
+            return refuse(rota, ROTA_NOT_FOUND, "a condition names a task that does not exist");
+        bool self = own && (clause->task.task == intake->first + index || clause->task.task == task->bundle);
+        if (self && clause->task.task)
+            return refuse(rota, ROTA_BAD_GRAPH, "a condition names its own task or bundle");
+    }
+    if (task->clause_count && height != 1)
+        return refuse(rota, ROTA_BAD_EVENT, "a condition is not a well formed expression");
+    return ROTA_OK;
+}
+
+static enum rota_error verify_bundle_task(struct rota *rota, const struct rota_task_spec *task)
+{
+    if (task->bundle) return refuse(rota, ROTA_BAD_GRAPH, "a bundle inside a bundle");
+    if (task->lane || task->clause_count || !id_is_none(task->key))
+        return refuse(rota, ROTA_BAD_EVENT, "a bundle has no lane, condition or key of its own");
+    return ROTA_OK;
+}
+
+static enum rota_error verify_task(struct rota *rota, struct intake *intake, uint32_t index)
+{
+    const struct rota_task_spec *task = &intake->spec->tasks[index];
+    if (task->flags & ~(uint32_t)(ROTA_TASK_BUNDLE | ROTA_TASK_ON_DEMAND))
+        return refuse(rota, ROTA_BAD_EVENT, "a task has flags that do not exist");
+    if (task->priority < -128 || task->priority > 127)
+        return refuse(rota, ROTA_BAD_EVENT, "a priority is not between -128 and 127");
+    if (task->retries_max > TASK_RETRIES_MAX)
+        return refuse(rota, ROTA_BAD_EVENT, "a task asks for more than 1000 retries");
+    if (task->estimate < 0) return refuse(rota, ROTA_BAD_EVENT, "an estimate is negative");
+    if (task->lane && !map_find(&rota->lane_by_number, task->lane))
+        return refuse(rota, ROTA_NOT_FOUND, "a task names a lane that does not exist");
+    bool flagged = task->access == ROTA_ACCESS_READ || task->access == ROTA_ACCESS_WRITE;
+    if (task->lane ? !flagged : task->access > ROTA_ACCESS_WRITE)
+        return refuse(rota, ROTA_BAD_EVENT, "in a lane a task must read or write");
+    if (!task->lane && task->group)
+        return refuse(rota, ROTA_BAD_EVENT, "a task has a group but no lane");
+    if (task->flags & ROTA_TASK_BUNDLE) {
+        intake->bundles++;
+        enum rota_error error = verify_bundle_task(rota, task);
+        if (error) return error;
+    }
+    if (task->bundle && (!number_exists(intake, task->bundle) || !number_is_bundle(rota, intake, task->bundle)))
+        return refuse(rota, ROTA_NOT_FOUND, "a task names a bundle that does not exist");
+    return verify_clauses(rota, intake, index);
+}
+
+static enum rota_error verify_edges(struct rota *rota, struct intake *intake)
+{
+    const struct rota_job_spec *spec = intake->spec;
+    for (uint32_t i = 0; i < spec->edge_count; i++) {
+        struct rota_edge edge = spec->edges[i];
+        uint32_t after = edge.after - intake->first, before = edge.before - intake->first;
+        if (after >= spec->task_count)
+            return refuse(rota, ROTA_BAD_GRAPH, "an edge ends at a task that is not new");
+        if (!number_exists(intake, edge.before))
+            return refuse(rota, ROTA_BAD_GRAPH, "an edge begins at a task that does not exist");
+        if (edge.before == edge.after) return refuse(rota, ROTA_BAD_GRAPH, "an edge from a task to itself");
+        if (intake->bundles || edge.before < intake->first)
+            if (number_is_bundle(rota, intake, edge.before) || number_is_bundle(rota, intake, edge.after))
+                return refuse(rota, ROTA_BAD_GRAPH, "an edge to or from a bundle");
+        intake->before[after]++;
+        if (before < spec->task_count) {
+            intake->after[before]++;
+            intake->inner++;
+            if (before > after) intake->sorted = false;
+        } else {
+            intake->lates++;
+        }
+    }
+    return ROTA_OK;
+}
+
+static enum rota_error verify_objects(struct rota *rota, struct intake *intake)
+{
+    const struct rota_job_spec *spec = intake->spec;
+    for (uint32_t i = 0; i < spec->output_count; i++) {
+        const struct rota_output *output = &spec->outputs[i];
+        if (id_is_none(output->object)) return refuse(rota, ROTA_BAD_EVENT, "an object has no id");
+        if (output->task == 0) continue;
+        if (!number_is_new(intake, output->task) || number_is_bundle(rota, intake, output->task))
+            return refuse(rota, ROTA_BAD_GRAPH, "an object is made by a task that is not new");
+        intake->outputs[output->task - intake->first]++;
+        intake->uses++;
+    }
+    for (uint32_t i = 0; i < spec->input_count; i++) {
+        const struct rota_input *input = &spec->inputs[i];
+        if (id_is_none(input->object)) return refuse(rota, ROTA_BAD_EVENT, "an input has no id");
+        if (!number_is_new(intake, input->task) || number_is_bundle(rota, intake, input->task))
+            return refuse(rota, ROTA_BAD_GRAPH, "an input of a task that is not new");
+        intake->inputs[input->task - intake->first]++;
+        intake->uses++;
+        intake->objects += (input->flags & ROTA_OBJECT_ARTIFACT) != 0;
+    }
+    intake->objects += spec->output_count;
+    return ROTA_OK;
+}
+
+static bool reserve_arrays(struct rota *rota, struct intake *intake)
+{
+    uint32_t **arrays[4] = { &intake->after, &intake->before, &intake->inputs, &intake->outputs };
+    bool objects = intake->spec->input_count || intake->spec->output_count;
+    for (uint32_t i = 0; i < (objects ? 4 : 2); i++) {
+        void *items = *arrays[i];
+        bool there = memory_reserve(&rota->memory, &items, &intake->capacity[i],
+                                    (uint64_t)intake->spec->task_count + 1, sizeof(uint32_t));
+        *arrays[i] = items;
+        if (!there) return false;
+    }
+    return true;
+}
+
+// How many different ones there are at most, through a small memory of the latest.
+static void count_distinct(struct rota *rota, struct intake *intake)
+{
+    enum { MEMORY = 256 };
+    uint64_t profiles[MEMORY] = { 0 }, groups[MEMORY] = { 0 };
+    for (uint32_t i = 0; i < intake->spec->task_count; i++) {
+        const struct rota_task_spec *task = &intake->spec->tasks[i];
+        struct profile like = submit_profile(intake, task);
+        uint64_t hash = hash_mix(hash_mix(like.cores, like.memory_mib),
+                                 hash_mix((uint64_t)like.machine << 32 | like.retries_max,
+                                          (uint16_t)like.priority)) | 1;
+        if (profiles[hash % MEMORY] != hash && !profile_find(rota, &like)) intake->profiles++;
+        profiles[hash % MEMORY] = hash;
+        hash = (uint64_t)task->lane << 32 | task->group;
+        if (task->group && groups[task->group % MEMORY] != hash) intake->groups++;
+        if (task->group) groups[task->group % MEMORY] = hash;
+        intake->extras += submit_needs_extra(intake, i);
+        intake->objects += !id_is_none(task->key);
+        intake->lates += task->clause_count;
+    }
+}
+
+enum rota_error submit_verify(struct rota *rota, struct intake *intake)
+{
+    enum rota_error error = verify_job(rota, intake);
+    if (error) return error;
+    if (!reserve_arrays(rota, intake)) return refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
+    intake->sorted = true;
+    for (uint32_t i = 0; i < intake->spec->task_count; i++)
+        if ((error = verify_task(rota, intake, i))) return error;
+    if ((error = verify_edges(rota, intake))) return error;
+    if ((error = verify_objects(rota, intake))) return error;
+    count_distinct(rota, intake);
+    if ((uint64_t)pool_used(&rota->objects) + intake->objects > rota->config.objects_max ||
+        (uint64_t)pool_used(&rota->groups) + intake->groups > rota->config.groups_max)
+        return refuse(rota, ROTA_TOO_MANY, "more objects or groups than the configuration allows");
+    return ROTA_OK;
+}

@@ -1,0 +1,214 @@
+// play.c - a play from its first line to its last.
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- Statements ------------------------------------------------------------
+
+enum verb_flag {
+    VERB_NEEDS_NO_CORE = 1,
+    VERB_CHANGES_NOTHING = 2,  // no turn after it
+    VERB_MAY_BE_STALE = 4,     // a report that comes too late is rejected, and that is all
+    VERB_MAY_BE_DONE = 8,      // refused as not_now: it is so already
+};
+
+static const struct verb { const char *word; play_verb_fn *run; unsigned flags; } verbs[] = {
+    { "config", on_config, VERB_NEEDS_NO_CORE | VERB_CHANGES_NOTHING },
+    { "worker", on_worker, 0 },
+    { "lane", on_lane, 0 },
+    { "job", on_job, 0 },
+    { "begin", on_begin, VERB_CHANGES_NOTHING },
+    { "submit", on_submit, 0 },
+    { "task", on_task, 0 },
+    { "bundle", on_bundle, 0 },
+    { "object", on_object, 0 },
+    { "claim", on_claim, 0 },
+    { "deliver", on_deliver, 0 },
+    { "fail", on_fail, 0 },
+    { "start", on_start, VERB_MAY_BE_STALE },
+    { "finish", on_finish, VERB_MAY_BE_STALE },
+    { "pick", on_pick, 0 },
+    { "complete", on_complete, VERB_MAY_BE_STALE },
+    { "located", on_located, VERB_MAY_BE_STALE },
+    { "lost", on_lost, VERB_MAY_BE_STALE },
+    { "progress", on_progress, VERB_MAY_BE_STALE },
+    { "silent", on_silent, 0 },
+    { "heard", on_heard, 0 },
+    { "leave", on_leave, 0 },
+    { "keep", on_keep, 0 },
+    { "unkeep", on_unkeep, 0 },
+    { "read", on_read, 0 },
+    { "cancel", on_cancel, 0 },
+    { "retry", on_retry, 0 },
+    { "close", on_close, 0 },
+    { "gone", on_gone, 0 },
+    { "stage", on_stage, VERB_MAY_BE_DONE },
+    { "manual", on_manual, 0 },
+    { "wait", on_wait, 0 },
+    { "waitsome", on_waitsome, 0 },
+    { "at", on_at, VERB_CHANGES_NOTHING },  // they take their own turns
+    { "advance", on_advance, VERB_CHANGES_NOTHING },
+    { "restart", on_restart, VERB_CHANGES_NOTHING },
+    { "plan", on_plan, 0 },
+    { "expect", on_expect, VERB_CHANGES_NOTHING },
+};
+
+static const struct verb *verb_find(struct play *play, const char *word)
+{
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (strcmp(verbs[i].word, word) == 0) return &verbs[i];
+    }
+    play_wrong(play, "there is no statement '%s'", word);
+    return NULL;
+}
+
+// ---- The judge of a statement ----------------------------------------------
+
+static bool code_exists(const char *code)
+{
+    if (strcmp(code, "any") == 0) return true;
+    for (int error = ROTA_OK + 1; error < ROTA_ERRORS; error++) {
+        if (strcmp(rota_error_name((enum rota_error)error), code) == 0) return true;
+    }
+    return false;
+}
+
+static bool is_tolerated(const struct play *play, const struct verb *verb)
+{
+    if (play->answer == ROTA_STALE) return verb->flags & VERB_MAY_BE_STALE;
+    return play->answer == ROTA_NOT_NOW && verb->flags & VERB_MAY_BE_DONE;
+}
+
+static void answer_judge(struct play *play, const struct verb *verb)
+{
+    char expected[100] = "accepted", actual[300] = "accepted";
+    const char *name = rota_error_name(play->answer);
+    bool fine = !play->answer || is_tolerated(play, verb);
+    if (play->answer) {
+        snprintf(actual, sizeof actual, "refused: %s: %s", name, play->reason);
+    }
+    if (play->refused) {
+        bool any = strcmp(play->refused, "any") == 0;
+        fine = play->answer && (any || strcmp(play->refused, name) == 0);
+        snprintf(expected, sizeof expected, "refused: %s", play->refused);
+    }
+    if (!fine) play_fail(play, expected, actual);
+    if (play->changed) play_fail(play, "a refusal changes nothing", "the digest is another one");
+}
+
+// ---- Line by line ----------------------------------------------------------
+
+// Takes `refused CODE` and the verb off the front.
+static const struct verb *statement_begin(struct play *play)
+{
+    uint32_t at = 0;
+    play->halt = PLAY_GOES_ON;
+    play->refused = NULL;
+    play->answer = ROTA_OK;
+    play->changed = false;
+    if (strcmp(play->words[0].text, "refused") == 0) {
+        if (play->word_count < 3 || !code_exists(play->words[1].text)) {
+            play_wrong(play, "it must be: refused CODE STATEMENT");
+            return NULL;
+        }
+        play->refused = play->words[1].text;
+        at = 2;
+    }
+    for (uint32_t i = 0; i <= at; i++) play->words[i].used = true;
+    return verb_find(play, play->words[at].text);
+}
+
+static void statement_run(struct play *play)
+{
+    const struct verb *verb = statement_begin(play);
+    if (!verb) return;
+    if (!(verb->flags & VERB_NEEDS_NO_CORE) && !turn_open(play)) return;
+    verb->run(play);
+    if (play->halt) return;
+    answer_judge(play, verb);
+    if (verb->flags & VERB_CHANGES_NOTHING) return;
+    turn_settle(play);
+    if (play->batch.sent) {
+        play_fail(play, "an answer that names the job", "none");
+        play->halt = PLAY_STOPS;
+    }
+}
+
+static void restart_if_asked(struct play *play, const char *verb)
+{
+    if (!play->options.restart_everywhere || !play->rota || play->batch.open || play->halt) return;
+    if (strcmp(verb, "expect") != 0) turn_restart(play);
+}
+
+static void lines_run(struct play *play, const char *text, char *copy)
+{
+    char *place = copy;
+    for (play->line = 1; *place && play->halt != PLAY_STOPS; play->line++) {
+        play->line_text = text + (place - copy);
+        play->halt = PLAY_GOES_ON;
+        const char *mistake = words_cut(&place, &play->words, &play->word_count,
+                                        &play->word_capacity);
+        if (mistake) play_wrong(play, "%s", mistake);
+        else if (play->word_count) statement_run(play);
+        if (!mistake && play->word_count) restart_if_asked(play, play->words[0].text);
+    }
+    if (play->halt == PLAY_STOPS) return;
+    play->line_text = "";
+    play->halt = PLAY_GOES_ON;
+    if (play->batch.open) play_wrong(play, "the play ends before 'submit'");
+    else turn_open(play);  // a play of nothing but settings has still set something
+}
+
+// ---- The whole -------------------------------------------------------------
+
+// Plans are made at once, and every decision is written down for the case of a failure.
+static struct rota_config config_of_plays(void)
+{
+    struct rota_config config = rota_config_default();
+    config.policy = ROTA_POLICY_PLAN;
+    config.plan_submit = config.plan_update = config.plan_idle = 0;
+    config.overbook = 0;
+    config.trace = true;
+    return config;
+}
+
+static void play_init(struct play *play)
+{
+    play->config = config_of_plays();
+    play->completed = "-";
+    play->store = store_open();
+    assert(play->store);
+    play->tasks = memory_grow(NULL, 0, &play->task_capacity, sizeof *play->tasks);
+    play->jobs = memory_grow(NULL, 0, &play->job_capacity, sizeof *play->jobs);
+}
+
+static void play_release(struct play *play)
+{
+    rota_close(play->rota);
+    store_close(play->store);
+    turn_keep_nothing(play);
+    batch_release(play);
+    play_things_release(play);
+    strings_release(&play->decisions);
+    strings_release(&play->started);
+    free(play->kept);
+    free(play->actions);
+    free(play->words);
+}
+
+enum play_result play_run(const char *file, const char *text, const struct play_options *options,
+                          FILE *out)
+{
+    struct play play = { .file = file, .options = *options, .out = out, .line_text = "" };
+    play_init(&play);
+    size_t size = strlen(text) + 1;
+    char *copy = memory_resize(NULL, size, 1);
+    memcpy(copy, text, size);
+    lines_run(&play, text, copy);
+    play_release(&play);
+    free(copy);
+    if (play.wrong) return PLAY_WRONG;
+    return play.failures ? PLAY_FAILED : PLAY_PASSED;
+}

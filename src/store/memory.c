@@ -1,0 +1,245 @@
+// memory.c - a store in memory: one hash table of rows, the last write wins.
+#include "store/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// The kind comes first, so that ordering keys orders kinds.
+struct row_key { uint64_t part[4]; };
+
+struct row {
+    struct row_key key;
+    struct rota_record record;  // a SUBMIT row owns its spec
+    bool used;                  // false: a slot that was never used
+    bool dead;                  // deleted; keeps the slot so that later ones are found
+};
+
+struct store {
+    struct row *slots;          // open addressing; slot_count is 0 or a power of two
+    uint32_t slot_count, filled;
+    struct rota_record *rows;   // what store_rows() gave last
+};
+
+// ---- Keys ------------------------------------------------------------------
+
+static struct row_key key_of(const struct rota_record *record)
+{
+    struct row_key key = { { (uint64_t)record->kind, 0, 0, 0 } };
+    uint64_t *id = key.part + 1;
+    switch (record->kind) {
+    case ROTA_RECORD_CORE:   break;
+    case ROTA_RECORD_LANE:   id[0] = record->lane.lane; break;
+    case ROTA_RECORD_WORKER: id[0] = record->worker.id.number; break;
+    case ROTA_RECORD_JOB:    id[0] = record->job.id.number; break;
+    case ROTA_RECORD_SUBMIT:
+        // An empty submission and the one after it share `first`.
+        id[0] = record->submit.sequence;
+        id[1] = record->submit.job.number;
+        id[2] = record->submit.first;
+        break;
+    case ROTA_RECORD_TASK:
+        id[0] = record->task.id.job;
+        id[1] = record->task.id.task;
+        break;
+    case ROTA_RECORD_OBJECT:
+        id[0] = record->object.id.high;
+        id[1] = record->object.id.low;
+        break;
+    case ROTA_RECORD_REPLICA:
+        id[0] = record->replica.object.high;
+        id[1] = record->replica.object.low;
+        id[2] = record->replica.worker.number;
+        break;
+    case ROTA_RECORD_WAIT:
+        id[0] = record->wait.number;
+        id[1] = record->wait.index;
+        break;
+    }
+    return key;
+}
+
+static int key_compare(const struct row_key *left, const struct row_key *right)
+{
+    for (int i = 0; i < 4; i++) {
+        if (left->part[i] < right->part[i]) return -1;
+        if (left->part[i] > right->part[i]) return +1;
+    }
+    return 0;
+}
+
+static uint64_t key_hash(const struct row_key *key)
+{
+    uint64_t hash = 0;
+    for (int i = 0; i < 4; i++) {
+        hash = (hash ^ key->part[i]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+// ---- Copies of submissions -------------------------------------------------
+
+static void spec_free(const struct rota_job_spec *spec)
+{
+    if (!spec) return;
+    free((void *)(uintptr_t)spec->tasks);
+    free((void *)(uintptr_t)spec->edges);
+    free((void *)(uintptr_t)spec->clauses);
+    free((void *)(uintptr_t)spec->inputs);
+    free((void *)(uintptr_t)spec->outputs);
+    free((void *)(uintptr_t)spec);
+}
+
+static const void *array_copy(const void *array, uint32_t count, size_t size, bool *failed)
+{
+    if (!count || !array) return NULL;
+    void *copy = malloc(count * size);
+    if (copy) memcpy(copy, array, count * size);
+    else *failed = true;
+    return copy;
+}
+
+static const struct rota_job_spec *spec_copy(const struct rota_job_spec *spec)
+{
+    struct rota_job_spec *copy = malloc(sizeof *copy);
+    if (!copy) return NULL;
+    bool failed = false;
+    *copy = *spec;
+    copy->tasks = array_copy(spec->tasks, spec->task_count, sizeof *spec->tasks, &failed);
+    copy->edges = array_copy(spec->edges, spec->edge_count, sizeof *spec->edges, &failed);
+    copy->clauses = array_copy(spec->clauses, spec->clause_count, sizeof *spec->clauses, &failed);
+    copy->inputs = array_copy(spec->inputs, spec->input_count, sizeof *spec->inputs, &failed);
+    copy->outputs = array_copy(spec->outputs, spec->output_count, sizeof *spec->outputs, &failed);
+    if (!failed) return copy;
+    spec_free(copy);
+    return NULL;
+}
+
+// ---- Rows ------------------------------------------------------------------
+
+// The slot of that key, or the free one where it belongs.
+static struct row *slot_find(const struct store *store, const struct row_key *key)
+{
+    uint32_t mask = store->slot_count - 1;
+    for (uint32_t at = (uint32_t)key_hash(key) & mask;; at = (at + 1) & mask) {
+        struct row *row = &store->slots[at];
+        if (!row->used || key_compare(&row->key, key) == 0) return row;
+    }
+}
+
+static void row_delete(struct row *row)
+{
+    if (!row->used || row->dead) return;
+    if (row->record.kind == ROTA_RECORD_SUBMIT) spec_free(row->record.submit.spec);
+    row->record.submit.spec = NULL;
+    row->dead = true;
+}
+
+// Keeps the table at most half full; the dead are left behind on the way.
+static bool slots_reserve(struct store *store)
+{
+    if ((uint64_t)store->filled * 2 + 2 <= store->slot_count) return true;
+    struct store grown = { .slot_count = 64 };
+    uint32_t alive = 0;
+    for (uint32_t i = 0; i < store->slot_count; i++) {
+        alive += store->slots[i].used && !store->slots[i].dead;
+    }
+    while (grown.slot_count < (uint64_t)alive * 4 + 4) grown.slot_count *= 2;
+    grown.slots = calloc(grown.slot_count, sizeof *grown.slots);
+    if (!grown.slots) return false;
+    for (uint32_t i = 0; i < store->slot_count; i++) {
+        const struct row *row = &store->slots[i];
+        if (!row->used || row->dead) continue;
+        *slot_find(&grown, &row->key) = *row;
+    }
+    free(store->slots);
+    store->slots = grown.slots;
+    store->slot_count = grown.slot_count;
+    store->filled = alive;
+    return true;
+}
+
+// Whether a row goes with the owner that is deleted.
+static bool row_belongs(const struct rota_record *row, const struct rota_record *owner)
+{
+    if (owner->kind == ROTA_RECORD_JOB) {
+        uint32_t job = owner->job.id.number;
+        if (row->kind == ROTA_RECORD_SUBMIT) return row->submit.job.number == job;
+        return row->kind == ROTA_RECORD_TASK && row->task.id.job == job;
+    }
+    if (owner->kind != ROTA_RECORD_OBJECT || row->kind != ROTA_RECORD_REPLICA) return false;
+    rota_object_id object = row->replica.object;
+    return object.high == owner->object.id.high && object.low == owner->object.id.low;
+}
+
+static void record_delete(struct store *store, const struct rota_record *record)
+{
+    if (!store->slot_count) return;
+    struct row_key key = key_of(record);
+    row_delete(slot_find(store, &key));
+    if (record->kind != ROTA_RECORD_JOB && record->kind != ROTA_RECORD_OBJECT) return;
+    for (uint32_t i = 0; i < store->slot_count; i++) {
+        if (row_belongs(&store->slots[i].record, record)) row_delete(&store->slots[i]);
+    }
+}
+
+static bool record_write(struct store *store, const struct rota_record *record)
+{
+    if (!slots_reserve(store)) return false;
+    struct row row = { .key = key_of(record), .record = *record, .used = true };
+    if (record->kind == ROTA_RECORD_SUBMIT) {
+        row.record.submit.spec = spec_copy(record->submit.spec);
+        if (!row.record.submit.spec) return false;
+    }
+    struct row *slot = slot_find(store, &row.key);
+    if (!slot->used) store->filled++;
+    row_delete(slot);
+    *slot = row;
+    return true;
+}
+
+static int row_compare(const void *left, const void *right)
+{
+    struct row_key left_key = key_of(left), right_key = key_of(right);
+    return key_compare(&left_key, &right_key);
+}
+
+// ---- What others call ------------------------------------------------------
+
+struct store *store_open(void)
+{
+    return calloc(1, sizeof(struct store));
+}
+
+void store_close(struct store *store)
+{
+    if (!store) return;
+    for (uint32_t i = 0; i < store->slot_count; i++) row_delete(&store->slots[i]);
+    free(store->slots);
+    free(store->rows);
+    free(store);
+}
+
+bool store_commit(struct store *store, const struct rota_record *records, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (records[i].gone) record_delete(store, &records[i]);
+        else if (!record_write(store, &records[i])) return false;
+    }
+    return true;
+}
+
+const struct rota_record *store_rows(struct store *store, uint32_t *count)
+{
+    *count = 0;
+    if (!store->filled) return NULL;
+    struct rota_record *rows = realloc(store->rows, store->filled * sizeof *rows);
+    if (!rows) return NULL;
+    store->rows = rows;
+    for (uint32_t i = 0; i < store->slot_count; i++) {
+        const struct row *row = &store->slots[i];
+        if (row->used && !row->dead) rows[(*count)++] = row->record;
+    }
+    qsort(rows, *count, sizeof *rows, row_compare);
+    return rows;
+}

@@ -1,0 +1,21 @@
+// story.h - a random story told to the core through rota.h, and hashes of what it answers.
+#pragma once
+
+#include <rota.h>
+
+// ---- story.c ------------------------------------------------------------------
+
+// The first choices come from `choices`, one byte each, the others from the seed.
+struct story *story_open(uint64_t seed, const uint8_t *choices, size_t choice_count);
+void story_close(struct story *story);
+void story_go_on(struct story *story);   // one thing happens, and sometimes a turn ends
+void story_end_turn(struct story *story);
+size_t story_choices_left(const struct story *story);
+void story_check(const struct story *story);
+void story_print(const struct story *story);  // the digest, the effects, what was refused
+
+// ---- story_hash.c: field by field, padding has no say --------------------------
+
+uint64_t hash_add(uint64_t hash, uint64_t value);
+uint64_t hash_record(uint64_t hash, const struct rota_record *record);
+uint64_t hash_action(uint64_t hash, const struct rota_action *action);

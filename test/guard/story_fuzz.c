@@ -1,0 +1,17 @@
+// story_fuzz.c - libFuzzer tells the story: every choice in it is one of its bytes.
+#include "story.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct story *story = story_open(1, data, size);
+    while (story_choices_left(story) > 0) {
+        story_go_on(story);
+        story_check(story);
+    }
+    story_end_turn(story);
+    story_check(story);
+    story_close(story);
+    return 0;
+}

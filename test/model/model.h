@@ -1,0 +1,219 @@
+// model.h - a naive scheduler that says what the core must do: arrays, loops, everything anew.
+//
+// It shares nothing with the core but the words of rota.h. Where a choice belongs to the core
+// (who gets which task) the model reads the choice from the actions and judges whether it was
+// legal.
+#pragma once
+
+#include "rota.h"
+
+enum {
+    MODEL_TASKS = 256,
+    MODEL_JOBS = 24,
+    MODEL_EDGES = 2048,
+    MODEL_INPUTS = 512,
+    MODEL_OBJECTS = 256,
+    MODEL_WORKERS = 16,
+    MODEL_LANES = 8,
+    MODEL_WAITS = 64,
+    MODEL_WAIT_TASKS = 8,
+    MODEL_CLAUSES = 16,
+    MODEL_ACTIONS = 2048
+};
+
+enum model_verdict {
+    MODEL_REFUSE,
+    MODEL_ACCEPT,
+    MODEL_EITHER,  // the notes do not say; nothing may change
+};
+
+enum model_phase { MODEL_NEAR, MODEL_INPUT, MODEL_GLOBAL };  // of a pull task that is OFFERED
+
+struct model_task {
+    rota_task_id id;
+    struct rota_task_spec spec;
+    struct rota_clause clauses[MODEL_CLAUSES];
+    uint64_t sequence;           // order of submission
+    enum rota_task_state state;  // what it really is, also while it regenerates
+    bool regenerating, stopping, bypasses, keeps_place, staged, claimed, settled, overbooked;
+    uint32_t attempt, tries;
+    rota_worker_id worker;
+    uint64_t handler;
+    rota_task_id run_as, leader;
+    uint64_t asked, attached;  // the turn in which it asked for its lane, was shared
+    rota_time since;           // when its phase began
+    enum model_phase phase;
+    enum rota_outcome outcome;
+};
+
+struct model_edge {
+    uint32_t job, before, after;
+};
+struct model_input {
+    uint32_t job, task, flags;
+    rota_object_id object;
+};
+
+struct model_object {
+    rota_object_id id;
+    uint32_t job, producer;  // job 0: an artifact, known by its content key only
+    uint32_t flags;
+    uint64_t bytes;
+    enum rota_object_state state;
+    bool kept, server, unused;  // unused: an upload no consumer has been found for yet
+    uint32_t located;           // bit w: worker w holds it
+    bool settling_drop;
+};
+
+struct model_worker {
+    rota_worker_id id;
+    uint32_t cores, memory_mib, slots, machine, asks;
+    bool silent;
+    rota_time silent_since;
+};
+
+struct model_lane {
+    uint32_t number, flags;
+    rota_time patience;
+};
+
+struct model_job {
+    uint32_t number;
+    uint64_t client, key;
+    enum rota_policy policy;
+    enum rota_on_failure on_failure;
+    enum rota_job_state state;
+    bool failing;  // fail_job is to be carried out
+};
+
+struct model_wait {
+    uint64_t client;
+    enum rota_wait_mode mode;
+    rota_task_id tasks[MODEL_WAIT_TASKS];
+    uint32_t count;
+};
+
+struct model {
+    struct rota_config config;
+    rota_time now;
+    uint64_t turn, sequence;
+    uint32_t jobs_made;
+    uint32_t task_count, job_count, edge_count, input_count, object_count, worker_count;
+    uint32_t lane_count, wait_count, action_count;
+    struct model_task tasks[MODEL_TASKS];
+    struct model_job jobs[MODEL_JOBS];
+    struct model_edge edges[MODEL_EDGES];
+    struct model_input inputs[MODEL_INPUTS];
+    struct model_object objects[MODEL_OBJECTS];
+    struct model_worker workers[MODEL_WORKERS];
+    struct model_lane lanes[MODEL_LANES];
+    struct model_wait waits[MODEL_WAITS];
+    struct rota_action actions[MODEL_ACTIONS];  // expected since the last take
+    char difference[512];                       // the first disagreement; "" while there is none
+};
+
+// ---- model.c: finding things, and the step ----------------------------------
+
+void model_open(struct model *model, const struct rota_config *config);
+enum model_verdict model_step(struct model *model, const struct rota_event *event);
+void model_differs(struct model *model, const char *format, ...);
+
+bool model_same_task(rota_task_id a, rota_task_id b);
+bool model_same_object(rota_object_id a, rota_object_id b);
+bool model_is_no_object(rota_object_id id);
+struct model_task *model_task_find(struct model *model, rota_task_id id);
+struct model_job *model_job_find(struct model *model, uint32_t number);
+struct model_object *model_object_find(struct model *model, rota_object_id id);
+struct model_worker *model_worker_find(struct model *model, rota_worker_id id);
+struct model_lane *model_lane_find(struct model *model, uint32_t number);
+void model_add_action(struct model *model, struct rota_action action);
+
+// ---- model_state.c: what follows from the state ------------------------------
+
+bool model_state_is_over(enum rota_task_state state);
+bool model_state_is_active(enum rota_task_state state);  // QUEUED ... RUNNING
+enum rota_task_state model_shown(struct model *model, const struct model_task *task);
+enum rota_task_state model_sum(struct model *model, uint32_t job, uint32_t bundle);
+bool model_condition_holds(struct model *model, const struct model_task *task);
+bool model_condition_possible(struct model *model, const struct model_task *task);
+bool model_edges_met(struct model *model, const struct model_task *task);
+bool model_inputs_met(struct model *model, const struct model_task *task);
+bool model_is_dead(struct model *model, const struct model_task *task);
+bool model_failure_behind(struct model *model, const struct model_task *task);
+bool model_object_present(struct model *model, const struct model_object *object);
+struct model_task *model_producer(struct model *model, const struct model_object *object);
+bool model_is_pull(struct model *model, const struct model_task *task);
+enum rota_policy model_policy(struct model *model, const struct model_task *task);
+bool model_is_on_worker(const struct model_task *task);
+
+// ---- model_settle.c: after every event ---------------------------------------
+
+void model_settle(struct model *model);
+bool model_is_behind_somebody_waiting(struct model *model, const struct model_task *task);
+bool model_lane_head_reserves(struct model *model, const struct model_lane *lane,
+                              const struct model_task *task);
+
+// ---- model_task.c: what happens to a task -------------------------------------
+
+void model_task_end(struct model *model, struct model_task *task, enum rota_task_state state,
+                    enum rota_outcome outcome, int32_t status);
+void model_task_fail_attempt(struct model *model, struct model_task *task,
+                             enum rota_outcome outcome, int32_t status);
+void model_task_lose(struct model *model, struct model_task *task);
+void model_task_queue(struct model *model, struct model_task *task);
+bool model_task_cancel(struct model *model, struct model_task *task);
+void model_task_hand_over(struct model *model, struct model_task *leader);
+void model_task_leave_worker(struct model_task *task);
+void model_task_stop(struct model *model, const struct model_task *task);
+void model_grant(struct model *model, struct model_task *task, uint64_t handler);
+void model_job_cancel(struct model *model, uint32_t job);
+
+enum model_verdict model_on_cancel(struct model *model, const struct rota_event *event);
+enum model_verdict model_on_retry(struct model *model, const struct rota_event *event);
+enum model_verdict model_on_stage(struct model *model, const struct rota_event *event);
+enum model_verdict model_on_manual(struct model *model, const struct rota_event *event);
+enum model_verdict model_on_claim(struct model *model, const struct rota_event *event);
+enum model_verdict model_on_deliver(struct model *model, const struct rota_event *event);
+enum model_verdict model_on_close(struct model *model, const struct rota_event *event);
+enum model_verdict model_on_client_left(struct model *model, const struct rota_event *event);
+enum model_verdict model_on_wait(struct model *model, const struct rota_event *event);
+
+// ---- model_submit.c -----------------------------------------------------------
+
+enum model_verdict model_on_submit(struct model *model, const struct rota_event *event);
+
+// ---- model_worker.c: workers, their reports, objects ---------------------------
+
+enum model_verdict model_on_worker(struct model *model, const struct rota_event *event);
+enum model_verdict model_on_asks(struct model *model, const struct rota_event *event);
+enum model_verdict model_on_report(struct model *model, const struct rota_event *event);
+enum model_verdict model_on_completed(struct model *model, const struct rota_event *event);
+enum model_verdict model_on_replica(struct model *model, const struct rota_event *event);
+enum model_verdict model_on_object(struct model *model, const struct rota_event *event);
+void model_worker_lose(struct model *model, uint32_t index);
+void model_outputs_finish(struct model *model, const struct model_task *task,
+                          rota_worker_id worker);
+
+// ---- model_time.c: what the core may choose -------------------------------------
+
+void model_time(struct model *model, rota_time now);  // leases and waits that are over
+void model_judge_run(struct model *model, const struct rota_action *action);
+void model_judge_rest(struct model *model, bool plans_at_once);  // nothing more could be handed out
+bool model_fits(struct model *model, const struct model_task *task,
+                const struct model_worker *worker);
+bool model_near(struct model *model, const struct model_task *task, rota_worker_id worker);
+bool model_has_input_on(struct model *model, const struct model_task *task, rota_worker_id worker);
+uint32_t model_cores_used(struct model *model, rota_worker_id worker);
+uint32_t model_memory_used(struct model *model, rota_worker_id worker);
+uint32_t model_tasks_on(struct model *model, rota_worker_id worker);
+
+// ---- model_view.c and model_compare.c: everything one can ask ------------------
+
+bool model_in_list(struct model *model, const struct model_task *task, enum rota_list list,
+                   rota_worker_id worker);
+uint32_t model_blockers(struct model *model, const struct model_task *task, rota_task_id *out);
+bool model_is_blocked(struct model *model, const struct model_task *task);
+const char *model_status(enum rota_task_state state);
+void model_compare(struct model *model, const struct rota *rota);
+void model_compare_turn(struct model *model, const struct rota *rota);  // what settles in TIME
+void model_compare_actions(struct model *model, const struct rota_effects *effects);

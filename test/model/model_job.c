@@ -1,0 +1,57 @@
+// model_job.c - what clients do with whole jobs, and what they wait for.
+#include "model.h"
+
+static void job_close(struct model *model, struct model_job *job)
+{
+    job->state = ROTA_JOB_CLOSED;
+    model_job_cancel(model, job->number);
+}
+
+enum model_verdict model_on_close(struct model *model, const struct rota_event *event)
+{
+    struct model_job *job = model_job_find(model, event->close.job.number);
+    if (!job || job->state == ROTA_JOB_CLOSED) return MODEL_REFUSE;
+    job_close(model, job);
+    return MODEL_ACCEPT;
+}
+
+enum model_verdict model_on_client_left(struct model *model, const struct rota_event *event)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < model->job_count; i++) {
+        struct model_job *job = &model->jobs[i];
+        if (job->client != event->client_left.client || job->state == ROTA_JOB_CLOSED) continue;
+        job_close(model, job);
+        any = true;
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < model->wait_count; i++) {
+        if (model->waits[i].client != event->client_left.client) {
+            model->waits[kept++] = model->waits[i];
+        } else
+            any = true;
+    }
+    model->wait_count = kept;
+    return any ? MODEL_ACCEPT : MODEL_EITHER;
+}
+
+enum model_verdict model_on_wait(struct model *model, const struct rota_event *event)
+{
+    if (model->wait_count >= MODEL_WAITS) return MODEL_REFUSE;
+    struct model_wait wait
+        = {.client = event->wait.client, .mode = event->wait.mode, .count = event->wait.count};
+    for (uint32_t i = 0; i < wait.count; i++) {
+        rota_task_id id = event->wait.tasks[i];
+        const struct model_job *job = model_job_find(model, id.job);
+        if (!job || job->state >= ROTA_JOB_FAILED) return MODEL_REFUSE;
+        if (id.task && !model_task_find(model, id)) return MODEL_REFUSE;
+        wait.tasks[i] = id;
+    }
+    if (wait.count) {
+        model->waits[model->wait_count++] = wait;
+    } else {
+        model_add_action(model, (struct rota_action){.kind = ROTA_ACTION_WAIT_OVER,
+                                                     .wait_over = {.client = wait.client}});
+    }
+    return MODEL_ACCEPT;
+}

@@ -1,0 +1,395 @@
+// model_settle.c - what every event brings about: objects, needs, lanes, waits, jobs that go.
+#include "model.h"
+
+// ---- Objects ------------------------------------------------------------------
+
+static bool consumes(const struct model_input *input, const struct model_object *object)
+{
+    return !(input->flags & ROTA_OBJECT_ARTIFACT) && model_same_object(input->object, object->id);
+}
+
+static bool object_is_needed(struct model *model, const struct model_object *object)
+{
+    if (object->kept || object->unused) return true;
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const struct model_input *input = &model->inputs[i];
+        if (!consumes(input, object)) continue;
+        const struct model_task *task
+            = model_task_find(model, (rota_task_id){input->job, input->task});
+        bool done = task->state == ROTA_TASK_SUCCEEDED || task->state == ROTA_TASK_ABORTED;
+        if (!done) return true;
+    }
+    return false;
+}
+
+static void objects_remove(struct model *model)
+{
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        struct model_object *object = &model->objects[i];
+        if (object->job == 0 || object->state != ROTA_OBJECT_FINISHED) continue;
+        if (object_is_needed(model, object)) continue;
+        object->state = ROTA_OBJECT_REMOVED;
+        object->server = false;
+        for (uint32_t w = 0; w < 32; w++) {
+            if (!(object->located & 1u << w)) continue;
+            model_add_action(
+                model, (struct rota_action){.kind = ROTA_ACTION_DROP, .drop = {object->id, {w}}});
+        }
+        object->located = 0;
+    }
+}
+
+static bool object_is_missed(struct model *model, const struct model_object *object)
+{
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const struct model_input *input = &model->inputs[i];
+        if (!consumes(input, object)) continue;
+        const struct model_task *task
+            = model_task_find(model, (rota_task_id){input->job, input->task});
+        if (!model_state_is_over(task->state)) return true;
+    }
+    return false;
+}
+
+// Producers of what was lost and is still wanted work again, without anybody seeing it.
+static bool objects_regenerate(struct model *model)
+{
+    bool changed = false;
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        const struct model_object *object = &model->objects[i];
+        if (object->job == 0 || object->state == ROTA_OBJECT_UNFINISHED) continue;
+        if (model_object_present(model, object) || !object_is_missed(model, object)) continue;
+        struct model_task *producer = model_producer(model, object);
+        if (!producer || producer->state != ROTA_TASK_SUCCEEDED) continue;
+        producer->regenerating = true;
+        model_task_queue(model, producer);
+        changed = true;
+    }
+    return changed;
+}
+
+// What has not started waits again for an input that is gone.
+static void tasks_fall_back(struct model *model)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *task = &model->tasks[i];
+        if (task->state < ROTA_TASK_HELD || task->state > ROTA_TASK_ASSIGNED) continue;
+        if (model_inputs_met(model, task)) continue;
+        if (task->state == ROTA_TASK_ASSIGNED) model_task_stop(model, task);
+        model_task_leave_worker(task);
+        task->state = ROTA_TASK_WAITING;
+        task->leader = (rota_task_id){0, 0};
+    }
+}
+
+// ---- Needs --------------------------------------------------------------------
+
+static void task_settle(struct model *model, struct model_task *task);
+
+static void prerequisites_settle(struct model *model, const struct model_task *task)
+{
+    for (uint32_t i = 0; i < model->edge_count; i++) {
+        const struct model_edge *edge = &model->edges[i];
+        if (edge->job != task->id.job || edge->after != task->id.task) continue;
+        task_settle(model, model_task_find(model, (rota_task_id){edge->job, edge->before}));
+    }
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const struct model_input *input = &model->inputs[i];
+        if (input->flags & ROTA_OBJECT_ARTIFACT) continue;
+        if (input->job != task->id.job || input->task != task->id.task) continue;
+        struct model_task *producer
+            = model_producer(model, model_object_find(model, input->object));
+        if (producer) task_settle(model, producer);
+    }
+    for (uint32_t i = 0; i < task->spec.clause_count; i++) {
+        struct model_task *named = model_task_find(model, task->clauses[i].task);
+        if (named) task_settle(model, named);
+    }
+}
+
+static void task_settle(struct model *model, struct model_task *task)
+{
+    if (task->settled) return;
+    task->settled = true;
+    if (task->spec.flags & ROTA_TASK_BUNDLE) {
+        for (uint32_t i = 0; i < model->task_count; i++) {
+            struct model_task *member = &model->tasks[i];
+            if (member->id.job != task->id.job || member->spec.bundle != task->id.task) continue;
+            task_settle(model, member);
+        }
+        return;
+    }
+    if (task->state < ROTA_TASK_QUEUED || task->state > ROTA_TASK_BLOCKED) return;
+    prerequisites_settle(model, task);
+    bool met = model_edges_met(model, task) && model_inputs_met(model, task);
+    if (met && model_condition_holds(model, task))
+        task->state = ROTA_TASK_READY;
+    else
+        task->state = model_is_dead(model, task) ? ROTA_TASK_BLOCKED : ROTA_TASK_WAITING;
+}
+
+// ---- Lanes and offers -----------------------------------------------------------
+
+static struct model_task *pending_find(struct model *model, const struct model_task *task)
+{
+    if (model_is_no_object(task->spec.key)) return NULL;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *other = &model->tasks[i];
+        if (other == task || !model_same_object(other->spec.key, task->spec.key)) continue;
+        bool pending = other->state == ROTA_TASK_OFFERED || other->state == ROTA_TASK_ASSIGNED
+                       || other->state == ROTA_TASK_RUNNING;
+        if (pending && !other->stopping) return other;
+    }
+    return NULL;
+}
+
+static bool own_result_is_somewhere(struct model *model, const struct model_task *task)
+{
+    for (uint32_t w = 1; w < 32; w++) {
+        if (model_near(model, task, (rota_worker_id){w})) return true;
+    }
+    return false;
+}
+
+static void task_offer(struct model *model, struct model_task *task)
+{
+    const struct model_task *leader = pending_find(model, task);
+    task->state = leader ? ROTA_TASK_SHARED : ROTA_TASK_OFFERED;
+    task->leader = leader ? leader->id : (rota_task_id){0, 0};
+    task->attached = model->turn;
+    task->since = model->now;
+    task->phase = own_result_is_somewhere(model, task) ? MODEL_NEAR : MODEL_INPUT;
+}
+
+static bool is_inside(const struct model_task *task)
+{
+    return task->state >= ROTA_TASK_OFFERED && task->state <= ROTA_TASK_RUNNING;
+}
+
+static bool comes_before(const struct model_task *a, const struct model_task *b)
+{
+    return a->asked != b->asked ? a->asked < b->asked : a->sequence < b->sequence;
+}
+
+static struct model_task *lane_head(struct model *model, const struct model_lane *lane)
+{
+    struct model_task *head = NULL;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *task = &model->tasks[i];
+        if (task->spec.lane != lane->number) continue;
+        bool queued = task->state == ROTA_TASK_HELD;
+        if (lane->flags & ROTA_LANE_SUBMIT_ORDER) {
+            queued = task->state >= ROTA_TASK_QUEUED && task->state <= ROTA_TASK_HELD;
+        }
+        if (queued && (!head || comes_before(task, head))) head = task;
+    }
+    return head;
+}
+
+static bool group_is_free(struct model *model, const struct model_task *task)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *other = &model->tasks[i];
+        if (other->spec.lane != task->spec.lane || !is_inside(other)) continue;
+        if (task->spec.group && other->spec.group == task->spec.group) return false;
+    }
+    return true;
+}
+
+static bool has_started(struct model *model, const struct model_task *task)
+{
+    if (task->state != ROTA_TASK_SHARED) return task->state == ROTA_TASK_RUNNING;
+    return model_task_find(model, task->leader)->state == ROTA_TASK_RUNNING;
+}
+
+static bool lane_admits(struct model *model, const struct model_lane *lane,
+                        const struct model_task *task)
+{
+    if (!group_is_free(model, task)) return false;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *other = &model->tasks[i];
+        if (other->spec.lane != lane->number || !is_inside(other)) continue;
+        if (other->spec.access != task->spec.access) return false;
+        if ((lane->flags & ROTA_LANE_STRICT) && !has_started(model, other)) return false;
+    }
+    return true;
+}
+
+// The head of a lane holds its group already while it waits for the readers or writers inside.
+bool model_lane_head_reserves(struct model *model, const struct model_lane *lane,
+                              const struct model_task *task)
+{
+    if (task->state != ROTA_TASK_HELD || lane_head(model, lane) != task) return false;
+    return group_is_free(model, task);
+}
+
+// Does something that `task` waits for stand in the lane, behind it?
+static bool waits_for_lane(struct model *model, const struct model_task *task, uint32_t lane)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *other = &model->tasks[i];
+        bool needed = false;
+        for (uint32_t k = 0; k < model->edge_count && other->id.job == task->id.job; k++) {
+            const struct model_edge *edge = &model->edges[k];
+            needed |= edge->job == task->id.job && edge->after == task->id.task
+                      && edge->before == other->id.task;
+        }
+        for (uint32_t k = 0; k < task->spec.clause_count; k++) {
+            needed |= model_same_task(task->clauses[k].task, other->id);
+        }
+        if (!needed || other->state < ROTA_TASK_QUEUED || other->state > ROTA_TASK_HELD) continue;
+        if (other->state == ROTA_TASK_HELD && other->spec.lane == lane) return true;
+        if (waits_for_lane(model, other, lane)) return true;
+    }
+    return false;
+}
+
+// In a lane in order of submission: its head waits for something that is not in the lane itself.
+bool model_is_behind_somebody_waiting(struct model *model, const struct model_task *task)
+{
+    const struct model_task *head = lane_head(model, model_lane_find(model, task->spec.lane));
+    return head->state != ROTA_TASK_HELD && !waits_for_lane(model, head, task->spec.lane);
+}
+
+static void lanes_admit(struct model *model)
+{
+    for (uint32_t i = 0; i < model->lane_count; i++) {
+        const struct model_lane *lane = &model->lanes[i];
+        struct model_task *head = lane_head(model, lane);
+        while (head && head->state == ROTA_TASK_HELD && lane_admits(model, lane, head)) {
+            task_offer(model, head);
+            head = lane_head(model, lane);
+        }
+    }
+}
+
+static void ready_leave(struct model *model)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *task = &model->tasks[i];
+        if (task->state != ROTA_TASK_READY) continue;
+        if (!task->keeps_place) task->asked = model->turn;
+        if (task->spec.lane)
+            task->state = ROTA_TASK_HELD;
+        else
+            task_offer(model, task);
+    }
+}
+
+// ---- Waits and jobs ---------------------------------------------------------------
+
+static enum rota_task_state wait_state(struct model *model, rota_task_id id)
+{
+    if (id.task == 0) return model_sum(model, id.job, 0);
+    return model_shown(model, model_task_find(model, id));
+}
+
+static enum rota_outcome wait_outcome(struct model *model, rota_task_id id)
+{
+    const struct model_task *task = model_task_find(model, id);
+    enum rota_task_state state = wait_state(model, id);
+    if (state == ROTA_TASK_ABORTED) return task->outcome;
+    if (state == ROTA_TASK_SUCCEEDED) return ROTA_OUTCOME_OK;
+    return state == ROTA_TASK_FAILED ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_NONE;
+}
+
+// Tells what is due; true when the wait is over.
+static bool wait_tell(struct model *model, const struct model_wait *wait)
+{
+    uint32_t over = 0;
+    bool failed = false;
+    for (uint32_t i = 0; i < wait->count; i++) {
+        over += model_state_is_over(wait_state(model, wait->tasks[i]));
+        const struct model_job *job = model_job_find(model, wait->tasks[i].job);
+        failed |= job->state == ROTA_JOB_FAILED;
+    }
+    bool all = wait->mode == ROTA_WAIT_ALL || failed;
+    if (!failed && over < (all ? wait->count : 1)) return false;
+    for (uint32_t i = 0; i < wait->count; i++) {
+        if (!all && !model_state_is_over(wait_state(model, wait->tasks[i]))) continue;
+        model_add_action(model,
+                         (struct rota_action){.kind = ROTA_ACTION_WAIT_OVER,
+                                              .wait_over = {wait->client, 0, wait->tasks[i],
+                                                            wait_outcome(model, wait->tasks[i])}});
+    }
+    return true;
+}
+
+static void waits_tell(struct model *model)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < model->wait_count; i++) {
+        if (!wait_tell(model, &model->waits[i])) model->waits[kept++] = model->waits[i];
+    }
+    model->wait_count = kept;
+}
+
+static bool job_may_go(struct model *model, const struct model_job *job)
+{
+    if (job->state != ROTA_JOB_CLOSED) return false;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = &model->tasks[i];
+        if (task->id.job == job->number) {
+            if (model_state_is_active(task->state)) return false;
+            continue;
+        }
+        for (uint32_t k = 0; k < task->spec.clause_count; k++) {
+            if (task->clauses[k].task.job == job->number) return false;
+        }
+    }
+    return true;
+}
+
+#define FORGET(model, rows, count, number)                                                         \
+    do {                                                                                           \
+        uint32_t kept = 0;                                                                         \
+        for (uint32_t i = 0; i < (model)->count; i++) {                                            \
+            if ((model)->rows[i].number != gone) (model)->rows[kept++] = (model)->rows[i];         \
+        }                                                                                          \
+        (model)->count = kept;                                                                     \
+    } while (0)
+
+static void job_forget(struct model *model, uint32_t gone)
+{
+    FORGET(model, tasks, task_count, id.job);
+    FORGET(model, edges, edge_count, job);
+    FORGET(model, inputs, input_count, job);
+    FORGET(model, objects, object_count, job);
+    FORGET(model, waits, wait_count, tasks[0].job);
+    FORGET(model, jobs, job_count, number);
+}
+
+static void jobs_go(struct model *model)
+{
+    for (uint32_t i = 0; i < model->job_count; i++) {
+        if (!job_may_go(model, &model->jobs[i])) continue;
+        job_forget(model, model->jobs[i].number);
+        i = UINT32_MAX;  // another may go now: from the start
+    }
+}
+
+static void jobs_fail(struct model *model)
+{
+    for (uint32_t i = 0; i < model->job_count; i++) {
+        struct model_job *job = &model->jobs[i];
+        if (!job->failing) continue;
+        job->failing = false;
+        if (job->state == ROTA_JOB_CLOSED) continue;
+        job->state = ROTA_JOB_FAILED;
+        model_job_cancel(model, job->number);
+    }
+}
+
+void model_settle(struct model *model)
+{
+    jobs_fail(model);
+    do objects_remove(model);
+    while (objects_regenerate(model));
+    tasks_fall_back(model);
+    for (uint32_t i = 0; i < model->task_count; i++) model->tasks[i].settled = false;
+    for (uint32_t i = 0; i < model->task_count; i++) task_settle(model, &model->tasks[i]);
+    ready_leave(model);
+    lanes_admit(model);
+    waits_tell(model);
+    jobs_go(model);
+}

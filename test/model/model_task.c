@@ -1,0 +1,323 @@
+// model_task.c - what happens to a task: its ends, and what clients and handlers do with it.
+#include "model.h"
+
+// ---- Moves --------------------------------------------------------------------
+
+void model_task_leave_worker(struct model_task *task)
+{
+    task->worker = (rota_worker_id){0};
+    task->run_as = (rota_task_id){0, 0};
+    task->handler = 0;
+    task->claimed = task->stopping = task->overbooked = false;
+}
+
+void model_task_stop(struct model *model, const struct model_task *task)
+{
+    model_add_action(model,
+                     (struct rota_action){.kind = ROTA_ACTION_STOP,
+                                          .stop = {task->run_as, task->attempt, task->worker}});
+}
+
+// Due again: its needs are looked at, and it asks for its lane anew.
+void model_task_queue(struct model *model, struct model_task *task)
+{
+    const struct model_lane *lane = model_lane_find(model, task->spec.lane);
+    model_task_leave_worker(task);
+    task->state = ROTA_TASK_QUEUED;
+    task->tries = 0;
+    task->bypasses = false;
+    task->keeps_place = lane && (lane->flags & ROTA_LANE_SUBMIT_ORDER);
+    task->asked = model->turn;
+}
+
+// The same request again, in front of those that came later.
+static void task_again(struct model *model, struct model_task *task)
+{
+    (void)model;
+    model_task_leave_worker(task);
+    task->keeps_place = true;
+    task->state = ROTA_TASK_QUEUED;
+    task->bypasses = true;  // what let it through once does so again
+}
+
+static void task_confirm(struct model *model, const struct model_task *task, int32_t status)
+{
+    uint64_t client = model_job_find(model, task->id.job)->client;
+    model_add_action(model,
+                     (struct rota_action){.kind = ROTA_ACTION_CONFIRM,
+                                          .confirm = {client, task->id, task->outcome, status}});
+}
+
+static void task_end_one(struct model *model, struct model_task *task, enum rota_task_state state,
+                         enum rota_outcome outcome, int32_t status)
+{
+    bool again = task->regenerating && state == ROTA_TASK_SUCCEEDED;
+    model_task_leave_worker(task);
+    task->leader = (rota_task_id){0, 0};
+    task->state = state;
+    task->outcome = outcome;
+    task->regenerating = false;
+    task->bypasses = false;
+    if (!again) task_confirm(model, task, status);
+    bool failed
+        = state == ROTA_TASK_FAILED || (state == ROTA_TASK_ABORTED && outcome == ROTA_OUTCOME_LOST);
+    struct model_job *job = model_job_find(model, task->id.job);
+    if (failed && job->on_failure == ROTA_FAILURE_FAIL_JOB) job->failing = true;
+}
+
+// A task ends, and with it those that it ran for.
+void model_task_end(struct model *model, struct model_task *task, enum rota_task_state state,
+                    enum rota_outcome outcome, int32_t status)
+{
+    rota_worker_id worker = task->worker;
+    task_end_one(model, task, state, outcome, status);
+    if (state == ROTA_TASK_SUCCEEDED) model_outputs_finish(model, task, worker);
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *other = &model->tasks[i];
+        if (other->state != ROTA_TASK_SHARED || !model_same_task(other->leader, task->id)) continue;
+        task_end_one(model, other, state, outcome, status);
+        if (state == ROTA_TASK_SUCCEEDED) model_outputs_finish(model, other, worker);
+    }
+}
+
+void model_task_fail_attempt(struct model *model, struct model_task *task,
+                             enum rota_outcome outcome, int32_t status)
+{
+    task->outcome = outcome;
+    if (task->tries <= task->spec.retries_max)
+        task_again(model, task);
+    else
+        model_task_end(model, task, ROTA_TASK_FAILED, outcome, status);
+}
+
+void model_task_lose(struct model *model, struct model_task *task)
+{
+    if (task->stopping) {
+        model_task_end(model, task, ROTA_TASK_ABORTED, ROTA_OUTCOME_ABORTED, 0);
+        return;
+    }
+    bool always = model_is_pull(model, task) || !model_is_no_object(task->spec.key);
+    task->outcome = ROTA_OUTCOME_LOST;
+    if (always || task->tries <= task->spec.retries_max)
+        task_again(model, task);
+    else
+        model_task_end(model, task, ROTA_TASK_ABORTED, ROTA_OUTCOME_LOST, 0);
+}
+
+// The first of those it runs for takes its place, whatever it was doing.
+void model_task_hand_over(struct model *model, struct model_task *leader)
+{
+    struct model_task *heir = NULL;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *other = &model->tasks[i];
+        if (other->state != ROTA_TASK_SHARED || !model_same_task(other->leader, leader->id))
+            continue;
+        bool earlier
+            = heir
+              && (other->attached < heir->attached
+                  || (other->attached == heir->attached && other->sequence < heir->sequence));
+        if (!heir || earlier) heir = other;
+    }
+    if (!heir) return;
+    bool runs = leader->state == ROTA_TASK_ASSIGNED || leader->state == ROTA_TASK_RUNNING;
+    heir->state = runs ? leader->state : ROTA_TASK_OFFERED;
+    heir->worker = leader->worker;
+    heir->handler = leader->handler;
+    heir->claimed = leader->claimed;
+    if (runs) {
+        heir->attempt = leader->attempt;
+        heir->tries = leader->tries;
+        heir->run_as = leader->run_as;
+    }
+    heir->leader = (rota_task_id){0, 0};
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *other = &model->tasks[i];
+        if (other->state == ROTA_TASK_SHARED && model_same_task(other->leader, leader->id)) {
+            other->leader = heir->id;
+        }
+    }
+    model_task_leave_worker(leader);
+    leader->state = ROTA_TASK_QUEUED;  // for the caller to move on
+}
+
+bool model_task_cancel(struct model *model, struct model_task *task)
+{
+    if (task->spec.flags & ROTA_TASK_BUNDLE) return false;
+    if (!model_state_is_active(task->state) || task->regenerating || task->stopping) return false;
+    model_task_hand_over(model, task);
+    if (task->state == ROTA_TASK_RUNNING && !task->claimed) {
+        model_task_stop(model, task);
+        task->stopping = true;
+        return true;
+    }
+    if (task->state == ROTA_TASK_ASSIGNED) model_task_stop(model, task);
+    model_task_end(model, task, ROTA_TASK_ABORTED, ROTA_OUTCOME_ABORTED, 0);
+    return true;
+}
+
+void model_job_cancel(struct model *model, uint32_t job)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        if (model->tasks[i].id.job == job) model_task_cancel(model, &model->tasks[i]);
+    }
+}
+
+// ---- What clients do ------------------------------------------------------------
+
+static bool job_is_live(struct model *model, uint32_t number)
+{
+    const struct model_job *job = model_job_find(model, number);
+    return job && (job->state == ROTA_JOB_OPEN || job->state == ROTA_JOB_LAST);
+}
+
+enum model_verdict model_on_cancel(struct model *model, const struct rota_event *event)
+{
+    rota_task_id id = event->task.task;
+    if (id.task == 0) {
+        if (!model_job_find(model, id.job)) return MODEL_REFUSE;
+        if (!job_is_live(model, id.job)) return MODEL_EITHER;
+        model_job_cancel(model, id.job);
+        return MODEL_ACCEPT;
+    }
+    struct model_task *task = model_task_find(model, id);
+    if (!task) return MODEL_REFUSE;
+    if (task->stopping) return MODEL_EITHER;
+    if (!(task->spec.flags & ROTA_TASK_BUNDLE)) {
+        return model_task_cancel(model, task) ? MODEL_ACCEPT : MODEL_REFUSE;
+    }
+    bool any = false, stopping = false;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *member = &model->tasks[i];
+        if (member->id.job != id.job || member->spec.bundle != id.task) continue;
+        stopping |= member->stopping;
+        any |= model_task_cancel(model, member);
+    }
+    if (any) return MODEL_ACCEPT;
+    return stopping ? MODEL_EITHER : MODEL_REFUSE;
+}
+
+enum model_verdict model_on_retry(struct model *model, const struct rota_event *event)
+{
+    struct model_task *task = model_task_find(model, event->task.task);
+    if (!task || !job_is_live(model, task->id.job)) return MODEL_REFUSE;
+    if (task->spec.flags & ROTA_TASK_BUNDLE) return MODEL_REFUSE;
+    if (task->state != ROTA_TASK_FAILED && task->state != ROTA_TASK_ABORTED) return MODEL_REFUSE;
+    model_task_queue(model, task);
+    return MODEL_ACCEPT;
+}
+
+static enum model_verdict bundle_stage(struct model *model, struct model_task *bundle)
+{
+    if (model_shown(model, bundle) == ROTA_TASK_RUNNING) return MODEL_REFUSE;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *member = &model->tasks[i];
+        if (member->id.job != bundle->id.job || member->spec.bundle != bundle->id.task) continue;
+        if (member->state != ROTA_TASK_FROZEN) model_task_queue(model, member);
+    }
+    bundle->staged = true;
+    return MODEL_ACCEPT;
+}
+
+enum model_verdict model_on_stage(struct model *model, const struct rota_event *event)
+{
+    struct model_task *task = model_task_find(model, event->task.task);
+    if (!task || !job_is_live(model, task->id.job)) return MODEL_REFUSE;
+    if (task->spec.flags & ROTA_TASK_BUNDLE) return bundle_stage(model, task);
+    if (task->state != ROTA_TASK_IDLE && !model_state_is_over(task->state)) return MODEL_REFUSE;
+    model_task_queue(model, task);
+    return MODEL_ACCEPT;
+}
+
+static enum model_verdict manual_start(struct model *model, struct model_task *task)
+{
+    enum rota_task_state state = task->state;
+    bool startable = state == ROTA_TASK_IDLE || state == ROTA_TASK_WAITING
+                     || state == ROTA_TASK_BLOCKED || model_state_is_over(state);
+    if (!startable || task->regenerating) return MODEL_REFUSE;
+    if (!model_edges_met(model, task) || !model_inputs_met(model, task)) return MODEL_REFUSE;
+    bool waits = state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED;
+    uint64_t asked = task->asked;
+    model_task_queue(model, task);
+    if (waits && task->keeps_place) task->asked = asked;
+    task->bypasses = true;
+    return MODEL_ACCEPT;
+}
+
+enum model_verdict model_on_manual(struct model *model, const struct rota_event *event)
+{
+    struct model_task *task = model_task_find(model, event->manual.task);
+    if (!task || !job_is_live(model, task->id.job)) return MODEL_REFUSE;
+    if (task->spec.flags & ROTA_TASK_BUNDLE) return MODEL_REFUSE;
+    if (event->manual.action == ROTA_MANUAL_START) return manual_start(model, task);
+    bool stable = task->state == ROTA_TASK_IDLE || task->state == ROTA_TASK_FROZEN
+                  || model_state_is_over(task->state);
+    if (!stable) return MODEL_REFUSE;
+    switch (event->manual.action) {
+    case ROTA_MANUAL_GREEN:
+        model_task_end(model, task, ROTA_TASK_SUCCEEDED, ROTA_OUTCOME_OK, 0);
+        return MODEL_ACCEPT;
+    case ROTA_MANUAL_RED:
+        model_task_end(model, task, ROTA_TASK_FAILED, ROTA_OUTCOME_EXIT, 0);
+        return MODEL_ACCEPT;
+    case ROTA_MANUAL_RESET: task->state = ROTA_TASK_IDLE; return MODEL_ACCEPT;
+    case ROTA_MANUAL_FREEZE: task->state = ROTA_TASK_FROZEN; return MODEL_ACCEPT;
+    default: return MODEL_REFUSE;
+    }
+}
+
+// ---- What handlers do -----------------------------------------------------------
+
+void model_grant(struct model *model, struct model_task *task, uint64_t handler)
+{
+    task->attempt++;
+    task->tries = 1;
+    task->state = ROTA_TASK_RUNNING;
+    task->claimed = true;
+    task->handler = handler;
+    task->run_as = task->id;
+    model_add_action(
+        model, (struct rota_action){.kind = ROTA_ACTION_GRANT,
+                                    .grant = {handler, task->spec.body, task->id, task->attempt}});
+}
+
+enum model_verdict model_on_claim(struct model *model, const struct rota_event *event)
+{
+    struct model_task *task = model_task_find(model, event->claim.task);
+    if (!task || !job_is_live(model, task->id.job)) return MODEL_REFUSE;
+    if (task->spec.flags & ROTA_TASK_BUNDLE) return MODEL_REFUSE;
+    enum rota_task_state state = model_shown(model, task);
+    if (state == ROTA_TASK_OFFERED) {
+        model_grant(model, task, event->claim.handler);
+        return MODEL_ACCEPT;
+    }
+    bool fetched_ok = event->claim.flags & ROTA_FETCHED_OK;
+    if (state == ROTA_TASK_RUNNING && task->claimed)
+        return fetched_ok ? MODEL_ACCEPT : MODEL_REFUSE;
+    bool handed = state >= ROTA_TASK_SHARED && state <= ROTA_TASK_RUNNING;
+    if (handed && fetched_ok) return MODEL_EITHER;
+    if (state != ROTA_TASK_FAILED && state != ROTA_TASK_ABORTED) return MODEL_REFUSE;
+    if (!(event->claim.flags & ROTA_FAILED_OK)) return MODEL_REFUSE;
+    model_task_queue(model, task);
+    model_grant(model, task, event->claim.handler);
+    return MODEL_ACCEPT;
+}
+
+enum model_verdict model_on_deliver(struct model *model, const struct rota_event *event)
+{
+    struct model_task *task = model_task_find(model, event->claim.task);
+    if (!task || !job_is_live(model, task->id.job)) return MODEL_REFUSE;
+    if (task->spec.flags & ROTA_TASK_BUNDLE) return MODEL_REFUSE;
+    enum rota_task_state state = model_shown(model, task);
+    bool deliver = event->kind == ROTA_EVENT_DELIVER;
+    bool delivered_ok = event->claim.flags & ROTA_DELIVERED_OK;
+    if (state == ROTA_TASK_SUCCEEDED) return deliver && delivered_ok ? MODEL_ACCEPT : MODEL_REFUSE;
+    bool nofetch = state == ROTA_TASK_OFFERED && (event->claim.flags & ROTA_NOFETCH_OK);
+    bool fetched
+        = state == ROTA_TASK_RUNNING && task->claimed && task->handler == event->claim.handler;
+    if (!nofetch && !fetched) return MODEL_REFUSE;
+    if (deliver)
+        model_task_end(model, task, ROTA_TASK_SUCCEEDED, ROTA_OUTCOME_OK, 0);
+    else
+        model_task_end(model, task, ROTA_TASK_FAILED, ROTA_OUTCOME_EXIT, 0);
+    return MODEL_ACCEPT;
+}

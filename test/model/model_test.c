@@ -1,0 +1,179 @@
+// model_test.c - runs random histories of the core against the model.
+//
+//     model_test --events N --seed S [--stats] [--play]
+//
+// Histories run in child processes, so that a failed assert in the core is found and shrunk too.
+// --play prints the one history of seed S as a play.
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shrink.h"
+
+enum { BATCH = 200 };  // histories one child runs
+
+static void bytes_fill(uint8_t *bytes, uint64_t seed)
+{
+    uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+    for (size_t i = 0; i < HISTORY_BYTES; i++) {  // splitmix64
+        state += 0x9e3779b97f4a7c15u;
+        uint64_t mixed = (state ^ state >> 30) * 0xbf58476d1ce4e5b9u;
+        mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+        bytes[i] = (uint8_t)(mixed >> 56);
+    }
+}
+
+static int play_bytes(const uint8_t *bytes, size_t size)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        struct history *history = malloc(sizeof *history);
+        struct model *model = malloc(sizeof *model);
+        struct history_stats *stats = calloc(1, sizeof *stats);
+        if (!history || !model || !stats) _exit(2);
+        setvbuf(stdout, NULL, _IOLBF, 0);
+        struct history_setup setup = {.bytes = bytes, .size = size, .stats = stats, .play = stdout};
+        bool fine = history_run(history, model, &setup);
+        if (!fine) printf("# DISAGREEMENT: %s\n", model->difference);
+        fflush(stdout);
+        _exit(fine ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) printf("# the core ended with signal %d\n", WTERMSIG(status));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static int report(uint64_t seed)
+{
+    uint8_t bytes[HISTORY_BYTES];
+    bytes_fill(bytes, seed);
+    printf("seed %" PRIu64 ": core and model disagree; shrinking\n", seed);
+    size_t size = history_bytes_shrink(bytes, HISTORY_BYTES, 20);
+    printf("# seed %" PRIu64 ", %zu bytes after shrinking\n", seed, size);
+    play_bytes(bytes, size);
+    return 1;
+}
+
+static void batch_run(struct history_stats *stats, uint64_t seed, uint64_t events)
+{
+    struct history *history = malloc(sizeof *history);
+    struct model *model = malloc(sizeof *model);
+    uint8_t bytes[HISTORY_BYTES];
+    if (!history || !model) _exit(2);
+    for (uint64_t i = 0; i < BATCH && stats->events < events; i++) {
+        stats->current_seed = seed + i;
+        bytes_fill(bytes, seed + i);
+        alarm(60);
+        struct history_setup setup = {.bytes = bytes, .size = HISTORY_BYTES, .stats = stats};
+        if (!history_run(history, model, &setup)) _exit(1);
+    }
+    _exit(0);
+}
+
+static void stats_print(const struct history_stats *stats)
+{
+    static const char *const names[] = {"",
+                                        "restore",
+                                        "submit",
+                                        "close",
+                                        "client_left",
+                                        "cancel",
+                                        "retry",
+                                        "stage",
+                                        "manual",
+                                        "keep",
+                                        "release",
+                                        "read",
+                                        "wait",
+                                        "lane",
+                                        "worker_joined",
+                                        "worker_heard",
+                                        "worker_silent",
+                                        "worker_left",
+                                        "worker_asks",
+                                        "claim",
+                                        "deliver",
+                                        "fail",
+                                        "task_started",
+                                        "task_finished",
+                                        "key_completed",
+                                        "object_held",
+                                        "object_lost",
+                                        "streamed",
+                                        "time"};
+    static const char *const actions[]
+        = {"",    "accept", "confirm", "job_over", "wait_over", "read",     "grant",
+           "run", "stop",   "fetch",   "drop",     "stream",    "completed"};
+    for (int i = ROTA_EVENT_SUBMIT; i < ROTA_EVENTS; i++) {
+        printf("%-16s %10" PRIu64 " accepted %10" PRIu64 " refused\n", names[i], stats->accepted[i],
+               stats->refused[i]);
+    }
+    for (int i = ROTA_ACTION_ACCEPT; i <= ROTA_ACTION_COMPLETED; i++) {
+        printf("action %-10s %10" PRIu64 "\n", actions[i], stats->actions[i]);
+    }
+    for (int from = 0; from < ROTA_TASK_STATES; from++) {
+        for (int to = 0; to < ROTA_TASK_STATES; to++) {
+            if (!stats->moves[from][to]) continue;
+            printf("%-10s -> %-10s %10" PRIu64 "\n",
+                   rota_task_state_name((enum rota_task_state)from),
+                   rota_task_state_name((enum rota_task_state)to), stats->moves[from][to]);
+        }
+    }
+    printf("restarts %" PRIu64 ", moves while regenerating %" PRIu64 "\n", stats->restarts,
+           stats->regenerations);
+}
+
+static int run(struct history_stats *stats, uint64_t events, uint64_t seed)
+{
+    uint64_t told = 0;
+    for (uint64_t next = seed; stats->events < events; next += BATCH) {
+        fflush(NULL);
+        pid_t child = fork();
+        if (child < 0) return 2;
+        if (child == 0) batch_run(stats, next, events);
+        int status = 0;
+        waitpid(child, &status, 0);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return report(stats->current_seed);
+        if (stats->events / 100000 == told) continue;
+        told = stats->events / 100000;
+        printf("%" PRIu64 " events, %" PRIu64 " histories\n", stats->events, stats->histories);
+    }
+    printf("ok %" PRIu64 " events %" PRIu64 " histories\n", stats->events, stats->histories);
+    return 0;
+}
+
+int main(int count, char **arguments)
+{
+    uint64_t events = 1000000, seed = 1;
+    bool show_stats = false, play = false;
+    for (int i = 1; i < count; i++) {
+        bool more = i + 1 < count;
+        if (strcmp(arguments[i], "--events") == 0 && more)
+            events = strtoull(arguments[++i], NULL, 10);
+        else if (strcmp(arguments[i], "--seed") == 0 && more)
+            seed = strtoull(arguments[++i], NULL, 10);
+        else if (strcmp(arguments[i], "--stats") == 0)
+            show_stats = true;
+        else if (strcmp(arguments[i], "--play") == 0)
+            play = true;
+        else
+            return fprintf(stderr,
+                           "usage: model_test [--events N] [--seed S] [--stats] [--play]\n"),
+                   2;
+    }
+    uint8_t bytes[HISTORY_BYTES];
+    bytes_fill(bytes, seed);
+    if (play) return play_bytes(bytes, HISTORY_BYTES);
+    struct history_stats *stats
+        = mmap(NULL, sizeof *stats, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (stats == MAP_FAILED) return 2;
+    int status = run(stats, events, seed);
+    if (show_stats) stats_print(stats);
+    return status;
+}

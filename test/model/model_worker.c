@@ -1,0 +1,215 @@
+// model_worker.c - workers come and go, report, and hold objects.
+#include "model.h"
+
+static uint32_t bit(rota_worker_id worker)
+{
+    return 1u << (worker.number & 31);
+}
+
+// ---- Workers --------------------------------------------------------------------
+
+static void worker_meet(struct model *model, rota_worker_id id)
+{
+    if (model_worker_find(model, id)) return;
+    model->workers[model->worker_count++] = (struct model_worker){.id = id, .cores = 1};
+}
+
+// Its tasks are lost, its copies too.
+void model_worker_lose(struct model *model, uint32_t index)
+{
+    rota_worker_id id = model->workers[index].id;
+    model->workers[index] = model->workers[--model->worker_count];
+    for (uint32_t i = 0; i < model->object_count; i++) model->objects[i].located &= ~bit(id);
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *task = &model->tasks[i];
+        if (model_is_on_worker(task) && task->worker.number == id.number)
+            model_task_lose(model, task);
+    }
+}
+
+enum model_verdict model_on_worker(struct model *model, const struct rota_event *event)
+{
+    if (event->worker.id.number == 0) return MODEL_REFUSE;
+    struct model_worker *worker = model_worker_find(model, event->worker.id);
+    if (event->kind == ROTA_EVENT_WORKER_JOINED) {
+        if (!worker && model->worker_count == MODEL_WORKERS) return MODEL_REFUSE;
+        worker_meet(model, event->worker.id);
+        worker = model_worker_find(model, event->worker.id);
+        worker->cores = event->worker.cores;
+        worker->memory_mib = event->worker.memory_mib;
+        worker->slots = event->worker.slots;
+        worker->machine = event->worker.machine;
+        worker->silent = false;
+        return MODEL_ACCEPT;
+    }
+    if (!worker) return MODEL_REFUSE;
+    if (event->kind == ROTA_EVENT_WORKER_HEARD) worker->silent = false;
+    if (event->kind == ROTA_EVENT_WORKER_SILENT) {
+        if (worker->silent) return MODEL_EITHER;
+        worker->silent = true;
+        worker->silent_since = event->now;
+    }
+    if (event->kind == ROTA_EVENT_WORKER_LEFT)
+        model_worker_lose(model, (uint32_t)(worker - model->workers));
+    return MODEL_ACCEPT;
+}
+
+enum model_verdict model_on_asks(struct model *model, const struct rota_event *event)
+{
+    if (event->asks.id.number == 0 || event->asks.count == 0) return MODEL_REFUSE;
+    worker_meet(model, event->asks.id);
+    struct model_worker *worker = model_worker_find(model, event->asks.id);
+    uint32_t room = UINT32_MAX - worker->asks;
+    worker->asks = event->asks.count > room ? UINT32_MAX : worker->asks + event->asks.count;
+    return MODEL_ACCEPT;
+}
+
+// ---- Objects ----------------------------------------------------------------------
+
+static struct model_object *artifact_meet(struct model *model, rota_object_id id)
+{
+    struct model_object *object = model_object_find(model, id);
+    if (object) return object;
+    object = &model->objects[model->object_count++];
+    *object = (struct model_object){.id = id, .state = ROTA_OBJECT_FINISHED};
+    return object;
+}
+
+// What a task made is where it ran; the server keeps what a handler delivered.
+void model_outputs_finish(struct model *model, const struct model_task *task, rota_worker_id worker)
+{
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        struct model_object *object = &model->objects[i];
+        if (object->job != task->id.job || object->producer != task->id.task) continue;
+        if (object->flags & ROTA_OBJECT_STREAM || object->state == ROTA_OBJECT_REMOVED) continue;
+        object->state = ROTA_OBJECT_FINISHED;
+        if (worker.number)
+            object->located |= bit(worker);
+        else
+            object->server = true;
+    }
+}
+
+enum model_verdict model_on_replica(struct model *model, const struct rota_event *event)
+{
+    rota_object_id id = event->replica.object;
+    rota_worker_id worker = event->replica.worker;
+    if (worker.number == 0 || model_is_no_object(id)) return MODEL_REFUSE;
+    struct model_object *object = model_object_find(model, id);
+    if (event->kind == ROTA_EVENT_STREAMED) {
+        if (!object || !(object->flags & ROTA_OBJECT_STREAM)) return MODEL_REFUSE;
+        const struct model_task *producer = model_producer(model, object);
+        if (producer->state != ROTA_TASK_RUNNING || producer->worker.number != worker.number) {
+            return MODEL_REFUSE;
+        }
+        object->bytes = event->replica.bytes;
+        return MODEL_ACCEPT;
+    }
+    if (event->kind == ROTA_EVENT_OBJECT_LOST) {
+        if (!object || !(object->located & bit(worker))) return MODEL_EITHER;
+        object->located &= ~bit(worker);
+        return MODEL_ACCEPT;
+    }
+    if (object && object->job && object->state != ROTA_OBJECT_FINISHED) return MODEL_REFUSE;
+    worker_meet(model, worker);
+    artifact_meet(model, id)->located |= bit(worker);
+    return MODEL_ACCEPT;
+}
+
+enum model_verdict model_on_object(struct model *model, const struct rota_event *event)
+{
+    struct model_object *object = model_object_find(model, event->object.object);
+    if (!object || object->job == 0) return MODEL_REFUSE;
+    const struct model_job *job = model_job_find(model, object->job);
+    if (event->kind == ROTA_EVENT_KEEP || job->state >= ROTA_JOB_FAILED) return MODEL_REFUSE;
+    if (!object->kept || object->state == ROTA_OBJECT_REMOVED) return MODEL_REFUSE;
+    if (event->kind == ROTA_EVENT_RELEASE) object->kept = object->unused = false;
+    return MODEL_ACCEPT;
+}
+
+// ---- Reports ------------------------------------------------------------------------
+
+static struct model_task *attempt_find(struct model *model, const struct rota_event *event)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *task = &model->tasks[i];
+        if (!model_is_on_worker(task) || !model_same_task(task->run_as, event->report.task))
+            continue;
+        if (task->worker.number != event->report.worker.number) continue;
+        if (task->attempt == event->report.attempt) return task;
+    }
+    return NULL;
+}
+
+static void sizes_take(struct model *model, const struct rota_event *event)
+{
+    for (uint32_t i = 0; i < event->report.size_count; i++) {
+        struct model_object *object = model_object_find(model, event->report.sizes[i].object);
+        if (object) object->bytes = event->report.sizes[i].bytes;
+    }
+}
+
+enum model_verdict model_on_report(struct model *model, const struct rota_event *event)
+{
+    struct model_task *task = attempt_find(model, event);
+    if (!task) return MODEL_REFUSE;
+    if (event->kind == ROTA_EVENT_TASK_STARTED) {
+        if (task->state == ROTA_TASK_RUNNING) return MODEL_EITHER;
+        task->state = ROTA_TASK_RUNNING;
+        return MODEL_ACCEPT;
+    }
+    enum rota_outcome outcome = event->report.outcome;
+    if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_ABORTED) return MODEL_REFUSE;
+    int32_t status = event->report.status;
+    bool result = outcome == ROTA_OUTCOME_OK || outcome == ROTA_OUTCOME_EXIT;
+    if (result && !model_is_no_object(task->spec.key)) {
+        artifact_meet(model, task->spec.key)->located |= bit(task->worker);
+    }
+    if (task->stopping || outcome == ROTA_OUTCOME_ABORTED) {
+        model_task_end(model, task, ROTA_TASK_ABORTED, ROTA_OUTCOME_ABORTED, status);
+    } else if (outcome == ROTA_OUTCOME_OK && model_is_no_object(event->report.missing)) {
+        sizes_take(model, event);
+        model_task_end(model, task, ROTA_TASK_SUCCEEDED, outcome, status);
+    } else {
+        if (outcome == ROTA_OUTCOME_OK) outcome = ROTA_OUTCOME_ERROR;
+        model_task_fail_attempt(model, task, outcome, status);
+    }
+    return MODEL_ACCEPT;
+}
+
+static struct model_task *key_find(struct model *model, rota_object_id key)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *task = &model->tasks[i];
+        bool pending = task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED
+                       || task->state == ROTA_TASK_RUNNING;
+        if (pending && !task->stopping && model_same_object(task->spec.key, key)) return task;
+    }
+    return NULL;
+}
+
+enum model_verdict model_on_completed(struct model *model, const struct rota_event *event)
+{
+    rota_worker_id worker = event->completed.worker;
+    enum rota_outcome outcome = event->completed.outcome;
+    if (worker.number == 0 || model_is_no_object(event->completed.key)) return MODEL_REFUSE;
+    if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_ERROR) return MODEL_REFUSE;
+    worker_meet(model, worker);
+    if (outcome != ROTA_OUTCOME_ERROR) {
+        artifact_meet(model, event->completed.key)->located |= bit(worker);
+    }
+    struct model_task *task = key_find(model, event->completed.key);
+    bool another = task && task->state != ROTA_TASK_OFFERED
+                   && (task->claimed || task->worker.number != worker.number);
+    if (task && task->spec.lane && another) task = NULL;
+    model_add_action(
+        model, (struct rota_action){.kind = ROTA_ACTION_COMPLETED,
+                                    .completed = {event->completed.key, worker, task != NULL}});
+    if (!task) return MODEL_ACCEPT;
+    if (another && !task->claimed) model_task_stop(model, task);
+    task->worker = worker;
+    bool ok = outcome == ROTA_OUTCOME_OK;
+    enum rota_task_state state = ok ? ROTA_TASK_SUCCEEDED : ROTA_TASK_FAILED;
+    model_task_end(model, task, state, outcome, event->completed.status);
+    return MODEL_ACCEPT;
+}

@@ -1,0 +1,10 @@
+// shrink.h - makes a failing choice stream small.
+#pragma once
+
+#include "history.h"
+
+// Does a history with these bytes end well? Runs in a child, so that a failed assert is seen too.
+bool history_bytes_are_fine(const uint8_t *bytes, size_t size);
+
+// Deletes and zeroes bytes as long as the history still fails; at most so many seconds.
+size_t history_bytes_shrink(uint8_t *bytes, size_t size, double seconds);
