@@ -40,7 +40,8 @@ enum rota_job_state {
 };
 
 // A row to write; its key is what stands in braces first. Writing it twice does
-// no harm. `gone` rows are deleted. ROTA_EVENT_RESTORE takes the rows back.
+// no harm. `gone` rows are deleted, and with a job all its SUBMIT, TASK and OBJECT
+// rows. ROTA_EVENT_RESTORE takes the rows back, submissions in order of sequence.
 struct rota_record {
     enum rota_record_kind kind;
     bool gone;
@@ -78,7 +79,7 @@ struct rota_record {
             uint64_t handler;           // who claimed it
             rota_time since;            // pull: when its present wait began
         } task;
-        struct { rota_object_id id; uint64_t bytes; uint32_t flags; } object;
+        struct { rota_object_id id; rota_job_id job; uint32_t flags; uint64_t bytes; } object;
         struct { rota_object_id object; rota_worker_id worker; uint32_t flags; uint64_t bytes; } replica;
         struct { uint32_t number, index; uint64_t client; rota_task_id task; rota_object_id object; uint32_t mode; } wait;
     };

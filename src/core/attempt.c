@@ -91,6 +91,12 @@ void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t
     expect_outputs(rota, row, worker);
 }
 
+static void give_extra(struct rota *rota, task_row row)
+{
+    rota->task[row].extra = pool_take(&rota->extras);
+    task_extra(rota, row)->task = row;
+}
+
 void attempt_claim(struct rota *rota, task_row row, uint64_t handler)
 {
     struct task *task = &rota->task[row];
@@ -98,6 +104,7 @@ void attempt_claim(struct rota *rota, task_row row, uint64_t handler)
     task->worker = 0;
     count_attempt(task);
     task_move(rota, row, CAUSE_CLAIMED);
+    if (handler && !task->extra) give_extra(rota, row);  // the name needs a place
     if (task->extra) task_extra(rota, row)->handler = handler;
     if (task->flags & TASK_GATED) {
         gate_handed_out(rota, row);
@@ -188,6 +195,7 @@ void attempt_end(struct rota *rota, task_row row)
         if (task->extra) give_back_copies(rota, row, worker);
         forget_name(rota, row);
     }
+    if (task->flags & TASK_CLAIMED && task->extra) task_extra(rota, row)->handler = 0;
     if (task->flags & TASK_GATED) gate_leave(rota, row);
     task->worker = 0;
     task->flags &= (uint16_t)~(TASK_OVERBOOKED | TASK_STOPPING | TASK_CLAIMED);

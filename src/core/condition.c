@@ -61,17 +61,30 @@ uint32_t condition_need(const struct rota *rota, task_row row)
     return need_of((enum verdict)task_extra(rota, row)->verdict);
 }
 
-// The verdict is kept current while the task is bound by it. Once let through, it stays
-// as it was until the task is looked at again.
+static bool is_bound(const struct task *task)
+{
+    return task->state == ROTA_TASK_QUEUED || task->state == ROTA_TASK_WAITING ||
+           task->state == ROTA_TASK_BLOCKED;
+}
+
+// The verdict is kept current while the task is bound by it, and counts as true otherwise.
 void condition_look(struct rota *rota, task_row row)
 {
     struct extra *extra = task_extra(rota, row);
+    if (!is_bound(&rota->task[row]) || !extra->clause_count) return;
     enum verdict verdict = condition_evaluate(rota, row), before = (enum verdict)extra->verdict;
-    uint8_t state = rota->task[row].state;
-    if (state != ROTA_TASK_QUEUED && state != ROTA_TASK_WAITING && state != ROTA_TASK_BLOCKED) return;
     extra->verdict = (uint8_t)verdict;
     if (verdict != before) graph_need(rota, row, need_of(before), need_of(verdict));
-    else if (state == ROTA_TASK_BLOCKED) graph_look_at(rota, row);
+    else if (rota->task[row].state == ROTA_TASK_BLOCKED) graph_look_at(rota, row);
+}
+
+void condition_unbind(struct rota *rota, task_row row)
+{
+    struct extra *extra = task_extra(rota, row);
+    if (is_bound(&rota->task[row]) || extra->verdict == VERDICT_TRUE) return;
+    rota->task[row].unmet--;
+    rota->task[row].dead -= extra->verdict == VERDICT_DEAD;
+    extra->verdict = VERDICT_TRUE;
 }
 
 bool condition_has_real_cause(const struct rota *rota, task_row row)

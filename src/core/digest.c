@@ -15,7 +15,6 @@ static uint64_t of_task(const struct rota *rota, task_row row)
     hash = hash_mix(hash, (uint64_t)task->unmet << 32 | task->dead);
     if (out && !bundle) hash = hash_mix(hash, task->worker ? WORKER(rota, task->worker)->id : 0);
     else hash = hash_mix(hash, (uint32_t)task->status);
-    if (!task->extra) return hash;
     hash = hash_mix(hash, extra->asked);
     hash = hash_mix(hash, (uint64_t)extra->since);
     hash = hash_mix(hash, (uint64_t)extra->verdict << 8 | extra->phase);

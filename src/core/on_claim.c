@@ -12,19 +12,6 @@ static bool is_owner(const struct rota *rota, task_row row, uint64_t handler)
     return owner == 0 || owner == handler;
 }
 
-// The name of the handler needs a place.
-static bool reserve_claim(struct rota *rota)
-{
-    return pool_reserve(&rota->memory, &rota->extras, 1) && effect_reserve(rota, 2);
-}
-
-static void give_extra(struct rota *rota, task_row row)
-{
-    if (rota->task[row].extra) return;
-    rota->task[row].extra = pool_take(&rota->extras);
-    task_extra(rota, row)->task = row;
-}
-
 static enum rota_error claim_failed(struct rota *rota, task_row row, uint64_t handler)
 {
     struct task *task = &rota->task[row];
@@ -67,12 +54,8 @@ enum rota_error on_claim(struct rota *rota, const struct rota_event *event)
     bool any = id.job == 0 && id.task == 0;
     task_row row = any ? claim_best(rota) : task_find(rota, id);
     if (!row) return refuse(rota, any ? ROTA_NOT_NOW : ROTA_NOT_FOUND, "there is no such task");
-    if (event->claim.handler && !rota->task[row].extra) {
-        if (!reserve_claim(rota)) return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
-        give_extra(rota, row);
-    } else if (!effect_reserve(rota, 2)) {
-        return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
-    }
+    bool there = pool_reserve(&rota->memory, &rota->extras, event->claim.handler != 0);
+    if (!there || !effect_reserve(rota, 2)) return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
     return claim_this(rota, row, event->claim.handler, event->claim.flags);
 }
 

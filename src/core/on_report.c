@@ -35,6 +35,7 @@ enum rota_error on_task_started(struct rota *rota, const struct rota_event *even
     struct task *task = &rota->task[row];
     if (task->state == ROTA_TASK_RUNNING) return refuse(rota, ROTA_STALE, "the task was started already");
     if (!effect_reserve(rota, 0)) return no_memory(rota);
+    plan_report(rota, row);
     if (task->flags & TASK_OVERBOOKED) {
         WORKER(rota, task->worker)->overbooked--;
         rota->overbooked--;

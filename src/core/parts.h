@@ -45,7 +45,8 @@ bool graph_has_real_cause(const struct rota *rota, task_row row);
 // ---- condition.c: start conditions beyond "all succeeded" --------------------
 
 enum verdict condition_evaluate(const struct rota *rota, task_row row);
-void condition_look(struct rota *rota, task_row row);  // its verdict may have changed
+void condition_look(struct rota *rota, task_row row);    // its verdict may have changed
+void condition_unbind(struct rota *rota, task_row row);  // it is past its condition
 uint32_t condition_need(const struct rota *rota, task_row row);  // the part in unmet and dead
 bool condition_has_real_cause(const struct rota *rota, task_row row);
 

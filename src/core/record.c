@@ -88,6 +88,7 @@ static void write_object(struct rota *rota, object_row row, struct rota_record *
     struct object *object = OBJECT(rota, row);
     object->flags &= ~(uint32_t)OBJECT_MARKED;
     record->object.id = object->id;
+    record->object.job.number = JOB(rota, object->job)->id;
     record->object.bytes = object->bytes;
     record->object.flags = object->flags & ~(uint32_t)OBJECT_CHANGED;
 }

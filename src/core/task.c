@@ -145,6 +145,7 @@ void task_move(struct rota *rota, task_row row, enum task_cause cause)
     put_state(rota, row, to, flags_after(rota, row, cause));
     if (needs_record(rota, task, cause)) effect_mark_task(rota, row);
     if (rota->config.trace) trace_move(rota, row, from);
+    if (task->extra) condition_unbind(rota, row);
     if (task->extra && task_extra(rota, row)->input_count)
         object_inputs_held(rota, row, object_holds_inputs(to) - object_holds_inputs(from));
     graph_tell(rota, row, view, graph_view(task));

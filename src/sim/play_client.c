@@ -23,17 +23,17 @@ static void handler_sends(struct play *play, enum rota_event_kind kind)
     turn_send(play, &event);
 }
 
-void on_claim(struct play *play)
+void verb_claim(struct play *play)
 {
     handler_sends(play, ROTA_EVENT_CLAIM);
 }
 
-void on_deliver(struct play *play)
+void verb_deliver(struct play *play)
 {
     handler_sends(play, ROTA_EVENT_DELIVER);
 }
 
-void on_fail(struct play *play)
+void verb_fail(struct play *play)
 {
     handler_sends(play, ROTA_EVENT_FAIL);
 }
@@ -48,17 +48,17 @@ static void task_sends(struct play *play, enum rota_event_kind kind)
     turn_send(play, &event);
 }
 
-void on_retry(struct play *play)
+void verb_retry(struct play *play)
 {
     task_sends(play, ROTA_EVENT_RETRY);
 }
 
-void on_stage(struct play *play)
+void verb_stage(struct play *play)
 {
     task_sends(play, ROTA_EVENT_STAGE);
 }
 
-void on_cancel(struct play *play)
+void verb_cancel(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_CANCEL };
     event.task.task = task_or_job_named(play, take_name(play));
@@ -66,7 +66,7 @@ void on_cancel(struct play *play)
     turn_send(play, &event);
 }
 
-void on_close(struct play *play)
+void verb_close(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_CLOSE };
     event.close.job = job_named(play, take_name(play));
@@ -74,7 +74,7 @@ void on_close(struct play *play)
     turn_send(play, &event);
 }
 
-void on_gone(struct play *play)
+void verb_gone(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_CLIENT_LEFT };
     event.client_left.client = names_add(&play->client_names, take_name(play));
@@ -82,7 +82,7 @@ void on_gone(struct play *play)
     turn_send(play, &event);
 }
 
-void on_manual(struct play *play)
+void verb_manual(struct play *play)
 {
     static const struct choice actions[] = {
         { "start", ROTA_MANUAL_START }, { "green", ROTA_MANUAL_GREEN },
@@ -116,7 +116,7 @@ static void object_sends(struct play *play, enum rota_event_kind kind)
     turn_send(play, &event);
 }
 
-void on_keep(struct play *play)
+void verb_keep(struct play *play)
 {
     // Before its submission an object can still be marked.
     if (play->batch.open && !play->refused) {
@@ -127,12 +127,12 @@ void on_keep(struct play *play)
     object_sends(play, ROTA_EVENT_KEEP);
 }
 
-void on_unkeep(struct play *play)
+void verb_unkeep(struct play *play)
 {
     object_sends(play, ROTA_EVENT_RELEASE);
 }
 
-void on_read(struct play *play)
+void verb_read(struct play *play)
 {
     object_sends(play, ROTA_EVENT_READ);
 }
@@ -156,12 +156,12 @@ static void wait_sends(struct play *play, enum rota_wait_mode mode)
     turn_send(play, &event);
 }
 
-void on_wait(struct play *play)
+void verb_wait(struct play *play)
 {
     wait_sends(play, ROTA_WAIT_ALL);
 }
 
-void on_waitsome(struct play *play)
+void verb_waitsome(struct play *play)
 {
     wait_sends(play, ROTA_WAIT_SOME);
 }

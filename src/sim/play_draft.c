@@ -170,7 +170,7 @@ static void draft_take_words(struct play *play, struct draft *draft)
     take_end(play);
 }
 
-static void on_task_or_bundle(struct play *play, uint32_t flags)
+static void task_or_bundle(struct play *play, uint32_t flags)
 {
     bool alone = !play->batch.open;
     if (alone) batch_begin(play);
@@ -186,19 +186,19 @@ static void on_task_or_bundle(struct play *play, uint32_t flags)
     if (alone && !play->halt) batch_submit(play);
 }
 
-void on_task(struct play *play)
+void verb_task(struct play *play)
 {
-    on_task_or_bundle(play, 0);
+    task_or_bundle(play, 0);
 }
 
-void on_bundle(struct play *play)
+void verb_bundle(struct play *play)
 {
-    on_task_or_bundle(play, ROTA_TASK_BUNDLE);
+    task_or_bundle(play, ROTA_TASK_BUNDLE);
 }
 
 // ---- Objects ---------------------------------------------------------------
 
-void on_object(struct play *play)
+void verb_object(struct play *play)
 {
     bool alone = !play->batch.open;
     if (alone) batch_begin(play);
@@ -216,7 +216,7 @@ void on_object(struct play *play)
 
 // ---- begin, submit ---------------------------------------------------------
 
-void on_begin(struct play *play)
+void verb_begin(struct play *play)
 {
     take_end(play);
     if (play->batch.open) play_wrong(play, "the submission before has no 'submit'");
@@ -224,7 +224,7 @@ void on_begin(struct play *play)
     play->batch.open = true;
 }
 
-void on_submit(struct play *play)
+void verb_submit(struct play *play)
 {
     take_end(play);
     if (!play->batch.open) play_wrong(play, "there is no 'begin' before");

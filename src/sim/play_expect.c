@@ -222,7 +222,7 @@ static void judge(struct play *play, const struct expectation *expectation, enum
     strings_release(&words);
 }
 
-void on_expect(struct play *play)
+void verb_expect(struct play *play)
 {
     struct expectation expectation;
     enum view_shape shape;

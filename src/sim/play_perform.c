@@ -155,18 +155,6 @@ static void perform_stop(struct play *play, const struct rota_action *action)
     if (!run->started || !stop_is_awaited(play, run->task)) run_remove(worker, run);
 }
 
-static void perform_fetch(struct play *play, const struct rota_action *action)
-{
-    const struct play_worker *worker = worker_find(play, action->fetch.worker.number);
-    if (!worker || worker->manual || worker->silent) return;
-    struct rota_event event = {
-        .kind = ROTA_EVENT_OBJECT_HELD,
-        .replica = { .worker = action->fetch.worker, .object = action->fetch.object,
-                     .bytes = rota_object_bytes(play->rota, action->fetch.object) },
-    };
-    worker_says(play, &event);
-}
-
 // ---- Actions to clients and handlers ---------------------------------------
 
 static const char *outcome_text(enum rota_outcome outcome)
@@ -222,13 +210,13 @@ void perform_action(struct play *play, const struct rota_action *action)
     case ROTA_ACTION_GRANT:     perform_grant(play, action); break;
     case ROTA_ACTION_RUN:       perform_run(play, action); break;
     case ROTA_ACTION_STOP:      perform_stop(play, action); break;
-    case ROTA_ACTION_FETCH:     perform_fetch(play, action); break;
     case ROTA_ACTION_COMPLETED:
         play->completed = action->completed.pending ? "true" : "false";
         break;
     case ROTA_ACTION_ACCEPT:    // done before
     case ROTA_ACTION_JOB_OVER:
-    case ROTA_ACTION_DROP:      // a worker of a play holds no bytes
+    case ROTA_ACTION_FETCH:     // a worker of a play holds no bytes; `located` says that it does
+    case ROTA_ACTION_DROP:
     case ROTA_ACTION_STREAM:
         break;
     }

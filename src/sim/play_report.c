@@ -33,7 +33,7 @@ static void report_fill(struct play *play, struct rota_event *event)
     if (worker) event->report.worker.number = worker_named(play, worker);
 }
 
-void on_start(struct play *play)
+void verb_start(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_TASK_STARTED };
     report_fill(play, &event);
@@ -76,7 +76,7 @@ static void take_sizes(struct play *play, struct rota_event *event)
     strings_release(&list);
 }
 
-void on_finish(struct play *play)
+void verb_finish(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_TASK_FINISHED };
     report_fill(play, &event);
@@ -115,7 +115,7 @@ static void runs_of_key_end(struct play *play, uint32_t number, rota_object_id k
     }
 }
 
-void on_complete(struct play *play)
+void verb_complete(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_KEY_COMPLETED };
     uint32_t worker = worker_introduce(play, take_name(play));
@@ -136,7 +136,7 @@ static rota_object_id object_or_new_key(struct play *play, const char *name)
     return known ? object_named(play, name) : key_meet(play, name);
 }
 
-void on_located(struct play *play)
+void verb_located(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_OBJECT_HELD };
     event.replica.worker.number = worker_introduce(play, take_name(play));
@@ -146,7 +146,7 @@ void on_located(struct play *play)
     turn_send(play, &event);
 }
 
-void on_lost(struct play *play)
+void verb_lost(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_OBJECT_LOST };
     event.replica.worker.number = worker_named(play, take_name(play));
@@ -155,7 +155,7 @@ void on_lost(struct play *play)
     turn_send(play, &event);
 }
 
-void on_progress(struct play *play)
+void verb_progress(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_STREAMED };
     struct rota_task_view view = { 0 };
@@ -174,7 +174,7 @@ void on_progress(struct play *play)
 // ---- About themselves ------------------------------------------------------
 
 // One that works by itself asks for as much as it has room for, now and later.
-void on_pick(struct play *play)
+void verb_pick(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_WORKER_ASKS };
     uint32_t number = worker_introduce(play, take_name(play));
@@ -195,7 +195,7 @@ static bool worker_sends(struct play *play, enum rota_event_kind kind, uint32_t 
     return turn_send(play, &event);
 }
 
-void on_silent(struct play *play)
+void verb_silent(struct play *play)
 {
     uint32_t number = worker_named(play, take_name(play));
     if (!worker_sends(play, ROTA_EVENT_WORKER_SILENT, number)) return;
@@ -204,7 +204,7 @@ void on_silent(struct play *play)
     play->workers[number].silent_since = play->now;
 }
 
-void on_leave(struct play *play)
+void verb_leave(struct play *play)
 {
     uint32_t number = worker_named(play, take_name(play));
     bool accepted = worker_sends(play, ROTA_EVENT_WORKER_LEFT, number);
@@ -227,7 +227,7 @@ static void worker_rejoin(struct play *play, uint32_t number)
     if (turn_send(play, &joins) && !worker->manual) turn_send(play, &asks);
 }
 
-void on_heard(struct play *play)
+void verb_heard(struct play *play)
 {
     uint32_t number = worker_named(play, take_name(play));
     struct rota_worker_view view;

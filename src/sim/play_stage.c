@@ -52,7 +52,7 @@ static void config_try(struct play *play, const struct rota_config *config)
     rota_close(rota);
 }
 
-void on_config(struct play *play)
+void verb_config(struct play *play)
 {
     struct rota_config config = play->config;
     bool cached_set = play->cached_set, inputs_set = play->inputs_set;
@@ -79,7 +79,7 @@ void on_config(struct play *play)
 
 // ---- worker, lane ----------------------------------------------------------
 
-void on_worker(struct play *play)
+void verb_worker(struct play *play)
 {
     uint32_t number;
     struct play_worker *worker = worker_meet(play, take_name(play), &number);
@@ -114,7 +114,7 @@ void on_worker(struct play *play)
     turn_send(play, &asks);
 }
 
-void on_lane(struct play *play)
+void verb_lane(struct play *play)
 {
     static const struct choice orders[] = {
         { "ready", 0 }, { "submit", ROTA_LANE_SUBMIT_ORDER }, { NULL, 0 },
@@ -144,7 +144,7 @@ static bool job_is_there(const struct play *play, const char *name)
 }
 
 // Inside `begin … submit` the submission becomes the first one of the new job.
-void on_job(struct play *play)
+void verb_job(struct play *play)
 {
     const char *name = take_name(play), *client = take_pair(play, "client");
     int policy = take_choice(play, "policy", policies, ROTA_POLICY_DEFAULT);

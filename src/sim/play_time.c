@@ -12,7 +12,7 @@ static rota_time take_moment(struct play *play)
     return time;
 }
 
-void on_at(struct play *play)
+void verb_at(struct play *play)
 {
     rota_time target = take_moment(play);
     if (play->halt) return;
@@ -20,7 +20,7 @@ void on_at(struct play *play)
     else turn_advance(play, target);
 }
 
-void on_advance(struct play *play)
+void verb_advance(struct play *play)
 {
     rota_time length = take_moment(play);
     if (play->halt) return;
@@ -28,14 +28,14 @@ void on_advance(struct play *play)
     else turn_advance(play, play->now + length);
 }
 
-void on_restart(struct play *play)
+void verb_restart(struct play *play)
 {
     take_end(play);
     if (!play->halt) turn_restart(play);
 }
 
 // The core hears in its next turn how long its last plan took.
-void on_plan(struct play *play)
+void verb_plan(struct play *play)
 {
     rota_time took = take_time(play, "took", 0);
     take_end(play);

@@ -165,6 +165,7 @@ static bool row_belongs(const struct rota_record *row, const struct rota_record 
     if (owner->kind == ROTA_RECORD_JOB) {
         uint32_t job = owner->job.id.number;
         if (row->kind == ROTA_RECORD_SUBMIT) return row->submit.job.number == job;
+        if (row->kind == ROTA_RECORD_OBJECT) return row->object.job.number == job;
         return row->kind == ROTA_RECORD_TASK && row->task.id.job == job;
     }
     if (owner->kind != ROTA_RECORD_OBJECT || row->kind != ROTA_RECORD_REPLICA) return false;

@@ -112,6 +112,7 @@ static void any_learn(struct history *history, uint64_t handler)
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = &model->tasks[i];
         if (task->state != ROTA_TASK_OFFERED || task->regenerating) continue;
+        if (!model_is_first_of_lane(model, task)) continue;
         if (rota_task_state(history->rota, task->id) != ROTA_TASK_RUNNING) continue;
         model_grant(model, task, handler);
         model_settle(model);
@@ -188,7 +189,7 @@ static void turn_end(struct history *history)
     history->slot = 0;
     if (!agrees(history)) return;
     states_count(history);
-    model_judge_rest(model, plans_at_once(history));
+    if (!getenv("MODEL_NO_REST")) model_judge_rest(model, plans_at_once(history));
     if (agrees(history)) model_compare(model, history->rota);
     if (agrees(history)) model_compare_turn(model, history->rota);
 }

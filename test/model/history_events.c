@@ -31,8 +31,8 @@ static bool is_on_worker(struct model *model, const struct model_task *task)
 
 static bool is_offered(struct model *model, const struct model_task *task)
 {
-    (void)model;
-    return task->state == ROTA_TASK_OFFERED && !task->regenerating;
+    if (task->state != ROTA_TASK_OFFERED || task->regenerating) return false;
+    return model_is_first_of_lane(model, task);
 }
 
 static bool is_claimed(struct model *model, const struct model_task *task)
@@ -200,7 +200,7 @@ void history_event_finish_something(struct history *history, struct rota_event *
             event->report.outcome = ROTA_OUTCOME_OK;
             return;
         }
-        if (!claimed && (task->state != ROTA_TASK_OFFERED || task->regenerating)) continue;
+        if (!claimed && !is_offered(model, task)) continue;
         event->kind = claimed ? ROTA_EVENT_DELIVER : ROTA_EVENT_CLAIM;
         event->claim.task = task->id;
         event->claim.handler = claimed ? task->handler : 1;
@@ -375,8 +375,8 @@ static const struct {
 } makers[] = {
     {event_finished, -1, 12},
     {event_started, -1, 12},
-    {event_submit, -1, 4},
-    {event_worker, -1, 2},
+    {history_event_submit, -1, 4},
+    {history_event_worker, -1, 2},
     {event_claim, FEATURE_CLAIM, 6},
     {event_deliver, FEATURE_CLAIM, 6},
     {event_asks, FEATURE_PULL, 5},
@@ -390,7 +390,7 @@ static const struct {
     {event_manual, FEATURE_MANUAL, 4},
     {event_wait, FEATURE_WAITS, 3},
     {event_close, FEATURE_CLOSE, 2},
-    {event_lane, FEATURE_LANES, 1},
+    {history_event_lane, FEATURE_LANES, 1},
     {event_worker_fault, FEATURE_WORKER_FAULTS, 4},
     {event_stale, FEATURE_BAD, 3},
 };

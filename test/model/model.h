@@ -201,6 +201,7 @@ void model_judge_run(struct model *model, const struct rota_action *action);
 void model_judge_rest(struct model *model, bool plans_at_once);  // nothing more could be handed out
 bool model_fits(struct model *model, const struct model_task *task,
                 const struct model_worker *worker);
+bool model_is_first_of_lane(struct model *model, const struct model_task *task);
 bool model_near(struct model *model, const struct model_task *task, rota_worker_id worker);
 bool model_has_input_on(struct model *model, const struct model_task *task, rota_worker_id worker);
 uint32_t model_cores_used(struct model *model, rota_worker_id worker);

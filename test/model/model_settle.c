@@ -202,17 +202,33 @@ static bool has_started(struct model *model, const struct model_task *task)
     return model_task_find(model, task->leader)->state == ROTA_TASK_RUNNING;
 }
 
+static bool all_have_started(struct model *model, const struct model_lane *lane)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *other = &model->tasks[i];
+        if (other->spec.lane != lane->number || !is_inside(other)) continue;
+        if (!has_started(model, other)) return false;
+    }
+    return true;
+}
+
+// May it try for its group? In a strict lane only when all before it have started.
+static bool lane_reaches(struct model *model, const struct model_lane *lane,
+                         const struct model_task *task)
+{
+    if ((lane->flags & ROTA_LANE_STRICT) && !all_have_started(model, lane)) return false;
+    return group_is_free(model, task);
+}
+
 static bool lane_admits(struct model *model, const struct model_lane *lane,
                         const struct model_task *task)
 {
-    if (!group_is_free(model, task)) return false;
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *other = &model->tasks[i];
         if (other->spec.lane != lane->number || !is_inside(other)) continue;
         if (other->spec.access != task->spec.access) return false;
-        if ((lane->flags & ROTA_LANE_STRICT) && !has_started(model, other)) return false;
     }
-    return true;
+    return lane_reaches(model, lane, task);
 }
 
 // The head of a lane holds its group already while it waits for the readers or writers inside.
@@ -220,7 +236,7 @@ bool model_lane_head_reserves(struct model *model, const struct model_lane *lane
                               const struct model_task *task)
 {
     if (task->state != ROTA_TASK_HELD || lane_head(model, lane) != task) return false;
-    return group_is_free(model, task);
+    return lane_reaches(model, lane, task);
 }
 
 // Does something that `task` waits for stand in the lane, behind it?

@@ -287,6 +287,7 @@ enum model_verdict model_on_claim(struct model *model, const struct rota_event *
     if (task->spec.flags & ROTA_TASK_BUNDLE) return MODEL_REFUSE;
     enum rota_task_state state = model_shown(model, task);
     if (state == ROTA_TASK_OFFERED) {
+        if (!model_is_first_of_lane(model, task)) return MODEL_REFUSE;
         model_grant(model, task, event->claim.handler);
         return MODEL_ACCEPT;
     }
@@ -314,6 +315,7 @@ enum model_verdict model_on_deliver(struct model *model, const struct rota_event
     bool nofetch = state == ROTA_TASK_OFFERED && (event->claim.flags & ROTA_NOFETCH_OK);
     bool fetched
         = state == ROTA_TASK_RUNNING && task->claimed && task->handler == event->claim.handler;
+    if (nofetch && !model_is_first_of_lane(model, task)) return MODEL_REFUSE;
     if (!nofetch && !fetched) return MODEL_REFUSE;
     if (deliver)
         model_task_end(model, task, ROTA_TASK_SUCCEEDED, ROTA_OUTCOME_OK, 0);

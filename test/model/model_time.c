@@ -135,7 +135,8 @@ static bool may_pull(struct model *model, const struct model_task *task,
     return fits_empty(task, worker) && has_slot(model, worker);
 }
 
-static bool is_first_of_lane(struct model *model, const struct model_task *task)
+// The lane's tasks are handed out in its order: is no other offered that came before?
+bool model_is_first_of_lane(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->task_count && task->spec.lane; i++) {
         const struct model_task *other = &model->tasks[i];
@@ -194,7 +195,7 @@ static const char *run_mistake(struct model *model, const struct model_task *tas
     if (!worker) return "went to an unknown worker";
     if (worker->silent) return "went to a silent worker";
     if (attempt != task->attempt + 1) return "has a wrong attempt number";
-    if (!is_first_of_lane(model, task)) return "overtook in its lane";
+    if (!model_is_first_of_lane(model, task)) return "overtook in its lane";
     switch (model_policy(model, task)) {
     case ROTA_POLICY_PULL:
         return may_pull(model, task, worker) ? NULL : "was pulled by a worker that may not";
@@ -235,7 +236,7 @@ void model_judge_rest(struct model *model, bool plans_at_once)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *task = &model->tasks[i];
-        if (task->state != ROTA_TASK_OFFERED || !is_first_of_lane(model, task)) continue;
+        if (task->state != ROTA_TASK_OFFERED || !model_is_first_of_lane(model, task)) continue;
         enum rota_policy policy = model_policy(model, task);
         if (policy == ROTA_POLICY_PLAN && plans_at_once && somebody_has_room(model, task)) {
             model_differs(model, "%u.%u fits a free worker but was left", task->id.job,

@@ -122,6 +122,7 @@ bool model_in_list(struct model *model, const struct model_task *task, enum rota
     switch (list) {
     case ROTA_LIST_AVAILABLE: return state >= ROTA_TASK_HELD && state <= ROTA_TASK_RUNNING;
     case ROTA_LIST_FETCHABLE:
+        return state == ROTA_TASK_OFFERED && model_is_first_of_lane(model, task);
     case ROTA_LIST_OFFERED: return state == ROTA_TASK_OFFERED;
     case ROTA_LIST_UNKNOWN: return is_unknown(model, task);
     case ROTA_LIST_BLOCKED: return model_is_blocked(model, task);

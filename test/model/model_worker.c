@@ -11,7 +11,8 @@ static uint32_t bit(rota_worker_id worker)
 static void worker_meet(struct model *model, rota_worker_id id)
 {
     if (model_worker_find(model, id)) return;
-    model->workers[model->worker_count++] = (struct model_worker){.id = id, .cores = 1};
+    model->workers[model->worker_count++]
+        = (struct model_worker){.id = id, .cores = 1, .memory_mib = UINT32_MAX};
 }
 
 // Its tasks are lost, its copies too.

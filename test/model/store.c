@@ -69,6 +69,7 @@ static bool same_key(const struct rota_record *a, const struct rota_record *b)
 static bool belongs_to(const struct rota_record *row, uint32_t job)
 {
     if (row->kind == ROTA_RECORD_SUBMIT) return row->submit.job.number == job;
+    if (row->kind == ROTA_RECORD_OBJECT) return row->object.job.number == job;
     return row->kind == ROTA_RECORD_TASK && row->task.id.job == job;
 }
 
