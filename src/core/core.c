@@ -201,6 +201,7 @@ enum rota_error rota_step(struct rota *rota, const struct rota_event *event)
         rota->action_count = 0;
         rota->trace.length = 0;
     }
+    if (rota->task_mark_taken || rota->mark_taken) record_compact(rota);
     rota_time before = rota->now;
     rota->now = event->now;
     rota->turn++;

@@ -172,24 +172,22 @@ static enum rota_error manual_start(struct rota *rota, task_row row)
     return ROTA_OK;
 }
 
+// Somebody's word, not the end of an attempt: who waits is told, nobody else.
 static void manual_set(struct rota *rota, task_row row, enum rota_manual action)
 {
     struct task *task = &rota->task[row];
     bool was_over = task_is_over(task);
-    static const uint8_t causes[] = {
-        [ROTA_MANUAL_GREEN] = CAUSE_SUCCEEDED, [ROTA_MANUAL_RED] = CAUSE_FAILED,
-        [ROTA_MANUAL_RESET] = CAUSE_RESET, [ROTA_MANUAL_FREEZE] = CAUSE_FROZEN,
+    static const struct { uint8_t cause, outcome; } actions[] = {
+        [ROTA_MANUAL_GREEN] = { CAUSE_SUCCEEDED, ROTA_OUTCOME_OK },
+        [ROTA_MANUAL_RED] = { CAUSE_FAILED, ROTA_OUTCOME_EXIT },
+        [ROTA_MANUAL_RESET] = { CAUSE_RESET, ROTA_OUTCOME_NONE },
+        [ROTA_MANUAL_FREEZE] = { CAUSE_FROZEN, ROTA_OUTCOME_NONE },
     };
-    task->outcome = action == ROTA_MANUAL_GREEN ? ROTA_OUTCOME_OK
-                    : action == ROTA_MANUAL_RED ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_NONE;
+    task->outcome = actions[action].outcome;
     task->status = 0;
-    task_move(rota, row, (enum task_cause)causes[action]);
+    task_move(rota, row, (enum task_cause)actions[action].cause);
     if (!was_over && task_is_over(task)) wait_task_over(rota, row);
     if (was_over && !task_is_over(task)) wait_task_not_over(rota, row);
-    if (action != ROTA_MANUAL_GREEN || !task->extra) return;
-    const struct extra *extra = task_extra(rota, row);
-    for (uint32_t i = 0; i < extra->output_count; i++)
-        object_refresh(rota, rota->use[extra->use_first + extra->input_count + i].object);
 }
 
 enum rota_error on_manual(struct rota *rota, const struct rota_event *event)

@@ -424,7 +424,9 @@ enum rota_error on_restore(struct rota *rota, const struct rota_event *event)
     enum rota_error error = ROTA_OK;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !error; i++)
         error = restore_rows(rota, event->restore.records, event->restore.count, steps[i].kind, steps[i].restore);
+    uint32_t news = rota->plan_due;
     if (!error) error = rebuild(rota, event->restore.records, event->restore.count);
+    rota->plan_due = news;  // admitting again what was there is no news
     if (error) {
         core_reset(rota);
         return error;

@@ -209,6 +209,7 @@ struct rota_action *effect_action(struct rota *rota, enum rota_action_kind kind)
 void effect_confirm(struct rota *rota, task_row row);
 void effect_core(struct rota *rota);
 void effect_forget_marks(struct rota *rota, enum rota_record_kind kind, uint32_t number);
+void record_compact(struct rota *rota);
 void trace_move(struct rota *rota, task_row row, enum rota_task_state from);
 void trace_say(struct rota *rota, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -18,7 +18,10 @@ void place_add(struct rota *rota, task_row row)
     switch (PROFILE(rota, task->profile)->policy) {
     case ROTA_POLICY_CLAIM: claim_add(rota, row); break;
     case ROTA_POLICY_PULL: pull_add(rota, row); break;
-    default: ready_push(rota, row); break;
+    default:
+        ready_push(rota, row);
+        plan_news(rota, 1);
+        break;
     }
 }
 

@@ -248,7 +248,6 @@ void plan_turn(struct rota *rota)
 {
     if (plan_deadline(rota) > rota->now) return;
     if (!rota->plan_more) rota->plans++;
-    rota->plan_due = 0;
     rota->planned = true;
     rota->plan_start = rota->plan_end = rota->now;
     effect_core(rota);
@@ -258,5 +257,6 @@ void plan_turn(struct rota *rota)
         while (work && place_window(rota, &work)) continue;
     while (work && take_back(rota) && work--);
     while (work && rota->config.overbook && overbook_one(rota)) work--;
+    rota->plan_due = 0;  // what the plan itself made ready it has looked at
     rota->plan_more = (work == 0 || rota->starved) && best_ready(rota) != 0;
 }

@@ -152,6 +152,19 @@ static bool next_record(struct rota *rota, struct rota_record *record)
     return true;
 }
 
+// A step before everything was taken: what is left moves to the front.
+void record_compact(struct rota *rota)
+{
+    uint32_t taken = rota->task_mark_taken;
+    rota->task_mark_count -= taken;
+    memmove(rota->task_marks, rota->task_marks + taken, rota->task_mark_count * sizeof *rota->task_marks);
+    rota->task_mark_taken = 0;
+    taken = rota->mark_taken;
+    rota->mark_count -= taken;
+    memmove(rota->marks, rota->marks + taken, rota->mark_count * sizeof *rota->marks);
+    rota->mark_taken = 0;
+}
+
 struct rota_effects rota_take(struct rota *rota)
 {
     struct rota_effects effects = { .records = rota->records, .actions = rota->actions };

@@ -21,8 +21,10 @@ replica_row replica_add(struct rota *rota, object_row object, worker_row worker)
     struct replica *replica = REPLICA(rota, row);
     replica->object = object;
     replica->worker = worker;
-    replica->next_of_object = OBJECT(rota, object)->replicas;
-    OBJECT(rota, object)->replicas = row;
+    replica_row *link = &OBJECT(rota, object)->replicas;
+    while (*link && REPLICA(rota, *link)->worker < worker) link = &REPLICA(rota, *link)->next_of_object;
+    replica->next_of_object = *link;
+    *link = row;
     replica->next_of_worker = WORKER(rota, worker)->replicas;
     if (replica->next_of_worker) REPLICA(rota, replica->next_of_worker)->previous_of_worker = row;
     WORKER(rota, worker)->replicas = row;

@@ -82,6 +82,7 @@ void worker_refund(struct rota *rota, worker_row row, task_row at)
     else worker->first = task->next;
     task->next = task->previous = 0;
     if (worker->overbooked) settle_overbooked(rota, worker);
+    if (rota->plan_unplaced) plan_news(rota, 1);
     room_update(rota, row);
 }
 

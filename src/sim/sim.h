@@ -283,14 +283,14 @@ void batch_release(struct play *play);
 
 typedef void play_verb_fn(struct play *play);
 
-play_verb_fn verb_config, verb_worker, verb_lane, verb_job;                          // play_stage.c
-play_verb_fn verb_begin, verb_submit, verb_task, verb_bundle, verb_object;             // play_draft.c
-play_verb_fn verb_claim, verb_deliver, verb_fail, verb_cancel, verb_retry, verb_close;   // play_client.c
-play_verb_fn verb_stage, verb_manual, verb_keep, verb_unkeep, verb_read, verb_wait, verb_waitsome, verb_gone;
-play_verb_fn verb_start, verb_finish, verb_pick, verb_complete, verb_located, verb_lost; // play_report.c
+// play_stage.c, play_draft.c, play_client.c, play_report.c, play_time.c, play_expect.c
+play_verb_fn verb_config, verb_worker, verb_lane, verb_job;
+play_verb_fn verb_begin, verb_submit, verb_task, verb_bundle, verb_object;
+play_verb_fn verb_claim, verb_deliver, verb_fail, verb_cancel, verb_retry, verb_close, verb_stage;
+play_verb_fn verb_manual, verb_keep, verb_unkeep, verb_read, verb_wait, verb_waitsome, verb_gone;
+play_verb_fn verb_start, verb_finish, verb_pick, verb_complete, verb_located, verb_lost;
 play_verb_fn verb_silent, verb_heard, verb_leave, verb_progress;
-play_verb_fn verb_at, verb_advance, verb_restart, verb_plan;                         // play_time.c
-play_verb_fn verb_expect;                                                      // play_expect.c
+play_verb_fn verb_at, verb_advance, verb_restart, verb_plan, verb_expect;
 
 // ---- play_view.c: what can be expected -------------------------------------
 

@@ -129,8 +129,9 @@ static void history_step(struct history *history, struct rota_event *event)
     if (history->play) history_play_event(history->play, model, event, true);
     states_remember(history);
     bool any = is_claim_of_any(event);
-    enum model_verdict verdict = any ? any_verdict(history) : model_step(model, event);
     enum rota_error error = step(history, event);
+    model->core = history->rota;
+    enum model_verdict verdict = any ? any_verdict(history) : model_step(model, event);
     if (history->play) {
         fprintf(history->play, "#   %s %s\n", rota_error_name(error),
                 error ? rota_reason(history->rota) : "");
@@ -161,14 +162,16 @@ static void time_step(struct history *history)
 {
     struct model *model = history->model;
     struct rota_event event = {.kind = ROTA_EVENT_TIME, .now = history->now};
-    model_time(model, history->now);
+    model->core = history->rota;
     for (uint32_t i = 0; i < 100 && agrees(history); i++) {
         enum rota_error error = step(history, &event);
         history->stats->events++;
         history->stats->accepted[ROTA_EVENT_TIME]++;
         if (error) model_differs(model, "TIME is refused: %s", rota_reason(history->rota));
         rota_check(history->rota);
-        if (rota_deadline(history->rota) > history->now) return;
+        if (rota_deadline(history->rota) <= history->now) continue;
+        model_time(model, history->now);
+        return;
     }
     model_differs(model, "TIME is due again and again");
 }

@@ -35,7 +35,7 @@ struct model_task {
     struct rota_clause clauses[MODEL_CLAUSES];
     uint64_t sequence;           // order of submission
     enum rota_task_state state;  // what it really is, also while it regenerates
-    bool regenerating, stopping, bypasses, keeps_place, staged, claimed, settled, overbooked;
+    bool regenerating, stopping, bypasses, keeps_place, staged, claimed, settled, placed, fresh;
     uint32_t attempt, tries;
     rota_worker_id worker;
     uint64_t handler;
@@ -62,7 +62,6 @@ struct model_object {
     enum rota_object_state state;
     bool kept, server, unused;  // unused: an upload no consumer has been found for yet
     uint32_t located;           // bit w: worker w holds it
-    bool settling_drop;
 };
 
 struct model_worker {
@@ -109,6 +108,7 @@ struct model {
     struct model_lane lanes[MODEL_LANES];
     struct model_wait waits[MODEL_WAITS];
     struct rota_action actions[MODEL_ACTIONS];  // expected since the last take
+    const struct rota *core;     // asked only who leads, where the notes leave that open
     char difference[512];                       // the first disagreement; "" while there is none
 };
 
@@ -149,6 +149,7 @@ bool model_is_on_worker(const struct model_task *task);
 // ---- model_settle.c: after every event ---------------------------------------
 
 void model_settle(struct model *model);
+void model_share(struct model *model);
 bool model_is_behind_somebody_waiting(struct model *model, const struct model_task *task);
 bool model_lane_head_reserves(struct model *model, const struct model_lane *lane,
                               const struct model_task *task);

@@ -130,19 +130,6 @@ static void task_settle(struct model *model, struct model_task *task)
 
 // ---- Lanes and offers -----------------------------------------------------------
 
-static struct model_task *pending_find(struct model *model, const struct model_task *task)
-{
-    if (model_is_no_object(task->spec.key)) return NULL;
-    for (uint32_t i = 0; i < model->task_count; i++) {
-        struct model_task *other = &model->tasks[i];
-        if (other == task || !model_same_object(other->spec.key, task->spec.key)) continue;
-        bool pending = other->state == ROTA_TASK_OFFERED || other->state == ROTA_TASK_ASSIGNED
-                       || other->state == ROTA_TASK_RUNNING;
-        if (pending && !other->stopping) return other;
-    }
-    return NULL;
-}
-
 static bool own_result_is_somewhere(struct model *model, const struct model_task *task)
 {
     for (uint32_t w = 1; w < 32; w++) {
@@ -153,9 +140,9 @@ static bool own_result_is_somewhere(struct model *model, const struct model_task
 
 static void task_offer(struct model *model, struct model_task *task)
 {
-    const struct model_task *leader = pending_find(model, task);
-    task->state = leader ? ROTA_TASK_SHARED : ROTA_TASK_OFFERED;
-    task->leader = leader ? leader->id : (rota_task_id){0, 0};
+    task->state = ROTA_TASK_OFFERED;
+    task->placed = false;
+    task->leader = (rota_task_id){0, 0};
     task->attached = model->turn;
     task->since = model->now;
     task->phase = own_result_is_somewhere(model, task) ? MODEL_NEAR : MODEL_INPUT;
@@ -292,6 +279,69 @@ static void ready_leave(struct model *model)
     }
 }
 
+// ---- Sharing --------------------------------------------------------------------
+
+static bool may_lead(const struct model_task *leader, const struct model_task *task)
+{
+    if (leader == task || !model_same_object(leader->spec.key, task->spec.key)) return false;
+    bool pending = leader->state == ROTA_TASK_OFFERED || leader->state == ROTA_TASK_ASSIGNED
+                   || leader->state == ROTA_TASK_RUNNING;
+    return pending && leader->placed && !leader->stopping;
+}
+
+static struct model_task *leader_find(struct model *model, const struct model_task *task)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        if (may_lead(&model->tasks[i], task)) return &model->tasks[i];
+    }
+    return NULL;
+}
+
+// Attaches what was offered in this event to what runs for its key. Of several that are offered
+// at once the core says which leads.
+static void task_share(struct model *model, struct model_task *task)
+{
+    struct rota_task_view view;
+    const struct model_task *leader = leader_find(model, task);
+    if (!leader || !rota_task_look(model->core, task->id, &view)) return;
+    if (view.state != ROTA_TASK_SHARED) {
+        bool lead = leader->fresh && rota_task_look(model->core, leader->id, &view)
+                    && view.state == ROTA_TASK_SHARED;
+        if (!lead) {
+            model_differs(model, "%u.%u should share with %u.%u", task->id.job, task->id.task,
+                          leader->id.job, leader->id.task);
+        }
+        return;
+    }
+    leader = model_task_find(model, view.leader);
+    if (!leader || !may_lead(leader, task)) {
+        model_differs(model, "%u.%u shares with %u.%u, which cannot lead", task->id.job,
+                      task->id.task, view.leader.job, view.leader.task);
+        return;
+    }
+    task->state = ROTA_TASK_SHARED;
+    task->leader = leader->id;
+}
+
+// A task of a lane looks for its key only when it is the next to be handed out.
+void model_share(struct model *model)
+{
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (uint32_t i = 0; i < model->task_count; i++) {
+            struct model_task *task = &model->tasks[i];
+            if (task->state != ROTA_TASK_OFFERED || task->placed) continue;
+            if (!model_is_first_of_lane(model, task)) continue;
+            task->placed = task->fresh = moved = true;
+        }
+        for (uint32_t i = 0; i < model->task_count; i++) {
+            struct model_task *task = &model->tasks[i];
+            if (task->fresh && !model_is_no_object(task->spec.key)) task_share(model, task);
+        }
+        for (uint32_t i = 0; i < model->task_count; i++) model->tasks[i].fresh = false;
+    }
+}
+
 // ---- Waits and jobs ---------------------------------------------------------------
 
 static enum rota_task_state wait_state(struct model *model, rota_task_id id)
@@ -406,6 +456,7 @@ void model_settle(struct model *model)
     for (uint32_t i = 0; i < model->task_count; i++) task_settle(model, &model->tasks[i]);
     ready_leave(model);
     lanes_admit(model);
+    model_share(model);
     waits_tell(model);
     jobs_go(model);
 }

@@ -8,7 +8,7 @@ void model_task_leave_worker(struct model_task *task)
     task->worker = (rota_worker_id){0};
     task->run_as = (rota_task_id){0, 0};
     task->handler = 0;
-    task->claimed = task->stopping = task->overbooked = false;
+    task->claimed = task->stopping = task->placed = false;
 }
 
 void model_task_stop(struct model *model, const struct model_task *task)
@@ -130,6 +130,7 @@ void model_task_hand_over(struct model *model, struct model_task *leader)
         heir->run_as = leader->run_as;
     }
     heir->leader = (rota_task_id){0, 0};
+    heir->placed = true;
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *other = &model->tasks[i];
         if (other->state == ROTA_TASK_SHARED && model_same_task(other->leader, leader->id)) {
@@ -253,12 +254,8 @@ enum model_verdict model_on_manual(struct model *model, const struct rota_event 
                   || model_state_is_over(task->state);
     if (!stable) return MODEL_REFUSE;
     switch (event->manual.action) {
-    case ROTA_MANUAL_GREEN:
-        model_task_end(model, task, ROTA_TASK_SUCCEEDED, ROTA_OUTCOME_OK, 0);
-        return MODEL_ACCEPT;
-    case ROTA_MANUAL_RED:
-        model_task_end(model, task, ROTA_TASK_FAILED, ROTA_OUTCOME_EXIT, 0);
-        return MODEL_ACCEPT;
+    case ROTA_MANUAL_GREEN: task->state = ROTA_TASK_SUCCEEDED; return MODEL_ACCEPT;
+    case ROTA_MANUAL_RED: task->state = ROTA_TASK_FAILED; return MODEL_ACCEPT;
     case ROTA_MANUAL_RESET: task->state = ROTA_TASK_IDLE; return MODEL_ACCEPT;
     case ROTA_MANUAL_FREEZE: task->state = ROTA_TASK_FROZEN; return MODEL_ACCEPT;
     default: return MODEL_REFUSE;
@@ -272,7 +269,7 @@ void model_grant(struct model *model, struct model_task *task, uint64_t handler)
     task->attempt++;
     task->tries = 1;
     task->state = ROTA_TASK_RUNNING;
-    task->claimed = true;
+    task->claimed = task->placed = true;
     task->handler = handler;
     task->run_as = task->id;
     model_add_action(

@@ -218,12 +218,14 @@ void model_judge_run(struct model *model, const struct rota_action *action)
     if (action->run.body != task->spec.body) model_differs(model, "RUN names a wrong body");
     if (model_is_pull(model, task) && worker->asks != ROTA_ASK_ALWAYS) worker->asks--;
     task->state = ROTA_TASK_ASSIGNED;
+    task->placed = true;
     task->attempt++;
     task->tries++;
     task->worker = worker->id;
     task->run_as = task->id;
     task->claimed = false;
     task->handler = 0;
+    model_share(model);
     uint32_t beyond = beyond_room(model, worker);
     bool plan = model_policy(model, task) == ROTA_POLICY_PLAN;
     if (plan && beyond > model->config.overbook) {
