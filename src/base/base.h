@@ -20,7 +20,20 @@ void *memory_resize_heap(void *context, void *old, size_t old_size, size_t new_s
 // and nothing has changed.
 bool memory_reserve(const struct memory *memory, void **items, uint32_t *capacity, uint64_t need,
                     size_t size);
+// The same for items that are always written before they are read.
+bool memory_reserve_raw(const struct memory *memory, void **items, uint32_t *capacity,
+                        uint64_t need, size_t size);
 void memory_release(const struct memory *memory, void **items, uint32_t *capacity, size_t size);
+
+// And for items that each fill one cache line: the block starts at one.
+struct memory_block {
+    void *items, *raw;
+    uint32_t capacity;
+    size_t raw_size;
+};
+bool memory_reserve_lines(const struct memory *memory, struct memory_block *block, uint64_t need,
+                          size_t size);
+void memory_release_lines(const struct memory *memory, struct memory_block *block);
 
 // ---- pool.c: items of one size, named by number; 0 is none ------------------
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LINE = 64 };
+
 void *memory_resize_heap(void *context, void *old, size_t old_size, size_t new_size)
 {
     (void)context;
@@ -24,20 +26,57 @@ static uint64_t grown(uint64_t capacity, uint64_t need)
     return wished > need ? wished : need;
 }
 
-bool memory_reserve(const struct memory *memory, void **items, uint32_t *capacity, uint64_t need,
-                    size_t size)
+bool memory_reserve_raw(const struct memory *memory, void **items, uint32_t *capacity,
+                        uint64_t need, size_t size)
 {
     if (need <= *capacity) return true;
     uint64_t wanted = grown(*capacity, need);
     if (wanted > UINT32_MAX) wanted = need;
     if (wanted > UINT32_MAX || wanted > SIZE_MAX / size) return false;
-    size_t old_size = *capacity * size;
-    char *block = memory->resize(memory->context, *items, old_size, (size_t)wanted * size);
+    void *block = memory->resize(memory->context, *items, *capacity * size, (size_t)wanted * size);
     if (!block) return false;
-    memset(block + old_size, 0, (size_t)wanted * size - old_size);
     *items = block;
     *capacity = (uint32_t)wanted;
     return true;
+}
+
+bool memory_reserve(const struct memory *memory, void **items, uint32_t *capacity, uint64_t need,
+                    size_t size)
+{
+    uint32_t before = *capacity;
+    if (!memory_reserve_raw(memory, items, capacity, need, size)) return false;
+    memset((char *)*items + before * size, 0, (*capacity - before) * size);
+    return true;
+}
+
+static size_t offset_to_line(const void *raw)
+{
+    return (LINE - (uintptr_t)raw % LINE) % LINE;
+}
+
+// The allocator knows nothing of lines: the block is a line longer, and its items move when
+// a resize changes how far its start is from one.
+bool memory_reserve_lines(const struct memory *memory, struct memory_block *block, uint64_t need,
+                          size_t size)
+{
+    if (need <= block->capacity) return true;
+    uint64_t wanted = grown(block->capacity, need);
+    if (wanted > UINT32_MAX) wanted = need;
+    if (wanted > UINT32_MAX || wanted > (SIZE_MAX - LINE) / size) return false;
+    size_t before = block->raw ? offset_to_line(block->raw) : 0, used = block->capacity * size;
+    size_t raw_size = (size_t)wanted * size + LINE;
+    char *raw = memory->resize(memory->context, block->raw, block->raw_size, raw_size);
+    if (!raw) return false;
+    size_t after = offset_to_line(raw);
+    if (before != after) memmove(raw + after, raw + before, used);
+    *block = (struct memory_block){ raw + after, raw, (uint32_t)wanted, raw_size };
+    return true;
+}
+
+void memory_release_lines(const struct memory *memory, struct memory_block *block)
+{
+    if (block->raw) memory->resize(memory->context, block->raw, block->raw_size, 0);
+    *block = (struct memory_block){ 0 };
 }
 
 void memory_release(const struct memory *memory, void **items, uint32_t *capacity, size_t size)

@@ -7,7 +7,7 @@ static void check_counters(const struct rota *rota, task_row row)
     const struct extra *extra = task_extra(rota, row);
     uint32_t unmet, dead;
     graph_count_needs(rota, row, &unmet, &dead);
-    assert(task->unmet == unmet);
+    assert(rota->unmet[row] == unmet);
     assert(task->dead == dead);
     bool bound = task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED;
     if (bound && extra->clause_count) assert(extra->verdict == condition_evaluate(rota, row));
@@ -17,16 +17,17 @@ static void check_counters(const struct rota *rota, task_row row)
 static void check_state(const struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
+    uint32_t unmet = rota->unmet[row];
     switch (task->state) {
-    case ROTA_TASK_WAITING: assert(task->unmet > 0 && task->dead == 0); break;
+    case ROTA_TASK_WAITING: assert(unmet > 0 && task->dead == 0); break;
     case ROTA_TASK_BLOCKED:
-        assert(task->unmet > 0 && task->dead > 0);
+        assert(unmet > 0 && task->dead > 0);
         assert(!(task->flags & TASK_MOOT) == graph_has_real_cause(rota, row));
         break;
     case ROTA_TASK_HELD:
     case ROTA_TASK_OFFERED:
     case ROTA_TASK_SHARED:
-    case ROTA_TASK_ASSIGNED: assert(task->unmet == 0); break;
+    case ROTA_TASK_ASSIGNED: assert(unmet == 0); break;
     default: break;
     }
     assert(task->state != ROTA_TASK_NONE);

@@ -82,7 +82,7 @@ void condition_unbind(struct rota *rota, task_row row)
 {
     struct extra *extra = task_extra(rota, row);
     if (is_bound(&rota->task[row]) || extra->verdict == VERDICT_TRUE) return;
-    rota->task[row].unmet--;
+    rota->unmet[row]--;
     rota->task[row].dead -= extra->verdict == VERDICT_DEAD;
     extra->verdict = VERDICT_TRUE;
 }

@@ -29,7 +29,7 @@ static void release_tables(struct rota *rota)
 {
     uint32_t room = rota->room_capacity, records = ROTA_RECORDS_MAX;
     const struct held tables[] = {
-        { (void **)&rota->task, &rota->task_capacity, sizeof *rota->task },
+        { (void **)&rota->unmet, &rota->unmet_capacity, sizeof *rota->unmet },
         { (void **)&rota->link, &rota->link_capacity, sizeof *rota->link },
         { (void **)&rota->use, &rota->use_capacity, sizeof *rota->use },
         { (void **)&rota->clause, &rota->clause_capacity, sizeof *rota->clause },
@@ -41,6 +41,8 @@ static void release_tables(struct rota *rota)
         { (void **)&rota->actions, &rota->action_capacity, sizeof *rota->actions },
         { (void **)&rota->records, &records, sizeof *rota->records },
     };
+    memory_release_lines(&rota->memory, &rota->task_block);
+    rota->task = NULL;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         memory_release(&rota->memory, tables[i].items, tables[i].capacity, tables[i].size);
 }
@@ -91,10 +93,12 @@ static bool reserve_first_rows(struct rota *rota)
     struct pool *pools[] = { &rota->extras, &rota->objects, &rota->workers, &rota->jobs, &rota->batches };
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
         if (!pool_reserve(&rota->memory, pools[i], 1)) return false;
-    void *records = NULL, *task = NULL;
+    void *records = NULL;
     uint32_t capacity = 0;
-    if (!memory_reserve(&rota->memory, &task, &rota->task_capacity, 2, sizeof *rota->task)) return false;
-    rota->task = task;
+    if (!memory_reserve_lines(&rota->memory, &rota->task_block, 2, sizeof *rota->task)) return false;
+    rota->task = rota->task_block.items;
+    rota->task_capacity = rota->task_block.capacity;
+    memset(rota->task, 0, 2 * sizeof *rota->task);
     bool there = memory_reserve(&rota->memory, &records, &capacity, ROTA_RECORDS_MAX, sizeof *rota->records);
     rota->records = records;
     return there && room_reserve(rota, 1) && effect_cover(rota);

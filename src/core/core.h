@@ -34,15 +34,15 @@ enum task_flag {
 #define TASK_ATTEMPT_MAX ((1u << 22) - 1)
 #define TASK_RETRIES_MAX 1000
 
-// One cache line, so that touching a task costs one miss.
+// One cache line, so that touching a task costs one miss. How many needs it lacks stands
+// apart, in rota.unmet: a need that is met touches the task only when it was the last.
 struct task {
-    uint32_t unmet;      // needs that are not there: prerequisites, inputs, a condition
-    uint32_t dead;       // how many of them cannot come before somebody retries
+    uint32_t dead;       // how many needs cannot come before somebody retries
     uint32_t next, previous;  // lane, worker, claim queue, or followers of a shared key
     uint32_t child;      // ready heap; in a look list: the next one
     batch_row batch;
-    uint32_t after;      // its dependents are links[after ... (this + 1)->after)
-    uint32_t before;     // its prerequisites, likewise
+    uint32_t after, after_end;  // its dependents are links[after ... after_end)
+    uint32_t before;     // its prerequisites are links[before ... (this + 1)->before)
     uint32_t rank;       // longest way to the end of its submission
     profile_row profile;
     extra_row extra;     // 0: none of the rarer columns
@@ -247,7 +247,9 @@ struct rota {
     const char *reason;
 
     struct task *task;
-    uint32_t task_capacity;
+    struct memory_block task_block;
+    uint32_t *unmet;                // by task: needs that are not there; apart, to stay in cache
+    uint32_t task_capacity, unmet_capacity;
     struct spans rows;
     uint32_t *link;                 // dependents and prerequisites
     uint32_t link_capacity;

@@ -12,7 +12,7 @@ static uint64_t of_task(const struct rota *rota, task_row row)
     uint64_t hash = hash_mix((uint64_t)id.job << 32 | id.task, task->state);
     hash = hash_mix(hash, task->flags >> TASK_STORED_SHIFT << TASK_STORED_SHIFT | (task->flags & TASK_MOOT));
     hash = hash_mix(hash, (uint64_t)task->attempt << 32 | (uint32_t)task->tries << 8 | task->outcome);
-    hash = hash_mix(hash, (uint64_t)task->unmet << 32 | task->dead);
+    hash = hash_mix(hash, (uint64_t)rota->unmet[row] << 32 | task->dead);
     if (out && !bundle) hash = hash_mix(hash, task->worker ? WORKER(rota, task->worker)->id : 0);
     else hash = hash_mix(hash, (uint32_t)task->status);
     hash = hash_mix(hash, extra->asked);

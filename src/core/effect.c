@@ -33,12 +33,12 @@ bool effect_reserve(struct rota *rota, uint64_t more)
     uint64_t actions = rota->action_count + bound(rota) + more;
     uint64_t tombs = rota->tomb_count + tomb_bound(rota);
     void *items = rota->actions;
-    bool there = memory_reserve(&rota->memory, &items, &rota->action_capacity, actions,
-                                sizeof *rota->actions);
+    bool there = memory_reserve_raw(&rota->memory, &items, &rota->action_capacity, actions,
+                                    sizeof *rota->actions);
     rota->actions = items;
     if (!there) return false;
     items = rota->tombs;
-    there = memory_reserve(&rota->memory, &items, &rota->tomb_capacity, tombs, sizeof *rota->tombs);
+    there = memory_reserve_raw(&rota->memory, &items, &rota->tomb_capacity, tombs, sizeof *rota->tombs);
     rota->tombs = items;
     return there && reserve_names(rota);
 }
@@ -46,8 +46,8 @@ bool effect_reserve(struct rota *rota, uint64_t more)
 bool effect_cover(struct rota *rota)
 {
     void *items = rota->task_marks;
-    bool there = memory_reserve(&rota->memory, &items, &rota->task_mark_capacity,
-                                rota->task_capacity, sizeof *rota->task_marks);
+    bool there = memory_reserve_raw(&rota->memory, &items, &rota->task_mark_capacity,
+                                    rota->task_capacity, sizeof *rota->task_marks);
     rota->task_marks = items;
     if (!there) return false;
     uint64_t rows = (uint64_t)rota->jobs.capacity + rota->batches.capacity + rota->lanes.capacity +

@@ -46,18 +46,18 @@ static task_row look_next(struct rota *rota, struct look_list *list)
 void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after)
 {
     struct task *task = &rota->task[row];
-    if ((before ^ after) & NEED_MET) task->unmet += before & NEED_MET ? 1u : -1u;
+    if ((before ^ after) & NEED_MET) rota->unmet[row] += before & NEED_MET ? 1u : -1u;
     if ((before ^ after) & NEED_DEAD) task->dead += after & NEED_DEAD ? 1u : -1u;
     switch (task->state) {
     case ROTA_TASK_WAITING:
-        if (task->unmet == 0 || task->dead > 0) graph_look_at(rota, row);
+        if (rota->unmet[row] == 0 || task->dead > 0) graph_look_at(rota, row);
         break;
     case ROTA_TASK_BLOCKED: graph_look_at(rota, row); break;
     case ROTA_TASK_HELD:
     case ROTA_TASK_OFFERED:
     case ROTA_TASK_SHARED:
     case ROTA_TASK_ASSIGNED:
-        if (task->unmet > 0) outcome_unready(rota, row);
+        if (rota->unmet[row] > 0) outcome_unready(rota, row);
         break;
     default: break;
     }
@@ -79,12 +79,26 @@ static void tell_late(struct rota *rota, task_row row, uint32_t before, uint32_t
     }
 }
 
+// What happens to nearly every task nearly always: only the last need is worth a look.
+static void tell_met(struct rota *rota, const struct task *task)
+{
+    for (uint32_t i = task->after; i < task->after_end; i++) __builtin_prefetch(&rota->unmet[rota->link[i]], 1);
+    for (uint32_t i = task->after; i < task->after_end; i++) {
+        task_row row = rota->link[i];
+        if (--rota->unmet[row] > 0) continue;
+        uint8_t state = rota->task[row].state;
+        if (state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED) graph_look_at(rota, row);
+    }
+}
+
 void graph_tell(struct rota *rota, task_row row, uint32_t before, uint32_t after)
 {
     const struct task *task = &rota->task[row];
     if (before != after) {
-        for (uint32_t i = task->after; i < task[1].after; i++)
-            graph_need(rota, rota->link[i], before, after);
+        if (before == 0 && after == NEED_MET) tell_met(rota, task);
+        else
+            for (uint32_t i = task->after; i < task->after_end; i++)
+                graph_need(rota, rota->link[i], before, after);
         if (task->extra && task_extra(rota, row)->output_count) object_producer_changed(rota, row);
     }
     if (task->flags & TASK_LINKED) tell_late(rota, row, before, after);
@@ -94,7 +108,7 @@ static void look_waiting(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     bool blocked = task->state == ROTA_TASK_BLOCKED;
-    if (task->unmet == 0) {
+    if (rota->unmet[row] == 0) {
         task_move(rota, row, CAUSE_MET);
         outcome_ready(rota, row);
     } else if (task->dead > 0 && !blocked) {

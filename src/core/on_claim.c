@@ -15,7 +15,7 @@ static bool is_owner(const struct rota *rota, task_row row, uint64_t handler)
 static enum rota_error claim_failed(struct rota *rota, task_row row, uint64_t handler)
 {
     struct task *task = &rota->task[row];
-    if (task->unmet > !(condition_need(rota, row) & NEED_MET))
+    if (rota->unmet[row] > !(condition_need(rota, row) & NEED_MET))
         return refuse(rota, ROTA_NOT_NOW, "a prerequisite of the task is not there");
     if (task->flags & TASK_GATED && !gate_admits_now(rota, row))
         return refuse(rota, ROTA_NOT_NOW, "its lane does not let it in now");

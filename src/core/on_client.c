@@ -162,7 +162,7 @@ static enum rota_error manual_start(struct rota *rota, task_row row)
     uint32_t condition = !(condition_need(rota, row) & NEED_MET);
     bool waits = task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED;
     if (!waits && !can_stage(task)) return refuse(rota, ROTA_NOT_NOW, "not effective on an active task");
-    if (task->unmet > condition)
+    if (rota->unmet[row] > condition)
         return refuse(rota, ROTA_NOT_NOW, "a prerequisite or an input is not there yet");
     if (!waits) outcome_restart(rota, row);
     task->flags |= TASK_BYPASS;

@@ -277,7 +277,7 @@ static void restore_counters(struct rota *rota, task_row row)
     struct extra *extra = task_extra(rota, row);
     bool bound = rota->task[row].state == ROTA_TASK_QUEUED && !has_passed(rota, row);
     if (extra->clause_count) extra->verdict = bound ? (uint8_t)condition_evaluate(rota, row) : VERDICT_TRUE;
-    graph_count_needs(rota, row, &rota->task[row].unmet, &rota->task[row].dead);
+    graph_count_needs(rota, row, &rota->unmet[row], &rota->task[row].dead);
 }
 
 static void restore_running(struct rota *rota, task_row row)

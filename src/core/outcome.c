@@ -29,7 +29,7 @@ void outcome_admit(struct rota *rota, task_row row)
         ask_for_inputs(rota, row);
         if (task->flags & TASK_GATED) gate_enlist(rota, row);
     }
-    if (task->unmet == 0) {
+    if (rota->unmet[row] == 0) {
         task_move(rota, row, CAUSE_MET);
         outcome_ready(rota, row);
     } else {
@@ -139,7 +139,7 @@ static void come_back(struct rota *rota, task_row row, enum rota_outcome outcome
     struct task *task = &rota->task[row];
     task->outcome = (uint8_t)outcome;
     attempt_end(rota, row);
-    if (task->unmet > 0) {
+    if (rota->unmet[row] > 0) {
         task_move(rota, row, CAUSE_UNMET);
         if (task->extra) condition_look(rota, row);
         if (task->flags & TASK_GATED) gate_enlist(rota, row);

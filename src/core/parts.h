@@ -20,8 +20,14 @@ bool task_is_inside(const struct task *task);     // counts in its lane
 rota_task_id task_id(const struct rota *rota, task_row row);
 task_row task_find(const struct rota *rota, rota_task_id id);
 bool task_older(const struct rota *rota, task_row a, task_row b);  // submitted first
-job_row task_job(const struct rota *rota, task_row row);
-struct extra *task_extra(const struct rota *rota, task_row row);   // row 0, all zero, when none
+static inline job_row task_job(const struct rota *rota, task_row row)
+{
+    return BATCH(rota, rota->task[row].batch)->job;
+}
+static inline struct extra *task_extra(const struct rota *rota, task_row row)  // all zero when none
+{
+    return EXTRA(rota, rota->task[row].extra);
+}
 enum rota_policy task_policy(const struct rota *rota, task_row row);
 enum rota_task_state task_shown(const struct task *task);          // what others see
 void task_check(const struct rota *rota, task_row row);

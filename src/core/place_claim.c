@@ -24,6 +24,7 @@ void claim_remove(struct rota *rota, task_row row)
     else profile->last = task->previous;
     if (task->previous) rota->task[task->previous].next = task->next;
     else profile->first = task->next;
+    if (task->next) __builtin_prefetch(&rota->task[task->next], 1);  // likely to be asked for next
     task->next = task->previous = 0;
     if (!profile->first) profile_unlist(rota, task->profile);
 }

@@ -10,18 +10,28 @@ static bool reserve_span(struct rota *rota, struct spans *spans, uint32_t count,
     *first = 0;
     if (count == 0) return true;
     return span_find(&rota->memory, spans, count, first) &&
-           memory_reserve(&rota->memory, items, capacity, (uint64_t)*first + count, size);
+           memory_reserve_raw(&rota->memory, items, capacity, (uint64_t)*first + count, size);
+}
+
+static bool reserve_tasks(struct rota *rota, uint32_t count, task_row *first)
+{
+    void *unmet = rota->unmet;
+    bool there = span_find(&rota->memory, &rota->rows, count, first) &&
+                 memory_reserve_lines(&rota->memory, &rota->task_block, (uint64_t)*first + count, sizeof *rota->task);
+    rota->task = rota->task_block.items;
+    rota->task_capacity = rota->task_block.capacity;
+    there = there && memory_reserve_raw(&rota->memory, &unmet, &rota->unmet_capacity,
+                                        (uint64_t)*first + count, sizeof *rota->unmet);
+    rota->unmet = unmet;
+    return there;
 }
 
 static bool reserve_spans(struct rota *rota, struct intake *intake)
 {
     const struct rota_job_spec *spec = intake->spec;
     uint64_t links = (uint64_t)intake->inner + spec->edge_count;
-    void *task = rota->task, *link = rota->link, *use = rota->use, *clause = rota->clause;
-    bool there = links <= UINT32_MAX &&
-        reserve_span(rota, &rota->rows, spec->task_count + 1, &task, &rota->task_capacity,
-                     sizeof *rota->task, &intake->row);
-    rota->task = task;
+    void *link = rota->link, *use = rota->use, *clause = rota->clause;
+    bool there = links <= UINT32_MAX && reserve_tasks(rota, spec->task_count + 1, &intake->row);
     there = there && reserve_span(rota, &rota->links, (uint32_t)links, &link, &rota->link_capacity,
                                   sizeof *rota->link, &intake->link);
     rota->link = link;
@@ -180,7 +190,7 @@ static void add_late_edge(struct rota *rota, const struct intake *intake, struct
     task_row before = task_find(rota, (rota_task_id){ intake->job_id, edge.before });
     uint32_t view = graph_view(&rota->task[before]);
     graph_late_add(rota, before, LATE_EDGE, after);
-    rota->task[after].unmet -= (view & NEED_MET) != 0;
+    rota->unmet[after] -= (view & NEED_MET) != 0;
     rota->task[after].dead += (view & NEED_DEAD) != 0;
 }
 
@@ -200,14 +210,14 @@ static void write_edges(struct rota *rota, const struct intake *intake)
     const struct rota_job_spec *spec = intake->spec;
     uint32_t tasks = spec->task_count, first = intake->first;
     struct task *task = &rota->task[intake->row];
-    for (uint32_t i = 0; i < tasks; i++) task[i].unmet = intake->before[i];
+    for (uint32_t i = 0; i < tasks; i++) rota->unmet[intake->row + i] = intake->before[i];
     uint32_t end = counts_to_places(intake->after, tasks, intake->link);
     uint32_t last = counts_to_places(intake->before, tasks, end);
     for (uint32_t i = 0; i < tasks; i++) {
         task[i].after = intake->after[i];
+        task[i].after_end = i + 1 < tasks ? intake->after[i + 1] : end;
         task[i].before = intake->before[i];
     }
-    task[tasks].after = end;
     task[tasks].before = last;
     for (uint32_t i = 0; i < spec->edge_count; i++) {
         struct rota_edge edge = spec->edges[i];
@@ -254,7 +264,7 @@ static void write_condition(struct rota *rota, const struct intake *intake, task
     extra->clause_first = intake->clause + spec->clause_first;
     extra->clause_count = spec->clause_count;
     extra->verdict = VERDICT_FALSE;
-    rota->task[row].unmet++;
+    rota->unmet[row]++;
     for (uint32_t i = 0; i < spec->clause_count; i++) {
         struct rota_clause clause = intake->spec->clauses[spec->clause_first + i];
         struct rota_clause *stored = &rota->clause[extra->clause_first + i];
@@ -296,7 +306,7 @@ static void write_input(struct rota *rota, const struct intake *intake, const st
     OBJECT(rota, object)->uses = at;
     if (artifact) return;
     uint32_t view = OBJECT(rota, object)->view;
-    rota->task[row].unmet += !(view & NEED_MET);
+    rota->unmet[row] += !(view & NEED_MET);
     rota->task[row].dead += (view & NEED_DEAD) != 0;
 }
 

@@ -169,16 +169,6 @@ bool task_is_inside(const struct task *task)
            task->state <= ROTA_TASK_RUNNING;
 }
 
-struct extra *task_extra(const struct rota *rota, task_row row)
-{
-    return EXTRA(rota, rota->task[row].extra);
-}
-
-job_row task_job(const struct rota *rota, task_row row)
-{
-    return BATCH(rota, rota->task[row].batch)->job;
-}
-
 enum rota_policy task_policy(const struct rota *rota, task_row row)
 {
     return JOB(rota, task_job(rota, row))->policy;

@@ -25,6 +25,6 @@ void trace_move(struct rota *rota, task_row row, enum rota_task_state from)
                   rota_task_state_name(from), to, WORKER(rota, task->worker)->id, task->attempt);
     else
         trace_say(rota, "task %u.%u %s -> %s (unmet %u, dead %u)%s", id.job, id.task,
-                  rota_task_state_name(from), to, task->unmet, task->dead,
+                  rota_task_state_name(from), to, rota->unmet[row], task->dead,
                   task->flags & TASK_AGAIN ? ", to make a lost result again" : "");
 }

@@ -142,6 +142,14 @@ static void restart_if_asked(struct play *play, const char *verb)
     if (strcmp(verb, "expect") != 0) turn_restart(play);
 }
 
+// So that decisions can be told apart by what caused them, also when the core stops the program.
+static void statement_trace(const struct play *play)
+{
+    if (!play->options.trace) return;
+    fprintf(play->out, "%s:%u: %.*s\n", play->file, play->line,
+            (int)strcspn(play->line_text, "\r\n"), play->line_text);
+}
+
 static void lines_run(struct play *play, const char *text, char *copy)
 {
     char *place = copy;
@@ -151,8 +159,10 @@ static void lines_run(struct play *play, const char *text, char *copy)
         const char *mistake = words_cut(&place, &play->words, &play->word_count,
                                         &play->word_capacity);
         if (mistake) play_wrong(play, "%s", mistake);
-        else if (play->word_count) statement_run(play);
-        if (!mistake && play->word_count) restart_if_asked(play, play->words[0].text);
+        if (mistake || !play->word_count) continue;
+        statement_trace(play);
+        statement_run(play);
+        restart_if_asked(play, play->words[0].text);
     }
     if (play->halt == PLAY_STOPS) return;
     play->line_text = "";

@@ -376,7 +376,9 @@ bool history_run(struct history *history, struct model *model, const struct hist
     history->model = model;
     history->stats = setup->stats;
     history->play = setup->play;
-    for (int i = 0; i < FEATURES; i++) history->features[i] = history_pick(history, 2);
+    for (int i = 0; i < FEATURES; i++) {
+        history->features[i] = history_pick(history, 2) && !(setup->without >> i & 1);
+    }
     config_make(history);
     model_open(model, &history->config);
     history->config.resize = setup->resize;

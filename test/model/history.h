@@ -97,6 +97,7 @@ struct history_setup {
     size_t size;
     struct history_stats *stats;
     FILE *play;              // where to write the play; null: nowhere
+    uint64_t without;        // bit f: feature f stays off
     rota_resize_fn *resize;  // the core's memory; null: the heap
     void *resize_context;
 };

@@ -22,6 +22,16 @@ static bool object_is_needed(struct model *model, const struct model_object *obj
     return false;
 }
 
+static void object_drop(struct model *model, struct model_object *object)
+{
+    for (uint32_t w = 0; w < 32; w++) {
+        if (!(object->located & 1u << w)) continue;
+        model_add_action(model, (struct rota_action){.kind = ROTA_ACTION_DROP,
+                                                     .drop = {object->id, {w}}});
+    }
+    object->located = 0;
+}
+
 static void objects_remove(struct model *model)
 {
     for (uint32_t i = 0; i < model->object_count; i++) {
@@ -30,12 +40,7 @@ static void objects_remove(struct model *model)
         if (object_is_needed(model, object)) continue;
         object->state = ROTA_OBJECT_REMOVED;
         object->server = false;
-        for (uint32_t w = 0; w < 32; w++) {
-            if (!(object->located & 1u << w)) continue;
-            model_add_action(
-                model, (struct rota_action){.kind = ROTA_ACTION_DROP, .drop = {object->id, {w}}});
-        }
-        object->located = 0;
+        object_drop(model, object);
     }
 }
 
@@ -183,10 +188,9 @@ static bool group_is_free(struct model *model, const struct model_task *task)
     return true;
 }
 
-static bool has_started(struct model *model, const struct model_task *task)
+static bool has_started(const struct model_task *task)
 {
-    if (task->state != ROTA_TASK_SHARED) return task->state == ROTA_TASK_RUNNING;
-    return model_task_find(model, task->leader)->state == ROTA_TASK_RUNNING;
+    return task->state == ROTA_TASK_RUNNING || task->state == ROTA_TASK_SHARED;
 }
 
 static bool all_have_started(struct model *model, const struct model_lane *lane)
@@ -194,7 +198,7 @@ static bool all_have_started(struct model *model, const struct model_lane *lane)
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *other = &model->tasks[i];
         if (other->spec.lane != lane->number || !is_inside(other)) continue;
-        if (!has_started(model, other)) return false;
+        if (!has_started(other)) return false;
     }
     return true;
 }
@@ -417,6 +421,9 @@ static bool job_may_go(struct model *model, const struct model_job *job)
 
 static void job_forget(struct model *model, uint32_t gone)
 {
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        if (model->objects[i].job == gone) object_drop(model, &model->objects[i]);
+    }
     FORGET(model, tasks, task_count, id.job);
     FORGET(model, edges, edge_count, job);
     FORGET(model, inputs, input_count, job);

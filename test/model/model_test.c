@@ -1,9 +1,9 @@
 // model_test.c - runs random histories of the core against the model.
 //
-//     model_test --events N --seed S [--stats] [--play]
+//     model_test --events N --seed S [--stats] [--play] [--without FEATURE]...
 //
 // Histories run in child processes, so that a failed assert in the core is found and shrunk too.
-// --play prints the one history of seed S as a play.
+// --play prints the one history of seed S as a play; --without leaves a feature out, by its number.
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,17 +27,24 @@ static void bytes_fill(uint8_t *bytes, uint64_t seed)
     }
 }
 
-static int play_bytes(const uint8_t *bytes, size_t size)
+// What the command line asks for.
+struct order {
+    uint64_t events, seed, without;
+    bool stats, play;
+};
+
+static int play_bytes(const uint8_t *bytes, size_t size, uint64_t without)
 {
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         struct history *history = malloc(sizeof *history);
         struct model *model = malloc(sizeof *model);
-        struct history_stats *stats = calloc(1, sizeof *stats);
-        if (!history || !model || !stats) _exit(2);
+        struct history_setup setup = {.bytes = bytes, .size = size, .without = without};
+        setup.stats = calloc(1, sizeof *setup.stats);
+        setup.play = stdout;
+        if (!history || !model || !setup.stats) _exit(2);
         setvbuf(stdout, NULL, _IOLBF, 0);
-        struct history_setup setup = {.bytes = bytes, .size = size, .stats = stats, .play = stdout};
         bool fine = history_run(history, model, &setup);
         if (!fine) printf("# DISAGREEMENT: %s\n", model->difference);
         fflush(stdout);
@@ -49,28 +56,29 @@ static int play_bytes(const uint8_t *bytes, size_t size)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-static int report(uint64_t seed)
+static int report(uint64_t seed, uint64_t without)
 {
     uint8_t bytes[HISTORY_BYTES];
     bytes_fill(bytes, seed);
     printf("seed %" PRIu64 ": core and model disagree; shrinking\n", seed);
-    size_t size = history_bytes_shrink(bytes, HISTORY_BYTES, 20);
+    size_t size = history_shrink(bytes, HISTORY_BYTES, without, 20);
     printf("# seed %" PRIu64 ", %zu bytes after shrinking\n", seed, size);
-    play_bytes(bytes, size);
+    play_bytes(bytes, size, without);
     return 1;
 }
 
-static void batch_run(struct history_stats *stats, uint64_t seed, uint64_t events)
+static void batch_run(struct history_stats *stats, const struct order *order, uint64_t seed)
 {
     struct history *history = malloc(sizeof *history);
     struct model *model = malloc(sizeof *model);
     uint8_t bytes[HISTORY_BYTES];
+    struct history_setup setup = {.bytes = bytes, .size = HISTORY_BYTES, .stats = stats};
+    setup.without = order->without;
     if (!history || !model) _exit(2);
-    for (uint64_t i = 0; i < BATCH && stats->events < events; i++) {
+    for (uint64_t i = 0; i < BATCH && stats->events < order->events; i++) {
         stats->current_seed = seed + i;
         bytes_fill(bytes, seed + i);
         alarm(60);
-        struct history_setup setup = {.bytes = bytes, .size = HISTORY_BYTES, .stats = stats};
         if (!history_run(history, model, &setup)) _exit(1);
     }
     _exit(0);
@@ -129,17 +137,19 @@ static void stats_print(const struct history_stats *stats)
            stats->regenerations);
 }
 
-static int run(struct history_stats *stats, uint64_t events, uint64_t seed)
+static int run(struct history_stats *stats, const struct order *order)
 {
     uint64_t told = 0;
-    for (uint64_t next = seed; stats->events < events; next += BATCH) {
+    for (uint64_t next = order->seed; stats->events < order->events; next += BATCH) {
         fflush(NULL);
         pid_t child = fork();
         if (child < 0) return 2;
-        if (child == 0) batch_run(stats, next, events);
+        if (child == 0) batch_run(stats, order, next);
         int status = 0;
         waitpid(child, &status, 0);
-        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return report(stats->current_seed);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+            return report(stats->current_seed, order->without);
+        }
         if (stats->events / 100000 == told) continue;
         told = stats->events / 100000;
         printf("%" PRIu64 " events, %" PRIu64 " histories\n", stats->events, stats->histories);
@@ -148,32 +158,42 @@ static int run(struct history_stats *stats, uint64_t events, uint64_t seed)
     return 0;
 }
 
+static bool order_read(struct order *order, int count, char **arguments)
+{
+    for (int i = 1; i < count; i++) {
+        const char *word = arguments[i];
+        const char *number = i + 1 < count ? arguments[i + 1] : "0";
+        if (strcmp(word, "--stats") == 0)
+            order->stats = true;
+        else if (strcmp(word, "--play") == 0)
+            order->play = true;
+        else if (strcmp(word, "--events") == 0)
+            order->events = strtoull(number, NULL, 10), i++;
+        else if (strcmp(word, "--seed") == 0)
+            order->seed = strtoull(number, NULL, 10), i++;
+        else if (strcmp(word, "--without") == 0) {
+            order->without |= UINT64_C(1) << (strtoul(number, NULL, 10) & 63), i++;
+        } else
+            return false;
+    }
+    return true;
+}
+
 int main(int count, char **arguments)
 {
-    uint64_t events = 1000000, seed = 1;
-    bool show_stats = false, play = false;
-    for (int i = 1; i < count; i++) {
-        bool more = i + 1 < count;
-        if (strcmp(arguments[i], "--events") == 0 && more)
-            events = strtoull(arguments[++i], NULL, 10);
-        else if (strcmp(arguments[i], "--seed") == 0 && more)
-            seed = strtoull(arguments[++i], NULL, 10);
-        else if (strcmp(arguments[i], "--stats") == 0)
-            show_stats = true;
-        else if (strcmp(arguments[i], "--play") == 0)
-            play = true;
-        else
-            return fprintf(stderr,
-                           "usage: model_test [--events N] [--seed S] [--stats] [--play]\n"),
-                   2;
+    struct order order = {.events = 200000, .seed = 1};
+    if (!order_read(&order, count, arguments)) {
+        fprintf(stderr, "usage: model_test [--events N] [--seed S] [--stats] [--play]"
+                        " [--without FEATURE]...\n");
+        return 2;
     }
     uint8_t bytes[HISTORY_BYTES];
-    bytes_fill(bytes, seed);
-    if (play) return play_bytes(bytes, HISTORY_BYTES);
+    bytes_fill(bytes, order.seed);
+    if (order.play) return play_bytes(bytes, HISTORY_BYTES, order.without);
     struct history_stats *stats
         = mmap(NULL, sizeof *stats, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (stats == MAP_FAILED) return 2;
-    int status = run(stats, events, seed);
-    if (show_stats) stats_print(stats);
+    int status = run(stats, &order);
+    if (order.stats) stats_print(stats);
     return status;
 }

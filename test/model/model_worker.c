@@ -163,7 +163,7 @@ enum model_verdict model_on_report(struct model *model, const struct rota_event 
     if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_ABORTED) return MODEL_REFUSE;
     int32_t status = event->report.status;
     bool result = outcome == ROTA_OUTCOME_OK || outcome == ROTA_OUTCOME_EXIT;
-    if (result && !model_is_no_object(task->spec.key)) {
+    if (result && !task->stopping && !model_is_no_object(task->spec.key)) {
         artifact_meet(model, task->spec.key)->located |= bit(task->worker);
     }
     if (task->stopping || outcome == ROTA_OUTCOME_ABORTED) {

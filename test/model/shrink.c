@@ -1,4 +1,4 @@
-// shrink.c - makes a failing choice stream small: deletes chunks, then zeroes and lowers bytes.
+// shrink.c - makes a failing choice stream small: deletes chunks, then zeroes what is left.
 #define _GNU_SOURCE
 #include "shrink.h"
 
@@ -9,6 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
+struct shrink {
+    uint8_t *bytes;
+    size_t size;
+    uint64_t without;
+    double end;  // when to stop, in seconds
+};
+
 static double seconds_now(void)
 {
     struct timespec now;
@@ -16,82 +23,92 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static int run_quietly(const uint8_t *bytes, size_t size)
+static bool has_time(const struct shrink *shrink)
+{
+    return seconds_now() < shrink->end;
+}
+
+static int run_quietly(const struct history_setup *from)
 {
     int nowhere = open("/dev/null", O_WRONLY);
     dup2(nowhere, 2);
     alarm(5);  // a core that hangs fails too
     struct history *history = malloc(sizeof *history);
     struct model *model = malloc(sizeof *model);
-    struct history_stats *stats = calloc(1, sizeof *stats);
-    if (!history || !model || !stats) return 0;
-    struct history_setup setup = {.bytes = bytes, .size = size, .stats = stats};
+    struct history_setup setup = *from;
+    setup.stats = calloc(1, sizeof *setup.stats);
+    if (!history || !model || !setup.stats) return 0;
     return history_run(history, model, &setup) ? 0 : 1;
 }
 
-bool history_bytes_are_fine(const uint8_t *bytes, size_t size)
+bool history_is_fine(const uint8_t *bytes, size_t size, uint64_t without)
 {
+    struct history_setup setup = {.bytes = bytes, .size = size, .without = without};
     fflush(NULL);
     pid_t child = fork();
     if (child < 0) return true;
-    if (child == 0) _exit(run_quietly(bytes, size));
+    if (child == 0) _exit(run_quietly(&setup));
     int status = 0;
     waitpid(child, &status, 0);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// One pass of deleting chunks of one size; returns the new size.
-static size_t delete_chunks(uint8_t *bytes, size_t size, size_t chunk, double end)
+static void delete_chunks(struct shrink *shrink, size_t chunk)
 {
     uint8_t candidate[HISTORY_BYTES];
-    for (size_t at = 0; at + chunk <= size && seconds_now() < end;) {
-        memcpy(candidate, bytes, at);
-        memcpy(candidate + at, bytes + at + chunk, size - at - chunk);
-        if (history_bytes_are_fine(candidate, size - chunk)) {
+    for (size_t at = 0; at + chunk <= shrink->size && has_time(shrink);) {
+        size_t size = shrink->size - chunk;
+        memcpy(candidate, shrink->bytes, at);
+        memcpy(candidate + at, shrink->bytes + at + chunk, size - at);
+        if (history_is_fine(candidate, size, shrink->without)) {
             at += chunk;
             continue;
         }
-        memcpy(bytes, candidate, size - chunk);
-        size -= chunk;
+        memcpy(shrink->bytes, candidate, size);
+        shrink->size = size;
     }
-    return size;
 }
 
-static bool zero_chunks(uint8_t *bytes, size_t size, size_t chunk, double end)
+static bool zero_chunks(struct shrink *shrink, size_t chunk)
 {
     uint8_t candidate[HISTORY_BYTES], none[HISTORY_BYTES] = {0};
     bool any = false;
-    for (size_t at = 0; at + chunk <= size && seconds_now() < end; at += chunk) {
-        if (memcmp(bytes + at, none, chunk) == 0) continue;
-        memcpy(candidate, bytes, size);
+    for (size_t at = 0; at + chunk <= shrink->size && has_time(shrink); at += chunk) {
+        if (memcmp(shrink->bytes + at, none, chunk) == 0) continue;
+        memcpy(candidate, shrink->bytes, shrink->size);
         memset(candidate + at, 0, chunk);
-        if (history_bytes_are_fine(candidate, size)) continue;
-        memcpy(bytes, candidate, size);
+        if (history_is_fine(candidate, shrink->size, shrink->without)) continue;
+        memcpy(shrink->bytes, candidate, shrink->size);
         any = true;
     }
     return any;
 }
 
-size_t history_bytes_shrink(uint8_t *bytes, size_t size, double seconds)
+// The shortest beginning that fails, as far as halving finds it.
+static void cut_end(struct shrink *shrink)
 {
-    double end = seconds_now() + seconds;
-    size_t low = 0;
-    while (low < size) {  // the shortest beginning that fails, as far as halving finds it
-        size_t middle = (low + size) / 2;
-        if (history_bytes_are_fine(bytes, middle))
+    for (size_t low = 0; low < shrink->size;) {
+        size_t middle = (low + shrink->size) / 2;
+        if (history_is_fine(shrink->bytes, middle, shrink->without))
             low = middle + 1;
         else
-            size = middle;
+            shrink->size = middle;
     }
-    for (bool again = true; again && seconds_now() < end;) {
-        size_t old = size;
-        for (size_t chunk = size / 2; chunk > 0 && seconds_now() < end; chunk /= 2) {
-            size = delete_chunks(bytes, size, chunk, end);
+}
+
+size_t history_shrink(uint8_t *bytes, size_t size, uint64_t without, double seconds)
+{
+    struct shrink shrink = {bytes, size, without, seconds_now() + seconds};
+    cut_end(&shrink);
+    for (bool again = true; again && has_time(&shrink);) {
+        size_t old = shrink.size;
+        for (size_t chunk = old / 2; chunk > 0 && has_time(&shrink); chunk /= 2) {
+            delete_chunks(&shrink, chunk);
         }
-        again = size < old;
-        for (size_t chunk = 8; chunk > 0 && seconds_now() < end; chunk /= 2) {
-            again |= zero_chunks(bytes, size, chunk, end);
+        again = shrink.size < old;
+        for (size_t chunk = 8; chunk > 0 && has_time(&shrink); chunk /= 2) {
+            again |= zero_chunks(&shrink, chunk);
         }
     }
-    return size;
+    return shrink.size;
 }
