@@ -30,7 +30,7 @@ bool rota_task_look(const struct rota *rota, rota_task_id id, struct rota_task_v
         view->run_as = attempt_name(rota, row);
     }
     if (task->state == ROTA_TASK_SHARED) view->leader = task_id(rota, task_extra(rota, row)->leader);
-    if (task->flags & TASK_CLAIMED && task->extra) view->handler = task_extra(rota, row)->handler;
+    view->handler = handler_of(rota, row);
     view->stopping = task->flags & TASK_STOPPING;
     view->regenerating = task->flags & TASK_AGAIN;
     view->unschedulable = place_unschedulable(rota, row);

@@ -71,10 +71,11 @@ static void count_attempt(struct task *task)
     if (task->tries < TASK_RETRIES_MAX + 1) task->tries++;
 }
 
+// It is out of the queues already.
 void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t flags)
 {
     struct task *task = &rota->task[row];
-    place_remove(rota, row);
+    __builtin_prefetch(&rota->link[task->after]);
     task->flags |= (uint16_t)flags;
     task->worker = worker;
     count_attempt(task);
@@ -91,10 +92,38 @@ void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t
     expect_outputs(rota, row, worker);
 }
 
-static void give_extra(struct rota *rota, task_row row)
+// ---- Handlers, while they hold something ------------------------------------------------
+
+bool handler_reserve(struct rota *rota)
 {
-    rota->task[row].extra = pool_take(&rota->extras);
-    task_extra(rota, row)->task = row;
+    return pool_reserve(&rota->memory, &rota->handlers, 1) &&
+           map_reserve(&rota->memory, &rota->handler_by_id, 1);
+}
+
+void handler_take(struct rota *rota, task_row row, uint64_t id)
+{
+    uint32_t at = id ? map_find(&rota->handler_by_id, id) : 0;
+    if (id && !at) {
+        at = pool_take(&rota->handlers);
+        HANDLER(rota, at)->id = id;
+        map_put(&rota->handler_by_id, id, at);
+    }
+    if (at) HANDLER(rota, at)->uses++;
+    rota->task[row].next = at;
+}
+
+static void handler_give(struct rota *rota, task_row row)
+{
+    uint32_t at = rota->task[row].next;
+    rota->task[row].next = 0;
+    if (!at || --HANDLER(rota, at)->uses > 0) return;
+    map_remove(&rota->handler_by_id, HANDLER(rota, at)->id);
+    pool_give(&rota->handlers, at);
+}
+
+uint64_t handler_of(const struct rota *rota, task_row row)
+{
+    return rota->task[row].flags & TASK_CLAIMED ? HANDLER(rota, rota->task[row].next)->id : 0;
 }
 
 void attempt_claim(struct rota *rota, task_row row, uint64_t handler)
@@ -104,8 +133,7 @@ void attempt_claim(struct rota *rota, task_row row, uint64_t handler)
     task->worker = 0;
     count_attempt(task);
     task_move(rota, row, CAUSE_CLAIMED);
-    if (handler && !task->extra) give_extra(rota, row);  // the name needs a place
-    if (task->extra) task_extra(rota, row)->handler = handler;
+    handler_take(rota, row, handler);
     if (task->flags & TASK_GATED) {
         gate_handed_out(rota, row);
         gate_started(rota, row);
@@ -195,7 +223,7 @@ void attempt_end(struct rota *rota, task_row row)
         if (task->extra) give_back_copies(rota, row, worker);
         forget_name(rota, row);
     }
-    if (task->flags & TASK_CLAIMED && task->extra) task_extra(rota, row)->handler = 0;
+    if (task->flags & TASK_CLAIMED) handler_give(rota, row);
     if (task->flags & TASK_GATED) gate_leave(rota, row);
     task->worker = 0;
     task->flags &= (uint16_t)~(TASK_OVERBOOKED | TASK_STOPPING | TASK_CLAIMED);

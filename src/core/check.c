@@ -109,8 +109,8 @@ void worker_check(const struct rota *rota, worker_row row)
         const struct task *task = &rota->task[at];
         assert(task->worker == row);
         assert(task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING);
-        cores += PROFILE(rota, task->profile)->cores;
-        memory += PROFILE(rota, task->profile)->memory_mib;
+        cores += PROFILE(rota, task->profile)->wants.cores;
+        memory += PROFILE(rota, task->profile)->wants.memory_mib;
         overbooked += (task->flags & TASK_OVERBOOKED) != 0;
         tasks++;
     }
@@ -178,7 +178,7 @@ static void check_empty(const struct rota *rota)
     assert(rota->tasks == 0 && rota->out == 0 && rota->shared == 0 && rota->edges == 0);
     assert(pool_used(&rota->extras) == 0 && pool_used(&rota->groups) == 0);
     assert(pool_used(&rota->profiles) == 0 && pool_used(&rota->batches) == 0);
-    assert(pool_used(&rota->offers) == 0 && rota->phases.count == 0);
+    assert(pool_used(&rota->handlers) == 0 && pool_used(&rota->offers) == 0 && rota->phases.count == 0);
     assert(rota->plan_active == 0 && rota->plan_unplaced == 0 && rota->closing == 0);
 }
 

@@ -51,10 +51,11 @@ static void release_all(struct rota *rota)
 {
     struct pool *pools[] = { &rota->extras, &rota->batches, &rota->jobs, &rota->bundles, &rota->lanes,
                              &rota->groups, &rota->profiles, &rota->workers, &rota->objects,
-                             &rota->replicas, &rota->lates, &rota->offers, &rota->waits };
+                             &rota->replicas, &rota->lates, &rota->offers, &rota->waits,
+                             &rota->handlers };
     struct map *maps[] = { &rota->job_by_id, &rota->job_by_key, &rota->lane_by_number,
                            &rota->group_by_number, &rota->profile_by_hash, &rota->worker_by_id,
-                           &rota->object_by_id, &rota->bundle_of, &rota->late_of, &rota->run_as,
+                           &rota->object_by_id, &rota->bundle_of, &rota->late_of, &rota->handler_by_id, &rota->run_as,
                            &rota->runs };
     struct spans *spans[] = { &rota->rows, &rota->links, &rota->uses, &rota->clauses };
     for (job_row row = 1; row < rota->jobs.count; row++) {
@@ -85,12 +86,14 @@ static void set_sizes(struct rota *rota)
     rota->lates.size = sizeof(struct late);
     rota->offers.size = sizeof(struct offer);
     rota->waits.size = sizeof(struct wait);
+    rota->handlers.size = sizeof(struct handler);
 }
 
 // Row 0 of these is looked at as "nothing", so it has to be there.
 static bool reserve_first_rows(struct rota *rota)
 {
-    struct pool *pools[] = { &rota->extras, &rota->objects, &rota->workers, &rota->jobs, &rota->batches };
+    struct pool *pools[] = { &rota->extras, &rota->objects, &rota->workers, &rota->jobs, &rota->batches,
+                             &rota->handlers };
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
         if (!pool_reserve(&rota->memory, pools[i], 1)) return false;
     void *records = NULL;

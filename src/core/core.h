@@ -38,8 +38,9 @@ enum task_flag {
 // apart, in rota.unmet: a need that is met touches the task only when it was the last.
 struct task {
     uint32_t dead;       // how many needs cannot come before somebody retries
-    uint32_t next, previous;  // lane, worker, claim queue, or followers of a shared key
-    uint32_t child;      // ready heap; in a look list: the next one
+    uint32_t next, previous;  // lane, worker, claim queue, or followers of a shared key;
+                              // claimed: `next` is the row of the handler
+    uint32_t child;      // in a look list: the next one; under pull: its first offer
     batch_row batch;
     uint32_t after, after_end;  // its dependents are links[after ... after_end)
     uint32_t before;     // its prerequisites are links[before ... (this + 1)->before)
@@ -70,10 +71,7 @@ struct extra {
     object_row key;
     task_row leader;      // SHARED: who runs for it; a leader: its first follower
     uint64_t asked;       // the turn of its request; 0: has not asked
-    union {
-        rota_time since;  // OFFERED under pull: when its present phase began
-        uint64_t handler; // claimed: by whom
-    };
+    rota_time since;      // OFFERED under pull: when its present phase began
     uint8_t verdict;      // enum verdict of its condition
     uint8_t phase;        // enum pull_phase
     uint8_t restored;     // the state it had in the store, while restoring
@@ -141,14 +139,25 @@ struct lane {
 
 struct group { uint32_t link; lane_row lane; uint32_t number, uses; task_row holder; group_row next; };
 
-// Tasks that want the same of a worker; their ready ones are one queue.
-struct profile {
-    uint32_t link;
+struct look_list { task_row first, last; };
+struct bucket { task_row first, last; uint32_t count; };
+
+enum { READY_BUCKETS = 64 };
+
+// What a task wants of a worker. Tasks that want the same share a profile; their ready ones are one queue.
+struct wants {
     uint32_t cores, memory_mib, machine, retries_max;
     int16_t priority;
-    uint8_t policy;
+    uint16_t policy;
+};
+_Static_assert(sizeof(struct wants) == 20, "no padding: it is compared as bytes");
+
+struct profile {
+    uint32_t link;
     uint32_t uses;
-    task_row first, last;           // claim: a line; plan: `first` is the root of a heap
+    struct wants wants;
+    uint64_t filled;                // plan: which buckets have tasks; claim: bucket 0 is the line
+    struct bucket bucket[READY_BUCKETS];
     profile_row next, previous;     // of those with ready tasks, by policy
     profile_row same;               // with the same hash
 };
@@ -228,11 +237,11 @@ struct wait {
     bool marked;
 };
 
+struct handler { uint32_t link, uses; uint64_t id; };
+
 struct mark { uint32_t kind, number; };
 
 // ---- The core ---------------------------------------------------------------
-
-struct look_list { task_row first, last; };
 
 struct rota {
     struct memory memory;
@@ -262,9 +271,9 @@ struct rota {
     struct spans clauses;
 
     struct pool extras, batches, jobs, bundles, lanes, groups, profiles, workers, objects,
-        replicas, lates, offers, waits;
+        replicas, lates, offers, waits, handlers;
     struct map job_by_id, job_by_key, lane_by_number, group_by_number, profile_by_hash,
-        worker_by_id, object_by_id, bundle_of, late_of, offers_of, run_as, runs;
+        worker_by_id, object_by_id, bundle_of, late_of, handler_by_id, run_as, runs;
 
     struct look_list look_tasks, look_bundles;
     job_row look_jobs;
@@ -307,6 +316,7 @@ struct rota {
 #define LATE(rota, row) (&((struct late *)(rota)->lates.items)[row])
 #define OFFER(rota, row) (&((struct offer *)(rota)->offers.items)[row])
 #define WAIT(rota, row) (&((struct wait *)(rota)->waits.items)[row])
+#define HANDLER(rota, row) (&((struct handler *)(rota)->handlers.items)[row])
 #define BUNDLE(rota, row) (&((struct bundle *)(rota)->bundles.items)[row])
 
 #include "core/parts.h"

@@ -15,7 +15,7 @@ static uint64_t of_task(const struct rota *rota, task_row row)
     hash = hash_mix(hash, (uint64_t)rota->unmet[row] << 32 | task->dead);
     if (out && !bundle) hash = hash_mix(hash, task->worker ? WORKER(rota, task->worker)->id : 0);
     else hash = hash_mix(hash, (uint32_t)task->status);
-    hash = hash_mix(hash, extra->asked);
+    hash = hash_mix(hash, extra->asked ^ handler_of(rota, row) << 20);
     hash = hash_mix(hash, (uint64_t)extra->since);
     hash = hash_mix(hash, (uint64_t)extra->verdict << 8 | extra->phase);
     rota_task_id name = attempt_name(rota, row);

@@ -8,7 +8,7 @@ static bool is_claimed(const struct task *task)
 
 static bool is_owner(const struct rota *rota, task_row row, uint64_t handler)
 {
-    uint64_t owner = rota->task[row].extra ? task_extra(rota, row)->handler : 0;
+    uint64_t owner = handler_of(rota, row);
     return owner == 0 || owner == handler;
 }
 
@@ -54,8 +54,7 @@ enum rota_error on_claim(struct rota *rota, const struct rota_event *event)
     bool any = id.job == 0 && id.task == 0;
     task_row row = any ? claim_best(rota) : task_find(rota, id);
     if (!row) return refuse(rota, any ? ROTA_NOT_NOW : ROTA_NOT_FOUND, "there is no such task");
-    bool there = pool_reserve(&rota->memory, &rota->extras, event->claim.handler != 0);
-    if (!there || !effect_reserve(rota, 2)) return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
+    if (!handler_reserve(rota) || !effect_reserve(rota, 2)) return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
     return claim_this(rota, row, event->claim.handler, event->claim.flags);
 }
 

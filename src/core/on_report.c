@@ -24,7 +24,7 @@ static enum rota_error find_attempt(struct rota *rota, const struct rota_event *
 
 static void plan_report(struct rota *rota, task_row row)
 {
-    if (PROFILE(rota, rota->task[row].profile)->policy == ROTA_POLICY_PLAN) plan_news(rota, 1);
+    if (PROFILE(rota, rota->task[row].profile)->wants.policy == ROTA_POLICY_PLAN) plan_news(rota, 1);
 }
 
 enum rota_error on_task_started(struct rota *rota, const struct rota_event *event)
@@ -41,6 +41,8 @@ enum rota_error on_task_started(struct rota *rota, const struct rota_event *even
         rota->overbooked--;
         task->flags &= (uint16_t)~TASK_OVERBOOKED;
     }
+    for (uint32_t i = task->after; i < task->after_end && i < task->after + 8; i++)
+        __builtin_prefetch(&rota->unmet[rota->link[i]], 1);
     task_move(rota, row, CAUSE_STARTED);
     if (task->flags & TASK_GATED) gate_started(rota, row);
     if (task->extra && task_extra(rota, row)->output_count) object_producer_changed(rota, row);

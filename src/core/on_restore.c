@@ -111,6 +111,8 @@ static enum rota_error restore_attempt(struct rota *rota, const struct rota_reco
 {
     struct task *task = &rota->task[row];
     if (task->flags & TASK_CLAIMED) {
+        if (!handler_reserve(rota)) return no_memory(rota);
+        handler_take(rota, row, record->task.handler);
         task->worker = 0;
         return ROTA_OK;
     }
@@ -139,8 +141,7 @@ static void restore_extra(struct rota *rota, const struct rota_record *record, t
     extra->asked = record->task.asked;
     extra->phase = record->task.phase;
     extra->restored = record->task.state;
-    if (record->task.flags << TASK_STORED_SHIFT & TASK_CLAIMED) extra->handler = record->task.handler;
-    else extra->since = record->task.since;
+    extra->since = record->task.since;
 }
 
 static enum rota_error restore_task(struct rota *rota, const struct rota_record *record)
@@ -152,11 +153,6 @@ static enum rota_error restore_task(struct rota *rota, const struct rota_record 
     if (is_bundle_row(rota, row)) {
         bundle_get(rota, row)->ever_staged |= state != ROTA_TASK_IDLE;
         return ROTA_OK;
-    }
-    if (record->task.handler && !task->extra) {
-        if (!pool_reserve(&rota->memory, &rota->extras, 1)) return no_memory(rota);
-        task->extra = pool_take(&rota->extras);
-        task_extra(rota, row)->task = row;
     }
     restore_extra(rota, record, row);
     task->outcome = record->task.outcome;

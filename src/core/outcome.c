@@ -127,7 +127,7 @@ static bool comes_back(const struct rota *rota, task_row row, enum rota_outcome 
 {
     const struct task *task = &rota->task[row];
     if (task->flags & TASK_CLAIMED || task->attempt >= TASK_ATTEMPT_MAX) return false;
-    bool left = task->tries <= PROFILE(rota, task->profile)->retries_max;
+    bool left = task->tries <= PROFILE(rota, task->profile)->wants.retries_max;
     if (outcome == ROTA_OUTCOME_EXIT || outcome == ROTA_OUTCOME_ERROR) return left;
     if (outcome != ROTA_OUTCOME_LOST) return false;
     bool keyed = task->extra && task_extra(rota, row)->key;

@@ -122,9 +122,9 @@ bool place_has_room(const struct worker *worker, const struct profile *profile);
 bool place_unschedulable(const struct rota *rota, task_row row);
 bool place_reserve(struct rota *rota, task_row row);  // for handing it out
 
-profile_row profile_find(const struct rota *rota, const struct profile *like);
+profile_row profile_find(const struct rota *rota, const struct wants *wants);
 bool profile_reserve(struct rota *rota, uint32_t more);
-profile_row profile_take(struct rota *rota, const struct profile *like);
+profile_row profile_take(struct rota *rota, const struct wants *wants);
 void profile_give(struct rota *rota, profile_row row);
 void profile_list(struct rota *rota, profile_row row);    // it has ready tasks
 void profile_unlist(struct rota *rota, profile_row row);
@@ -133,7 +133,9 @@ void claim_add(struct rota *rota, task_row row);
 void claim_remove(struct rota *rota, task_row row);
 task_row claim_best(const struct rota *rota);
 
+task_row ready_first(const struct profile *profile);
 void ready_push(struct rota *rota, task_row row);
+void ready_push_back(struct rota *rota, task_row row);  // it was the first a moment ago
 void ready_remove(struct rota *rota, task_row row);
 
 void pull_add(struct rota *rota, task_row row);
@@ -174,6 +176,9 @@ worker_row room_find(const struct rota *rota, const struct profile *profile);
 
 void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t flags);
 void attempt_claim(struct rota *rota, task_row row, uint64_t handler);
+bool handler_reserve(struct rota *rota);
+void handler_take(struct rota *rota, task_row row, uint64_t id);
+uint64_t handler_of(const struct rota *rota, task_row row);
 void attempt_end(struct rota *rota, task_row row);   // gives back worker, lane and copies
 void attempt_stop(struct rota *rota, task_row row);  // tells the worker
 void attempt_transfer(struct rota *rota, task_row from, task_row to);
@@ -249,7 +254,7 @@ void submit_release(struct rota *rota, struct intake *intake);
 batch_row submit_rows(struct rota *rota, struct intake *intake);  // all but states
 void submit_rank(struct rota *rota, const struct intake *intake, batch_row batch);
 job_row submit_job(struct rota *rota, const struct intake *intake);
-struct profile submit_profile(const struct intake *intake, const struct rota_task_spec *task);
+struct wants submit_wants(const struct intake *intake, const struct rota_task_spec *task);
 bool submit_needs_extra(const struct intake *intake, uint32_t index);
 void remove_job(struct rota *rota, job_row row);
 

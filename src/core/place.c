@@ -15,7 +15,7 @@ void place_add(struct rota *rota, task_row row)
         }
         return;
     }
-    switch (PROFILE(rota, task->profile)->policy) {
+    switch (PROFILE(rota, task->profile)->wants.policy) {
     case ROTA_POLICY_CLAIM: claim_add(rota, row); break;
     case ROTA_POLICY_PULL: pull_add(rota, row); break;
     default:
@@ -29,7 +29,7 @@ void place_add(struct rota *rota, task_row row)
 void place_remove(struct rota *rota, task_row row)
 {
     if (!gate_is_next(rota, row)) return;
-    switch (PROFILE(rota, rota->task[row].profile)->policy) {
+    switch (PROFILE(rota, rota->task[row].profile)->wants.policy) {
     case ROTA_POLICY_CLAIM: claim_remove(rota, row); break;
     case ROTA_POLICY_PULL: pull_remove(rota, row); break;
     default: ready_remove(rota, row); break;
@@ -38,16 +38,16 @@ void place_remove(struct rota *rota, task_row row)
 
 bool place_fits(const struct worker *worker, const struct profile *profile)
 {
-    return worker->id && profile->cores <= worker->cores &&
-           profile->memory_mib <= worker->memory_mib &&
-           (!profile->machine || profile->machine == worker->machine);
+    return worker->id && profile->wants.cores <= worker->cores &&
+           profile->wants.memory_mib <= worker->memory_mib &&
+           (!profile->wants.machine || profile->wants.machine == worker->machine);
 }
 
 bool place_has_room(const struct worker *worker, const struct profile *profile)
 {
     return place_fits(worker, profile) && worker->silent_since == ROTA_NEVER &&
-           worker->cores_used + profile->cores <= worker->cores &&
-           worker->memory_used + profile->memory_mib <= worker->memory_mib &&
+           worker->cores_used + profile->wants.cores <= worker->cores &&
+           worker->memory_used + profile->wants.memory_mib <= worker->memory_mib &&
            (!worker->slots || worker->tasks < worker->slots);
 }
 
@@ -56,7 +56,7 @@ bool place_unschedulable(const struct rota *rota, task_row row)
     const struct task *task = &rota->task[row];
     const struct profile *profile = PROFILE(rota, task->profile);
     bool waits = task->state == ROTA_TASK_HELD || task->state == ROTA_TASK_OFFERED;
-    if (!waits || profile->policy == ROTA_POLICY_CLAIM) return false;
+    if (!waits || profile->wants.policy == ROTA_POLICY_CLAIM) return false;
     for (worker_row at = 1; at < rota->workers.count; at++)
         if (place_fits(WORKER(rota, at), profile)) return false;
     return true;

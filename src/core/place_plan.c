@@ -107,11 +107,11 @@ static void find_worker(const struct rota *rota, struct candidate *candidate)
 
 static bool profile_goes_first(const struct rota *rota, const struct profile *a, const struct profile *b)
 {
-    if (a->priority != b->priority) return a->priority > b->priority;
-    uint32_t one = rota->task[a->first].rank, other = rota->task[b->first].rank;
+    if (a->wants.priority != b->wants.priority) return a->wants.priority > b->wants.priority;
+    uint32_t one = rota->task[ready_first(a)].rank, other = rota->task[ready_first(b)].rank;
     if (one != other) return one > other;
-    if (a->cores != b->cores) return a->cores > b->cores;
-    return task_older(rota, a->first, b->first);
+    if (a->wants.cores != b->wants.cores) return a->wants.cores > b->wants.cores;
+    return task_older(rota, ready_first(a), ready_first(b));
 }
 
 // The best ready task for which some worker has room.
@@ -123,14 +123,14 @@ static task_row best_ready(const struct rota *rota)
         if (best && !profile_goes_first(rota, profile, best)) continue;
         if (room_find(rota, profile)) best = profile;
     }
-    return best ? best->first : 0;
+    return best ? ready_first(best) : 0;
 }
 
 static bool same_level(const struct rota *rota, task_row a, task_row b)
 {
     const struct task *one = &rota->task[a], *other = &rota->task[b];
     return one->rank == other->rank &&
-           PROFILE(rota, one->profile)->priority == PROFILE(rota, other->profile)->priority;
+           PROFILE(rota, one->profile)->wants.priority == PROFILE(rota, other->profile)->wants.priority;
 }
 
 // Takes the next tasks of one level out of the queues.
@@ -148,7 +148,7 @@ static uint32_t take_window(struct rota *rota, struct candidate *window, uint32_
 
 static uint64_t gain(const struct rota *rota, const struct candidate *candidate)
 {
-    uint64_t cores = PROFILE(rota, rota->task[candidate->task].profile)->cores;
+    uint64_t cores = PROFILE(rota, rota->task[candidate->task].profile)->wants.cores;
     return add_capped(candidate->local, cores * CORE_WORTH);
 }
 
@@ -162,37 +162,48 @@ static uint32_t most_gain(const struct rota *rota, const struct candidate *windo
     return best;
 }
 
+// The task is out of its queue; without memory it goes back there.
 static bool assign(struct rota *rota, task_row row, worker_row worker, uint32_t flags)
 {
     rota->starved = !place_reserve(rota, row);
-    if (rota->starved) return false;
+    if (rota->starved) {
+        ready_push_back(rota, row);
+        return false;
+    }
     attempt_assign(rota, row, worker, flags);
     graph_settle(rota);
     return true;
 }
 
-// Places one window; who lost its place to another looks again. False: nothing was placed.
-static bool place_window(struct rota *rota, uint32_t *work)
+static bool has_place(const struct rota *rota, struct candidate *candidate)
 {
-    struct candidate window[WINDOW];
-    uint32_t most = pool_used(&rota->replicas) ? WINDOW : 1, placed = 0;
-    uint32_t count = take_window(rota, window, most < *work ? most : *work);
-    for (uint32_t i = 0; i < count; i++) ready_push(rota, window[i].task);
+    const struct profile *profile = PROFILE(rota, rota->task[candidate->task].profile);
+    if (!candidate->worker) return false;
+    if (place_has_room(WORKER(rota, candidate->worker), profile)) return true;
+    find_worker(rota, candidate);
+    return candidate->worker != 0;
+}
+
+// Places one window; who lost its place to another looks again. Returns how many found one.
+static uint32_t place_window(struct rota *rota, uint32_t work)
+{
+    struct candidate window[WINDOW], left[WINDOW];
+    uint32_t most = pool_used(&rota->replicas) ? WINDOW : 1, placed = 0, left_count = 0;
+    uint32_t count = take_window(rota, window, most < work ? most : work);
     while (count) {
         uint32_t i = most_gain(rota, window, count);
-        const struct profile *profile = PROFILE(rota, rota->task[window[i].task].profile);
-        if (window[i].worker && !place_has_room(WORKER(rota, window[i].worker), profile)) {
-            find_worker(rota, &window[i]);
-            if (window[i].worker) continue;
-        }
-        if (window[i].worker) {
-            if (!assign(rota, window[i].task, window[i].worker, 0)) return false;
+        worker_row before = window[i].worker;
+        if (rota->starved || !has_place(rota, &window[i])) {
+            left[left_count++] = window[i];
+        } else if (window[i].worker != before) {
+            continue;  // with less to gain there, another one may come first
+        } else if (assign(rota, window[i].task, window[i].worker, 0)) {
             placed++;
         }
         window[i] = window[--count];
     }
-    *work -= placed;
-    return placed > 0;
+    while (left_count) ready_push(rota, left[--left_count].task);
+    return rota->starved ? 0 : placed;
 }
 
 // ---- Beyond the room ---------------------------------------------------------------------------
@@ -213,10 +224,12 @@ static worker_row least_overbooked(const struct rota *rota, const struct profile
 static bool overbook_one(struct rota *rota)
 {
     for (profile_row row = rota->ready_plan; row; row = PROFILE(rota, row)->next) {
-        task_row task = PROFILE(rota, row)->first;
+        task_row task = ready_first(PROFILE(rota, row));
         if (rota->task[task].flags & TASK_GATED) continue;
         worker_row worker = least_overbooked(rota, PROFILE(rota, row));
-        if (worker) return assign(rota, task, worker, TASK_OVERBOOKED);
+        if (!worker) continue;
+        ready_remove(rota, task);
+        return assign(rota, task, worker, TASK_OVERBOOKED);
     }
     return false;
 }
@@ -253,9 +266,9 @@ void plan_turn(struct rota *rota)
     effect_core(rota);
     rota->starved = false;
     uint32_t work = rota->config.plan_work;
-    do
-        while (work && place_window(rota, &work)) continue;
-    while (work && take_back(rota) && work--);
+    do {
+        for (uint32_t placed = 1; work && placed; work -= placed) placed = place_window(rota, work);
+    } while (work && take_back(rota) && work--);
     while (work && rota->config.overbook && overbook_one(rota)) work--;
     rota->plan_due = 0;  // what the plan itself made ready it has looked at
     rota->plan_more = (work == 0 || rota->starved) && best_ready(rota) != 0;

@@ -330,6 +330,7 @@ static bool serve(struct rota *rota, worker_row at)
         rota->asking -= worker->asks == 0;
         worker_mark(rota, at);
     }
+    pull_remove(rota, row);
     attempt_assign(rota, row, at, 0);
     graph_settle(rota);
     return true;

@@ -1,23 +1,17 @@
 // profile.c - what tasks want of a worker. Tasks that want the same share one queue.
 #include "core/core.h"
 
-static uint64_t hash_of(const struct profile *like)
+static uint64_t hash_of(const struct wants *wants)
 {
-    uint64_t hash = hash_mix(like->cores, like->memory_mib);
-    hash = hash_mix(hash, (uint64_t)like->machine << 32 | like->retries_max);
-    return hash_mix(hash, (uint64_t)like->policy << 16 | (uint16_t)like->priority);
+    uint64_t hash = hash_mix(wants->cores, wants->memory_mib);
+    hash = hash_mix(hash, (uint64_t)wants->machine << 32 | wants->retries_max);
+    return hash_mix(hash, (uint64_t)wants->policy << 16 | (uint16_t)wants->priority);
 }
 
-static bool same(const struct profile *a, const struct profile *b)
+profile_row profile_find(const struct rota *rota, const struct wants *wants)
 {
-    return a->cores == b->cores && a->memory_mib == b->memory_mib && a->machine == b->machine &&
-           a->retries_max == b->retries_max && a->priority == b->priority && a->policy == b->policy;
-}
-
-profile_row profile_find(const struct rota *rota, const struct profile *like)
-{
-    profile_row row = map_find(&rota->profile_by_hash, hash_of(like));
-    while (row && !same(PROFILE(rota, row), like)) row = PROFILE(rota, row)->same;
+    profile_row row = map_find(&rota->profile_by_hash, hash_of(wants));
+    while (row && memcmp(&PROFILE(rota, row)->wants, wants, sizeof *wants)) row = PROFILE(rota, row)->same;
     return row;
 }
 
@@ -27,14 +21,14 @@ bool profile_reserve(struct rota *rota, uint32_t more)
            map_reserve(&rota->memory, &rota->profile_by_hash, more);
 }
 
-profile_row profile_take(struct rota *rota, const struct profile *like)
+profile_row profile_take(struct rota *rota, const struct wants *wants)
 {
-    profile_row row = profile_find(rota, like);
+    profile_row row = profile_find(rota, wants);
     if (!row) {
         row = pool_take(&rota->profiles);
-        *PROFILE(rota, row) = *like;
-        PROFILE(rota, row)->same = map_find(&rota->profile_by_hash, hash_of(like));
-        map_put(&rota->profile_by_hash, hash_of(like), row);
+        PROFILE(rota, row)->wants = *wants;
+        PROFILE(rota, row)->same = map_find(&rota->profile_by_hash, hash_of(wants));
+        map_put(&rota->profile_by_hash, hash_of(wants), row);
     }
     PROFILE(rota, row)->uses++;
     return row;
@@ -44,7 +38,7 @@ void profile_give(struct rota *rota, profile_row row)
 {
     struct profile *profile = PROFILE(rota, row);
     if (--profile->uses > 0) return;
-    uint64_t hash = hash_of(profile);
+    uint64_t hash = hash_of(&profile->wants);
     profile_row first = map_find(&rota->profile_by_hash, hash);
     if (first != row) {
         while (PROFILE(rota, first)->same != row) first = PROFILE(rota, first)->same;
@@ -59,7 +53,7 @@ void profile_give(struct rota *rota, profile_row row)
 
 static profile_row *list_of(struct rota *rota, const struct profile *profile)
 {
-    return profile->policy == ROTA_POLICY_CLAIM ? &rota->ready_claim : &rota->ready_plan;
+    return profile->wants.policy == ROTA_POLICY_CLAIM ? &rota->ready_claim : &rota->ready_plan;
 }
 
 void profile_list(struct rota *rota, profile_row row)

@@ -1,9 +1,19 @@
-// ready.c - ready tasks of one profile under plan: a pairing heap, highest rank and oldest first.
+// ready.c - ready tasks of one profile under plan: buckets by rank, in a bucket the oldest first.
 //
-// The links stand in the tasks, so getting ready never needs memory: `child` is the first
-// child, `next` the next sibling, `previous` the sibling before or, for a first child, the
-// parent. The root is the profile's `first`.
+// Ranks below 16 have a bucket each, larger ones share two for every doubling. In a bucket
+// tasks stand by rank and age while there are few; once there are many, a task that gets
+// ready goes to the end, because looking for its place would cost more than it is worth.
 #include "core/core.h"
+
+enum { FEW = 64 };
+
+static uint32_t bucket_of(uint32_t rank)
+{
+    if (rank < 16) return rank;
+    uint32_t octave = 31u - (uint32_t)__builtin_clz(rank);
+    uint32_t bucket = 16 + (octave - 4) * 2 + (rank >> (octave - 1) & 1);
+    return bucket < READY_BUCKETS ? bucket : READY_BUCKETS - 1;
+}
 
 static bool goes_first(const struct rota *rota, task_row a, task_row b)
 {
@@ -11,68 +21,67 @@ static bool goes_first(const struct rota *rota, task_row a, task_row b)
     return one != other ? one > other : task_older(rota, a, b);
 }
 
-// Joins two heaps; their roots have no siblings.
-static task_row join(const struct rota *rota, task_row a, task_row b)
+task_row ready_first(const struct profile *profile)
 {
-    if (!a || !b) return a ? a : b;
-    task_row top = goes_first(rota, a, b) ? a : b, low = top == a ? b : a;
-    struct task *parent = &rota->task[top], *child = &rota->task[low];
-    child->next = parent->child;
-    if (parent->child) rota->task[parent->child].previous = low;
-    child->previous = top;
-    parent->child = low;
-    return top;
+    return profile->filled ? profile->bucket[63 - __builtin_clzll(profile->filled)].first : 0;
 }
 
-// Joins a list of siblings in pairs from the left, then the pairs from the right.
-static task_row join_siblings(const struct rota *rota, task_row first)
+static void insert(struct rota *rota, task_row row, struct bucket *bucket, task_row previous, task_row next)
 {
-    task_row pairs = 0;
-    while (first) {
-        task_row second = rota->task[first].next;
-        task_row rest = second ? rota->task[second].next : 0;
-        rota->task[first].next = rota->task[first].previous = 0;
-        if (second) rota->task[second].next = rota->task[second].previous = 0;
-        task_row pair = join(rota, first, second);
-        rota->task[pair].next = pairs;  // a list of pairs, last one first
-        pairs = pair;
-        first = rest;
-    }
-    task_row heap = 0;
-    while (pairs) {
-        task_row next = rota->task[pairs].next;
-        rota->task[pairs].next = 0;
-        heap = join(rota, heap, pairs);
-        pairs = next;
-    }
-    return heap;
+    struct task *task = &rota->task[row];
+    task->next = next;
+    task->previous = previous;
+    if (next) rota->task[next].previous = row;
+    else bucket->last = row;
+    if (previous) rota->task[previous].next = row;
+    else bucket->first = row;
+    bucket->count++;
+    rota->plan_unplaced++;
+}
+
+static struct bucket *bucket_to_fill(struct rota *rota, task_row row)
+{
+    struct profile *profile = PROFILE(rota, rota->task[row].profile);
+    uint32_t at = bucket_of(rota->task[row].rank);
+    if (!profile->filled) profile_list(rota, rota->task[row].profile);
+    profile->filled |= 1ull << at;
+    return &profile->bucket[at];
 }
 
 void ready_push(struct rota *rota, task_row row)
 {
-    struct task *task = &rota->task[row];
-    struct profile *profile = PROFILE(rota, task->profile);
-    task->next = task->previous = task->child = 0;
-    if (!profile->first) profile_list(rota, task->profile);
-    profile->first = join(rota, profile->first, row);
-    rota->plan_unplaced++;
+    struct bucket *bucket = bucket_to_fill(rota, row);
+    task_row next = 0, previous = bucket->last;
+    while (bucket->count < FEW && previous && goes_first(rota, row, previous)) {
+        next = previous;
+        previous = rota->task[previous].previous;
+    }
+    insert(rota, row, bucket, previous, next);
+}
+
+void ready_push_back(struct rota *rota, task_row row)
+{
+    struct bucket *bucket = bucket_to_fill(rota, row);
+    insert(rota, row, bucket, 0, bucket->first);
 }
 
 void ready_remove(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     struct profile *profile = PROFILE(rota, task->profile);
-    task_row rest = join_siblings(rota, task->child);
-    if (profile->first == row) {
-        profile->first = rest;
+    uint32_t at = bucket_of(task->rank);
+    struct bucket *bucket = &profile->bucket[at];
+    bucket->count--;
+    if (task->next) {
+        __builtin_prefetch(&rota->task[rota->task[task->next].next], 1);  // soon the first
+        rota->task[task->next].previous = task->previous;
     } else {
-        struct task *before = &rota->task[task->previous];
-        if (before->child == row) before->child = task->next;
-        else before->next = task->next;
-        if (task->next) rota->task[task->next].previous = task->previous;
-        profile->first = join(rota, profile->first, rest);
+        bucket->last = task->previous;
     }
-    task->next = task->previous = task->child = 0;
+    if (task->previous) rota->task[task->previous].next = task->next;
+    else bucket->first = task->next;
+    task->next = task->previous = 0;
+    if (!bucket->first) profile->filled &= ~(1ull << at);
+    if (!profile->filled) profile_unlist(rota, task->profile);
     rota->plan_unplaced--;
-    if (!profile->first) profile_unlist(rota, task->profile);
 }

@@ -79,8 +79,8 @@ static void write_task(struct rota *rota, task_row row, struct rota_record *reco
         record->task.run_as = map_find(&rota->run_as, row) ? attempt_name(rota, row) : (rota_task_id){ 0, 0 };
     }
     if (!out) record->task.status = task->status;
-    if (task->flags & TASK_CLAIMED) record->task.handler = extra->handler;
-    else record->task.since = extra->since;
+    if (task->flags & TASK_CLAIMED) record->task.handler = handler_of(rota, row);
+    record->task.since = extra->since;
 }
 
 static void write_object(struct rota *rota, object_row row, struct rota_record *record)

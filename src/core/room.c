@@ -59,10 +59,10 @@ worker_row room_find(const struct rota *rota, const struct profile *profile)
     if (rota->room_leaves == 0) return 0;
     uint32_t at = 1;
     while (at) {
-        bool may = rota->room_cores[at] > profile->cores && rota->room_memory[at] >= profile->memory_mib;
+        bool may = rota->room_cores[at] > profile->wants.cores && rota->room_memory[at] >= profile->wants.memory_mib;
         if (may && at >= rota->room_leaves) {
             worker_row row = at - rota->room_leaves;
-            if (!profile->machine || WORKER(rota, row)->machine == profile->machine) return row;
+            if (!profile->wants.machine || WORKER(rota, row)->machine == profile->wants.machine) return row;
             may = false;
         }
         if (may) {

@@ -354,14 +354,14 @@ static void write_objects(struct rota *rota, const struct intake *intake)
 batch_row submit_rows(struct rota *rota, struct intake *intake)
 {
     const struct rota_job_spec *spec = intake->spec;
-    struct profile like = { 0 };
+    struct wants like = { 0 };
     profile_row profile = 0;
     batch_row batch = add_batch(rota, intake);
     struct task *task = &rota->task[intake->row];
     for (uint32_t i = 0; i <= spec->task_count; i++) task[i] = (struct task){ .batch = batch };
     write_edges(rota, intake);
     for (uint32_t i = 0; i < spec->task_count; i++) {
-        struct profile wanted = submit_profile(intake, &spec->tasks[i]);
+        struct wants wanted = submit_wants(intake, &spec->tasks[i]);
         bool same = profile && memcmp(&wanted, &like, sizeof like) == 0;
         if (same) PROFILE(rota, profile)->uses++;
         else profile = profile_take(rota, &wanted);

@@ -32,11 +32,11 @@ bool submit_needs_extra(const struct intake *intake, uint32_t index)
            intake->policy == ROTA_POLICY_PULL;
 }
 
-struct profile submit_profile(const struct intake *intake, const struct rota_task_spec *task)
+struct wants submit_wants(const struct intake *intake, const struct rota_task_spec *task)
 {
-    return (struct profile){ .cores = task->cores, .memory_mib = task->memory_mib,
-                             .machine = task->machine, .retries_max = task->retries_max,
-                             .priority = task->priority, .policy = (uint8_t)intake->policy };
+    return (struct wants){ .cores = task->cores, .memory_mib = task->memory_mib,
+                           .machine = task->machine, .retries_max = task->retries_max,
+                           .priority = task->priority, .policy = (uint16_t)intake->policy };
 }
 
 static enum rota_error verify_job(struct rota *rota, struct intake *intake)
@@ -204,7 +204,7 @@ static void count_distinct(struct rota *rota, struct intake *intake)
     uint64_t profiles[MEMORY] = { 0 }, groups[MEMORY] = { 0 };
     for (uint32_t i = 0; i < intake->spec->task_count; i++) {
         const struct rota_task_spec *task = &intake->spec->tasks[i];
-        struct profile like = submit_profile(intake, task);
+        struct wants like = submit_wants(intake, task);
         uint64_t hash = hash_mix(hash_mix(like.cores, like.memory_mib),
                                  hash_mix((uint64_t)like.machine << 32 | like.retries_max,
                                           (uint16_t)like.priority)) | 1;

@@ -96,13 +96,13 @@ static uint32_t missing(uint64_t wanted, uint64_t used, uint64_t all)
 // The worker that lacks least, when empty or as it is.
 static struct rota_why why_no_room(const struct rota *rota, const struct profile *profile, bool empty)
 {
-    struct rota_why why = { .hold = empty ? ROTA_HOLD_TOO_BIG : ROTA_HOLD_ROOM, .machine = profile->machine };
+    struct rota_why why = { .hold = empty ? ROTA_HOLD_TOO_BIG : ROTA_HOLD_ROOM, .machine = profile->wants.machine };
     for (worker_row row = 1; row < rota->workers.count; row++) {
         const struct worker *worker = WORKER(rota, row);
-        if (!worker->id || (profile->machine && worker->machine != profile->machine)) continue;
+        if (!worker->id || (profile->wants.machine && worker->machine != profile->wants.machine)) continue;
         if (!empty && !place_fits(worker, profile)) continue;
-        uint32_t cores = missing(profile->cores, empty ? 0 : worker->cores_used, worker->cores);
-        uint32_t memory = missing(profile->memory_mib, empty ? 0 : worker->memory_used, worker->memory_mib);
+        uint32_t cores = missing(profile->wants.cores, empty ? 0 : worker->cores_used, worker->cores);
+        uint32_t memory = missing(profile->wants.memory_mib, empty ? 0 : worker->memory_used, worker->memory_mib);
         bool better = !why.worker.number || cores < why.short_cores ||
                       (cores == why.short_cores && memory < why.short_mib);
         if (!better) continue;
@@ -118,10 +118,10 @@ static struct rota_why why_unschedulable(const struct rota *rota, const struct p
     bool some = false;
     for (worker_row row = 1; row < rota->workers.count; row++) {
         const struct worker *worker = WORKER(rota, row);
-        some = some || (worker->id && (!profile->machine || worker->machine == profile->machine));
+        some = some || (worker->id && (!profile->wants.machine || worker->machine == profile->wants.machine));
     }
     if (some) return why_no_room(rota, profile, true);
-    if (profile->machine) return (struct rota_why){ .hold = ROTA_HOLD_MACHINE, .machine = profile->machine };
+    if (profile->wants.machine) return (struct rota_why){ .hold = ROTA_HOLD_MACHINE, .machine = profile->wants.machine };
     return (struct rota_why){ .hold = ROTA_HOLD_NO_WORKER };
 }
 
@@ -146,7 +146,7 @@ static struct rota_why why_pull(const struct rota *rota, task_row row)
 static struct rota_why why_offered(const struct rota *rota, task_row row)
 {
     const struct profile *profile = PROFILE(rota, rota->task[row].profile);
-    if (profile->policy == ROTA_POLICY_CLAIM) return (struct rota_why){ .hold = ROTA_HOLD_HANDLER };
+    if (profile->wants.policy == ROTA_POLICY_CLAIM) return (struct rota_why){ .hold = ROTA_HOLD_HANDLER };
     if (!gate_is_next(rota, row)) {
         const struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
         struct rota_why why = why_task(rota, ROTA_HOLD_ORDER, lane->placing, 1);
@@ -154,13 +154,13 @@ static struct rota_why why_offered(const struct rota *rota, task_row row)
         return why;
     }
     if (place_unschedulable(rota, row)) return why_unschedulable(rota, profile);
-    if (profile->policy == ROTA_POLICY_PULL) return why_pull(rota, row);
+    if (profile->wants.policy == ROTA_POLICY_PULL) return why_pull(rota, row);
     if (room_find(rota, profile))
         return (struct rota_why){ .hold = ROTA_HOLD_PLAN, .until = plan_deadline(rota) };
     for (worker_row at = 1; at < rota->workers.count; at++) {
         const struct worker *worker = WORKER(rota, at);
         bool silent = place_fits(worker, profile) && worker->silent_since != ROTA_NEVER &&
-                      worker->cores_used + profile->cores <= worker->cores;
+                      worker->cores_used + profile->wants.cores <= worker->cores;
         if (silent)
             return (struct rota_why){ .hold = ROTA_HOLD_SILENT, .worker.number = worker->id,
                                       .until = heap_due(&rota->leases, at) };

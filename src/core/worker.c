@@ -34,8 +34,8 @@ void worker_charge(struct rota *rota, worker_row row, task_row at)
     struct worker *worker = WORKER(rota, row);
     struct task *task = &rota->task[at];
     const struct profile *profile = PROFILE(rota, task->profile);
-    worker->cores_used += profile->cores;
-    worker->memory_used += profile->memory_mib;
+    worker->cores_used += profile->wants.cores;
+    worker->memory_used += profile->wants.memory_mib;
     worker->tasks++;
     bool over = (task->flags & TASK_OVERBOOKED) != 0;
     worker->overbooked += over;
@@ -68,8 +68,8 @@ void worker_refund(struct rota *rota, worker_row row, task_row at)
     struct worker *worker = WORKER(rota, row);
     struct task *task = &rota->task[at];
     const struct profile *profile = PROFILE(rota, task->profile);
-    worker->cores_used -= profile->cores;
-    worker->memory_used -= profile->memory_mib;
+    worker->cores_used -= profile->wants.cores;
+    worker->memory_used -= profile->wants.memory_mib;
     worker->tasks--;
     bool over = (task->flags & TASK_OVERBOOKED) != 0;
     worker->overbooked -= over;

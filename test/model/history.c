@@ -93,12 +93,19 @@ static bool is_claim_of_any(const struct rota_event *event)
            && event->claim.task.task == 0;
 }
 
+// What a claim of any may get: a task for handlers that is the next of its lane.
+static bool is_for_any(struct model *model, const struct model_task *task)
+{
+    if (task->state != ROTA_TASK_OFFERED || task->regenerating) return false;
+    if (model_policy(model, task) != ROTA_POLICY_CLAIM) return false;
+    return model_is_first_of_lane(model, task);
+}
+
 static enum model_verdict any_verdict(struct history *history)
 {
-    const struct model *model = history->model;
+    struct model *model = history->model;
     for (uint32_t i = 0; i < model->task_count; i++) {
-        if (model->tasks[i].state == ROTA_TASK_OFFERED && !model->tasks[i].regenerating)
-            return MODEL_ACCEPT;
+        if (is_for_any(model, &model->tasks[i])) return MODEL_ACCEPT;
     }
     return MODEL_REFUSE;
 }
@@ -111,8 +118,7 @@ static void any_learn(struct history *history, uint64_t handler)
     model->turn++;
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = &model->tasks[i];
-        if (task->state != ROTA_TASK_OFFERED || task->regenerating) continue;
-        if (!model_is_first_of_lane(model, task)) continue;
+        if (!is_for_any(model, task)) continue;
         if (rota_task_state(history->rota, task->id) != ROTA_TASK_RUNNING) continue;
         model_grant(model, task, handler);
         model_settle(model);

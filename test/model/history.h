@@ -77,7 +77,7 @@ struct history {
     rota_time now;
     uint32_t events, objects_made;
     struct submission submissions[TURN_EVENTS];
-    rota_task_id waits[TURN_EVENTS][MODEL_WAIT_TASKS];
+    rota_task_id waits[TURN_EVENTS][8];
     struct rota_output sizes[TURN_EVENTS];
     uint32_t slot;  // which of those the next event may use
     struct {

@@ -73,6 +73,20 @@ static void list_compare(struct model *model, const struct rota *rota, enum rota
     ids_compare(model, list_names[list], worker.number, core, core_count, mine, mine_count);
 }
 
+// In order of submission, which the core does not promise for blockers.
+static void ids_sort(struct model *model, rota_task_id *ids, uint32_t count)
+{
+    uint32_t sorted = 0;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        for (uint32_t k = sorted; k < count; k++) {
+            if (!model_same_task(ids[k], model->tasks[i].id)) continue;
+            rota_task_id first = ids[sorted];
+            ids[sorted++] = ids[k];
+            ids[k] = first;
+        }
+    }
+}
+
 static void lists_compare(struct model *model, const struct rota *rota)
 {
     for (int list = ROTA_LIST_ALL; list <= ROTA_LIST_UNSTAGE; list++) {
@@ -82,6 +96,7 @@ static void lists_compare(struct model *model, const struct rota *rota)
     for (uint32_t i = 0; i < model->task_count; i++) {
         rota_task_id core[MODEL_TASKS], mine[MODEL_TASKS], id = model->tasks[i].id;
         uint32_t core_count = rota_blockers(rota, id, core, MODEL_TASKS);
+        ids_sort(model, core, core_count);
         uint32_t mine_count = model_blockers(model, &model->tasks[i], mine);
         ids_compare(model, "blockers of task", id.task, core, core_count, mine, mine_count);
     }

@@ -24,28 +24,30 @@ enum model_verdict model_on_client_left(struct model *model, const struct rota_e
         job_close(model, job);
         any = true;
     }
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < model->wait_count; i++) {
-        if (model->waits[i].client != event->client_left.client) {
-            model->waits[kept++] = model->waits[i];
-        } else
-            any = true;
-    }
-    model->wait_count = kept;
     return any ? MODEL_ACCEPT : MODEL_EITHER;
+}
+
+// A whole job stands for the tasks it has by now.
+static void wait_add(struct model *model, struct model_wait *wait, rota_task_id id)
+{
+    if (id.task) wait->tasks[wait->count++] = id;
+    for (uint32_t i = 0; i < model->task_count && id.task == 0; i++) {
+        const struct model_task *task = &model->tasks[i];
+        if (task->id.job != id.job || (task->spec.flags & ROTA_TASK_BUNDLE)) continue;
+        wait->tasks[wait->count++] = task->id;
+    }
 }
 
 enum model_verdict model_on_wait(struct model *model, const struct rota_event *event)
 {
     if (model->wait_count >= MODEL_WAITS) return MODEL_REFUSE;
-    struct model_wait wait
-        = {.client = event->wait.client, .mode = event->wait.mode, .count = event->wait.count};
-    for (uint32_t i = 0; i < wait.count; i++) {
+    struct model_wait wait = {.client = event->wait.client, .mode = event->wait.mode};
+    for (uint32_t i = 0; i < event->wait.count; i++) {
         rota_task_id id = event->wait.tasks[i];
         const struct model_job *job = model_job_find(model, id.job);
         if (!job || job->state >= ROTA_JOB_FAILED) return MODEL_REFUSE;
         if (id.task && !model_task_find(model, id)) return MODEL_REFUSE;
-        wait.tasks[i] = id;
+        wait_add(model, &wait, id);
     }
     if (wait.count) {
         model->waits[model->wait_count++] = wait;

@@ -143,14 +143,11 @@ static bool own_result_is_somewhere(struct model *model, const struct model_task
     return false;
 }
 
-static void task_offer(struct model *model, struct model_task *task)
+static void task_offer(struct model_task *task)
 {
     task->state = ROTA_TASK_OFFERED;
     task->placed = false;
     task->leader = (rota_task_id){0, 0};
-    task->attached = model->turn;
-    task->since = model->now;
-    task->phase = own_result_is_somewhere(model, task) ? MODEL_NEAR : MODEL_INPUT;
 }
 
 static bool is_inside(const struct model_task *task)
@@ -264,7 +261,7 @@ static void lanes_admit(struct model *model)
         const struct model_lane *lane = &model->lanes[i];
         struct model_task *head = lane_head(model, lane);
         while (head && head->state == ROTA_TASK_HELD && lane_admits(model, lane, head)) {
-            task_offer(model, head);
+            task_offer(head);
             head = lane_head(model, lane);
         }
     }
@@ -279,7 +276,7 @@ static void ready_leave(struct model *model)
         if (task->spec.lane)
             task->state = ROTA_TASK_HELD;
         else
-            task_offer(model, task);
+            task_offer(task);
     }
 }
 
@@ -327,16 +324,21 @@ static void task_share(struct model *model, struct model_task *task)
     task->leader = leader->id;
 }
 
-// A task of a lane looks for its key only when it is the next to be handed out.
+// Lets tasks into their lanes and has them look for their key. A task of a lane does that only
+// when it is the next to be handed out.
 void model_share(struct model *model)
 {
     for (bool moved = true; moved;) {
         moved = false;
+        lanes_admit(model);
         for (uint32_t i = 0; i < model->task_count; i++) {
             struct model_task *task = &model->tasks[i];
             if (task->state != ROTA_TASK_OFFERED || task->placed) continue;
             if (!model_is_first_of_lane(model, task)) continue;
             task->placed = task->fresh = moved = true;
+            task->attached = model->turn;
+            task->since = model->now;
+            task->phase = own_result_is_somewhere(model, task) ? MODEL_NEAR : MODEL_INPUT;
         }
         for (uint32_t i = 0; i < model->task_count; i++) {
             struct model_task *task = &model->tasks[i];
@@ -462,7 +464,6 @@ void model_settle(struct model *model)
     for (uint32_t i = 0; i < model->task_count; i++) model->tasks[i].settled = false;
     for (uint32_t i = 0; i < model->task_count; i++) task_settle(model, &model->tasks[i]);
     ready_leave(model);
-    lanes_admit(model);
     model_share(model);
     waits_tell(model);
     jobs_go(model);

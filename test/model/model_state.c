@@ -28,10 +28,21 @@ bool model_is_pull(struct model *model, const struct model_task *task)
     return model_policy(model, task) == ROTA_POLICY_PULL;
 }
 
+static bool members_are_idle(struct model *model, const struct model_task *bundle)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = &model->tasks[i];
+        if (task->id.job != bundle->id.job || task->spec.bundle != bundle->id.task) continue;
+        if (task->state != ROTA_TASK_IDLE && task->state != ROTA_TASK_FROZEN) return false;
+    }
+    return true;
+}
+
 enum rota_task_state model_shown(struct model *model, const struct model_task *task)
 {
     if (task->spec.flags & ROTA_TASK_BUNDLE) {
-        if ((task->spec.flags & ROTA_TASK_ON_DEMAND) && !task->staged) return ROTA_TASK_IDLE;
+        bool idle = (task->spec.flags & ROTA_TASK_ON_DEMAND) && !task->staged;
+        if (idle && members_are_idle(model, task)) return ROTA_TASK_IDLE;
         return model_sum(model, task->id.job, task->id.task);
     }
     return task->regenerating ? ROTA_TASK_SUCCEEDED : task->state;

@@ -310,8 +310,8 @@ enum model_verdict model_on_deliver(struct model *model, const struct rota_event
     bool delivered_ok = event->claim.flags & ROTA_DELIVERED_OK;
     if (state == ROTA_TASK_SUCCEEDED) return deliver && delivered_ok ? MODEL_ACCEPT : MODEL_REFUSE;
     bool nofetch = state == ROTA_TASK_OFFERED && (event->claim.flags & ROTA_NOFETCH_OK);
-    bool fetched
-        = state == ROTA_TASK_RUNNING && task->claimed && task->handler == event->claim.handler;
+    bool owned = task->handler == 0 || task->handler == event->claim.handler;
+    bool fetched = state == ROTA_TASK_RUNNING && task->claimed && owned;
     if (nofetch && !model_is_first_of_lane(model, task)) return MODEL_REFUSE;
     if (!nofetch && !fetched) return MODEL_REFUSE;
     if (deliver)

@@ -105,6 +105,15 @@ static void phase_move(struct model *model, struct model_task *task)
         task->phase = MODEL_GLOBAL;
 }
 
+static void phases_move(struct model *model)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *task = &model->tasks[i];
+        bool offered = task->state == ROTA_TASK_OFFERED && task->placed;
+        if (offered && model_is_pull(model, task)) phase_move(model, task);
+    }
+}
+
 void model_time(struct model *model, rota_time now)
 {
     model->now = now;
@@ -116,10 +125,7 @@ void model_time(struct model *model, rota_time now)
         i = UINT32_MAX;  // the rows have moved: from the start
     }
     model_settle(model);
-    for (uint32_t i = 0; i < model->task_count; i++) {
-        struct model_task *task = &model->tasks[i];
-        if (task->state == ROTA_TASK_OFFERED && model_is_pull(model, task)) phase_move(model, task);
-    }
+    phases_move(model);
 }
 
 // ---- Judging ------------------------------------------------------------------------
@@ -226,6 +232,7 @@ void model_judge_run(struct model *model, const struct rota_action *action)
     task->claimed = false;
     task->handler = 0;
     model_share(model);
+    phases_move(model);
     uint32_t beyond = beyond_room(model, worker);
     bool plan = model_policy(model, task) == ROTA_POLICY_PLAN;
     if (plan && beyond > model->config.overbook) {

@@ -71,6 +71,13 @@ bool model_is_blocked(struct model *model, const struct model_task *task)
     return model_blockers(model, task, blockers) > 0;
 }
 
+static bool is_unknown(struct model *model, const struct model_task *task);
+
+static bool is_out_of_reach(struct model *model, const struct model_task *task)
+{
+    return model_is_blocked(model, task) || is_unknown(model, task);
+}
+
 // All that it needs is blocked or unknown in its turn.
 static bool is_unknown(struct model *model, const struct model_task *task)
 {
@@ -79,7 +86,13 @@ static bool is_unknown(struct model *model, const struct model_task *task)
     const struct model_task *before;
     uint32_t count = 0;
     for (; (before = prerequisite(model, task, count)) != NULL; count++) {
-        if (!model_is_blocked(model, before) && !is_unknown(model, before)) return false;
+        if (!is_out_of_reach(model, before)) return false;
+    }
+    for (uint32_t i = 0; i < task->spec.clause_count; i++) {
+        before = model_task_find(model, task->clauses[i].task);
+        if (!before) continue;
+        if (!is_out_of_reach(model, before)) return false;
+        count++;
     }
     return count > 0;
 }
@@ -90,6 +103,7 @@ static bool in_pull_list(struct model *model, const struct model_task *task, enu
                          rota_worker_id worker)
 {
     if (task->state != ROTA_TASK_OFFERED || !model_is_pull(model, task)) return false;
+    if (!task->placed) return false;
     if (list == ROTA_LIST_NEAR) return model_near(model, task, worker);
     if (list == ROTA_LIST_GLOBAL) return task->phase == MODEL_GLOBAL;
     return task->phase >= MODEL_INPUT && model_has_input_on(model, task, worker);
