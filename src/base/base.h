@@ -51,7 +51,10 @@ bool pool_reserve(const struct memory *memory, struct pool *pool, uint32_t more)
 uint32_t pool_take(struct pool *pool);           // zeroed; room must be reserved
 void pool_give(struct pool *pool, uint32_t number);
 void pool_release(const struct memory *memory, struct pool *pool);
-uint32_t pool_used(const struct pool *pool);
+static inline uint32_t pool_used(const struct pool *pool)
+{
+    return pool->count ? pool->count - 1 - pool->free_count : 0;
+}
 
 // ---- span.c: runs of neighbouring numbers, given out and taken back ---------
 

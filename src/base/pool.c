@@ -45,8 +45,3 @@ void pool_release(const struct memory *memory, struct pool *pool)
     memory_release(memory, &pool->items, &pool->capacity, pool->size);
     pool->count = pool->free = pool->free_count = 0;
 }
-
-uint32_t pool_used(const struct pool *pool)
-{
-    return pool->count ? pool->count - 1 - pool->free_count : 0;
-}

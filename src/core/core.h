@@ -31,6 +31,7 @@ enum task_flag {
     TASK_BYPASS = 0x1000,   // started by hand: its condition does not count
 };
 #define TASK_STORED_SHIFT 8
+#define TASK_ENDING (TASK_AGAIN | TASK_STOPPING | TASK_CLAIMED | TASK_BYPASS | TASK_MOOT | TASK_OVERBOOKED)
 #define TASK_ATTEMPT_MAX ((1u << 22) - 1)
 #define TASK_RETRIES_MAX 1000
 
@@ -253,6 +254,7 @@ struct rota {
     bool planned, plan_more, core_marked;
     bool starved;                   // a plan stopped for want of memory
     uint32_t next_job, next_wait;
+    job_row last_job;               // found last; likely to be asked for again
     const char *reason;
 
     struct task *task;

@@ -28,7 +28,7 @@ static bool reserve_names(struct rota *rota)
            pool_reserve(&rota->memory, &rota->replicas, 16 * rota->shared) && effect_cover(rota);
 }
 
-bool effect_reserve(struct rota *rota, uint64_t more)
+bool effect_reserve_all(struct rota *rota, uint64_t more)
 {
     uint64_t actions = rota->action_count + bound(rota) + more;
     uint64_t tombs = rota->tomb_count + tomb_bound(rota);

@@ -6,19 +6,6 @@
 // works the list off, so a graph of any depth needs no recursion.
 #include "core/core.h"
 
-uint32_t graph_view(const struct task *task)
-{
-    if (task->flags & TASK_AGAIN) return NEED_MET;
-    switch (task->state) {
-    case ROTA_TASK_SUCCEEDED:
-    case ROTA_TASK_FROZEN: return NEED_MET;
-    case ROTA_TASK_FAILED:
-    case ROTA_TASK_ABORTED: return NEED_DEAD | NEED_REAL;
-    case ROTA_TASK_BLOCKED: return task->flags & TASK_MOOT ? NEED_DEAD : NEED_DEAD | NEED_REAL;
-    default: return 0;
-    }
-}
-
 void graph_look_at(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
@@ -109,7 +96,6 @@ static void look_waiting(struct rota *rota, task_row row)
     struct task *task = &rota->task[row];
     bool blocked = task->state == ROTA_TASK_BLOCKED;
     if (rota->unmet[row] == 0) {
-        task_move(rota, row, CAUSE_MET);
         outcome_ready(rota, row);
     } else if (task->dead > 0 && !blocked) {
         task_move(rota, row, CAUSE_DOOMED);

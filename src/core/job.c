@@ -1,11 +1,6 @@
 // job.c - jobs: how far, how they ended, and when they can be forgotten.
 #include "core/core.h"
 
-job_row job_find(const struct rota *rota, rota_job_id id)
-{
-    return map_find(&rota->job_by_id, id.number);
-}
-
 void job_mark(struct rota *rota, job_row row)
 {
     if (JOB(rota, row)->marked) return;

@@ -299,8 +299,7 @@ static void restore_lined_up(struct rota *rota, task_row row)
     if (rota->task[row].state != ROTA_TASK_QUEUED || !(rota->task[row].flags & TASK_GATED)) return;
     uint8_t state = task_extra(rota, row)->restored;
     if (state == ROTA_TASK_HELD || state == ROTA_TASK_OFFERED) {
-        task_move(rota, row, CAUSE_MET);
-        gate_request(rota, row);
+        outcome_ready(rota, row);
     }
 }
 
@@ -320,7 +319,6 @@ static void restore_offered(struct rota *rota, task_row row)
 {
     if (rota->task[row].state != ROTA_TASK_QUEUED) return;
     if (task_extra(rota, row)->restored != ROTA_TASK_OFFERED) return;
-    task_move(rota, row, CAUSE_MET);
     outcome_ready(rota, row);
 }
 
@@ -328,7 +326,6 @@ static void restore_shared(struct rota *rota, task_row row)
 {
     if (rota->task[row].state != ROTA_TASK_QUEUED) return;
     if (task_extra(rota, row)->restored != ROTA_TASK_SHARED) return;
-    task_move(rota, row, CAUSE_MET);
     task_move(rota, row, CAUSE_OFFERED);
     if (rota->task[row].flags & TASK_GATED) gate_enter(rota, row);
     place_add(rota, row);

@@ -16,17 +16,28 @@ static bool starts_idle(const struct rota *rota, const struct rota_task_spec *sp
     return spec->flags & ROTA_TASK_ON_DEMAND || (bundle && !bundle_get(rota, bundle)->ever_staged);
 }
 
+// Nothing but edges, to tasks that are just as plain or to older ones: no condition, here or
+// elsewhere, can look at it before it has been looked at itself.
+static bool is_plain(const struct rota *rota, const struct intake *intake, uint32_t index)
+{
+    const struct task *task = &rota->task[intake->row + index];
+    return !task->extra && !task->dead && !(task->flags & (TASK_LINKED | TASK_IS_BUNDLE)) &&
+           !(intake->spec->tasks[index].flags & ROTA_TASK_ON_DEMAND) && task->state == ROTA_TASK_NONE;
+}
+
 // First all are there, then each is looked at: a condition must see the others as queued.
 static void admit_tasks(struct rota *rota, const struct intake *intake)
 {
     const struct rota_job_spec *spec = intake->spec;
     for (uint32_t i = 0; i < spec->task_count; i++) {
         task_row row = intake->row + i;
+        if (is_plain(rota, intake, i)) continue;
         if (rota->task[row].flags & TASK_IS_BUNDLE) graph_look_at(rota, row);
         else task_move(rota, row, starts_idle(rota, &spec->tasks[i], row) ? CAUSE_DEFINED : CAUSE_ADMITTED);
     }
     for (uint32_t i = 0; i < spec->task_count; i++)
-        if (rota->task[intake->row + i].state == ROTA_TASK_QUEUED) outcome_admit(rota, intake->row + i);
+        if (rota->task[intake->row + i].state == ROTA_TASK_QUEUED || is_plain(rota, intake, i))
+            outcome_admit(rota, intake->row + i);
 }
 
 // The same client and key again is the same job, told again.
@@ -51,6 +62,7 @@ static void apply(struct rota *rota, struct intake *intake)
     job_mark(rota, intake->job);
     effect_mark(rota, ROTA_RECORD_SUBMIT, batch);
     effect_core(rota);
+    rota->last_job = intake->job;
     accept(rota, intake->job, intake->first);
     job_look_at(rota, intake->job);
     trace_say(rota, "job %u gets %u tasks from %u on", intake->job_id, intake->spec->task_count, intake->first);

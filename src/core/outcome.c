@@ -1,9 +1,11 @@
 // outcome.c - how a task gets ready, how it ends, and what follows from that.
 #include "core/core.h"
 
+// All it needs is there. Outside lanes nothing lies between ready and offered.
 void outcome_ready(struct rota *rota, task_row row)
 {
     if (rota->task[row].flags & TASK_GATED) {
+        if (rota->task[row].state != ROTA_TASK_READY) task_move(rota, row, CAUSE_MET);
         gate_request(rota, row);
         return;
     }
@@ -29,12 +31,8 @@ void outcome_admit(struct rota *rota, task_row row)
         ask_for_inputs(rota, row);
         if (task->flags & TASK_GATED) gate_enlist(rota, row);
     }
-    if (rota->unmet[row] == 0) {
-        task_move(rota, row, CAUSE_MET);
-        outcome_ready(rota, row);
-    } else {
-        task_move(rota, row, task->dead ? CAUSE_DOOMED : CAUSE_UNMET);
-    }
+    if (rota->unmet[row] == 0) outcome_ready(rota, row);
+    else task_move(rota, row, task->dead ? CAUSE_DOOMED : CAUSE_UNMET);
 }
 
 // Takes the task out of every queue and ends its attempt; its state is still the old one.

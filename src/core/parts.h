@@ -14,10 +14,21 @@ enum task_cause {
 void task_move(struct rota *rota, task_row row, enum task_cause cause);
 bool task_may(const struct rota *rota, task_row row, enum task_cause cause);
 void task_restore(struct rota *rota, task_row row, enum rota_task_state state, uint16_t flags);
-enum task_class task_class(const struct task *task);
+extern const uint8_t task_classes[ROTA_TASK_STATES], task_views[ROTA_TASK_STATES];
+static inline enum task_class task_class(const struct task *task)
+{
+    if (!(task->flags & (TASK_AGAIN | TASK_MOOT))) return (enum task_class)task_classes[task->state];
+    if (task->flags & TASK_AGAIN) return CLASS_SUCCEEDED;
+    return task->state == ROTA_TASK_BLOCKED ? CLASS_MOOT : (enum task_class)task_classes[task->state];
+}
 bool task_is_over(const struct task *task);       // SUCCEEDED, FAILED or ABORTED, as others see it
 bool task_is_inside(const struct task *task);     // counts in its lane
-rota_task_id task_id(const struct rota *rota, task_row row);
+static inline rota_task_id task_id(const struct rota *rota, task_row row)
+{
+    if (!row) return (rota_task_id){ 0, 0 };
+    const struct batch *batch = BATCH(rota, rota->task[row].batch);
+    return (rota_task_id){ JOB(rota, batch->job)->id, batch->number + (row - batch->first) };
+}
 task_row task_find(const struct rota *rota, rota_task_id id);
 bool task_older(const struct rota *rota, task_row a, task_row b);  // submitted first
 static inline job_row task_job(const struct rota *rota, task_row row)
@@ -36,7 +47,12 @@ void task_check(const struct rota *rota, task_row row);
 
 enum need { NEED_MET = 1, NEED_DEAD = 2, NEED_REAL = 4 };  // REAL: a failure is behind DEAD
 
-uint32_t graph_view(const struct task *task);     // what a task is to its dependents
+static inline uint32_t graph_view(const struct task *task)  // what a task is to its dependents
+{
+    if (!(task->flags & (TASK_AGAIN | TASK_MOOT))) return task_views[task->state];
+    if (task->flags & TASK_AGAIN) return NEED_MET;
+    return task->state == ROTA_TASK_BLOCKED ? NEED_DEAD : task_views[task->state];
+}
 void graph_tell(struct rota *rota, task_row row, uint32_t before, uint32_t after);
 void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after);
 void graph_look_at(struct rota *rota, task_row row);
@@ -63,7 +79,11 @@ void bundle_look(struct rota *rota, task_row bundle);
 enum rota_task_state counts_state(const uint32_t *counts, bool staged);
 struct bundle *bundle_get(const struct rota *rota, task_row row);
 
-job_row job_find(const struct rota *rota, rota_job_id id);
+static inline job_row job_find(const struct rota *rota, rota_job_id id)
+{
+    bool same = rota->last_job && JOB(rota, rota->last_job)->id == id.number;
+    return same ? rota->last_job : map_find(&rota->job_by_id, id.number);
+}
 void job_look_at(struct rota *rota, job_row row);
 void job_settle(struct rota *rota);
 void job_cancel_tasks(struct rota *rota, job_row row);
@@ -211,7 +231,15 @@ void wait_look(struct rota *rota, wait_row first);  // is it satisfied by now?
 // ---- effect.c, trace.c: what a step asks for ------------------------------------
 
 // Room for whatever the end of one task can cause, and `more` actions on top.
-bool effect_reserve(struct rota *rota, uint64_t more);
+bool effect_reserve_all(struct rota *rota, uint64_t more);
+static inline bool effect_reserve(struct rota *rota, uint64_t more)
+{
+    bool special = pool_used(&rota->waits) + pool_used(&rota->replicas) + pool_used(&rota->objects) +
+                   rota->shared + rota->fail_job_tasks + rota->closing;
+    bool there = rota->action_count + more + 8 <= rota->action_capacity &&
+                 rota->tomb_count + 2 <= rota->tomb_capacity;
+    return (!special && there) || effect_reserve_all(rota, more);
+}
 bool effect_cover(struct rota *rota);                 // marks for every row there may be
 void effect_mark_task(struct rota *rota, task_row row);
 void effect_mark(struct rota *rota, enum rota_record_kind kind, uint32_t number);

@@ -131,6 +131,7 @@ void remove_job(struct rota *rota, job_row row)
     void *later = job->later;
     memory_release(&rota->memory, &later, &job->later_capacity, sizeof *job->later);
     rota->closing--;
+    if (rota->last_job == row) rota->last_job = 0;
     if (job->looking) {  // named again by what was just forgotten
         job_row *link = &rota->look_jobs;
         while (*link != row) link = &JOB(rota, *link)->next_look;

@@ -6,16 +6,20 @@
 // Where each cause takes a task. What is not listed cannot happen.
 static const uint8_t moves[ROTA_TASK_STATES][TASK_CAUSES] = {
     [S(NONE)] = { [CAUSE_DEFINED] = S(IDLE), [CAUSE_ADMITTED] = S(QUEUED),
+                  [CAUSE_UNMET] = S(WAITING), [CAUSE_OFFERED] = S(OFFERED),
                   [CAUSE_SUCCEEDED] = S(SUCCEEDED), [CAUSE_STARTED] = S(RUNNING) },
     [S(IDLE)] = { [CAUSE_STAGED] = S(STAGED), [CAUSE_SUCCEEDED] = S(SUCCEEDED),
                   [CAUSE_FAILED] = S(FAILED), [CAUSE_RESET] = S(IDLE), [CAUSE_FROZEN] = S(FROZEN),
                   [CAUSE_ABORTED] = S(ABORTED), [CAUSE_STARTED] = S(RUNNING) },
     [S(STAGED)] = { [CAUSE_ADMITTED] = S(QUEUED), [CAUSE_ABORTED] = S(ABORTED) },
-    [S(QUEUED)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_UNMET] = S(WAITING), [CAUSE_DOOMED] = S(BLOCKED),
+    [S(QUEUED)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_OFFERED] = S(OFFERED),
+                    [CAUSE_UNMET] = S(WAITING), [CAUSE_DOOMED] = S(BLOCKED),
                     [CAUSE_MET] = S(READY), [CAUSE_ABORTED] = S(ABORTED) },
-    [S(WAITING)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_MET] = S(READY), [CAUSE_DOOMED] = S(BLOCKED),
+    [S(WAITING)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_OFFERED] = S(OFFERED),
+                     [CAUSE_MET] = S(READY), [CAUSE_DOOMED] = S(BLOCKED),
                      [CAUSE_ABORTED] = S(ABORTED) },
-    [S(BLOCKED)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_UNMET] = S(WAITING), [CAUSE_MET] = S(READY),
+    [S(BLOCKED)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_OFFERED] = S(OFFERED),
+                     [CAUSE_UNMET] = S(WAITING), [CAUSE_MET] = S(READY),
                      [CAUSE_ABORTED] = S(ABORTED) },
     [S(READY)] = { [CAUSE_HELD] = S(HELD), [CAUSE_OFFERED] = S(OFFERED) },
     [S(HELD)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_OFFERED] = S(OFFERED), [CAUSE_UNMET] = S(WAITING),
@@ -49,12 +53,17 @@ static const uint8_t moves[ROTA_TASK_STATES][TASK_CAUSES] = {
                     [CAUSE_RESET] = S(IDLE), [CAUSE_FROZEN] = S(FROZEN) },
 };
 
-static const uint8_t classes[ROTA_TASK_STATES] = {
+const uint8_t task_classes[ROTA_TASK_STATES] = {
     [S(STAGED)] = CLASS_ACTIVE,  [S(QUEUED)] = CLASS_ACTIVE,   [S(WAITING)] = CLASS_ACTIVE,
     [S(BLOCKED)] = CLASS_STUCK,  [S(READY)] = CLASS_ACTIVE,    [S(HELD)] = CLASS_ACTIVE,
     [S(OFFERED)] = CLASS_ACTIVE, [S(SHARED)] = CLASS_ACTIVE,   [S(ASSIGNED)] = CLASS_ACTIVE,
     [S(RUNNING)] = CLASS_ACTIVE, [S(SUCCEEDED)] = CLASS_SUCCEEDED,
     [S(FAILED)] = CLASS_FAILED,  [S(ABORTED)] = CLASS_ABORTED,
+};
+
+const uint8_t task_views[ROTA_TASK_STATES] = {
+    [S(SUCCEEDED)] = NEED_MET, [S(FROZEN)] = NEED_MET, [S(FAILED)] = NEED_DEAD | NEED_REAL,
+    [S(ABORTED)] = NEED_DEAD | NEED_REAL, [S(BLOCKED)] = NEED_DEAD | NEED_REAL,
 };
 
 bool rota_task_may_move(enum rota_task_state from, enum rota_task_state to)
@@ -74,22 +83,15 @@ enum rota_task_state task_shown(const struct task *task)
     return task->flags & TASK_AGAIN ? ROTA_TASK_SUCCEEDED : (enum rota_task_state)task->state;
 }
 
-enum task_class task_class(const struct task *task)
-{
-    if (task->flags & TASK_AGAIN) return CLASS_SUCCEEDED;
-    if (task->state == ROTA_TASK_BLOCKED && task->flags & TASK_MOOT) return CLASS_MOOT;
-    return (enum task_class)classes[task->state];
-}
-
 // A bundle is no task of its own: it counts neither in its job nor anywhere.
 static void count_class(struct rota *rota, task_row row, enum task_class from, enum task_class to)
 {
     const struct task *task = &rota->task[row];
-    if (from == to || task->flags & TASK_IS_BUNDLE) return;
+    if (task->flags & TASK_IS_BUNDLE) return;
     job_row job_at = BATCH(rota, task->batch)->job;
     struct job *job = JOB(rota, job_at);
-    if (from != CLASS_NONE) job->counts[from]--;
-    if (to != CLASS_NONE) job->counts[to]++;
+    job->counts[from] -= from != CLASS_NONE;
+    job->counts[to] += to != CLASS_NONE;
     if (job->policy == ROTA_POLICY_PLAN) {
         rota->plan_active -= from == CLASS_ACTIVE;
         rota->plan_active += to == CLASS_ACTIVE;
@@ -105,34 +107,39 @@ static void put_state(struct rota *rota, task_row row, enum rota_task_state stat
     enum task_class from = task_class(task);
     task->state = (uint8_t)state;
     task->flags = flags;
-    count_class(rota, row, from, task_class(task));
+    enum task_class to = task_class(task);
+    if (from != to) count_class(rota, row, from, to);
 }
 
-static uint16_t flags_after(const struct rota *rota, task_row row, enum task_cause cause)
-{
-    uint16_t flags = rota->task[row].flags;
-    switch (cause) {
-    case CAUSE_AGAIN: return flags | TASK_AGAIN;
-    case CAUSE_LET_BE:
-    case CAUSE_SUCCEEDED:
-    case CAUSE_FAILED:
-    case CAUSE_ABORTED:
-        return flags & (uint16_t)~(TASK_AGAIN | TASK_STOPPING | TASK_CLAIMED | TASK_BYPASS |
-                                   TASK_MOOT | TASK_OVERBOOKED);
-    case CAUSE_DOOMED:
-        return graph_has_real_cause(rota, row) ? flags & (uint16_t)~TASK_MOOT : flags | TASK_MOOT;
-    case CAUSE_CLAIMED: return flags | TASK_CLAIMED;
-    default: return flags & (uint16_t)~TASK_MOOT;
-    }
-}
+// What each cause takes away from the flags, and what it adds.
+static const struct { uint16_t lost, gained; } flag_changes[TASK_CAUSES] = {
+    [CAUSE_AGAIN] = { TASK_MOOT, TASK_AGAIN },
+    [CAUSE_CLAIMED] = { TASK_MOOT, TASK_CLAIMED },
+    [CAUSE_LET_BE] = { TASK_ENDING, 0 },
+    [CAUSE_SUCCEEDED] = { TASK_ENDING, 0 },
+    [CAUSE_FAILED] = { TASK_ENDING, 0 },
+    [CAUSE_ABORTED] = { TASK_ENDING, 0 },
+    [CAUSE_DOOMED] = { TASK_MOOT, TASK_MOOT },  // unless a failure is behind it
+    [CAUSE_UNMET] = { TASK_MOOT, 0 },
+    [CAUSE_MET] = { TASK_MOOT, 0 },
+    [CAUSE_OFFERED] = { TASK_MOOT, 0 },
+};
 
 // Until its submission is on record, what follows from the submission needs no row of its own.
 static bool needs_record(const struct rota *rota, const struct task *task, enum task_cause cause)
 {
     if (task->flags & TASK_MARKED || cause == CAUSE_MET) return false;
-    bool conditional = task->extra && EXTRA(rota, task->extra)->clause_count;
-    return task->state > ROTA_TASK_OFFERED || cause == CAUSE_STAGED || conditional ||
-           !BATCH(rota, task->batch)->spec;
+    if (task->state > ROTA_TASK_OFFERED || cause == CAUSE_STAGED) return true;
+    return !BATCH(rota, task->batch)->spec || EXTRA(rota, task->extra)->clause_count;
+}
+
+// What few tasks have hangs on their extra row: a condition, inputs.
+static void follow_extra(struct rota *rota, task_row row, enum rota_task_state from)
+{
+    enum rota_task_state to = (enum rota_task_state)rota->task[row].state;
+    condition_unbind(rota, row);
+    if (task_extra(rota, row)->input_count)
+        object_inputs_held(rota, row, object_holds_inputs(to) - object_holds_inputs(from));
 }
 
 void task_move(struct rota *rota, task_row row, enum task_cause cause)
@@ -142,13 +149,14 @@ void task_move(struct rota *rota, task_row row, enum task_cause cause)
     enum rota_task_state to = (enum rota_task_state)moves[from][cause];
     assert(to != ROTA_TASK_NONE);
     uint32_t view = graph_view(task);
-    put_state(rota, row, to, flags_after(rota, row, cause));
+    uint16_t flags = (task->flags & (uint16_t)~flag_changes[cause].lost) | flag_changes[cause].gained;
+    if (cause == CAUSE_DOOMED && graph_has_real_cause(rota, row)) flags &= (uint16_t)~TASK_MOOT;
+    put_state(rota, row, to, flags);
     if (needs_record(rota, task, cause)) effect_mark_task(rota, row);
     if (rota->config.trace) trace_move(rota, row, from);
-    if (task->extra) condition_unbind(rota, row);
-    if (task->extra && task_extra(rota, row)->input_count)
-        object_inputs_held(rota, row, object_holds_inputs(to) - object_holds_inputs(from));
-    graph_tell(rota, row, view, graph_view(task));
+    if (task->extra) follow_extra(rota, row, from);
+    uint32_t after = graph_view(task);
+    if (view != after || flags & TASK_LINKED) graph_tell(rota, row, view, after);
 }
 
 // Rows come back from the store: no move, so nobody is told.
@@ -172,13 +180,6 @@ bool task_is_inside(const struct task *task)
 enum rota_policy task_policy(const struct rota *rota, task_row row)
 {
     return JOB(rota, task_job(rota, row))->policy;
-}
-
-rota_task_id task_id(const struct rota *rota, task_row row)
-{
-    if (!row) return (rota_task_id){ 0, 0 };
-    const struct batch *batch = BATCH(rota, rota->task[row].batch);
-    return (rota_task_id){ JOB(rota, batch->job)->id, batch->number + (row - batch->first) };
 }
 
 // The batch that holds a task number; every one but the first is in the sorted list.

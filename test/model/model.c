@@ -68,6 +68,7 @@ void model_add_action(struct model *model, struct rota_action action)
 void model_differs(struct model *model, const char *format, ...)
 {
     if (model->difference[0]) return;
+    model->difference_kind = format;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(model->difference, sizeof model->difference, format, arguments);

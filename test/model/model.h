@@ -109,6 +109,7 @@ struct model {
     struct model_wait waits[MODEL_WAITS];
     struct rota_action actions[MODEL_ACTIONS];  // expected since the last take
     const struct rota *core;     // asked only who leads, where the notes leave that open
+    const char *difference_kind; // the same for the same kind of disagreement
     char difference[512];                       // the first disagreement; "" while there is none
 };
 

@@ -50,11 +50,30 @@ static bool ids_equal(const rota_task_id *a, uint32_t a_count, const rota_task_i
     return true;
 }
 
+static bool comes_first(rota_task_id a, rota_task_id b)
+{
+    return a.job != b.job ? a.job < b.job : a.task < b.task;
+}
+
+static void ids_sort(rota_task_id *ids, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = i; k > 0 && comes_first(ids[k], ids[k - 1]); k--) {
+            rota_task_id later = ids[k - 1];
+            ids[k - 1] = ids[k];
+            ids[k] = later;
+        }
+    }
+}
+
+// Compares two lists as sets.
 static void ids_compare(struct model *model, const char *what, uint32_t number,
-                        const rota_task_id *core, uint32_t core_count, const rota_task_id *mine,
+                        rota_task_id *core, uint32_t core_count, rota_task_id *mine,
                         uint32_t mine_count)
 {
     char core_text[200], mine_text[200];
+    ids_sort(core, core_count);
+    ids_sort(mine, mine_count);
     if (ids_equal(core, core_count, mine, mine_count)) return;
     ids_print(core_text, sizeof core_text, core, core_count);
     ids_print(mine_text, sizeof mine_text, mine, mine_count);
@@ -73,20 +92,6 @@ static void list_compare(struct model *model, const struct rota *rota, enum rota
     ids_compare(model, list_names[list], worker.number, core, core_count, mine, mine_count);
 }
 
-// In order of submission, which the core does not promise for blockers.
-static void ids_sort(struct model *model, rota_task_id *ids, uint32_t count)
-{
-    uint32_t sorted = 0;
-    for (uint32_t i = 0; i < model->task_count; i++) {
-        for (uint32_t k = sorted; k < count; k++) {
-            if (!model_same_task(ids[k], model->tasks[i].id)) continue;
-            rota_task_id first = ids[sorted];
-            ids[sorted++] = ids[k];
-            ids[k] = first;
-        }
-    }
-}
-
 static void lists_compare(struct model *model, const struct rota *rota)
 {
     for (int list = ROTA_LIST_ALL; list <= ROTA_LIST_UNSTAGE; list++) {
@@ -96,7 +101,6 @@ static void lists_compare(struct model *model, const struct rota *rota)
     for (uint32_t i = 0; i < model->task_count; i++) {
         rota_task_id core[MODEL_TASKS], mine[MODEL_TASKS], id = model->tasks[i].id;
         uint32_t core_count = rota_blockers(rota, id, core, MODEL_TASKS);
-        ids_sort(model, core, core_count);
         uint32_t mine_count = model_blockers(model, &model->tasks[i], mine);
         ids_compare(model, "blockers of task", id.task, core, core_count, mine, mine_count);
     }

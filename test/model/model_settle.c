@@ -73,13 +73,13 @@ static bool objects_regenerate(struct model *model)
     return changed;
 }
 
-// What has not started waits again for an input that is gone.
+// What has not started waits again for what is gone.
 static void tasks_fall_back(struct model *model)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = &model->tasks[i];
         if (task->state < ROTA_TASK_HELD || task->state > ROTA_TASK_ASSIGNED) continue;
-        if (model_inputs_met(model, task)) continue;
+        if (model_edges_met(model, task) && model_inputs_met(model, task)) continue;
         if (task->state == ROTA_TASK_ASSIGNED) model_task_stop(model, task);
         model_task_leave_worker(task);
         task->state = ROTA_TASK_WAITING;

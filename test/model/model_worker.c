@@ -184,7 +184,8 @@ static struct model_task *key_find(struct model *model, rota_object_id key)
         struct model_task *task = &model->tasks[i];
         bool pending = task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED
                        || task->state == ROTA_TASK_RUNNING;
-        if (pending && !task->stopping && model_same_object(task->spec.key, key)) return task;
+        if (!pending || !task->placed || task->stopping) continue;
+        if (model_same_object(task->spec.key, key)) return task;
     }
     return NULL;
 }
