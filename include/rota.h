@@ -66,7 +66,7 @@ struct rota_record {
             uint64_t client, key;
             uint32_t failed_task;
         } job;
-        struct { rota_job_id job; uint32_t first; uint64_t sequence; const struct rota_job_spec *spec; } submit;
+        struct { uint64_t sequence; rota_job_id job; uint32_t first; const struct rota_job_spec *spec; } submit;
         struct {
             rota_task_id id, run_as;    // run_as: the name its worker knows the attempt by
             uint8_t state;              // enum rota_task_state

@@ -26,8 +26,8 @@ static void check_state(const struct rota *rota, task_row row)
         break;
     case ROTA_TASK_HELD:
     case ROTA_TASK_OFFERED:
-    case ROTA_TASK_SHARED:
-    case ROTA_TASK_ASSIGNED: assert(unmet == 0); break;
+    case ROTA_TASK_SHARED: assert(unmet == 0); break;
+    case ROTA_TASK_ASSIGNED: assert(unmet == 0 || task_extra(rota, row)->input_count > 0); break;
     default: break;
     }
     assert(task->state != ROTA_TASK_NONE);

@@ -182,6 +182,23 @@ bool gate_is_next(const struct rota *rota, task_row row)
     return LANE(rota, task_extra(rota, row)->lane)->placing == row;
 }
 
+// It was handed out with another task and is on its own again: before all that wait.
+void gate_offer_again(struct rota *rota, task_row row)
+{
+    struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
+    if (lane->flags & ROTA_LANE_STRICT && !lane->starting) lane->starting = row;
+    if (!lane->placing) {
+        lane->placing = row;
+        place_add(rota, row);
+        return;
+    }
+    rota->task[row].previous = 0;
+    rota->task[row].next = lane->offered_first;
+    if (lane->offered_first) rota->task[lane->offered_first].previous = row;
+    else lane->offered_last = row;
+    lane->offered_first = row;
+}
+
 void gate_handed_out(struct rota *rota, task_row row)
 {
     struct lane *lane = LANE(rota, task_extra(rota, row)->lane);

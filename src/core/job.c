@@ -64,6 +64,13 @@ void job_cancel_tasks(struct rota *rota, job_row row)
         if (!(rota->task[task].flags & TASK_IS_BUNDLE)) outcome_cancel(rota, task);
 }
 
+// Who wanted to read something of it hears that it will not be there.
+static void end_reads(struct rota *rota, job_row row)
+{
+    for (object_row at = JOB(rota, row)->objects; at; at = OBJECT(rota, at)->next_of_job)
+        if (OBJECT(rota, at)->reads) wait_object_over(rota, at);
+}
+
 void job_fail(struct rota *rota, job_row row, task_row culprit)
 {
     struct job *job = JOB(rota, row);
@@ -74,6 +81,7 @@ void job_fail(struct rota *rota, job_row row, task_row culprit)
     job_mark(rota, row);
     job_look_at(rota, row);
     job_cancel_tasks(rota, row);
+    end_reads(rota, row);
 }
 
 void job_close(struct rota *rota, job_row row)
@@ -90,4 +98,5 @@ void job_close(struct rota *rota, job_row row)
         OBJECT(rota, object)->flags |= OBJECT_USED;
         object_purge(rota, object);
     }
+    end_reads(rota, row);
 }

@@ -86,7 +86,7 @@ static bool is_wanted_now(const struct rota *rota, const struct object *object)
 {
     for (uint32_t use = object->uses; use; use = rota->use[use].next) {
         uint8_t state = rota->task[rota->use[use].task].state;
-        if (state >= ROTA_TASK_QUEUED && state <= ROTA_TASK_ASSIGNED) return true;
+        if (state >= ROTA_TASK_QUEUED && state < ROTA_TASK_ASSIGNED) return true;
     }
     return false;
 }
@@ -103,15 +103,24 @@ static void make_again(struct rota *rota, object_row row)
     outcome_again(rota, object->producer);
 }
 
+// A stream whose producer is done has been read by whoever was assigned: they go on.
+static bool keeps_stream(const struct rota *rota, const struct object *object, task_row consumer)
+{
+    return object->flags & ROTA_OBJECT_STREAM && rota->task[consumer].state == ROTA_TASK_ASSIGNED &&
+           rota->task[object->producer].state == ROTA_TASK_SUCCEEDED;
+}
+
 void object_refresh(struct rota *rota, object_row row)
 {
     struct object *object = OBJECT(rota, row);
     if (!object->job) return;
     uint32_t before = object->view, after = object_view(rota, object);
     object->view = after;
-    if (before != after)
-        for (uint32_t use = object->uses; use; use = rota->use[use].next)
-            graph_need(rota, rota->use[use].task, before, after);
+    for (uint32_t use = object->uses; use && before != after; use = rota->use[use].next) {
+        task_row consumer = rota->use[use].task;
+        if (keeps_stream(rota, object, consumer)) rota->unmet[consumer]++;
+        else graph_need(rota, consumer, before, after);
+    }
     if (!(after & NEED_MET)) make_again(rota, row);
 }
 

@@ -99,6 +99,7 @@ void gate_enlist(struct rota *rota, task_row row);     // submit order: it has i
 void gate_leave(struct rota *rota, task_row row);      // out of the line, or from inside
 void gate_handed_out(struct rota *rota, task_row row); // the next one may be
 void gate_started(struct rota *rota, task_row row);
+void gate_offer_again(struct rota *rota, task_row row);
 void gate_look_at(struct rota *rota, lane_row lane);
 void gate_settle(struct rota *rota);
 bool gate_is_next(const struct rota *rota, task_row row);

@@ -70,7 +70,8 @@ bool share_hand_over(struct rota *rota, task_row row)
         attempt_transfer(rota, row, next);
     } else {
         task_move(rota, next, CAUSE_OFFERED);
-        place_add(rota, next);
+        if (rota->task[next].flags & TASK_GATED) gate_offer_again(rota, next);
+        else place_add(rota, next);
     }
     return true;
 }

@@ -324,6 +324,13 @@ static void event_completed(struct history *history, struct rota_event *event)
     event->completed.status = event->completed.outcome == ROTA_OUTCOME_EXIT ? 3 : 0;
 }
 
+static bool is_no_bundle(struct model *model, const struct model_task *task)
+{
+    (void)model;
+    return is_plain(task);
+}
+
+// Waits for tasks of one job; for a bundle only alone.
 static void event_wait(struct history *history, struct rota_event *event)
 {
     rota_task_id *tasks = history->waits[history->slot];
@@ -332,10 +339,13 @@ static void event_wait(struct history *history, struct rota_event *event)
     event->wait.mode = history_chance(history, 2) ? ROTA_WAIT_SOME : ROTA_WAIT_ALL;
     event->wait.tasks = tasks;
     rota_task_id first = task_pick(history, is_any);
-    for (uint32_t count = history_pick(history, 4); count > 0 && first.job; count--) {
-        rota_task_id id = event->wait.count ? task_pick(history, is_any) : first;
-        if (id.job != first.job) id = first;
-        if (history_chance(history, 8)) id.task = 0;
+    const struct model_task *task = model_task_find(history->model, first);
+    uint32_t most = task && is_plain(task) ? history_pick(history, 4) : 1;
+    for (uint32_t count = most; count > 0 && first.job; count--) {
+        rota_task_id id = event->wait.count ? task_pick(history, is_no_bundle) : first;
+        const struct model_task *next = model_task_find(history->model, id);
+        if (id.job != first.job || !next || !is_plain(next)) id = first;
+        if (most > 1 && history_chance(history, 8)) id.task = 0;
         tasks[event->wait.count++] = id;
     }
 }
@@ -360,8 +370,8 @@ void history_event_lane(struct history *history, struct rota_event *event)
     event->lane.flags = history_pick(history, 4);
     event->lane.patience = history_chance(history, 4) ? 0 : ROTA_NEVER;
     if (!lane) return;
-    event->lane.flags &= ROTA_LANE_STRICT;
-    event->lane.flags |= lane->flags & ROTA_LANE_SUBMIT_ORDER;
+    event->lane.flags = lane->flags;
+    event->lane.patience = lane->patience;
 }
 
 // ---- Any of them -----------------------------------------------------------------------------

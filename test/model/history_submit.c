@@ -203,7 +203,9 @@ static void spoil(struct history *history, struct submission *submission, uint32
     struct rota_task_spec *task = &submission->tasks[history_pick(history, count)];
     uint32_t one = first + history_pick(history, count),
              other = first + history_pick(history, count);
-    switch (history_pick(history, 12)) {
+    uint32_t which = history_pick(history, 12);
+    if (!history_has(history, FEATURE_OBJECTS) && (which == 9 || which == 10)) which = 0;
+    switch (which) {
     case 0: submission->edges[spec->edge_count++] = (struct rota_edge){one, other}; break;
     case 1: submission->edges[spec->edge_count++] = (struct rota_edge){last + 1, one}; break;
     case 2: submission->edges[spec->edge_count++] = (struct rota_edge){one, last + 1}; break;

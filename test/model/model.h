@@ -21,6 +21,8 @@ enum {
     MODEL_ACTIONS = 2048
 };
 
+#define MODEL_OPTIONAL UINT32_MAX  // in an expected action: it may be missing
+
 enum model_verdict {
     MODEL_REFUSE,
     MODEL_ACCEPT,
@@ -151,6 +153,8 @@ bool model_is_on_worker(const struct model_task *task);
 
 void model_settle(struct model *model);
 void model_share(struct model *model);
+bool model_lane_is_open(struct model *model, const struct model_task *task);
+bool model_job_is_named(struct model *model, uint32_t job);
 bool model_is_behind_somebody_waiting(struct model *model, const struct model_task *task);
 bool model_lane_head_reserves(struct model *model, const struct model_lane *lane,
                               const struct model_task *task);

@@ -137,14 +137,22 @@ static bool take_back(struct model *model, const struct rota_action *action)
     return true;
 }
 
+static bool is_optional(const struct rota_action *action)
+{
+    return action->kind == ROTA_ACTION_WAIT_OVER && action->wait_over.wait == MODEL_OPTIONAL;
+}
+
+// Takes an expected action away that is like this one, rather one that must come.
 static bool expected_take(struct model *model, const struct rota_action *action)
 {
+    uint32_t found = MODEL_ACTIONS;
     for (uint32_t i = 0; i < model->action_count; i++) {
         if (!same_action(model, action, &model->actions[i])) continue;
-        model->actions[i] = model->actions[--model->action_count];
-        return true;
+        if (found == MODEL_ACTIONS || !is_optional(&model->actions[i])) found = i;
     }
-    return false;
+    if (found == MODEL_ACTIONS) return false;
+    model->actions[found] = model->actions[--model->action_count];
+    return true;
 }
 
 void model_compare_actions(struct model *model, const struct rota_effects *effects)
@@ -157,6 +165,9 @@ void model_compare_actions(struct model *model, const struct rota_effects *effec
         if (action->kind == ROTA_ACTION_STOP && take_back(model, action)) continue;
         action_differs(model, action, "the core tells, the model does not");
     }
-    if (model->action_count) action_differs(model, &model->actions[0], "the core does not tell");
+    for (uint32_t i = 0; i < model->action_count; i++) {
+        const struct rota_action *action = &model->actions[i];
+        if (!is_optional(action)) action_differs(model, action, "the core does not tell");
+    }
     model->action_count = 0;
 }

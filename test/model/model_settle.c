@@ -73,17 +73,23 @@ static bool objects_regenerate(struct model *model)
     return changed;
 }
 
-// What has not started waits again for what is gone.
+// What has not started waits again for what is gone. Who runs for others too leaves that to them.
+static bool task_falls_back(struct model *model, struct model_task *task)
+{
+    if (task->state < ROTA_TASK_HELD || task->state > ROTA_TASK_ASSIGNED) return false;
+    if (model_edges_met(model, task) && model_inputs_met(model, task)) return false;
+    model_task_hand_over(model, task);
+    if (task->state == ROTA_TASK_ASSIGNED) model_task_stop(model, task);
+    model_task_leave_worker(task);
+    task->state = ROTA_TASK_WAITING;
+    task->leader = (rota_task_id){0, 0};
+    return true;
+}
+
 static void tasks_fall_back(struct model *model)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
-        struct model_task *task = &model->tasks[i];
-        if (task->state < ROTA_TASK_HELD || task->state > ROTA_TASK_ASSIGNED) continue;
-        if (model_edges_met(model, task) && model_inputs_met(model, task)) continue;
-        if (task->state == ROTA_TASK_ASSIGNED) model_task_stop(model, task);
-        model_task_leave_worker(task);
-        task->state = ROTA_TASK_WAITING;
-        task->leader = (rota_task_id){0, 0};
+        if (task_falls_back(model, &model->tasks[i])) i = UINT32_MAX;  // another may have to now
     }
 }
 
@@ -217,6 +223,17 @@ static bool lane_admits(struct model *model, const struct model_lane *lane,
         if (other->spec.access != task->spec.access) return false;
     }
     return lane_reaches(model, lane, task);
+}
+
+// Could it go through its lane at once, as the last to ask?
+bool model_lane_is_open(struct model *model, const struct model_task *task)
+{
+    const struct model_lane *lane = model_lane_find(model, task->spec.lane);
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *other = &model->tasks[i];
+        if (other->spec.lane == lane->number && other->state == ROTA_TASK_OFFERED) return false;
+    }
+    return !lane_head(model, lane) && lane_admits(model, lane, task);
 }
 
 // The head of a lane holds its group already while it waits for the readers or writers inside.
@@ -379,10 +396,13 @@ static bool wait_tell(struct model *model, const struct model_wait *wait)
     if (!failed && over < (all ? wait->count : 1)) return false;
     for (uint32_t i = 0; i < wait->count; i++) {
         if (!all && !model_state_is_over(wait_state(model, wait->tasks[i]))) continue;
-        model_add_action(model,
-                         (struct rota_action){.kind = ROTA_ACTION_WAIT_OVER,
-                                              .wait_over = {wait->client, 0, wait->tasks[i],
-                                                            wait_outcome(model, wait->tasks[i])}});
+        struct rota_action action = {.kind = ROTA_ACTION_WAIT_OVER};
+        action.wait_over.client = wait->client;
+        action.wait_over.task = wait->tasks[i];
+        action.wait_over.outcome = wait_outcome(model, wait->tasks[i]);
+        // When several of a SOME wait end in one event the core may stop at the first.
+        if (!all && over > 1) action.wait_over.wait = MODEL_OPTIONAL;
+        model_add_action(model, action);
     }
     return true;
 }
@@ -396,20 +416,26 @@ static void waits_tell(struct model *model)
     model->wait_count = kept;
 }
 
+// Does a condition in another job name one of its tasks?
+bool model_job_is_named(struct model *model, uint32_t job)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = &model->tasks[i];
+        for (uint32_t k = 0; k < task->spec.clause_count && task->id.job != job; k++) {
+            if (task->clauses[k].task.job == job) return true;
+        }
+    }
+    return false;
+}
+
 static bool job_may_go(struct model *model, const struct model_job *job)
 {
     if (job->state != ROTA_JOB_CLOSED) return false;
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *task = &model->tasks[i];
-        if (task->id.job == job->number) {
-            if (model_state_is_active(task->state)) return false;
-            continue;
-        }
-        for (uint32_t k = 0; k < task->spec.clause_count; k++) {
-            if (task->clauses[k].task.job == job->number) return false;
-        }
+        if (task->id.job == job->number && model_state_is_active(task->state)) return false;
     }
-    return true;
+    return !model_job_is_named(model, job->number);
 }
 
 #define FORGET(model, rows, count, number)                                                         \

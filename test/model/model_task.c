@@ -119,18 +119,16 @@ void model_task_hand_over(struct model *model, struct model_task *leader)
         if (!heir || earlier) heir = other;
     }
     if (!heir) return;
-    bool runs = leader->state == ROTA_TASK_ASSIGNED || leader->state == ROTA_TASK_RUNNING;
+    bool runs = model_is_on_worker(leader);  // a handler's claim is not handed over
     heir->state = runs ? leader->state : ROTA_TASK_OFFERED;
-    heir->worker = leader->worker;
-    heir->handler = leader->handler;
-    heir->claimed = leader->claimed;
     if (runs) {
+        heir->worker = leader->worker;
         heir->attempt = leader->attempt;
         heir->tries = leader->tries;
         heir->run_as = leader->run_as;
     }
     heir->leader = (rota_task_id){0, 0};
-    heir->placed = true;
+    heir->placed = runs;  // else it is offered from now on
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *other = &model->tasks[i];
         if (other->state == ROTA_TASK_SHARED && model_same_task(other->leader, leader->id)) {
@@ -295,6 +293,8 @@ enum model_verdict model_on_claim(struct model *model, const struct rota_event *
     if (handed && fetched_ok) return MODEL_EITHER;
     if (state != ROTA_TASK_FAILED && state != ROTA_TASK_ABORTED) return MODEL_REFUSE;
     if (!(event->claim.flags & ROTA_FAILED_OK)) return MODEL_REFUSE;
+    if (task->spec.lane && !model_lane_is_open(model, task)) return MODEL_REFUSE;
+    if (!model_edges_met(model, task) || !model_inputs_met(model, task)) return MODEL_REFUSE;
     model_task_queue(model, task);
     model_grant(model, task, event->claim.handler);
     return MODEL_ACCEPT;

@@ -54,7 +54,7 @@ static bool same_key(const struct rota_record *a, const struct rota_record *b)
     case ROTA_RECORD_WORKER: return a->worker.id.number == b->worker.id.number;
     case ROTA_RECORD_JOB: return a->job.id.number == b->job.id.number;
     case ROTA_RECORD_SUBMIT:
-        return a->submit.job.number == b->submit.job.number && a->submit.first == b->submit.first;
+        return a->submit.sequence == b->submit.sequence;
     case ROTA_RECORD_TASK: return model_same_task(a->task.id, b->task.id);
     case ROTA_RECORD_OBJECT: return model_same_object(a->object.id, b->object.id);
     case ROTA_RECORD_REPLICA:
