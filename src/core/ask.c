@@ -54,7 +54,9 @@ static const struct task *leader_of(const struct rota *rota, task_row row)
 const char *rota_task_status(const struct rota *rota, rota_task_id id)
 {
     task_row row = task_find(rota, id);
-    return row ? status_names[task_shown(leader_of(rota, row))] : "";
+    if (!row) return "";
+    bool shared = rota->task[row].state == ROTA_TASK_SHARED;
+    return status_names[shared ? leader_of(rota, row)->state : task_shown(&rota->task[row])];
 }
 
 const char *rota_job_status(const struct rota *rota, rota_job_id id)

@@ -56,6 +56,7 @@ static void expect_outputs(struct rota *rota, task_row row, worker_row worker)
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->output_count; i++) {
         object_row at = rota->use[extra->use_first + extra->input_count + i].object;
+        if (OBJECT(rota, at)->flags & OBJECT_REMOVED) continue;  // nobody needs it, this time either
         replica_row replica = replica_find(rota, at, worker);
         if (!replica) replica = replica_add(rota, at, worker);
         REPLICA(rota, replica)->flags |= REPLICA_PRIMARY;
@@ -232,6 +233,7 @@ void attempt_end(struct rota *rota, task_row row)
 void attempt_stop(struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
+    if (WORKER(rota, task->worker)->lost) return;
     struct rota_action *action = effect_action(rota, ROTA_ACTION_STOP);
     action->stop.task = attempt_name(rota, row);
     action->stop.attempt = task->attempt;

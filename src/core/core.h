@@ -173,7 +173,7 @@ struct worker {
     offer_row queue_first[2], queue_last[2];  // near, input
     replica_row replicas;
     rota_time silent_since;         // ROTA_NEVER: it is heard
-    bool marked;
+    bool marked, lost;              // lost: it is being forgotten, nothing can be said to it
 };
 
 enum object_bits {                  // beside rota_object_flag in object.flags

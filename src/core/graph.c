@@ -106,6 +106,12 @@ static void look_waiting(struct rota *rota, task_row row)
     }
 }
 
+void graph_settle_bundles(struct rota *rota)
+{
+    for (task_row row = look_next(rota, &rota->look_bundles); row; row = look_next(rota, &rota->look_bundles))
+        bundle_look(rota, row);
+}
+
 void graph_settle(struct rota *rota)
 {
     for (;;) {
@@ -113,6 +119,7 @@ void graph_settle(struct rota *rota)
         if (row) {
             uint8_t state = rota->task[row].state;
             if (state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED) look_waiting(rota, row);
+            else if (state == ROTA_TASK_SUCCEEDED) object_look_producer(rota, row);
             continue;
         }
         row = look_next(rota, &rota->look_bundles);

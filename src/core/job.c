@@ -96,6 +96,7 @@ void job_close(struct rota *rota, job_row row)
     for (object_row object = JOB(rota, row)->objects; object; object = OBJECT(rota, object)->next_of_job) {
         OBJECT(rota, object)->flags &= ~(uint32_t)ROTA_OBJECT_KEEP;
         OBJECT(rota, object)->flags |= OBJECT_USED;
+        object_mark(rota, object);
         object_purge(rota, object);
     }
     end_reads(rota, row);

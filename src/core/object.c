@@ -91,16 +91,26 @@ static bool is_wanted_now(const struct rota *rota, const struct object *object)
     return false;
 }
 
-static void make_again(struct rota *rota, object_row row)
+static bool must_be_made_again(const struct rota *rota, const struct object *object)
 {
-    struct object *object = OBJECT(rota, row);
-    const struct task *producer = &rota->task[object->producer];
     bool existed = object->flags & (OBJECT_FINISHED | OBJECT_REMOVED | ROTA_OBJECT_STREAM);
-    if (!object->producer || producer->state != ROTA_TASK_SUCCEEDED || !existed) return;
-    if (JOB(rota, object->job)->state >= ROTA_JOB_FAILED || !is_wanted_now(rota, object)) return;
-    object->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_REMOVED);
-    object_mark(rota, row);
-    outcome_again(rota, object->producer);
+    return existed && !object_is_present(rota, object) && is_wanted_now(rota, object) &&
+           JOB(rota, object->job)->state < ROTA_JOB_FAILED;
+}
+
+// A producer that succeeded is looked at because one of its objects may be gone.
+void object_look_producer(struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    bool again = false;
+    for (uint32_t i = 0; i < extra->output_count; i++) {
+        object_row at = rota->use[extra->use_first + extra->input_count + i].object;
+        if (!must_be_made_again(rota, OBJECT(rota, at))) continue;
+        OBJECT(rota, at)->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_REMOVED);
+        object_mark(rota, at);
+        again = true;
+    }
+    if (again) outcome_again(rota, row);
 }
 
 // A stream whose producer is done has been read by whoever was assigned: they go on.
@@ -121,7 +131,8 @@ void object_refresh(struct rota *rota, object_row row)
         if (keeps_stream(rota, object, consumer)) rota->unmet[consumer]++;
         else graph_need(rota, consumer, before, after);
     }
-    if (!(after & NEED_MET)) make_again(rota, row);
+    bool gone = !(after & NEED_MET) && object->producer;
+    if (gone && rota->task[object->producer].state == ROTA_TASK_SUCCEEDED) graph_look_at(rota, object->producer);
 }
 
 void object_producer_changed(struct rota *rota, task_row row)
@@ -133,8 +144,7 @@ void object_producer_changed(struct rota *rota, task_row row)
 
 bool object_holds_inputs(enum rota_task_state state)
 {
-    return state != ROTA_TASK_NONE && state != ROTA_TASK_SUCCEEDED && state != ROTA_TASK_ABORTED &&
-           state != ROTA_TASK_FROZEN;
+    return state != ROTA_TASK_NONE && state != ROTA_TASK_SUCCEEDED && state != ROTA_TASK_ABORTED;
 }
 
 void object_inputs_held(struct rota *rota, task_row row, int change)
@@ -156,9 +166,11 @@ void object_inputs_held(struct rota *rota, task_row row, int change)
 static void drop(struct rota *rota, replica_row row)
 {
     const struct replica *replica = REPLICA(rota, row);
-    struct rota_action *action = effect_action(rota, ROTA_ACTION_DROP);
-    action->drop.object = OBJECT(rota, replica->object)->id;
-    action->drop.worker.number = WORKER(rota, replica->worker)->id;
+    if (!WORKER(rota, replica->worker)->lost) {
+        struct rota_action *action = effect_action(rota, ROTA_ACTION_DROP);
+        action->drop.object = OBJECT(rota, replica->object)->id;
+        action->drop.worker.number = WORKER(rota, replica->worker)->id;
+    }
     replica_remove(rota, row);
 }
 
@@ -170,6 +182,11 @@ static void drop_surplus(struct rota *rota, object_row row)
         if (OBJECT(rota, row)->located < 2) return;
         if (!(REPLICA(rota, at)->flags & REPLICA_PRIMARY) && !REPLICA(rota, at)->users) drop(rota, at);
     }
+}
+
+void object_drop_copies(struct rota *rota, object_row row)
+{
+    while (OBJECT(rota, row)->replicas) drop(rota, OBJECT(rota, row)->replicas);
 }
 
 // A consumer keeps its copy while it runs, so an object with users is never removed.
@@ -185,7 +202,7 @@ void object_purge(struct rota *rota, object_row row)
         return;
     }
     if (!object->producer && !(object->flags & OBJECT_USED)) return;
-    while (OBJECT(rota, row)->replicas) drop(rota, OBJECT(rota, row)->replicas);
+    object_drop_copies(rota, row);
     OBJECT(rota, row)->flags |= OBJECT_REMOVED;
     OBJECT(rota, row)->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_SERVED);
     trace_say(rota, "object %llx is needed by nobody -> removed",

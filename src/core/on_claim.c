@@ -19,6 +19,10 @@ static enum rota_error claim_failed(struct rota *rota, task_row row, uint64_t ha
         return refuse(rota, ROTA_NOT_NOW, "a prerequisite of the task is not there");
     if (task->flags & TASK_GATED && !gate_admits_now(rota, row))
         return refuse(rota, ROTA_NOT_NOW, "its lane does not let it in now");
+    object_row key = task_extra(rota, row)->key;
+    if (key && OBJECT(rota, key)->runner)
+        return refuse(rota, ROTA_NOT_NOW, "another task with the same content key is under way");
+    if (key) OBJECT(rota, key)->runner = row;
     wait_task_not_over(rota, row);
     task->tries = 0;
     if (task->flags & TASK_GATED) {

@@ -130,6 +130,7 @@ static void stage_bundle(struct rota *rota, task_row bundle)
         bool member = task_extra(rota, at)->bundle == bundle;
         if (member && can_stage(&rota->task[at])) outcome_restart(rota, at);
     }
+    graph_settle_bundles(rota);
     for (task_row at = job_next_task(rota, job, 0); at; at = job_next_task(rota, job, at))
         if (task_extra(rota, at)->bundle == bundle && rota->task[at].state == ROTA_TASK_QUEUED)
             outcome_admit(rota, at);

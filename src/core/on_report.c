@@ -36,16 +36,11 @@ enum rota_error on_task_started(struct rota *rota, const struct rota_event *even
     if (task->state == ROTA_TASK_RUNNING) return refuse(rota, ROTA_STALE, "the task was started already");
     if (!effect_reserve(rota, 0)) return no_memory(rota);
     plan_report(rota, row);
-    if (task->flags & TASK_OVERBOOKED) {
-        WORKER(rota, task->worker)->overbooked--;
-        rota->overbooked--;
-        task->flags &= (uint16_t)~TASK_OVERBOOKED;
-    }
     for (uint32_t i = task->after; i < task->after_end && i < task->after + 8; i++)
         __builtin_prefetch(&rota->unmet[rota->link[i]], 1);
     task_move(rota, row, CAUSE_STARTED);
     if (task->flags & TASK_GATED) gate_started(rota, row);
-    if (task->extra && task_extra(rota, row)->output_count) object_producer_changed(rota, row);
+    if (WORKER(rota, task->worker)->overbooked) worker_settle_overbooked(rota, task->worker);
     return ROTA_OK;
 }
 
@@ -73,7 +68,7 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
     enum rota_outcome outcome = event->report.outcome;
     if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_ABORTED)
         return refuse(rota, ROTA_BAD_EVENT, "a report must say how the attempt ended");
-    uint32_t copies = rota->task[row].extra ? task_extra(rota, row)->output_count + 1 : 0;
+    uint32_t copies = rota->task[row].extra ? share_outputs(rota, row) + 1 : 0;
     if (!pool_reserve(&rota->memory, &rota->replicas, copies) || (copies && !effect_cover(rota)) ||
         !effect_reserve(rota, 2))
         return no_memory(rota);
@@ -191,7 +186,10 @@ enum rota_error on_streamed(struct rota *rota, const struct rota_event *event)
     object_row row = object_find(rota, event->replica.object);
     if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such object");
     struct object *object = OBJECT(rota, row);
-    bool flows = object->flags & ROTA_OBJECT_STREAM && rota->task[object->producer].state == ROTA_TASK_RUNNING;
+    const struct task *producer = &rota->task[object->producer];
+    worker_row worker = worker_find(rota, event->replica.worker);
+    bool flows = object->flags & ROTA_OBJECT_STREAM && producer->state == ROTA_TASK_RUNNING && worker &&
+                 producer->worker == worker;
     if (!flows) return refuse(rota, ROTA_NOT_NOW, "the object is no stream that flows");
     object->bytes = event->replica.bytes;
     object_mark(rota, row);
@@ -236,7 +234,7 @@ enum rota_error on_key_completed(struct rota *rota, const struct rota_event *eve
     object_row known = object_find(rota, event->completed.key);
     if (known && OBJECT(rota, known)->job) return refuse(rota, ROTA_BAD_EVENT, "an object is no content key");
     task_row runner = known ? OBJECT(rota, known)->runner : 0;
-    uint32_t copies = runner ? task_extra(rota, runner)->output_count : 0;
+    uint32_t copies = runner ? share_outputs(rota, runner) : 0;
     if (!reserve_news(rota) || !pool_reserve(&rota->memory, &rota->replicas, copies + 2) || !effect_cover(rota))
         return no_memory(rota);
     worker_row worker = worker_met(rota, event->completed.worker);

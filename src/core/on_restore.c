@@ -333,7 +333,8 @@ static void restore_shared(struct rota *rota, task_row row)
 
 static void restore_waiting(struct rota *rota, task_row row)
 {
-    if (rota->task[row].state == ROTA_TASK_QUEUED) outcome_admit(rota, row);
+    bool shared = task_extra(rota, row)->restored == ROTA_TASK_SHARED;
+    if (rota->task[row].state == ROTA_TASK_QUEUED && !shared) outcome_admit(rota, row);
 }
 
 // Phases of pull go on where they were; their rows kept them through all this.
@@ -396,8 +397,8 @@ static enum rota_error rebuild(struct rota *rota, const struct rota_record *reco
     for_each_task(rota, restore_lined_up);
     restore_lanes(rota);
     for_each_task(rota, restore_offered);
-    for_each_task(rota, restore_shared);
     for_each_task(rota, restore_waiting);
+    for_each_task(rota, restore_shared);  // whoever leads is in place by now
     graph_settle(rota);
     if (!restore_phases(rota, records, count)) return no_memory(rota);
     restore_job_states(rota, records, count);

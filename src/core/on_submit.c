@@ -35,6 +35,7 @@ static void admit_tasks(struct rota *rota, const struct intake *intake)
         if (rota->task[row].flags & TASK_IS_BUNDLE) graph_look_at(rota, row);
         else task_move(rota, row, starts_idle(rota, &spec->tasks[i], row) ? CAUSE_DEFINED : CAUSE_ADMITTED);
     }
+    graph_settle_bundles(rota);
     for (uint32_t i = 0; i < spec->task_count; i++)
         if (rota->task[intake->row + i].state == ROTA_TASK_QUEUED || is_plain(rota, intake, i))
             outcome_admit(rota, intake->row + i);

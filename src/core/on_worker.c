@@ -35,6 +35,7 @@ enum rota_error on_worker_joined(struct rota *rota, const struct rota_event *eve
     worker->slots = event->worker.slots;
     worker->machine = event->worker.machine;
     trace_say(rota, "worker %u joins with %u cores", worker->id, worker->cores);
+    if (worker->tasks) worker_settle_overbooked(rota, row);
     hear(rota, row);
     return ROTA_OK;
 }

@@ -89,26 +89,11 @@ void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum ro
         fail_job_of(rota, row);
 }
 
-// The followers of a shared execution end as their leader does.
-static void end_followers(struct rota *rota, task_row row, enum task_cause cause,
-                          enum rota_outcome outcome, int32_t status)
-{
-    if (!rota->task[row].extra || !task_extra(rota, row)->key) return;
-    share_end(rota, row);
-    for (task_row next = task_extra(rota, row)->leader; next; next = task_extra(rota, row)->leader) {
-        share_detach(rota, next);
-        if (rota->task[next].flags & TASK_GATED) gate_leave(rota, next);
-        rota->task[next].status = status;
-        outcome_end(rota, next, cause, outcome);
-    }
-}
-
-static void keep_result(struct rota *rota, task_row row, enum rota_outcome outcome)
+static void keep_result(struct rota *rota, task_row row, worker_row worker, enum rota_outcome outcome)
 {
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
     if (!task->extra) return;
-    worker_row worker = task->state == ROTA_TASK_OFFERED ? 0 : task->worker;
     bool result = outcome == ROTA_OUTCOME_OK || outcome == ROTA_OUTCOME_EXIT;
     if (result && extra->key && worker) {
         replica_row at = replica_find(rota, extra->key, worker);
@@ -118,6 +103,41 @@ static void keep_result(struct rota *rota, task_row row, enum rota_outcome outco
     for (uint32_t i = 0; outcome == ROTA_OUTCOME_OK && i < extra->output_count; i++) {
         object_row at = rota->use[extra->use_first + extra->input_count + i].object;
         if (!(OBJECT(rota, at)->flags & OBJECT_FINISHED)) object_finish(rota, at, worker);
+    }
+}
+
+static void finish_streams(struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->output_count; i++) {
+        object_row at = rota->use[extra->use_first + extra->input_count + i].object;
+        if (OBJECT(rota, at)->flags & ROTA_OBJECT_STREAM) object_purge(rota, at);
+    }
+}
+
+static enum task_cause cause_of(enum rota_outcome outcome)
+{
+    switch (outcome) {
+    case ROTA_OUTCOME_OK: return CAUSE_SUCCEEDED;
+    case ROTA_OUTCOME_EXIT:
+    case ROTA_OUTCOME_ERROR: return CAUSE_FAILED;
+    default: return CAUSE_ABORTED;
+    }
+}
+
+// The followers of a shared execution end as their leader does, with what it made.
+static void end_followers(struct rota *rota, task_row row, worker_row worker, enum rota_outcome outcome,
+                          int32_t status)
+{
+    if (!rota->task[row].extra || !task_extra(rota, row)->key) return;
+    share_end(rota, row);
+    for (task_row next = task_extra(rota, row)->leader; next; next = task_extra(rota, row)->leader) {
+        share_detach(rota, next);
+        keep_result(rota, next, worker, outcome);
+        if (rota->task[next].flags & TASK_GATED) gate_leave(rota, next);
+        rota->task[next].status = status;
+        outcome_end(rota, next, cause_of(outcome), outcome);
+        if (outcome == ROTA_OUTCOME_OK) finish_streams(rota, next);
     }
 }
 
@@ -148,25 +168,6 @@ static void come_back(struct rota *rota, task_row row, enum rota_outcome outcome
     outcome_ready(rota, row);
 }
 
-static enum task_cause cause_of(enum rota_outcome outcome)
-{
-    switch (outcome) {
-    case ROTA_OUTCOME_OK: return CAUSE_SUCCEEDED;
-    case ROTA_OUTCOME_EXIT:
-    case ROTA_OUTCOME_ERROR: return CAUSE_FAILED;
-    default: return CAUSE_ABORTED;
-    }
-}
-
-static void finish_streams(struct rota *rota, task_row row)
-{
-    const struct extra *extra = task_extra(rota, row);
-    for (uint32_t i = 0; i < extra->output_count; i++) {
-        object_row at = rota->use[extra->use_first + extra->input_count + i].object;
-        if (OBJECT(rota, at)->flags & ROTA_OBJECT_STREAM) object_purge(rota, at);
-    }
-}
-
 // An attempt is over, or (OFFERED) a result came without one.
 void outcome_finish(struct rota *rota, task_row row, enum rota_outcome outcome, int32_t status)
 {
@@ -177,7 +178,8 @@ void outcome_finish(struct rota *rota, task_row row, enum rota_outcome outcome, 
         come_back(rota, row, outcome);
         return;
     }
-    keep_result(rota, row, outcome);
+    worker_row worker = task->state == ROTA_TASK_OFFERED ? 0 : task->worker;
+    keep_result(rota, row, worker, outcome);
     if (task->state == ROTA_TASK_OFFERED) {
         place_remove(rota, row);
         if (task->flags & TASK_GATED) gate_leave(rota, row);
@@ -190,8 +192,8 @@ void outcome_finish(struct rota *rota, task_row row, enum rota_outcome outcome, 
         task_move(rota, row, CAUSE_LET_BE);
         return;
     }
+    end_followers(rota, row, worker, outcome, status);
     outcome_end(rota, row, cause_of(outcome), outcome);
-    end_followers(rota, row, cause_of(outcome), outcome, status);
     if (outcome == ROTA_OUTCOME_OK && task->extra) finish_streams(rota, row);
 }
 

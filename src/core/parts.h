@@ -56,6 +56,7 @@ static inline uint32_t graph_view(const struct task *task)  // what a task is to
 void graph_tell(struct rota *rota, task_row row, uint32_t before, uint32_t after);
 void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after);
 void graph_look_at(struct rota *rota, task_row row);
+void graph_settle_bundles(struct rota *rota);     // conditions may ask for them
 void graph_settle(struct rota *rota);             // until nothing is left to look at
 bool graph_late_reserve(struct rota *rota, uint32_t more);
 void graph_late_add(struct rota *rota, task_row row, enum late_kind kind, uint32_t target);
@@ -120,9 +121,11 @@ uint32_t object_view(const struct rota *rota, const struct object *object);  // 
 void object_finish(struct rota *rota, object_row row, worker_row worker);
 void object_purge(struct rota *rota, object_row row);    // if nobody needs it
 void object_producer_changed(struct rota *rota, task_row row);
+void object_look_producer(struct rota *rota, task_row row);
 void object_mark(struct rota *rota, object_row row);
 void object_inputs_held(struct rota *rota, task_row row, int change);  // it may read them, or not
 bool object_holds_inputs(enum rota_task_state state);
+void object_drop_copies(struct rota *rota, object_row row);
 void object_drop_unused_artifact(struct rota *rota, object_row row);
 void object_check(const struct rota *rota, object_row row);
 
@@ -178,6 +181,7 @@ void plan_turn(struct rota *rota);
 bool share_attach(struct rota *rota, task_row row);       // true: another one runs for it
 void share_detach(struct rota *rota, task_row row);       // a follower goes
 bool share_hand_over(struct rota *rota, task_row row);    // a leader goes; true: a follower leads
+uint32_t share_outputs(const struct rota *rota, task_row row);  // of the leader and all followers
 void share_end(struct rota *rota, task_row row);          // nobody leads any more
 
 // ---- worker.c, room.c, attempt.c: workers, their room, who runs what ----------
@@ -189,6 +193,7 @@ void worker_mark(struct rota *rota, worker_row row);
 void worker_lose(struct rota *rota, worker_row row);           // with all it had
 void worker_charge(struct rota *rota, worker_row row, task_row task);
 void worker_refund(struct rota *rota, worker_row row, task_row task);
+void worker_settle_overbooked(struct rota *rota, worker_row row);
 void worker_check(const struct rota *rota, worker_row row);
 
 bool room_reserve(struct rota *rota, uint32_t workers);

@@ -223,15 +223,18 @@ static worker_row least_overbooked(const struct rota *rota, const struct profile
 
 static bool overbook_one(struct rota *rota)
 {
+    const struct profile *best = NULL;
     for (profile_row row = rota->ready_plan; row; row = PROFILE(rota, row)->next) {
-        task_row task = ready_first(PROFILE(rota, row));
-        if (rota->task[task].flags & TASK_GATED) continue;
-        worker_row worker = least_overbooked(rota, PROFILE(rota, row));
-        if (!worker) continue;
-        ready_remove(rota, task);
-        return assign(rota, task, worker, TASK_OVERBOOKED);
+        const struct profile *profile = PROFILE(rota, row);
+        bool gated = rota->task[ready_first(profile)].flags & TASK_GATED;
+        if (gated || (best && !profile_goes_first(rota, profile, best))) continue;
+        if (least_overbooked(rota, profile)) best = profile;
     }
-    return false;
+    if (!best) return false;
+    task_row task = ready_first(best);
+    worker_row worker = least_overbooked(rota, best);
+    ready_remove(rota, task);
+    return assign(rota, task, worker, TASK_OVERBOOKED);
 }
 
 static bool take_back_one(struct rota *rota, worker_row at)

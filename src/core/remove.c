@@ -96,13 +96,13 @@ static void forget_batch(struct rota *rota, batch_row row)
     pool_give(&rota->batches, row);
 }
 
-// Objects went with the close; here only their rows are left.
+// Most objects went with the close; some were kept for tasks that had not ended.
 static void forget_objects(struct rota *rota, object_row row)
 {
     object_row next;
     for (; row; row = next) {
         next = OBJECT(rota, row)->next_of_job;
-        while (OBJECT(rota, row)->replicas) replica_remove(rota, OBJECT(rota, row)->replicas);
+        object_drop_copies(rota, row);
         OBJECT(rota, row)->job = 0;
         OBJECT(rota, row)->uses = OBJECT(rota, row)->named = 0;
         OBJECT(rota, row)->producer = 0;

@@ -76,6 +76,15 @@ bool share_hand_over(struct rota *rota, task_row row)
     return true;
 }
 
+uint32_t share_outputs(const struct rota *rota, task_row row)
+{
+    uint32_t count = task_extra(rota, row)->output_count;
+    if (!task_extra(rota, row)->key) return count;
+    for (task_row at = task_extra(rota, row)->leader; at; at = rota->task[at].next)
+        count += task_extra(rota, at)->output_count;
+    return count;
+}
+
 void share_end(struct rota *rota, task_row row)
 {
     if (key_of(rota, row)->runner == row) key_of(rota, row)->runner = 0;

@@ -133,13 +133,16 @@ static bool needs_record(const struct rota *rota, const struct task *task, enum 
     return !BATCH(rota, task->batch)->spec || EXTRA(rota, task->extra)->clause_count;
 }
 
-// What few tasks have hangs on their extra row: a condition, inputs.
+// What few tasks have hangs on their extra row: a condition, inputs, outputs.
 static void follow_extra(struct rota *rota, task_row row, enum rota_task_state from)
 {
     enum rota_task_state to = (enum rota_task_state)rota->task[row].state;
     condition_unbind(rota, row);
     if (task_extra(rota, row)->input_count)
         object_inputs_held(rota, row, object_holds_inputs(to) - object_holds_inputs(from));
+    // Streams are there while their producer runs.
+    bool runs = (from == ROTA_TASK_RUNNING) != (to == ROTA_TASK_RUNNING) || to == ROTA_TASK_SUCCEEDED;
+    if (runs && task_extra(rota, row)->output_count) object_producer_changed(rota, row);
 }
 
 void task_move(struct rota *rota, task_row row, enum task_cause cause)

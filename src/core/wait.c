@@ -60,13 +60,9 @@ static void tell(struct rota *rota, const struct wait *item)
     action->wait_over.outcome = task->flags & TASK_AGAIN ? ROTA_OUTCOME_OK : outcome;
 }
 
-void wait_look(struct rota *rota, wait_row first)
+// Tells what is over of what it waited for, and forgets the wait.
+static void finish(struct rota *rota, wait_row first)
 {
-    bool some = false;
-    for (wait_row at = first; at; at = WAIT(rota, at)->next)
-        some = some || (WAIT(rota, at)->task && task_is_over(&rota->task[WAIT(rota, at)->task]));
-    bool enough = WAIT(rota, first)->mode == ROTA_WAIT_SOME ? some : WAIT(rota, first)->left == 0;
-    if (!enough) return;
     wait_row next;
     for (wait_row at = first; at; at = next) {
         const struct wait *item = WAIT(rota, at);
@@ -74,6 +70,15 @@ void wait_look(struct rota *rota, wait_row first)
         if (task_is_over(&rota->task[item->task])) tell(rota, item);
         forget(rota, at);
     }
+}
+
+void wait_look(struct rota *rota, wait_row first)
+{
+    bool some = false;
+    for (wait_row at = first; at; at = WAIT(rota, at)->next)
+        some = some || task_is_over(&rota->task[WAIT(rota, at)->task]);
+    bool enough = WAIT(rota, first)->mode == ROTA_WAIT_SOME ? some : WAIT(rota, first)->left == 0;
+    if (enough) finish(rota, first);
 }
 
 // Telling one wait changes the list, so the search starts again after each.
@@ -106,21 +111,14 @@ void wait_task_not_over(struct rota *rota, task_row row)
     if (rota->task[row].flags & TASK_LINKED) count(rota, row, 1);
 }
 
-// The job of the task is being forgotten: who waits for it waits for nothing.
+// The job of the task is being forgotten: whoever still waits for it would wait for ever.
 void wait_drop_task(struct rota *rota, task_row row)
 {
     late_row at = graph_late_first(rota, row);
     while (at) {
-        wait_row item = LATE(rota, at)->kind == LATE_WAIT ? LATE(rota, at)->target : 0;
-        if (!item) {
-            at = LATE(rota, at)->next;
-            continue;
-        }
-        wait_row first = WAIT(rota, item)->first;
-        WAIT(rota, first)->left -= !task_is_over(&rota->task[row]);
-        WAIT(rota, item)->task = 0;
-        graph_late_remove(rota, row, LATE_WAIT, item);
-        at = graph_late_first(rota, row);
+        bool waits = LATE(rota, at)->kind == LATE_WAIT;
+        if (waits) finish(rota, WAIT(rota, LATE(rota, at)->target)->first);
+        at = waits ? graph_late_first(rota, row) : LATE(rota, at)->next;
     }
 }
 

@@ -49,18 +49,45 @@ void worker_charge(struct rota *rota, worker_row row, task_row at)
     room_update(rota, row);
 }
 
-// Once everything fits again, nobody there is beyond the room any more.
-static void settle_overbooked(struct rota *rota, struct worker *worker)
+// The room of a worker goes to what runs, then to what was assigned, first come first served.
+struct room_left { uint64_t cores, memory; uint32_t slots; };
+
+static bool takes_room(struct room_left *room, const struct profile *profile)
 {
-    if (worker->cores_used > worker->cores || worker->memory_used > worker->memory_mib) return;
-    if (worker->slots && worker->tasks > worker->slots) return;
-    for (task_row at = worker->first; at; at = rota->task[at].next) {
-        if (!(rota->task[at].flags & TASK_OVERBOOKED)) continue;
-        rota->task[at].flags &= (uint16_t)~TASK_OVERBOOKED;
+    if (profile->wants.cores > room->cores || profile->wants.memory_mib > room->memory || !room->slots)
+        return false;
+    room->cores -= profile->wants.cores;
+    room->memory -= profile->wants.memory_mib;
+    room->slots--;
+    return true;
+}
+
+static uint32_t mark_beyond(struct rota *rota, task_row last, uint8_t state, struct room_left *room)
+{
+    uint32_t beyond = 0;
+    for (task_row at = last; at; at = rota->task[at].previous) {
+        struct task *task = &rota->task[at];
+        if (task->state != state) continue;
+        bool over = !takes_room(room, PROFILE(rota, task->profile));
+        beyond += over;
+        if (over == ((task->flags & TASK_OVERBOOKED) != 0)) continue;
+        task->flags ^= TASK_OVERBOOKED;
         effect_mark_task(rota, at);
     }
+    return beyond;
+}
+
+// Who is beyond the room changes with every end and every start there.
+void worker_settle_overbooked(struct rota *rota, worker_row row)
+{
+    struct worker *worker = WORKER(rota, row);
+    struct room_left room = { worker->cores, worker->memory_mib, worker->slots ? worker->slots : UINT32_MAX };
+    task_row last = worker->first;
+    while (last && rota->task[last].next) last = rota->task[last].next;
     rota->overbooked -= worker->overbooked;
-    worker->overbooked = 0;
+    worker->overbooked = mark_beyond(rota, last, ROTA_TASK_RUNNING, &room);
+    worker->overbooked += mark_beyond(rota, last, ROTA_TASK_ASSIGNED, &room);
+    rota->overbooked += worker->overbooked;
 }
 
 void worker_refund(struct rota *rota, worker_row row, task_row at)
@@ -81,7 +108,8 @@ void worker_refund(struct rota *rota, worker_row row, task_row at)
     if (task->previous) rota->task[task->previous].next = task->next;
     else worker->first = task->next;
     task->next = task->previous = 0;
-    if (worker->overbooked) settle_overbooked(rota, worker);
+    task->flags &= (uint16_t)~TASK_OVERBOOKED;
+    if (worker->overbooked) worker_settle_overbooked(rota, row);
     if (rota->plan_unplaced) plan_news(rota, 1);
     room_update(rota, row);
 }
@@ -93,6 +121,7 @@ void worker_lose(struct rota *rota, worker_row row)
     struct worker *worker = WORKER(rota, row);
     trace_say(rota, "worker %u is lost -> its %u attempts end", worker->id, worker->tasks);
     worker->silent_since = rota->now;  // nothing new goes there from here on
+    worker->lost = true;
     room_update(rota, row);
     while (worker->first) outcome_finish(rota, worker->first, ROTA_OUTCOME_LOST, 0);
     while (worker->replicas) {

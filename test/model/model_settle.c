@@ -10,14 +10,15 @@ static bool consumes(const struct model_input *input, const struct model_object 
 
 static bool object_is_needed(struct model *model, const struct model_object *object)
 {
-    if (object->kept || object->unused) return true;
+    bool closed = model_job_find(model, object->job)->state == ROTA_JOB_CLOSED;
+    if (!closed && (object->kept || object->unused)) return true;
     for (uint32_t i = 0; i < model->input_count; i++) {
         const struct model_input *input = &model->inputs[i];
         if (!consumes(input, object)) continue;
         const struct model_task *task
             = model_task_find(model, (rota_task_id){input->job, input->task});
         bool done = task->state == ROTA_TASK_SUCCEEDED || task->state == ROTA_TASK_ABORTED;
-        if (!done) return true;
+        if (closed ? model_state_is_active(task->state) : !done) return true;
     }
     return false;
 }
@@ -36,7 +37,9 @@ static void objects_remove(struct model *model)
 {
     for (uint32_t i = 0; i < model->object_count; i++) {
         struct model_object *object = &model->objects[i];
-        if (object->job == 0 || object->state != ROTA_OBJECT_FINISHED) continue;
+        bool flowed = object->flags & ROTA_OBJECT_STREAM && object->state == ROTA_OBJECT_UNFINISHED
+                      && model_producer(model, object)->state == ROTA_TASK_SUCCEEDED;
+        if (object->job == 0 || (object->state != ROTA_OBJECT_FINISHED && !flowed)) continue;
         if (object_is_needed(model, object)) continue;
         object->state = ROTA_OBJECT_REMOVED;
         object->server = false;
@@ -51,7 +54,7 @@ static bool object_is_missed(struct model *model, const struct model_object *obj
         if (!consumes(input, object)) continue;
         const struct model_task *task
             = model_task_find(model, (rota_task_id){input->job, input->task});
-        if (!model_state_is_over(task->state)) return true;
+        if (task->state >= ROTA_TASK_STAGED && task->state < ROTA_TASK_ASSIGNED) return true;
     }
     return false;
 }
@@ -61,11 +64,13 @@ static bool objects_regenerate(struct model *model)
 {
     bool changed = false;
     for (uint32_t i = 0; i < model->object_count; i++) {
-        const struct model_object *object = &model->objects[i];
-        if (object->job == 0 || object->state == ROTA_OBJECT_UNFINISHED) continue;
+        struct model_object *object = &model->objects[i];
+        bool stream = object->flags & ROTA_OBJECT_STREAM;
+        if (object->job == 0 || (object->state == ROTA_OBJECT_UNFINISHED && !stream)) continue;
         if (model_object_present(model, object) || !object_is_missed(model, object)) continue;
         struct model_task *producer = model_producer(model, object);
         if (!producer || producer->state != ROTA_TASK_SUCCEEDED) continue;
+        object->state = ROTA_OBJECT_UNFINISHED;
         producer->regenerating = true;
         model_task_queue(model, producer);
         changed = true;
@@ -82,6 +87,7 @@ static bool task_falls_back(struct model *model, struct model_task *task)
     if (task->state == ROTA_TASK_ASSIGNED) model_task_stop(model, task);
     model_task_leave_worker(task);
     task->state = ROTA_TASK_WAITING;
+    task->keeps_place = true;
     task->leader = (rota_task_id){0, 0};
     return true;
 }
@@ -149,9 +155,10 @@ static bool own_result_is_somewhere(struct model *model, const struct model_task
     return false;
 }
 
-static void task_offer(struct model_task *task)
+static void task_offer(struct model *model, struct model_task *task)
 {
     task->state = ROTA_TASK_OFFERED;
+    task->let_in = ++model->admissions;
     task->placed = false;
     task->leader = (rota_task_id){0, 0};
 }
@@ -278,7 +285,7 @@ static void lanes_admit(struct model *model)
         const struct model_lane *lane = &model->lanes[i];
         struct model_task *head = lane_head(model, lane);
         while (head && head->state == ROTA_TASK_HELD && lane_admits(model, lane, head)) {
-            task_offer(head);
+            task_offer(model, head);
             head = lane_head(model, lane);
         }
     }
@@ -293,7 +300,7 @@ static void ready_leave(struct model *model)
         if (task->spec.lane)
             task->state = ROTA_TASK_HELD;
         else
-            task_offer(task);
+            task_offer(model, task);
     }
 }
 
@@ -304,7 +311,7 @@ static bool may_lead(const struct model_task *leader, const struct model_task *t
     if (leader == task || !model_same_object(leader->spec.key, task->spec.key)) return false;
     bool pending = leader->state == ROTA_TASK_OFFERED || leader->state == ROTA_TASK_ASSIGNED
                    || leader->state == ROTA_TASK_RUNNING;
-    return pending && leader->placed && !leader->stopping;
+    return pending && leader->placed;
 }
 
 static struct model_task *leader_find(struct model *model, const struct model_task *task)

@@ -69,6 +69,10 @@ static void task_end_one(struct model *model, struct model_task *task, enum rota
 void model_task_end(struct model *model, struct model_task *task, enum rota_task_state state,
                     enum rota_outcome outcome, int32_t status)
 {
+    if (state == ROTA_TASK_ABORTED) {  // the others still want it
+        model_task_leave_worker(task);
+        model_task_hand_over(model, task);
+    }
     rota_worker_id worker = task->worker;
     task_end_one(model, task, state, outcome, status);
     if (state == ROTA_TASK_SUCCEEDED) model_outputs_finish(model, task, worker);
@@ -304,11 +308,11 @@ enum model_verdict model_on_deliver(struct model *model, const struct rota_event
 {
     struct model_task *task = model_task_find(model, event->claim.task);
     if (!task || !job_is_live(model, task->id.job)) return MODEL_REFUSE;
-    if (task->spec.flags & ROTA_TASK_BUNDLE) return MODEL_REFUSE;
     enum rota_task_state state = model_shown(model, task);
     bool deliver = event->kind == ROTA_EVENT_DELIVER;
     bool delivered_ok = event->claim.flags & ROTA_DELIVERED_OK;
     if (state == ROTA_TASK_SUCCEEDED) return deliver && delivered_ok ? MODEL_ACCEPT : MODEL_REFUSE;
+    if (task->spec.flags & ROTA_TASK_BUNDLE) return MODEL_REFUSE;
     bool nofetch = state == ROTA_TASK_OFFERED && (event->claim.flags & ROTA_NOFETCH_OK);
     bool owned = task->handler == 0 || task->handler == event->claim.handler;
     bool fetched = state == ROTA_TASK_RUNNING && task->claimed && owned;

@@ -141,14 +141,13 @@ static bool may_pull(struct model *model, const struct model_task *task,
     return fits_empty(task, worker) && has_slot(model, worker);
 }
 
-// The lane's tasks are handed out in its order: is no other offered that came before?
+// The lane's tasks are handed out in its order: is no other offered that was let in before?
 bool model_is_first_of_lane(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->task_count && task->spec.lane; i++) {
         const struct model_task *other = &model->tasks[i];
         if (other->spec.lane != task->spec.lane || other->state != ROTA_TASK_OFFERED) continue;
-        if (other->asked < task->asked) return false;
-        if (other->asked == task->asked && other->sequence < task->sequence) return false;
+        if (other->let_in < task->let_in) return false;
     }
     return true;
 }

@@ -111,7 +111,14 @@ enum model_verdict model_on_replica(struct model *model, const struct rota_event
         object->located &= ~bit(worker);
         return MODEL_ACCEPT;
     }
-    if (object && object->job && object->state != ROTA_OBJECT_FINISHED) return MODEL_REFUSE;
+    if (object && object->job && object->state != ROTA_OBJECT_FINISHED) {
+        const struct model_task *producer = model_producer(model, object);
+        bool maker = object->state == ROTA_OBJECT_UNFINISHED && producer
+                     && producer->state == ROTA_TASK_RUNNING && !producer->claimed
+                     && producer->worker.number == worker.number;
+        if (!maker || object->flags & ROTA_OBJECT_STREAM) return MODEL_REFUSE;
+        object->state = ROTA_OBJECT_FINISHED;
+    }
     worker_meet(model, worker);
     artifact_meet(model, id)->located |= bit(worker);
     return MODEL_ACCEPT;
@@ -162,7 +169,8 @@ enum model_verdict model_on_report(struct model *model, const struct rota_event 
     enum rota_outcome outcome = event->report.outcome;
     if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_ABORTED) return MODEL_REFUSE;
     int32_t status = event->report.status;
-    bool result = outcome == ROTA_OUTCOME_OK || outcome == ROTA_OUTCOME_EXIT;
+    bool fails = outcome == ROTA_OUTCOME_EXIT && task->tries > task->spec.retries_max;
+    bool result = outcome == ROTA_OUTCOME_OK || fails;
     if (result && !task->stopping && !model_is_no_object(task->spec.key)) {
         artifact_meet(model, task->spec.key)->located |= bit(task->worker);
     }
