@@ -40,15 +40,15 @@ void memory_release_lines(const struct memory *memory, struct memory_block *bloc
 // The first four bytes of an item belong to the pool while the item is free.
 struct pool {
     void *items;
-    uint32_t size;      // of an item
-    uint32_t count;     // one more than the largest number ever taken
+    uint32_t size;   // of an item
+    uint32_t count;  // one more than the largest number ever taken
     uint32_t capacity;
-    uint32_t free;      // first of the free ones
+    uint32_t free;  // first of the free ones
     uint32_t free_count;
 };
 
 bool pool_reserve(const struct memory *memory, struct pool *pool, uint32_t more);
-uint32_t pool_take(struct pool *pool);           // zeroed; room must be reserved
+uint32_t pool_take(struct pool *pool);  // zeroed; room must be reserved
 void pool_give(struct pool *pool, uint32_t number);
 void pool_release(const struct memory *memory, struct pool *pool);
 static inline uint32_t pool_used(const struct pool *pool)
@@ -58,13 +58,15 @@ static inline uint32_t pool_used(const struct pool *pool)
 
 // ---- span.c: runs of neighbouring numbers, given out and taken back ---------
 
-struct span { uint32_t first, count; };
+struct span {
+    uint32_t first, count;
+};
 
 struct spans {
-    struct span *free;   // sorted, never touching
+    struct span *free;  // sorted, never touching
     uint32_t free_count, free_capacity;
-    uint32_t taken;      // spans given out
-    uint32_t end;        // one more than the largest number given out
+    uint32_t taken;  // spans given out
+    uint32_t end;    // one more than the largest number given out
 };
 
 // Reserves the book-keeping for one more span and says where it would start.
@@ -76,8 +78,11 @@ void span_release(const struct memory *memory, struct spans *spans);
 // ---- map.c: from a 64-bit key to a number; 0 is none ------------------------
 
 struct map {
-    struct map_slot { uint64_t key; uint32_t value; } *slots;
-    uint32_t capacity;   // a power of two, or 0
+    struct map_slot {
+        uint64_t key;
+        uint32_t value;
+    } * slots;
+    uint32_t capacity;  // a power of two, or 0
     uint32_t count;
 };
 
@@ -90,11 +95,14 @@ void map_release(const struct memory *memory, struct map *map);
 // ---- heap.c: what is due first ----------------------------------------------
 
 // Entries with equal `due` come in order of `tag`.
-struct heap_entry { int64_t due; uint64_t tag; };
+struct heap_entry {
+    int64_t due;
+    uint64_t tag;
+};
 
 struct heap {
     struct heap_entry *entries;
-    uint32_t *places;            // by tag's low 32 bits: position + 1
+    uint32_t *places;  // by tag's low 32 bits: position + 1
     uint32_t count, capacity, place_capacity;
 };
 

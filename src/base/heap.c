@@ -6,7 +6,8 @@
 bool heap_reserve(const struct memory *memory, struct heap *heap, uint32_t places)
 {
     void *entries = heap->entries, *table = heap->places;
-    bool there = memory_reserve(memory, &table, &heap->place_capacity, places, sizeof *heap->places);
+    bool there
+        = memory_reserve(memory, &table, &heap->place_capacity, places, sizeof *heap->places);
     heap->places = table;
     if (!there) return false;
     there = memory_reserve(memory, &entries, &heap->capacity, places, sizeof *heap->entries);
@@ -34,7 +35,8 @@ static void sift(struct heap *heap, uint32_t place, struct heap_entry entry)
     for (;;) {
         uint32_t child = place * 2 + 1;
         if (child >= heap->count) break;
-        if (child + 1 < heap->count && before(heap->entries[child + 1], heap->entries[child])) child++;
+        if (child + 1 < heap->count && before(heap->entries[child + 1], heap->entries[child]))
+            child++;
         if (!before(heap->entries[child], entry)) break;
         put(heap, place, heap->entries[child]);
         place = child;
@@ -48,7 +50,7 @@ void heap_set(struct heap *heap, uint32_t number, int64_t due)
     uint32_t place = heap->places[number];
     if (!place) place = ++heap->count;
     assert(heap->count <= heap->capacity);
-    sift(heap, place - 1, (struct heap_entry){ due, number });
+    sift(heap, place - 1, (struct heap_entry){due, number});
 }
 
 void heap_remove(struct heap *heap, uint32_t number)
@@ -71,5 +73,5 @@ void heap_release(const struct memory *memory, struct heap *heap)
     void *entries = heap->entries, *places = heap->places;
     memory_release(memory, &entries, &heap->capacity, sizeof *heap->entries);
     memory_release(memory, &places, &heap->place_capacity, sizeof *heap->places);
-    *heap = (struct heap){ 0 };
+    *heap = (struct heap){0};
 }

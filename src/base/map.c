@@ -24,7 +24,7 @@ bool map_reserve(const struct memory *memory, struct map *map, uint32_t more)
     uint64_t wanted = map->capacity ? map->capacity : 16;
     while (wanted < need) wanted *= 2;
     if (wanted > UINT32_MAX) return false;
-    struct map fresh = { 0 };
+    struct map fresh = {0};
     void *slots = NULL;
     if (!memory_reserve(memory, &slots, &fresh.capacity, wanted, sizeof *fresh.slots)) return false;
     fresh.slots = slots;
@@ -47,7 +47,7 @@ void map_put(struct map *map, uint64_t key, uint32_t value)
     assert(map->count < map->capacity);
     uint32_t i = slot_of(map, key);
     if (!map->slots[i].value) map->count++;
-    map->slots[i] = (struct map_slot){ key, value };
+    map->slots[i] = (struct map_slot){key, value};
 }
 
 void map_remove(struct map *map, uint64_t key)
@@ -63,12 +63,12 @@ void map_remove(struct map *map, uint64_t key)
         map->slots[hole] = map->slots[i];
         hole = i;
     }
-    map->slots[hole] = (struct map_slot){ 0 };
+    map->slots[hole] = (struct map_slot){0};
 }
 
 void map_release(const struct memory *memory, struct map *map)
 {
     void *slots = map->slots;
     memory_release(memory, &slots, &map->capacity, sizeof *map->slots);
-    *map = (struct map){ 0 };
+    *map = (struct map){0};
 }

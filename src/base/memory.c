@@ -69,14 +69,14 @@ bool memory_reserve_lines(const struct memory *memory, struct memory_block *bloc
     if (!raw) return false;
     size_t after = offset_to_line(raw);
     if (before != after) memmove(raw + after, raw + before, used);
-    *block = (struct memory_block){ raw + after, raw, (uint32_t)wanted, raw_size };
+    *block = (struct memory_block){raw + after, raw, (uint32_t)wanted, raw_size};
     return true;
 }
 
 void memory_release_lines(const struct memory *memory, struct memory_block *block)
 {
     if (block->raw) memory->resize(memory->context, block->raw, block->raw_size, 0);
-    *block = (struct memory_block){ 0 };
+    *block = (struct memory_block){0};
 }
 
 void memory_release(const struct memory *memory, void **items, uint32_t *capacity, size_t size)

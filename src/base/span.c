@@ -44,8 +44,10 @@ static uint32_t place_after(const struct spans *spans, uint32_t first)
     uint32_t low = 0, high = spans->free_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (spans->free[middle].first < first) low = middle + 1;
-        else high = middle;
+        if (spans->free[middle].first < first)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -67,7 +69,7 @@ void span_give(struct spans *spans, uint32_t first, uint32_t count)
     uint32_t i = place_after(spans, first);
     assert(spans->free_count < spans->free_capacity);
     memmove(&spans->free[i + 1], &spans->free[i], (spans->free_count - i) * sizeof *spans->free);
-    spans->free[i] = (struct span){ first, count };
+    spans->free[i] = (struct span){first, count};
     spans->free_count++;
     join_next(spans, i);
     if (i > 0) join_next(spans, i - 1);
@@ -82,5 +84,5 @@ void span_release(const struct memory *memory, struct spans *spans)
 {
     void *free = spans->free;
     memory_release(memory, &free, &spans->free_capacity, sizeof *spans->free);
-    *spans = (struct spans){ 0 };
+    *spans = (struct spans){0};
 }

@@ -14,7 +14,8 @@ void text_add(const struct memory *memory, struct text *text, const char *format
     if (length <= 0) return;
     uint32_t size = (uint32_t)length < sizeof line ? (uint32_t)length : (uint32_t)sizeof line - 1;
     void *data = text->data;
-    bool there = memory_reserve(memory, &data, &text->capacity, (uint64_t)text->length + size + 1, 1);
+    bool there
+        = memory_reserve(memory, &data, &text->capacity, (uint64_t)text->length + size + 1, 1);
     text->data = data;
     if (!there) return;
     for (uint32_t i = 0; i < size; i++) text->data[text->length + i] = line[i];
@@ -26,5 +27,5 @@ void text_release(const struct memory *memory, struct text *text)
 {
     void *data = text->data;
     memory_release(memory, &data, &text->capacity, 1);
-    *text = (struct text){ 0 };
+    *text = (struct text){0};
 }

@@ -9,14 +9,14 @@ enum rota_task_state rota_task_state(const struct rota *rota, rota_task_id id)
 
 static bool is_out(const struct task *task)
 {
-    return !(task->flags & TASK_IS_BUNDLE) &&
-           (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING);
+    return !(task->flags & TASK_IS_BUNDLE)
+           && (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING);
 }
 
 bool rota_task_look(const struct rota *rota, rota_task_id id, struct rota_task_view *view)
 {
     task_row row = task_find(rota, id);
-    *view = (struct rota_task_view){ 0 };
+    *view = (struct rota_task_view){0};
     if (!row) return false;
     const struct task *task = &rota->task[row];
     bool out = is_out(task);
@@ -29,7 +29,8 @@ bool rota_task_look(const struct rota *rota, rota_task_id id, struct rota_task_v
         view->worker.number = WORKER(rota, task->worker)->id;
         view->run_as = attempt_name(rota, row);
     }
-    if (task->state == ROTA_TASK_SHARED) view->leader = task_id(rota, task_extra(rota, row)->leader);
+    if (task->state == ROTA_TASK_SHARED)
+        view->leader = task_id(rota, task_extra(rota, row)->leader);
     view->handler = handler_of(rota, row);
     view->stopping = task->flags & TASK_STOPPING;
     view->regenerating = task->flags & TASK_AGAIN;
@@ -40,8 +41,8 @@ bool rota_task_look(const struct rota *rota, rota_task_id id, struct rota_task_v
 // ---- The words of the tables ---------------------------------------------------------------
 
 static const char *const status_names[ROTA_TASK_STATES] = {
-    "", "IDLE", "STAGED", "QUEUED", "WAITING", "WAITING", "READY", "READY", "READY", "READY",
-    "RUNNING", "RUNNING", "SUCCESS", "FAILED", "ABORTED", "FROZEN",
+    "",      "IDLE",  "STAGED",  "QUEUED",  "WAITING", "WAITING", "READY",   "READY",
+    "READY", "READY", "RUNNING", "RUNNING", "SUCCESS", "FAILED",  "ABORTED", "FROZEN",
 };
 
 // A task that shares an execution is where its leader is.
@@ -72,12 +73,14 @@ const char *rota_job_status(const struct rota *rota, rota_job_id id)
 bool rota_plan_look(const struct rota *rota, rota_task_id id, struct rota_plan_view *view)
 {
     static const char *const names[ROTA_TASK_STATES] = {
-        [ROTA_TASK_READY] = "Ready", [ROTA_TASK_HELD] = "Ready", [ROTA_TASK_OFFERED] = "Ready",
-        [ROTA_TASK_SHARED] = "Ready", [ROTA_TASK_ASSIGNED] = "Assigned", [ROTA_TASK_RUNNING] = "Running",
-        [ROTA_TASK_SUCCEEDED] = "Finished", [ROTA_TASK_FAILED] = "Failed", [ROTA_TASK_ABORTED] = "Failed",
+        [ROTA_TASK_READY] = "Ready",        [ROTA_TASK_HELD] = "Ready",
+        [ROTA_TASK_OFFERED] = "Ready",      [ROTA_TASK_SHARED] = "Ready",
+        [ROTA_TASK_ASSIGNED] = "Assigned",  [ROTA_TASK_RUNNING] = "Running",
+        [ROTA_TASK_SUCCEEDED] = "Finished", [ROTA_TASK_FAILED] = "Failed",
+        [ROTA_TASK_ABORTED] = "Failed",
     };
     task_row row = task_find(rota, id);
-    *view = (struct rota_plan_view){ .state = "" };
+    *view = (struct rota_plan_view){.state = ""};
     if (!row) return false;
     const struct task *task = &rota->task[row];
     const char *name = names[task_shown(task)];
@@ -116,8 +119,8 @@ static bool in_tables(const struct rota *rota, task_row row, enum rota_list list
 static bool in_queues(const struct rota *rota, task_row row, enum rota_list list, worker_row worker)
 {
     const struct task *task = &rota->task[row];
-    bool queued = task->state == ROTA_TASK_OFFERED && task_policy(rota, row) == ROTA_POLICY_PULL &&
-                  gate_is_next(rota, row) && task_extra(rota, row)->phase != PHASE_NONE;
+    bool queued = task->state == ROTA_TASK_OFFERED && task_policy(rota, row) == ROTA_POLICY_PULL
+                  && gate_is_next(rota, row) && task_extra(rota, row)->phase != PHASE_NONE;
     if (!queued || (list != ROTA_LIST_GLOBAL && !worker)) return false;
     return pull_offers(rota, row, list == ROTA_LIST_GLOBAL ? 0 : worker, list == ROTA_LIST_INPUT);
 }
@@ -159,7 +162,10 @@ static job_row next_job(const struct rota *rota, uint32_t after)
     return best;
 }
 
-struct listing { rota_task_id *out; uint32_t count, max; };
+struct listing {
+    rota_task_id *out;
+    uint32_t count, max;
+};
 
 static void list_add(const struct rota *rota, struct listing *listing, task_row row)
 {
@@ -167,7 +173,8 @@ static void list_add(const struct rota *rota, struct listing *listing, task_row 
     listing->count++;
 }
 
-// ---- unknown: all that is needed is blocked or unknown itself -------------------------------------
+// ---- unknown: all that is needed is blocked or unknown itself
+// -------------------------------------
 
 static uint32_t need_count(const struct rota *rota, task_row row)
 {
@@ -210,13 +217,16 @@ static bool find_unknown(const struct rota *rota, task_row row, uint8_t *marks, 
         const struct task *task = &rota->task[at];
         bool untouched = task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED;
         uint32_t needs = need_count(rota, at);
-        if (marks[at] == OPEN && (!untouched || is_blocked(rota, at) || needs == 0)) marks[at] = KNOWN;
+        if (marks[at] == OPEN && (!untouched || is_blocked(rota, at) || needs == 0))
+            marks[at] = KNOWN;
         uint8_t verdict = UNKNOWN;
         for (uint32_t i = 0; marks[at] == OPEN && verdict == UNKNOWN && i < needs; i++) {
             task_row need = need_at(rota, at, i);
             if (is_blocked(rota, need)) continue;
-            if (marks[need] == OPEN) verdict = OPEN, stack[height++] = need;
-            else if (marks[need] == KNOWN) verdict = KNOWN;
+            if (marks[need] == OPEN)
+                verdict = OPEN, stack[height++] = need;
+            else if (marks[need] == KNOWN)
+                verdict = KNOWN;
         }
         if (marks[at] == OPEN) marks[at] = verdict;
         if (marks[at] != OPEN) height -= stack[height - 1] == at;
@@ -228,20 +238,22 @@ static void list_unknown(const struct rota *rota, struct listing *listing)
 {
     void *marks = NULL, *stack = NULL;
     uint32_t mark_capacity = 0, stack_capacity = 0;
-    bool there = memory_reserve(&rota->memory, &marks, &mark_capacity, rota->task_capacity, 1) &&
-                 memory_reserve(&rota->memory, &stack, &stack_capacity, rota->task_capacity, sizeof(task_row));
+    bool there = memory_reserve(&rota->memory, &marks, &mark_capacity, rota->task_capacity, 1)
+                 && memory_reserve(&rota->memory, &stack, &stack_capacity, rota->task_capacity,
+                                   sizeof(task_row));
     for (job_row job = next_job(rota, 0); there && job; job = next_job(rota, JOB(rota, job)->id))
         for (task_row row = job_next_task(rota, job, 0); row; row = job_next_task(rota, job, row))
-            if (!(rota->task[row].flags & (TASK_IS_BUNDLE | TASK_AGAIN)) && find_unknown(rota, row, marks, stack))
+            if (!(rota->task[row].flags & (TASK_IS_BUNDLE | TASK_AGAIN))
+                && find_unknown(rota, row, marks, stack))
                 list_add(rota, listing, row);
     memory_release(&rota->memory, &marks, &mark_capacity, 1);
     memory_release(&rota->memory, &stack, &stack_capacity, sizeof(task_row));
 }
 
-uint32_t rota_list(const struct rota *rota, enum rota_list list, rota_worker_id worker, rota_task_id *out,
-                   uint32_t max)
+uint32_t rota_list(const struct rota *rota, enum rota_list list, rota_worker_id worker,
+                   rota_task_id *out, uint32_t max)
 {
-    struct listing listing = { out, 0, max };
+    struct listing listing = {out, 0, max};
     worker_row at = worker.number ? worker_find(rota, worker) : 0;
     if (list == ROTA_LIST_UNKNOWN) {
         list_unknown(rota, &listing);
@@ -256,7 +268,9 @@ uint32_t rota_list(const struct rota *rota, enum rota_list list, rota_worker_id 
 static void add_blocker(const struct rota *rota, struct listing *listing, task_row row)
 {
     const struct task *task = &rota->task[row];
-    if (task->flags & TASK_AGAIN || (task->state != ROTA_TASK_FAILED && task->state != ROTA_TASK_ABORTED)) return;
+    if (task->flags & TASK_AGAIN
+        || (task->state != ROTA_TASK_FAILED && task->state != ROTA_TASK_ABORTED))
+        return;
     rota_task_id id = task_id(rota, row);
     for (uint32_t i = 0; i < listing->count && i < listing->max; i++)
         if (listing->out[i].job == id.job && listing->out[i].task == id.task) return;
@@ -265,12 +279,13 @@ static void add_blocker(const struct rota *rota, struct listing *listing, task_r
 
 uint32_t rota_blockers(const struct rota *rota, rota_task_id id, rota_task_id *out, uint32_t max)
 {
-    struct listing listing = { out, 0, max };
+    struct listing listing = {out, 0, max};
     task_row row = task_find(rota, id);
     if (!row || rota->task[row].state != ROTA_TASK_BLOCKED) return 0;
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
-    for (uint32_t i = task->before; i < task[1].before; i++) add_blocker(rota, &listing, rota->link[i]);
+    for (uint32_t i = task->before; i < task[1].before; i++)
+        add_blocker(rota, &listing, rota->link[i]);
     for (uint32_t i = 0; i < extra->input_count; i++) {
         const struct object *object = OBJECT(rota, rota->use[extra->use_first + i].object);
         if (object->producer && object->job && !(object->view & NEED_MET))

@@ -52,7 +52,8 @@ uint32_t rota_object_workers(const struct rota *rota, rota_object_id id, enum ro
     object_row object = object_find(rota, id);
     uint32_t count = 0;
     if (!object) return 0;
-    for (replica_row row = OBJECT(rota, object)->replicas; row; row = REPLICA(rota, row)->next_of_object) {
+    for (replica_row row = OBJECT(rota, object)->replicas; row;
+         row = REPLICA(rota, row)->next_of_object) {
         if (!in_set(REPLICA(rota, row), set)) continue;
         if (count < max) out[count].number = WORKER(rota, REPLICA(rota, row)->worker)->id;
         count++;
@@ -64,18 +65,19 @@ rota_worker_id rota_locate(const struct rota *rota, rota_object_id id)
 {
     object_row object = object_find(rota, id);
     worker_row row = object ? replica_source(rota, object, 0) : 0;
-    return (rota_worker_id){ row ? WORKER(rota, row)->id : 0 };
+    return (rota_worker_id){row ? WORKER(rota, row)->id : 0};
 }
 
 bool rota_worker_look(const struct rota *rota, rota_worker_id id, struct rota_worker_view *view)
 {
     worker_row row = worker_find(rota, id);
-    *view = (struct rota_worker_view){ 0 };
+    *view = (struct rota_worker_view){0};
     if (!row) return false;
     const struct worker *worker = WORKER(rota, row);
     view->cores = worker->cores;
     view->memory_mib = worker->memory_mib;
-    if (worker->cores_used < worker->cores) view->cores_free = (uint32_t)(worker->cores - worker->cores_used);
+    if (worker->cores_used < worker->cores)
+        view->cores_free = (uint32_t)(worker->cores - worker->cores_used);
     if (worker->memory_used < worker->memory_mib)
         view->memory_mib_free = (uint32_t)(worker->memory_mib - worker->memory_used);
     view->tasks = worker->tasks;

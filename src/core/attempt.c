@@ -9,7 +9,7 @@ rota_task_id attempt_name(const struct rota *rota, task_row row)
     uint32_t packed = map_find(&rota->run_as, row);
     if (!packed) return task_id(rota, row);
     const struct late *name = LATE(rota, packed);
-    return (rota_task_id){ name->kind, name->target };
+    return (rota_task_id){name->kind, name->target};
 }
 
 static void tell_stream(struct rota *rota, object_row at, worker_row to, task_row consumer)
@@ -56,7 +56,8 @@ static void expect_outputs(struct rota *rota, task_row row, worker_row worker)
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->output_count; i++) {
         object_row at = rota->use[extra->use_first + extra->input_count + i].object;
-        if (OBJECT(rota, at)->flags & OBJECT_REMOVED) continue;  // nobody needs it, this time either
+        if (OBJECT(rota, at)->flags & OBJECT_REMOVED)
+            continue;  // nobody needs it, this time either
         replica_row replica = replica_find(rota, at, worker);
         if (!replica) replica = replica_add(rota, at, worker);
         REPLICA(rota, replica)->flags |= REPLICA_PRIMARY;
@@ -97,8 +98,8 @@ void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t
 
 bool handler_reserve(struct rota *rota)
 {
-    return pool_reserve(&rota->memory, &rota->handlers, 1) &&
-           map_reserve(&rota->memory, &rota->handler_by_id, 1);
+    return pool_reserve(&rota->memory, &rota->handlers, 1)
+           && map_reserve(&rota->memory, &rota->handler_by_id, 1);
 }
 
 void handler_take(struct rota *rota, task_row row, uint64_t id)
@@ -164,7 +165,7 @@ static void give_back_copies(struct rota *rota, task_row row, worker_row worker)
 void attempt_put_name(struct rota *rota, task_row row, rota_task_id id)
 {
     late_row packed = pool_take(&rota->lates);
-    *LATE(rota, packed) = (struct late){ 0, id.job, id.task, 0 };
+    *LATE(rota, packed) = (struct late){0, id.job, id.task, 0};
     map_put(&rota->run_as, row, packed);
     map_put(&rota->runs, (uint64_t)id.job << 32 | id.task, row);
 }
@@ -227,7 +228,7 @@ void attempt_end(struct rota *rota, task_row row)
     if (task->flags & TASK_CLAIMED) handler_give(rota, row);
     if (task->flags & TASK_GATED) gate_leave(rota, row);
     task->worker = 0;
-    task->flags &= (uint16_t)~(TASK_OVERBOOKED | TASK_STOPPING | TASK_CLAIMED);
+    task->flags &= (uint16_t) ~(TASK_OVERBOOKED | TASK_STOPPING | TASK_CLAIMED);
 }
 
 void attempt_stop(struct rota *rota, task_row row)

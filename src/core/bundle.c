@@ -12,10 +12,11 @@ struct bundle *bundle_get(const struct rota *rota, task_row row)
 enum rota_task_state counts_state(const uint32_t *counts, bool staged)
 {
     uint32_t all = 0;
-    for (int class = CLASS_ACTIVE; class < TASK_CLASSES; class++) all += counts[class];
+    for (int class = CLASS_ACTIVE; class < TASK_CLASSES; class ++) all += counts[class];
     if (all == 0 && !staged) return ROTA_TASK_IDLE;
     if (counts[CLASS_ACTIVE]) return ROTA_TASK_RUNNING;
-    if (counts[CLASS_FAILED] || counts[CLASS_ABORTED] || counts[CLASS_STUCK]) return ROTA_TASK_FAILED;
+    if (counts[CLASS_FAILED] || counts[CLASS_ABORTED] || counts[CLASS_STUCK])
+        return ROTA_TASK_FAILED;
     return ROTA_TASK_SUCCEEDED;
 }
 

@@ -65,7 +65,8 @@ void task_check(const struct rota *rota, task_row row)
 }
 
 // I-4: one of a group, one side, the counter is the sum, and the line is in order.
-static void check_lane_members(const struct rota *rota, lane_row at, int32_t *counter, uint32_t *inside)
+static void check_lane_members(const struct rota *rota, lane_row at, int32_t *counter,
+                               uint32_t *inside)
 {
     for (extra_row i = 1; i < rota->extras.count; i++) {
         const struct extra *extra = EXTRA(rota, i);
@@ -138,7 +139,8 @@ void object_check(const struct rota *rota, object_row row)
     assert(object->view == object_view(rota, object));
     if (object->flags & OBJECT_REMOVED) assert(!object->replicas);
     bool idle = !need && !(object->flags & ROTA_OBJECT_KEEP) && object->producer;
-    if (idle && object->flags & OBJECT_FINISHED && !(rota->task[object->producer].state == ROTA_TASK_RUNNING))
+    if (idle && object->flags & OBJECT_FINISHED
+        && !(rota->task[object->producer].state == ROTA_TASK_RUNNING))
         assert(object->flags & OBJECT_REMOVED);
 }
 
@@ -146,7 +148,7 @@ void object_check(const struct rota *rota, object_row row)
 static void check_job(const struct rota *rota, job_row row)
 {
     const struct job *job = JOB(rota, row);
-    uint32_t counts[TASK_CLASSES] = { 0 }, tasks = 0, out = 0;
+    uint32_t counts[TASK_CLASSES] = {0}, tasks = 0, out = 0;
     for (task_row at = job_next_task(rota, row, 0); at; at = job_next_task(rota, row, at)) {
         const struct task *task = &rota->task[at];
         tasks++;
@@ -157,7 +159,8 @@ static void check_job(const struct rota *rota, job_row row)
         out += attempt && task->worker;
     }
     assert(job->task_count == tasks && job->out == out);
-    for (int class = CLASS_ACTIVE; class < TASK_CLASSES; class++) assert(job->counts[class] == counts[class]);
+    for (int class = CLASS_ACTIVE; class < TASK_CLASSES; class ++)
+        assert(job->counts[class] == counts[class]);
     assert(!job->looking);
 }
 
@@ -178,7 +181,8 @@ static void check_empty(const struct rota *rota)
     assert(rota->tasks == 0 && rota->out == 0 && rota->shared == 0 && rota->edges == 0);
     assert(pool_used(&rota->extras) == 0 && pool_used(&rota->groups) == 0);
     assert(pool_used(&rota->profiles) == 0 && pool_used(&rota->batches) == 0);
-    assert(pool_used(&rota->handlers) == 0 && pool_used(&rota->offers) == 0 && rota->phases.count == 0);
+    assert(pool_used(&rota->handlers) == 0 && pool_used(&rota->offers) == 0
+           && rota->phases.count == 0);
     assert(rota->plan_active == 0 && rota->plan_unplaced == 0 && rota->closing == 0);
 }
 

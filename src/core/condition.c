@@ -41,8 +41,10 @@ enum verdict condition_evaluate(const struct rota *rota, task_row row)
         const struct rota_clause *clause = &rota->clause[extra->clause_first + i];
         if (clause->kind == ROTA_CLAUSE_AND || clause->kind == ROTA_CLAUSE_OR) {
             height--;
-            if (clause->kind == ROTA_CLAUSE_AND) stack[height - 1] &= stack[height];
-            else stack[height - 1] |= stack[height];
+            if (clause->kind == ROTA_CLAUSE_AND)
+                stack[height - 1] &= stack[height];
+            else
+                stack[height - 1] |= stack[height];
         } else {
             stack[height++] = (uint8_t)clause_value(rota, clause);
         }
@@ -63,8 +65,8 @@ uint32_t condition_need(const struct rota *rota, task_row row)
 
 static bool is_bound(const struct task *task)
 {
-    return task->state == ROTA_TASK_QUEUED || task->state == ROTA_TASK_WAITING ||
-           task->state == ROTA_TASK_BLOCKED;
+    return task->state == ROTA_TASK_QUEUED || task->state == ROTA_TASK_WAITING
+           || task->state == ROTA_TASK_BLOCKED;
 }
 
 // The verdict is kept current while the task is bound by it, and counts as true otherwise.
@@ -74,8 +76,10 @@ void condition_look(struct rota *rota, task_row row)
     if (!is_bound(&rota->task[row]) || !extra->clause_count) return;
     enum verdict verdict = condition_evaluate(rota, row), before = (enum verdict)extra->verdict;
     extra->verdict = (uint8_t)verdict;
-    if (verdict != before) graph_need(rota, row, need_of(before), need_of(verdict));
-    else if (rota->task[row].state == ROTA_TASK_BLOCKED) graph_look_at(rota, row);
+    if (verdict != before)
+        graph_need(rota, row, need_of(before), need_of(verdict));
+    else if (rota->task[row].state == ROTA_TASK_BLOCKED)
+        graph_look_at(rota, row);
 }
 
 void condition_unbind(struct rota *rota, task_row row)

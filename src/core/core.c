@@ -5,11 +5,22 @@ struct rota_config rota_config_default(void)
 {
     return (struct rota_config){
         .seed = 1,
-        .tasks_max = 100u << 20, .edges_max = 1u << 30, .lanes_max = 1u << 20, .groups_max = 1u << 24,
-        .workers_max = 1u << 16, .objects_max = 1u << 26, .jobs_max = 1u << 26,
-        .lease = 60000000, .cached_wait = 10000, .inputs_wait = 100000,
-        .plan_submit = 10000, .plan_update = 100000, .plan_idle = 1000000, .plan_work = 4096,
-        .policy = ROTA_POLICY_PLAN, .on_failure = ROTA_FAILURE_BLOCK,
+        .tasks_max = 100u << 20,
+        .edges_max = 1u << 30,
+        .lanes_max = 1u << 20,
+        .groups_max = 1u << 24,
+        .workers_max = 1u << 16,
+        .objects_max = 1u << 26,
+        .jobs_max = 1u << 26,
+        .lease = 60000000,
+        .cached_wait = 10000,
+        .inputs_wait = 100000,
+        .plan_submit = 10000,
+        .plan_update = 100000,
+        .plan_idle = 1000000,
+        .plan_work = 4096,
+        .policy = ROTA_POLICY_PLAN,
+        .on_failure = ROTA_FAILURE_BLOCK,
     };
 }
 
@@ -17,29 +28,34 @@ static bool config_is_sound(const struct rota_config *config)
 {
     bool waits = config->cached_wait >= 0 && config->inputs_wait >= config->cached_wait;
     bool plan = config->plan_submit >= 0 && config->plan_update >= 0 && config->plan_idle >= 0;
-    return waits && plan && config->lease > 0 && config->plan_work > 0 &&
-           config->policy >= ROTA_POLICY_CLAIM && config->policy <= ROTA_POLICY_PLAN &&
-           config->on_failure >= ROTA_FAILURE_BLOCK && config->on_failure <= ROTA_FAILURE_FAIL_JOB;
+    return waits && plan && config->lease > 0 && config->plan_work > 0
+           && config->policy >= ROTA_POLICY_CLAIM && config->policy <= ROTA_POLICY_PLAN
+           && config->on_failure >= ROTA_FAILURE_BLOCK
+           && config->on_failure <= ROTA_FAILURE_FAIL_JOB;
 }
 
-struct held { void **items; uint32_t *capacity; size_t size; };
+struct held {
+    void **items;
+    uint32_t *capacity;
+    size_t size;
+};
 
 // Every table that is one block, for giving back.
 static void release_tables(struct rota *rota)
 {
     uint32_t room = rota->room_capacity, records = ROTA_RECORDS_MAX;
     const struct held tables[] = {
-        { (void **)&rota->unmet, &rota->unmet_capacity, sizeof *rota->unmet },
-        { (void **)&rota->link, &rota->link_capacity, sizeof *rota->link },
-        { (void **)&rota->use, &rota->use_capacity, sizeof *rota->use },
-        { (void **)&rota->clause, &rota->clause_capacity, sizeof *rota->clause },
-        { (void **)&rota->room_cores, &rota->room_capacity, sizeof *rota->room_cores },
-        { (void **)&rota->room_memory, &room, sizeof *rota->room_memory },
-        { (void **)&rota->task_marks, &rota->task_mark_capacity, sizeof *rota->task_marks },
-        { (void **)&rota->marks, &rota->mark_capacity, sizeof *rota->marks },
-        { (void **)&rota->tombs, &rota->tomb_capacity, sizeof *rota->tombs },
-        { (void **)&rota->actions, &rota->action_capacity, sizeof *rota->actions },
-        { (void **)&rota->records, &records, sizeof *rota->records },
+        {(void **)&rota->unmet, &rota->unmet_capacity, sizeof *rota->unmet},
+        {(void **)&rota->link, &rota->link_capacity, sizeof *rota->link},
+        {(void **)&rota->use, &rota->use_capacity, sizeof *rota->use},
+        {(void **)&rota->clause, &rota->clause_capacity, sizeof *rota->clause},
+        {(void **)&rota->room_cores, &rota->room_capacity, sizeof *rota->room_cores},
+        {(void **)&rota->room_memory, &room, sizeof *rota->room_memory},
+        {(void **)&rota->task_marks, &rota->task_mark_capacity, sizeof *rota->task_marks},
+        {(void **)&rota->marks, &rota->mark_capacity, sizeof *rota->marks},
+        {(void **)&rota->tombs, &rota->tomb_capacity, sizeof *rota->tombs},
+        {(void **)&rota->actions, &rota->action_capacity, sizeof *rota->actions},
+        {(void **)&rota->records, &records, sizeof *rota->records},
     };
     memory_release_lines(&rota->memory, &rota->task_block);
     rota->task = NULL;
@@ -49,15 +65,15 @@ static void release_tables(struct rota *rota)
 
 static void release_all(struct rota *rota)
 {
-    struct pool *pools[] = { &rota->extras, &rota->batches, &rota->jobs, &rota->bundles, &rota->lanes,
-                             &rota->groups, &rota->profiles, &rota->workers, &rota->objects,
-                             &rota->replicas, &rota->lates, &rota->offers, &rota->waits,
-                             &rota->handlers };
-    struct map *maps[] = { &rota->job_by_id, &rota->job_by_key, &rota->lane_by_number,
-                           &rota->group_by_number, &rota->profile_by_hash, &rota->worker_by_id,
-                           &rota->object_by_id, &rota->bundle_of, &rota->late_of, &rota->handler_by_id, &rota->run_as,
-                           &rota->runs };
-    struct spans *spans[] = { &rota->rows, &rota->links, &rota->uses, &rota->clauses };
+    struct pool *pools[]
+        = {&rota->extras, &rota->batches,  &rota->jobs,    &rota->bundles, &rota->lanes,
+           &rota->groups, &rota->profiles, &rota->workers, &rota->objects, &rota->replicas,
+           &rota->lates,  &rota->offers,   &rota->waits,   &rota->handlers};
+    struct map *maps[] = {&rota->job_by_id,       &rota->job_by_key,      &rota->lane_by_number,
+                          &rota->group_by_number, &rota->profile_by_hash, &rota->worker_by_id,
+                          &rota->object_by_id,    &rota->bundle_of,       &rota->late_of,
+                          &rota->handler_by_id,   &rota->run_as,          &rota->runs};
+    struct spans *spans[] = {&rota->rows, &rota->links, &rota->uses, &rota->clauses};
     for (job_row row = 1; row < rota->jobs.count; row++) {
         void *later = JOB(rota, row)->later;
         memory_release(&rota->memory, &later, &JOB(rota, row)->later_capacity, sizeof(batch_row));
@@ -92,17 +108,19 @@ static void set_sizes(struct rota *rota)
 // Row 0 of these is looked at as "nothing", so it has to be there.
 static bool reserve_first_rows(struct rota *rota)
 {
-    struct pool *pools[] = { &rota->extras, &rota->objects, &rota->workers, &rota->jobs, &rota->batches,
-                             &rota->handlers };
+    struct pool *pools[] = {&rota->extras, &rota->objects, &rota->workers,
+                            &rota->jobs,   &rota->batches, &rota->handlers};
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
         if (!pool_reserve(&rota->memory, pools[i], 1)) return false;
     void *records = NULL;
     uint32_t capacity = 0;
-    if (!memory_reserve_lines(&rota->memory, &rota->task_block, 2, sizeof *rota->task)) return false;
+    if (!memory_reserve_lines(&rota->memory, &rota->task_block, 2, sizeof *rota->task))
+        return false;
     rota->task = rota->task_block.items;
     rota->task_capacity = rota->task_block.capacity;
     memset(rota->task, 0, 2 * sizeof *rota->task);
-    bool there = memory_reserve(&rota->memory, &records, &capacity, ROTA_RECORDS_MAX, sizeof *rota->records);
+    bool there = memory_reserve(&rota->memory, &records, &capacity, ROTA_RECORDS_MAX,
+                                sizeof *rota->records);
     rota->records = records;
     return there && room_reserve(rota, 1) && effect_cover(rota);
 }
@@ -124,13 +142,16 @@ enum rota_error rota_open(const struct rota_config *config, struct rota **out)
 {
     *out = NULL;
     if (!config_is_sound(config)) return ROTA_BAD_EVENT;
-    struct memory memory = { config->resize ? config->resize : memory_resize_heap, config->resize_context };
+    struct memory memory
+        = {config->resize ? config->resize : memory_resize_heap, config->resize_context};
     struct rota *rota = memory.resize(memory.context, NULL, 0, sizeof *rota);
     if (!rota) return ROTA_NO_MEMORY;
-    *rota = (struct rota){ .memory = memory, .config = *config };
+    *rota = (struct rota){.memory = memory, .config = *config};
     enum rota_error error = start(rota);
-    if (error) rota_close(rota);
-    else *out = rota;
+    if (error)
+        rota_close(rota);
+    else
+        *out = rota;
     return error;
 }
 
@@ -145,7 +166,7 @@ void rota_close(struct rota *rota)
 // A restore that fails leaves an empty core, as it found it.
 void core_reset(struct rota *rota)
 {
-    struct rota fresh = { .memory = rota->memory, .config = rota->config };
+    struct rota fresh = {.memory = rota->memory, .config = rota->config};
     const char *reason = rota->reason;
     release_all(rota);
     *rota = fresh;
@@ -201,7 +222,8 @@ enum rota_error rota_step(struct rota *rota, const struct rota_event *event)
 {
     if (event->kind < ROTA_EVENT_RESTORE || event->kind >= ROTA_EVENTS)
         return refuse(rota, ROTA_BAD_EVENT, "there is no such event");
-    if (!rota->records && start(rota)) return refuse(rota, ROTA_NO_MEMORY, "no memory to begin with");
+    if (!rota->records && start(rota))
+        return refuse(rota, ROTA_NO_MEMORY, "no memory to begin with");
     if (event->now < rota->now) return refuse(rota, ROTA_BAD_EVENT, "time goes back");
     if (rota->taken) {
         rota->taken = false;

@@ -10,11 +10,15 @@ static uint64_t of_task(const struct rota *rota, task_row row)
     bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
     bool bundle = task->flags & TASK_IS_BUNDLE;
     uint64_t hash = hash_mix((uint64_t)id.job << 32 | id.task, task->state);
-    hash = hash_mix(hash, task->flags >> TASK_STORED_SHIFT << TASK_STORED_SHIFT | (task->flags & TASK_MOOT));
-    hash = hash_mix(hash, (uint64_t)task->attempt << 32 | (uint32_t)task->tries << 8 | task->outcome);
+    hash = hash_mix(hash, task->flags >> TASK_STORED_SHIFT << TASK_STORED_SHIFT
+                              | (task->flags & TASK_MOOT));
+    hash = hash_mix(hash,
+                    (uint64_t)task->attempt << 32 | (uint32_t)task->tries << 8 | task->outcome);
     hash = hash_mix(hash, (uint64_t)rota->unmet[row] << 32 | task->dead);
-    if (out && !bundle) hash = hash_mix(hash, task->worker ? WORKER(rota, task->worker)->id : 0);
-    else hash = hash_mix(hash, (uint32_t)task->status);
+    if (out && !bundle)
+        hash = hash_mix(hash, task->worker ? WORKER(rota, task->worker)->id : 0);
+    else
+        hash = hash_mix(hash, (uint32_t)task->status);
     hash = hash_mix(hash, extra->asked ^ handler_of(rota, row) << 20);
     hash = hash_mix(hash, (uint64_t)extra->since);
     hash = hash_mix(hash, (uint64_t)extra->verdict << 8 | extra->phase);
@@ -29,7 +33,8 @@ static uint64_t of_jobs(const struct rota *rota)
         const struct job *job = JOB(rota, row);
         if (!job->id) continue;
         uint64_t hash = hash_mix(job->id, job->client);
-        hash = hash_mix(hash, (uint64_t)job->state << 16 | (uint64_t)job->policy << 8 | (uint64_t)job->on_failure);
+        hash = hash_mix(hash, (uint64_t)job->state << 16 | (uint64_t)job->policy << 8
+                                  | (uint64_t)job->on_failure);
         sum += hash_mix(hash, (uint64_t)job->task_count << 32 | job->failed_task);
         for (task_row at = job_next_task(rota, row, 0); at; at = job_next_task(rota, row, at))
             sum += of_task(rota, at);
@@ -43,7 +48,8 @@ static uint64_t of_lanes(const struct rota *rota)
     for (lane_row row = 1; row < rota->lanes.count; row++) {
         const struct lane *lane = LANE(rota, row);
         if (!lane->number) continue;
-        uint64_t hash = hash_mix(lane->number, (uint64_t)lane->flags << 32 | (uint32_t)lane->counter);
+        uint64_t hash
+            = hash_mix(lane->number, (uint64_t)lane->flags << 32 | (uint32_t)lane->counter);
         hash = hash_mix(hash, (uint64_t)lane->patience);
         rota_task_id id = task_id(rota, lane->placing);
         sum += hash_mix(hash, (uint64_t)id.job << 32 | id.task);
@@ -78,7 +84,8 @@ static uint64_t of_replicas(const struct rota *rota, const struct object *object
     uint64_t sum = 0;
     for (replica_row row = object->replicas; row; row = REPLICA(rota, row)->next_of_object) {
         const struct replica *replica = REPLICA(rota, row);
-        uint64_t hash = hash_mix(hash_mix(object->id.high, object->id.low), WORKER(rota, replica->worker)->id);
+        uint64_t hash = hash_mix(hash_mix(object->id.high, object->id.low),
+                                 WORKER(rota, replica->worker)->id);
         uint32_t flags = replica->flags & (REPLICA_LOCATED | REPLICA_PRIMARY);
         sum += hash_mix(hash, (uint64_t)replica->users << 32 | flags);
     }

@@ -22,10 +22,10 @@ static uint64_t tomb_bound(const struct rota *rota)
 static bool reserve_names(struct rota *rota)
 {
     if (!rota->shared) return true;
-    return graph_late_reserve(rota, rota->shared) &&
-           map_reserve(&rota->memory, &rota->run_as, rota->shared) &&
-           map_reserve(&rota->memory, &rota->runs, rota->shared) &&
-           pool_reserve(&rota->memory, &rota->replicas, 16 * rota->shared) && effect_cover(rota);
+    return graph_late_reserve(rota, rota->shared)
+           && map_reserve(&rota->memory, &rota->run_as, rota->shared)
+           && map_reserve(&rota->memory, &rota->runs, rota->shared)
+           && pool_reserve(&rota->memory, &rota->replicas, 16 * rota->shared) && effect_cover(rota);
 }
 
 bool effect_reserve_all(struct rota *rota, uint64_t more)
@@ -38,7 +38,8 @@ bool effect_reserve_all(struct rota *rota, uint64_t more)
     rota->actions = items;
     if (!there) return false;
     items = rota->tombs;
-    there = memory_reserve_raw(&rota->memory, &items, &rota->tomb_capacity, tombs, sizeof *rota->tombs);
+    there = memory_reserve_raw(&rota->memory, &items, &rota->tomb_capacity, tombs,
+                               sizeof *rota->tombs);
     rota->tombs = items;
     return there && reserve_names(rota);
 }
@@ -50,9 +51,9 @@ bool effect_cover(struct rota *rota)
                                     rota->task_capacity, sizeof *rota->task_marks);
     rota->task_marks = items;
     if (!there) return false;
-    uint64_t rows = (uint64_t)rota->jobs.capacity + rota->batches.capacity + rota->lanes.capacity +
-                    rota->workers.capacity + rota->objects.capacity + rota->replicas.capacity +
-                    rota->waits.capacity + 1;
+    uint64_t rows = (uint64_t)rota->jobs.capacity + rota->batches.capacity + rota->lanes.capacity
+                    + rota->workers.capacity + rota->objects.capacity + rota->replicas.capacity
+                    + rota->waits.capacity + 1;
     items = rota->marks;
     there = memory_reserve(&rota->memory, &items, &rota->mark_capacity, rows, sizeof *rota->marks);
     rota->marks = items;
@@ -72,7 +73,7 @@ void effect_mark_task(struct rota *rota, task_row row)
 void effect_mark(struct rota *rota, enum rota_record_kind kind, uint32_t number)
 {
     assert(rota->mark_count < rota->mark_capacity);
-    rota->marks[rota->mark_count++] = (struct mark){ kind, number };
+    rota->marks[rota->mark_count++] = (struct mark){kind, number};
 }
 
 // The row goes before its record was taken.
@@ -95,7 +96,7 @@ struct rota_action *effect_action(struct rota *rota, enum rota_action_kind kind)
 {
     assert(rota->action_count < rota->action_capacity);
     struct rota_action *action = &rota->actions[rota->action_count++];
-    *action = (struct rota_action){ .kind = kind };
+    *action = (struct rota_action){.kind = kind};
     return action;
 }
 

@@ -25,10 +25,11 @@ static bool wrong(struct reader *reader, const char *reason)
     return false;
 }
 
-static bool emit(struct reader *reader, enum rota_clause_kind kind, const char *name, uint32_t length)
+static bool emit(struct reader *reader, enum rota_clause_kind kind, const char *name,
+                 uint32_t length)
 {
     if (reader->count == reader->max) return wrong(reader, "the condition is too long");
-    reader->clauses[reader->count] = (struct rota_clause){ .kind = kind };
+    reader->clauses[reader->count] = (struct rota_clause){.kind = kind};
     reader->names[reader->count] = name;
     reader->lengths[reader->count++] = length;
     return true;
@@ -36,14 +37,18 @@ static bool emit(struct reader *reader, enum rota_clause_kind kind, const char *
 
 static enum rota_clause_kind kind_named(const char *word, uint32_t length)
 {
-    static const struct { const char *word; enum rota_clause_kind kind; } words[] = {
-        { "su", ROTA_CLAUSE_SUCCESS }, { "success", ROTA_CLAUSE_SUCCESS },
-        { "fa", ROTA_CLAUSE_FAILED }, { "failed", ROTA_CLAUSE_FAILED },
-        { "nr", ROTA_CLAUSE_NOT_RUNNING }, { "notrunning", ROTA_CLAUSE_NOT_RUNNING },
-        { "done", ROTA_CLAUSE_DONE },
+    static const struct {
+        const char *word;
+        enum rota_clause_kind kind;
+    } words[] = {
+        {"su", ROTA_CLAUSE_SUCCESS},     {"success", ROTA_CLAUSE_SUCCESS},
+        {"fa", ROTA_CLAUSE_FAILED},      {"failed", ROTA_CLAUSE_FAILED},
+        {"nr", ROTA_CLAUSE_NOT_RUNNING}, {"notrunning", ROTA_CLAUSE_NOT_RUNNING},
+        {"done", ROTA_CLAUSE_DONE},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strlen(words[i].word) == length && memcmp(words[i].word, word, length) == 0) return words[i].kind;
+        if (strlen(words[i].word) == length && memcmp(words[i].word, word, length) == 0)
+            return words[i].kind;
     return 0;
 }
 
@@ -107,7 +112,7 @@ static bool read_operand(struct reader *reader, enum rota_clause_kind *waiting, 
 
 static bool read_all(struct reader *reader)
 {
-    enum rota_clause_kind waiting[DEPTH_MAX] = { 0 };
+    enum rota_clause_kind waiting[DEPTH_MAX] = {0};
     uint32_t depth = 0;
     for (;;) {
         if (!read_operand(reader, waiting, &depth)) return false;
@@ -119,10 +124,11 @@ static bool read_all(struct reader *reader)
     }
 }
 
-int rota_condition_parse(const char *text, struct rota_clause *clauses, const char **names, uint32_t *lengths,
-                         uint32_t max, uint32_t *place, const char **reason)
+int rota_condition_parse(const char *text, struct rota_clause *clauses, const char **names,
+                         uint32_t *lengths, uint32_t max, uint32_t *place, const char **reason)
 {
-    struct reader reader = { .text = text, .clauses = clauses, .names = names, .lengths = lengths, .max = max };
+    struct reader reader
+        = {.text = text, .clauses = clauses, .names = names, .lengths = lengths, .max = max};
     *place = 0;
     *reason = "";
     if (!peek(&reader)) return 0;

@@ -53,20 +53,28 @@ static void line_insert(struct rota *rota, struct lane *lane, task_row row)
     task_extra(rota, row)->in_line = true;
     rota->task[row].next = next;
     rota->task[row].previous = previous;
-    if (previous) rota->task[previous].next = row;
-    else lane->held_first = row;
-    if (next) rota->task[next].previous = row;
-    else lane->held_last = row;
+    if (previous)
+        rota->task[previous].next = row;
+    else
+        lane->held_first = row;
+    if (next)
+        rota->task[next].previous = row;
+    else
+        lane->held_last = row;
     if (!previous) unreserve(rota, lane);
 }
 
 static void list_unlink(struct rota *rota, task_row row, task_row *first, task_row *last)
 {
     struct task *task = &rota->task[row];
-    if (task->next) rota->task[task->next].previous = task->previous;
-    else *last = task->previous;
-    if (task->previous) rota->task[task->previous].next = task->next;
-    else *first = task->next;
+    if (task->next)
+        rota->task[task->next].previous = task->previous;
+    else
+        *last = task->previous;
+    if (task->previous)
+        rota->task[task->previous].next = task->next;
+    else
+        *first = task->next;
     task->next = task->previous = 0;
 }
 
@@ -107,8 +115,10 @@ static void offer(struct rota *rota, lane_row at, task_row row)
         return;
     }
     rota->task[row].previous = lane->offered_last;
-    if (lane->offered_last) rota->task[lane->offered_last].next = row;
-    else lane->offered_first = row;
+    if (lane->offered_last)
+        rota->task[lane->offered_last].next = row;
+    else
+        lane->offered_first = row;
     lane->offered_last = row;
 }
 
@@ -136,8 +146,8 @@ void gate_enter(struct rota *rota, task_row row)
 bool gate_admits_now(const struct rota *rota, task_row row)
 {
     const struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
-    return !lane->held_first && !lane->placing && !lane->starting && group_is_free(rota, row) &&
-           class_is_free(lane, &rota->task[row]);
+    return !lane->held_first && !lane->placing && !lane->starting && group_is_free(rota, row)
+           && class_is_free(lane, &rota->task[row]);
 }
 
 void gate_let_in(struct rota *rota, lane_row at, task_row row)
@@ -194,8 +204,10 @@ void gate_offer_again(struct rota *rota, task_row row)
     }
     rota->task[row].previous = 0;
     rota->task[row].next = lane->offered_first;
-    if (lane->offered_first) rota->task[lane->offered_first].previous = row;
-    else lane->offered_last = row;
+    if (lane->offered_first)
+        rota->task[lane->offered_first].previous = row;
+    else
+        lane->offered_last = row;
     lane->offered_first = row;
 }
 

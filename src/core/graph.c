@@ -12,8 +12,10 @@ void graph_look_at(struct rota *rota, task_row row)
     if (task->flags & TASK_QUEUED_LOOK) return;
     task->flags |= TASK_QUEUED_LOOK;
     struct look_list *list = task->flags & TASK_IS_BUNDLE ? &rota->look_bundles : &rota->look_tasks;
-    if (list->last) rota->task[list->last].child = row;
-    else list->first = row;
+    if (list->last)
+        rota->task[list->last].child = row;
+    else
+        list->first = row;
     list->last = row;
 }
 
@@ -69,7 +71,8 @@ static void tell_late(struct rota *rota, task_row row, uint32_t before, uint32_t
 // What happens to nearly every task nearly always: only the last need is worth a look.
 static void tell_met(struct rota *rota, const struct task *task)
 {
-    for (uint32_t i = task->after; i < task->after_end; i++) __builtin_prefetch(&rota->unmet[rota->link[i]], 1);
+    for (uint32_t i = task->after; i < task->after_end; i++)
+        __builtin_prefetch(&rota->unmet[rota->link[i]], 1);
     for (uint32_t i = task->after; i < task->after_end; i++) {
         task_row row = rota->link[i];
         if (--rota->unmet[row] > 0) continue;
@@ -82,7 +85,8 @@ void graph_tell(struct rota *rota, task_row row, uint32_t before, uint32_t after
 {
     const struct task *task = &rota->task[row];
     if (before != after) {
-        if (before == 0 && after == NEED_MET) tell_met(rota, task);
+        if (before == 0 && after == NEED_MET)
+            tell_met(rota, task);
         else
             for (uint32_t i = task->after; i < task->after_end; i++)
                 graph_need(rota, rota->link[i], before, after);
@@ -99,8 +103,9 @@ static void look_waiting(struct rota *rota, task_row row)
         outcome_ready(rota, row);
     } else if (task->dead > 0 && !blocked) {
         task_move(rota, row, CAUSE_DOOMED);
-    } else if (blocked && (task->dead == 0 ||
-                           !(task->flags & TASK_MOOT) != graph_has_real_cause(rota, row))) {
+    } else if (blocked
+               && (task->dead == 0
+                   || !(task->flags & TASK_MOOT) != graph_has_real_cause(rota, row))) {
         task_move(rota, row, CAUSE_UNMET);  // alive again, or blocked for another reason
         if (task->dead > 0) task_move(rota, row, CAUSE_DOOMED);
     }
@@ -108,7 +113,8 @@ static void look_waiting(struct rota *rota, task_row row)
 
 void graph_settle_bundles(struct rota *rota)
 {
-    for (task_row row = look_next(rota, &rota->look_bundles); row; row = look_next(rota, &rota->look_bundles))
+    for (task_row row = look_next(rota, &rota->look_bundles); row;
+         row = look_next(rota, &rota->look_bundles))
         bundle_look(rota, row);
 }
 
@@ -118,8 +124,10 @@ void graph_settle(struct rota *rota)
         task_row row = look_next(rota, &rota->look_tasks);
         if (row) {
             uint8_t state = rota->task[row].state;
-            if (state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED) look_waiting(rota, row);
-            else if (state == ROTA_TASK_SUCCEEDED) object_look_producer(rota, row);
+            if (state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED)
+                look_waiting(rota, row);
+            else if (state == ROTA_TASK_SUCCEEDED)
+                object_look_producer(rota, row);
             continue;
         }
         row = look_next(rota, &rota->look_bundles);
@@ -137,14 +145,14 @@ void graph_settle(struct rota *rota)
 
 bool graph_late_reserve(struct rota *rota, uint32_t more)
 {
-    return pool_reserve(&rota->memory, &rota->lates, more) &&
-           map_reserve(&rota->memory, &rota->late_of, more);
+    return pool_reserve(&rota->memory, &rota->lates, more)
+           && map_reserve(&rota->memory, &rota->late_of, more);
 }
 
 void graph_late_add(struct rota *rota, task_row row, enum late_kind kind, uint32_t target)
 {
     late_row late = pool_take(&rota->lates), last = graph_late_first(rota, row);
-    *LATE(rota, late) = (struct late){ 0, kind, target, 0 };
+    *LATE(rota, late) = (struct late){0, kind, target, 0};
     rota->task[row].flags |= TASK_LINKED;
     if (!last) {
         map_put(&rota->late_of, row, late);

@@ -93,7 +93,8 @@ void job_close(struct rota *rota, job_row row)
     job_mark(rota, row);
     job_look_at(rota, row);
     job_cancel_tasks(rota, row);
-    for (object_row object = JOB(rota, row)->objects; object; object = OBJECT(rota, object)->next_of_job) {
+    for (object_row object = JOB(rota, row)->objects; object;
+         object = OBJECT(rota, object)->next_of_job) {
         OBJECT(rota, object)->flags &= ~(uint32_t)ROTA_OBJECT_KEEP;
         OBJECT(rota, object)->flags |= OBJECT_USED;
         object_mark(rota, object);

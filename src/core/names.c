@@ -3,8 +3,8 @@
 
 const char *rota_error_name(enum rota_error error)
 {
-    static const char *const names[ROTA_ERRORS] = { "ok", "no_memory", "too_many", "bad_graph", "not_found",
-                                                    "not_now", "stale", "bad_event" };
+    static const char *const names[ROTA_ERRORS] = {
+        "ok", "no_memory", "too_many", "bad_graph", "not_found", "not_now", "stale", "bad_event"};
     return error < ROTA_ERRORS ? names[error] : "unknown";
 }
 
@@ -26,8 +26,8 @@ const char *rota_error_text(enum rota_error error)
 const char *rota_task_state_name(enum rota_task_state state)
 {
     static const char *const names[ROTA_TASK_STATES] = {
-        "NONE", "IDLE", "STAGED", "QUEUED", "WAITING", "BLOCKED", "READY", "HELD", "OFFERED", "SHARED",
-        "ASSIGNED", "RUNNING", "SUCCEEDED", "FAILED", "ABORTED", "FROZEN",
+        "NONE",    "IDLE",   "STAGED",   "QUEUED",  "WAITING",   "BLOCKED", "READY",   "HELD",
+        "OFFERED", "SHARED", "ASSIGNED", "RUNNING", "SUCCEEDED", "FAILED",  "ABORTED", "FROZEN",
     };
     return state < ROTA_TASK_STATES ? names[state] : "UNKNOWN";
 }

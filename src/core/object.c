@@ -20,8 +20,8 @@ object_row object_find(const struct rota *rota, rota_object_id id)
 
 bool object_reserve(struct rota *rota, uint32_t more)
 {
-    return pool_reserve(&rota->memory, &rota->objects, more) &&
-           map_reserve(&rota->memory, &rota->object_by_id, more);
+    return pool_reserve(&rota->memory, &rota->objects, more)
+           && map_reserve(&rota->memory, &rota->object_by_id, more);
 }
 
 object_row object_add(struct rota *rota, rota_object_id id)
@@ -71,7 +71,8 @@ bool object_is_present(const struct rota *rota, const struct object *object)
     if (object->flags & OBJECT_REMOVED) return false;
     if (object->flags & ROTA_OBJECT_STREAM)
         return rota->task[object->producer].state == ROTA_TASK_RUNNING;
-    return object->flags & OBJECT_FINISHED && (object->flags & OBJECT_SERVED || object->located > 0);
+    return object->flags & OBJECT_FINISHED
+           && (object->flags & OBJECT_SERVED || object->located > 0);
 }
 
 uint32_t object_view(const struct rota *rota, const struct object *object)
@@ -94,8 +95,8 @@ static bool is_wanted_now(const struct rota *rota, const struct object *object)
 static bool must_be_made_again(const struct rota *rota, const struct object *object)
 {
     bool existed = object->flags & (OBJECT_FINISHED | OBJECT_REMOVED | ROTA_OBJECT_STREAM);
-    return existed && !object_is_present(rota, object) && is_wanted_now(rota, object) &&
-           JOB(rota, object->job)->state < ROTA_JOB_FAILED;
+    return existed && !object_is_present(rota, object) && is_wanted_now(rota, object)
+           && JOB(rota, object->job)->state < ROTA_JOB_FAILED;
 }
 
 // A producer that succeeded is looked at because one of its objects may be gone.
@@ -116,8 +117,8 @@ void object_look_producer(struct rota *rota, task_row row)
 // A stream whose producer is done has been read by whoever was assigned: they go on.
 static bool keeps_stream(const struct rota *rota, const struct object *object, task_row consumer)
 {
-    return object->flags & ROTA_OBJECT_STREAM && rota->task[consumer].state == ROTA_TASK_ASSIGNED &&
-           rota->task[object->producer].state == ROTA_TASK_SUCCEEDED;
+    return object->flags & ROTA_OBJECT_STREAM && rota->task[consumer].state == ROTA_TASK_ASSIGNED
+           && rota->task[object->producer].state == ROTA_TASK_SUCCEEDED;
 }
 
 void object_refresh(struct rota *rota, object_row row)
@@ -128,11 +129,14 @@ void object_refresh(struct rota *rota, object_row row)
     object->view = after;
     for (uint32_t use = object->uses; use && before != after; use = rota->use[use].next) {
         task_row consumer = rota->use[use].task;
-        if (keeps_stream(rota, object, consumer)) rota->unmet[consumer]++;
-        else graph_need(rota, consumer, before, after);
+        if (keeps_stream(rota, object, consumer))
+            rota->unmet[consumer]++;
+        else
+            graph_need(rota, consumer, before, after);
     }
     bool gone = !(after & NEED_MET) && object->producer;
-    if (gone && rota->task[object->producer].state == ROTA_TASK_SUCCEEDED) graph_look_at(rota, object->producer);
+    if (gone && rota->task[object->producer].state == ROTA_TASK_SUCCEEDED)
+        graph_look_at(rota, object->producer);
 }
 
 void object_producer_changed(struct rota *rota, task_row row)
@@ -180,7 +184,8 @@ static void drop_surplus(struct rota *rota, object_row row)
     for (replica_row at = OBJECT(rota, row)->replicas; at; at = next) {
         next = REPLICA(rota, at)->next_of_object;
         if (OBJECT(rota, row)->located < 2) return;
-        if (!(REPLICA(rota, at)->flags & REPLICA_PRIMARY) && !REPLICA(rota, at)->users) drop(rota, at);
+        if (!(REPLICA(rota, at)->flags & REPLICA_PRIMARY) && !REPLICA(rota, at)->users)
+            drop(rota, at);
     }
 }
 
@@ -193,9 +198,9 @@ void object_drop_copies(struct rota *rota, object_row row)
 void object_purge(struct rota *rota, object_row row)
 {
     struct object *object = OBJECT(rota, row);
-    bool made = object->flags & OBJECT_FINISHED ||
-                (object->flags & ROTA_OBJECT_STREAM &&
-                 rota->task[object->producer].state == ROTA_TASK_SUCCEEDED);
+    bool made = object->flags & OBJECT_FINISHED
+                || (object->flags & ROTA_OBJECT_STREAM
+                    && rota->task[object->producer].state == ROTA_TASK_SUCCEEDED);
     if (!object->job || object->need || !made || object->flags & OBJECT_REMOVED) return;
     if (object->flags & ROTA_OBJECT_KEEP) {
         drop_surplus(rota, row);

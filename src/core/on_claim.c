@@ -3,7 +3,8 @@
 
 static bool is_claimed(const struct task *task)
 {
-    return task->state == ROTA_TASK_RUNNING && task->flags & TASK_CLAIMED && !(task->flags & TASK_AGAIN);
+    return task->state == ROTA_TASK_RUNNING && task->flags & TASK_CLAIMED
+           && !(task->flags & TASK_AGAIN);
 }
 
 static bool is_owner(const struct rota *rota, task_row row, uint64_t handler)
@@ -37,7 +38,8 @@ static enum rota_error claim_this(struct rota *rota, task_row row, uint64_t hand
 {
     const struct task *task = &rota->task[row];
     bool ended = task->state == ROTA_TASK_FAILED || task->state == ROTA_TASK_ABORTED;
-    if (task->flags & TASK_IS_BUNDLE) return refuse(rota, ROTA_NOT_NOW, "a bundle cannot be claimed");
+    if (task->flags & TASK_IS_BUNDLE)
+        return refuse(rota, ROTA_NOT_NOW, "a bundle cannot be claimed");
     if (ended && flags & ROTA_FAILED_OK && JOB(rota, task_job(rota, row))->state <= ROTA_JOB_LAST)
         return claim_failed(rota, row, handler);
     if (is_claimed(task) && flags & ROTA_FETCHED_OK) return ROTA_OK;
@@ -48,7 +50,8 @@ static enum rota_error claim_this(struct rota *rota, task_row row, uint64_t hand
     if (task_shown(task) == ROTA_TASK_SUCCEEDED)
         return refuse(rota, ROTA_NOT_NOW, "the task is delivered and cannot be claimed again");
     if (ended) return refuse(rota, ROTA_NOT_NOW, "the task has failed");
-    if (task->state >= ROTA_TASK_ASSIGNED) return refuse(rota, ROTA_NOT_NOW, "the task is claimed already");
+    if (task->state >= ROTA_TASK_ASSIGNED)
+        return refuse(rota, ROTA_NOT_NOW, "the task is claimed already");
     return refuse(rota, ROTA_NOT_NOW, "the task is not available");
 }
 
@@ -58,32 +61,35 @@ enum rota_error on_claim(struct rota *rota, const struct rota_event *event)
     bool any = id.job == 0 && id.task == 0;
     task_row row = any ? claim_best(rota) : task_find(rota, id);
     if (!row) return refuse(rota, any ? ROTA_NOT_NOW : ROTA_NOT_FOUND, "there is no such task");
-    if (!handler_reserve(rota) || !effect_reserve(rota, 2)) return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
+    if (!handler_reserve(rota) || !effect_reserve(rota, 2))
+        return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
     return claim_this(rota, row, event->claim.handler, event->claim.flags);
 }
 
 // The task a handler speaks of, claimed by it, or (NOFETCH_OK) there for the taking.
-static enum rota_error find_claimed(struct rota *rota, const struct rota_event *event, task_row *row)
+static enum rota_error find_claimed(struct rota *rota, const struct rota_event *event,
+                                    task_row *row)
 {
     *row = task_find(rota, event->claim.task);
     if (!*row) return refuse(rota, ROTA_NOT_FOUND, "there is no such task");
     const struct task *task = &rota->task[*row];
-    bool open = event->claim.flags & ROTA_NOFETCH_OK && task->state == ROTA_TASK_OFFERED &&
-                gate_is_next(rota, *row);
+    bool open = event->claim.flags & ROTA_NOFETCH_OK && task->state == ROTA_TASK_OFFERED
+                && gate_is_next(rota, *row);
     bool again = task->flags & TASK_AGAIN && task->flags & TASK_CLAIMED;
     if (!is_claimed(task) && !open && !again)
         return refuse(rota, ROTA_NOT_NOW, "the task is not claimed");
     if (!open && !is_owner(rota, *row, event->claim.handler))
         return refuse(rota, ROTA_NOT_NOW, "another handler claimed the task");
-    if (!effect_reserve(rota, 2)) return refuse(rota, ROTA_NO_MEMORY, "no memory for what this causes");
+    if (!effect_reserve(rota, 2))
+        return refuse(rota, ROTA_NO_MEMORY, "no memory for what this causes");
     return ROTA_OK;
 }
 
 enum rota_error on_deliver(struct rota *rota, const struct rota_event *event)
 {
     task_row row = task_find(rota, event->claim.task);
-    if (row && event->claim.flags & ROTA_DELIVERED_OK &&
-        rota->task[row].state == ROTA_TASK_SUCCEEDED)
+    if (row && event->claim.flags & ROTA_DELIVERED_OK
+        && rota->task[row].state == ROTA_TASK_SUCCEEDED)
         return ROTA_OK;
     enum rota_error error = find_claimed(rota, event, &row);
     if (error) return error;

@@ -1,5 +1,5 @@
-// on_client.c - what clients ask for beside submitting: close, cancel, retry, stage, manual actions,
-// lanes.
+// on_client.c - what clients ask for beside submitting: close, cancel, retry, stage, manual
+// actions, lanes.
 #include "core/core.h"
 
 static enum rota_error find_task(struct rota *rota, rota_task_id id, task_row *row)
@@ -42,7 +42,8 @@ enum rota_error on_client_left(struct rota *rota, const struct rota_event *event
     for (job_row row = 1; row < rota->jobs.count; row++)
         if (JOB(rota, row)->id && JOB(rota, row)->client == event->client_left.client)
             tasks += JOB(rota, row)->task_count;
-    if (!effect_reserve(rota, 4 * tasks + rota->out + pool_used(&rota->jobs))) return no_memory(rota);
+    if (!effect_reserve(rota, 4 * tasks + rota->out + pool_used(&rota->jobs)))
+        return no_memory(rota);
     for (job_row row = 1; row < rota->jobs.count; row++) {
         if (!JOB(rota, row)->id || JOB(rota, row)->client != event->client_left.client) continue;
         plan_changed(rota, row);
@@ -53,8 +54,8 @@ enum rota_error on_client_left(struct rota *rota, const struct rota_event *event
 
 static bool can_cancel(const struct task *task)
 {
-    return !(task->flags & TASK_AGAIN) && task->state >= ROTA_TASK_STAGED &&
-           task->state <= ROTA_TASK_RUNNING && !(task->flags & TASK_STOPPING);
+    return !(task->flags & TASK_AGAIN) && task->state >= ROTA_TASK_STAGED
+           && task->state <= ROTA_TASK_RUNNING && !(task->flags & TASK_STOPPING);
 }
 
 static uint32_t cancel_members(struct rota *rota, task_row bundle, bool apply)
@@ -72,7 +73,7 @@ static uint32_t cancel_members(struct rota *rota, task_row bundle, bool apply)
 enum rota_error on_cancel(struct rota *rota, const struct rota_event *event)
 {
     rota_task_id id = event->task.task;
-    job_row job = job_find(rota, (rota_job_id){ id.job });
+    job_row job = job_find(rota, (rota_job_id){id.job});
     if (!job) return refuse(rota, ROTA_NOT_FOUND, "there is no such job");
     if (!reserve_job(rota, job)) return no_memory(rota);
     if (id.task == 0) {
@@ -86,8 +87,10 @@ enum rota_error on_cancel(struct rota *rota, const struct rota_event *event)
     bool bundle = rota->task[row].flags & TASK_IS_BUNDLE;
     if (bundle ? !cancel_members(rota, row, false) : !can_cancel(&rota->task[row]))
         return refuse(rota, ROTA_NOT_NOW, "it is over, idle, or being stopped already");
-    if (bundle) cancel_members(rota, row, true);
-    else outcome_cancel(rota, row);
+    if (bundle)
+        cancel_members(rota, row, true);
+    else
+        outcome_cancel(rota, row);
     plan_changed(rota, job);
     return ROTA_OK;
 }
@@ -144,7 +147,8 @@ enum rota_error on_stage(struct rota *rota, const struct rota_event *event)
     if (error) return error;
     bool bundle = rota->task[row].flags & TASK_IS_BUNDLE;
     if (!can_stage(&rota->task[row]))
-        return refuse(rota, ROTA_NOT_NOW, bundle ? "the bundle is running" : "the task is staged already, or frozen");
+        return refuse(rota, ROTA_NOT_NOW,
+                      bundle ? "the bundle is running" : "the task is staged already, or frozen");
     if (!effect_reserve(rota, 0)) return no_memory(rota);
     if (bundle) {
         stage_bundle(rota, row);
@@ -162,14 +166,17 @@ static enum rota_error manual_start(struct rota *rota, task_row row)
     struct task *task = &rota->task[row];
     uint32_t condition = !(condition_need(rota, row) & NEED_MET);
     bool waits = task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED;
-    if (!waits && !can_stage(task)) return refuse(rota, ROTA_NOT_NOW, "not effective on an active task");
+    if (!waits && !can_stage(task))
+        return refuse(rota, ROTA_NOT_NOW, "not effective on an active task");
     if (rota->unmet[row] > condition)
         return refuse(rota, ROTA_NOT_NOW, "a prerequisite or an input is not there yet");
     if (!waits) outcome_restart(rota, row);
     task->flags |= TASK_BYPASS;
     effect_mark_task(rota, row);
-    if (waits) condition_look(rota, row);
-    else outcome_admit(rota, row);
+    if (waits)
+        condition_look(rota, row);
+    else
+        outcome_admit(rota, row);
     return ROTA_OK;
 }
 
@@ -178,11 +185,13 @@ static void manual_set(struct rota *rota, task_row row, enum rota_manual action)
 {
     struct task *task = &rota->task[row];
     bool was_over = task_is_over(task);
-    static const struct { uint8_t cause, outcome; } actions[] = {
-        [ROTA_MANUAL_GREEN] = { CAUSE_SUCCEEDED, ROTA_OUTCOME_OK },
-        [ROTA_MANUAL_RED] = { CAUSE_FAILED, ROTA_OUTCOME_EXIT },
-        [ROTA_MANUAL_RESET] = { CAUSE_RESET, ROTA_OUTCOME_NONE },
-        [ROTA_MANUAL_FREEZE] = { CAUSE_FROZEN, ROTA_OUTCOME_NONE },
+    static const struct {
+        uint8_t cause, outcome;
+    } actions[] = {
+        [ROTA_MANUAL_GREEN] = {CAUSE_SUCCEEDED, ROTA_OUTCOME_OK},
+        [ROTA_MANUAL_RED] = {CAUSE_FAILED, ROTA_OUTCOME_EXIT},
+        [ROTA_MANUAL_RESET] = {CAUSE_RESET, ROTA_OUTCOME_NONE},
+        [ROTA_MANUAL_FREEZE] = {CAUSE_FROZEN, ROTA_OUTCOME_NONE},
     };
     task->outcome = actions[action].outcome;
     task->status = 0;
@@ -221,12 +230,14 @@ enum rota_error on_lane(struct rota *rota, const struct rota_event *event)
     if (!event->lane.lane || flags & ~(uint32_t)(ROTA_LANE_STRICT | ROTA_LANE_SUBMIT_ORDER))
         return refuse(rota, ROTA_BAD_EVENT, "a lane has a number and known flags");
     if (event->lane.patience < 0) return refuse(rota, ROTA_BAD_EVENT, "patience is negative");
-    if (row && (LANE(rota, row)->flags ^ flags) & ROTA_LANE_SUBMIT_ORDER && LANE(rota, row)->held_first)
-        return refuse(rota, ROTA_NOT_NOW, "the order of a lane cannot change while tasks stand in it");
+    if (row && (LANE(rota, row)->flags ^ flags) & ROTA_LANE_SUBMIT_ORDER
+        && LANE(rota, row)->held_first)
+        return refuse(rota, ROTA_NOT_NOW,
+                      "the order of a lane cannot change while tasks stand in it");
     if (!row && pool_used(&rota->lanes) >= rota->config.lanes_max)
         return refuse(rota, ROTA_TOO_MANY, "more lanes than the configuration allows");
-    if (!pool_reserve(&rota->memory, &rota->lanes, 1) || !effect_cover(rota) ||
-        !map_reserve(&rota->memory, &rota->lane_by_number, 1) || !effect_reserve(rota, 0))
+    if (!pool_reserve(&rota->memory, &rota->lanes, 1) || !effect_cover(rota)
+        || !map_reserve(&rota->memory, &rota->lane_by_number, 1) || !effect_reserve(rota, 0))
         return no_memory(rota);
     if (!row) {
         row = pool_take(&rota->lanes);

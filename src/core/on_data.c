@@ -12,7 +12,8 @@ enum rota_error on_keep(struct rota *rota, const struct rota_event *event)
 {
     object_row row;
     enum rota_error error = find_object(rota, event->object.object, &row);
-    return error ? error : refuse(rota, ROTA_NOT_NOW, "an object can be kept only when it is submitted");
+    return error ? error
+                 : refuse(rota, ROTA_NOT_NOW, "an object can be kept only when it is submitted");
 }
 
 enum rota_error on_release(struct rota *rota, const struct rota_event *event)
@@ -25,7 +26,8 @@ enum rota_error on_release(struct rota *rota, const struct rota_event *event)
         return refuse(rota, ROTA_NOT_NOW, "its job has failed or is closed");
     if (!(object->flags & ROTA_OBJECT_KEEP))
         return refuse(rota, ROTA_NOT_NOW, "the object is not kept");
-    if (!effect_reserve(rota, 0)) return refuse(rota, ROTA_NO_MEMORY, "no memory for what this causes");
+    if (!effect_reserve(rota, 0))
+        return refuse(rota, ROTA_NO_MEMORY, "no memory for what this causes");
     object->flags &= ~(uint32_t)ROTA_OBJECT_KEEP;
     object->flags |= OBJECT_USED;
     object_mark(rota, row);
@@ -45,7 +47,7 @@ enum rota_error on_read(struct rota *rota, const struct rota_event *event)
         return refuse(rota, ROTA_NOT_NOW, "the object is not kept, or was removed");
     if (!wait_reserve(rota, 1) || !effect_cover(rota) || !effect_reserve(rota, 1))
         return refuse(rota, ROTA_NO_MEMORY, "no memory for the wait");
-    struct wait like = { .number = rota->next_wait++, .client = event->object.client, .object = row };
+    struct wait like = {.number = rota->next_wait++, .client = event->object.client, .object = row};
     effect_core(rota);
     wait_add(rota, &like, 0);
     if (object_is_present(rota, object)) wait_object_over(rota, row);
@@ -56,7 +58,7 @@ enum rota_error on_read(struct rota *rota, const struct rota_event *event)
 
 static enum rota_error check_one(struct rota *rota, rota_task_id id, uint64_t *items)
 {
-    job_row job = job_find(rota, (rota_job_id){ id.job });
+    job_row job = job_find(rota, (rota_job_id){id.job});
     if (!job || (id.task && !task_find(rota, id)))
         return refuse(rota, ROTA_NOT_FOUND, "a wait names a task that does not exist");
     if (JOB(rota, job)->state >= ROTA_JOB_FAILED)
@@ -67,7 +69,7 @@ static enum rota_error check_one(struct rota *rota, rota_task_id id, uint64_t *i
 
 static wait_row add_job(struct rota *rota, struct wait *like, wait_row last, uint32_t id)
 {
-    job_row job = job_find(rota, (rota_job_id){ id });
+    job_row job = job_find(rota, (rota_job_id){id});
     for (task_row at = job_next_task(rota, job, 0); at; at = job_next_task(rota, job, at)) {
         if (rota->task[at].flags & TASK_IS_BUNDLE) continue;
         like->task = at;
@@ -91,12 +93,13 @@ enum rota_error on_wait(struct rota *rota, const struct rota_event *event)
         enum rota_error error = check_one(rota, event->wait.tasks[i], &items);
         if (error) return error;
     }
-    if (event->wait.mode > ROTA_WAIT_SOME) return refuse(rota, ROTA_BAD_EVENT, "no such way of waiting");
-    if (items > UINT32_MAX / 2 || !wait_reserve(rota, (uint32_t)items) || !effect_cover(rota) ||
-        !effect_reserve(rota, items + 1))
+    if (event->wait.mode > ROTA_WAIT_SOME)
+        return refuse(rota, ROTA_BAD_EVENT, "no such way of waiting");
+    if (items > UINT32_MAX / 2 || !wait_reserve(rota, (uint32_t)items) || !effect_cover(rota)
+        || !effect_reserve(rota, items + 1))
         return refuse(rota, ROTA_NO_MEMORY, "no memory for the wait");
-    struct wait like = { .number = rota->next_wait++, .mode = event->wait.mode,
-                         .client = event->wait.client };
+    struct wait like
+        = {.number = rota->next_wait++, .mode = event->wait.mode, .client = event->wait.client};
     wait_row last = 0;
     effect_core(rota);
     for (uint32_t i = 0; i < event->wait.count; i++) {
@@ -109,7 +112,9 @@ enum rota_error on_wait(struct rota *rota, const struct rota_event *event)
         last = wait_add(rota, &like, last);
         like.index++;
     }
-    if (last) wait_look(rota, WAIT(rota, last)->first);
-    else tell_nothing(rota, &like);
+    if (last)
+        wait_look(rota, WAIT(rota, last)->first);
+    else
+        tell_nothing(rota, &like);
     return ROTA_OK;
 }

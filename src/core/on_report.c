@@ -7,24 +7,27 @@ static enum rota_error no_memory(struct rota *rota)
 }
 
 // A report counts only from the worker and about the attempt that are current.
-static enum rota_error find_attempt(struct rota *rota, const struct rota_event *event, task_row *row)
+static enum rota_error find_attempt(struct rota *rota, const struct rota_event *event,
+                                    task_row *row)
 {
     *row = attempt_find(rota, event->report.task);
     if (!*row) return refuse(rota, ROTA_NOT_FOUND, "there is no such task");
     const struct task *task = &rota->task[*row];
     bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
-    bool current = out && task->worker && task->attempt == event->report.attempt &&
-                   WORKER(rota, task->worker)->id == event->report.worker.number;
+    bool current = out && task->worker && task->attempt == event->report.attempt
+                   && WORKER(rota, task->worker)->id == event->report.worker.number;
     if (current && map_find(&rota->run_as, *row)) {
         rota_task_id name = attempt_name(rota, *row);
         current = name.job == event->report.task.job && name.task == event->report.task.task;
     }
-    return current ? ROTA_OK : refuse(rota, ROTA_STALE, "the attempt is not, or no longer, the current one");
+    return current ? ROTA_OK
+                   : refuse(rota, ROTA_STALE, "the attempt is not, or no longer, the current one");
 }
 
 static void plan_report(struct rota *rota, task_row row)
 {
-    if (PROFILE(rota, rota->task[row].profile)->wants.policy == ROTA_POLICY_PLAN) plan_news(rota, 1);
+    if (PROFILE(rota, rota->task[row].profile)->wants.policy == ROTA_POLICY_PLAN)
+        plan_news(rota, 1);
 }
 
 enum rota_error on_task_started(struct rota *rota, const struct rota_event *event)
@@ -33,7 +36,8 @@ enum rota_error on_task_started(struct rota *rota, const struct rota_event *even
     enum rota_error error = find_attempt(rota, event, &row);
     if (error) return error;
     struct task *task = &rota->task[row];
-    if (task->state == ROTA_TASK_RUNNING) return refuse(rota, ROTA_STALE, "the task was started already");
+    if (task->state == ROTA_TASK_RUNNING)
+        return refuse(rota, ROTA_STALE, "the task was started already");
     if (!effect_reserve(rota, 0)) return no_memory(rota);
     plan_report(rota, row);
     for (uint32_t i = task->after; i < task->after_end && i < task->after + 8; i++)
@@ -69,8 +73,8 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
     if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_ABORTED)
         return refuse(rota, ROTA_BAD_EVENT, "a report must say how the attempt ended");
     uint32_t copies = rota->task[row].extra ? share_outputs(rota, row) + 1 : 0;
-    if (!pool_reserve(&rota->memory, &rota->replicas, copies) || (copies && !effect_cover(rota)) ||
-        !effect_reserve(rota, 2))
+    if (!pool_reserve(&rota->memory, &rota->replicas, copies) || (copies && !effect_cover(rota))
+        || !effect_reserve(rota, 2))
         return no_memory(rota);
     plan_report(rota, row);
     note_sizes(rota, event, row);
@@ -87,17 +91,21 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
 // A worker may be heard of here for the first time, and so may a content key.
 static bool reserve_news(struct rota *rota)
 {
-    return worker_reserve(rota) && object_reserve(rota, 1) &&
-           pool_reserve(&rota->memory, &rota->replicas, 2) && effect_cover(rota) && effect_reserve(rota, 4);
+    return worker_reserve(rota) && object_reserve(rota, 1)
+           && pool_reserve(&rota->memory, &rota->replicas, 2) && effect_cover(rota)
+           && effect_reserve(rota, 4);
 }
 
 static enum rota_error check_news(struct rota *rota, rota_worker_id worker, rota_object_id object)
 {
     if (!worker.number || (!object.high && !object.low))
         return refuse(rota, ROTA_BAD_EVENT, "cache news must name a worker and an object");
-    bool many = (!worker_find(rota, worker) && pool_used(&rota->workers) >= rota->config.workers_max) ||
-                (!object_find(rota, object) && pool_used(&rota->objects) >= rota->config.objects_max);
-    return many ? refuse(rota, ROTA_TOO_MANY, "more workers or objects than the configuration allows") : ROTA_OK;
+    bool many
+        = (!worker_find(rota, worker) && pool_used(&rota->workers) >= rota->config.workers_max)
+          || (!object_find(rota, object) && pool_used(&rota->objects) >= rota->config.objects_max);
+    return many ? refuse(rota, ROTA_TOO_MANY,
+                         "more workers or objects than the configuration allows")
+                : ROTA_OK;
 }
 
 static worker_row worker_met(struct rota *rota, rota_worker_id id)
@@ -148,7 +156,8 @@ enum rota_error on_object_held(struct rota *rota, const struct rota_event *event
     object_row object = object_find(rota, event->replica.object);
     worker_row worker = worker_find(rota, event->replica.worker);
     if (object && !may_hold(rota, OBJECT(rota, object), worker))
-        return refuse(rota, ROTA_NOT_NOW, "the object is not finished, was removed, or is a stream");
+        return refuse(rota, ROTA_NOT_NOW,
+                      "the object is not finished, was removed, or is a stream");
     if (!reserve_news(rota)) return no_memory(rota);
     worker = worker_met(rota, event->replica.worker);
     object = object_met(rota, event->replica.object);
@@ -188,8 +197,8 @@ enum rota_error on_streamed(struct rota *rota, const struct rota_event *event)
     struct object *object = OBJECT(rota, row);
     const struct task *producer = &rota->task[object->producer];
     worker_row worker = worker_find(rota, event->replica.worker);
-    bool flows = object->flags & ROTA_OBJECT_STREAM && producer->state == ROTA_TASK_RUNNING && worker &&
-                 producer->worker == worker;
+    bool flows = object->flags & ROTA_OBJECT_STREAM && producer->state == ROTA_TASK_RUNNING
+                 && worker && producer->worker == worker;
     if (!flows) return refuse(rota, ROTA_NOT_NOW, "the object is no stream that flows");
     object->bytes = event->replica.bytes;
     object_mark(rota, row);
@@ -207,7 +216,8 @@ static bool may_complete(const struct rota *rota, task_row row, worker_row worke
     return task->worker == worker || !(task->flags & TASK_GATED);
 }
 
-static void complete(struct rota *rota, task_row row, worker_row worker, const struct rota_event *event)
+static void complete(struct rota *rota, task_row row, worker_row worker,
+                     const struct rota_event *event)
 {
     struct task *task = &rota->task[row];
     bool out = task->state != ROTA_TASK_OFFERED;
@@ -218,7 +228,8 @@ static void complete(struct rota *rota, task_row row, worker_row worker, const s
     if (event->completed.outcome == ROTA_OUTCOME_OK && (!out || task->worker != worker)) {
         const struct extra *extra = task_extra(rota, row);
         for (uint32_t i = 0; i < extra->output_count; i++)
-            object_finish(rota, rota->use[extra->use_first + extra->input_count + i].object, worker);
+            object_finish(rota, rota->use[extra->use_first + extra->input_count + i].object,
+                          worker);
     }
     task->tries = TASK_RETRIES_MAX + 1;  // a result is final
     outcome_finish(rota, row, event->completed.outcome, event->completed.status);
@@ -232,10 +243,12 @@ enum rota_error on_key_completed(struct rota *rota, const struct rota_event *eve
     if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_ERROR)
         return refuse(rota, ROTA_BAD_EVENT, "a result is ok, an exit status or an error");
     object_row known = object_find(rota, event->completed.key);
-    if (known && OBJECT(rota, known)->job) return refuse(rota, ROTA_BAD_EVENT, "an object is no content key");
+    if (known && OBJECT(rota, known)->job)
+        return refuse(rota, ROTA_BAD_EVENT, "an object is no content key");
     task_row runner = known ? OBJECT(rota, known)->runner : 0;
     uint32_t copies = runner ? share_outputs(rota, runner) : 0;
-    if (!reserve_news(rota) || !pool_reserve(&rota->memory, &rota->replicas, copies + 2) || !effect_cover(rota))
+    if (!reserve_news(rota) || !pool_reserve(&rota->memory, &rota->replicas, copies + 2)
+        || !effect_cover(rota))
         return no_memory(rota);
     worker_row worker = worker_met(rota, event->completed.worker);
     object_row object = object_met(rota, event->completed.key);

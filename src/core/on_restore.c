@@ -33,7 +33,7 @@ static enum rota_error restore_core(struct rota *rota, const struct rota_record 
 
 static enum rota_error restore_lane(struct rota *rota, const struct rota_record *record)
 {
-    struct rota_event event = { .kind = ROTA_EVENT_LANE };
+    struct rota_event event = {.kind = ROTA_EVENT_LANE};
     event.lane.lane = record->lane.lane;
     event.lane.flags = record->lane.flags;
     event.lane.patience = record->lane.patience;
@@ -63,12 +63,14 @@ static enum rota_error restore_worker(struct rota *rota, const struct rota_recor
 // Submissions come before the job's last state is set: they would be refused after it.
 static enum rota_error restore_job(struct rota *rota, const struct rota_record *record)
 {
-    struct rota_job_spec spec = { .client = record->job.client, .key = record->job.key,
-                                  .on_failure = record->job.on_failure };
-    struct intake intake = { .spec = &spec, .policy = record->job.policy, .job_id = record->job.id.number };
+    struct rota_job_spec spec = {
+        .client = record->job.client, .key = record->job.key, .on_failure = record->job.on_failure};
+    struct intake intake
+        = {.spec = &spec, .policy = record->job.policy, .job_id = record->job.id.number};
     if (!intake.job_id || job_find(rota, record->job.id)) return damaged(rota);
-    if (!pool_reserve(&rota->memory, &rota->jobs, 1) || !map_reserve(&rota->memory, &rota->job_by_id, 1) ||
-        !map_reserve(&rota->memory, &rota->job_by_key, 1) || !effect_cover(rota))
+    if (!pool_reserve(&rota->memory, &rota->jobs, 1)
+        || !map_reserve(&rota->memory, &rota->job_by_id, 1)
+        || !map_reserve(&rota->memory, &rota->job_by_key, 1) || !effect_cover(rota))
         return no_memory(rota);
     job_row row = submit_job(rota, &intake);
     JOB(rota, row)->failed_task = record->job.failed_task;
@@ -86,7 +88,7 @@ static enum rota_error restore_submit(struct rota *rota, const struct rota_recor
     struct rota_job_spec spec = *record->submit.spec;
     spec.job = record->submit.job;
     spec.first = record->submit.first;
-    struct intake intake = { .spec = &spec };
+    struct intake intake = {.spec = &spec};
     enum rota_error error = submit_verify(rota, &intake);
     if (!error) error = submit_reserve(rota, &intake);
     if (!error) error = submit_stage_objects(rota, &intake);
@@ -100,14 +102,16 @@ static enum rota_error restore_submit(struct rota *rota, const struct rota_recor
             bool idle = spec.tasks[i].flags & ROTA_TASK_ON_DEMAND;
             task_row row = intake.row + i;
             if (is_bundle_row(rota, row)) continue;
-            task_restore(rota, row, idle ? ROTA_TASK_IDLE : ROTA_TASK_QUEUED, rota->task[row].flags);
+            task_restore(rota, row, idle ? ROTA_TASK_IDLE : ROTA_TASK_QUEUED,
+                         rota->task[row].flags);
         }
     }
     submit_release(rota, &intake);
     return error;
 }
 
-static enum rota_error restore_attempt(struct rota *rota, const struct rota_record *record, task_row row)
+static enum rota_error restore_attempt(struct rota *rota, const struct rota_record *record,
+                                       task_row row)
 {
     struct task *task = &rota->task[row];
     if (task->flags & TASK_CLAIMED) {
@@ -120,8 +124,8 @@ static enum rota_error restore_attempt(struct rota *rota, const struct rota_reco
     if (!worker) return damaged(rota);
     task->worker = worker;
     if (!record->task.run_as.job) return ROTA_OK;
-    if (!graph_late_reserve(rota, 1) || !map_reserve(&rota->memory, &rota->run_as, 1) ||
-        !map_reserve(&rota->memory, &rota->runs, 1))
+    if (!graph_late_reserve(rota, 1) || !map_reserve(&rota->memory, &rota->run_as, 1)
+        || !map_reserve(&rota->memory, &rota->runs, 1))
         return no_memory(rota);
     attempt_put_name(rota, row, record->task.run_as);
     return ROTA_OK;
@@ -177,7 +181,8 @@ static enum rota_error restore_object(struct rota *rota, const struct rota_recor
 
 static enum rota_error restore_replica(struct rota *rota, const struct rota_record *record)
 {
-    if (!object_reserve(rota, 1) || !pool_reserve(&rota->memory, &rota->replicas, 1) || !effect_cover(rota))
+    if (!object_reserve(rota, 1) || !pool_reserve(&rota->memory, &rota->replicas, 1)
+        || !effect_cover(rota))
         return no_memory(rota);
     worker_row worker = worker_find(rota, record->replica.worker);
     object_row object = object_find(rota, record->replica.object);
@@ -203,11 +208,15 @@ static wait_row last_item(const struct rota *rota, uint32_t number)
 static enum rota_error restore_wait(struct rota *rota, const struct rota_record *record)
 {
     if (!wait_reserve(rota, 1) || !effect_cover(rota)) return no_memory(rota);
-    struct wait like = { .number = record->wait.number, .index = record->wait.index,
-                         .mode = record->wait.mode, .client = record->wait.client };
+    struct wait like = {.number = record->wait.number,
+                        .index = record->wait.index,
+                        .mode = record->wait.mode,
+                        .client = record->wait.client};
     bool read = record->wait.object.high || record->wait.object.low;
-    if (read) like.object = object_find(rota, record->wait.object);
-    else like.task = task_find(rota, record->wait.task);
+    if (read)
+        like.object = object_find(rota, record->wait.object);
+    else
+        like.task = task_find(rota, record->wait.task);
     if (!like.object && !like.task) return damaged(rota);
     wait_add(rota, &like, read ? 0 : last_item(rota, like.number));
     return ROTA_OK;
@@ -244,7 +253,8 @@ static void restore_need(struct rota *rota, task_row row)
         if (object->job) object->need += holds;
     }
     for (uint32_t i = 0; i < extra->output_count; i++) {
-        struct object *object = OBJECT(rota, rota->use[extra->use_first + extra->input_count + i].object);
+        struct object *object
+            = OBJECT(rota, rota->use[extra->use_first + extra->input_count + i].object);
         object->view = object_view(rota, object);
     }
 }
@@ -265,14 +275,16 @@ static void restore_bundle(struct rota *rota, task_row row)
 {
     if (!is_bundle_row(rota, row)) return;
     const struct bundle *bundle = bundle_get(rota, row);
-    task_restore(rota, row, counts_state(bundle->counts, bundle->ever_staged), rota->task[row].flags);
+    task_restore(rota, row, counts_state(bundle->counts, bundle->ever_staged),
+                 rota->task[row].flags);
 }
 
 static void restore_counters(struct rota *rota, task_row row)
 {
     struct extra *extra = task_extra(rota, row);
     bool bound = rota->task[row].state == ROTA_TASK_QUEUED && !has_passed(rota, row);
-    if (extra->clause_count) extra->verdict = bound ? (uint8_t)condition_evaluate(rota, row) : VERDICT_TRUE;
+    if (extra->clause_count)
+        extra->verdict = bound ? (uint8_t)condition_evaluate(rota, row) : VERDICT_TRUE;
     graph_count_needs(rota, row, &rota->unmet[row], &rota->task[row].dead);
 }
 
@@ -344,9 +356,10 @@ static bool restore_phases(struct rota *rota, const struct rota_record *records,
         if (records[i].kind != ROTA_RECORD_TASK) continue;
         task_row row = task_find(rota, records[i].task.id);
         const struct task *task = &rota->task[row];
-        bool queued = task->state == ROTA_TASK_OFFERED && task_policy(rota, row) == ROTA_POLICY_PULL &&
-                      gate_is_next(rota, row);
-        if (queued && !pull_restore(rota, row, records[i].task.phase, records[i].task.since)) return false;
+        bool queued = task->state == ROTA_TASK_OFFERED && task_policy(rota, row) == ROTA_POLICY_PULL
+                      && gate_is_next(rota, row);
+        if (queued && !pull_restore(rota, row, records[i].task.phase, records[i].task.since))
+            return false;
     }
     return true;
 }
@@ -358,8 +371,9 @@ static void restore_job_states(struct rota *rota, const struct rota_record *reco
         struct job *job = JOB(rota, job_find(rota, records[i].job.id));
         job->state = records[i].job.state;
         rota->closing += job->state == ROTA_JOB_CLOSED;
-        job->told = job->state == ROTA_JOB_FAILED ? job->out == 0
-                                                  : job->state == ROTA_JOB_LAST && !job->counts[CLASS_ACTIVE];
+        job->told = job->state == ROTA_JOB_FAILED
+                        ? job->out == 0
+                        : job->state == ROTA_JOB_LAST && !job->counts[CLASS_ACTIVE];
     }
 }
 
@@ -374,8 +388,8 @@ static void forget_effects(struct rota *rota)
     rota->taken = false;
 }
 
-static enum rota_error restore_rows(struct rota *rota, const struct rota_record *records, uint32_t count,
-                                    enum rota_record_kind kind, restore_fn *restore)
+static enum rota_error restore_rows(struct rota *rota, const struct rota_record *records,
+                                    uint32_t count, enum rota_record_kind kind, restore_fn *restore)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (records[i].kind != kind || records[i].gone) continue;
@@ -407,17 +421,21 @@ static enum rota_error rebuild(struct rota *rota, const struct rota_record *reco
 
 enum rota_error on_restore(struct rota *rota, const struct rota_event *event)
 {
-    static const struct { enum rota_record_kind kind; restore_fn *restore; } steps[] = {
-        { ROTA_RECORD_CORE, restore_core },     { ROTA_RECORD_LANE, restore_lane },
-        { ROTA_RECORD_WORKER, restore_worker }, { ROTA_RECORD_JOB, restore_job },
-        { ROTA_RECORD_SUBMIT, restore_submit }, { ROTA_RECORD_OBJECT, restore_object },
-        { ROTA_RECORD_REPLICA, restore_replica }, { ROTA_RECORD_TASK, restore_task },
+    static const struct {
+        enum rota_record_kind kind;
+        restore_fn *restore;
+    } steps[] = {
+        {ROTA_RECORD_CORE, restore_core},       {ROTA_RECORD_LANE, restore_lane},
+        {ROTA_RECORD_WORKER, restore_worker},   {ROTA_RECORD_JOB, restore_job},
+        {ROTA_RECORD_SUBMIT, restore_submit},   {ROTA_RECORD_OBJECT, restore_object},
+        {ROTA_RECORD_REPLICA, restore_replica}, {ROTA_RECORD_TASK, restore_task},
     };
     if (rota->sequence || rota->lanes.count || rota->workers.count || rota->jobs.count)
         return refuse(rota, ROTA_NOT_NOW, "only an empty core can be restored");
     enum rota_error error = ROTA_OK;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !error; i++)
-        error = restore_rows(rota, event->restore.records, event->restore.count, steps[i].kind, steps[i].restore);
+        error = restore_rows(rota, event->restore.records, event->restore.count, steps[i].kind,
+                             steps[i].restore);
     uint32_t news = rota->plan_due;
     if (!error) error = rebuild(rota, event->restore.records, event->restore.count);
     rota->plan_due = news;  // admitting again what was there is no news

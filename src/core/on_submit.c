@@ -21,8 +21,9 @@ static bool starts_idle(const struct rota *rota, const struct rota_task_spec *sp
 static bool is_plain(const struct rota *rota, const struct intake *intake, uint32_t index)
 {
     const struct task *task = &rota->task[intake->row + index];
-    return !task->extra && !task->dead && !(task->flags & (TASK_LINKED | TASK_IS_BUNDLE)) &&
-           !(intake->spec->tasks[index].flags & ROTA_TASK_ON_DEMAND) && task->state == ROTA_TASK_NONE;
+    return !task->extra && !task->dead && !(task->flags & (TASK_LINKED | TASK_IS_BUNDLE))
+           && !(intake->spec->tasks[index].flags & ROTA_TASK_ON_DEMAND)
+           && task->state == ROTA_TASK_NONE;
 }
 
 // First all are there, then each is looked at: a condition must see the others as queued.
@@ -32,8 +33,11 @@ static void admit_tasks(struct rota *rota, const struct intake *intake)
     for (uint32_t i = 0; i < spec->task_count; i++) {
         task_row row = intake->row + i;
         if (is_plain(rota, intake, i)) continue;
-        if (rota->task[row].flags & TASK_IS_BUNDLE) graph_look_at(rota, row);
-        else task_move(rota, row, starts_idle(rota, &spec->tasks[i], row) ? CAUSE_DEFINED : CAUSE_ADMITTED);
+        if (rota->task[row].flags & TASK_IS_BUNDLE)
+            graph_look_at(rota, row);
+        else
+            task_move(rota, row,
+                      starts_idle(rota, &spec->tasks[i], row) ? CAUSE_DEFINED : CAUSE_ADMITTED);
     }
     graph_settle_bundles(rota);
     for (uint32_t i = 0; i < spec->task_count; i++)
@@ -66,17 +70,19 @@ static void apply(struct rota *rota, struct intake *intake)
     rota->last_job = intake->job;
     accept(rota, intake->job, intake->first);
     job_look_at(rota, intake->job);
-    trace_say(rota, "job %u gets %u tasks from %u on", intake->job_id, intake->spec->task_count, intake->first);
+    trace_say(rota, "job %u gets %u tasks from %u on", intake->job_id, intake->spec->task_count,
+              intake->first);
     admit_tasks(rota, intake);
     if (intake->policy == ROTA_POLICY_PLAN && intake->spec->task_count) plan_news(rota, 2);
 }
 
 enum rota_error on_submit(struct rota *rota, const struct rota_event *event)
 {
-    struct intake intake = { .spec = &event->submit };
+    struct intake intake = {.spec = &event->submit};
     job_row known = job_again(rota, &event->submit);
     if (known) {
-        if (!effect_reserve(rota, 1)) return refuse(rota, ROTA_NO_MEMORY, "no memory for the answer");
+        if (!effect_reserve(rota, 1))
+            return refuse(rota, ROTA_NO_MEMORY, "no memory for the answer");
         accept(rota, known, 1);
         return ROTA_OK;
     }
@@ -84,8 +90,10 @@ enum rota_error on_submit(struct rota *rota, const struct rota_event *event)
     if (!error) error = submit_reserve(rota, &intake);
     if (!error) error = submit_stage_objects(rota, &intake);
     if (!error) error = submit_order(rota, &intake);
-    if (error) submit_unstage(rota, &intake);
-    else apply(rota, &intake);
+    if (error)
+        submit_unstage(rota, &intake);
+    else
+        apply(rota, &intake);
     submit_release(rota, &intake);
     return error;
 }

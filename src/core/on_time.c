@@ -8,7 +8,8 @@ static enum rota_error end_leases(struct rota *rota)
         worker_row row = (uint32_t)rota->leases.entries[0].tag;
         // With some workers done the rest can wait for the next turn, which is due at once.
         if (!effect_reserve(rota, 8 * (uint64_t)WORKER(rota, row)->tasks))
-            return some ? ROTA_OK : refuse(rota, ROTA_NO_MEMORY, "no memory for the end of a lease");
+            return some ? ROTA_OK
+                        : refuse(rota, ROTA_NO_MEMORY, "no memory for the end of a lease");
         worker_lose(rota, row);
         graph_settle(rota);
         if (rota->plan_active) plan_news(rota, 1);
@@ -19,7 +20,8 @@ static enum rota_error end_leases(struct rota *rota)
 
 enum rota_error on_time(struct rota *rota, const struct rota_event *event)
 {
-    if (event->time.plan_took < 0) return refuse(rota, ROTA_BAD_EVENT, "a plan took a negative time");
+    if (event->time.plan_took < 0)
+        return refuse(rota, ROTA_BAD_EVENT, "a plan took a negative time");
     enum rota_error error = end_leases(rota);
     if (error) return error;
     if (event->time.plan_took > 0 && rota->planned) {

@@ -27,7 +27,8 @@ enum rota_error on_worker_joined(struct rota *rota, const struct rota_event *eve
     if (!event->worker.id.number) return refuse(rota, ROTA_BAD_EVENT, "a worker has no number");
     if (!row && pool_used(&rota->workers) >= rota->config.workers_max)
         return refuse(rota, ROTA_TOO_MANY, "more workers than the configuration allows");
-    if (!worker_reserve(rota) || !effect_cover(rota) || !effect_reserve(rota, 0)) return no_memory(rota);
+    if (!worker_reserve(rota) || !effect_cover(rota) || !effect_reserve(rota, 0))
+        return no_memory(rota);
     if (!row) row = worker_add(rota, event->worker.id);
     struct worker *worker = WORKER(rota, row);
     worker->cores = event->worker.cores;
@@ -56,7 +57,8 @@ enum rota_error on_worker_silent(struct rota *rota, const struct rota_event *eve
     enum rota_error error = find_worker(rota, event->worker.id, &row);
     if (error) return error;
     struct worker *worker = WORKER(rota, row);
-    if (worker->silent_since != ROTA_NEVER) return refuse(rota, ROTA_NOT_NOW, "the worker is silent already");
+    if (worker->silent_since != ROTA_NEVER)
+        return refuse(rota, ROTA_NOT_NOW, "the worker is silent already");
     if (!effect_reserve(rota, 0)) return no_memory(rota);
     worker->silent_since = rota->now;
     rota_time lease = rota->config.lease;
@@ -85,7 +87,8 @@ enum rota_error on_worker_asks(struct rota *rota, const struct rota_event *event
         return refuse(rota, ROTA_BAD_EVENT, "a worker asks for at least one task");
     if (!row && pool_used(&rota->workers) >= rota->config.workers_max)
         return refuse(rota, ROTA_TOO_MANY, "more workers than the configuration allows");
-    if (!worker_reserve(rota) || !effect_cover(rota) || !effect_reserve(rota, 0)) return no_memory(rota);
+    if (!worker_reserve(rota) || !effect_cover(rota) || !effect_reserve(rota, 0))
+        return no_memory(rota);
     if (!row) {
         row = worker_add(rota, event->asks.id);
         WORKER(rota, row)->cores = 1;
@@ -94,8 +97,8 @@ enum rota_error on_worker_asks(struct rota *rota, const struct rota_event *event
     }
     struct worker *worker = WORKER(rota, row);
     rota->asking += worker->asks == 0;
-    bool always = event->asks.count == ROTA_ASK_ALWAYS || worker->asks == ROTA_ASK_ALWAYS ||
-                  event->asks.count > ROTA_ASK_ALWAYS - 1 - worker->asks;
+    bool always = event->asks.count == ROTA_ASK_ALWAYS || worker->asks == ROTA_ASK_ALWAYS
+                  || event->asks.count > ROTA_ASK_ALWAYS - 1 - worker->asks;
     worker->asks = always ? ROTA_ASK_ALWAYS : worker->asks + event->asks.count;
     worker_mark(rota, row);
     return ROTA_OK;

@@ -31,8 +31,10 @@ void outcome_admit(struct rota *rota, task_row row)
         ask_for_inputs(rota, row);
         if (task->flags & TASK_GATED) gate_enlist(rota, row);
     }
-    if (rota->unmet[row] == 0) outcome_ready(rota, row);
-    else task_move(rota, row, task->dead ? CAUSE_DOOMED : CAUSE_UNMET);
+    if (rota->unmet[row] == 0)
+        outcome_ready(rota, row);
+    else
+        task_move(rota, row, task->dead ? CAUSE_DOOMED : CAUSE_UNMET);
 }
 
 // Takes the task out of every queue and ends its attempt; its state is still the old one.
@@ -41,9 +43,12 @@ void outcome_withdraw(struct rota *rota, task_row row)
     struct task *task = &rota->task[row];
     bool attempt = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
     if (task->extra && task_extra(rota, row)->key) {
-        if (task->state == ROTA_TASK_SHARED) share_detach(rota, row);
-        else if (share_hand_over(rota, row)) attempt = attempt && !task->worker && task->flags & TASK_CLAIMED;
-        else share_end(rota, row);
+        if (task->state == ROTA_TASK_SHARED)
+            share_detach(rota, row);
+        else if (share_hand_over(rota, row))
+            attempt = attempt && !task->worker && task->flags & TASK_CLAIMED;
+        else
+            share_end(rota, row);
     }
     if (attempt) {
         attempt_end(rota, row);
@@ -89,7 +94,8 @@ void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum ro
         fail_job_of(rota, row);
 }
 
-static void keep_result(struct rota *rota, task_row row, worker_row worker, enum rota_outcome outcome)
+static void keep_result(struct rota *rota, task_row row, worker_row worker,
+                        enum rota_outcome outcome)
 {
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
@@ -126,12 +132,13 @@ static enum task_cause cause_of(enum rota_outcome outcome)
 }
 
 // The followers of a shared execution end as their leader does, with what it made.
-static void end_followers(struct rota *rota, task_row row, worker_row worker, enum rota_outcome outcome,
-                          int32_t status)
+static void end_followers(struct rota *rota, task_row row, worker_row worker,
+                          enum rota_outcome outcome, int32_t status)
 {
     if (!rota->task[row].extra || !task_extra(rota, row)->key) return;
     share_end(rota, row);
-    for (task_row next = task_extra(rota, row)->leader; next; next = task_extra(rota, row)->leader) {
+    for (task_row next = task_extra(rota, row)->leader; next;
+         next = task_extra(rota, row)->leader) {
         share_detach(rota, next);
         keep_result(rota, next, worker, outcome);
         if (rota->task[next].flags & TASK_GATED) gate_leave(rota, next);
@@ -211,10 +218,10 @@ void outcome_cancel(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     if (task->state < ROTA_TASK_STAGED || task->state > ROTA_TASK_RUNNING) return;
-    bool led = task->extra && task_extra(rota, row)->key && task_extra(rota, row)->leader &&
-               task->state != ROTA_TASK_SHARED;
-    bool out = task->worker && !led &&
-               (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING);
+    bool led = task->extra && task_extra(rota, row)->key && task_extra(rota, row)->leader
+               && task->state != ROTA_TASK_SHARED;
+    bool out = task->worker && !led
+               && (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING);
     if (out && task->state == ROTA_TASK_RUNNING) {
         stop_running(rota, row);
         return;
@@ -222,8 +229,10 @@ void outcome_cancel(struct rota *rota, task_row row)
     if (out) attempt_stop(rota, row);
     outcome_withdraw(rota, row);
     task->status = 0;
-    if (task->flags & TASK_AGAIN) task_move(rota, row, CAUSE_LET_BE);
-    else outcome_end(rota, row, CAUSE_ABORTED, ROTA_OUTCOME_ABORTED);
+    if (task->flags & TASK_AGAIN)
+        task_move(rota, row, CAUSE_LET_BE);
+    else
+        outcome_end(rota, row, CAUSE_ABORTED, ROTA_OUTCOME_ABORTED);
 }
 
 // To everybody else it stays what it was; only its consumers wait.

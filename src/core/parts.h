@@ -4,9 +4,25 @@
 // ---- task.c: tasks; the only place where a state changes --------------------
 
 enum task_cause {
-    CAUSE_DEFINED, CAUSE_STAGED, CAUSE_ADMITTED, CAUSE_UNMET, CAUSE_DOOMED, CAUSE_MET, CAUSE_HELD,
-    CAUSE_OFFERED, CAUSE_SHARED, CAUSE_ASSIGNED, CAUSE_STARTED, CAUSE_CLAIMED, CAUSE_RETURNED,
-    CAUSE_SUCCEEDED, CAUSE_FAILED, CAUSE_ABORTED, CAUSE_RESET, CAUSE_FROZEN, CAUSE_AGAIN,
+    CAUSE_DEFINED,
+    CAUSE_STAGED,
+    CAUSE_ADMITTED,
+    CAUSE_UNMET,
+    CAUSE_DOOMED,
+    CAUSE_MET,
+    CAUSE_HELD,
+    CAUSE_OFFERED,
+    CAUSE_SHARED,
+    CAUSE_ASSIGNED,
+    CAUSE_STARTED,
+    CAUSE_CLAIMED,
+    CAUSE_RETURNED,
+    CAUSE_SUCCEEDED,
+    CAUSE_FAILED,
+    CAUSE_ABORTED,
+    CAUSE_RESET,
+    CAUSE_FROZEN,
+    CAUSE_AGAIN,
     CAUSE_LET_BE,
     TASK_CAUSES
 };
@@ -17,17 +33,19 @@ void task_restore(struct rota *rota, task_row row, enum rota_task_state state, u
 extern const uint8_t task_classes[ROTA_TASK_STATES], task_views[ROTA_TASK_STATES];
 static inline enum task_class task_class(const struct task *task)
 {
-    if (!(task->flags & (TASK_AGAIN | TASK_MOOT))) return (enum task_class)task_classes[task->state];
+    if (!(task->flags & (TASK_AGAIN | TASK_MOOT)))
+        return (enum task_class)task_classes[task->state];
     if (task->flags & TASK_AGAIN) return CLASS_SUCCEEDED;
-    return task->state == ROTA_TASK_BLOCKED ? CLASS_MOOT : (enum task_class)task_classes[task->state];
+    return task->state == ROTA_TASK_BLOCKED ? CLASS_MOOT
+                                            : (enum task_class)task_classes[task->state];
 }
-bool task_is_over(const struct task *task);       // SUCCEEDED, FAILED or ABORTED, as others see it
-bool task_is_inside(const struct task *task);     // counts in its lane
+bool task_is_over(const struct task *task);    // SUCCEEDED, FAILED or ABORTED, as others see it
+bool task_is_inside(const struct task *task);  // counts in its lane
 static inline rota_task_id task_id(const struct rota *rota, task_row row)
 {
-    if (!row) return (rota_task_id){ 0, 0 };
+    if (!row) return (rota_task_id){0, 0};
     const struct batch *batch = BATCH(rota, rota->task[row].batch);
-    return (rota_task_id){ JOB(rota, batch->job)->id, batch->number + (row - batch->first) };
+    return (rota_task_id){JOB(rota, batch->job)->id, batch->number + (row - batch->first)};
 }
 task_row task_find(const struct rota *rota, rota_task_id id);
 bool task_older(const struct rota *rota, task_row a, task_row b);  // submitted first
@@ -40,7 +58,7 @@ static inline struct extra *task_extra(const struct rota *rota, task_row row)  /
     return EXTRA(rota, rota->task[row].extra);
 }
 enum rota_policy task_policy(const struct rota *rota, task_row row);
-enum rota_task_state task_shown(const struct task *task);          // what others see
+enum rota_task_state task_shown(const struct task *task);  // what others see
 void task_check(const struct rota *rota, task_row row);
 
 // ---- graph.c: who waits for whom, and is blocked by whom ---------------------
@@ -56,8 +74,8 @@ static inline uint32_t graph_view(const struct task *task)  // what a task is to
 void graph_tell(struct rota *rota, task_row row, uint32_t before, uint32_t after);
 void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after);
 void graph_look_at(struct rota *rota, task_row row);
-void graph_settle_bundles(struct rota *rota);     // conditions may ask for them
-void graph_settle(struct rota *rota);             // until nothing is left to look at
+void graph_settle_bundles(struct rota *rota);  // conditions may ask for them
+void graph_settle(struct rota *rota);          // until nothing is left to look at
 bool graph_late_reserve(struct rota *rota, uint32_t more);
 void graph_late_add(struct rota *rota, task_row row, enum late_kind kind, uint32_t target);
 void graph_late_remove(struct rota *rota, task_row row, enum late_kind kind, uint32_t target);
@@ -68,8 +86,8 @@ bool graph_has_real_cause(const struct rota *rota, task_row row);
 // ---- condition.c: start conditions beyond "all succeeded" --------------------
 
 enum verdict condition_evaluate(const struct rota *rota, task_row row);
-void condition_look(struct rota *rota, task_row row);    // its verdict may have changed
-void condition_unbind(struct rota *rota, task_row row);  // it is past its condition
+void condition_look(struct rota *rota, task_row row);            // its verdict may have changed
+void condition_unbind(struct rota *rota, task_row row);          // it is past its condition
 uint32_t condition_need(const struct rota *rota, task_row row);  // the part in unmet and dead
 bool condition_has_real_cause(const struct rota *rota, task_row row);
 
@@ -95,10 +113,10 @@ task_row job_next_task(const struct rota *rota, job_row row, task_row after);  /
 
 // ---- gate.c: lanes: order, groups, readers and writers -----------------------
 
-void gate_request(struct rota *rota, task_row row);    // it is ready and wants in
-void gate_enlist(struct rota *rota, task_row row);     // submit order: it has its place already
-void gate_leave(struct rota *rota, task_row row);      // out of the line, or from inside
-void gate_handed_out(struct rota *rota, task_row row); // the next one may be
+void gate_request(struct rota *rota, task_row row);     // it is ready and wants in
+void gate_enlist(struct rota *rota, task_row row);      // submit order: it has its place already
+void gate_leave(struct rota *rota, task_row row);       // out of the line, or from inside
+void gate_handed_out(struct rota *rota, task_row row);  // the next one may be
 void gate_started(struct rota *rota, task_row row);
 void gate_offer_again(struct rota *rota, task_row row);
 void gate_look_at(struct rota *rota, lane_row lane);
@@ -113,13 +131,13 @@ void lane_check(const struct rota *rota, lane_row row);
 
 object_row object_find(const struct rota *rota, rota_object_id id);
 bool object_reserve(struct rota *rota, uint32_t more);
-object_row object_add(struct rota *rota, rota_object_id id);   // room must be reserved
+object_row object_add(struct rota *rota, rota_object_id id);  // room must be reserved
 void object_forget(struct rota *rota, object_row row);
 void object_refresh(struct rota *rota, object_row row);  // presence may have changed
 bool object_is_present(const struct rota *rota, const struct object *object);
 uint32_t object_view(const struct rota *rota, const struct object *object);  // enum need
 void object_finish(struct rota *rota, object_row row, worker_row worker);
-void object_purge(struct rota *rota, object_row row);    // if nobody needs it
+void object_purge(struct rota *rota, object_row row);  // if nobody needs it
 void object_producer_changed(struct rota *rota, task_row row);
 void object_look_producer(struct rota *rota, task_row row);
 void object_mark(struct rota *rota, object_row row);
@@ -150,7 +168,7 @@ profile_row profile_find(const struct rota *rota, const struct wants *wants);
 bool profile_reserve(struct rota *rota, uint32_t more);
 profile_row profile_take(struct rota *rota, const struct wants *wants);
 void profile_give(struct rota *rota, profile_row row);
-void profile_list(struct rota *rota, profile_row row);    // it has ready tasks
+void profile_list(struct rota *rota, profile_row row);  // it has ready tasks
 void profile_unlist(struct rota *rota, profile_row row);
 
 void claim_add(struct rota *rota, task_row row);
@@ -164,7 +182,7 @@ void ready_remove(struct rota *rota, task_row row);
 
 void pull_add(struct rota *rota, task_row row);
 void pull_remove(struct rota *rota, task_row row);
-void pull_news(struct rota *rota, object_row object);     // its holders changed
+void pull_news(struct rota *rota, object_row object);  // its holders changed
 void pull_worker_gone(struct rota *rota, worker_row row);
 void pull_turn(struct rota *rota);
 bool pull_restore(struct rota *rota, task_row row, uint32_t phase, rota_time since);
@@ -172,25 +190,25 @@ bool pull_offers(const struct rota *rota, task_row row, worker_row worker, uint3
 bool pull_own_located(const struct rota *rota, task_row row);
 rota_time pull_due(const struct rota *rota, task_row row);  // when its phase ends
 
-void plan_news(struct rota *rota, uint32_t strength);     // 1 update, 2 submission
+void plan_news(struct rota *rota, uint32_t strength);  // 1 update, 2 submission
 rota_time plan_deadline(const struct rota *rota);
 void plan_turn(struct rota *rota);
 
 // ---- share.c: one execution for all tasks with the same content key -----------
 
-bool share_attach(struct rota *rota, task_row row);       // true: another one runs for it
-void share_detach(struct rota *rota, task_row row);       // a follower goes
-bool share_hand_over(struct rota *rota, task_row row);    // a leader goes; true: a follower leads
+bool share_attach(struct rota *rota, task_row row);     // true: another one runs for it
+void share_detach(struct rota *rota, task_row row);     // a follower goes
+bool share_hand_over(struct rota *rota, task_row row);  // a leader goes; true: a follower leads
 uint32_t share_outputs(const struct rota *rota, task_row row);  // of the leader and all followers
-void share_end(struct rota *rota, task_row row);          // nobody leads any more
+void share_end(struct rota *rota, task_row row);                // nobody leads any more
 
 // ---- worker.c, room.c, attempt.c: workers, their room, who runs what ----------
 
 worker_row worker_find(const struct rota *rota, rota_worker_id id);
 bool worker_reserve(struct rota *rota);
-worker_row worker_add(struct rota *rota, rota_worker_id id);   // room must be reserved
+worker_row worker_add(struct rota *rota, rota_worker_id id);  // room must be reserved
 void worker_mark(struct rota *rota, worker_row row);
-void worker_lose(struct rota *rota, worker_row row);           // with all it had
+void worker_lose(struct rota *rota, worker_row row);  // with all it had
 void worker_charge(struct rota *rota, worker_row row, task_row task);
 void worker_refund(struct rota *rota, worker_row row, task_row task);
 void worker_settle_overbooked(struct rota *rota, worker_row row);
@@ -214,15 +232,15 @@ task_row attempt_find(const struct rota *rota, rota_task_id id);
 
 // ---- outcome.c: how a task ends, and what follows ------------------------------
 
-void outcome_admit(struct rota *rota, task_row row);      // QUEUED: look at its needs
-void outcome_ready(struct rota *rota, task_row row);      // READY: on to the gate or placement
-void outcome_unready(struct rota *rota, task_row row);    // a need is gone again: back to waiting
+void outcome_admit(struct rota *rota, task_row row);    // QUEUED: look at its needs
+void outcome_ready(struct rota *rota, task_row row);    // READY: on to the gate or placement
+void outcome_unready(struct rota *rota, task_row row);  // a need is gone again: back to waiting
 void outcome_finish(struct rota *rota, task_row row, enum rota_outcome outcome, int32_t status);
 void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum rota_outcome outcome);
 void outcome_cancel(struct rota *rota, task_row row);
-void outcome_withdraw(struct rota *rota, task_row row);   // out of every queue
-void outcome_again(struct rota *rota, task_row row);      // make its lost result again
-void outcome_restart(struct rota *rota, task_row row);    // over or idle: becomes QUEUED
+void outcome_withdraw(struct rota *rota, task_row row);  // out of every queue
+void outcome_again(struct rota *rota, task_row row);     // make its lost result again
+void outcome_restart(struct rota *rota, task_row row);   // over or idle: becomes QUEUED
 
 // ---- wait.c: clients that wait -------------------------------------------------
 
@@ -240,13 +258,13 @@ void wait_look(struct rota *rota, wait_row first);  // is it satisfied by now?
 bool effect_reserve_all(struct rota *rota, uint64_t more);
 static inline bool effect_reserve(struct rota *rota, uint64_t more)
 {
-    bool special = pool_used(&rota->waits) + pool_used(&rota->replicas) + pool_used(&rota->objects) +
-                   rota->shared + rota->fail_job_tasks + rota->closing;
-    bool there = rota->action_count + more + 8 <= rota->action_capacity &&
-                 rota->tomb_count + 2 <= rota->tomb_capacity;
+    bool special = pool_used(&rota->waits) + pool_used(&rota->replicas) + pool_used(&rota->objects)
+                   + rota->shared + rota->fail_job_tasks + rota->closing;
+    bool there = rota->action_count + more + 8 <= rota->action_capacity
+                 && rota->tomb_count + 2 <= rota->tomb_capacity;
     return (!special && there) || effect_reserve_all(rota, more);
 }
-bool effect_cover(struct rota *rota);                 // marks for every row there may be
+bool effect_cover(struct rota *rota);  // marks for every row there may be
 void effect_mark_task(struct rota *rota, task_row row);
 void effect_mark(struct rota *rota, enum rota_record_kind kind, uint32_t number);
 void effect_tomb(struct rota *rota, struct rota_record record);
@@ -257,73 +275,3 @@ void effect_forget_marks(struct rota *rota, enum rota_record_kind kind, uint32_t
 void record_compact(struct rota *rota);
 void trace_move(struct rota *rota, task_row row, enum rota_task_state from);
 void trace_say(struct rota *rota, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-// ---- submit_*.c, remove.c: how rows come and go ----------------------------------
-
-// A submission on its way in: what it needs is found, counted and reserved before anything
-// changes. The arrays are indexed by new task, from 0.
-struct intake {
-    const struct rota_job_spec *spec;
-    job_row job;                 // 0: a new one
-    uint32_t job_id, first;      // number of the first new task
-    enum rota_policy policy;
-    uint32_t inner;              // edges between new tasks
-    uint32_t extras, groups, profiles, lates, objects, bundles, uses;
-    uint32_t staged;             // objects of the submission that have a row already
-    bool sorted;                 // every need goes to a larger number
-    uint32_t *after, *before;    // counts, then ends of the lists of edges
-    uint32_t *inputs, *outputs;  // the same for objects; null when there are none
-    uint32_t *order;             // topological; null when the numbers are one
-    uint32_t capacity[5];
-    task_row row;                // of the first new task
-    uint32_t link, use, clause;  // where its spans begin
-};
-
-enum rota_error submit_verify(struct rota *rota, struct intake *intake);
-enum rota_error submit_order(struct rota *rota, struct intake *intake);  // refuses cycles
-enum rota_error submit_reserve(struct rota *rota, struct intake *intake);
-enum rota_error submit_stage_objects(struct rota *rota, struct intake *intake);
-void submit_unstage(struct rota *rota, struct intake *intake);
-void submit_release(struct rota *rota, struct intake *intake);
-batch_row submit_rows(struct rota *rota, struct intake *intake);  // all but states
-void submit_rank(struct rota *rota, const struct intake *intake, batch_row batch);
-job_row submit_job(struct rota *rota, const struct intake *intake);
-struct wants submit_wants(const struct intake *intake, const struct rota_task_spec *task);
-bool submit_needs_extra(const struct intake *intake, uint32_t index);
-void remove_job(struct rota *rota, job_row row);
-
-// ---- on_*.c: what can happen -------------------------------------------------------
-
-// ---- core.c
-
-void core_reset(struct rota *rota);
-enum rota_error refuse(struct rota *rota, enum rota_error error, const char *reason);
-
-enum rota_error on_restore(struct rota *rota, const struct rota_event *event);
-enum rota_error on_submit(struct rota *rota, const struct rota_event *event);
-enum rota_error on_close(struct rota *rota, const struct rota_event *event);
-enum rota_error on_client_left(struct rota *rota, const struct rota_event *event);
-enum rota_error on_cancel(struct rota *rota, const struct rota_event *event);
-enum rota_error on_retry(struct rota *rota, const struct rota_event *event);
-enum rota_error on_stage(struct rota *rota, const struct rota_event *event);
-enum rota_error on_manual(struct rota *rota, const struct rota_event *event);
-enum rota_error on_keep(struct rota *rota, const struct rota_event *event);
-enum rota_error on_release(struct rota *rota, const struct rota_event *event);
-enum rota_error on_read(struct rota *rota, const struct rota_event *event);
-enum rota_error on_wait(struct rota *rota, const struct rota_event *event);
-enum rota_error on_lane(struct rota *rota, const struct rota_event *event);
-enum rota_error on_worker_joined(struct rota *rota, const struct rota_event *event);
-enum rota_error on_worker_heard(struct rota *rota, const struct rota_event *event);
-enum rota_error on_worker_silent(struct rota *rota, const struct rota_event *event);
-enum rota_error on_worker_left(struct rota *rota, const struct rota_event *event);
-enum rota_error on_worker_asks(struct rota *rota, const struct rota_event *event);
-enum rota_error on_claim(struct rota *rota, const struct rota_event *event);
-enum rota_error on_deliver(struct rota *rota, const struct rota_event *event);
-enum rota_error on_fail(struct rota *rota, const struct rota_event *event);
-enum rota_error on_task_started(struct rota *rota, const struct rota_event *event);
-enum rota_error on_task_finished(struct rota *rota, const struct rota_event *event);
-enum rota_error on_key_completed(struct rota *rota, const struct rota_event *event);
-enum rota_error on_object_held(struct rota *rota, const struct rota_event *event);
-enum rota_error on_object_lost(struct rota *rota, const struct rota_event *event);
-enum rota_error on_streamed(struct rota *rota, const struct rota_event *event);
-enum rota_error on_time(struct rota *rota, const struct rota_event *event);

@@ -38,17 +38,17 @@ void place_remove(struct rota *rota, task_row row)
 
 bool place_fits(const struct worker *worker, const struct profile *profile)
 {
-    return worker->id && profile->wants.cores <= worker->cores &&
-           profile->wants.memory_mib <= worker->memory_mib &&
-           (!profile->wants.machine || profile->wants.machine == worker->machine);
+    return worker->id && profile->wants.cores <= worker->cores
+           && profile->wants.memory_mib <= worker->memory_mib
+           && (!profile->wants.machine || profile->wants.machine == worker->machine);
 }
 
 bool place_has_room(const struct worker *worker, const struct profile *profile)
 {
-    return place_fits(worker, profile) && worker->silent_since == ROTA_NEVER &&
-           worker->cores_used + profile->wants.cores <= worker->cores &&
-           worker->memory_used + profile->wants.memory_mib <= worker->memory_mib &&
-           (!worker->slots || worker->tasks < worker->slots);
+    return place_fits(worker, profile) && worker->silent_since == ROTA_NEVER
+           && worker->cores_used + profile->wants.cores <= worker->cores
+           && worker->memory_used + profile->wants.memory_mib <= worker->memory_mib
+           && (!worker->slots || worker->tasks < worker->slots);
 }
 
 bool place_unschedulable(const struct rota *rota, task_row row)
@@ -66,8 +66,8 @@ static uint32_t stream_consumers(const struct rota *rota, const struct extra *ex
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < extra->output_count; i++) {
-        const struct object *object =
-            OBJECT(rota, rota->use[extra->use_first + extra->input_count + i].object);
+        const struct object *object
+            = OBJECT(rota, rota->use[extra->use_first + extra->input_count + i].object);
         if (!(object->flags & ROTA_OBJECT_STREAM)) continue;
         for (uint32_t use = object->uses; use; use = rota->use[use].next) count++;
     }
@@ -80,6 +80,6 @@ bool place_reserve(struct rota *rota, task_row row)
     const struct extra *extra = task_extra(rota, row);
     if (!rota->task[row].extra) return effect_reserve(rota, 1);
     uint32_t copies = extra->input_count + extra->output_count;
-    return effect_reserve(rota, 1 + (uint64_t)extra->input_count + stream_consumers(rota, extra)) &&
-           pool_reserve(&rota->memory, &rota->replicas, copies) && effect_cover(rota);
+    return effect_reserve(rota, 1 + (uint64_t)extra->input_count + stream_consumers(rota, extra))
+           && pool_reserve(&rota->memory, &rota->replicas, copies) && effect_cover(rota);
 }

@@ -11,8 +11,8 @@ enum { WINDOW = 32, HOLDERS = 16, CORE_WORTH = 5000 };
 
 struct candidate {
     task_row task;
-    worker_row worker;   // the best one with room; 0: none
-    uint64_t local;      // input bytes that lie there
+    worker_row worker;  // the best one with room; 0: none
+    uint64_t local;     // input bytes that lie there
 };
 
 // ---- When to plan ---------------------------------------------------------------------
@@ -27,8 +27,8 @@ void plan_news(struct rota *rota, uint32_t strength)
 
 static rota_time threshold(const struct rota *rota)
 {
-    const rota_time by_news[] = { rota->config.plan_idle, rota->config.plan_update,
-                                  rota->config.plan_submit };
+    const rota_time by_news[]
+        = {rota->config.plan_idle, rota->config.plan_update, rota->config.plan_submit};
     return by_news[rota->plan_due];
 }
 
@@ -38,7 +38,8 @@ rota_time plan_deadline(const struct rota *rota)
 {
     if (rota->plan_more) return rota->now;
     rota_time least = threshold(rota), took = rota->plan_end - rota->plan_start;
-    if (rota->plan_due == 0 && (least == 0 || rota->plan_active == 0 || !rota->planned)) return ROTA_NEVER;
+    if (rota->plan_due == 0 && (least == 0 || rota->plan_active == 0 || !rota->planned))
+        return ROTA_NEVER;
     if (!rota->planned || (least == 0 && took == 0)) return rota->now;
     rota_time wait = least > took ? least : took;
     return wait >= ROTA_NEVER - rota->plan_end ? ROTA_NEVER : rota->plan_end + wait + 1;
@@ -57,7 +58,10 @@ static uint64_t add_capped(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-struct holder { worker_row worker; uint64_t local; };
+struct holder {
+    worker_row worker;
+    uint64_t local;
+};
 
 static void holder_add(struct holder *holders, uint32_t *count, worker_row worker, uint64_t bytes)
 {
@@ -65,7 +69,7 @@ static void holder_add(struct holder *holders, uint32_t *count, worker_row worke
     while (i < *count && holders[i].worker != worker) i++;
     if (i == *count) {
         if (i == HOLDERS) return;
-        holders[(*count)++] = (struct holder){ worker, 0 };
+        holders[(*count)++] = (struct holder){worker, 0};
     }
     holders[i].local = add_capped(holders[i].local, bytes);
 }
@@ -94,8 +98,9 @@ static void find_worker(const struct rota *rota, struct candidate *candidate)
     candidate->local = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (!place_has_room(WORKER(rota, holders[i].worker), profile)) continue;
-        bool better = holders[i].local > candidate->local ||
-                      (holders[i].local == candidate->local && holders[i].worker < candidate->worker);
+        bool better
+            = holders[i].local > candidate->local
+              || (holders[i].local == candidate->local && holders[i].worker < candidate->worker);
         if (candidate->worker && !better) continue;
         candidate->worker = holders[i].worker;
         candidate->local = holders[i].local;
@@ -105,7 +110,8 @@ static void find_worker(const struct rota *rota, struct candidate *candidate)
 
 // ---- The next tasks -------------------------------------------------------------------------
 
-static bool profile_goes_first(const struct rota *rota, const struct profile *a, const struct profile *b)
+static bool profile_goes_first(const struct rota *rota, const struct profile *a,
+                               const struct profile *b)
 {
     if (a->wants.priority != b->wants.priority) return a->wants.priority > b->wants.priority;
     uint32_t one = rota->task[ready_first(a)].rank, other = rota->task[ready_first(b)].rank;
@@ -129,8 +135,9 @@ static task_row best_ready(const struct rota *rota)
 static bool same_level(const struct rota *rota, task_row a, task_row b)
 {
     const struct task *one = &rota->task[a], *other = &rota->task[b];
-    return one->rank == other->rank &&
-           PROFILE(rota, one->profile)->wants.priority == PROFILE(rota, other->profile)->wants.priority;
+    return one->rank == other->rank
+           && PROFILE(rota, one->profile)->wants.priority
+                  == PROFILE(rota, other->profile)->wants.priority;
 }
 
 // Takes the next tasks of one level out of the queues.
@@ -157,7 +164,8 @@ static uint32_t most_gain(const struct rota *rota, const struct candidate *windo
     uint32_t best = 0;
     for (uint32_t i = 1; i < count; i++) {
         uint64_t one = gain(rota, &window[i]), other = gain(rota, &window[best]);
-        if (one > other || (one == other && task_older(rota, window[i].task, window[best].task))) best = i;
+        if (one > other || (one == other && task_older(rota, window[i].task, window[best].task)))
+            best = i;
     }
     return best;
 }

@@ -19,8 +19,9 @@ rota_time pull_due(const struct rota *rota, task_row row)
 {
     const struct extra *extra = task_extra(rota, row);
     if (extra->phase != PHASE_NEAR && extra->phase != PHASE_INPUT) return ROTA_NEVER;
-    rota_time wait = wait_of(rota, row, extra->phase == PHASE_NEAR ? rota->config.cached_wait
-                                                                   : rota->config.inputs_wait);
+    rota_time wait
+        = wait_of(rota, row,
+                  extra->phase == PHASE_NEAR ? rota->config.cached_wait : rota->config.inputs_wait);
     return extra->since > ROTA_NEVER - wait ? ROTA_NEVER : extra->since + wait;
 }
 
@@ -38,7 +39,8 @@ static uint32_t object_count(const struct extra *extra, uint32_t kind)
     return kind == INPUT ? extra->input_count : extra->output_count + (extra->key != 0);
 }
 
-static object_row object_at(const struct rota *rota, const struct extra *extra, uint32_t kind, uint32_t i)
+static object_row object_at(const struct rota *rota, const struct extra *extra, uint32_t kind,
+                            uint32_t i)
 {
     if (kind == INPUT) return rota->use[extra->use_first + i].object;
     if (i == extra->output_count) return extra->key;
@@ -82,7 +84,7 @@ static void offer_add(struct rota *rota, task_row row, worker_row worker, uint32
 {
     offer_row at = pool_take(&rota->offers);
     struct offer *offer = OFFER(rota, at);
-    *offer = (struct offer){ .task = row, .worker = worker, .kind = kind };
+    *offer = (struct offer){.task = row, .worker = worker, .kind = kind};
     offer->next_of_task = rota->task[row].child;
     rota->task[row].child = at;
     offer_row previous = *queue_end(rota, offer, false), next = 0;
@@ -92,19 +94,27 @@ static void offer_add(struct rota *rota, task_row row, worker_row worker, uint32
     }
     offer->previous = previous;
     offer->next = next;
-    if (previous) OFFER(rota, previous)->next = at;
-    else *queue_end(rota, offer, true) = at;
-    if (next) OFFER(rota, next)->previous = at;
-    else *queue_end(rota, offer, false) = at;
+    if (previous)
+        OFFER(rota, previous)->next = at;
+    else
+        *queue_end(rota, offer, true) = at;
+    if (next)
+        OFFER(rota, next)->previous = at;
+    else
+        *queue_end(rota, offer, false) = at;
 }
 
 static void offer_remove(struct rota *rota, offer_row at)
 {
     struct offer *offer = OFFER(rota, at);
-    if (offer->next) OFFER(rota, offer->next)->previous = offer->previous;
-    else *queue_end(rota, offer, false) = offer->previous;
-    if (offer->previous) OFFER(rota, offer->previous)->next = offer->next;
-    else *queue_end(rota, offer, true) = offer->next;
+    if (offer->next)
+        OFFER(rota, offer->next)->previous = offer->previous;
+    else
+        *queue_end(rota, offer, false) = offer->previous;
+    if (offer->previous)
+        OFFER(rota, offer->previous)->next = offer->next;
+    else
+        *queue_end(rota, offer, true) = offer->next;
     offer_row *link = &rota->task[offer->task].child;
     while (*link != at) link = &OFFER(rota, *link)->next_of_task;
     *link = offer->next_of_task;
@@ -133,10 +143,12 @@ static void add_holders(struct rota *rota, task_row row, uint32_t kind)
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < object_count(extra, kind); i++) {
         object_row object = object_at(rota, extra, kind, i);
-        for (replica_row at = OBJECT(rota, object)->replicas; at; at = REPLICA(rota, at)->next_of_object) {
+        for (replica_row at = OBJECT(rota, object)->replicas; at;
+             at = REPLICA(rota, at)->next_of_object) {
             const struct replica *replica = REPLICA(rota, at);
             if (!(replica->flags & REPLICA_LOCATED)) continue;
-            if (!has_offer(rota, row, replica->worker, kind)) offer_add(rota, row, replica->worker, kind);
+            if (!has_offer(rota, row, replica->worker, kind))
+                offer_add(rota, row, replica->worker, kind);
         }
     }
 }
@@ -170,8 +182,10 @@ static void advance_phase(struct rota *rota, task_row row)
     }
     if (extra->phase != before) effect_mark_task(rota, row);
     rota_time due = pull_due(rota, row);
-    if (due == ROTA_NEVER) heap_remove(&rota->phases, rota->task[row].extra);
-    else heap_set(&rota->phases, rota->task[row].extra, due);
+    if (due == ROTA_NEVER)
+        heap_remove(&rota->phases, rota->task[row].extra);
+    else
+        heap_set(&rota->phases, rota->task[row].extra, due);
 }
 
 static bool sync(struct rota *rota, task_row row)
@@ -189,8 +203,8 @@ static bool sync(struct rota *rota, task_row row)
 static bool is_queued(const struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
-    return task->state == ROTA_TASK_OFFERED && task->extra &&
-           task_extra(rota, row)->phase != PHASE_NONE && gate_is_next(rota, row);
+    return task->state == ROTA_TASK_OFFERED && task->extra
+           && task_extra(rota, row)->phase != PHASE_NONE && gate_is_next(rota, row);
 }
 
 void pull_add(struct rota *rota, task_row row)
@@ -204,18 +218,24 @@ void pull_add(struct rota *rota, task_row row)
     task->child = 0;
     task->next = 0;
     task->previous = rota->fresh_last;
-    if (rota->fresh_last) rota->task[rota->fresh_last].next = row;
-    else rota->fresh_first = row;
+    if (rota->fresh_last)
+        rota->task[rota->fresh_last].next = row;
+    else
+        rota->fresh_first = row;
     rota->fresh_last = row;
 }
 
 static void leave_fresh(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
-    if (task->next) rota->task[task->next].previous = task->previous;
-    else rota->fresh_last = task->previous;
-    if (task->previous) rota->task[task->previous].next = task->next;
-    else rota->fresh_first = task->next;
+    if (task->next)
+        rota->task[task->next].previous = task->previous;
+    else
+        rota->fresh_last = task->previous;
+    if (task->previous)
+        rota->task[task->previous].next = task->next;
+    else
+        rota->fresh_first = task->next;
     task->next = task->previous = 0;
 }
 
@@ -258,7 +278,8 @@ void pull_worker_gone(struct rota *rota, worker_row row)
 
 static bool sync_object(struct rota *rota, object_row row)
 {
-    task_row own = OBJECT(rota, row)->producer ? OBJECT(rota, row)->producer : OBJECT(rota, row)->runner;
+    task_row own
+        = OBJECT(rota, row)->producer ? OBJECT(rota, row)->producer : OBJECT(rota, row)->runner;
     if (own && is_queued(rota, own) && !sync(rota, own)) return false;
     for (uint32_t use = OBJECT(rota, row)->uses; use; use = rota->use[use].next)
         if (is_queued(rota, rota->use[use].task) && !sync(rota, rota->use[use].task)) return false;
@@ -308,7 +329,8 @@ static task_row choose(struct rota *rota, const struct worker *worker)
 {
     task_row found[3];
     uint32_t count = 0;
-    offer_row queues[3] = { worker->queue_first[NEAR], worker->queue_first[INPUT], rota->global_first };
+    offer_row queues[3]
+        = {worker->queue_first[NEAR], worker->queue_first[INPUT], rota->global_first};
     for (uint32_t i = 0; i < 3; i++) {
         task_row row = first_for(rota, worker, queues[i]);
         if (row) found[count++] = row;

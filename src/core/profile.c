@@ -11,14 +11,15 @@ static uint64_t hash_of(const struct wants *wants)
 profile_row profile_find(const struct rota *rota, const struct wants *wants)
 {
     profile_row row = map_find(&rota->profile_by_hash, hash_of(wants));
-    while (row && memcmp(&PROFILE(rota, row)->wants, wants, sizeof *wants)) row = PROFILE(rota, row)->same;
+    while (row && memcmp(&PROFILE(rota, row)->wants, wants, sizeof *wants))
+        row = PROFILE(rota, row)->same;
     return row;
 }
 
 bool profile_reserve(struct rota *rota, uint32_t more)
 {
-    return pool_reserve(&rota->memory, &rota->profiles, more) &&
-           map_reserve(&rota->memory, &rota->profile_by_hash, more);
+    return pool_reserve(&rota->memory, &rota->profiles, more)
+           && map_reserve(&rota->memory, &rota->profile_by_hash, more);
 }
 
 profile_row profile_take(struct rota *rota, const struct wants *wants)
@@ -70,7 +71,9 @@ void profile_unlist(struct rota *rota, profile_row row)
 {
     struct profile *profile = PROFILE(rota, row);
     if (profile->next) PROFILE(rota, profile->next)->previous = profile->previous;
-    if (profile->previous) PROFILE(rota, profile->previous)->next = profile->next;
-    else *list_of(rota, profile) = profile->next;
+    if (profile->previous)
+        PROFILE(rota, profile->previous)->next = profile->next;
+    else
+        *list_of(rota, profile) = profile->next;
     profile->next = profile->previous = 0;
 }

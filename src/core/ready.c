@@ -26,15 +26,20 @@ task_row ready_first(const struct profile *profile)
     return profile->filled ? profile->bucket[63 - __builtin_clzll(profile->filled)].first : 0;
 }
 
-static void insert(struct rota *rota, task_row row, struct bucket *bucket, task_row previous, task_row next)
+static void insert(struct rota *rota, task_row row, struct bucket *bucket, task_row previous,
+                   task_row next)
 {
     struct task *task = &rota->task[row];
     task->next = next;
     task->previous = previous;
-    if (next) rota->task[next].previous = row;
-    else bucket->last = row;
-    if (previous) rota->task[previous].next = row;
-    else bucket->first = row;
+    if (next)
+        rota->task[next].previous = row;
+    else
+        bucket->last = row;
+    if (previous)
+        rota->task[previous].next = row;
+    else
+        bucket->first = row;
     bucket->count++;
     rota->plan_unplaced++;
 }
@@ -78,8 +83,10 @@ void ready_remove(struct rota *rota, task_row row)
     } else {
         bucket->last = task->previous;
     }
-    if (task->previous) rota->task[task->previous].next = task->next;
-    else bucket->first = task->next;
+    if (task->previous)
+        rota->task[task->previous].next = task->next;
+    else
+        bucket->first = task->next;
     task->next = task->previous = 0;
     if (!bucket->first) profile->filled &= ~(1ull << at);
     if (!profile->filled) profile_unlist(rota, task->profile);

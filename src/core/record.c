@@ -76,7 +76,8 @@ static void write_task(struct rota *rota, task_row row, struct rota_record *reco
     record->task.asked = extra->asked;
     if (out && task->worker) {
         record->task.worker.number = WORKER(rota, task->worker)->id;
-        record->task.run_as = map_find(&rota->run_as, row) ? attempt_name(rota, row) : (rota_task_id){ 0, 0 };
+        record->task.run_as
+            = map_find(&rota->run_as, row) ? attempt_name(rota, row) : (rota_task_id){0, 0};
     }
     if (!out) record->task.status = task->status;
     if (task->flags & TASK_CLAIMED) record->task.handler = handler_of(rota, row);
@@ -117,7 +118,7 @@ static void write_wait(struct rota *rota, wait_row row, struct rota_record *reco
 
 static void write_mark(struct rota *rota, struct mark mark, struct rota_record *record)
 {
-    *record = (struct rota_record){ .kind = (enum rota_record_kind)mark.kind };
+    *record = (struct rota_record){.kind = (enum rota_record_kind)mark.kind};
     switch (record->kind) {
     case ROTA_RECORD_CORE: write_core(rota, record); break;
     case ROTA_RECORD_LANE: write_lane(rota, mark.number, record); break;
@@ -138,12 +139,12 @@ static bool next_record(struct rota *rota, struct rota_record *record)
         *record = rota->tombs[rota->tomb_taken++];
     } else if (rota->core_marked) {
         rota->core_marked = false;
-        write_mark(rota, (struct mark){ ROTA_RECORD_CORE, 0 }, record);
+        write_mark(rota, (struct mark){ROTA_RECORD_CORE, 0}, record);
     } else if (rota->mark_taken < rota->mark_count) {
         write_mark(rota, rota->marks[rota->mark_taken++], record);
     } else if (rota->task_mark_taken < rota->task_mark_count) {
         task_row row = rota->task_marks[rota->task_mark_taken++];
-        write_mark(rota, (struct mark){ ROTA_RECORD_TASK, row }, record);
+        write_mark(rota, (struct mark){ROTA_RECORD_TASK, row}, record);
     } else {
         rota->tomb_count = rota->tomb_taken = rota->mark_count = rota->mark_taken = 0;
         rota->task_mark_count = rota->task_mark_taken = 0;
@@ -157,7 +158,8 @@ void record_compact(struct rota *rota)
 {
     uint32_t taken = rota->task_mark_taken;
     rota->task_mark_count -= taken;
-    memmove(rota->task_marks, rota->task_marks + taken, rota->task_mark_count * sizeof *rota->task_marks);
+    memmove(rota->task_marks, rota->task_marks + taken,
+            rota->task_mark_count * sizeof *rota->task_marks);
     rota->task_mark_taken = 0;
     taken = rota->mark_taken;
     rota->mark_count -= taken;
@@ -167,14 +169,14 @@ void record_compact(struct rota *rota)
 
 struct rota_effects rota_take(struct rota *rota)
 {
-    struct rota_effects effects = { .records = rota->records, .actions = rota->actions };
+    struct rota_effects effects = {.records = rota->records, .actions = rota->actions};
     if (rota->taken) {
         rota->action_count = 0;
         rota->trace.length = 0;
     }
     rota->taken = false;
-    while (effects.record_count < ROTA_RECORDS_MAX &&
-           next_record(rota, &rota->records[effects.record_count]))
+    while (effects.record_count < ROTA_RECORDS_MAX
+           && next_record(rota, &rota->records[effects.record_count]))
         effects.record_count++;
     effects.more = effects.record_count == ROTA_RECORDS_MAX;
     effects.trace = "";

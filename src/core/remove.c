@@ -113,7 +113,7 @@ static void forget_objects(struct rota *rota, object_row row)
 void remove_job(struct rota *rota, job_row row)
 {
     struct job *job = JOB(rota, row);
-    struct rota_record tomb = { .kind = ROTA_RECORD_JOB, .gone = true };
+    struct rota_record tomb = {.kind = ROTA_RECORD_JOB, .gone = true};
     tomb.job.id.number = job->id;
     effect_tomb(rota, tomb);
     trace_say(rota, "job %u is closed and nothing of it runs -> forgotten", job->id);

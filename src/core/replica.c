@@ -22,7 +22,8 @@ replica_row replica_add(struct rota *rota, object_row object, worker_row worker)
     replica->object = object;
     replica->worker = worker;
     replica_row *link = &OBJECT(rota, object)->replicas;
-    while (*link && REPLICA(rota, *link)->worker < worker) link = &REPLICA(rota, *link)->next_of_object;
+    while (*link && REPLICA(rota, *link)->worker < worker)
+        link = &REPLICA(rota, *link)->next_of_object;
     replica->next_of_object = *link;
     *link = row;
     replica->next_of_worker = WORKER(rota, worker)->replicas;
@@ -64,7 +65,7 @@ static void unlink_from_worker(struct rota *rota, replica_row row)
 void replica_remove(struct rota *rota, replica_row row)
 {
     struct replica *replica = REPLICA(rota, row);
-    struct rota_record tomb = { .kind = ROTA_RECORD_REPLICA, .gone = true };
+    struct rota_record tomb = {.kind = ROTA_RECORD_REPLICA, .gone = true};
     tomb.replica.object = OBJECT(rota, replica->object)->id;
     tomb.replica.worker.number = WORKER(rota, replica->worker)->id;
     effect_tomb(rota, tomb);
@@ -99,7 +100,8 @@ void replica_unuse(struct rota *rota, object_row object, worker_row worker)
 worker_row replica_source(const struct rota *rota, object_row object, worker_row except)
 {
     worker_row source = 0;
-    for (replica_row row = OBJECT(rota, object)->replicas; row; row = REPLICA(rota, row)->next_of_object) {
+    for (replica_row row = OBJECT(rota, object)->replicas; row;
+         row = REPLICA(rota, row)->next_of_object) {
         const struct replica *replica = REPLICA(rota, row);
         if (!(replica->flags & REPLICA_LOCATED) || replica->worker == except) continue;
         if (!source || replica->worker < source) source = replica->worker;

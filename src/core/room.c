@@ -35,8 +35,8 @@ void room_update(struct rota *rota, worker_row row)
 {
     const struct worker *worker = WORKER(rota, row);
     uint64_t cores = 0, memory = 0;
-    bool open = worker->id && worker->silent_since == ROTA_NEVER &&
-                (!worker->slots || worker->tasks < worker->slots);
+    bool open = worker->id && worker->silent_since == ROTA_NEVER
+                && (!worker->slots || worker->tasks < worker->slots);
     if (open && worker->cores_used <= worker->cores && worker->memory_used <= worker->memory_mib) {
         cores = worker->cores - worker->cores_used + 1;
         memory = worker->memory_mib - worker->memory_used;
@@ -59,10 +59,12 @@ worker_row room_find(const struct rota *rota, const struct profile *profile)
     if (rota->room_leaves == 0) return 0;
     uint32_t at = 1;
     while (at) {
-        bool may = rota->room_cores[at] > profile->wants.cores && rota->room_memory[at] >= profile->wants.memory_mib;
+        bool may = rota->room_cores[at] > profile->wants.cores
+                   && rota->room_memory[at] >= profile->wants.memory_mib;
         if (may && at >= rota->room_leaves) {
             worker_row row = at - rota->room_leaves;
-            if (!profile->wants.machine || WORKER(rota, row)->machine == profile->wants.machine) return row;
+            if (!profile->wants.machine || WORKER(rota, row)->machine == profile->wants.machine)
+                return row;
             may = false;
         }
         if (may) {

@@ -29,8 +29,10 @@ bool share_attach(struct rota *rota, task_row row)
     rota->task[row].next = next;
     rota->task[row].previous = previous;
     if (next) rota->task[next].previous = row;
-    if (previous) rota->task[previous].next = row;
-    else task_extra(rota, leader)->leader = row;
+    if (previous)
+        rota->task[previous].next = row;
+    else
+        task_extra(rota, leader)->leader = row;
     return true;
 }
 
@@ -39,8 +41,10 @@ void share_detach(struct rota *rota, task_row row)
     struct task *task = &rota->task[row];
     struct extra *leader = task_extra(rota, task_extra(rota, row)->leader);
     if (task->next) rota->task[task->next].previous = task->previous;
-    if (task->previous) rota->task[task->previous].next = task->next;
-    else leader->leader = task->next;
+    if (task->previous)
+        rota->task[task->previous].next = task->next;
+    else
+        leader->leader = task->next;
     task->next = task->previous = 0;
     task_extra(rota, row)->leader = 0;
     rota->shared--;
@@ -57,10 +61,11 @@ static void lead(struct rota *rota, task_row row, task_row followers)
 bool share_hand_over(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
-    if (!task->extra || !task_extra(rota, row)->key || key_of(rota, row)->runner != row) return false;
+    if (!task->extra || !task_extra(rota, row)->key || key_of(rota, row)->runner != row)
+        return false;
     task_row next = task_extra(rota, row)->leader;
-    bool out = (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING) &&
-               task->worker && !(task->flags & TASK_STOPPING);
+    bool out = (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING)
+               && task->worker && !(task->flags & TASK_STOPPING);
     if (!next) return false;
     share_detach(rota, next);
     task_row rest = task_extra(rota, row)->leader;
@@ -70,8 +75,10 @@ bool share_hand_over(struct rota *rota, task_row row)
         attempt_transfer(rota, row, next);
     } else {
         task_move(rota, next, CAUSE_OFFERED);
-        if (rota->task[next].flags & TASK_GATED) gate_offer_again(rota, next);
-        else place_add(rota, next);
+        if (rota->task[next].flags & TASK_GATED)
+            gate_offer_again(rota, next);
+        else
+            place_add(rota, next);
     }
     return true;
 }

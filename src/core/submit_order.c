@@ -6,7 +6,7 @@
 #include "core/core.h"
 
 struct pairs {
-    struct rota_edge *items;   // indices of new tasks
+    struct rota_edge *items;  // indices of new tasks
     uint32_t count, capacity;
 };
 
@@ -16,7 +16,7 @@ static bool pair_add(struct rota *rota, struct pairs *pairs, uint32_t before, ui
     bool there = memory_reserve(&rota->memory, &items, &pairs->capacity, (uint64_t)pairs->count + 1,
                                 sizeof *pairs->items);
     pairs->items = items;
-    if (there) pairs->items[pairs->count++] = (struct rota_edge){ before, after };
+    if (there) pairs->items[pairs->count++] = (struct rota_edge){before, after};
     return there;
 }
 
@@ -25,7 +25,7 @@ static uint32_t clause_index(const struct intake *intake, const struct rota_clau
 {
     bool own = clause->task.job == 0 || clause->task.job == intake->job_id;
     uint32_t index = clause->task.task - intake->first;
-    bool new = own && clause->kind < ROTA_CLAUSE_AND && index < intake->spec->task_count;
+    bool new = own && clause->kind < ROTA_CLAUSE_AND &&index < intake->spec->task_count;
     return new ? index : intake->spec->task_count;
 }
 
@@ -34,7 +34,8 @@ static uint32_t producer_index(const struct rota *rota, const struct intake *int
 {
     object_row object = object_find(rota, input->object);
     uint32_t index = object ? OBJECT(rota, object)->producer - 1 : UINT32_MAX;  // while staged
-    bool staged = object && OBJECT(rota, object)->flags & OBJECT_STAGED && OBJECT(rota, object)->producer;
+    bool staged
+        = object && OBJECT(rota, object)->flags & OBJECT_STAGED && OBJECT(rota, object)->producer;
     return staged ? index : intake->spec->task_count;
 }
 
@@ -57,7 +58,8 @@ static bool needs_walk(const struct rota *rota, const struct intake *intake)
     return false;
 }
 
-static bool add_task_pairs(struct rota *rota, const struct intake *intake, struct pairs *pairs, uint32_t i)
+static bool add_task_pairs(struct rota *rota, const struct intake *intake, struct pairs *pairs,
+                           uint32_t i)
 {
     const struct rota_job_spec *spec = intake->spec;
     const struct rota_task_spec *task = &spec->tasks[i];
@@ -93,12 +95,14 @@ static bool collect(struct rota *rota, const struct intake *intake, struct pairs
     for (uint32_t i = 0; i < spec->edge_count; i++) {
         uint32_t before = spec->edges[i].before - intake->first;
         bool inner = before < spec->task_count;
-        if (inner && !pair_add(rota, pairs, before, spec->edges[i].after - intake->first)) return false;
+        if (inner && !pair_add(rota, pairs, before, spec->edges[i].after - intake->first))
+            return false;
     }
     for (uint32_t i = 0; i < spec->input_count; i++) {
         uint32_t index = producer_index(rota, intake, &spec->inputs[i]);
         bool inner = index < spec->task_count;
-        if (inner && !pair_add(rota, pairs, index, spec->inputs[i].task - intake->first)) return false;
+        if (inner && !pair_add(rota, pairs, index, spec->inputs[i].task - intake->first))
+            return false;
     }
     for (uint32_t i = 0; i < spec->task_count; i++)
         if (!add_task_pairs(rota, intake, pairs, i)) return false;
@@ -106,8 +110,8 @@ static bool collect(struct rota *rota, const struct intake *intake, struct pairs
 }
 
 // Successor lists behind each other; first[i] is where those of i begin.
-static void list_successors(const struct pairs *pairs, uint32_t tasks, uint32_t *first, uint32_t *next,
-                            uint32_t *missing)
+static void list_successors(const struct pairs *pairs, uint32_t tasks, uint32_t *first,
+                            uint32_t *next, uint32_t *missing)
 {
     for (uint32_t i = 0; i < pairs->count; i++) {
         first[pairs->items[i].before + 2]++;
@@ -119,8 +123,8 @@ static void list_successors(const struct pairs *pairs, uint32_t tasks, uint32_t 
 }
 
 // Kahn's way: true when every task could be put in order.
-static bool put_in_order(uint32_t *order, uint32_t tasks, const uint32_t *first, const uint32_t *next,
-                         uint32_t *missing)
+static bool put_in_order(uint32_t *order, uint32_t tasks, const uint32_t *first,
+                         const uint32_t *next, uint32_t *missing)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < tasks; i++)
@@ -133,10 +137,11 @@ static bool put_in_order(uint32_t *order, uint32_t tasks, const uint32_t *first,
 
 static enum rota_error walk(struct rota *rota, struct intake *intake, const struct pairs *pairs)
 {
-    uint32_t tasks = intake->spec->task_count, capacity[3] = { 0 };
-    void *arrays[3] = { NULL }, *order = NULL;
-    uint64_t sizes[3] = { (uint64_t)tasks + 2, (uint64_t)pairs->count + 1, tasks };
-    bool there = memory_reserve(&rota->memory, &order, &intake->capacity[4], tasks, sizeof(uint32_t));
+    uint32_t tasks = intake->spec->task_count, capacity[3] = {0};
+    void *arrays[3] = {NULL}, *order = NULL;
+    uint64_t sizes[3] = {(uint64_t)tasks + 2, (uint64_t)pairs->count + 1, tasks};
+    bool there
+        = memory_reserve(&rota->memory, &order, &intake->capacity[4], tasks, sizeof(uint32_t));
     intake->order = order;
     for (int i = 0; i < 3 && there; i++)
         there = memory_reserve(&rota->memory, &arrays[i], &capacity[i], sizes[i], sizeof(uint32_t));
@@ -145,7 +150,8 @@ static enum rota_error walk(struct rota *rota, struct intake *intake, const stru
         list_successors(pairs, tasks, arrays[0], arrays[1], arrays[2]);
         acyclic = put_in_order(intake->order, tasks, arrays[0], arrays[1], arrays[2]);
     }
-    for (int i = 0; i < 3; i++) memory_release(&rota->memory, &arrays[i], &capacity[i], sizeof(uint32_t));
+    for (int i = 0; i < 3; i++)
+        memory_release(&rota->memory, &arrays[i], &capacity[i], sizeof(uint32_t));
     if (!there) return refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
     if (!acyclic) return refuse(rota, ROTA_BAD_GRAPH, "the tasks wait for each other in a cycle");
     return ROTA_OK;
@@ -154,10 +160,12 @@ static enum rota_error walk(struct rota *rota, struct intake *intake, const stru
 enum rota_error submit_order(struct rota *rota, struct intake *intake)
 {
     if (!needs_walk(rota, intake)) return ROTA_OK;
-    struct pairs pairs = { 0 };
+    struct pairs pairs = {0};
     enum rota_error error = ROTA_NO_MEMORY;
-    if (collect(rota, intake, &pairs)) error = walk(rota, intake, &pairs);
-    else refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
+    if (collect(rota, intake, &pairs))
+        error = walk(rota, intake, &pairs);
+    else
+        refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
     void *items = pairs.items;
     memory_release(&rota->memory, &items, &pairs.capacity, sizeof *pairs.items);
     return error;

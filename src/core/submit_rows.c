@@ -9,19 +9,21 @@ static bool reserve_span(struct rota *rota, struct spans *spans, uint32_t count,
 {
     *first = 0;
     if (count == 0) return true;
-    return span_find(&rota->memory, spans, count, first) &&
-           memory_reserve_raw(&rota->memory, items, capacity, (uint64_t)*first + count, size);
+    return span_find(&rota->memory, spans, count, first)
+           && memory_reserve_raw(&rota->memory, items, capacity, (uint64_t)*first + count, size);
 }
 
 static bool reserve_tasks(struct rota *rota, uint32_t count, task_row *first)
 {
     void *unmet = rota->unmet;
-    bool there = span_find(&rota->memory, &rota->rows, count, first) &&
-                 memory_reserve_lines(&rota->memory, &rota->task_block, (uint64_t)*first + count, sizeof *rota->task);
+    bool there = span_find(&rota->memory, &rota->rows, count, first)
+                 && memory_reserve_lines(&rota->memory, &rota->task_block, (uint64_t)*first + count,
+                                         sizeof *rota->task);
     rota->task = rota->task_block.items;
     rota->task_capacity = rota->task_block.capacity;
-    there = there && memory_reserve_raw(&rota->memory, &unmet, &rota->unmet_capacity,
-                                        (uint64_t)*first + count, sizeof *rota->unmet);
+    there = there
+            && memory_reserve_raw(&rota->memory, &unmet, &rota->unmet_capacity,
+                                  (uint64_t)*first + count, sizeof *rota->unmet);
     rota->unmet = unmet;
     return there;
 }
@@ -32,14 +34,17 @@ static bool reserve_spans(struct rota *rota, struct intake *intake)
     uint64_t links = (uint64_t)intake->inner + spec->edge_count;
     void *link = rota->link, *use = rota->use, *clause = rota->clause;
     bool there = links <= UINT32_MAX && reserve_tasks(rota, spec->task_count + 1, &intake->row);
-    there = there && reserve_span(rota, &rota->links, (uint32_t)links, &link, &rota->link_capacity,
-                                  sizeof *rota->link, &intake->link);
+    there = there
+            && reserve_span(rota, &rota->links, (uint32_t)links, &link, &rota->link_capacity,
+                            sizeof *rota->link, &intake->link);
     rota->link = link;
-    there = there && reserve_span(rota, &rota->uses, intake->uses, &use, &rota->use_capacity,
-                                  sizeof *rota->use, &intake->use);
+    there = there
+            && reserve_span(rota, &rota->uses, intake->uses, &use, &rota->use_capacity,
+                            sizeof *rota->use, &intake->use);
     rota->use = use;
-    there = there && reserve_span(rota, &rota->clauses, spec->clause_count, &clause,
-                                  &rota->clause_capacity, sizeof *rota->clause, &intake->clause);
+    there = there
+            && reserve_span(rota, &rota->clauses, spec->clause_count, &clause,
+                            &rota->clause_capacity, sizeof *rota->clause, &intake->clause);
     rota->clause = clause;
     return there;
 }
@@ -58,21 +63,21 @@ static bool reserve_batch_of(struct rota *rota, const struct intake *intake)
 static bool reserve_pools(struct rota *rota, const struct intake *intake)
 {
     const struct memory *memory = &rota->memory;
-    return pool_reserve(memory, &rota->batches, 1) && pool_reserve(memory, &rota->jobs, 1) &&
-           map_reserve(memory, &rota->job_by_id, 1) && map_reserve(memory, &rota->job_by_key, 1) &&
-           pool_reserve(memory, &rota->extras, intake->extras) &&
-           pool_reserve(memory, &rota->groups, intake->groups) &&
-           map_reserve(memory, &rota->group_by_number, intake->groups) &&
-           pool_reserve(memory, &rota->bundles, intake->bundles) &&
-           map_reserve(memory, &rota->bundle_of, intake->bundles) &&
-           profile_reserve(rota, intake->profiles) && graph_late_reserve(rota, intake->lates) &&
-           object_reserve(rota, intake->objects);
+    return pool_reserve(memory, &rota->batches, 1) && pool_reserve(memory, &rota->jobs, 1)
+           && map_reserve(memory, &rota->job_by_id, 1) && map_reserve(memory, &rota->job_by_key, 1)
+           && pool_reserve(memory, &rota->extras, intake->extras)
+           && pool_reserve(memory, &rota->groups, intake->groups)
+           && map_reserve(memory, &rota->group_by_number, intake->groups)
+           && pool_reserve(memory, &rota->bundles, intake->bundles)
+           && map_reserve(memory, &rota->bundle_of, intake->bundles)
+           && profile_reserve(rota, intake->profiles) && graph_late_reserve(rota, intake->lates)
+           && object_reserve(rota, intake->objects);
 }
 
 enum rota_error submit_reserve(struct rota *rota, struct intake *intake)
 {
-    bool there = reserve_pools(rota, intake) && reserve_batch_of(rota, intake) &&
-                 reserve_spans(rota, intake) && effect_reserve(rota, 2) && effect_cover(rota);
+    bool there = reserve_pools(rota, intake) && reserve_batch_of(rota, intake)
+                 && reserve_spans(rota, intake) && effect_reserve(rota, 2) && effect_cover(rota);
     if (there && intake->policy == ROTA_POLICY_PULL)
         there = heap_reserve(&rota->memory, &rota->phases, rota->extras.capacity);
     return there ? ROTA_OK : refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
@@ -80,8 +85,8 @@ enum rota_error submit_reserve(struct rota *rota, struct intake *intake)
 
 void submit_release(struct rota *rota, struct intake *intake)
 {
-    uint32_t **arrays[5] = { &intake->after, &intake->before, &intake->inputs, &intake->outputs,
-                             &intake->order };
+    uint32_t **arrays[5]
+        = {&intake->after, &intake->before, &intake->inputs, &intake->outputs, &intake->order};
     for (int i = 0; i < 5; i++) {
         void *items = *arrays[i];
         memory_release(&rota->memory, &items, &intake->capacity[i], sizeof(uint32_t));
@@ -106,7 +111,8 @@ static enum rota_error check_inputs(struct rota *rota, const struct intake *inta
         bool own = object->flags & OBJECT_STAGED || (intake->job && object->job == intake->job);
         if (input->flags & ROTA_OBJECT_ARTIFACT) {
             if (known && (object->job || object->flags & OBJECT_STAGED))
-                return refuse(rota, ROTA_BAD_GRAPH, "a dependency names an object, not a content key");
+                return refuse(rota, ROTA_BAD_GRAPH,
+                              "a dependency names an object, not a content key");
             continue;
         }
         if (!known || !own || object->flags & OBJECT_REMOVED)
@@ -129,8 +135,9 @@ enum rota_error submit_stage_objects(struct rota *rota, struct intake *intake)
         struct object *object = OBJECT(rota, object_add(rota, output->object));
         object->bytes = output->bytes;
         object->producer = output->task ? output->task - intake->first + 1 : 0;
-        object->flags = OBJECT_STAGED | (output->flags & (ROTA_OBJECT_KEEP | ROTA_OBJECT_STREAM |
-                                                          ROTA_OBJECT_AWAY));
+        object->flags
+            = OBJECT_STAGED
+              | (output->flags & (ROTA_OBJECT_KEEP | ROTA_OBJECT_STREAM | ROTA_OBJECT_AWAY));
         intake->staged++;
         if (!output->task && output->flags & ROTA_OBJECT_STREAM)
             return refuse(rota, ROTA_BAD_EVENT, "an upload cannot be a stream");
@@ -161,10 +168,18 @@ static batch_row add_batch(struct rota *rota, struct intake *intake)
     batch_row row = pool_take(&rota->batches);
     struct job *job = JOB(rota, intake->job);
     *BATCH(rota, row) = (struct batch){
-        .job = intake->job, .first = intake->row, .number = intake->first, .count = spec->task_count,
-        .sequence = ++rota->sequence, .edge_count = spec->edge_count, .link_first = intake->link,
-        .link_count = intake->inner + spec->edge_count, .use_first = intake->use,
-        .use_count = intake->uses, .clause_first = intake->clause, .clause_count = spec->clause_count,
+        .job = intake->job,
+        .first = intake->row,
+        .number = intake->first,
+        .count = spec->task_count,
+        .sequence = ++rota->sequence,
+        .edge_count = spec->edge_count,
+        .link_first = intake->link,
+        .link_count = intake->inner + spec->edge_count,
+        .use_first = intake->use,
+        .use_count = intake->uses,
+        .clause_first = intake->clause,
+        .clause_count = spec->clause_count,
     };
     if (job->last_batch) {
         BATCH(rota, job->last_batch)->next = row;
@@ -178,7 +193,8 @@ static batch_row add_batch(struct rota *rota, struct intake *intake)
     rota->edges += spec->edge_count;
     if (job->on_failure == ROTA_FAILURE_FAIL_JOB) rota->fail_job_tasks += spec->task_count;
     span_take(&rota->rows, intake->row, spec->task_count + 1);
-    if (BATCH(rota, row)->link_count) span_take(&rota->links, intake->link, BATCH(rota, row)->link_count);
+    if (BATCH(rota, row)->link_count)
+        span_take(&rota->links, intake->link, BATCH(rota, row)->link_count);
     if (intake->uses) span_take(&rota->uses, intake->use, intake->uses);
     if (spec->clause_count) span_take(&rota->clauses, intake->clause, spec->clause_count);
     return row;
@@ -187,7 +203,7 @@ static batch_row add_batch(struct rota *rota, struct intake *intake)
 static void add_late_edge(struct rota *rota, const struct intake *intake, struct rota_edge edge)
 {
     task_row after = intake->row + (edge.after - intake->first);
-    task_row before = task_find(rota, (rota_task_id){ intake->job_id, edge.before });
+    task_row before = task_find(rota, (rota_task_id){intake->job_id, edge.before});
     uint32_t view = graph_view(&rota->task[before]);
     graph_late_add(rota, before, LATE_EDGE, after);
     rota->unmet[after] -= (view & NEED_MET) != 0;
@@ -226,8 +242,8 @@ static void write_edges(struct rota *rota, const struct intake *intake)
             rota->link[intake->after[before]++] = intake->row + after;
             rota->link[intake->before[after]++] = intake->row + before;
         } else {
-            rota->link[intake->before[after]++] =
-                task_find(rota, (rota_task_id){ intake->job_id, edge.before });
+            rota->link[intake->before[after]++]
+                = task_find(rota, (rota_task_id){intake->job_id, edge.before});
             add_late_edge(rota, intake, edge);
         }
     }
@@ -250,7 +266,7 @@ static group_row group_named(struct rota *rota, lane_row lane, uint32_t number)
     group_row row = map_find(&rota->group_by_number, key);
     if (!row) {
         row = pool_take(&rota->groups);
-        *GROUP(rota, row) = (struct group){ .lane = lane, .number = number };
+        *GROUP(rota, row) = (struct group){.lane = lane, .number = number};
         map_put(&rota->group_by_number, key, row);
     }
     GROUP(rota, row)->uses++;
@@ -268,7 +284,7 @@ static void write_condition(struct rota *rota, const struct intake *intake, task
     for (uint32_t i = 0; i < spec->clause_count; i++) {
         struct rota_clause clause = intake->spec->clauses[spec->clause_first + i];
         struct rota_clause *stored = &rota->clause[extra->clause_first + i];
-        *stored = (struct rota_clause){ .kind = clause.kind };
+        *stored = (struct rota_clause){.kind = clause.kind};
         if (clause.kind >= ROTA_CLAUSE_AND) continue;
         if (clause.task.job == 0) clause.task.job = intake->job_id;
         task_row named = task_find(rota, clause.task);
@@ -286,7 +302,8 @@ static void write_extra(struct rota *rota, const struct intake *intake, uint32_t
     struct extra *extra = EXTRA(rota, at);
     rota->task[row].extra = at;
     extra->task = row;
-    extra->bundle = spec->bundle ? task_find(rota, (rota_task_id){ intake->job_id, spec->bundle }) : 0;
+    extra->bundle
+        = spec->bundle ? task_find(rota, (rota_task_id){intake->job_id, spec->bundle}) : 0;
     if (spec->lane) {
         extra->lane = map_find(&rota->lane_by_number, spec->lane);
         if (spec->group) extra->group = group_named(rota, extra->lane, spec->group);
@@ -296,13 +313,15 @@ static void write_extra(struct rota *rota, const struct intake *intake, uint32_t
     if (spec->clause_count) write_condition(rota, intake, row, spec);
 }
 
-static void write_input(struct rota *rota, const struct intake *intake, const struct rota_input *input)
+static void write_input(struct rota *rota, const struct intake *intake,
+                        const struct rota_input *input)
 {
     uint32_t index = input->task - intake->first, at = intake->inputs[index]++;
     task_row row = intake->row + index;
     bool artifact = input->flags & ROTA_OBJECT_ARTIFACT;
-    object_row object = artifact ? artifact_named(rota, input->object) : object_find(rota, input->object);
-    rota->use[at] = (struct use){ row, object, OBJECT(rota, object)->uses };
+    object_row object
+        = artifact ? artifact_named(rota, input->object) : object_find(rota, input->object);
+    rota->use[at] = (struct use){row, object, OBJECT(rota, object)->uses};
     OBJECT(rota, object)->uses = at;
     if (artifact) return;
     uint32_t view = OBJECT(rota, object)->view;
@@ -310,7 +329,8 @@ static void write_input(struct rota *rota, const struct intake *intake, const st
     rota->task[row].dead += (view & NEED_DEAD) != 0;
 }
 
-static void write_object(struct rota *rota, const struct intake *intake, const struct rota_output *output)
+static void write_object(struct rota *rota, const struct intake *intake,
+                         const struct rota_output *output)
 {
     object_row row = object_find(rota, output->object);
     struct object *object = OBJECT(rota, row);
@@ -321,7 +341,7 @@ static void write_object(struct rota *rota, const struct intake *intake, const s
     if (output->task) {
         uint32_t index = output->task - intake->first;
         object->producer = intake->row + index;
-        rota->use[intake->outputs[index]++] = (struct use){ object->producer, row, 0 };
+        rota->use[intake->outputs[index]++] = (struct use){object->producer, row, 0};
     } else {
         object->flags |= OBJECT_FINISHED | (output->flags & ROTA_OBJECT_AWAY ? 0 : OBJECT_SERVED);
     }
@@ -354,17 +374,20 @@ static void write_objects(struct rota *rota, const struct intake *intake)
 batch_row submit_rows(struct rota *rota, struct intake *intake)
 {
     const struct rota_job_spec *spec = intake->spec;
-    struct wants like = { 0 };
+    struct wants like = {0};
     profile_row profile = 0;
     batch_row batch = add_batch(rota, intake);
     struct task *task = &rota->task[intake->row];
-    for (uint32_t i = 0; i <= spec->task_count; i++) task[i] = (struct task){ .batch = batch };
+    memset(task, 0, ((size_t)spec->task_count + 1) * sizeof *task);
+    for (uint32_t i = 0; i <= spec->task_count; i++) task[i].batch = batch;
     write_edges(rota, intake);
     for (uint32_t i = 0; i < spec->task_count; i++) {
         struct wants wanted = submit_wants(intake, &spec->tasks[i]);
         bool same = profile && memcmp(&wanted, &like, sizeof like) == 0;
-        if (same) PROFILE(rota, profile)->uses++;
-        else profile = profile_take(rota, &wanted);
+        if (same)
+            PROFILE(rota, profile)->uses++;
+        else
+            profile = profile_take(rota, &wanted);
         like = wanted;
         task[i].profile = profile;
         task[i].body = spec->tasks[i].body;

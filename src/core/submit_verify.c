@@ -15,7 +15,7 @@ static bool number_is_bundle(const struct rota *rota, const struct intake *intak
 {
     if (number_is_new(intake, number))
         return intake->spec->tasks[number - intake->first].flags & ROTA_TASK_BUNDLE;
-    task_row row = task_find(rota, (rota_task_id){ intake->job_id, number });
+    task_row row = task_find(rota, (rota_task_id){intake->job_id, number});
     return row && rota->task[row].flags & TASK_IS_BUNDLE;
 }
 
@@ -27,16 +27,19 @@ static bool id_is_none(rota_object_id id)
 bool submit_needs_extra(const struct intake *intake, uint32_t index)
 {
     const struct rota_task_spec *task = &intake->spec->tasks[index];
-    return task->lane || task->bundle || task->clause_count || !id_is_none(task->key) ||
-           (intake->inputs && intake->inputs[index]) || (intake->outputs && intake->outputs[index]) ||
-           intake->policy == ROTA_POLICY_PULL;
+    return task->lane || task->bundle || task->clause_count || !id_is_none(task->key)
+           || (intake->inputs && intake->inputs[index])
+           || (intake->outputs && intake->outputs[index]) || intake->policy == ROTA_POLICY_PULL;
 }
 
 struct wants submit_wants(const struct intake *intake, const struct rota_task_spec *task)
 {
-    return (struct wants){ .cores = task->cores, .memory_mib = task->memory_mib,
-                           .machine = task->machine, .retries_max = task->retries_max,
-                           .priority = task->priority, .policy = (uint16_t)intake->policy };
+    return (struct wants){.cores = task->cores,
+                          .memory_mib = task->memory_mib,
+                          .machine = task->machine,
+                          .retries_max = task->retries_max,
+                          .priority = task->priority,
+                          .policy = (uint16_t)intake->policy};
 }
 
 static enum rota_error verify_job(struct rota *rota, struct intake *intake)
@@ -48,7 +51,8 @@ static enum rota_error verify_job(struct rota *rota, struct intake *intake)
         if (!intake->job) return refuse(rota, ROTA_NOT_FOUND, "the job to extend does not exist");
         const struct job *job = JOB(rota, intake->job);
         if (job->state != ROTA_JOB_OPEN)
-            return refuse(rota, ROTA_NOT_NOW, "the job is complete, failed or closed and takes no more tasks");
+            return refuse(rota, ROTA_NOT_NOW,
+                          "the job is complete, failed or closed and takes no more tasks");
         count = job->task_count;
         intake->policy = job->policy;
     } else {
@@ -60,25 +64,28 @@ static enum rota_error verify_job(struct rota *rota, struct intake *intake)
     intake->job_id = spec->job.number ? spec->job.number : rota->next_job;
     if ((spec->first && spec->first != intake->first) || (!spec->first && count))
         return refuse(rota, ROTA_BAD_EVENT, "the first task number is not the next one of the job");
-    if ((uint64_t)rota->tasks + spec->task_count > rota->config.tasks_max ||
-        (uint64_t)rota->edges + spec->edge_count > rota->config.edges_max ||
-        (uint64_t)count + spec->task_count >= UINT32_MAX ||
-        (!spec->job.number && pool_used(&rota->jobs) >= rota->config.jobs_max))
-        return refuse(rota, ROTA_TOO_MANY, "more jobs, tasks or edges than the configuration allows");
+    if ((uint64_t)rota->tasks + spec->task_count > rota->config.tasks_max
+        || (uint64_t)rota->edges + spec->edge_count > rota->config.edges_max
+        || (uint64_t)count + spec->task_count >= UINT32_MAX
+        || (!spec->job.number && pool_used(&rota->jobs) >= rota->config.jobs_max))
+        return refuse(rota, ROTA_TOO_MANY,
+                      "more jobs, tasks or edges than the configuration allows");
     return ROTA_OK;
 }
 
-static enum rota_error verify_clauses(struct rota *rota, const struct intake *intake, uint32_t index)
+static enum rota_error verify_clauses(struct rota *rota, const struct intake *intake,
+                                      uint32_t index)
 {
     const struct rota_task_spec *task = &intake->spec->tasks[index];
-    if (task->clause_first > intake->spec->clause_count ||
-        task->clause_count > intake->spec->clause_count - task->clause_first)
+    if (task->clause_first > intake->spec->clause_count
+        || task->clause_count > intake->spec->clause_count - task->clause_first)
         return refuse(rota, ROTA_BAD_EVENT, "a condition lies outside the list of clauses");
     uint32_t height = 0;
     for (uint32_t i = 0; i < task->clause_count; i++) {
         const struct rota_clause *clause = &intake->spec->clauses[task->clause_first + i];
         bool joins = clause->kind == ROTA_CLAUSE_AND || clause->kind == ROTA_CLAUSE_OR;
-        if (clause->kind < ROTA_CLAUSE_SUCCESS || clause->kind > ROTA_CLAUSE_OR || (joins && height < 2))
+        if (clause->kind < ROTA_CLAUSE_SUCCESS || clause->kind > ROTA_CLAUSE_OR
+            || (joins && height < 2))
             return refuse(rota, ROTA_BAD_EVENT, "a condition is not a well formed expression");
         if (joins) {
             height--;
@@ -88,7 +95,9 @@ static enum rota_error verify_clauses(struct rota *rota, const struct intake *in
         bool own = clause->task.job == 0 || clause->task.job == intake->job_id;
         if (own ? !number_exists(intake, clause->task.task) : !task_find(rota, clause->task))
             return refuse(rota, ROTA_NOT_FOUND, "a condition names a task that does not exist");
-        bool self = own && (clause->task.task == intake->first + index || clause->task.task == task->bundle);
+        bool self
+            = own
+              && (clause->task.task == intake->first + index || clause->task.task == task->bundle);
         if (self && clause->task.task)
             return refuse(rota, ROTA_BAD_GRAPH, "a condition names its own task or bundle");
     }
@@ -127,7 +136,8 @@ static enum rota_error verify_task(struct rota *rota, struct intake *intake, uin
         enum rota_error error = verify_bundle_task(rota, task);
         if (error) return error;
     }
-    if (task->bundle && (!number_exists(intake, task->bundle) || !number_is_bundle(rota, intake, task->bundle)))
+    if (task->bundle
+        && (!number_exists(intake, task->bundle) || !number_is_bundle(rota, intake, task->bundle)))
         return refuse(rota, ROTA_NOT_FOUND, "a task names a bundle that does not exist");
     return verify_clauses(rota, intake, index);
 }
@@ -142,9 +152,11 @@ static enum rota_error verify_edges(struct rota *rota, struct intake *intake)
             return refuse(rota, ROTA_BAD_GRAPH, "an edge ends at a task that is not new");
         if (!number_exists(intake, edge.before))
             return refuse(rota, ROTA_BAD_GRAPH, "an edge begins at a task that does not exist");
-        if (edge.before == edge.after) return refuse(rota, ROTA_BAD_GRAPH, "an edge from a task to itself");
+        if (edge.before == edge.after)
+            return refuse(rota, ROTA_BAD_GRAPH, "an edge from a task to itself");
         if (intake->bundles || edge.before < intake->first)
-            if (number_is_bundle(rota, intake, edge.before) || number_is_bundle(rota, intake, edge.after))
+            if (number_is_bundle(rota, intake, edge.before)
+                || number_is_bundle(rota, intake, edge.after))
                 return refuse(rota, ROTA_BAD_GRAPH, "an edge to or from a bundle");
         intake->before[after]++;
         if (before < spec->task_count) {
@@ -185,7 +197,7 @@ static enum rota_error verify_objects(struct rota *rota, struct intake *intake)
 
 static bool reserve_arrays(struct rota *rota, struct intake *intake)
 {
-    uint32_t **arrays[4] = { &intake->after, &intake->before, &intake->inputs, &intake->outputs };
+    uint32_t **arrays[4] = {&intake->after, &intake->before, &intake->inputs, &intake->outputs};
     bool objects = intake->spec->input_count || intake->spec->output_count;
     for (uint32_t i = 0; i < (objects ? 4 : 2); i++) {
         void *items = *arrays[i];
@@ -201,13 +213,14 @@ static bool reserve_arrays(struct rota *rota, struct intake *intake)
 static void count_distinct(struct rota *rota, struct intake *intake)
 {
     enum { MEMORY = 256 };
-    uint64_t profiles[MEMORY] = { 0 }, groups[MEMORY] = { 0 };
+    uint64_t profiles[MEMORY] = {0}, groups[MEMORY] = {0};
     for (uint32_t i = 0; i < intake->spec->task_count; i++) {
         const struct rota_task_spec *task = &intake->spec->tasks[i];
         struct wants like = submit_wants(intake, task);
         uint64_t hash = hash_mix(hash_mix(like.cores, like.memory_mib),
                                  hash_mix((uint64_t)like.machine << 32 | like.retries_max,
-                                          (uint16_t)like.priority)) | 1;
+                                          (uint16_t)like.priority))
+                        | 1;
         if (profiles[hash % MEMORY] != hash && !profile_find(rota, &like)) intake->profiles++;
         profiles[hash % MEMORY] = hash;
         hash = (uint64_t)task->lane << 32 | task->group;
@@ -223,15 +236,16 @@ enum rota_error submit_verify(struct rota *rota, struct intake *intake)
 {
     enum rota_error error = verify_job(rota, intake);
     if (error) return error;
-    if (!reserve_arrays(rota, intake)) return refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
+    if (!reserve_arrays(rota, intake))
+        return refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
     intake->sorted = true;
     for (uint32_t i = 0; i < intake->spec->task_count; i++)
         if ((error = verify_task(rota, intake, i))) return error;
     if ((error = verify_edges(rota, intake))) return error;
     if ((error = verify_objects(rota, intake))) return error;
     count_distinct(rota, intake);
-    if ((uint64_t)pool_used(&rota->objects) + intake->objects > rota->config.objects_max ||
-        (uint64_t)pool_used(&rota->groups) + intake->groups > rota->config.groups_max)
+    if ((uint64_t)pool_used(&rota->objects) + intake->objects > rota->config.objects_max
+        || (uint64_t)pool_used(&rota->groups) + intake->groups > rota->config.groups_max)
         return refuse(rota, ROTA_TOO_MANY, "more objects or groups than the configuration allows");
     return ROTA_OK;
 }

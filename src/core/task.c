@@ -5,65 +5,110 @@
 
 // Where each cause takes a task. What is not listed cannot happen.
 static const uint8_t moves[ROTA_TASK_STATES][TASK_CAUSES] = {
-    [S(NONE)] = { [CAUSE_DEFINED] = S(IDLE), [CAUSE_ADMITTED] = S(QUEUED),
-                  [CAUSE_UNMET] = S(WAITING), [CAUSE_OFFERED] = S(OFFERED),
-                  [CAUSE_SUCCEEDED] = S(SUCCEEDED), [CAUSE_STARTED] = S(RUNNING) },
-    [S(IDLE)] = { [CAUSE_STAGED] = S(STAGED), [CAUSE_SUCCEEDED] = S(SUCCEEDED),
-                  [CAUSE_FAILED] = S(FAILED), [CAUSE_RESET] = S(IDLE), [CAUSE_FROZEN] = S(FROZEN),
-                  [CAUSE_ABORTED] = S(ABORTED), [CAUSE_STARTED] = S(RUNNING) },
-    [S(STAGED)] = { [CAUSE_ADMITTED] = S(QUEUED), [CAUSE_ABORTED] = S(ABORTED) },
-    [S(QUEUED)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_OFFERED] = S(OFFERED),
-                    [CAUSE_UNMET] = S(WAITING), [CAUSE_DOOMED] = S(BLOCKED),
-                    [CAUSE_MET] = S(READY), [CAUSE_ABORTED] = S(ABORTED) },
-    [S(WAITING)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_OFFERED] = S(OFFERED),
-                     [CAUSE_MET] = S(READY), [CAUSE_DOOMED] = S(BLOCKED),
-                     [CAUSE_ABORTED] = S(ABORTED) },
-    [S(BLOCKED)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_OFFERED] = S(OFFERED),
-                     [CAUSE_UNMET] = S(WAITING), [CAUSE_MET] = S(READY),
-                     [CAUSE_ABORTED] = S(ABORTED) },
-    [S(READY)] = { [CAUSE_HELD] = S(HELD), [CAUSE_OFFERED] = S(OFFERED) },
-    [S(HELD)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_OFFERED] = S(OFFERED), [CAUSE_UNMET] = S(WAITING),
-                  [CAUSE_ABORTED] = S(ABORTED) },
-    [S(OFFERED)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_SHARED] = S(SHARED), [CAUSE_ASSIGNED] = S(ASSIGNED),
-                     [CAUSE_CLAIMED] = S(RUNNING), [CAUSE_UNMET] = S(WAITING),
-                     [CAUSE_SUCCEEDED] = S(SUCCEEDED), [CAUSE_FAILED] = S(FAILED),
-                     [CAUSE_ABORTED] = S(ABORTED) },
-    [S(SHARED)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_OFFERED] = S(OFFERED), [CAUSE_ASSIGNED] = S(ASSIGNED),
-                    [CAUSE_CLAIMED] = S(RUNNING), [CAUSE_UNMET] = S(WAITING),
-                    [CAUSE_SUCCEEDED] = S(SUCCEEDED), [CAUSE_FAILED] = S(FAILED),
-                    [CAUSE_ABORTED] = S(ABORTED) },
-    [S(ASSIGNED)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_STARTED] = S(RUNNING), [CAUSE_RETURNED] = S(READY),
-                      [CAUSE_UNMET] = S(WAITING), [CAUSE_SUCCEEDED] = S(SUCCEEDED),
-                      [CAUSE_FAILED] = S(FAILED), [CAUSE_ABORTED] = S(ABORTED) },
-    [S(RUNNING)] = { [CAUSE_LET_BE] = S(SUCCEEDED), [CAUSE_RETURNED] = S(READY), [CAUSE_UNMET] = S(WAITING),
-                     [CAUSE_SUCCEEDED] = S(SUCCEEDED), [CAUSE_FAILED] = S(FAILED),
-                     [CAUSE_ABORTED] = S(ABORTED) },
-    [S(SUCCEEDED)] = { [CAUSE_STAGED] = S(STAGED), [CAUSE_AGAIN] = S(QUEUED),
-                       [CAUSE_SUCCEEDED] = S(SUCCEEDED), [CAUSE_FAILED] = S(FAILED),
-                       [CAUSE_RESET] = S(IDLE), [CAUSE_FROZEN] = S(FROZEN),
-                       [CAUSE_STARTED] = S(RUNNING) },
-    [S(FAILED)] = { [CAUSE_STAGED] = S(STAGED), [CAUSE_CLAIMED] = S(RUNNING),
-                    [CAUSE_SUCCEEDED] = S(SUCCEEDED), [CAUSE_FAILED] = S(FAILED),
-                    [CAUSE_RESET] = S(IDLE), [CAUSE_FROZEN] = S(FROZEN),
-                    [CAUSE_STARTED] = S(RUNNING) },
-    [S(ABORTED)] = { [CAUSE_STAGED] = S(STAGED), [CAUSE_CLAIMED] = S(RUNNING),
-                     [CAUSE_SUCCEEDED] = S(SUCCEEDED), [CAUSE_FAILED] = S(FAILED),
-                     [CAUSE_RESET] = S(IDLE), [CAUSE_FROZEN] = S(FROZEN) },
-    [S(FROZEN)] = { [CAUSE_SUCCEEDED] = S(SUCCEEDED), [CAUSE_FAILED] = S(FAILED),
-                    [CAUSE_RESET] = S(IDLE), [CAUSE_FROZEN] = S(FROZEN) },
+    [S(NONE)] = {[CAUSE_DEFINED] = S(IDLE),
+                 [CAUSE_ADMITTED] = S(QUEUED),
+                 [CAUSE_UNMET] = S(WAITING),
+                 [CAUSE_OFFERED] = S(OFFERED),
+                 [CAUSE_SUCCEEDED] = S(SUCCEEDED),
+                 [CAUSE_STARTED] = S(RUNNING)},
+    [S(IDLE)] = {[CAUSE_STAGED] = S(STAGED),
+                 [CAUSE_SUCCEEDED] = S(SUCCEEDED),
+                 [CAUSE_FAILED] = S(FAILED),
+                 [CAUSE_RESET] = S(IDLE),
+                 [CAUSE_FROZEN] = S(FROZEN),
+                 [CAUSE_ABORTED] = S(ABORTED),
+                 [CAUSE_STARTED] = S(RUNNING)},
+    [S(STAGED)] = {[CAUSE_ADMITTED] = S(QUEUED), [CAUSE_ABORTED] = S(ABORTED)},
+    [S(QUEUED)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+                   [CAUSE_OFFERED] = S(OFFERED),
+                   [CAUSE_UNMET] = S(WAITING),
+                   [CAUSE_DOOMED] = S(BLOCKED),
+                   [CAUSE_MET] = S(READY),
+                   [CAUSE_ABORTED] = S(ABORTED)},
+    [S(WAITING)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+                    [CAUSE_OFFERED] = S(OFFERED),
+                    [CAUSE_MET] = S(READY),
+                    [CAUSE_DOOMED] = S(BLOCKED),
+                    [CAUSE_ABORTED] = S(ABORTED)},
+    [S(BLOCKED)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+                    [CAUSE_OFFERED] = S(OFFERED),
+                    [CAUSE_UNMET] = S(WAITING),
+                    [CAUSE_MET] = S(READY),
+                    [CAUSE_ABORTED] = S(ABORTED)},
+    [S(READY)] = {[CAUSE_HELD] = S(HELD), [CAUSE_OFFERED] = S(OFFERED)},
+    [S(HELD)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+                 [CAUSE_OFFERED] = S(OFFERED),
+                 [CAUSE_UNMET] = S(WAITING),
+                 [CAUSE_ABORTED] = S(ABORTED)},
+    [S(OFFERED)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+                    [CAUSE_SHARED] = S(SHARED),
+                    [CAUSE_ASSIGNED] = S(ASSIGNED),
+                    [CAUSE_CLAIMED] = S(RUNNING),
+                    [CAUSE_UNMET] = S(WAITING),
+                    [CAUSE_SUCCEEDED] = S(SUCCEEDED),
+                    [CAUSE_FAILED] = S(FAILED),
+                    [CAUSE_ABORTED] = S(ABORTED)},
+    [S(SHARED)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+                   [CAUSE_OFFERED] = S(OFFERED),
+                   [CAUSE_ASSIGNED] = S(ASSIGNED),
+                   [CAUSE_CLAIMED] = S(RUNNING),
+                   [CAUSE_UNMET] = S(WAITING),
+                   [CAUSE_SUCCEEDED] = S(SUCCEEDED),
+                   [CAUSE_FAILED] = S(FAILED),
+                   [CAUSE_ABORTED] = S(ABORTED)},
+    [S(ASSIGNED)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+                     [CAUSE_STARTED] = S(RUNNING),
+                     [CAUSE_RETURNED] = S(READY),
+                     [CAUSE_UNMET] = S(WAITING),
+                     [CAUSE_SUCCEEDED] = S(SUCCEEDED),
+                     [CAUSE_FAILED] = S(FAILED),
+                     [CAUSE_ABORTED] = S(ABORTED)},
+    [S(RUNNING)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+                    [CAUSE_RETURNED] = S(READY),
+                    [CAUSE_UNMET] = S(WAITING),
+                    [CAUSE_SUCCEEDED] = S(SUCCEEDED),
+                    [CAUSE_FAILED] = S(FAILED),
+                    [CAUSE_ABORTED] = S(ABORTED)},
+    [S(SUCCEEDED)] = {[CAUSE_STAGED] = S(STAGED),
+                      [CAUSE_AGAIN] = S(QUEUED),
+                      [CAUSE_SUCCEEDED] = S(SUCCEEDED),
+                      [CAUSE_FAILED] = S(FAILED),
+                      [CAUSE_RESET] = S(IDLE),
+                      [CAUSE_FROZEN] = S(FROZEN),
+                      [CAUSE_STARTED] = S(RUNNING)},
+    [S(FAILED)] = {[CAUSE_STAGED] = S(STAGED),
+                   [CAUSE_CLAIMED] = S(RUNNING),
+                   [CAUSE_SUCCEEDED] = S(SUCCEEDED),
+                   [CAUSE_FAILED] = S(FAILED),
+                   [CAUSE_RESET] = S(IDLE),
+                   [CAUSE_FROZEN] = S(FROZEN),
+                   [CAUSE_STARTED] = S(RUNNING)},
+    [S(ABORTED)] = {[CAUSE_STAGED] = S(STAGED),
+                    [CAUSE_CLAIMED] = S(RUNNING),
+                    [CAUSE_SUCCEEDED] = S(SUCCEEDED),
+                    [CAUSE_FAILED] = S(FAILED),
+                    [CAUSE_RESET] = S(IDLE),
+                    [CAUSE_FROZEN] = S(FROZEN)},
+    [S(FROZEN)] = {[CAUSE_SUCCEEDED] = S(SUCCEEDED),
+                   [CAUSE_FAILED] = S(FAILED),
+                   [CAUSE_RESET] = S(IDLE),
+                   [CAUSE_FROZEN] = S(FROZEN)},
 };
 
 const uint8_t task_classes[ROTA_TASK_STATES] = {
-    [S(STAGED)] = CLASS_ACTIVE,  [S(QUEUED)] = CLASS_ACTIVE,   [S(WAITING)] = CLASS_ACTIVE,
-    [S(BLOCKED)] = CLASS_STUCK,  [S(READY)] = CLASS_ACTIVE,    [S(HELD)] = CLASS_ACTIVE,
-    [S(OFFERED)] = CLASS_ACTIVE, [S(SHARED)] = CLASS_ACTIVE,   [S(ASSIGNED)] = CLASS_ACTIVE,
-    [S(RUNNING)] = CLASS_ACTIVE, [S(SUCCEEDED)] = CLASS_SUCCEEDED,
-    [S(FAILED)] = CLASS_FAILED,  [S(ABORTED)] = CLASS_ABORTED,
+    [S(STAGED)] = CLASS_ACTIVE,   [S(QUEUED)] = CLASS_ACTIVE,       [S(WAITING)] = CLASS_ACTIVE,
+    [S(BLOCKED)] = CLASS_STUCK,   [S(READY)] = CLASS_ACTIVE,        [S(HELD)] = CLASS_ACTIVE,
+    [S(OFFERED)] = CLASS_ACTIVE,  [S(SHARED)] = CLASS_ACTIVE,       [S(ASSIGNED)] = CLASS_ACTIVE,
+    [S(RUNNING)] = CLASS_ACTIVE,  [S(SUCCEEDED)] = CLASS_SUCCEEDED, [S(FAILED)] = CLASS_FAILED,
+    [S(ABORTED)] = CLASS_ABORTED,
 };
 
 const uint8_t task_views[ROTA_TASK_STATES] = {
-    [S(SUCCEEDED)] = NEED_MET, [S(FROZEN)] = NEED_MET, [S(FAILED)] = NEED_DEAD | NEED_REAL,
-    [S(ABORTED)] = NEED_DEAD | NEED_REAL, [S(BLOCKED)] = NEED_DEAD | NEED_REAL,
+    [S(SUCCEEDED)] = NEED_MET,
+    [S(FROZEN)] = NEED_MET,
+    [S(FAILED)] = NEED_DEAD | NEED_REAL,
+    [S(ABORTED)] = NEED_DEAD | NEED_REAL,
+    [S(BLOCKED)] = NEED_DEAD | NEED_REAL,
 };
 
 bool rota_task_may_move(enum rota_task_state from, enum rota_task_state to)
@@ -112,17 +157,15 @@ static void put_state(struct rota *rota, task_row row, enum rota_task_state stat
 }
 
 // What each cause takes away from the flags, and what it adds.
-static const struct { uint16_t lost, gained; } flag_changes[TASK_CAUSES] = {
-    [CAUSE_AGAIN] = { TASK_MOOT, TASK_AGAIN },
-    [CAUSE_CLAIMED] = { TASK_MOOT, TASK_CLAIMED },
-    [CAUSE_LET_BE] = { TASK_ENDING, 0 },
-    [CAUSE_SUCCEEDED] = { TASK_ENDING, 0 },
-    [CAUSE_FAILED] = { TASK_ENDING, 0 },
-    [CAUSE_ABORTED] = { TASK_ENDING, 0 },
-    [CAUSE_DOOMED] = { TASK_MOOT, TASK_MOOT },  // unless a failure is behind it
-    [CAUSE_UNMET] = { TASK_MOOT, 0 },
-    [CAUSE_MET] = { TASK_MOOT, 0 },
-    [CAUSE_OFFERED] = { TASK_MOOT, 0 },
+static const struct {
+    uint16_t lost, gained;
+} flag_changes[TASK_CAUSES] = {
+    [CAUSE_AGAIN] = {TASK_MOOT, TASK_AGAIN}, [CAUSE_CLAIMED] = {TASK_MOOT, TASK_CLAIMED},
+    [CAUSE_LET_BE] = {TASK_ENDING, 0},       [CAUSE_SUCCEEDED] = {TASK_ENDING, 0},
+    [CAUSE_FAILED] = {TASK_ENDING, 0},       [CAUSE_ABORTED] = {TASK_ENDING, 0},
+    [CAUSE_DOOMED] = {TASK_MOOT, TASK_MOOT},  // unless a failure is behind it
+    [CAUSE_UNMET] = {TASK_MOOT, 0},          [CAUSE_MET] = {TASK_MOOT, 0},
+    [CAUSE_OFFERED] = {TASK_MOOT, 0},
 };
 
 // Until its submission is on record, what follows from the submission needs no row of its own.
@@ -141,7 +184,8 @@ static void follow_extra(struct rota *rota, task_row row, enum rota_task_state f
     if (task_extra(rota, row)->input_count)
         object_inputs_held(rota, row, object_holds_inputs(to) - object_holds_inputs(from));
     // Streams are there while their producer runs.
-    bool runs = (from == ROTA_TASK_RUNNING) != (to == ROTA_TASK_RUNNING) || to == ROTA_TASK_SUCCEEDED;
+    bool runs
+        = (from == ROTA_TASK_RUNNING) != (to == ROTA_TASK_RUNNING) || to == ROTA_TASK_SUCCEEDED;
     if (runs && task_extra(rota, row)->output_count) object_producer_changed(rota, row);
 }
 
@@ -152,7 +196,8 @@ void task_move(struct rota *rota, task_row row, enum task_cause cause)
     enum rota_task_state to = (enum rota_task_state)moves[from][cause];
     assert(to != ROTA_TASK_NONE);
     uint32_t view = graph_view(task);
-    uint16_t flags = (task->flags & (uint16_t)~flag_changes[cause].lost) | flag_changes[cause].gained;
+    uint16_t flags
+        = (task->flags & (uint16_t)~flag_changes[cause].lost) | flag_changes[cause].gained;
     if (cause == CAUSE_DOOMED && graph_has_real_cause(rota, row)) flags &= (uint16_t)~TASK_MOOT;
     put_state(rota, row, to, flags);
     if (needs_record(rota, task, cause)) effect_mark_task(rota, row);
@@ -176,8 +221,8 @@ bool task_is_over(const struct task *task)
 
 bool task_is_inside(const struct task *task)
 {
-    return task->flags & TASK_GATED && task->state >= ROTA_TASK_OFFERED &&
-           task->state <= ROTA_TASK_RUNNING;
+    return task->flags & TASK_GATED && task->state >= ROTA_TASK_OFFERED
+           && task->state <= ROTA_TASK_RUNNING;
 }
 
 enum rota_policy task_policy(const struct rota *rota, task_row row)
@@ -191,15 +236,17 @@ static batch_row batch_with(const struct rota *rota, const struct job *job, uint
     uint32_t low = 0, high = job->later_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (BATCH(rota, job->later[middle])->number <= number) low = middle + 1;
-        else high = middle;
+        if (BATCH(rota, job->later[middle])->number <= number)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low ? job->later[low - 1] : job->first_batch;
 }
 
 task_row task_find(const struct rota *rota, rota_task_id id)
 {
-    job_row job = job_find(rota, (rota_job_id){ id.job });
+    job_row job = job_find(rota, (rota_job_id){id.job});
     if (!job || id.task == 0 || id.task > JOB(rota, job)->task_count) return 0;
     batch_row at = batch_with(rota, JOB(rota, job), id.task);
     return BATCH(rota, at)->first + (id.task - BATCH(rota, at)->number);

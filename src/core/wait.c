@@ -8,7 +8,7 @@ bool wait_reserve(struct rota *rota, uint32_t more)
 
 static rota_task_id waited_for(const struct rota *rota, const struct wait *item)
 {
-    return item->task ? task_id(rota, item->task) : (rota_task_id){ 0, 0 };
+    return item->task ? task_id(rota, item->task) : (rota_task_id){0, 0};
 }
 
 wait_row wait_add(struct rota *rota, const struct wait *like, wait_row last)
@@ -34,7 +34,7 @@ wait_row wait_add(struct rota *rota, const struct wait *like, wait_row last)
 static void forget(struct rota *rota, wait_row row)
 {
     const struct wait *item = WAIT(rota, row);
-    struct rota_record tomb = { .kind = ROTA_RECORD_WAIT, .gone = true };
+    struct rota_record tomb = {.kind = ROTA_RECORD_WAIT, .gone = true};
     tomb.wait.number = item->number;
     tomb.wait.index = item->index;
     effect_tomb(rota, tomb);

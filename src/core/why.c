@@ -1,13 +1,15 @@
 // why.c - why a task is not running: the first reason on its way, with names and numbers.
 #include "core/core.h"
 
-static struct rota_why why_task(const struct rota *rota, enum rota_hold hold, task_row row, uint32_t count)
+static struct rota_why why_task(const struct rota *rota, enum rota_hold hold, task_row row,
+                                uint32_t count)
 {
-    return (struct rota_why){ .hold = hold, .task = task_id(rota, row), .count = count };
+    return (struct rota_why){.hold = hold, .task = task_id(rota, row), .count = count};
 }
 
 // The first need in the given view, and how many there are: edges, then inputs.
-static task_row find_need(const struct rota *rota, task_row row, uint32_t mask, uint32_t wanted, uint32_t *count)
+static task_row find_need(const struct rota *rota, task_row row, uint32_t mask, uint32_t wanted,
+                          uint32_t *count)
 {
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
@@ -43,9 +45,10 @@ static task_row find_clause(const struct rota *rota, task_row row)
 
 static struct rota_why why_blocked(const struct rota *rota, task_row row)
 {
-    rota_task_id first[1] = { { 0, 0 } };
+    rota_task_id first[1] = {{0, 0}};
     uint32_t count = rota_blockers(rota, task_id(rota, row), first, 1);
-    if (count) return (struct rota_why){ .hold = ROTA_HOLD_FAILURE, .task = first[0], .count = count };
+    if (count)
+        return (struct rota_why){.hold = ROTA_HOLD_FAILURE, .task = first[0], .count = count};
     task_row need = find_need(rota, row, NEED_DEAD, NEED_DEAD, &count);
     if (need) return why_task(rota, ROTA_HOLD_BLOCKED, need, count);
     return why_task(rota, ROTA_HOLD_CONDITION, find_clause(rota, row), 1);
@@ -55,7 +58,8 @@ static struct rota_why why_waiting(const struct rota *rota, task_row row)
 {
     uint32_t count;
     task_row need = find_need(rota, row, NEED_MET, 0, &count);
-    if (need && rota->task[need].flags & TASK_AGAIN) return why_task(rota, ROTA_HOLD_LOST_INPUT, need, count);
+    if (need && rota->task[need].flags & TASK_AGAIN)
+        return why_task(rota, ROTA_HOLD_LOST_INPUT, need, count);
     if (count) return why_task(rota, ROTA_HOLD_PREREQUISITE, need, count);
     return why_task(rota, ROTA_HOLD_CONDITION, find_clause(rota, row), 1);
 }
@@ -94,17 +98,22 @@ static uint32_t missing(uint64_t wanted, uint64_t used, uint64_t all)
 }
 
 // The worker that lacks least, when empty or as it is.
-static struct rota_why why_no_room(const struct rota *rota, const struct profile *profile, bool empty)
+static struct rota_why why_no_room(const struct rota *rota, const struct profile *profile,
+                                   bool empty)
 {
-    struct rota_why why = { .hold = empty ? ROTA_HOLD_TOO_BIG : ROTA_HOLD_ROOM, .machine = profile->wants.machine };
+    struct rota_why why
+        = {.hold = empty ? ROTA_HOLD_TOO_BIG : ROTA_HOLD_ROOM, .machine = profile->wants.machine};
     for (worker_row row = 1; row < rota->workers.count; row++) {
         const struct worker *worker = WORKER(rota, row);
-        if (!worker->id || (profile->wants.machine && worker->machine != profile->wants.machine)) continue;
+        if (!worker->id || (profile->wants.machine && worker->machine != profile->wants.machine))
+            continue;
         if (!empty && !place_fits(worker, profile)) continue;
-        uint32_t cores = missing(profile->wants.cores, empty ? 0 : worker->cores_used, worker->cores);
-        uint32_t memory = missing(profile->wants.memory_mib, empty ? 0 : worker->memory_used, worker->memory_mib);
-        bool better = !why.worker.number || cores < why.short_cores ||
-                      (cores == why.short_cores && memory < why.short_mib);
+        uint32_t cores
+            = missing(profile->wants.cores, empty ? 0 : worker->cores_used, worker->cores);
+        uint32_t memory = missing(profile->wants.memory_mib, empty ? 0 : worker->memory_used,
+                                  worker->memory_mib);
+        bool better = !why.worker.number || cores < why.short_cores
+                      || (cores == why.short_cores && memory < why.short_mib);
         if (!better) continue;
         why.worker.number = worker->id;
         why.short_cores = cores;
@@ -118,17 +127,20 @@ static struct rota_why why_unschedulable(const struct rota *rota, const struct p
     bool some = false;
     for (worker_row row = 1; row < rota->workers.count; row++) {
         const struct worker *worker = WORKER(rota, row);
-        some = some || (worker->id && (!profile->wants.machine || worker->machine == profile->wants.machine));
+        some = some
+               || (worker->id
+                   && (!profile->wants.machine || worker->machine == profile->wants.machine));
     }
     if (some) return why_no_room(rota, profile, true);
-    if (profile->wants.machine) return (struct rota_why){ .hold = ROTA_HOLD_MACHINE, .machine = profile->wants.machine };
-    return (struct rota_why){ .hold = ROTA_HOLD_NO_WORKER };
+    if (profile->wants.machine)
+        return (struct rota_why){.hold = ROTA_HOLD_MACHINE, .machine = profile->wants.machine};
+    return (struct rota_why){.hold = ROTA_HOLD_NO_WORKER};
 }
 
 static struct rota_why why_pull(const struct rota *rota, task_row row)
 {
     const struct extra *extra = task_extra(rota, row);
-    struct rota_why why = { .until = pull_due(rota, row) };
+    struct rota_why why = {.until = pull_due(rota, row)};
     why.hold = extra->phase == PHASE_NEAR    ? ROTA_HOLD_CACHED
                : extra->phase == PHASE_INPUT ? ROTA_HOLD_INPUTS
                                              : ROTA_HOLD_PICK;
@@ -146,7 +158,8 @@ static struct rota_why why_pull(const struct rota *rota, task_row row)
 static struct rota_why why_offered(const struct rota *rota, task_row row)
 {
     const struct profile *profile = PROFILE(rota, rota->task[row].profile);
-    if (profile->wants.policy == ROTA_POLICY_CLAIM) return (struct rota_why){ .hold = ROTA_HOLD_HANDLER };
+    if (profile->wants.policy == ROTA_POLICY_CLAIM)
+        return (struct rota_why){.hold = ROTA_HOLD_HANDLER};
     if (!gate_is_next(rota, row)) {
         const struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
         struct rota_why why = why_task(rota, ROTA_HOLD_ORDER, lane->placing, 1);
@@ -156,14 +169,15 @@ static struct rota_why why_offered(const struct rota *rota, task_row row)
     if (place_unschedulable(rota, row)) return why_unschedulable(rota, profile);
     if (profile->wants.policy == ROTA_POLICY_PULL) return why_pull(rota, row);
     if (room_find(rota, profile))
-        return (struct rota_why){ .hold = ROTA_HOLD_PLAN, .until = plan_deadline(rota) };
+        return (struct rota_why){.hold = ROTA_HOLD_PLAN, .until = plan_deadline(rota)};
     for (worker_row at = 1; at < rota->workers.count; at++) {
         const struct worker *worker = WORKER(rota, at);
-        bool silent = place_fits(worker, profile) && worker->silent_since != ROTA_NEVER &&
-                      worker->cores_used + profile->wants.cores <= worker->cores;
+        bool silent = place_fits(worker, profile) && worker->silent_since != ROTA_NEVER
+                      && worker->cores_used + profile->wants.cores <= worker->cores;
         if (silent)
-            return (struct rota_why){ .hold = ROTA_HOLD_SILENT, .worker.number = worker->id,
-                                      .until = heap_due(&rota->leases, at) };
+            return (struct rota_why){.hold = ROTA_HOLD_SILENT,
+                                     .worker.number = worker->id,
+                                     .until = heap_due(&rota->leases, at)};
     }
     return why_no_room(rota, profile, false);
 }
@@ -171,7 +185,7 @@ static struct rota_why why_offered(const struct rota *rota, task_row row)
 static struct rota_why why_out(const struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
-    struct rota_why why = { .hold = ROTA_HOLD_NONE };
+    struct rota_why why = {.hold = ROTA_HOLD_NONE};
     if (!task->worker) return why;
     const struct worker *worker = WORKER(rota, task->worker);
     why.worker.number = worker->id;
@@ -189,17 +203,19 @@ static struct rota_why why_out(const struct rota *rota, task_row row)
 struct rota_why rota_why(const struct rota *rota, rota_task_id id)
 {
     task_row row = task_find(rota, id);
-    if (!row || rota->task[row].flags & TASK_IS_BUNDLE) return (struct rota_why){ .hold = ROTA_HOLD_NONE };
+    if (!row || rota->task[row].flags & TASK_IS_BUNDLE)
+        return (struct rota_why){.hold = ROTA_HOLD_NONE};
     switch (rota->task[row].state) {
-    case ROTA_TASK_IDLE: return (struct rota_why){ .hold = ROTA_HOLD_IDLE };
-    case ROTA_TASK_FROZEN: return (struct rota_why){ .hold = ROTA_HOLD_FROZEN };
+    case ROTA_TASK_IDLE: return (struct rota_why){.hold = ROTA_HOLD_IDLE};
+    case ROTA_TASK_FROZEN: return (struct rota_why){.hold = ROTA_HOLD_FROZEN};
     case ROTA_TASK_WAITING: return why_waiting(rota, row);
     case ROTA_TASK_BLOCKED: return why_blocked(rota, row);
     case ROTA_TASK_HELD: return why_held(rota, row);
     case ROTA_TASK_OFFERED: return why_offered(rota, row);
-    case ROTA_TASK_SHARED: return why_task(rota, ROTA_HOLD_SHARED, task_extra(rota, row)->leader, 1);
+    case ROTA_TASK_SHARED:
+        return why_task(rota, ROTA_HOLD_SHARED, task_extra(rota, row)->leader, 1);
     case ROTA_TASK_ASSIGNED:
     case ROTA_TASK_RUNNING: return why_out(rota, row);
-    default: return (struct rota_why){ .hold = ROTA_HOLD_NONE };
+    default: return (struct rota_why){.hold = ROTA_HOLD_NONE};
     }
 }

@@ -8,9 +8,10 @@ worker_row worker_find(const struct rota *rota, rota_worker_id id)
 
 bool worker_reserve(struct rota *rota)
 {
-    return pool_reserve(&rota->memory, &rota->workers, 1) &&
-           map_reserve(&rota->memory, &rota->worker_by_id, 1) && heap_reserve(&rota->memory, &rota->leases, rota->workers.capacity) &&
-           room_reserve(rota, rota->workers.capacity);
+    return pool_reserve(&rota->memory, &rota->workers, 1)
+           && map_reserve(&rota->memory, &rota->worker_by_id, 1)
+           && heap_reserve(&rota->memory, &rota->leases, rota->workers.capacity)
+           && room_reserve(rota, rota->workers.capacity);
 }
 
 worker_row worker_add(struct rota *rota, rota_worker_id id)
@@ -50,11 +51,15 @@ void worker_charge(struct rota *rota, worker_row row, task_row at)
 }
 
 // The room of a worker goes to what runs, then to what was assigned, first come first served.
-struct room_left { uint64_t cores, memory; uint32_t slots; };
+struct room_left {
+    uint64_t cores, memory;
+    uint32_t slots;
+};
 
 static bool takes_room(struct room_left *room, const struct profile *profile)
 {
-    if (profile->wants.cores > room->cores || profile->wants.memory_mib > room->memory || !room->slots)
+    if (profile->wants.cores > room->cores || profile->wants.memory_mib > room->memory
+        || !room->slots)
         return false;
     room->cores -= profile->wants.cores;
     room->memory -= profile->wants.memory_mib;
@@ -81,7 +86,8 @@ static uint32_t mark_beyond(struct rota *rota, task_row last, uint8_t state, str
 void worker_settle_overbooked(struct rota *rota, worker_row row)
 {
     struct worker *worker = WORKER(rota, row);
-    struct room_left room = { worker->cores, worker->memory_mib, worker->slots ? worker->slots : UINT32_MAX };
+    struct room_left room
+        = {worker->cores, worker->memory_mib, worker->slots ? worker->slots : UINT32_MAX};
     task_row last = worker->first;
     while (last && rota->task[last].next) last = rota->task[last].next;
     rota->overbooked -= worker->overbooked;
@@ -105,8 +111,10 @@ void worker_refund(struct rota *rota, worker_row row, task_row at)
     JOB(rota, task_job(rota, at))->out--;
     job_look_at(rota, task_job(rota, at));
     if (task->next) rota->task[task->next].previous = task->previous;
-    if (task->previous) rota->task[task->previous].next = task->next;
-    else worker->first = task->next;
+    if (task->previous)
+        rota->task[task->previous].next = task->next;
+    else
+        worker->first = task->next;
     task->next = task->previous = 0;
     task->flags &= (uint16_t)~TASK_OVERBOOKED;
     if (worker->overbooked) worker_settle_overbooked(rota, row);
@@ -132,7 +140,7 @@ void worker_lose(struct rota *rota, worker_row row)
     }
     pull_worker_gone(rota, row);
     rota->asking -= worker->asks != 0;
-    struct rota_record tomb = { .kind = ROTA_RECORD_WORKER, .gone = true };
+    struct rota_record tomb = {.kind = ROTA_RECORD_WORKER, .gone = true};
     tomb.worker.id.number = worker->id;
     effect_tomb(rota, tomb);
     if (worker->marked) effect_forget_marks(rota, ROTA_RECORD_WORKER, row);

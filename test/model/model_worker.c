@@ -82,7 +82,7 @@ void model_outputs_finish(struct model *model, const struct model_task *task, ro
     for (uint32_t i = 0; i < model->object_count; i++) {
         struct model_object *object = &model->objects[i];
         if (object->job != task->id.job || object->producer != task->id.task) continue;
-        if (object->flags & ROTA_OBJECT_STREAM || object->state == ROTA_OBJECT_REMOVED) continue;
+        if (object->flags & ROTA_OBJECT_STREAM) continue;
         object->state = ROTA_OBJECT_FINISHED;
         if (worker.number)
             object->located |= bit(worker);

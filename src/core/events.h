@@ -1,0 +1,72 @@
+// events.h - how events come in: submissions on their way, and one function for each event.
+#pragma once
+
+// ---- submit_*.c, remove.c: how rows come and go ----------------------------------
+
+// A submission on its way in: what it needs is found, counted and reserved before anything
+// changes. The arrays are indexed by new task, from 0.
+struct intake {
+    const struct rota_job_spec *spec;
+    job_row job;             // 0: a new one
+    uint32_t job_id, first;  // number of the first new task
+    enum rota_policy policy;
+    uint32_t inner;  // edges between new tasks
+    uint32_t extras, groups, profiles, lates, objects, bundles, uses;
+    uint32_t staged;             // objects of the submission that have a row already
+    bool sorted;                 // every need goes to a larger number
+    uint32_t *after, *before;    // counts, then ends of the lists of edges
+    uint32_t *inputs, *outputs;  // the same for objects; null when there are none
+    uint32_t *order;             // topological; null when the numbers are one
+    uint32_t capacity[5];
+    task_row row;                // of the first new task
+    uint32_t link, use, clause;  // where its spans begin
+};
+
+enum rota_error submit_verify(struct rota *rota, struct intake *intake);
+enum rota_error submit_order(struct rota *rota, struct intake *intake);  // refuses cycles
+enum rota_error submit_reserve(struct rota *rota, struct intake *intake);
+enum rota_error submit_stage_objects(struct rota *rota, struct intake *intake);
+void submit_unstage(struct rota *rota, struct intake *intake);
+void submit_release(struct rota *rota, struct intake *intake);
+batch_row submit_rows(struct rota *rota, struct intake *intake);  // all but states
+void submit_rank(struct rota *rota, const struct intake *intake, batch_row batch);
+job_row submit_job(struct rota *rota, const struct intake *intake);
+struct wants submit_wants(const struct intake *intake, const struct rota_task_spec *task);
+bool submit_needs_extra(const struct intake *intake, uint32_t index);
+void remove_job(struct rota *rota, job_row row);
+
+// ---- on_*.c: what can happen -------------------------------------------------------
+
+// ---- core.c
+
+void core_reset(struct rota *rota);
+enum rota_error refuse(struct rota *rota, enum rota_error error, const char *reason);
+
+enum rota_error on_restore(struct rota *rota, const struct rota_event *event);
+enum rota_error on_submit(struct rota *rota, const struct rota_event *event);
+enum rota_error on_close(struct rota *rota, const struct rota_event *event);
+enum rota_error on_client_left(struct rota *rota, const struct rota_event *event);
+enum rota_error on_cancel(struct rota *rota, const struct rota_event *event);
+enum rota_error on_retry(struct rota *rota, const struct rota_event *event);
+enum rota_error on_stage(struct rota *rota, const struct rota_event *event);
+enum rota_error on_manual(struct rota *rota, const struct rota_event *event);
+enum rota_error on_keep(struct rota *rota, const struct rota_event *event);
+enum rota_error on_release(struct rota *rota, const struct rota_event *event);
+enum rota_error on_read(struct rota *rota, const struct rota_event *event);
+enum rota_error on_wait(struct rota *rota, const struct rota_event *event);
+enum rota_error on_lane(struct rota *rota, const struct rota_event *event);
+enum rota_error on_worker_joined(struct rota *rota, const struct rota_event *event);
+enum rota_error on_worker_heard(struct rota *rota, const struct rota_event *event);
+enum rota_error on_worker_silent(struct rota *rota, const struct rota_event *event);
+enum rota_error on_worker_left(struct rota *rota, const struct rota_event *event);
+enum rota_error on_worker_asks(struct rota *rota, const struct rota_event *event);
+enum rota_error on_claim(struct rota *rota, const struct rota_event *event);
+enum rota_error on_deliver(struct rota *rota, const struct rota_event *event);
+enum rota_error on_fail(struct rota *rota, const struct rota_event *event);
+enum rota_error on_task_started(struct rota *rota, const struct rota_event *event);
+enum rota_error on_task_finished(struct rota *rota, const struct rota_event *event);
+enum rota_error on_key_completed(struct rota *rota, const struct rota_event *event);
+enum rota_error on_object_held(struct rota *rota, const struct rota_event *event);
+enum rota_error on_object_lost(struct rota *rota, const struct rota_event *event);
+enum rota_error on_streamed(struct rota *rota, const struct rota_event *event);
+enum rota_error on_time(struct rota *rota, const struct rota_event *event);

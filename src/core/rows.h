@@ -1,0 +1,273 @@
+// rows.h - the rows of the core's tables: what there is, and what always holds of it.
+#pragma once
+
+#include "base/base.h"
+#include "rota.h"
+
+typedef uint32_t task_row, extra_row, batch_row, job_row, lane_row, group_row, profile_row;
+typedef uint32_t worker_row, object_row, replica_row, late_row, offer_row, wait_row;
+
+// ---- Rows -------------------------------------------------------------------
+
+enum task_flag {
+    TASK_GATED = 0x1,   // stands in a lane
+    TASK_WRITES = 0x2,  // in its lane; otherwise it reads
+    TASK_IS_BUNDLE = 0x4,
+    TASK_LINKED = 0x8,        // the late map has something for it
+    TASK_MARKED = 0x10,       // its record is to be written
+    TASK_QUEUED_LOOK = 0x20,  // in one of the two look lists
+    TASK_MOOT = 0x40,         // blocked, and no failure is behind it
+    TASK_STOPPING = 0x100,    // from here on: stored
+    TASK_AGAIN = 0x200,       // a result that was lost is made again
+    TASK_OVERBOOKED = 0x400,
+    TASK_CLAIMED = 0x800,  // runs in the hands of a handler
+    TASK_BYPASS = 0x1000,  // started by hand: its condition does not count
+};
+#define TASK_STORED_SHIFT 8
+#define TASK_ENDING                                                                                \
+    (TASK_AGAIN | TASK_STOPPING | TASK_CLAIMED | TASK_BYPASS | TASK_MOOT | TASK_OVERBOOKED)
+#define TASK_ATTEMPT_MAX ((1u << 22) - 1)
+#define TASK_RETRIES_MAX 1000
+
+// One cache line, so that touching a task costs one miss. How many needs it lacks stands
+// apart, in rota.unmet: a need that is met touches the task only when it was the last.
+struct task {
+    uint32_t dead;            // how many needs cannot come before somebody retries
+    uint32_t next, previous;  // lane, worker, claim queue, or followers of a shared key;
+                              // claimed: `next` is the row of the handler
+    uint32_t child;           // in a look list: the next one; under pull: its first offer
+    batch_row batch;
+    uint32_t after, after_end;  // its dependents are links[after ... after_end)
+    uint32_t before;            // its prerequisites are links[before ... (this + 1)->before)
+    uint32_t rank;              // longest way to the end of its submission
+    profile_row profile;
+    extra_row extra;  // 0: none of the rarer columns
+    union {
+        worker_row worker;  // ASSIGNED, RUNNING; 0 in the hands of a handler
+        int32_t status;     // otherwise: exit status of the last attempt
+    };
+    uint8_t state;    // enum rota_task_state; written in task.c only
+    uint8_t outcome;  // enum rota_outcome of the last attempt that ended
+    uint16_t flags;
+    uint32_t attempt : 22, tries : 10;  // tries: attempts since somebody last asked for it
+    uint64_t body;
+};
+_Static_assert(sizeof(struct task) == 64, "a task is one cache line");
+
+// What few tasks have.
+struct extra {
+    uint32_t link;
+    task_row task;
+    lane_row lane;
+    group_row group;
+    task_row bundle;
+    uint32_t clause_first, clause_count;
+    uint32_t use_first, input_count, output_count;  // uses: inputs, then outputs
+    object_row key;
+    task_row leader;   // SHARED: who runs for it; a leader: its first follower
+    uint64_t asked;    // the turn of its request; 0: has not asked
+    rota_time since;   // OFFERED under pull: when its present phase began
+    uint8_t verdict;   // enum verdict of its condition
+    uint8_t phase;     // enum pull_phase
+    uint8_t restored;  // the state it had in the store, while restoring
+    bool in_line;      // stands in the line of its lane
+};
+
+enum verdict { VERDICT_TRUE, VERDICT_FALSE, VERDICT_DEAD };
+enum pull_phase { PHASE_NONE, PHASE_NEAR, PHASE_INPUT, PHASE_GLOBAL };
+
+// One submission: a run of task rows, closed by a row that only ends the lists.
+struct batch {
+    uint32_t link;
+    job_row job;
+    task_row first;
+    uint32_t number, count;  // number of its first task in the job
+    uint64_t sequence;       // order of submission
+    batch_row next;          // in the job
+    uint32_t edge_count, link_first, link_count, use_first, use_count, clause_first, clause_count;
+    const struct rota_job_spec *spec;  // until its record is taken
+};
+
+enum task_class {
+    CLASS_NONE,
+    CLASS_ACTIVE,
+    CLASS_STUCK,
+    CLASS_MOOT,
+    CLASS_SUCCEEDED,
+    CLASS_FAILED,
+    CLASS_ABORTED,
+    TASK_CLASSES
+};
+
+struct job {
+    uint32_t link;
+    uint32_t id;
+    uint64_t client, key;
+    enum rota_policy policy;
+    enum rota_on_failure on_failure;
+    enum rota_job_state state;
+    batch_row first_batch, last_batch;
+    batch_row *later;  // all its batches but the first, by task number
+    uint32_t later_count, later_capacity;
+    uint32_t task_count, failed_task;
+    uint32_t counts[TASK_CLASSES];  // of its callable tasks
+    uint32_t out;                   // attempts on workers
+    uint32_t watched;               // clauses of other jobs that name its tasks
+    job_row next_look;
+    object_row objects;  // list through object.next_of_job
+    bool looking, marked, told;
+};
+
+struct bundle {  // beside the task row of a bundle, by map
+    uint32_t link;
+    uint32_t counts[TASK_CLASSES];
+    bool ever_staged;
+};
+
+struct lane {
+    uint32_t link;
+    uint32_t number, flags;
+    rota_time patience;
+    int32_t counter;  // writers inside count up, readers down
+    uint32_t inside;
+    task_row held_first, held_last;        // the line, in order
+    task_row offered_first, offered_last;  // let in, behind `placing`
+    task_row placing;                      // let in, first to be handed out
+    task_row reserved;                     // the head, when it has its group but not its class
+    task_row starting;                     // strict: let in and not yet running
+    lane_row next_look;
+    uint32_t groups;  // group rows of this lane
+    bool looking, marked;
+};
+
+struct group {
+    uint32_t link;
+    lane_row lane;
+    uint32_t number, uses;
+    task_row holder;
+    group_row next;
+};
+
+struct look_list {
+    task_row first, last;
+};
+struct bucket {
+    task_row first, last;
+    uint32_t count;
+};
+
+enum { READY_BUCKETS = 64 };
+
+// What a task wants of a worker. Tasks that want the same share a profile; their ready ones are one
+// queue.
+struct wants {
+    uint32_t cores, memory_mib, machine, retries_max;
+    int16_t priority;
+    uint16_t policy;
+};
+_Static_assert(sizeof(struct wants) == 20, "no padding: it is compared as bytes");
+
+struct profile {
+    uint32_t link;
+    uint32_t uses;
+    struct wants wants;
+    uint64_t filled;  // plan: which buckets have tasks; claim: bucket 0 is the line
+    struct bucket bucket[READY_BUCKETS];
+    profile_row next, previous;  // of those with ready tasks, by policy
+    profile_row same;            // with the same hash
+};
+
+struct worker {
+    uint32_t link;
+    uint32_t id;
+    uint32_t cores, memory_mib, slots, machine, asks;
+    uint64_t cores_used, memory_used;
+    uint32_t tasks, overbooked;
+    task_row first;                           // its attempts
+    offer_row queue_first[2], queue_last[2];  // near, input
+    replica_row replicas;
+    rota_time silent_since;  // ROTA_NEVER: it is heard
+    bool marked, lost;       // lost: it is being forgotten, nothing can be said to it
+};
+
+enum object_bits {  // beside rota_object_flag in object.flags
+    OBJECT_FINISHED = 0x100,
+    OBJECT_REMOVED = 0x200,
+    OBJECT_SERVED = 0x400,  // held by the server
+    OBJECT_USED = 0x800,    // a consumer has been over
+    OBJECT_MARKED = 0x1000,
+    OBJECT_CHANGED = 0x2000,
+    OBJECT_STAGED = 0x4000,  // its submission is being looked over; producer is index + 1
+};
+
+struct object {
+    uint32_t link;
+    rota_object_id id;
+    uint64_t bytes;
+    job_row job;  // 0: an artifact, named by its content key
+    task_row producer;
+    uint32_t flags;
+    uint32_t uses;   // consumers, through use.next
+    uint32_t need;   // consumers that may still read it
+    uint32_t view;   // what consumers were told: enum need
+    uint32_t named;  // tasks that have it as key or dependency
+    replica_row replicas;
+    uint32_t located;  // replicas that are located
+    task_row runner;   // artifact: the task that leads its execution
+    object_row same, next_of_job, next_changed;
+    wait_row reads;
+};
+
+enum replica_flag { REPLICA_LOCATED = 1, REPLICA_PRIMARY = 2, REPLICA_MARKED = 4 };
+
+struct replica {
+    uint32_t link;
+    object_row object;
+    worker_row worker;
+    replica_row next_of_object, next_of_worker, previous_of_worker;
+    uint32_t flags, users;  // users: consumers assigned there
+};
+
+struct use {
+    task_row task;
+    object_row object;
+    uint32_t next;
+};
+
+enum late_kind { LATE_EDGE = 1, LATE_WATCH, LATE_WAIT };
+struct late {
+    uint32_t link;
+    uint32_t kind, target;
+    late_row next;
+};  // target: task row or wait item
+
+// A task in one of the queues of pull; worker 0: the global one.
+struct offer {
+    uint32_t link;
+    task_row task;
+    worker_row worker;
+    uint32_t kind;  // 0 near, 1 input
+    offer_row next, previous, next_of_task;
+};
+
+// One thing a client waits for. All items of a wait share its number.
+struct wait {
+    uint32_t link;
+    uint32_t number, index, mode;
+    uint32_t left;  // in the first item: how many are not over
+    uint64_t client;
+    task_row task;
+    object_row object;  // a read
+    wait_row first;     // item of the same wait
+    wait_row next;      // item of the same wait, or read of the same object
+    bool marked;
+};
+
+struct handler {
+    uint32_t link, uses;
+    uint64_t id;
+};
+
+struct mark {
+    uint32_t kind, number;
+};
