@@ -157,7 +157,7 @@ static void give_back_copies(struct rota *rota, task_row row, worker_row worker)
     for (uint32_t i = 0; i < extra->output_count; i++) {
         object_row at = rota->use[extra->use_first + extra->input_count + i].object;
         replica_row replica = replica_find(rota, at, worker);
-        if (replica && !(REPLICA(rota, replica)->flags & REPLICA_LOCATED))
+        if (replica && !(REPLICA(rota, replica)->flags & (REPLICA_LOCATED | REPLICA_KEPT)))
             replica_remove(rota, replica);
     }
 }
@@ -202,6 +202,7 @@ void attempt_transfer(struct rota *rota, task_row from, task_row to)
     task->flags |= rota->task[from].flags & TASK_OVERBOOKED;
     rota->task[from].flags &= (uint16_t)~TASK_OVERBOOKED;
     task->attempt = rota->task[from].attempt;
+    task->tries = rota->task[from].tries;
     task->worker = worker;
     task_move(rota, to, CAUSE_ASSIGNED);
     worker_charge(rota, worker, to);

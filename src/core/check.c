@@ -26,8 +26,8 @@ static void check_state(const struct rota *rota, task_row row)
         break;
     case ROTA_TASK_HELD:
     case ROTA_TASK_OFFERED:
-    case ROTA_TASK_SHARED: assert(unmet == 0); break;
-    case ROTA_TASK_ASSIGNED: assert(unmet == 0 || task_extra(rota, row)->input_count > 0); break;
+    case ROTA_TASK_SHARED:
+    case ROTA_TASK_ASSIGNED: assert(unmet == 0); break;
     default: break;
     }
     assert(task->state != ROTA_TASK_NONE);
@@ -92,7 +92,9 @@ void lane_check(const struct rota *rota, lane_row row)
         assert(task_extra(rota, at)->in_line && task_extra(rota, at)->lane == row);
         task_row next = rota->task[at].next;
         assert(next ? rota->task[next].previous == at : lane->held_last == at);
-        if (next) assert(task_extra(rota, at)->asked <= task_extra(rota, next)->asked);
+        bool by_request = !(lane->flags & ROTA_LANE_SUBMIT_ORDER);
+        if (next && by_request)
+            assert(task_extra(rota, at)->asked <= task_extra(rota, next)->asked);
     }
     if (lane->reserved) assert(lane->reserved == lane->held_first);
     if (lane->placing) assert(rota->task[lane->placing].state == ROTA_TASK_OFFERED);
@@ -138,10 +140,10 @@ void object_check(const struct rota *rota, object_row row)
     assert(object->need == need);
     assert(object->view == object_view(rota, object));
     if (object->flags & OBJECT_REMOVED) assert(!object->replicas);
-    bool idle = !need && !(object->flags & ROTA_OBJECT_KEEP) && object->producer;
-    if (idle && object->flags & OBJECT_FINISHED
-        && !(rota->task[object->producer].state == ROTA_TASK_RUNNING))
-        assert(object->flags & OBJECT_REMOVED);
+    uint8_t state = rota->task[object->producer].state;
+    bool making = state >= ROTA_TASK_STAGED && state <= ROTA_TASK_RUNNING;
+    bool idle = !need && !(object->flags & ROTA_OBJECT_KEEP) && object->producer && !making;
+    if (idle && object->flags & OBJECT_FINISHED) assert(object->flags & OBJECT_REMOVED);
 }
 
 // I-10: what a job and its bundles say is the sum of their tasks.

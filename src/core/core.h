@@ -46,7 +46,8 @@ struct rota {
         worker_by_id, object_by_id, bundle_of, late_of, handler_by_id, run_as, runs;
 
     struct look_list look_tasks, look_bundles;
-    job_row look_jobs;
+    job_row look_jobs, failing_jobs;
+    wait_row look_waits;
     lane_row look_lanes;
     object_row changed_objects;
     task_row fresh_first, fresh_last;  // OFFERED under pull, not yet in queues

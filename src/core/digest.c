@@ -86,7 +86,7 @@ static uint64_t of_replicas(const struct rota *rota, const struct object *object
         const struct replica *replica = REPLICA(rota, row);
         uint64_t hash = hash_mix(hash_mix(object->id.high, object->id.low),
                                  WORKER(rota, replica->worker)->id);
-        uint32_t flags = replica->flags & (REPLICA_LOCATED | REPLICA_PRIMARY);
+        uint32_t flags = replica->flags & (REPLICA_LOCATED | REPLICA_PRIMARY | REPLICA_KEPT);
         sum += hash_mix(hash, (uint64_t)replica->users << 32 | flags);
     }
     return sum;

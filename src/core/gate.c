@@ -34,6 +34,8 @@ static void unreserve(struct rota *rota, struct lane *lane)
 
 static bool comes_before(const struct rota *rota, task_row a, task_row b)
 {
+    const struct lane *lane = LANE(rota, task_extra(rota, a)->lane);
+    if (lane->flags & ROTA_LANE_SUBMIT_ORDER) return task_older(rota, a, b);
     uint64_t one = task_extra(rota, a)->asked, other = task_extra(rota, b)->asked;
     return one != other ? one < other : task_older(rota, a, b);
 }
@@ -192,23 +194,31 @@ bool gate_is_next(const struct rota *rota, task_row row)
     return LANE(rota, task_extra(rota, row)->lane)->placing == row;
 }
 
-// It was handed out with another task and is on its own again: before all that wait.
+static void offered_push_front(struct rota *rota, struct lane *lane, task_row row)
+{
+    rota->task[row].previous = 0;
+    rota->task[row].next = lane->offered_first;
+    if (lane->offered_first) rota->task[lane->offered_first].previous = row;
+    else lane->offered_last = row;
+    lane->offered_first = row;
+}
+
+// It was handed out with another task and is on its own again: before all that asked later.
 void gate_offer_again(struct rota *rota, task_row row)
 {
     struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
     if (lane->flags & ROTA_LANE_STRICT && !lane->starting) lane->starting = row;
-    if (!lane->placing) {
-        lane->placing = row;
-        place_add(rota, row);
+    if (lane->placing && !comes_before(rota, row, lane->placing)) {
+        offered_push_front(rota, lane, row);
         return;
     }
-    rota->task[row].previous = 0;
-    rota->task[row].next = lane->offered_first;
-    if (lane->offered_first)
-        rota->task[lane->offered_first].previous = row;
-    else
-        lane->offered_last = row;
-    lane->offered_first = row;
+    if (lane->placing) {
+        task_row later = lane->placing;
+        place_remove(rota, later);
+        offered_push_front(rota, lane, later);
+    }
+    lane->placing = row;
+    place_add(rota, row);
 }
 
 void gate_handed_out(struct rota *rota, task_row row)

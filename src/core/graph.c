@@ -135,6 +135,8 @@ void graph_settle(struct rota *rota)
             bundle_look(rota, row);
         } else if (rota->look_lanes) {
             gate_settle(rota);
+        } else if (rota->failing_jobs) {
+            job_fail_next(rota);
         } else {
             return;
         }

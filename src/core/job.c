@@ -71,10 +71,27 @@ static void end_reads(struct rota *rota, job_row row)
         if (OBJECT(rota, at)->reads) wait_object_over(rota, at);
 }
 
-void job_fail(struct rota *rota, job_row row, task_row culprit)
+// Under fail_job the whole job fails with one of its tasks; not here and now, in the middle of
+// whatever made the task fail, but when that is done.
+void job_fails_with(struct rota *rota, task_row row)
 {
+    job_row at = task_job(rota, row);
+    struct job *job = JOB(rota, at);
+    bool policy = job->on_failure == ROTA_FAILURE_FAIL_JOB && job->state <= ROTA_JOB_LAST;
+    if (!policy || job->culprit) return;
+    job->culprit = row;
+    job->next_failing = rota->failing_jobs;
+    rota->failing_jobs = at;
+}
+
+void job_fail_next(struct rota *rota)
+{
+    job_row row = rota->failing_jobs;
     struct job *job = JOB(rota, row);
-    if (job->state == ROTA_JOB_FAILED || job->state == ROTA_JOB_CLOSED) return;
+    task_row culprit = job->culprit;
+    rota->failing_jobs = job->next_failing;
+    job->culprit = 0;
+    if (job->state > ROTA_JOB_LAST) return;
     job->state = ROTA_JOB_FAILED;
     job->failed_task = task_id(rota, culprit).task;
     trace_say(rota, "job %u fails with task %u -> stops all its tasks", job->id, job->failed_task);
@@ -82,6 +99,8 @@ void job_fail(struct rota *rota, job_row row, task_row culprit)
     job_look_at(rota, row);
     job_cancel_tasks(rota, row);
     end_reads(rota, row);
+    for (task_row at = job_next_task(rota, row, 0); at; at = job_next_task(rota, row, at))
+        if (rota->task[at].flags & TASK_LINKED) wait_drop_task(rota, at);
 }
 
 void job_close(struct rota *rota, job_row row)

@@ -66,11 +66,20 @@ void object_mark(struct rota *rota, object_row row)
     effect_mark(rota, ROTA_RECORD_OBJECT, row);
 }
 
+// The worker of a producer that is done holds the rest of a stream until everybody has read it.
+static bool stream_is_kept(const struct rota *rota, const struct object *object)
+{
+    for (replica_row at = object->replicas; at; at = REPLICA(rota, at)->next_of_object)
+        if (REPLICA(rota, at)->flags & REPLICA_KEPT) return true;
+    return false;
+}
+
 bool object_is_present(const struct rota *rota, const struct object *object)
 {
     if (object->flags & OBJECT_REMOVED) return false;
     if (object->flags & ROTA_OBJECT_STREAM)
-        return rota->task[object->producer].state == ROTA_TASK_RUNNING;
+        return rota->task[object->producer].state == ROTA_TASK_RUNNING ||
+               object->flags & OBJECT_SERVED || stream_is_kept(rota, object);
     return object->flags & OBJECT_FINISHED
            && (object->flags & OBJECT_SERVED || object->located > 0);
 }
@@ -107,18 +116,11 @@ void object_look_producer(struct rota *rota, task_row row)
     for (uint32_t i = 0; i < extra->output_count; i++) {
         object_row at = rota->use[extra->use_first + extra->input_count + i].object;
         if (!must_be_made_again(rota, OBJECT(rota, at))) continue;
-        OBJECT(rota, at)->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_REMOVED);
+        OBJECT(rota, at)->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_REMOVED | OBJECT_SERVED);
         object_mark(rota, at);
         again = true;
     }
     if (again) outcome_again(rota, row);
-}
-
-// A stream whose producer is done has been read by whoever was assigned: they go on.
-static bool keeps_stream(const struct rota *rota, const struct object *object, task_row consumer)
-{
-    return object->flags & ROTA_OBJECT_STREAM && rota->task[consumer].state == ROTA_TASK_ASSIGNED
-           && rota->task[object->producer].state == ROTA_TASK_SUCCEEDED;
 }
 
 void object_refresh(struct rota *rota, object_row row)
@@ -128,11 +130,7 @@ void object_refresh(struct rota *rota, object_row row)
     uint32_t before = object->view, after = object_view(rota, object);
     object->view = after;
     for (uint32_t use = object->uses; use && before != after; use = rota->use[use].next) {
-        task_row consumer = rota->use[use].task;
-        if (keeps_stream(rota, object, consumer))
-            rota->unmet[consumer]++;
-        else
-            graph_need(rota, consumer, before, after);
+        graph_need(rota, rota->use[use].task, before, after);
     }
     bool gone = !(after & NEED_MET) && object->producer;
     if (gone && rota->task[object->producer].state == ROTA_TASK_SUCCEEDED)
@@ -194,14 +192,16 @@ void object_drop_copies(struct rota *rota, object_row row)
     while (OBJECT(rota, row)->replicas) drop(rota, OBJECT(rota, row)->replicas);
 }
 
-// A consumer keeps its copy while it runs, so an object with users is never removed.
+// A consumer keeps its copy while it runs, so an object with users is never removed; nor is
+// one whose producer may be writing it.
 void object_purge(struct rota *rota, object_row row)
 {
     struct object *object = OBJECT(rota, row);
-    bool made = object->flags & OBJECT_FINISHED
-                || (object->flags & ROTA_OBJECT_STREAM
-                    && rota->task[object->producer].state == ROTA_TASK_SUCCEEDED);
-    if (!object->job || object->need || !made || object->flags & OBJECT_REMOVED) return;
+    const struct task *producer = &rota->task[object->producer];
+    bool making = object->producer && producer->state >= ROTA_TASK_STAGED && producer->state <= ROTA_TASK_RUNNING;
+    bool flowed = object->flags & ROTA_OBJECT_STREAM && object_is_present(rota, object);
+    bool made = object->flags & OBJECT_FINISHED || flowed;
+    if (!object->job || object->need || !made || making || object->flags & OBJECT_REMOVED) return;
     if (object->flags & ROTA_OBJECT_KEEP) {
         drop_surplus(rota, row);
         return;
@@ -220,21 +220,20 @@ void object_purge(struct rota *rota, object_row row)
 void object_finish(struct rota *rota, object_row row, worker_row worker)
 {
     struct object *object = OBJECT(rota, row);
-    if (object->flags & ROTA_OBJECT_STREAM) {
-        object_purge(rota, row);
-        return;
-    }
-    object->flags |= OBJECT_FINISHED;
+    bool stream = object->flags & ROTA_OBJECT_STREAM;
     object->flags &= ~(uint32_t)OBJECT_REMOVED;
+    if (!stream) object->flags |= OBJECT_FINISHED;
     if (worker) {
         replica_row replica = replica_find(rota, row, worker);
         if (!replica) replica = replica_add(rota, row, worker);
-        REPLICA(rota, replica)->flags |= REPLICA_PRIMARY;
-        replica_locate(rota, replica);
+        REPLICA(rota, replica)->flags |= REPLICA_PRIMARY | (stream ? REPLICA_KEPT : 0);
+        replica_mark(rota, replica);
+        if (!stream) replica_locate(rota, replica);
     } else {
         object->flags |= OBJECT_SERVED;
     }
     object_mark(rota, row);
+    if (stream) return;  // nobody is told before its producer is over
     wait_object_over(rota, row);
     object_purge(rota, row);
     object_refresh(rota, row);

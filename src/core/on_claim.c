@@ -93,7 +93,7 @@ enum rota_error on_deliver(struct rota *rota, const struct rota_event *event)
         return ROTA_OK;
     enum rota_error error = find_claimed(rota, event, &row);
     if (error) return error;
-    outcome_finish(rota, row, ROTA_OUTCOME_OK, 0);
+    outcome_finish(rota, row, 0, ROTA_OUTCOME_OK, 0);
     return ROTA_OK;
 }
 
@@ -102,6 +102,6 @@ enum rota_error on_fail(struct rota *rota, const struct rota_event *event)
     task_row row;
     enum rota_error error = find_claimed(rota, event, &row);
     if (error) return error;
-    outcome_finish(rota, row, ROTA_OUTCOME_EXIT, 1);
+    outcome_finish(rota, row, 0, ROTA_OUTCOME_EXIT, 1);
     return ROTA_OK;
 }

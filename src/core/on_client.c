@@ -128,6 +128,7 @@ static void stage_bundle(struct rota *rota, task_row bundle)
 {
     job_row job = task_job(rota, bundle);
     bundle_get(rota, bundle)->ever_staged = true;
+    effect_mark_task(rota, bundle);
     graph_look_at(rota, bundle);
     for (task_row at = job_next_task(rota, job, 0); at; at = job_next_task(rota, job, at)) {
         bool member = task_extra(rota, at)->bundle == bundle;

@@ -82,7 +82,7 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
         trace_say(rota, "an output is missing -> the task failed");
         outcome = ROTA_OUTCOME_ERROR;
     }
-    outcome_finish(rota, row, outcome, event->report.status);
+    outcome_finish(rota, row, rota->task[row].worker, outcome, event->report.status);
     return ROTA_OK;
 }
 
@@ -106,18 +106,6 @@ static enum rota_error check_news(struct rota *rota, rota_worker_id worker, rota
     return many ? refuse(rota, ROTA_TOO_MANY,
                          "more workers or objects than the configuration allows")
                 : ROTA_OK;
-}
-
-static worker_row worker_met(struct rota *rota, rota_worker_id id)
-{
-    worker_row row = worker_find(rota, id);
-    if (row) return row;
-    row = worker_add(rota, id);
-    WORKER(rota, row)->cores = 1;
-    WORKER(rota, row)->memory_mib = UINT32_MAX;
-    worker_mark(rota, row);
-    room_update(rota, row);
-    return row;
 }
 
 static object_row object_met(struct rota *rota, rota_object_id id)
@@ -159,7 +147,7 @@ enum rota_error on_object_held(struct rota *rota, const struct rota_event *event
         return refuse(rota, ROTA_NOT_NOW,
                       "the object is not finished, was removed, or is a stream");
     if (!reserve_news(rota)) return no_memory(rota);
-    worker = worker_met(rota, event->replica.worker);
+    worker = worker_meet(rota, event->replica.worker);
     object = object_met(rota, event->replica.object);
     if (event->replica.bytes) OBJECT(rota, object)->bytes = event->replica.bytes;
     if (OBJECT(rota, object)->job) OBJECT(rota, object)->flags |= OBJECT_FINISHED;
@@ -225,14 +213,8 @@ static void complete(struct rota *rota, task_row row, worker_row worker,
         attempt_stop(rota, row);
         attempt_end(rota, row);
     }
-    if (event->completed.outcome == ROTA_OUTCOME_OK && (!out || task->worker != worker)) {
-        const struct extra *extra = task_extra(rota, row);
-        for (uint32_t i = 0; i < extra->output_count; i++)
-            object_finish(rota, rota->use[extra->use_first + extra->input_count + i].object,
-                          worker);
-    }
     task->tries = TASK_RETRIES_MAX + 1;  // a result is final
-    outcome_finish(rota, row, event->completed.outcome, event->completed.status);
+    outcome_finish(rota, row, worker, event->completed.outcome, event->completed.status);
 }
 
 enum rota_error on_key_completed(struct rota *rota, const struct rota_event *event)
@@ -250,7 +232,7 @@ enum rota_error on_key_completed(struct rota *rota, const struct rota_event *eve
     if (!reserve_news(rota) || !pool_reserve(&rota->memory, &rota->replicas, copies + 2)
         || !effect_cover(rota))
         return no_memory(rota);
-    worker_row worker = worker_met(rota, event->completed.worker);
+    worker_row worker = worker_meet(rota, event->completed.worker);
     object_row object = object_met(rota, event->completed.key);
     bool pending = runner && may_complete(rota, runner, worker);
     if (outcome != ROTA_OUTCOME_ERROR) locate(rota, object, worker);

@@ -155,7 +155,7 @@ static enum rota_error restore_task(struct rota *rota, const struct rota_record 
     if (!row || state == ROTA_TASK_NONE || state >= ROTA_TASK_STATES) return damaged(rota);
     struct task *task = &rota->task[row];
     if (is_bundle_row(rota, row)) {
-        bundle_get(rota, row)->ever_staged |= state != ROTA_TASK_IDLE;
+        bundle_get(rota, row)->ever_staged |= record->task.phase != 0;
         return ROTA_OK;
     }
     restore_extra(rota, record, row);
@@ -194,7 +194,7 @@ static enum rota_error restore_replica(struct rota *rota, const struct rota_reco
     if (!OBJECT(rota, object)->job) OBJECT(rota, object)->bytes = record->replica.bytes;
     replica_row row = replica_add(rota, object, worker);
     if (record->replica.flags & REPLICA_LOCATED) replica_locate(rota, row);
-    REPLICA(rota, row)->flags |= record->replica.flags & REPLICA_PRIMARY;
+    REPLICA(rota, row)->flags |= record->replica.flags & (REPLICA_PRIMARY | REPLICA_KEPT);
     return ROTA_OK;
 }
 
@@ -443,6 +443,7 @@ enum rota_error on_restore(struct rota *rota, const struct rota_event *event)
         core_reset(rota);
         return error;
     }
+    wait_settle(rota);
     job_settle(rota);
     forget_effects(rota);
     return ROTA_OK;

@@ -89,12 +89,7 @@ enum rota_error on_worker_asks(struct rota *rota, const struct rota_event *event
         return refuse(rota, ROTA_TOO_MANY, "more workers than the configuration allows");
     if (!worker_reserve(rota) || !effect_cover(rota) || !effect_reserve(rota, 0))
         return no_memory(rota);
-    if (!row) {
-        row = worker_add(rota, event->asks.id);
-        WORKER(rota, row)->cores = 1;
-        WORKER(rota, row)->memory_mib = UINT32_MAX;
-        room_update(rota, row);
-    }
+    if (!row) row = worker_meet(rota, event->asks.id);
     struct worker *worker = WORKER(rota, row);
     rota->asking += worker->asks == 0;
     bool always = event->asks.count == ROTA_ASK_ALWAYS || worker->asks == ROTA_ASK_ALWAYS

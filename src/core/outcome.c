@@ -72,10 +72,12 @@ void outcome_unready(struct rota *rota, task_row row)
     graph_look_at(rota, row);
 }
 
-static void fail_job_of(struct rota *rota, task_row row)
+// Nobody writes them any more, so what nobody needs can go.
+static void purge_outputs(struct rota *rota, task_row row)
 {
-    job_row job = task_job(rota, row);
-    if (JOB(rota, job)->on_failure == ROTA_FAILURE_FAIL_JOB) job_fail(rota, job, row);
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->output_count; i++)
+        object_purge(rota, rota->use[extra->use_first + extra->input_count + i].object);
 }
 
 // It holds nothing any more. A result made again that succeeds is no news.
@@ -87,11 +89,12 @@ void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum ro
     task->outcome = (uint8_t)outcome;
     if (task->extra) task_extra(rota, row)->asked = 0;
     task_move(rota, row, cause);
+    if (task->extra) purge_outputs(rota, row);
     if (again || task->flags & TASK_IS_BUNDLE) return;
     effect_confirm(rota, row);
     if (!was_over) wait_task_over(rota, row);
     if (cause == CAUSE_FAILED || (cause == CAUSE_ABORTED && outcome == ROTA_OUTCOME_LOST))
-        fail_job_of(rota, row);
+        job_fails_with(rota, row);
 }
 
 static void keep_result(struct rota *rota, task_row row, worker_row worker,
@@ -109,15 +112,6 @@ static void keep_result(struct rota *rota, task_row row, worker_row worker,
     for (uint32_t i = 0; outcome == ROTA_OUTCOME_OK && i < extra->output_count; i++) {
         object_row at = rota->use[extra->use_first + extra->input_count + i].object;
         if (!(OBJECT(rota, at)->flags & OBJECT_FINISHED)) object_finish(rota, at, worker);
-    }
-}
-
-static void finish_streams(struct rota *rota, task_row row)
-{
-    const struct extra *extra = task_extra(rota, row);
-    for (uint32_t i = 0; i < extra->output_count; i++) {
-        object_row at = rota->use[extra->use_first + extra->input_count + i].object;
-        if (OBJECT(rota, at)->flags & ROTA_OBJECT_STREAM) object_purge(rota, at);
     }
 }
 
@@ -144,7 +138,6 @@ static void end_followers(struct rota *rota, task_row row, worker_row worker,
         if (rota->task[next].flags & TASK_GATED) gate_leave(rota, next);
         rota->task[next].status = status;
         outcome_end(rota, next, cause_of(outcome), outcome);
-        if (outcome == ROTA_OUTCOME_OK) finish_streams(rota, next);
     }
 }
 
@@ -175,8 +168,10 @@ static void come_back(struct rota *rota, task_row row, enum rota_outcome outcome
     outcome_ready(rota, row);
 }
 
-// An attempt is over, or (OFFERED) a result came without one.
-void outcome_finish(struct rota *rota, task_row row, enum rota_outcome outcome, int32_t status)
+// An attempt is over, or (OFFERED) a result came without one. What it made lies on `worker`,
+// or with the server.
+void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rota_outcome outcome,
+                    int32_t status)
 {
     struct task *task = &rota->task[row];
     bool stopped = task->flags & TASK_STOPPING, again = task->flags & TASK_AGAIN;
@@ -185,7 +180,6 @@ void outcome_finish(struct rota *rota, task_row row, enum rota_outcome outcome, 
         come_back(rota, row, outcome);
         return;
     }
-    worker_row worker = task->state == ROTA_TASK_OFFERED ? 0 : task->worker;
     keep_result(rota, row, worker, outcome);
     if (task->state == ROTA_TASK_OFFERED) {
         place_remove(rota, row);
@@ -201,7 +195,6 @@ void outcome_finish(struct rota *rota, task_row row, enum rota_outcome outcome, 
     }
     end_followers(rota, row, worker, outcome, status);
     outcome_end(rota, row, cause_of(outcome), outcome);
-    if (outcome == ROTA_OUTCOME_OK && task->extra) finish_streams(rota, row);
 }
 
 static void stop_running(struct rota *rota, task_row row)

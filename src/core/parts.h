@@ -106,7 +106,8 @@ static inline job_row job_find(const struct rota *rota, rota_job_id id)
 void job_look_at(struct rota *rota, job_row row);
 void job_settle(struct rota *rota);
 void job_cancel_tasks(struct rota *rota, job_row row);
-void job_fail(struct rota *rota, job_row row, task_row culprit);
+void job_fails_with(struct rota *rota, task_row row);
+void job_fail_next(struct rota *rota);
 void job_close(struct rota *rota, job_row row);
 void job_mark(struct rota *rota, job_row row);
 task_row job_next_task(const struct rota *rota, job_row row, task_row after);  // 0: first, then all
@@ -149,6 +150,7 @@ void object_check(const struct rota *rota, object_row row);
 
 replica_row replica_find(const struct rota *rota, object_row object, worker_row worker);
 replica_row replica_add(struct rota *rota, object_row object, worker_row worker);  // reserved
+void replica_mark(struct rota *rota, replica_row row);
 void replica_locate(struct rota *rota, replica_row row);
 void replica_remove(struct rota *rota, replica_row row);
 void replica_use(struct rota *rota, object_row object, worker_row worker);
@@ -207,6 +209,7 @@ void share_end(struct rota *rota, task_row row);                // nobody leads 
 worker_row worker_find(const struct rota *rota, rota_worker_id id);
 bool worker_reserve(struct rota *rota);
 worker_row worker_add(struct rota *rota, rota_worker_id id);  // room must be reserved
+worker_row worker_meet(struct rota *rota, rota_worker_id id);     // likewise
 void worker_mark(struct rota *rota, worker_row row);
 void worker_lose(struct rota *rota, worker_row row);  // with all it had
 void worker_charge(struct rota *rota, worker_row row, task_row task);
@@ -235,7 +238,8 @@ task_row attempt_find(const struct rota *rota, rota_task_id id);
 void outcome_admit(struct rota *rota, task_row row);    // QUEUED: look at its needs
 void outcome_ready(struct rota *rota, task_row row);    // READY: on to the gate or placement
 void outcome_unready(struct rota *rota, task_row row);  // a need is gone again: back to waiting
-void outcome_finish(struct rota *rota, task_row row, enum rota_outcome outcome, int32_t status);
+void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rota_outcome outcome,
+                    int32_t status);
 void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum rota_outcome outcome);
 void outcome_cancel(struct rota *rota, task_row row);
 void outcome_withdraw(struct rota *rota, task_row row);  // out of every queue
@@ -250,6 +254,7 @@ void wait_task_not_over(struct rota *rota, task_row row);
 void wait_object_over(struct rota *rota, object_row row);
 void wait_drop_task(struct rota *rota, task_row row);
 wait_row wait_add(struct rota *rota, const struct wait *like, wait_row last);
+void wait_settle(struct rota *rota);
 void wait_look(struct rota *rota, wait_row first);  // is it satisfied by now?
 
 // ---- effect.c, trace.c: what a step asks for ------------------------------------

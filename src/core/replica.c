@@ -8,7 +8,7 @@ replica_row replica_find(const struct rota *rota, object_row object, worker_row 
     return row;
 }
 
-static void mark(struct rota *rota, replica_row row)
+void replica_mark(struct rota *rota, replica_row row)
 {
     if (REPLICA(rota, row)->flags & REPLICA_MARKED) return;
     REPLICA(rota, row)->flags |= REPLICA_MARKED;
@@ -29,14 +29,14 @@ replica_row replica_add(struct rota *rota, object_row object, worker_row worker)
     replica->next_of_worker = WORKER(rota, worker)->replicas;
     if (replica->next_of_worker) REPLICA(rota, replica->next_of_worker)->previous_of_worker = row;
     WORKER(rota, worker)->replicas = row;
-    mark(rota, row);
+    replica_mark(rota, row);
     return row;
 }
 
 void replica_locate(struct rota *rota, replica_row row)
 {
     struct replica *replica = REPLICA(rota, row);
-    mark(rota, row);
+    replica_mark(rota, row);
     if (replica->flags & REPLICA_LOCATED) return;
     replica->flags |= REPLICA_LOCATED;
     OBJECT(rota, replica->object)->located++;

@@ -113,7 +113,8 @@ struct job {
     uint32_t counts[TASK_CLASSES];  // of its callable tasks
     uint32_t out;                   // attempts on workers
     uint32_t watched;               // clauses of other jobs that name its tasks
-    job_row next_look;
+    job_row next_look, next_failing;
+    task_row culprit;               // it failed, and the job is about to fail with it
     object_row objects;  // list through object.next_of_job
     bool looking, marked, told;
 };
@@ -218,7 +219,7 @@ struct object {
     wait_row reads;
 };
 
-enum replica_flag { REPLICA_LOCATED = 1, REPLICA_PRIMARY = 2, REPLICA_MARKED = 4 };
+enum replica_flag { REPLICA_LOCATED = 1, REPLICA_PRIMARY = 2, REPLICA_MARKED = 4, REPLICA_KEPT = 8 };
 
 struct replica {
     uint32_t link;
@@ -260,7 +261,8 @@ struct wait {
     object_row object;  // a read
     wait_row first;     // item of the same wait
     wait_row next;      // item of the same wait, or read of the same object
-    bool marked;
+    wait_row next_look;
+    bool marked, looking;
 };
 
 struct handler {

@@ -6,11 +6,6 @@ bool wait_reserve(struct rota *rota, uint32_t more)
     return pool_reserve(&rota->memory, &rota->waits, more) && graph_late_reserve(rota, more);
 }
 
-static rota_task_id waited_for(const struct rota *rota, const struct wait *item)
-{
-    return item->task ? task_id(rota, item->task) : (rota_task_id){0, 0};
-}
-
 wait_row wait_add(struct rota *rota, const struct wait *like, wait_row last)
 {
     wait_row row = pool_take(&rota->waits);
@@ -43,31 +38,34 @@ static void forget(struct rota *rota, wait_row row)
     pool_give(&rota->waits, row);
 }
 
+static enum rota_outcome outcome_of(const struct task *task)
+{
+    if (!task_is_over(task)) return ROTA_OUTCOME_NONE;
+    bool ran = task->outcome && !(task->flags & (TASK_IS_BUNDLE | TASK_AGAIN));
+    if (ran) return (enum rota_outcome)task->outcome;
+    enum rota_task_state state = task_shown(task);
+    return state == ROTA_TASK_SUCCEEDED ? ROTA_OUTCOME_OK
+           : state == ROTA_TASK_FAILED  ? ROTA_OUTCOME_EXIT
+                                        : ROTA_OUTCOME_ABORTED;
+}
+
 static void tell(struct rota *rota, const struct wait *item)
 {
     struct rota_action *action = effect_action(rota, ROTA_ACTION_WAIT_OVER);
     action->wait_over.client = item->client;
     action->wait_over.wait = item->number;
-    action->wait_over.task = waited_for(rota, item);
-    if (!item->task) return;
-    const struct task *task = &rota->task[item->task];
-    bool plain = task->flags & TASK_IS_BUNDLE || !task->outcome;
-    enum rota_outcome outcome = (enum rota_outcome)task->outcome;
-    if (plain)
-        outcome = task->state == ROTA_TASK_SUCCEEDED ? ROTA_OUTCOME_OK
-                  : task->state == ROTA_TASK_FAILED  ? ROTA_OUTCOME_EXIT
-                                                     : ROTA_OUTCOME_ABORTED;
-    action->wait_over.outcome = task->flags & TASK_AGAIN ? ROTA_OUTCOME_OK : outcome;
+    action->wait_over.task = task_id(rota, item->task);
+    action->wait_over.outcome = outcome_of(&rota->task[item->task]);
 }
 
-// Tells what is over of what it waited for, and forgets the wait.
-static void finish(struct rota *rota, wait_row first)
+// Tells how the tasks it waited for ended (those that did, or all), and forgets the wait.
+static void finish(struct rota *rota, wait_row first, bool all)
 {
     wait_row next;
     for (wait_row at = first; at; at = next) {
         const struct wait *item = WAIT(rota, at);
         next = item->next;
-        if (task_is_over(&rota->task[item->task])) tell(rota, item);
+        if (all || task_is_over(&rota->task[item->task])) tell(rota, item);
         forget(rota, at);
     }
 }
@@ -78,32 +76,36 @@ void wait_look(struct rota *rota, wait_row first)
     for (wait_row at = first; at; at = WAIT(rota, at)->next)
         some = some || task_is_over(&rota->task[WAIT(rota, at)->task]);
     bool enough = WAIT(rota, first)->mode == ROTA_WAIT_SOME ? some : WAIT(rota, first)->left == 0;
-    if (enough) finish(rota, first);
-}
-
-// Telling one wait changes the list, so the search starts again after each.
-static wait_row ready_wait(const struct rota *rota, task_row row)
-{
-    for (late_row at = graph_late_first(rota, row); at; at = LATE(rota, at)->next) {
-        if (LATE(rota, at)->kind != LATE_WAIT) continue;
-        const struct wait *first = WAIT(rota, WAIT(rota, LATE(rota, at)->target)->first);
-        if (first->left == 0 || first->mode == ROTA_WAIT_SOME) return first->first;
-    }
-    return 0;
+    if (enough) finish(rota, first, false);
 }
 
 static void count(struct rota *rota, task_row row, uint32_t change)
 {
-    for (late_row at = graph_late_first(rota, row); at; at = LATE(rota, at)->next)
-        if (LATE(rota, at)->kind == LATE_WAIT)
-            WAIT(rota, WAIT(rota, LATE(rota, at)->target)->first)->left += change;
+    for (late_row at = graph_late_first(rota, row); at; at = LATE(rota, at)->next) {
+        if (LATE(rota, at)->kind != LATE_WAIT) continue;
+        wait_row first = WAIT(rota, LATE(rota, at)->target)->first;
+        WAIT(rota, first)->left += change;
+        if (WAIT(rota, first)->looking) continue;
+        WAIT(rota, first)->looking = true;
+        WAIT(rota, first)->next_look = rota->look_waits;
+        rota->look_waits = first;
+    }
 }
 
 void wait_task_over(struct rota *rota, task_row row)
 {
-    if (!(rota->task[row].flags & TASK_LINKED)) return;
-    count(rota, row, -1u);
-    for (wait_row at = ready_wait(rota, row); at; at = ready_wait(rota, row)) wait_look(rota, at);
+    if (rota->task[row].flags & TASK_LINKED) count(rota, row, -1u);
+}
+
+// At the end of a step, when everything that ends with it has ended.
+void wait_settle(struct rota *rota)
+{
+    while (rota->look_waits) {
+        wait_row first = rota->look_waits;
+        rota->look_waits = WAIT(rota, first)->next_look;
+        WAIT(rota, first)->looking = false;
+        wait_look(rota, first);
+    }
 }
 
 void wait_task_not_over(struct rota *rota, task_row row)
@@ -111,13 +113,21 @@ void wait_task_not_over(struct rota *rota, task_row row)
     if (rota->task[row].flags & TASK_LINKED) count(rota, row, 1);
 }
 
-// The job of the task is being forgotten: whoever still waits for it would wait for ever.
+static void give_up(struct rota *rota, wait_row first)
+{
+    wait_row *link = &rota->look_waits;
+    while (*link && *link != first) link = &WAIT(rota, *link)->next_look;
+    if (*link) *link = WAIT(rota, first)->next_look;
+    finish(rota, first, true);
+}
+
+// The job of the task failed or is being forgotten: whoever waits for it would wait for ever.
 void wait_drop_task(struct rota *rota, task_row row)
 {
     late_row at = graph_late_first(rota, row);
     while (at) {
         bool waits = LATE(rota, at)->kind == LATE_WAIT;
-        if (waits) finish(rota, WAIT(rota, LATE(rota, at)->target)->first);
+        if (waits) give_up(rota, WAIT(rota, LATE(rota, at)->target)->first);
         at = waits ? graph_late_first(rota, row) : LATE(rota, at)->next;
     }
 }

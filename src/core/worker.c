@@ -23,6 +23,20 @@ worker_row worker_add(struct rota *rota, rota_worker_id id)
     return row;
 }
 
+// Somebody speaks who has not joined: one core, until it says more.
+worker_row worker_meet(struct rota *rota, rota_worker_id id)
+{
+    worker_row row = worker_find(rota, id);
+    if (row) return row;
+    row = worker_add(rota, id);
+    WORKER(rota, row)->cores = 1;
+    WORKER(rota, row)->memory_mib = UINT32_MAX;
+    worker_mark(rota, row);
+    room_update(rota, row);
+    if (rota->plan_unplaced) plan_news(rota, 1);
+    return row;
+}
+
 void worker_mark(struct rota *rota, worker_row row)
 {
     if (WORKER(rota, row)->marked) return;
@@ -131,7 +145,7 @@ void worker_lose(struct rota *rota, worker_row row)
     worker->silent_since = rota->now;  // nothing new goes there from here on
     worker->lost = true;
     room_update(rota, row);
-    while (worker->first) outcome_finish(rota, worker->first, ROTA_OUTCOME_LOST, 0);
+    while (worker->first) outcome_finish(rota, worker->first, row, ROTA_OUTCOME_LOST, 0);
     while (worker->replicas) {
         object_row object = REPLICA(rota, worker->replicas)->object;
         replica_remove(rota, worker->replicas);

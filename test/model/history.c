@@ -198,7 +198,7 @@ static void turn_end(struct history *history)
     history->slot = 0;
     if (!agrees(history)) return;
     states_count(history);
-    if (!getenv("MODEL_NO_REST")) model_judge_rest(model, plans_at_once(history));
+    model_judge_rest(model, plans_at_once(history));
     if (agrees(history)) model_compare(model, history->rota);
     if (agrees(history)) model_compare_turn(model, history->rota);
 }
@@ -271,22 +271,20 @@ static void drain(struct history *history)
         asks.asks.count = ROTA_ASK_ALWAYS;
         history_step(history, &asks);
     }
-    for (uint32_t i = 0; i < 600 && agrees(history); i++) {
+    for (uint32_t i = 0; i < 900 && agrees(history); i++) {
         struct rota_event event = {.kind = ROTA_EVENT_TIME};
-        history_event_finish_something(history, &event);
-        if (event.kind == ROTA_EVENT_TIME) {
-            rota_time due = rota_deadline(history->rota);
-            if (due == ROTA_NEVER) break;
-            history->now = due;
-        } else {
-            history_step(history, &event);
-        }
+        rota_time due = rota_deadline(history->rota);
+        bool soon = due != ROTA_NEVER && due - history->now <= 1000000;
+        if (!soon || i % 2) history_event_finish_something(history, &event);
+        if (event.kind == ROTA_EVENT_TIME && due == ROTA_NEVER) break;
+        if (event.kind != ROTA_EVENT_TIME) history_step(history, &event);
+        else if (due > history->now) history->now = due;
         if (agrees(history)) turn_end(history);
     }
     for (uint32_t i = 0; i < model->task_count && agrees(history); i++) {
         enum rota_task_state state = model->tasks[i].state;
         if (state < ROTA_TASK_HELD || state > ROTA_TASK_RUNNING) continue;
-        if (state == ROTA_TASK_HELD && (getenv("MODEL_NO_REST") || model_is_behind_somebody_waiting(model, &model->tasks[i]))) continue;
+        if (state == ROTA_TASK_HELD && model_is_behind_somebody_waiting(model, &model->tasks[i])) continue;
         model_differs(model, "%u.%u is stuck as %s", model->tasks[i].id.job,
                       model->tasks[i].id.task, rota_task_state_name(state));
     }

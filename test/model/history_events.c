@@ -189,7 +189,7 @@ void history_event_finish_something(struct history *history, struct rota_event *
 {
     struct model *model = history->model;
     for (uint32_t i = 0; i < model->task_count; i++) {
-        const struct model_task *task = &model->tasks[i];
+        const struct model_task *task = &model->tasks[(i + history->events) % model->task_count];
         bool claimed = task->state == ROTA_TASK_RUNNING && task->claimed;
         if (model_is_on_worker(task)) {
             event->kind = task->state == ROTA_TASK_ASSIGNED ? ROTA_EVENT_TASK_STARTED

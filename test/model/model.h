@@ -65,6 +65,7 @@ struct model_object {
     enum rota_object_state state;
     bool kept, server, unused;  // unused: an upload no consumer has been found for yet
     uint32_t located;           // bit w: worker w holds it
+    uint32_t rest;              // bit w: worker w holds what is left of a stream
 };
 
 struct model_worker {
@@ -154,6 +155,7 @@ bool model_is_on_worker(const struct model_task *task);
 
 void model_settle(struct model *model);
 void model_share(struct model *model);
+struct model_task *model_leader_find(struct model *model, const struct model_task *task);
 bool model_lane_is_open(struct model *model, const struct model_task *task);
 bool model_job_is_named(struct model *model, uint32_t job);
 bool model_is_behind_somebody_waiting(struct model *model, const struct model_task *task);

@@ -112,28 +112,44 @@ static void action_differs(struct model *model, const struct rota_action *action
     }
 }
 
-// A kept object that nobody reads any more may lose copies, but never the last.
+// A kept object that nobody reads any more may lose copies, but never the last; one of a closed
+// job may lose all.
 static bool surplus_drop(struct model *model, const struct rota_action *action)
 {
     struct model_object *object = model_object_find(model, action->drop.object);
     uint32_t bit = 1u << (action->drop.worker.number & 31);
-    if (!object || !(object->located & bit)) return false;
+    if (!object || !((object->located | object->rest) & bit)) return false;
+    const struct model_job *job = model_job_find(model, object->job);
+    if (job && job->state == ROTA_JOB_CLOSED) {  // at once or when it goes, as the core likes
+        object->located &= ~bit;
+        object->rest &= ~bit;
+        return true;
+    }
     if (!object->kept || object->state != ROTA_OBJECT_FINISHED) return false;
     object->located &= ~bit;
     return object->located || object->server;
 }
 
-// An overbooked task that has not started may be taken back, to go where there is room.
+static bool is_overfull(struct model *model, const struct model_worker *worker)
+{
+    if (!worker) return false;
+    if (worker->slots && model_tasks_on(model, worker->id) > worker->slots) return true;
+    return model_cores_used(model, worker->id) > worker->cores
+           || model_memory_used(model, worker->id) > worker->memory_mib;
+}
+
+// What has not started on a worker that has too much may be taken back, to go elsewhere.
 static bool take_back(struct model *model, const struct rota_action *action)
 {
     struct model_task *task = model_task_find(model, action->stop.task);
-    if (!task || task->state != ROTA_TASK_ASSIGNED || model->config.overbook == 0) return false;
-    if (task->attempt != action->stop.attempt || task->spec.lane) return false;
+    if (!task || task->state != ROTA_TASK_ASSIGNED) return false;
+    if (task->attempt != action->stop.attempt) return false;
     if (task->worker.number != action->stop.worker.number) return false;
-    if (model_policy(model, task) != ROTA_POLICY_PLAN) return false;
+    if (!is_overfull(model, model_worker_find(model, task->worker))) return false;
     model_task_leave_worker(task);
     task->tries--;
     task->state = ROTA_TASK_OFFERED;
+    model_share(model);
     return true;
 }
 

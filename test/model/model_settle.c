@@ -11,14 +11,14 @@ static bool consumes(const struct model_input *input, const struct model_object 
 static bool object_is_needed(struct model *model, const struct model_object *object)
 {
     bool closed = model_job_find(model, object->job)->state == ROTA_JOB_CLOSED;
-    if (!closed && (object->kept || object->unused)) return true;
+    if (closed || object->kept || object->unused) return true;  // what is closed goes with its job
     for (uint32_t i = 0; i < model->input_count; i++) {
         const struct model_input *input = &model->inputs[i];
         if (!consumes(input, object)) continue;
         const struct model_task *task
             = model_task_find(model, (rota_task_id){input->job, input->task});
         bool done = task->state == ROTA_TASK_SUCCEEDED || task->state == ROTA_TASK_ABORTED;
-        if (closed ? model_state_is_active(task->state) : !done) return true;
+        if (!done) return true;
     }
     return false;
 }
@@ -26,11 +26,11 @@ static bool object_is_needed(struct model *model, const struct model_object *obj
 static void object_drop(struct model *model, struct model_object *object)
 {
     for (uint32_t w = 0; w < 32; w++) {
-        if (!(object->located & 1u << w)) continue;
+        if (!((object->located | object->rest) & 1u << w)) continue;
         model_add_action(model, (struct rota_action){.kind = ROTA_ACTION_DROP,
                                                      .drop = {object->id, {w}}});
     }
-    object->located = 0;
+    object->located = object->rest = 0;
 }
 
 static void objects_remove(struct model *model)
@@ -38,8 +38,11 @@ static void objects_remove(struct model *model)
     for (uint32_t i = 0; i < model->object_count; i++) {
         struct model_object *object = &model->objects[i];
         bool flowed = object->flags & ROTA_OBJECT_STREAM && object->state == ROTA_OBJECT_UNFINISHED
-                      && model_producer(model, object)->state == ROTA_TASK_SUCCEEDED;
+                      && (object->rest || object->server)
+                      && !model_state_is_active(model_producer(model, object)->state);
         if (object->job == 0 || (object->state != ROTA_OBJECT_FINISHED && !flowed)) continue;
+        const struct model_task *producer = model_producer(model, object);
+        if (producer && model_state_is_active(producer->state)) continue;  // it may still write it
         if (object_is_needed(model, object)) continue;
         object->state = ROTA_OBJECT_REMOVED;
         object->server = false;
@@ -168,9 +171,12 @@ static bool is_inside(const struct model_task *task)
     return task->state >= ROTA_TASK_OFFERED && task->state <= ROTA_TASK_RUNNING;
 }
 
-static bool comes_before(const struct model_task *a, const struct model_task *b)
+// The order of a lane: of submission always, or of asking.
+static bool comes_before(const struct model_lane *lane, const struct model_task *a,
+                         const struct model_task *b)
 {
-    return a->asked != b->asked ? a->asked < b->asked : a->sequence < b->sequence;
+    bool submit = lane->flags & ROTA_LANE_SUBMIT_ORDER;
+    return submit || a->asked == b->asked ? a->sequence < b->sequence : a->asked < b->asked;
 }
 
 static struct model_task *lane_head(struct model *model, const struct model_lane *lane)
@@ -183,7 +189,7 @@ static struct model_task *lane_head(struct model *model, const struct model_lane
         if (lane->flags & ROTA_LANE_SUBMIT_ORDER) {
             queued = task->state >= ROTA_TASK_QUEUED && task->state <= ROTA_TASK_HELD;
         }
-        if (queued && (!head || comes_before(task, head))) head = task;
+        if (queued && (!head || comes_before(lane, task, head))) head = task;
     }
     return head;
 }
@@ -314,8 +320,10 @@ static bool may_lead(const struct model_task *leader, const struct model_task *t
     return pending && leader->placed;
 }
 
-static struct model_task *leader_find(struct model *model, const struct model_task *task)
+// Who is under way for its key.
+struct model_task *model_leader_find(struct model *model, const struct model_task *task)
 {
+    if (model_is_no_object(task->spec.key)) return NULL;
     for (uint32_t i = 0; i < model->task_count; i++) {
         if (may_lead(&model->tasks[i], task)) return &model->tasks[i];
     }
@@ -327,7 +335,7 @@ static struct model_task *leader_find(struct model *model, const struct model_ta
 static void task_share(struct model *model, struct model_task *task)
 {
     struct rota_task_view view;
-    const struct model_task *leader = leader_find(model, task);
+    const struct model_task *leader = model_leader_find(model, task);
     if (!leader || !rota_task_look(model->core, task->id, &view)) return;
     if (view.state != ROTA_TASK_SHARED) {
         bool lead = leader->fresh && rota_task_look(model->core, leader->id, &view)
@@ -389,8 +397,22 @@ static enum rota_outcome wait_outcome(struct model *model, rota_task_id id)
     return state == ROTA_TASK_FAILED ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_NONE;
 }
 
+// Tells of those of its tasks that are over, or of all.
+static void wait_tell(struct model *model, const struct model_wait *wait, bool all, bool optional)
+{
+    for (uint32_t i = 0; i < wait->count; i++) {
+        if (!all && !model_state_is_over(wait_state(model, wait->tasks[i]))) continue;
+        struct rota_action action = {.kind = ROTA_ACTION_WAIT_OVER};
+        action.wait_over.client = wait->client;
+        action.wait_over.task = wait->tasks[i];
+        action.wait_over.outcome = wait_outcome(model, wait->tasks[i]);
+        if (optional) action.wait_over.wait = MODEL_OPTIONAL;
+        model_add_action(model, action);
+    }
+}
+
 // Tells what is due; true when the wait is over.
-static bool wait_tell(struct model *model, const struct model_wait *wait)
+static bool wait_ends(struct model *model, const struct model_wait *wait)
 {
     uint32_t over = 0;
     bool failed = false;
@@ -401,16 +423,8 @@ static bool wait_tell(struct model *model, const struct model_wait *wait)
     }
     bool all = wait->mode == ROTA_WAIT_ALL || failed;
     if (!failed && over < (all ? wait->count : 1)) return false;
-    for (uint32_t i = 0; i < wait->count; i++) {
-        if (!all && !model_state_is_over(wait_state(model, wait->tasks[i]))) continue;
-        struct rota_action action = {.kind = ROTA_ACTION_WAIT_OVER};
-        action.wait_over.client = wait->client;
-        action.wait_over.task = wait->tasks[i];
-        action.wait_over.outcome = wait_outcome(model, wait->tasks[i]);
-        // When several of a SOME wait end in one event the core may stop at the first.
-        if (!all && over > 1) action.wait_over.wait = MODEL_OPTIONAL;
-        model_add_action(model, action);
-    }
+    // When several of a SOME wait end in one event the core may stop at the first.
+    wait_tell(model, wait, all, !all && over > 1);
     return true;
 }
 
@@ -418,7 +432,7 @@ static void waits_tell(struct model *model)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < model->wait_count; i++) {
-        if (!wait_tell(model, &model->waits[i])) model->waits[kept++] = model->waits[i];
+        if (!wait_ends(model, &model->waits[i])) model->waits[kept++] = model->waits[i];
     }
     model->wait_count = kept;
 }
@@ -459,6 +473,10 @@ static void job_forget(struct model *model, uint32_t gone)
     for (uint32_t i = 0; i < model->object_count; i++) {
         if (model->objects[i].job == gone) object_drop(model, &model->objects[i]);
     }
+    for (uint32_t i = 0; i < model->wait_count; i++) {
+        const struct model_wait *wait = &model->waits[i];
+        if (wait->tasks[0].job == gone) wait_tell(model, wait, true, true);
+    }
     FORGET(model, tasks, task_count, id.job);
     FORGET(model, edges, edge_count, job);
     FORGET(model, inputs, input_count, job);
@@ -491,9 +509,10 @@ static void jobs_fail(struct model *model)
 void model_settle(struct model *model)
 {
     jobs_fail(model);
-    do objects_remove(model);
-    while (objects_regenerate(model));
-    tasks_fall_back(model);
+    do {
+        objects_remove(model);
+        tasks_fall_back(model);
+    } while (objects_regenerate(model));
     for (uint32_t i = 0; i < model->task_count; i++) model->tasks[i].settled = false;
     for (uint32_t i = 0; i < model->task_count; i++) task_settle(model, &model->tasks[i]);
     ready_leave(model);

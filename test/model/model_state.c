@@ -130,7 +130,8 @@ struct model_task *model_producer(struct model *model, const struct model_object
 bool model_object_present(struct model *model, const struct model_object *object)
 {
     if (object->flags & ROTA_OBJECT_STREAM) {
-        return model_producer(model, object)->state == ROTA_TASK_RUNNING;
+        return object->rest || object->server
+               || model_producer(model, object)->state == ROTA_TASK_RUNNING;
     }
     return object->state == ROTA_OBJECT_FINISHED && (object->located || object->server);
 }
@@ -160,7 +161,7 @@ bool model_inputs_met(struct model *model, const struct model_task *task)
         struct model_object *object = model_object_find(model, model->inputs[i].object);
         // Who was assigned when a stream's producer ended well has read it.
         bool read = object->flags & ROTA_OBJECT_STREAM && task->state == ROTA_TASK_ASSIGNED
-                    && model_producer(model, object)->state == ROTA_TASK_SUCCEEDED;
+                    && model_shown(model, model_producer(model, object)) == ROTA_TASK_SUCCEEDED;
         if (!read && !model_object_present(model, object)) return false;
     }
     return true;

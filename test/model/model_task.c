@@ -69,8 +69,8 @@ static void task_end_one(struct model *model, struct model_task *task, enum rota
 void model_task_end(struct model *model, struct model_task *task, enum rota_task_state state,
                     enum rota_outcome outcome, int32_t status)
 {
-    if (state == ROTA_TASK_ABORTED) {  // the others still want it
-        model_task_leave_worker(task);
+    if (task->stopping) {  // those that have come since still want it
+        task->state = ROTA_TASK_QUEUED;
         model_task_hand_over(model, task);
     }
     rota_worker_id worker = task->worker;
@@ -100,7 +100,8 @@ void model_task_lose(struct model *model, struct model_task *task)
         model_task_end(model, task, ROTA_TASK_ABORTED, ROTA_OUTCOME_ABORTED, 0);
         return;
     }
-    bool always = model_is_pull(model, task) || !model_is_no_object(task->spec.key);
+    bool always = model_is_pull(model, task) || !model_is_no_object(task->spec.key)
+                  || task->regenerating;
     task->outcome = ROTA_OUTCOME_LOST;
     if (always || task->tries <= task->spec.retries_max)
         task_again(model, task);
@@ -298,6 +299,7 @@ enum model_verdict model_on_claim(struct model *model, const struct rota_event *
     if (state != ROTA_TASK_FAILED && state != ROTA_TASK_ABORTED) return MODEL_REFUSE;
     if (!(event->claim.flags & ROTA_FAILED_OK)) return MODEL_REFUSE;
     if (task->spec.lane && !model_lane_is_open(model, task)) return MODEL_REFUSE;
+    if (model_leader_find(model, task)) return MODEL_REFUSE;
     if (!model_edges_met(model, task) || !model_inputs_met(model, task)) return MODEL_REFUSE;
     model_task_queue(model, task);
     model_grant(model, task, event->claim.handler);

@@ -43,9 +43,17 @@ static bool blocks(struct model *model, const struct model_task *task,
                    const struct model_task *other)
 {
     if (!has_failed(model, other)) return false;
-    const struct model_task *before;
-    for (uint32_t i = 0; (before = prerequisite(model, task, i)) != NULL; i++) {
-        if (before == other) return true;
+    for (uint32_t i = 0; i < model->edge_count; i++) {
+        const struct model_edge *edge = &model->edges[i];
+        if (edge->job != task->id.job || edge->after != task->id.task) continue;
+        if (edge->job == other->id.job && edge->before == other->id.task) return true;
+    }
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const struct model_input *input = &model->inputs[i];
+        if (input->flags & ROTA_OBJECT_ARTIFACT) continue;
+        if (input->job != task->id.job || input->task != task->id.task) continue;
+        const struct model_object *object = model_object_find(model, input->object);
+        if (model_producer(model, object) == other && !model_object_present(model, object)) return true;
     }
     if (model_condition_possible(model, task)) return false;
     for (uint32_t i = 0; i < task->spec.clause_count; i++) {

@@ -20,7 +20,10 @@ void model_worker_lose(struct model *model, uint32_t index)
 {
     rota_worker_id id = model->workers[index].id;
     model->workers[index] = model->workers[--model->worker_count];
-    for (uint32_t i = 0; i < model->object_count; i++) model->objects[i].located &= ~bit(id);
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        model->objects[i].located &= ~bit(id);
+        model->objects[i].rest &= ~bit(id);
+    }
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = &model->tasks[i];
         if (model_is_on_worker(task) && task->worker.number == id.number)
@@ -82,9 +85,11 @@ void model_outputs_finish(struct model *model, const struct model_task *task, ro
     for (uint32_t i = 0; i < model->object_count; i++) {
         struct model_object *object = &model->objects[i];
         if (object->job != task->id.job || object->producer != task->id.task) continue;
-        if (object->flags & ROTA_OBJECT_STREAM) continue;
-        object->state = ROTA_OBJECT_FINISHED;
-        if (worker.number)
+        bool stream = object->flags & ROTA_OBJECT_STREAM;
+        object->state = stream ? ROTA_OBJECT_UNFINISHED : ROTA_OBJECT_FINISHED;
+        if (worker.number && stream)
+            object->rest |= bit(worker);
+        else if (worker.number)
             object->located |= bit(worker);
         else
             object->server = true;
@@ -169,6 +174,7 @@ enum model_verdict model_on_report(struct model *model, const struct rota_event 
     enum rota_outcome outcome = event->report.outcome;
     if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_ABORTED) return MODEL_REFUSE;
     int32_t status = event->report.status;
+    sizes_take(model, event);
     bool fails = outcome == ROTA_OUTCOME_EXIT && task->tries > task->spec.retries_max;
     bool result = outcome == ROTA_OUTCOME_OK || fails;
     if (result && !task->stopping && !model_is_no_object(task->spec.key)) {
@@ -177,7 +183,6 @@ enum model_verdict model_on_report(struct model *model, const struct rota_event 
     if (task->stopping || outcome == ROTA_OUTCOME_ABORTED) {
         model_task_end(model, task, ROTA_TASK_ABORTED, ROTA_OUTCOME_ABORTED, status);
     } else if (outcome == ROTA_OUTCOME_OK && model_is_no_object(event->report.missing)) {
-        sizes_take(model, event);
         model_task_end(model, task, ROTA_TASK_SUCCEEDED, outcome, status);
     } else {
         if (outcome == ROTA_OUTCOME_OK) outcome = ROTA_OUTCOME_ERROR;
