@@ -337,7 +337,9 @@ static void task_share(struct model *model, struct model_task *task)
     struct rota_task_view view;
     const struct model_task *leader = model_leader_find(model, task);
     if (!leader || !rota_task_look(model->core, task->id, &view)) return;
-    if (view.state != ROTA_TASK_SHARED) {
+    bool shared = view.state == ROTA_TASK_SHARED;
+    if (task->regenerating) shared = view.leader.job != 0;  // it shows SUCCEEDED
+    if (!shared) {
         bool lead = leader->fresh && rota_task_look(model->core, leader->id, &view)
                     && view.state == ROTA_TASK_SHARED;
         if (!lead) {

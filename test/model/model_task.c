@@ -65,6 +65,14 @@ static void task_end_one(struct model *model, struct model_task *task, enum rota
     if (failed && job->on_failure == ROTA_FAILURE_FAIL_JOB) job->failing = true;
 }
 
+static void regeneration_end(struct model_task *task)
+{
+    model_task_leave_worker(task);
+    task->leader = (rota_task_id){0, 0};
+    task->state = ROTA_TASK_SUCCEEDED;
+    task->regenerating = false;
+}
+
 // A task ends, and with it those that it ran for.
 void model_task_end(struct model *model, struct model_task *task, enum rota_task_state state,
                     enum rota_outcome outcome, int32_t status)
@@ -72,6 +80,10 @@ void model_task_end(struct model *model, struct model_task *task, enum rota_task
     if (task->stopping) {  // those that have come since still want it
         task->state = ROTA_TASK_QUEUED;
         model_task_hand_over(model, task);
+    }
+    if (task->stopping && task->regenerating) {  // it was to be made again, and is not
+        regeneration_end(task);
+        return;
     }
     rota_worker_id worker = task->worker;
     task_end_one(model, task, state, outcome, status);
@@ -159,10 +171,23 @@ bool model_task_cancel(struct model *model, struct model_task *task)
     return true;
 }
 
+// With its job goes what was to be made again for it.
+static void regeneration_cancel(struct model *model, struct model_task *task)
+{
+    if (!task->regenerating || task->stopping) return;
+    model_task_hand_over(model, task);
+    bool on_worker = model_is_on_worker(task);
+    if (on_worker) model_task_stop(model, task);
+    if (on_worker && task->state == ROTA_TASK_RUNNING) task->stopping = true;
+    else regeneration_end(task);
+}
+
 void model_job_cancel(struct model *model, uint32_t job)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
-        if (model->tasks[i].id.job == job) model_task_cancel(model, &model->tasks[i]);
+        if (model->tasks[i].id.job != job) continue;
+        model_task_cancel(model, &model->tasks[i]);
+        regeneration_cancel(model, &model->tasks[i]);
     }
 }
 
