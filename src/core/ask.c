@@ -56,8 +56,9 @@ const char *rota_task_status(const struct rota *rota, rota_task_id id)
 {
     task_row row = task_find(rota, id);
     if (!row) return "";
-    bool shared = rota->task[row].state == ROTA_TASK_SHARED;
-    return status_names[shared ? leader_of(rota, row)->state : task_shown(&rota->task[row])];
+    const struct task *task = &rota->task[row];
+    bool shared = task->state == ROTA_TASK_SHARED && !(task->flags & TASK_AGAIN);
+    return status_names[shared ? leader_of(rota, row)->state : task_shown(task)];
 }
 
 const char *rota_job_status(const struct rota *rota, rota_job_id id)
@@ -130,7 +131,8 @@ static bool in_list(const struct rota *rota, task_row row, enum rota_list list, 
     const struct task *task = &rota->task[row];
     uint8_t state = task->state;
     if (list == ROTA_LIST_ALL) return true;
-    if (task->flags & TASK_AGAIN) return list == ROTA_LIST_SUCCEEDED;
+    bool queue = list >= ROTA_LIST_NEAR && list <= ROTA_LIST_GLOBAL;
+    if (task->flags & TASK_AGAIN && !queue) return list == ROTA_LIST_SUCCEEDED;
     if (task->flags & TASK_IS_BUNDLE) return list == ROTA_LIST_STAGE && state == ROTA_TASK_RUNNING;
     switch (list) {
     case ROTA_LIST_AVAILABLE: return state >= ROTA_TASK_READY && state <= ROTA_TASK_RUNNING;

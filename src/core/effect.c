@@ -31,7 +31,7 @@ static bool reserve_names(struct rota *rota)
 bool effect_reserve_all(struct rota *rota, uint64_t more)
 {
     uint64_t actions = rota->action_count + bound(rota) + more;
-    uint64_t tombs = rota->tomb_count + tomb_bound(rota);
+    uint64_t tombs = rota->tomb_count + tomb_bound(rota) + more;
     void *items = rota->actions;
     bool there = memory_reserve_raw(&rota->memory, &items, &rota->action_capacity, actions,
                                     sizeof *rota->actions);

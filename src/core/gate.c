@@ -152,9 +152,12 @@ bool gate_admits_now(const struct rota *rota, task_row row)
            && class_is_free(lane, &rota->task[row]);
 }
 
-void gate_let_in(struct rota *rota, lane_row at, task_row row)
+// In a lane in order of submission the request is the moment it was let in: the line does not
+// need it, and it tells the order in which to hand out.
+static void let_in(struct rota *rota, lane_row at, task_row row)
 {
     line_leave(rota, LANE(rota, at), row);
+    if (LANE(rota, at)->flags & ROTA_LANE_SUBMIT_ORDER) task_extra(rota, row)->asked = rota->turn;
     gate_enter(rota, row);
     task_move(rota, row, CAUSE_OFFERED);
     offer(rota, at, row);
@@ -174,7 +177,7 @@ static bool admit_head(struct rota *rota, lane_row at)
         return false;
     }
     lane->reserved = 0;
-    gate_let_in(rota, at, row);
+    let_in(rota, at, row);
     return true;
 }
 
@@ -185,6 +188,38 @@ void gate_settle(struct rota *rota)
         rota->look_lanes = LANE(rota, row)->next_look;
         LANE(rota, row)->looking = false;
         while (admit_head(rota, row)) continue;
+    }
+}
+
+// Who had been let in before a restart is inside again, in the order of the requests.
+void gate_restore_offered(struct rota *rota, task_row row)
+{
+    struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
+    uint64_t asked = task_extra(rota, row)->asked;
+    gate_enter(rota, row);
+    task_move(rota, row, CAUSE_OFFERED);
+    task_row next = 0, previous = lane->offered_last;
+    while (previous && task_extra(rota, previous)->asked > asked) {
+        next = previous;
+        previous = rota->task[previous].previous;
+    }
+    rota->task[row].next = next;
+    rota->task[row].previous = previous;
+    if (next) rota->task[next].previous = row;
+    else lane->offered_last = row;
+    if (previous) rota->task[previous].next = row;
+    else lane->offered_first = row;
+}
+
+void gate_restore_placing(struct rota *rota)
+{
+    for (lane_row at = 1; at < rota->lanes.count; at++) {
+        struct lane *lane = LANE(rota, at);
+        task_row row = lane->offered_first;
+        if (!row) continue;
+        list_unlink(rota, row, &lane->offered_first, &lane->offered_last);
+        lane->placing = row;
+        place_add(rota, row);
     }
 }
 

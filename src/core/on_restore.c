@@ -302,29 +302,18 @@ static void restore_running(struct rota *rota, task_row row)
     }
     if (extra->key) OBJECT(rota, extra->key)->runner = row;
     if (!(task->flags & TASK_GATED)) return;
+    struct lane *lane = LANE(rota, extra->lane);
+    task_row starting = lane->starting;
     gate_enter(rota, row);
-    if (task->state == ROTA_TASK_RUNNING) gate_started(rota, row);
+    if (task->state == ROTA_TASK_RUNNING) lane->starting = starting;
 }
 
 static void restore_lined_up(struct rota *rota, task_row row)
 {
     if (rota->task[row].state != ROTA_TASK_QUEUED || !(rota->task[row].flags & TASK_GATED)) return;
     uint8_t state = task_extra(rota, row)->restored;
-    if (state == ROTA_TASK_HELD || state == ROTA_TASK_OFFERED) {
-        outcome_ready(rota, row);
-    }
-}
-
-// Who had been let in before is let in again, in the order of the line.
-static void restore_lanes(struct rota *rota)
-{
-    for (lane_row lane = 1; lane < rota->lanes.count; lane++) {
-        task_row next;
-        for (task_row row = LANE(rota, lane)->held_first; row; row = next) {
-            next = rota->task[row].next;
-            if (task_extra(rota, row)->restored == ROTA_TASK_OFFERED) gate_let_in(rota, lane, row);
-        }
-    }
+    if (state == ROTA_TASK_HELD) outcome_ready(rota, row);
+    if (state == ROTA_TASK_OFFERED) gate_restore_offered(rota, row);
 }
 
 static void restore_offered(struct rota *rota, task_row row)
@@ -409,7 +398,7 @@ static enum rota_error rebuild(struct rota *rota, const struct rota_record *reco
     if (!effect_reserve(rota, 0) || !effect_cover(rota)) return no_memory(rota);
     for_each_task(rota, restore_running);
     for_each_task(rota, restore_lined_up);
-    restore_lanes(rota);
+    gate_restore_placing(rota);
     for_each_task(rota, restore_offered);
     for_each_task(rota, restore_waiting);
     for_each_task(rota, restore_shared);  // whoever leads is in place by now

@@ -111,7 +111,7 @@ static void keep_result(struct rota *rota, task_row row, worker_row worker,
     }
     for (uint32_t i = 0; outcome == ROTA_OUTCOME_OK && i < extra->output_count; i++) {
         object_row at = rota->use[extra->use_first + extra->input_count + i].object;
-        if (!(OBJECT(rota, at)->flags & OBJECT_FINISHED)) object_finish(rota, at, worker);
+        object_finish(rota, at, worker);
     }
 }
 
@@ -181,6 +181,9 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
         return;
     }
     keep_result(rota, row, worker, outcome);
+    if (stopped) share_hand_over(rota, row);
+    // From here on nobody joins it, also not the next of its lane.
+    if (task->extra && task_extra(rota, row)->key) share_end(rota, row);
     if (task->state == ROTA_TASK_OFFERED) {
         place_remove(rota, row);
         if (task->flags & TASK_GATED) gate_leave(rota, row);
@@ -188,7 +191,6 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
         attempt_end(rota, row);
     }
     task->status = status;
-    if (stopped) share_hand_over(rota, row);
     if (stopped && again) {
         task_move(rota, row, CAUSE_LET_BE);
         return;
@@ -211,6 +213,7 @@ void outcome_cancel(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     if (task->state < ROTA_TASK_STAGED || task->state > ROTA_TASK_RUNNING) return;
+    if (task->flags & TASK_STOPPING) return;
     bool led = task->extra && task_extra(rota, row)->key && task_extra(rota, row)->leader
                && task->state != ROTA_TASK_SHARED;
     bool out = task->worker && !led

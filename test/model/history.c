@@ -277,14 +277,17 @@ static void drain(struct history *history)
         bool soon = due != ROTA_NEVER && due - history->now <= 1000000;
         if (!soon || i % 2) history_event_finish_something(history, &event);
         if (event.kind == ROTA_EVENT_TIME && due == ROTA_NEVER) break;
-        if (event.kind != ROTA_EVENT_TIME) history_step(history, &event);
-        else if (due > history->now) history->now = due;
+        if (event.kind != ROTA_EVENT_TIME)
+            history_step(history, &event);
+        else if (due > history->now)
+            history->now = due;
         if (agrees(history)) turn_end(history);
     }
     for (uint32_t i = 0; i < model->task_count && agrees(history); i++) {
         enum rota_task_state state = model->tasks[i].state;
         if (state < ROTA_TASK_HELD || state > ROTA_TASK_RUNNING) continue;
-        if (state == ROTA_TASK_HELD && model_is_behind_somebody_waiting(model, &model->tasks[i])) continue;
+        bool held = state == ROTA_TASK_HELD;
+        if (held && model_is_behind_somebody_waiting(model, &model->tasks[i])) continue;
         model_differs(model, "%u.%u is stuck as %s", model->tasks[i].id.job,
                       model->tasks[i].id.task, rota_task_state_name(state));
     }

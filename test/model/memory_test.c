@@ -68,7 +68,7 @@ static void memory_may_be_refused_at_any_moment(void **state)
     assert_non_null(history);
     assert_non_null(model);
     uint64_t refused = 0;
-    for (uint32_t seed = 1; seed <= 4; seed++) {
+    for (uint32_t seed = 1; seed <= 3; seed++) {
         bytes_fill(bytes, sizeof bytes, seed);
         struct allocator allocator = {0};
         uint64_t digest = run(history, model, bytes, sizeof bytes, &allocator);

@@ -154,10 +154,14 @@ bool model_is_on_worker(const struct model_task *task);
 // ---- model_settle.c: after every event ---------------------------------------
 
 void model_settle(struct model *model);
+bool model_job_is_named(struct model *model, uint32_t job);
+
+// ---- model_lane.c: who is let in, who is the next, who runs for whom ----------
+
+void model_ready_leave(struct model *model);
 void model_share(struct model *model);
 struct model_task *model_leader_find(struct model *model, const struct model_task *task);
 bool model_lane_is_open(struct model *model, const struct model_task *task);
-bool model_job_is_named(struct model *model, uint32_t job);
 bool model_is_behind_somebody_waiting(struct model *model, const struct model_task *task);
 bool model_lane_head_reserves(struct model *model, const struct model_lane *lane,
                               const struct model_task *task);

@@ -39,7 +39,8 @@ static bool task_add(struct model *model, const struct rota_job_spec *spec, rota
     }
     if (from->access > ROTA_ACCESS_WRITE) return false;
     bool bundle = from->flags & ROTA_TASK_BUNDLE;
-    if (bundle && (from->lane || from->clause_count || !model_is_no_object(from->key))) return false;
+    if (bundle && (from->lane || from->clause_count || !model_is_no_object(from->key)))
+        return false;
     if (from->clause_count == 0) return true;
     if (from->clause_count > MODEL_CLAUSES || from->clause_first > spec->clause_count) return false;
     if (from->clause_count > spec->clause_count - from->clause_first) return false;

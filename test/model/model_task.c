@@ -112,8 +112,8 @@ void model_task_lose(struct model *model, struct model_task *task)
         model_task_end(model, task, ROTA_TASK_ABORTED, ROTA_OUTCOME_ABORTED, 0);
         return;
     }
-    bool always = model_is_pull(model, task) || !model_is_no_object(task->spec.key)
-                  || task->regenerating;
+    bool always
+        = model_is_pull(model, task) || !model_is_no_object(task->spec.key) || task->regenerating;
     task->outcome = ROTA_OUTCOME_LOST;
     if (always || task->tries <= task->spec.retries_max)
         task_again(model, task);
@@ -129,10 +129,7 @@ void model_task_hand_over(struct model *model, struct model_task *leader)
         struct model_task *other = &model->tasks[i];
         if (other->state != ROTA_TASK_SHARED || !model_same_task(other->leader, leader->id))
             continue;
-        bool earlier
-            = heir
-              && (other->attached < heir->attached
-                  || (other->attached == heir->attached && other->sequence < heir->sequence));
+        bool earlier = heir && other->sequence < heir->sequence;
         if (!heir || earlier) heir = other;
     }
     if (!heir) return;
@@ -178,8 +175,10 @@ static void regeneration_cancel(struct model *model, struct model_task *task)
     model_task_hand_over(model, task);
     bool on_worker = model_is_on_worker(task);
     if (on_worker) model_task_stop(model, task);
-    if (on_worker && task->state == ROTA_TASK_RUNNING) task->stopping = true;
-    else regeneration_end(task);
+    if (on_worker && task->state == ROTA_TASK_RUNNING)
+        task->stopping = true;
+    else
+        regeneration_end(task);
 }
 
 void model_job_cancel(struct model *model, uint32_t job)

@@ -181,6 +181,17 @@ static uint32_t beyond_room(struct model *model, const struct model_worker *work
     return beyond;
 }
 
+static uint32_t planned_on(struct model *model, const struct model_worker *worker)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = &model->tasks[i];
+        if (!is_on(task, worker->id)) continue;
+        count += model_policy(model, task) == ROTA_POLICY_PLAN;
+    }
+    return count;
+}
+
 static const char *plan_mistake(struct model *model, const struct model_task *task,
                                 const struct model_worker *worker)
 {
@@ -232,7 +243,8 @@ void model_judge_run(struct model *model, const struct rota_action *action)
     task->handler = 0;
     model_share(model);
     phases_move(model);
-    uint32_t beyond = beyond_room(model, worker);
+    uint32_t beyond = beyond_room(model, worker), planned = planned_on(model, worker);
+    if (beyond > planned) beyond = planned;  // what it asked for itself may be too much
     bool plan = model_policy(model, task) == ROTA_POLICY_PLAN;
     if (plan && beyond > model->config.overbook) {
         model_differs(model, "w%u has %u tasks beyond its room", worker->id.number, beyond);

@@ -176,7 +176,8 @@ enum model_verdict model_on_report(struct model *model, const struct rota_event 
     int32_t status = event->report.status;
     sizes_take(model, event);
     bool fails = outcome == ROTA_OUTCOME_EXIT && task->tries > task->spec.retries_max;
-    bool result = outcome == ROTA_OUTCOME_OK || fails;
+    bool made = outcome == ROTA_OUTCOME_OK && model_is_no_object(event->report.missing);
+    bool result = made || fails;
     if (result && !task->stopping && !model_is_no_object(task->spec.key)) {
         artifact_meet(model, task->spec.key)->located |= bit(task->worker);
     }
@@ -203,6 +204,23 @@ static struct model_task *key_find(struct model *model, rota_object_id key)
     return NULL;
 }
 
+// Ends what is under way for the key; in a lane not if somebody else runs it.
+static bool key_complete(struct model *model, const struct rota_event *event)
+{
+    rota_worker_id worker = event->completed.worker;
+    struct model_task *task = key_find(model, event->completed.key);
+    if (!task) return false;
+    bool another = task->state != ROTA_TASK_OFFERED
+                   && (task->claimed || task->worker.number != worker.number);
+    if (task->spec.lane && another) return false;
+    if (another && !task->claimed) model_task_stop(model, task);
+    task->worker = worker;
+    bool ok = event->completed.outcome == ROTA_OUTCOME_OK;
+    enum rota_task_state state = ok ? ROTA_TASK_SUCCEEDED : ROTA_TASK_FAILED;
+    model_task_end(model, task, state, event->completed.outcome, event->completed.status);
+    return true;
+}
+
 enum model_verdict model_on_completed(struct model *model, const struct rota_event *event)
 {
     rota_worker_id worker = event->completed.worker;
@@ -213,18 +231,9 @@ enum model_verdict model_on_completed(struct model *model, const struct rota_eve
     if (outcome != ROTA_OUTCOME_ERROR) {
         artifact_meet(model, event->completed.key)->located |= bit(worker);
     }
-    struct model_task *task = key_find(model, event->completed.key);
-    bool another = task && task->state != ROTA_TASK_OFFERED
-                   && (task->claimed || task->worker.number != worker.number);
-    if (task && task->spec.lane && another) task = NULL;
-    model_add_action(
-        model, (struct rota_action){.kind = ROTA_ACTION_COMPLETED,
-                                    .completed = {event->completed.key, worker, task != NULL}});
-    if (!task) return MODEL_ACCEPT;
-    if (another && !task->claimed) model_task_stop(model, task);
-    task->worker = worker;
-    bool ok = outcome == ROTA_OUTCOME_OK;
-    enum rota_task_state state = ok ? ROTA_TASK_SUCCEEDED : ROTA_TASK_FAILED;
-    model_task_end(model, task, state, outcome, event->completed.status);
+    bool pending = key_complete(model, event);
+    model_add_action(model,
+                     (struct rota_action){.kind = ROTA_ACTION_COMPLETED,
+                                          .completed = {event->completed.key, worker, pending}});
     return MODEL_ACCEPT;
 }
