@@ -61,6 +61,7 @@ static void expect_outputs(struct rota *rota, task_row row, worker_row worker)
         replica_row replica = replica_find(rota, at, worker);
         if (!replica) replica = replica_add(rota, at, worker);
         REPLICA(rota, replica)->flags |= REPLICA_PRIMARY;
+        replica_mark(rota, replica);
         if (!(OBJECT(rota, at)->flags & ROTA_OBJECT_STREAM)) continue;
         for (uint32_t use = OBJECT(rota, at)->uses; use; use = rota->use[use].next)
             tell_stream(rota, at, 0, rota->use[use].task);

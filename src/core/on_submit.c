@@ -40,9 +40,11 @@ static void admit_tasks(struct rota *rota, const struct intake *intake)
                       starts_idle(rota, &spec->tasks[i], row) ? CAUSE_DEFINED : CAUSE_ADMITTED);
     }
     graph_settle_bundles(rota);
-    for (uint32_t i = 0; i < spec->task_count; i++)
-        if (rota->task[intake->row + i].state == ROTA_TASK_QUEUED || is_plain(rota, intake, i))
-            outcome_admit(rota, intake->row + i);
+    for (uint32_t i = 0; i < spec->task_count; i++) {
+        const struct task *task = &rota->task[intake->row + i];
+        bool fresh = task->state == ROTA_TASK_NONE && !(task->flags & TASK_IS_BUNDLE);
+        if (fresh || task->state == ROTA_TASK_QUEUED) outcome_admit(rota, intake->row + i);
+    }
 }
 
 // The same client and key again is the same job, told again.

@@ -8,6 +8,7 @@ static const uint8_t moves[ROTA_TASK_STATES][TASK_CAUSES] = {
     [S(NONE)] = {[CAUSE_DEFINED] = S(IDLE),
                  [CAUSE_ADMITTED] = S(QUEUED),
                  [CAUSE_UNMET] = S(WAITING),
+                 [CAUSE_DOOMED] = S(BLOCKED),
                  [CAUSE_OFFERED] = S(OFFERED),
                  [CAUSE_SUCCEEDED] = S(SUCCEEDED),
                  [CAUSE_STARTED] = S(RUNNING)},

@@ -112,9 +112,9 @@ struct model {
     struct model_lane lanes[MODEL_LANES];
     struct model_wait waits[MODEL_WAITS];
     struct rota_action actions[MODEL_ACTIONS];  // expected since the last take
-    const struct rota *core;     // asked only who leads, where the notes leave that open
-    const char *difference_kind; // the same for the same kind of disagreement
-    char difference[512];                       // the first disagreement; "" while there is none
+    const struct rota *core;      // asked only who leads, where the notes leave that open
+    const char *difference_kind;  // the same for the same kind of disagreement
+    char difference[512];         // the first disagreement; "" while there is none
 };
 
 // ---- model.c: finding things, and the step ----------------------------------
@@ -210,6 +210,7 @@ void model_outputs_finish(struct model *model, const struct model_task *task,
 // ---- model_time.c: what the core may choose -------------------------------------
 
 void model_time(struct model *model, rota_time now);  // leases and waits that are over
+void model_phases_move(struct model *model);          // waits of pull that are over
 void model_judge_run(struct model *model, const struct rota_action *action);
 void model_judge_rest(struct model *model, bool plans_at_once);  // nothing more could be handed out
 bool model_fits(struct model *model, const struct model_task *task,

@@ -150,6 +150,7 @@ static bool take_back(struct model *model, const struct rota_action *action)
     task->tries--;
     task->state = ROTA_TASK_OFFERED;
     model_share(model);
+    model_phases_move(model);
     return true;
 }
 

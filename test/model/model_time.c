@@ -105,7 +105,7 @@ static void phase_move(struct model *model, struct model_task *task)
         task->phase = MODEL_GLOBAL;
 }
 
-static void phases_move(struct model *model)
+void model_phases_move(struct model *model)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = &model->tasks[i];
@@ -125,7 +125,7 @@ void model_time(struct model *model, rota_time now)
         i = UINT32_MAX;  // the rows have moved: from the start
     }
     model_settle(model);
-    phases_move(model);
+    model_phases_move(model);
 }
 
 // ---- Judging ------------------------------------------------------------------------
@@ -242,7 +242,7 @@ void model_judge_run(struct model *model, const struct rota_action *action)
     task->claimed = false;
     task->handler = 0;
     model_share(model);
-    phases_move(model);
+    model_phases_move(model);
     uint32_t beyond = beyond_room(model, worker), planned = planned_on(model, worker);
     if (beyond > planned) beyond = planned;  // what it asked for itself may be too much
     bool plan = model_policy(model, task) == ROTA_POLICY_PLAN;
