@@ -195,13 +195,13 @@ void attempt_transfer(struct rota *rota, task_row from, task_row to)
     worker_row worker = rota->task[from].worker;
     rota_task_id name = attempt_name(rota, from);
     bool running = rota->task[from].state == ROTA_TASK_RUNNING;
+    uint16_t beyond = rota->task[from].flags & TASK_OVERBOOKED;
     worker_refund(rota, worker, from);
     give_back_copies(rota, from, worker);
     forget_name(rota, from);
     rota->task[from].worker = 0;
     struct task *task = &rota->task[to];
-    task->flags |= rota->task[from].flags & TASK_OVERBOOKED;
-    rota->task[from].flags &= (uint16_t)~TASK_OVERBOOKED;
+    task->flags |= beyond;
     task->attempt = rota->task[from].attempt;
     task->tries = rota->task[from].tries;
     task->worker = worker;

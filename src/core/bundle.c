@@ -28,10 +28,10 @@ void bundle_count(struct rota *rota, task_row row, enum task_class from, enum ta
     graph_look_at(rota, row);
 }
 
-static enum task_cause cause_of(enum rota_task_state state)
+static enum task_cause cause_of(enum rota_task_state state, uint8_t before)
 {
     switch (state) {
-    case ROTA_TASK_IDLE: return CAUSE_DEFINED;
+    case ROTA_TASK_IDLE: return before == ROTA_TASK_NONE ? CAUSE_DEFINED : CAUSE_RESET;
     case ROTA_TASK_RUNNING: return CAUSE_STARTED;
     case ROTA_TASK_FAILED: return CAUSE_FAILED;
     default: return CAUSE_SUCCEEDED;
@@ -43,6 +43,6 @@ void bundle_look(struct rota *rota, task_row row)
     struct bundle *bundle = bundle_get(rota, row);
     enum rota_task_state state = counts_state(bundle->counts, bundle->ever_staged);
     if (state == (enum rota_task_state)rota->task[row].state) return;
-    task_move(rota, row, cause_of(state));
+    task_move(rota, row, cause_of(state, rota->task[row].state));
     if (task_is_over(&rota->task[row])) wait_task_over(rota, row);
 }

@@ -14,6 +14,7 @@ struct intake {
     uint32_t extras, groups, profiles, lates, objects, bundles, uses;
     uint32_t staged;             // objects of the submission that have a row already
     bool sorted;                 // every need goes to a larger number
+    bool unconditional;          // restored and closed: conditions do not count any more
     uint32_t *after, *before;    // counts, then ends of the lists of edges
     uint32_t *inputs, *outputs;  // the same for objects; null when there are none
     uint32_t *order;             // topological; null when the numbers are one
@@ -22,6 +23,16 @@ struct intake {
     uint32_t link, use, clause;  // where its spans begin
 };
 
+// Who needs whom, written out: `before` and `after` are indices of new tasks, or `before` the
+// row of an old one.
+struct submit_pairs {
+    struct rota_edge *items;
+    uint32_t count, capacity;
+};
+
+enum rota_error submit_old_bundles(struct rota *rota, const struct intake *intake,
+                                   const struct submit_pairs *inner,
+                                   const struct submit_pairs *outer);
 enum rota_error submit_verify(struct rota *rota, struct intake *intake);
 enum rota_error submit_order(struct rota *rota, struct intake *intake);  // refuses cycles
 enum rota_error submit_reserve(struct rota *rota, struct intake *intake);
@@ -33,6 +44,7 @@ void submit_rank(struct rota *rota, const struct intake *intake, batch_row batch
 job_row submit_job(struct rota *rota, const struct intake *intake);
 struct wants submit_wants(const struct intake *intake, const struct rota_task_spec *task);
 bool submit_needs_extra(const struct intake *intake, uint32_t index);
+void remove_conditions(struct rota *rota, job_row own);
 void remove_job(struct rota *rota, job_row row);
 
 // ---- on_*.c: what can happen -------------------------------------------------------

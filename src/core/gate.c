@@ -107,21 +107,36 @@ void gate_request(struct rota *rota, task_row row)
     gate_look_at(rota, extra->lane);
 }
 
-// Let in: first to be handed out, or behind those that are.
+static void offered_insert(struct rota *rota, struct lane *lane, task_row row)
+{
+    task_row next = 0, previous = lane->offered_last;
+    while (previous && comes_before(rota, row, previous)) {
+        next = previous;
+        previous = rota->task[previous].previous;
+    }
+    rota->task[row].next = next;
+    rota->task[row].previous = previous;
+    if (next) rota->task[next].previous = row;
+    else lane->offered_last = row;
+    if (previous) rota->task[previous].next = row;
+    else lane->offered_first = row;
+}
+
+// Let in: it is handed out in its turn, before all that asked later.
 static void offer(struct rota *rota, lane_row at, task_row row)
 {
     struct lane *lane = LANE(rota, at);
-    if (!lane->placing) {
-        lane->placing = row;
-        place_add(rota, row);
+    task_row first = lane->placing;
+    if (first && !comes_before(rota, row, first)) {
+        offered_insert(rota, lane, row);
         return;
     }
-    rota->task[row].previous = lane->offered_last;
-    if (lane->offered_last)
-        rota->task[lane->offered_last].next = row;
-    else
-        lane->offered_first = row;
-    lane->offered_last = row;
+    if (first) {
+        place_remove(rota, first);
+        offered_insert(rota, lane, first);
+    }
+    lane->placing = row;
+    place_add(rota, row);
 }
 
 static bool group_is_free(const struct rota *rota, task_row row)
@@ -152,12 +167,9 @@ bool gate_admits_now(const struct rota *rota, task_row row)
            && class_is_free(lane, &rota->task[row]);
 }
 
-// In a lane in order of submission the request is the moment it was let in: the line does not
-// need it, and it tells the order in which to hand out.
 static void let_in(struct rota *rota, lane_row at, task_row row)
 {
     line_leave(rota, LANE(rota, at), row);
-    if (LANE(rota, at)->flags & ROTA_LANE_SUBMIT_ORDER) task_extra(rota, row)->asked = rota->turn;
     gate_enter(rota, row);
     task_move(rota, row, CAUSE_OFFERED);
     offer(rota, at, row);
@@ -191,36 +203,12 @@ void gate_settle(struct rota *rota)
     }
 }
 
-// Who had been let in before a restart is inside again, in the order of the requests.
+// Who had been let in before a restart is inside again.
 void gate_restore_offered(struct rota *rota, task_row row)
 {
-    struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
-    uint64_t asked = task_extra(rota, row)->asked;
     gate_enter(rota, row);
     task_move(rota, row, CAUSE_OFFERED);
-    task_row next = 0, previous = lane->offered_last;
-    while (previous && task_extra(rota, previous)->asked > asked) {
-        next = previous;
-        previous = rota->task[previous].previous;
-    }
-    rota->task[row].next = next;
-    rota->task[row].previous = previous;
-    if (next) rota->task[next].previous = row;
-    else lane->offered_last = row;
-    if (previous) rota->task[previous].next = row;
-    else lane->offered_first = row;
-}
-
-void gate_restore_placing(struct rota *rota)
-{
-    for (lane_row at = 1; at < rota->lanes.count; at++) {
-        struct lane *lane = LANE(rota, at);
-        task_row row = lane->offered_first;
-        if (!row) continue;
-        list_unlink(rota, row, &lane->offered_first, &lane->offered_last);
-        lane->placing = row;
-        place_add(rota, row);
-    }
+    offer(rota, task_extra(rota, row)->lane, row);
 }
 
 bool gate_is_next(const struct rota *rota, task_row row)
@@ -229,31 +217,12 @@ bool gate_is_next(const struct rota *rota, task_row row)
     return LANE(rota, task_extra(rota, row)->lane)->placing == row;
 }
 
-static void offered_push_front(struct rota *rota, struct lane *lane, task_row row)
-{
-    rota->task[row].previous = 0;
-    rota->task[row].next = lane->offered_first;
-    if (lane->offered_first) rota->task[lane->offered_first].previous = row;
-    else lane->offered_last = row;
-    lane->offered_first = row;
-}
-
-// It was handed out with another task and is on its own again: before all that asked later.
+// It was handed out with another task and is on its own again.
 void gate_offer_again(struct rota *rota, task_row row)
 {
     struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
     if (lane->flags & ROTA_LANE_STRICT && !lane->starting) lane->starting = row;
-    if (lane->placing && !comes_before(rota, row, lane->placing)) {
-        offered_push_front(rota, lane, row);
-        return;
-    }
-    if (lane->placing) {
-        task_row later = lane->placing;
-        place_remove(rota, later);
-        offered_push_front(rota, lane, later);
-    }
-    lane->placing = row;
-    place_add(rota, row);
+    offer(rota, task_extra(rota, row)->lane, row);
 }
 
 void gate_handed_out(struct rota *rota, task_row row)

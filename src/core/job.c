@@ -120,4 +120,5 @@ void job_close(struct rota *rota, job_row row)
         object_purge(rota, object);
     }
     end_reads(rota, row);
+    remove_conditions(rota, row);
 }

@@ -231,10 +231,9 @@ enum rota_error on_lane(struct rota *rota, const struct rota_event *event)
     if (!event->lane.lane || flags & ~(uint32_t)(ROTA_LANE_STRICT | ROTA_LANE_SUBMIT_ORDER))
         return refuse(rota, ROTA_BAD_EVENT, "a lane has a number and known flags");
     if (event->lane.patience < 0) return refuse(rota, ROTA_BAD_EVENT, "patience is negative");
-    if (row && (LANE(rota, row)->flags ^ flags) & ROTA_LANE_SUBMIT_ORDER
-        && LANE(rota, row)->held_first)
-        return refuse(rota, ROTA_NOT_NOW,
-                      "the order of a lane cannot change while tasks stand in it");
+    bool used = row && (LANE(rota, row)->held_first || LANE(rota, row)->inside);
+    if (used && LANE(rota, row)->flags != flags)
+        return refuse(rota, ROTA_NOT_NOW, "a lane cannot change while tasks are in it");
     if (!row && pool_used(&rota->lanes) >= rota->config.lanes_max)
         return refuse(rota, ROTA_TOO_MANY, "more lanes than the configuration allows");
     if (!pool_reserve(&rota->memory, &rota->lanes, 1) || !effect_cover(rota)
@@ -248,7 +247,6 @@ enum rota_error on_lane(struct rota *rota, const struct rota_event *event)
     struct lane *lane = LANE(rota, row);
     lane->flags = flags;
     lane->patience = event->lane.patience;
-    if (!(flags & ROTA_LANE_STRICT)) lane->starting = 0;
     if (!lane->marked) effect_mark(rota, ROTA_RECORD_LANE, row);
     lane->marked = true;
     gate_look_at(rota, row);

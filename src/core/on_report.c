@@ -132,6 +132,7 @@ static void locate(struct rota *rota, object_row object, worker_row worker)
 static bool may_hold(const struct rota *rota, const struct object *object, worker_row worker)
 {
     if (object->flags & (OBJECT_REMOVED | ROTA_OBJECT_STREAM)) return false;
+    if (object->job && JOB(rota, object->job)->state == ROTA_JOB_CLOSED) return false;
     if (!object->producer || object->flags & OBJECT_FINISHED) return true;
     const struct task *producer = &rota->task[object->producer];
     return producer->state == ROTA_TASK_RUNNING && worker && producer->worker == worker;

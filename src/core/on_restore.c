@@ -74,6 +74,7 @@ static enum rota_error restore_job(struct rota *rota, const struct rota_record *
         return no_memory(rota);
     job_row row = submit_job(rota, &intake);
     JOB(rota, row)->failed_task = record->job.failed_task;
+    JOB(rota, row)->was_closed = record->job.state == ROTA_JOB_CLOSED;
     return ROTA_OK;
 }
 
@@ -88,7 +89,8 @@ static enum rota_error restore_submit(struct rota *rota, const struct rota_recor
     struct rota_job_spec spec = *record->submit.spec;
     spec.job = record->submit.job;
     spec.first = record->submit.first;
-    struct intake intake = {.spec = &spec};
+    job_row job = job_find(rota, spec.job);
+    struct intake intake = {.spec = &spec, .unconditional = job && JOB(rota, job)->was_closed};
     enum rota_error error = submit_verify(rota, &intake);
     if (!error) error = submit_reserve(rota, &intake);
     if (!error) error = submit_stage_objects(rota, &intake);
@@ -398,7 +400,6 @@ static enum rota_error rebuild(struct rota *rota, const struct rota_record *reco
     if (!effect_reserve(rota, 0) || !effect_cover(rota)) return no_memory(rota);
     for_each_task(rota, restore_running);
     for_each_task(rota, restore_lined_up);
-    gate_restore_placing(rota);
     for_each_task(rota, restore_offered);
     for_each_task(rota, restore_waiting);
     for_each_task(rota, restore_shared);  // whoever leads is in place by now

@@ -64,6 +64,7 @@ void outcome_unready(struct rota *rota, task_row row)
     if (task->state == ROTA_TASK_ASSIGNED && task->worker) {
         bool led = task->extra && task_extra(rota, row)->key && task_extra(rota, row)->leader;
         if (!led) attempt_stop(rota, row);
+        if (task->tries) task->tries--;  // it did not have its chance
     }
     outcome_withdraw(rota, row);
     task_move(rota, row, CAUSE_UNMET);
@@ -168,6 +169,13 @@ static void come_back(struct rota *rota, task_row row, enum rota_outcome outcome
     outcome_ready(rota, row);
 }
 
+// A lost result that was to be made again is not, after all.
+static void let_be(struct rota *rota, task_row row)
+{
+    rota->task[row].outcome = ROTA_OUTCOME_OK;
+    task_move(rota, row, CAUSE_LET_BE);
+}
+
 // An attempt is over, or (OFFERED) a result came without one. What it made lies on `worker`,
 // or with the server.
 void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rota_outcome outcome,
@@ -192,7 +200,7 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
     }
     task->status = status;
     if (stopped && again) {
-        task_move(rota, row, CAUSE_LET_BE);
+        let_be(rota, row);
         return;
     }
     end_followers(rota, row, worker, outcome, status);
@@ -225,10 +233,8 @@ void outcome_cancel(struct rota *rota, task_row row)
     if (out) attempt_stop(rota, row);
     outcome_withdraw(rota, row);
     task->status = 0;
-    if (task->flags & TASK_AGAIN)
-        task_move(rota, row, CAUSE_LET_BE);
-    else
-        outcome_end(rota, row, CAUSE_ABORTED, ROTA_OUTCOME_ABORTED);
+    if (task->flags & TASK_AGAIN) let_be(rota, row);
+    else outcome_end(rota, row, CAUSE_ABORTED, ROTA_OUTCOME_ABORTED);
 }
 
 // To everybody else it stays what it was; only its consumers wait.

@@ -126,7 +126,6 @@ bool gate_is_next(const struct rota *rota, task_row row);
 bool gate_admits_now(const struct rota *rota, task_row row);  // with nobody in line
 void gate_enter(struct rota *rota, task_row row);
 void gate_restore_offered(struct rota *rota, task_row row);
-void gate_restore_placing(struct rota *rota);
 void lane_check(const struct rota *rota, lane_row row);
 
 // ---- object.c, replica.c: objects, where they are, who needs them ------------
@@ -267,7 +266,7 @@ static inline bool effect_reserve(struct rota *rota, uint64_t more)
     bool special = pool_used(&rota->waits) + pool_used(&rota->replicas) + pool_used(&rota->objects)
                    + rota->shared + rota->fail_job_tasks + rota->closing;
     bool there = rota->action_count + more + 8 <= rota->action_capacity
-                 && rota->tomb_count + 2 <= rota->tomb_capacity;
+                 && rota->tomb_count + more + 2 <= rota->tomb_capacity;
     return (!special && there) || effect_reserve_all(rota, more);
 }
 bool effect_cover(struct rota *rota);  // marks for every row there may be

@@ -3,7 +3,7 @@
 
 static void unwatch(struct rota *rota, task_row row, job_row own)
 {
-    const struct extra *extra = task_extra(rota, row);
+    struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->clause_count; i++) {
         task_row named = rota->clause[extra->clause_first + i].task.job;
         if (!named) continue;
@@ -13,6 +13,14 @@ static void unwatch(struct rota *rota, task_row row, job_row own)
         JOB(rota, other)->watched--;
         job_look_at(rota, other);
     }
+    extra->clause_count = 0;
+}
+
+// What is closed waits for nothing, so that closed jobs never keep each other alive.
+void remove_conditions(struct rota *rota, job_row own)
+{
+    for (task_row row = job_next_task(rota, own, 0); row; row = job_next_task(rota, own, row))
+        if (rota->task[row].extra) unwatch(rota, row, own);
 }
 
 static void forget_uses(struct rota *rota, const struct extra *extra)

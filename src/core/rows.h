@@ -117,6 +117,7 @@ struct job {
     task_row culprit;               // it failed, and the job is about to fail with it
     object_row objects;  // list through object.next_of_job
     bool looking, marked, told;
+    bool was_closed;                // while restoring
 };
 
 struct bundle {  // beside the task row of a bundle, by map

@@ -5,12 +5,7 @@
 // needs are written out as pairs and worked off from those without needs.
 #include "core/core.h"
 
-struct pairs {
-    struct rota_edge *items;  // indices of new tasks
-    uint32_t count, capacity;
-};
-
-static bool pair_add(struct rota *rota, struct pairs *pairs, uint32_t before, uint32_t after)
+static bool pair_add(struct rota *rota, struct submit_pairs *pairs, uint32_t before, uint32_t after)
 {
     void *items = pairs->items;
     bool there = memory_reserve(&rota->memory, &items, &pairs->capacity, (uint64_t)pairs->count + 1,
@@ -39,6 +34,14 @@ static uint32_t producer_index(const struct rota *rota, const struct intake *int
     return staged ? index : intake->spec->task_count;
 }
 
+static bool joins_old_bundle(const struct intake *intake)
+{
+    const struct rota_job_spec *spec = intake->spec;
+    for (uint32_t i = 0; i < spec->task_count; i++)
+        if (spec->tasks[i].bundle && spec->tasks[i].bundle < intake->first) return true;
+    return false;
+}
+
 static bool needs_walk(const struct rota *rota, const struct intake *intake)
 {
     const struct rota_job_spec *spec = intake->spec;
@@ -58,7 +61,7 @@ static bool needs_walk(const struct rota *rota, const struct intake *intake)
     return false;
 }
 
-static bool add_task_pairs(struct rota *rota, const struct intake *intake, struct pairs *pairs,
+static bool add_task_pairs(struct rota *rota, const struct intake *intake, struct submit_pairs *pairs,
                            uint32_t i)
 {
     const struct rota_job_spec *spec = intake->spec;
@@ -73,7 +76,7 @@ static bool add_task_pairs(struct rota *rota, const struct intake *intake, struc
 }
 
 // In a lane that keeps the order of submission each task needs the one before it.
-static bool add_lane_pairs(struct rota *rota, const struct intake *intake, struct pairs *pairs)
+static bool add_lane_pairs(struct rota *rota, const struct intake *intake, struct submit_pairs *pairs)
 {
     const struct rota_job_spec *spec = intake->spec;
     for (lane_row row = 1; row < rota->lanes.count; row++) {
@@ -89,7 +92,7 @@ static bool add_lane_pairs(struct rota *rota, const struct intake *intake, struc
     return true;
 }
 
-static bool collect(struct rota *rota, const struct intake *intake, struct pairs *pairs)
+static bool collect(struct rota *rota, const struct intake *intake, struct submit_pairs *pairs)
 {
     const struct rota_job_spec *spec = intake->spec;
     for (uint32_t i = 0; i < spec->edge_count; i++) {
@@ -109,8 +112,46 @@ static bool collect(struct rota *rota, const struct intake *intake, struct pairs
     return add_lane_pairs(rota, intake, pairs);
 }
 
+// Old tasks, by row, that new ones need.
+static bool collect_outer(struct rota *rota, const struct intake *intake,
+                          struct submit_pairs *outer)
+{
+    const struct rota_job_spec *spec = intake->spec;
+    bool there = true;
+    for (uint32_t i = 0; i < spec->edge_count && there; i++) {
+        if (spec->edges[i].before >= intake->first) continue;
+        rota_task_id id = {intake->job_id, spec->edges[i].before};
+        there = pair_add(rota, outer, task_find(rota, id), spec->edges[i].after - intake->first);
+    }
+    for (uint32_t i = 0; i < spec->input_count && there; i++) {
+        const struct object *object = OBJECT(rota, object_find(rota, spec->inputs[i].object));
+        bool old = object->job && object->producer && !(object->flags & OBJECT_STAGED);
+        if (old) there = pair_add(rota, outer, object->producer, spec->inputs[i].task - intake->first);
+    }
+    for (uint32_t i = 0; i < spec->task_count && there; i++) {
+        const struct rota_task_spec *task = &spec->tasks[i];
+        for (uint32_t c = 0; c < task->clause_count && there; c++) {
+            struct rota_clause clause = spec->clauses[task->clause_first + c];
+            if (clause.kind >= ROTA_CLAUSE_AND || intake->unconditional) continue;
+            if (clause_index(intake, &clause) < spec->task_count) continue;
+            if (!clause.task.job) clause.task.job = intake->job_id;
+            there = pair_add(rota, outer, task_find(rota, clause.task), i);
+        }
+        const struct lane *lane = LANE(rota, map_find(&rota->lane_by_number, task->lane));
+        bool line = task->lane && lane->flags & ROTA_LANE_SUBMIT_ORDER && lane->held_last;
+        if (there && line) there = pair_add(rota, outer, lane->held_last, i);
+    }
+    return there;
+}
+
+static void pairs_release(struct rota *rota, struct submit_pairs *pairs)
+{
+    void *items = pairs->items;
+    memory_release(&rota->memory, &items, &pairs->capacity, sizeof *pairs->items);
+}
+
 // Successor lists behind each other; first[i] is where those of i begin.
-static void list_successors(const struct pairs *pairs, uint32_t tasks, uint32_t *first,
+static void list_successors(const struct submit_pairs *pairs, uint32_t tasks, uint32_t *first,
                             uint32_t *next, uint32_t *missing)
 {
     for (uint32_t i = 0; i < pairs->count; i++) {
@@ -135,7 +176,7 @@ static bool put_in_order(uint32_t *order, uint32_t tasks, const uint32_t *first,
     return count == tasks;
 }
 
-static enum rota_error walk(struct rota *rota, struct intake *intake, const struct pairs *pairs)
+static enum rota_error walk(struct rota *rota, struct intake *intake, const struct submit_pairs *pairs)
 {
     uint32_t tasks = intake->spec->task_count, capacity[3] = {0};
     void *arrays[3] = {NULL}, *order = NULL;
@@ -159,15 +200,16 @@ static enum rota_error walk(struct rota *rota, struct intake *intake, const stru
 
 enum rota_error submit_order(struct rota *rota, struct intake *intake)
 {
-    if (!needs_walk(rota, intake)) return ROTA_OK;
-    struct pairs pairs = {0};
-    enum rota_error error = ROTA_NO_MEMORY;
-    if (collect(rota, intake, &pairs))
-        error = walk(rota, intake, &pairs);
-    else
-        refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
-    void *items = pairs.items;
-    memory_release(&rota->memory, &items, &pairs.capacity, sizeof *pairs.items);
+    bool old = joins_old_bundle(intake);
+    if (!needs_walk(rota, intake) && !old) return ROTA_OK;
+    struct submit_pairs inner = {0}, outer = {0};
+    enum rota_error error = ROTA_OK;
+    if (!collect(rota, intake, &inner) || (old && !collect_outer(rota, intake, &outer)))
+        error = refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
+    if (!error) error = walk(rota, intake, &inner);
+    if (!error && old) error = submit_old_bundles(rota, intake, &inner, &outer);
+    pairs_release(rota, &inner);
+    pairs_release(rota, &outer);
     return error;
 }
 

@@ -310,7 +310,7 @@ static void write_extra(struct rota *rota, const struct intake *intake, uint32_t
         rota->task[row].flags |= TASK_GATED | (spec->access == ROTA_ACCESS_WRITE ? TASK_WRITES : 0);
     }
     if (spec->key.high || spec->key.low) extra->key = artifact_named(rota, spec->key);
-    if (spec->clause_count) write_condition(rota, intake, row, spec);
+    if (spec->clause_count && !intake->unconditional) write_condition(rota, intake, row, spec);
 }
 
 static void write_input(struct rota *rota, const struct intake *intake,

@@ -139,7 +139,7 @@ static enum rota_error verify_task(struct rota *rota, struct intake *intake, uin
     if (task->bundle
         && (!number_exists(intake, task->bundle) || !number_is_bundle(rota, intake, task->bundle)))
         return refuse(rota, ROTA_NOT_FOUND, "a task names a bundle that does not exist");
-    return verify_clauses(rota, intake, index);
+    return intake->unconditional ? ROTA_OK : verify_clauses(rota, intake, index);
 }
 
 static enum rota_error verify_edges(struct rota *rota, struct intake *intake)

@@ -159,6 +159,8 @@ bool model_job_is_named(struct model *model, uint32_t job);
 // ---- model_lane.c: who is let in, who is the next, who runs for whom ----------
 
 void model_ready_leave(struct model *model);
+bool model_comes_before(const struct model_lane *lane, const struct model_task *a,
+                        const struct model_task *b);
 void model_share(struct model *model);
 struct model_task *model_leader_find(struct model *model, const struct model_task *task);
 bool model_lane_is_open(struct model *model, const struct model_task *task);

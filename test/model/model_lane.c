@@ -25,7 +25,7 @@ static bool is_inside(const struct model_task *task)
 }
 
 // The order of a lane: of submission always, or of asking.
-static bool comes_before(const struct model_lane *lane, const struct model_task *a,
+bool model_comes_before(const struct model_lane *lane, const struct model_task *a,
                          const struct model_task *b)
 {
     bool submit = lane->flags & ROTA_LANE_SUBMIT_ORDER;
@@ -42,7 +42,7 @@ static struct model_task *lane_head(struct model *model, const struct model_lane
         if (lane->flags & ROTA_LANE_SUBMIT_ORDER) {
             queued = task->state >= ROTA_TASK_QUEUED && task->state <= ROTA_TASK_HELD;
         }
-        if (queued && (!head || comes_before(lane, task, head))) head = task;
+        if (queued && (!head || model_comes_before(lane, task, head))) head = task;
     }
     return head;
 }

@@ -90,7 +90,10 @@ static bool task_falls_back(struct model *model, struct model_task *task)
     if (task->state < ROTA_TASK_HELD || task->state > ROTA_TASK_ASSIGNED) return false;
     if (model_edges_met(model, task) && model_inputs_met(model, task)) return false;
     model_task_hand_over(model, task);
-    if (task->state == ROTA_TASK_ASSIGNED) model_task_stop(model, task);
+    if (task->state == ROTA_TASK_ASSIGNED) {
+        model_task_stop(model, task);
+        task->tries -= task->tries > 0;
+    }
     model_task_leave_worker(task);
     task->state = ROTA_TASK_WAITING;
     task->keeps_place = true;
@@ -213,7 +216,8 @@ bool model_job_is_named(struct model *model, uint32_t job)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *task = &model->tasks[i];
-        for (uint32_t k = 0; k < task->spec.clause_count && task->id.job != job; k++) {
+        bool open = model_job_find(model, task->id.job)->state != ROTA_JOB_CLOSED;
+        for (uint32_t k = 0; k < task->spec.clause_count && open && task->id.job != job; k++) {
             if (task->clauses[k].task.job == job) return true;
         }
     }

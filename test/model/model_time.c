@@ -141,13 +141,14 @@ static bool may_pull(struct model *model, const struct model_task *task,
     return fits_empty(task, worker) && has_slot(model, worker);
 }
 
-// The lane's tasks are handed out in its order: is no other offered that was let in before?
+// The lane's tasks are handed out in its order: is no other offered that comes before?
 bool model_is_first_of_lane(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->task_count && task->spec.lane; i++) {
         const struct model_task *other = &model->tasks[i];
         if (other->spec.lane != task->spec.lane || other->state != ROTA_TASK_OFFERED) continue;
-        if (other->let_in < task->let_in) return false;
+        const struct model_lane *lane = model_lane_find(model, task->spec.lane);
+        if (other != task && model_comes_before(lane, other, task)) return false;
     }
     return true;
 }

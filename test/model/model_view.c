@@ -112,7 +112,7 @@ static bool in_pull_list(struct model *model, const struct model_task *task, enu
                          rota_worker_id worker)
 {
     if (task->state != ROTA_TASK_OFFERED || !model_is_pull(model, task)) return false;
-    if (!task->placed) return false;
+    if (!task->placed || !model_is_first_of_lane(model, task)) return false;
     if (list == ROTA_LIST_NEAR) return model_near(model, task, worker);
     if (list == ROTA_LIST_GLOBAL) return task->phase == MODEL_GLOBAL;
     return task->phase >= MODEL_INPUT && model_has_input_on(model, task, worker);

@@ -116,6 +116,8 @@ enum model_verdict model_on_replica(struct model *model, const struct rota_event
         object->located &= ~bit(worker);
         return MODEL_ACCEPT;
     }
+    const struct model_job *job = object && object->job ? model_job_find(model, object->job) : NULL;
+    if (job && job->state == ROTA_JOB_CLOSED) return MODEL_REFUSE;
     if (object && object->job && object->state != ROTA_OBJECT_FINISHED) {
         const struct model_task *producer = model_producer(model, object);
         bool maker = object->state == ROTA_OBJECT_UNFINISHED && producer
@@ -154,11 +156,13 @@ static struct model_task *attempt_find(struct model *model, const struct rota_ev
     return NULL;
 }
 
-static void sizes_take(struct model *model, const struct rota_event *event)
+static void sizes_take(struct model *model, const struct model_task *task,
+                       const struct rota_event *event)
 {
     for (uint32_t i = 0; i < event->report.size_count; i++) {
         struct model_object *object = model_object_find(model, event->report.sizes[i].object);
-        if (object) object->bytes = event->report.sizes[i].bytes;
+        if (object && model_producer(model, object) == task)
+            object->bytes = event->report.sizes[i].bytes;
     }
 }
 
@@ -174,7 +178,7 @@ enum model_verdict model_on_report(struct model *model, const struct rota_event 
     enum rota_outcome outcome = event->report.outcome;
     if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_ABORTED) return MODEL_REFUSE;
     int32_t status = event->report.status;
-    sizes_take(model, event);
+    sizes_take(model, task, event);
     bool fails = outcome == ROTA_OUTCOME_EXIT && task->tries > task->spec.retries_max;
     bool made = outcome == ROTA_OUTCOME_OK && model_is_no_object(event->report.missing);
     bool result = made || fails;

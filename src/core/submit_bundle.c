@@ -1,0 +1,141 @@
+// submit_bundle.c - refuses a cycle through a bundle that is there already.
+//
+// A new member makes an old bundle wait for it. If that member waits, by whatever way, for
+// the bundle, both wait for ever. The search goes from the new members back over everything
+// they need, new tasks and old, and must not come to the bundle.
+#include "core/core.h"
+
+// Nodes are new tasks by index, then old ones by row behind them.
+struct search {
+    const struct rota *rota;
+    const struct intake *intake;
+    uint32_t *inner, *inner_first;  // new tasks that a new task needs
+    uint32_t *outer, *outer_first;  // old ones, by row
+    uint8_t *seen;
+    uint32_t *stack;
+    uint32_t height, capacity[6];
+};
+
+static void visit(struct search *search, uint32_t node)
+{
+    if (search->seen[node]) return;
+    search->seen[node] = 1;
+    search->stack[search->height++] = node;
+}
+
+static void visit_old(struct search *search, task_row row)
+{
+    if (row) visit(search, search->intake->spec->task_count + row);
+}
+
+static void visit_new_needs(struct search *search, uint32_t index)
+{
+    for (uint32_t i = search->inner_first[index]; i < search->inner_first[index + 1]; i++)
+        visit(search, search->inner[i]);
+    for (uint32_t i = search->outer_first[index]; i < search->outer_first[index + 1]; i++)
+        visit_old(search, search->outer[i]);
+}
+
+static void visit_members(struct search *search, task_row bundle)
+{
+    const struct rota *rota = search->rota;
+    job_row job = task_job(rota, bundle);
+    for (task_row row = job_next_task(rota, job, 0); row; row = job_next_task(rota, job, row))
+        if (task_extra(rota, row)->bundle == bundle) visit_old(search, row);
+    const struct rota_job_spec *spec = search->intake->spec;
+    rota_task_id id = task_id(rota, bundle);
+    for (uint32_t i = 0; i < spec->task_count && id.job == search->intake->job_id; i++)
+        if (spec->tasks[i].bundle == id.task) visit(search, i);
+}
+
+static void visit_old_needs(struct search *search, task_row row)
+{
+    const struct rota *rota = search->rota;
+    const struct task *task = &rota->task[row];
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = task->before; i < task[1].before; i++) visit_old(search, rota->link[i]);
+    for (uint32_t i = 0; i < extra->input_count; i++)
+        visit_old(search, OBJECT(rota, rota->use[extra->use_first + i].object)->producer);
+    for (uint32_t i = 0; i < extra->clause_count; i++)
+        visit_old(search, rota->clause[extra->clause_first + i].task.job);
+    bool lined = extra->in_line && LANE(rota, extra->lane)->flags & ROTA_LANE_SUBMIT_ORDER;
+    if (lined) visit_old(search, task->previous);
+    if (task->flags & TASK_IS_BUNDLE) visit_members(search, row);
+}
+
+static bool reaches(struct search *search, task_row bundle)
+{
+    uint32_t tasks = search->intake->spec->task_count;
+    uint32_t number = task_id(search->rota, bundle).task;
+    memset(search->seen, 0, (size_t)tasks + search->rota->task_capacity);
+    search->height = 0;
+    for (uint32_t i = 0; i < tasks; i++)
+        if (search->intake->spec->tasks[i].bundle == number) visit(search, i);
+    while (search->height && !search->seen[tasks + bundle]) {
+        uint32_t node = search->stack[--search->height];
+        if (node < tasks) visit_new_needs(search, node);
+        else visit_old_needs(search, node - tasks);
+    }
+    return search->seen[tasks + bundle];
+}
+
+// Lists of what each task needs: the pairs, grouped by their end.
+static void group(const struct submit_pairs *pairs, uint32_t tasks, uint32_t *first, uint32_t *list)
+{
+    for (uint32_t i = 0; i < pairs->count; i++) first[pairs->items[i].after + 2]++;
+    for (uint32_t i = 0; i < tasks; i++) first[i + 2] += first[i + 1];
+    for (uint32_t i = 0; i < pairs->count; i++)
+        list[first[pairs->items[i].after + 1]++] = pairs->items[i].before;
+}
+
+static bool reserve(struct rota *rota, struct search *search, const struct submit_pairs *inner,
+                    const struct submit_pairs *outer)
+{
+    uint64_t tasks = search->intake->spec->task_count, nodes = tasks + rota->task_capacity;
+    void *blocks[6] = {NULL};
+    const uint64_t needs[6] = {inner->count + 1, tasks + 2, outer->count + 1, tasks + 2, nodes, nodes};
+    bool there = true;
+    for (int i = 0; i < 6 && there; i++)
+        there = memory_reserve(&rota->memory, &blocks[i], &search->capacity[i], needs[i],
+                               i == 4 ? 1 : sizeof(uint32_t));
+    search->inner = blocks[0];
+    search->inner_first = blocks[1];
+    search->outer = blocks[2];
+    search->outer_first = blocks[3];
+    search->seen = blocks[4];
+    search->stack = blocks[5];
+    return there;
+}
+
+static void release(struct rota *rota, struct search *search)
+{
+    void *blocks[6] = {search->inner, search->inner_first, search->outer,
+                       search->outer_first, search->seen, search->stack};
+    for (int i = 0; i < 6; i++)
+        memory_release(&rota->memory, &blocks[i], &search->capacity[i],
+                       i == 4 ? 1 : sizeof(uint32_t));
+}
+
+enum rota_error submit_old_bundles(struct rota *rota, const struct intake *intake,
+                                   const struct submit_pairs *inner,
+                                   const struct submit_pairs *outer)
+{
+    struct search search = {.rota = rota, .intake = intake};
+    const struct rota_job_spec *spec = intake->spec;
+    bool there = reserve(rota, &search, inner, outer), cycle = false;
+    if (there) {
+        group(inner, spec->task_count, search.inner_first, search.inner);
+        group(outer, spec->task_count, search.outer_first, search.outer);
+    }
+    uint32_t last = 0;
+    for (uint32_t i = 0; there && !cycle && i < spec->task_count; i++) {
+        uint32_t bundle = spec->tasks[i].bundle;
+        if (!bundle || bundle >= intake->first || bundle == last) continue;
+        last = bundle;
+        cycle = reaches(&search, task_find(rota, (rota_task_id){intake->job_id, bundle}));
+    }
+    release(rota, &search);
+    if (!there) return refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
+    if (cycle) return refuse(rota, ROTA_BAD_GRAPH, "a bundle would wait for a task that waits for it");
+    return ROTA_OK;
+}
