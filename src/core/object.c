@@ -70,16 +70,17 @@ void object_mark(struct rota *rota, object_row row)
 static bool stream_is_kept(const struct rota *rota, const struct object *object)
 {
     for (replica_row at = object->replicas; at; at = REPLICA(rota, at)->next_of_object)
-        if (REPLICA(rota, at)->flags & REPLICA_KEPT) return true;
+        if (REPLICA(rota, at)->flags & REPLICA_KEPT && !WORKER(rota, REPLICA(rota, at)->worker)->lost)
+            return true;
     return false;
 }
 
 bool object_is_present(const struct rota *rota, const struct object *object)
 {
+    bool stream = object->flags & ROTA_OBJECT_STREAM;
+    if (stream && rota->task[object->producer].state == ROTA_TASK_RUNNING) return true;
     if (object->flags & OBJECT_REMOVED) return false;
-    if (object->flags & ROTA_OBJECT_STREAM)
-        return rota->task[object->producer].state == ROTA_TASK_RUNNING ||
-               object->flags & OBJECT_SERVED || stream_is_kept(rota, object);
+    if (stream) return object->flags & OBJECT_SERVED || stream_is_kept(rota, object);
     return object->flags & OBJECT_FINISHED
            && (object->flags & OBJECT_SERVED || object->located > 0);
 }
@@ -129,6 +130,10 @@ void object_refresh(struct rota *rota, object_row row)
     if (!object->job) return;
     uint32_t before = object->view, after = object_view(rota, object);
     object->view = after;
+    if (after & NEED_MET && object->flags & OBJECT_REMOVED) {  // a stream that flows again
+        object->flags &= ~(uint32_t)OBJECT_REMOVED;
+        object_mark(rota, row);
+    }
     for (uint32_t use = object->uses; use && before != after; use = rota->use[use].next) {
         graph_need(rota, rota->use[use].task, before, after);
     }

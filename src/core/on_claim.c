@@ -34,16 +34,20 @@ static enum rota_error claim_failed(struct rota *rota, task_row row, uint64_t ha
     return ROTA_OK;
 }
 
-static enum rota_error claim_this(struct rota *rota, task_row row, uint64_t handler, uint32_t flags)
+static enum rota_error claim_this(struct rota *rota, task_row row, bool any,
+                                  const struct rota_event *event)
 {
     const struct task *task = &rota->task[row];
+    uint64_t handler = event->claim.handler;
+    uint32_t flags = event->claim.flags;
     bool ended = task->state == ROTA_TASK_FAILED || task->state == ROTA_TASK_ABORTED;
     if (task->flags & TASK_IS_BUNDLE)
         return refuse(rota, ROTA_NOT_NOW, "a bundle cannot be claimed");
     if (ended && flags & ROTA_FAILED_OK && JOB(rota, task_job(rota, row))->state <= ROTA_JOB_LAST)
         return claim_failed(rota, row, handler);
     if (is_claimed(task) && flags & ROTA_FETCHED_OK) return ROTA_OK;
-    if (task->state == ROTA_TASK_OFFERED && gate_is_next(rota, row)) {
+    bool again = task->flags & TASK_AGAIN && !any;  // to whoever names it, it is delivered
+    if (task->state == ROTA_TASK_OFFERED && gate_is_next(rota, row) && !again) {
         attempt_claim(rota, row, handler);
         return ROTA_OK;
     }
@@ -63,7 +67,7 @@ enum rota_error on_claim(struct rota *rota, const struct rota_event *event)
     if (!row) return refuse(rota, any ? ROTA_NOT_NOW : ROTA_NOT_FOUND, "there is no such task");
     if (!handler_reserve(rota) || !effect_reserve(rota, 2))
         return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
-    return claim_this(rota, row, event->claim.handler, event->claim.flags);
+    return claim_this(rota, row, any, event);
 }
 
 // The task a handler speaks of, claimed by it, or (NOFETCH_OK) there for the taking.
@@ -88,9 +92,8 @@ static enum rota_error find_claimed(struct rota *rota, const struct rota_event *
 enum rota_error on_deliver(struct rota *rota, const struct rota_event *event)
 {
     task_row row = task_find(rota, event->claim.task);
-    if (row && event->claim.flags & ROTA_DELIVERED_OK
-        && rota->task[row].state == ROTA_TASK_SUCCEEDED)
-        return ROTA_OK;
+    bool over = row && rota->task[row].state == ROTA_TASK_SUCCEEDED && !(rota->task[row].flags & TASK_IS_BUNDLE);
+    if (over && event->claim.flags & ROTA_DELIVERED_OK) return ROTA_OK;
     enum rota_error error = find_claimed(rota, event, &row);
     if (error) return error;
     outcome_finish(rota, row, 0, ROTA_OUTCOME_OK, 0);

@@ -96,7 +96,7 @@ static bool is_claim_of_any(const struct rota_event *event)
 // What a claim of any may get: a task for handlers that is the next of its lane.
 static bool is_for_any(struct model *model, const struct model_task *task)
 {
-    if (task->state != ROTA_TASK_OFFERED || task->regenerating) return false;
+    if (task->state != ROTA_TASK_OFFERED) return false;
     if (model_policy(model, task) != ROTA_POLICY_CLAIM) return false;
     return model_is_first_of_lane(model, task);
 }
@@ -119,7 +119,9 @@ static void any_learn(struct history *history, uint64_t handler)
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = &model->tasks[i];
         if (!is_for_any(model, task)) continue;
-        if (rota_task_state(history->rota, task->id) != ROTA_TASK_RUNNING) continue;
+        struct rota_task_view view;
+        rota_task_look(history->rota, task->id, &view);
+        if (view.attempt != task->attempt + 1) continue;
         model_grant(model, task, handler);
         model_settle(model);
         return;
@@ -271,6 +273,7 @@ static void drain(struct history *history)
         asks.asks.count = ROTA_ASK_ALWAYS;
         history_step(history, &asks);
     }
+    if (agrees(history)) turn_end(history);
     for (uint32_t i = 0; i < 900 && agrees(history); i++) {
         struct rota_event event = {.kind = ROTA_EVENT_TIME};
         rota_time due = rota_deadline(history->rota);
@@ -288,6 +291,9 @@ static void drain(struct history *history)
         if (state < ROTA_TASK_HELD || state > ROTA_TASK_RUNNING) continue;
         bool held = state == ROTA_TASK_HELD;
         if (held && model_is_behind_somebody_waiting(model, &model->tasks[i])) continue;
+        // Handlers look at lists, and what is made again is in none of them.
+        bool claim = model_policy(model, &model->tasks[i]) == ROTA_POLICY_CLAIM;
+        if (claim && model->tasks[i].regenerating) continue;
         model_differs(model, "%u.%u is stuck as %s", model->tasks[i].id.job,
                       model->tasks[i].id.task, rota_task_state_name(state));
     }

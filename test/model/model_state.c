@@ -159,10 +159,7 @@ bool model_inputs_met(struct model *model, const struct model_task *task)
     for (uint32_t i = 0; i < model->input_count; i++) {
         if (!input_is_of(&model->inputs[i], task)) continue;
         struct model_object *object = model_object_find(model, model->inputs[i].object);
-        // Who was assigned when a stream's producer ended well has read it.
-        bool read = object->flags & ROTA_OBJECT_STREAM && task->state == ROTA_TASK_ASSIGNED
-                    && model_shown(model, model_producer(model, object)) == ROTA_TASK_SUCCEEDED;
-        if (!read && !model_object_present(model, object)) return false;
+        if (!model_object_present(model, object)) return false;
     }
     return true;
 }
