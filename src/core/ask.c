@@ -284,6 +284,7 @@ uint32_t rota_blockers(const struct rota *rota, rota_task_id id, rota_task_id *o
     struct listing listing = {out, 0, max};
     task_row row = task_find(rota, id);
     if (!row || rota->task[row].state != ROTA_TASK_BLOCKED) return 0;
+    if (rota->task[row].flags & TASK_AGAIN) return 0;
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = task->before; i < task[1].before; i++)

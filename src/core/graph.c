@@ -121,6 +121,7 @@ void graph_settle_bundles(struct rota *rota)
 void graph_settle(struct rota *rota)
 {
     for (;;) {
+        if (rota->failing_jobs) job_fail_next(rota);
         task_row row = look_next(rota, &rota->look_tasks);
         if (row) {
             uint8_t state = rota->task[row].state;
@@ -135,9 +136,7 @@ void graph_settle(struct rota *rota)
             bundle_look(rota, row);
         } else if (rota->look_lanes) {
             gate_settle(rota);
-        } else if (rota->failing_jobs) {
-            job_fail_next(rota);
-        } else {
+        } else if (!rota->failing_jobs) {
             return;
         }
     }

@@ -4,6 +4,10 @@
 static enum rota_error end_leases(struct rota *rota)
 {
     bool some = false;
+    // Whoever is lost at this moment is not spoken to any more, in whatever order they go.
+    for (uint32_t i = 0; i < rota->leases.count; i++)
+        if (rota->leases.entries[i].due <= rota->now)
+            WORKER(rota, (uint32_t)rota->leases.entries[i].tag)->lost = true;
     while (rota->leases.count && rota->leases.entries[0].due <= rota->now) {
         worker_row row = (uint32_t)rota->leases.entries[0].tag;
         // With some workers done the rest can wait for the next turn, which is due at once.

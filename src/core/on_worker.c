@@ -15,6 +15,7 @@ static enum rota_error no_memory(struct rota *rota)
 static void hear(struct rota *rota, worker_row row)
 {
     WORKER(rota, row)->silent_since = ROTA_NEVER;
+    WORKER(rota, row)->lost = false;
     heap_remove(&rota->leases, row);
     worker_mark(rota, row);
     room_update(rota, row);

@@ -33,6 +33,17 @@ static void object_drop(struct model *model, struct model_object *object)
     object->located = object->rest = 0;
 }
 
+// A stream whose producer runs once more flows again.
+static void streams_flow(struct model *model)
+{
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        struct model_object *object = &model->objects[i];
+        if (!(object->flags & ROTA_OBJECT_STREAM) || object->job == 0) continue;
+        bool runs = model_producer(model, object)->state == ROTA_TASK_RUNNING;
+        if (runs && object->state == ROTA_OBJECT_REMOVED) object->state = ROTA_OBJECT_UNFINISHED;
+    }
+}
+
 static void objects_remove(struct model *model)
 {
     for (uint32_t i = 0; i < model->object_count; i++) {
@@ -284,6 +295,7 @@ static void jobs_fail(struct model *model)
 void model_settle(struct model *model)
 {
     jobs_fail(model);
+    streams_flow(model);
     do {
         objects_remove(model);
         tasks_fall_back(model);

@@ -334,11 +334,12 @@ enum model_verdict model_on_deliver(struct model *model, const struct rota_event
 {
     struct model_task *task = model_task_find(model, event->claim.task);
     if (!task || !job_is_live(model, task->id.job)) return MODEL_REFUSE;
-    enum rota_task_state state = model_shown(model, task);
+    bool again = task->regenerating && task->claimed;  // got by a claim of any
+    enum rota_task_state state = again ? task->state : model_shown(model, task);
     bool deliver = event->kind == ROTA_EVENT_DELIVER;
     bool delivered_ok = event->claim.flags & ROTA_DELIVERED_OK;
-    if (state == ROTA_TASK_SUCCEEDED) return deliver && delivered_ok ? MODEL_ACCEPT : MODEL_REFUSE;
     if (task->spec.flags & ROTA_TASK_BUNDLE) return MODEL_REFUSE;
+    if (state == ROTA_TASK_SUCCEEDED) return deliver && delivered_ok ? MODEL_ACCEPT : MODEL_REFUSE;
     bool nofetch = state == ROTA_TASK_OFFERED && (event->claim.flags & ROTA_NOFETCH_OK);
     bool owned = task->handler == 0 || task->handler == event->claim.handler;
     bool fetched = state == ROTA_TASK_RUNNING && task->claimed && owned;
