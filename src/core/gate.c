@@ -132,7 +132,13 @@ static void offer(struct rota *rota, lane_row at, task_row row)
         return;
     }
     if (first) {
+        struct extra *extra = task_extra(rota, first);
+        uint8_t phase = extra->phase;
+        rota_time since = extra->since;
         place_remove(rota, first);
+        extra->resume = phase;  // under pull its waits go on
+        extra->since = since;
+        effect_mark_task(rota, first);
         offered_insert(rota, lane, first);
     }
     lane->placing = row;

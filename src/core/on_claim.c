@@ -93,7 +93,8 @@ enum rota_error on_deliver(struct rota *rota, const struct rota_event *event)
 {
     task_row row = task_find(rota, event->claim.task);
     bool over = row && rota->task[row].state == ROTA_TASK_SUCCEEDED && !(rota->task[row].flags & TASK_IS_BUNDLE);
-    if (over && event->claim.flags & ROTA_DELIVERED_OK) return ROTA_OK;
+    bool live = row && JOB(rota, task_job(rota, row))->state <= ROTA_JOB_LAST;
+    if (over && live && event->claim.flags & ROTA_DELIVERED_OK) return ROTA_OK;
     enum rota_error error = find_claimed(rota, event, &row);
     if (error) return error;
     outcome_finish(rota, row, 0, ROTA_OUTCOME_OK, 0);

@@ -145,7 +145,7 @@ static void restore_extra(struct rota *rota, const struct rota_record *record, t
     struct extra *extra = task_extra(rota, row);
     if (!rota->task[row].extra) return;
     extra->asked = record->task.asked;
-    extra->phase = record->task.phase;
+    extra->resume = record->task.phase >> 4;
     extra->restored = record->task.state;
     extra->since = record->task.since;
 }
@@ -356,7 +356,7 @@ static bool restore_phases(struct rota *rota, const struct rota_record *records,
         const struct task *task = &rota->task[row];
         bool queued = task->state == ROTA_TASK_OFFERED && task_policy(rota, row) == ROTA_POLICY_PULL
                       && gate_is_next(rota, row);
-        if (queued && !pull_restore(rota, row, records[i].task.phase, records[i].task.since))
+        if (queued && !pull_restore(rota, row, records[i].task.phase & 15u, records[i].task.since))
             return false;
     }
     return true;

@@ -250,6 +250,7 @@ static bool take_back_one(struct rota *rota, worker_row at)
     for (task_row row = WORKER(rota, at)->first; row; row = rota->task[row].next) {
         const struct task *task = &rota->task[row];
         if (!(task->flags & TASK_OVERBOOKED) || task->state != ROTA_TASK_ASSIGNED) continue;
+        if (task->flags & TASK_GATED) continue;
         if (PROFILE(rota, task->profile)->wants.policy != ROTA_POLICY_PLAN) continue;
         if (!room_find(rota, PROFILE(rota, task->profile)) || !effect_reserve(rota, 1)) continue;
         attempt_stop(rota, row);

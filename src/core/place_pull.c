@@ -170,7 +170,8 @@ static void advance_phase(struct rota *rota, task_row row)
 {
     struct extra *extra = task_extra(rota, row);
     uint8_t before = extra->phase;
-    if (extra->phase == PHASE_NONE) extra->phase = PHASE_NEAR;
+    if (extra->phase == PHASE_NONE) extra->phase = extra->resume ? extra->resume : PHASE_NEAR;
+    extra->resume = PHASE_NONE;
     if (extra->phase == PHASE_NEAR && !pull_own_located(rota, row)) {
         extra->phase = PHASE_INPUT;
         if (before == PHASE_NEAR) extra->since = rota->now;
@@ -211,7 +212,7 @@ void pull_add(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     struct extra *extra = task_extra(rota, row);
-    extra->since = rota->now;
+    if (!extra->resume) extra->since = rota->now;
     extra->phase = PHASE_NONE;
     if (!extra->asked) extra->asked = rota->turn;
     effect_mark_task(rota, row);
@@ -256,7 +257,7 @@ void pull_remove(struct rota *rota, task_row row)
     if (extra->phase == PHASE_NONE) leave_fresh(rota, row);
     while (rota->task[row].child) offer_remove(rota, rota->task[row].child);
     heap_remove(&rota->phases, rota->task[row].extra);
-    extra->phase = PHASE_NONE;
+    extra->phase = extra->resume = PHASE_NONE;
     extra->since = 0;
 }
 

@@ -70,7 +70,7 @@ static void write_task(struct rota *rota, task_row row, struct rota_record *reco
     record->task.state = task->state;
     record->task.flags = (uint8_t)(task->flags >> TASK_STORED_SHIFT);
     record->task.outcome = task->outcome;
-    record->task.phase = extra->phase;
+    record->task.phase = (uint8_t)(extra->phase | extra->resume << 4);
     if (task->flags & TASK_IS_BUNDLE) record->task.phase = bundle_get(rota, row)->ever_staged;
     record->task.tries = (uint16_t)task->tries;
     record->task.attempt = task->attempt;

@@ -69,6 +69,7 @@ struct extra {
     rota_time since;   // OFFERED under pull: when its present phase began
     uint8_t verdict;   // enum verdict of its condition
     uint8_t phase;     // enum pull_phase
+    uint8_t resume;       // the phase to go on with when it is placed again
     uint8_t restored;  // the state it had in the store, while restoring
     bool in_line;      // stands in the line of its lane
 };
