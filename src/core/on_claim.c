@@ -78,7 +78,7 @@ static enum rota_error find_claimed(struct rota *rota, const struct rota_event *
     if (!*row) return refuse(rota, ROTA_NOT_FOUND, "there is no such task");
     const struct task *task = &rota->task[*row];
     bool open = event->claim.flags & ROTA_NOFETCH_OK && task->state == ROTA_TASK_OFFERED
-                && gate_is_next(rota, *row);
+                && !(task->flags & TASK_AGAIN) && gate_is_next(rota, *row);
     bool again = task->flags & TASK_AGAIN && task->flags & TASK_CLAIMED;
     if (!is_claimed(task) && !open && !again)
         return refuse(rota, ROTA_NOT_NOW, "the task is not claimed");
@@ -92,7 +92,8 @@ static enum rota_error find_claimed(struct rota *rota, const struct rota_event *
 enum rota_error on_deliver(struct rota *rota, const struct rota_event *event)
 {
     task_row row = task_find(rota, event->claim.task);
-    bool over = row && rota->task[row].state == ROTA_TASK_SUCCEEDED && !(rota->task[row].flags & TASK_IS_BUNDLE);
+    bool over = row && task_shown(&rota->task[row]) == ROTA_TASK_SUCCEEDED
+                && !(rota->task[row].flags & (TASK_IS_BUNDLE | TASK_CLAIMED));
     bool live = row && JOB(rota, task_job(rota, row))->state <= ROTA_JOB_LAST;
     if (over && live && event->claim.flags & ROTA_DELIVERED_OK) return ROTA_OK;
     enum rota_error error = find_claimed(rota, event, &row);

@@ -174,6 +174,7 @@ static void let_be(struct rota *rota, task_row row)
 {
     rota->task[row].outcome = ROTA_OUTCOME_OK;
     task_move(rota, row, CAUSE_LET_BE);
+    if (rota->task[row].extra) purge_outputs(rota, row);
 }
 
 // An attempt is over, or (OFFERED) a result came without one. What it made lies on `worker`,

@@ -53,10 +53,12 @@ static void visit_old_needs(struct search *search, task_row row)
     const struct rota *rota = search->rota;
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
-    for (uint32_t i = task->before; i < task[1].before; i++) visit_old(search, rota->link[i]);
-    for (uint32_t i = 0; i < extra->input_count; i++)
+    bool waits = task->state <= ROTA_TASK_BLOCKED;  // what is past its needs has them
+    for (uint32_t i = task->before; waits && i < task[1].before; i++)
+        visit_old(search, rota->link[i]);
+    for (uint32_t i = 0; waits && i < extra->input_count; i++)
         visit_old(search, OBJECT(rota, rota->use[extra->use_first + i].object)->producer);
-    for (uint32_t i = 0; i < extra->clause_count; i++)
+    for (uint32_t i = 0; waits && i < extra->clause_count; i++)
         visit_old(search, rota->clause[extra->clause_first + i].task.job);
     bool lined = extra->in_line && LANE(rota, extra->lane)->flags & ROTA_LANE_SUBMIT_ORDER;
     if (lined) visit_old(search, task->previous);
