@@ -34,7 +34,8 @@ asan:
 	@tool/configure $(BUILD)-asan $(sanitize)
 	@ninja -C $(BUILD)-asan
 
-soak: asan      ## random runs for SECONDS=600, under sanitizers
+soak: all asan  ## ten million random events, then random runs for SECONDS=600 under sanitizers
+	@$(BUILD)/test/model-model_test --events 10000000
 	@tool/soak $(BUILD)-asan
 
 fuzz:           ## each fuzz target for SECONDS=60

@@ -137,7 +137,7 @@ static void offer(struct rota *rota, lane_row at, task_row row)
         rota_time since = extra->since;
         place_remove(rota, first);
         extra->resume = phase;  // under pull its waits go on
-        extra->since = since;
+        extra->since = phase ? since : 0;
         effect_mark_task(rota, first);
         offered_insert(rota, lane, first);
     }
