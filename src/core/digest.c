@@ -21,7 +21,8 @@ static uint64_t of_task(const struct rota *rota, task_row row)
         hash = hash_mix(hash, (uint32_t)task->status);
     hash = hash_mix(hash, extra->asked ^ handler_of(rota, row) << 20);
     hash = hash_mix(hash, (uint64_t)extra->since);
-    hash = hash_mix(hash, (uint64_t)extra->verdict << 16 | (uint64_t)extra->resume << 8 | extra->phase);
+    hash = hash_mix(hash,
+                    (uint64_t)extra->verdict << 16 | (uint64_t)extra->resume << 8 | extra->phase);
     rota_task_id name = attempt_name(rota, row);
     return hash_mix(hash, (uint64_t)name.job << 32 | name.task);
 }

@@ -116,10 +116,14 @@ static void offered_insert(struct rota *rota, struct lane *lane, task_row row)
     }
     rota->task[row].next = next;
     rota->task[row].previous = previous;
-    if (next) rota->task[next].previous = row;
-    else lane->offered_last = row;
-    if (previous) rota->task[previous].next = row;
-    else lane->offered_first = row;
+    if (next)
+        rota->task[next].previous = row;
+    else
+        lane->offered_last = row;
+    if (previous)
+        rota->task[previous].next = row;
+    else
+        lane->offered_first = row;
 }
 
 // Let in: it is handed out in its turn, before all that asked later.

@@ -70,7 +70,8 @@ void object_mark(struct rota *rota, object_row row)
 static bool stream_is_kept(const struct rota *rota, const struct object *object)
 {
     for (replica_row at = object->replicas; at; at = REPLICA(rota, at)->next_of_object)
-        if (REPLICA(rota, at)->flags & REPLICA_KEPT && !WORKER(rota, REPLICA(rota, at)->worker)->lost)
+        if (REPLICA(rota, at)->flags & REPLICA_KEPT
+            && !WORKER(rota, REPLICA(rota, at)->worker)->lost)
             return true;
     return false;
 }
@@ -203,7 +204,8 @@ void object_purge(struct rota *rota, object_row row)
 {
     struct object *object = OBJECT(rota, row);
     const struct task *producer = &rota->task[object->producer];
-    bool making = object->producer && producer->state >= ROTA_TASK_STAGED && producer->state <= ROTA_TASK_RUNNING;
+    bool making = object->producer && producer->state >= ROTA_TASK_STAGED
+                  && producer->state <= ROTA_TASK_RUNNING;
     bool flowed = object->flags & ROTA_OBJECT_STREAM && object_is_present(rota, object);
     bool made = object->flags & OBJECT_FINISHED || flowed;
     if (!object->job || object->need || !made || making || object->flags & OBJECT_REMOVED) return;

@@ -313,8 +313,10 @@ static void restore_running(struct rota *rota, task_row row)
     }
     if (extra->key) OBJECT(rota, extra->key)->runner = row;
     if (!(task->flags & TASK_GATED)) return;
-    if (task->state == ROTA_TASK_RUNNING) enter_started(rota, row);
-    else gate_enter(rota, row);
+    if (task->state == ROTA_TASK_RUNNING)
+        enter_started(rota, row);
+    else
+        gate_enter(rota, row);
 }
 
 static void restore_lined_up(struct rota *rota, task_row row)

@@ -234,8 +234,10 @@ void outcome_cancel(struct rota *rota, task_row row)
     if (out) attempt_stop(rota, row);
     outcome_withdraw(rota, row);
     task->status = 0;
-    if (task->flags & TASK_AGAIN) let_be(rota, row);
-    else outcome_end(rota, row, CAUSE_ABORTED, ROTA_OUTCOME_ABORTED);
+    if (task->flags & TASK_AGAIN)
+        let_be(rota, row);
+    else
+        outcome_end(rota, row, CAUSE_ABORTED, ROTA_OUTCOME_ABORTED);
 }
 
 // To everybody else it stays what it was; only its consumers wait.

@@ -69,7 +69,7 @@ struct extra {
     rota_time since;   // OFFERED under pull: when its present phase began
     uint8_t verdict;   // enum verdict of its condition
     uint8_t phase;     // enum pull_phase
-    uint8_t resume;       // the phase to go on with when it is placed again
+    uint8_t resume;    // the phase to go on with when it is placed again
     uint8_t restored;  // the state it had in the store, while restoring
     bool in_line;      // stands in the line of its lane
 };
@@ -115,10 +115,10 @@ struct job {
     uint32_t out;                   // attempts on workers
     uint32_t watched;               // clauses of other jobs that name its tasks
     job_row next_look, next_failing;
-    task_row culprit;               // it failed, and the job is about to fail with it
+    task_row culprit;    // it failed, and the job is about to fail with it
     object_row objects;  // list through object.next_of_job
     bool looking, marked, told;
-    bool was_closed;                // while restoring
+    bool was_closed;  // while restoring
 };
 
 struct bundle {  // beside the task row of a bundle, by map
@@ -221,7 +221,12 @@ struct object {
     wait_row reads;
 };
 
-enum replica_flag { REPLICA_LOCATED = 1, REPLICA_PRIMARY = 2, REPLICA_MARKED = 4, REPLICA_KEPT = 8 };
+enum replica_flag {
+    REPLICA_LOCATED = 1,
+    REPLICA_PRIMARY = 2,
+    REPLICA_MARKED = 4,
+    REPLICA_KEPT = 8
+};
 
 struct replica {
     uint32_t link;

@@ -75,8 +75,10 @@ static bool reaches(struct search *search, task_row bundle)
         if (search->intake->spec->tasks[i].bundle == number) visit(search, i);
     while (search->height && !search->seen[tasks + bundle]) {
         uint32_t node = search->stack[--search->height];
-        if (node < tasks) visit_new_needs(search, node);
-        else visit_old_needs(search, node - tasks);
+        if (node < tasks)
+            visit_new_needs(search, node);
+        else
+            visit_old_needs(search, node - tasks);
     }
     return search->seen[tasks + bundle];
 }
@@ -95,7 +97,8 @@ static bool reserve(struct rota *rota, struct search *search, const struct submi
 {
     uint64_t tasks = search->intake->spec->task_count, nodes = tasks + rota->task_capacity;
     void *blocks[6] = {NULL};
-    const uint64_t needs[6] = {inner->count + 1, tasks + 2, outer->count + 1, tasks + 2, nodes, nodes};
+    const uint64_t needs[6]
+        = {inner->count + 1, tasks + 2, outer->count + 1, tasks + 2, nodes, nodes};
     bool there = true;
     for (int i = 0; i < 6 && there; i++)
         there = memory_reserve(&rota->memory, &blocks[i], &search->capacity[i], needs[i],
@@ -111,8 +114,8 @@ static bool reserve(struct rota *rota, struct search *search, const struct submi
 
 static void release(struct rota *rota, struct search *search)
 {
-    void *blocks[6] = {search->inner, search->inner_first, search->outer,
-                       search->outer_first, search->seen, search->stack};
+    void *blocks[6] = {search->inner,       search->inner_first, search->outer,
+                       search->outer_first, search->seen,        search->stack};
     for (int i = 0; i < 6; i++)
         memory_release(&rota->memory, &blocks[i], &search->capacity[i],
                        i == 4 ? 1 : sizeof(uint32_t));
@@ -138,6 +141,7 @@ enum rota_error submit_old_bundles(struct rota *rota, const struct intake *intak
     }
     release(rota, &search);
     if (!there) return refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
-    if (cycle) return refuse(rota, ROTA_BAD_GRAPH, "a bundle would wait for a task that waits for it");
+    if (cycle)
+        return refuse(rota, ROTA_BAD_GRAPH, "a bundle would wait for a task that waits for it");
     return ROTA_OK;
 }

@@ -61,8 +61,8 @@ static bool needs_walk(const struct rota *rota, const struct intake *intake)
     return false;
 }
 
-static bool add_task_pairs(struct rota *rota, const struct intake *intake, struct submit_pairs *pairs,
-                           uint32_t i)
+static bool add_task_pairs(struct rota *rota, const struct intake *intake,
+                           struct submit_pairs *pairs, uint32_t i)
 {
     const struct rota_job_spec *spec = intake->spec;
     const struct rota_task_spec *task = &spec->tasks[i];
@@ -76,7 +76,8 @@ static bool add_task_pairs(struct rota *rota, const struct intake *intake, struc
 }
 
 // In a lane that keeps the order of submission each task needs the one before it.
-static bool add_lane_pairs(struct rota *rota, const struct intake *intake, struct submit_pairs *pairs)
+static bool add_lane_pairs(struct rota *rota, const struct intake *intake,
+                           struct submit_pairs *pairs)
 {
     const struct rota_job_spec *spec = intake->spec;
     for (lane_row row = 1; row < rota->lanes.count; row++) {
@@ -126,7 +127,8 @@ static bool collect_outer(struct rota *rota, const struct intake *intake,
     for (uint32_t i = 0; i < spec->input_count && there; i++) {
         const struct object *object = OBJECT(rota, object_find(rota, spec->inputs[i].object));
         bool old = object->job && object->producer && !(object->flags & OBJECT_STAGED);
-        if (old) there = pair_add(rota, outer, object->producer, spec->inputs[i].task - intake->first);
+        if (old)
+            there = pair_add(rota, outer, object->producer, spec->inputs[i].task - intake->first);
     }
     for (uint32_t i = 0; i < spec->task_count && there; i++) {
         const struct rota_task_spec *task = &spec->tasks[i];
@@ -176,7 +178,8 @@ static bool put_in_order(uint32_t *order, uint32_t tasks, const uint32_t *first,
     return count == tasks;
 }
 
-static enum rota_error walk(struct rota *rota, struct intake *intake, const struct submit_pairs *pairs)
+static enum rota_error walk(struct rota *rota, struct intake *intake,
+                            const struct submit_pairs *pairs)
 {
     uint32_t tasks = intake->spec->task_count, capacity[3] = {0};
     void *arrays[3] = {NULL}, *order = NULL;
