@@ -75,6 +75,24 @@ void span_take(struct spans *spans, uint32_t first, uint32_t count);
 void span_give(struct spans *spans, uint32_t first, uint32_t count);
 void span_release(const struct memory *memory, struct spans *spans);
 
+// ---- bits.c: a set of numbers, one bit each ----------------------------------
+
+struct bits {
+    uint64_t *words, *groups;  // a bit of a group: that word is not empty
+    uint32_t word_capacity, group_capacity;
+};
+
+bool bits_reserve(const struct memory *memory, struct bits *bits, uint32_t numbers);
+void bits_set(struct bits *bits, uint32_t number);  // room must be reserved
+void bits_clear(struct bits *bits, uint32_t number);
+// Takes the smallest number out, looking from a group on; the group found is kept for the next.
+bool bits_take(struct bits *bits, uint32_t *group, uint32_t *number);
+void bits_release(const struct memory *memory, struct bits *bits);
+static inline bool bits_has(const struct bits *bits, uint32_t number)
+{
+    return bits->words[number / 64] >> number % 64 & 1;
+}
+
 // ---- map.c: from a 64-bit key to a number; 0 is none ------------------------
 
 struct map {

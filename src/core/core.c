@@ -51,7 +51,6 @@ static void release_tables(struct rota *rota)
         {(void **)&rota->clause, &rota->clause_capacity, sizeof *rota->clause},
         {(void **)&rota->room_cores, &rota->room_capacity, sizeof *rota->room_cores},
         {(void **)&rota->room_memory, &room, sizeof *rota->room_memory},
-        {(void **)&rota->task_marks, &rota->task_mark_capacity, sizeof *rota->task_marks},
         {(void **)&rota->marks, &rota->mark_capacity, sizeof *rota->marks},
         {(void **)&rota->tombs, &rota->tomb_capacity, sizeof *rota->tombs},
         {(void **)&rota->actions, &rota->action_capacity, sizeof *rota->actions},
@@ -68,7 +67,7 @@ static void release_all(struct rota *rota)
     struct pool *pools[]
         = {&rota->extras, &rota->batches,  &rota->jobs,    &rota->bundles, &rota->lanes,
            &rota->groups, &rota->profiles, &rota->workers, &rota->objects, &rota->replicas,
-           &rota->lates,  &rota->offers,   &rota->waits,   &rota->handlers};
+           &rota->lates,  &rota->offers,   &rota->waits,   &rota->handlers, &rota->tables};
     struct map *maps[] = {&rota->job_by_id,       &rota->job_by_key,      &rota->lane_by_number,
                           &rota->group_by_number, &rota->profile_by_hash, &rota->worker_by_id,
                           &rota->object_by_id,    &rota->bundle_of,       &rota->late_of,
@@ -83,6 +82,7 @@ static void release_all(struct rota *rota)
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) span_release(&rota->memory, spans[i]);
     heap_release(&rota->memory, &rota->leases);
     heap_release(&rota->memory, &rota->phases);
+    bits_release(&rota->memory, &rota->task_marks);
     text_release(&rota->memory, &rota->trace);
     release_tables(rota);
 }
@@ -103,6 +103,7 @@ static void set_sizes(struct rota *rota)
     rota->offers.size = sizeof(struct offer);
     rota->waits.size = sizeof(struct wait);
     rota->handlers.size = sizeof(struct handler);
+    rota->tables.size = sizeof(struct table);
 }
 
 // Row 0 of these is looked at as "nothing", so it has to be there.
@@ -230,7 +231,7 @@ enum rota_error rota_step(struct rota *rota, const struct rota_event *event)
         rota->action_count = 0;
         rota->trace.length = 0;
     }
-    if (rota->task_mark_taken || rota->mark_taken) record_compact(rota);
+    if (rota->mark_taken) record_compact(rota);
     rota_time before = rota->now;
     rota->now = event->now;
     rota->turn++;

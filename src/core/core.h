@@ -41,7 +41,7 @@ struct rota {
     struct spans clauses;
 
     struct pool extras, batches, jobs, bundles, lanes, groups, profiles, workers, objects, replicas,
-        lates, offers, waits, handlers;
+        lates, offers, waits, handlers, tables;
     struct map job_by_id, job_by_key, lane_by_number, group_by_number, profile_by_hash,
         worker_by_id, object_by_id, bundle_of, late_of, handler_by_id, run_as, runs;
 
@@ -60,8 +60,7 @@ struct rota {
     uint32_t *room_cores, *room_memory;  // a tree of the largest free room
     uint32_t room_leaves, room_capacity;
 
-    task_row *task_marks;  // rows whose record is to be written
-    uint32_t task_mark_count, task_mark_taken, task_mark_capacity;
+    struct bits task_marks;  // rows whose record is to be written
     struct mark *marks;
     uint32_t mark_count, mark_taken, mark_capacity;
     struct rota_record *tombs;
@@ -88,6 +87,7 @@ struct rota {
 #define OFFER(rota, row) (&((struct offer *)(rota)->offers.items)[row])
 #define WAIT(rota, row) (&((struct wait *)(rota)->waits.items)[row])
 #define HANDLER(rota, row) (&((struct handler *)(rota)->handlers.items)[row])
+#define TABLE(rota, row) (&((struct table *)(rota)->tables.items)[row])
 #define BUNDLE(rota, row) (&((struct bundle *)(rota)->bundles.items)[row])
 
 #include "core/parts.h"

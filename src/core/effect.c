@@ -46,16 +46,12 @@ bool effect_reserve_all(struct rota *rota, uint64_t more)
 
 bool effect_cover(struct rota *rota)
 {
-    void *items = rota->task_marks;
-    bool there = memory_reserve_raw(&rota->memory, &items, &rota->task_mark_capacity,
-                                    rota->task_capacity, sizeof *rota->task_marks);
-    rota->task_marks = items;
-    if (!there) return false;
+    if (!bits_reserve(&rota->memory, &rota->task_marks, rota->task_capacity)) return false;
     uint64_t rows = (uint64_t)rota->jobs.capacity + rota->batches.capacity + rota->lanes.capacity
                     + rota->workers.capacity + rota->objects.capacity + rota->replicas.capacity
                     + rota->waits.capacity + 1;
-    items = rota->marks;
-    there = memory_reserve(&rota->memory, &items, &rota->mark_capacity, rows, sizeof *rota->marks);
+    void *items = rota->marks;
+    bool there = memory_reserve(&rota->memory, &items, &rota->mark_capacity, rows, sizeof *rota->marks);
     rota->marks = items;
     return there;
 }
@@ -64,10 +60,7 @@ bool effect_cover(struct rota *rota)
 
 void effect_mark_task(struct rota *rota, task_row row)
 {
-    if (rota->task[row].flags & TASK_MARKED) return;
-    rota->task[row].flags |= TASK_MARKED;
-    assert(rota->task_mark_count < rota->task_mark_capacity);
-    rota->task_marks[rota->task_mark_count++] = row;
+    bits_set(&rota->task_marks, row);
 }
 
 void effect_mark(struct rota *rota, enum rota_record_kind kind, uint32_t number)

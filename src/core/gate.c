@@ -140,7 +140,7 @@ static void offer(struct rota *rota, lane_row at, task_row row)
         uint8_t phase = extra->phase;
         rota_time since = extra->since;
         place_remove(rota, first);
-        extra->resume = phase;  // under pull its waits go on
+        extra->resume = phase & 15u;  // under pull its waits go on
         extra->since = phase ? since : 0;
         effect_mark_task(rota, first);
         offered_insert(rota, lane, first);

@@ -145,7 +145,7 @@ static void restore_extra(struct rota *rota, const struct rota_record *record, t
     struct extra *extra = task_extra(rota, row);
     if (!rota->task[row].extra) return;
     extra->asked = record->task.asked;
-    extra->resume = record->task.phase >> 4;
+    extra->resume = (record->task.phase >> 4) & 15u;
     extra->restored = record->task.state;
     extra->since = record->task.since;
 }

@@ -169,6 +169,7 @@ bool place_reserve(struct rota *rota, task_row row);  // for handing it out
 profile_row profile_find(const struct rota *rota, const struct wants *wants);
 bool profile_reserve(struct rota *rota, uint32_t more);
 profile_row profile_take(struct rota *rota, const struct wants *wants);
+void profile_use(struct rota *rota, profile_row row);
 void profile_give(struct rota *rota, profile_row row);
 void profile_list(struct rota *rota, profile_row row);  // it has ready tasks
 void profile_unlist(struct rota *rota, profile_row row);
@@ -177,7 +178,8 @@ void claim_add(struct rota *rota, task_row row);
 void claim_remove(struct rota *rota, task_row row);
 task_row claim_best(const struct rota *rota);
 
-task_row ready_first(const struct profile *profile);
+task_row ready_first(const struct rota *rota, const struct profile *profile);
+void ready_grow(struct rota *rota, profile_row at);  // it has many tasks now
 void ready_push(struct rota *rota, task_row row);
 void ready_push_back(struct rota *rota, task_row row);  // it was the first a moment ago
 void ready_remove(struct rota *rota, task_row row);

@@ -15,7 +15,7 @@ static void warm(struct rota *rota, const struct task *task)
 void claim_add(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
-    struct bucket *line = &PROFILE(rota, task->profile)->bucket[0];
+    struct bucket *line = &PROFILE(rota, task->profile)->line;
     if (line->first)
         rota->task[line->last].next = row;
     else
@@ -29,7 +29,7 @@ void claim_add(struct rota *rota, task_row row)
 void claim_remove(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
-    struct bucket *line = &PROFILE(rota, task->profile)->bucket[0];
+    struct bucket *line = &PROFILE(rota, task->profile)->line;
     warm(rota, task);
     if (task->next)
         rota->task[task->next].previous = task->previous;
@@ -50,8 +50,8 @@ task_row claim_best(const struct rota *rota)
         const struct profile *profile = PROFILE(rota, row);
         bool better = !best || profile->wants.priority > best->wants.priority
                       || (profile->wants.priority == best->wants.priority
-                          && task_older(rota, profile->bucket[0].first, best->bucket[0].first));
+                          && task_older(rota, profile->line.first, best->line.first));
         if (better) best = profile;
     }
-    return best ? best->bucket[0].first : 0;
+    return best ? best->line.first : 0;
 }

@@ -114,10 +114,10 @@ static bool profile_goes_first(const struct rota *rota, const struct profile *a,
                                const struct profile *b)
 {
     if (a->wants.priority != b->wants.priority) return a->wants.priority > b->wants.priority;
-    uint32_t one = rota->task[ready_first(a)].rank, other = rota->task[ready_first(b)].rank;
+    uint32_t one = rota->task[ready_first(rota, a)].rank, other = rota->task[ready_first(rota, b)].rank;
     if (one != other) return one > other;
     if (a->wants.cores != b->wants.cores) return a->wants.cores > b->wants.cores;
-    return task_older(rota, ready_first(a), ready_first(b));
+    return task_older(rota, ready_first(rota, a), ready_first(rota, b));
 }
 
 // The best ready task for which some worker has room.
@@ -129,7 +129,7 @@ static task_row best_ready(const struct rota *rota)
         if (best && !profile_goes_first(rota, profile, best)) continue;
         if (room_find(rota, profile)) best = profile;
     }
-    return best ? ready_first(best) : 0;
+    return best ? ready_first(rota, best) : 0;
 }
 
 static bool same_level(const struct rota *rota, task_row a, task_row b)
@@ -234,12 +234,12 @@ static bool overbook_one(struct rota *rota)
     const struct profile *best = NULL;
     for (profile_row row = rota->ready_plan; row; row = PROFILE(rota, row)->next) {
         const struct profile *profile = PROFILE(rota, row);
-        bool gated = rota->task[ready_first(profile)].flags & TASK_GATED;
+        bool gated = rota->task[ready_first(rota, profile)].flags & TASK_GATED;
         if (gated || (best && !profile_goes_first(rota, profile, best))) continue;
         if (least_overbooked(rota, profile)) best = profile;
     }
     if (!best) return false;
-    task_row task = ready_first(best);
+    task_row task = ready_first(rota, best);
     worker_row worker = least_overbooked(rota, best);
     ready_remove(rota, task);
     return assign(rota, task, worker, TASK_OVERBOOKED);

@@ -247,7 +247,7 @@ bool pull_restore(struct rota *rota, task_row row, uint32_t phase, rota_time sin
     extra->since = since;
     if (phase == PHASE_NONE) return true;
     leave_fresh(rota, row);
-    extra->phase = (uint8_t)phase;
+    extra->phase = phase & 15u;
     return sync(rota, row);
 }
 

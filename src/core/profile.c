@@ -22,6 +22,11 @@ bool profile_reserve(struct rota *rota, uint32_t more)
            && map_reserve(&rota->memory, &rota->profile_by_hash, more);
 }
 
+void profile_use(struct rota *rota, profile_row row)
+{
+    if (++PROFILE(rota, row)->uses == READY_FEW + 1) ready_grow(rota, row);
+}
+
 profile_row profile_take(struct rota *rota, const struct wants *wants)
 {
     profile_row row = profile_find(rota, wants);
@@ -31,7 +36,7 @@ profile_row profile_take(struct rota *rota, const struct wants *wants)
         PROFILE(rota, row)->same = map_find(&rota->profile_by_hash, hash_of(wants));
         map_put(&rota->profile_by_hash, hash_of(wants), row);
     }
-    PROFILE(rota, row)->uses++;
+    profile_use(rota, row);
     return row;
 }
 
@@ -49,6 +54,7 @@ void profile_give(struct rota *rota, profile_row row)
     } else {
         map_remove(&rota->profile_by_hash, hash);
     }
+    if (profile->table) pool_give(&rota->tables, profile->table);
     pool_give(&rota->profiles, row);
 }
 

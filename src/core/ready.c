@@ -1,11 +1,10 @@
-// ready.c - ready tasks of one profile under plan: buckets by rank, in a bucket the oldest first.
+// ready.c - ready tasks of one profile under plan: highest rank first, then the oldest.
 //
+// A profile of few tasks has one list, in order. With many tasks there are buckets by rank.
 // Ranks below 16 have a bucket each, larger ones share two for every doubling. In a bucket
 // tasks stand by rank and age while there are few; once there are many, a task that gets
 // ready goes to the end, because looking for its place would cost more than it is worth.
 #include "core/core.h"
-
-enum { FEW = 64 };
 
 static uint32_t bucket_of(uint32_t rank)
 {
@@ -21,9 +20,11 @@ static bool goes_first(const struct rota *rota, task_row a, task_row b)
     return one != other ? one > other : task_older(rota, a, b);
 }
 
-task_row ready_first(const struct profile *profile)
+task_row ready_first(const struct rota *rota, const struct profile *profile)
 {
-    return profile->filled ? profile->bucket[63 - __builtin_clzll(profile->filled)].first : 0;
+    if (!profile->table) return profile->line.first;
+    const struct table *table = TABLE(rota, profile->table);
+    return table->filled ? table->bucket[63 - __builtin_clzll(table->filled)].first : 0;
 }
 
 static void insert(struct rota *rota, task_row row, struct bucket *bucket, task_row previous,
@@ -47,17 +48,18 @@ static void insert(struct rota *rota, task_row row, struct bucket *bucket, task_
 static struct bucket *bucket_to_fill(struct rota *rota, task_row row)
 {
     struct profile *profile = PROFILE(rota, rota->task[row].profile);
+    if (!ready_first(rota, profile)) profile_list(rota, rota->task[row].profile);
+    if (!profile->table) return &profile->line;
     uint32_t at = bucket_of(rota->task[row].rank);
-    if (!profile->filled) profile_list(rota, rota->task[row].profile);
-    profile->filled |= 1ull << at;
-    return &profile->bucket[at];
+    TABLE(rota, profile->table)->filled |= 1ull << at;
+    return &TABLE(rota, profile->table)->bucket[at];
 }
 
 void ready_push(struct rota *rota, task_row row)
 {
     struct bucket *bucket = bucket_to_fill(rota, row);
     task_row next = 0, previous = bucket->last;
-    while (bucket->count < FEW && previous && goes_first(rota, row, previous)) {
+    while (bucket->count < READY_FEW && previous && goes_first(rota, row, previous)) {
         next = previous;
         previous = rota->task[previous].previous;
     }
@@ -70,12 +72,9 @@ void ready_push_back(struct rota *rota, task_row row)
     insert(rota, row, bucket, 0, bucket->first);
 }
 
-void ready_remove(struct rota *rota, task_row row)
+static void unlink_from(struct rota *rota, task_row row, struct bucket *bucket)
 {
     struct task *task = &rota->task[row];
-    struct profile *profile = PROFILE(rota, task->profile);
-    uint32_t at = bucket_of(task->rank);
-    struct bucket *bucket = &profile->bucket[at];
     bucket->count--;
     if (task->next) {
         __builtin_prefetch(&rota->task[rota->task[task->next].next], 1);  // soon the first
@@ -83,12 +82,40 @@ void ready_remove(struct rota *rota, task_row row)
     } else {
         bucket->last = task->previous;
     }
-    if (task->previous)
-        rota->task[task->previous].next = task->next;
-    else
-        bucket->first = task->next;
+    if (task->previous) rota->task[task->previous].next = task->next;
+    else bucket->first = task->next;
     task->next = task->previous = 0;
-    if (!bucket->first) profile->filled &= ~(1ull << at);
-    if (!profile->filled) profile_unlist(rota, task->profile);
+}
+
+void ready_remove(struct rota *rota, task_row row)
+{
+    struct profile *profile = PROFILE(rota, rota->task[row].profile);
+    if (profile->table) {
+        struct table *table = TABLE(rota, profile->table);
+        uint32_t at = bucket_of(rota->task[row].rank);
+        unlink_from(rota, row, &table->bucket[at]);
+        if (!table->bucket[at].first) table->filled &= ~(1ull << at);
+    } else {
+        unlink_from(rota, row, &profile->line);
+    }
+    if (!ready_first(rota, profile)) profile_unlist(rota, rota->task[row].profile);
     rota->plan_unplaced--;
+}
+
+// Buckets make many tasks cheap; without memory for them one list has to do.
+void ready_grow(struct rota *rota, profile_row at)
+{
+    struct profile *profile = PROFILE(rota, at);
+    bool plan = profile->wants.policy == ROTA_POLICY_PLAN;
+    if (!plan || profile->table || !pool_reserve(&rota->memory, &rota->tables, 1)) return;
+    struct bucket line = profile->line;
+    task_row next;
+    if (line.first) profile_unlist(rota, at);
+    rota->plan_unplaced -= line.count;
+    profile->line = (struct bucket){0};
+    profile->table = pool_take(&rota->tables);
+    for (task_row row = line.first; row; row = next) {
+        next = rota->task[row].next;
+        ready_push(rota, row);
+    }
 }

@@ -65,7 +65,6 @@ static void write_task(struct rota *rota, task_row row, struct rota_record *reco
     struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
     bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
-    task->flags &= (uint16_t)~TASK_MARKED;
     record->task.id = task_id(rota, row);
     record->task.state = task->state;
     record->task.flags = (uint8_t)(task->flags >> TASK_STORED_SHIFT);
@@ -134,8 +133,9 @@ static void write_mark(struct rota *rota, struct mark mark, struct rota_record *
 }
 
 // Rows that are gone come first: their names may have been taken again since.
-static bool next_record(struct rota *rota, struct rota_record *record)
+static bool next_record(struct rota *rota, uint32_t *group, struct rota_record *record)
 {
+    task_row row;
     if (rota->tomb_taken < rota->tomb_count) {
         *record = rota->tombs[rota->tomb_taken++];
     } else if (rota->core_marked) {
@@ -143,12 +143,10 @@ static bool next_record(struct rota *rota, struct rota_record *record)
         write_mark(rota, (struct mark){ROTA_RECORD_CORE, 0}, record);
     } else if (rota->mark_taken < rota->mark_count) {
         write_mark(rota, rota->marks[rota->mark_taken++], record);
-    } else if (rota->task_mark_taken < rota->task_mark_count) {
-        task_row row = rota->task_marks[rota->task_mark_taken++];
+    } else if (bits_take(&rota->task_marks, group, &row)) {
         write_mark(rota, (struct mark){ROTA_RECORD_TASK, row}, record);
     } else {
         rota->tomb_count = rota->tomb_taken = rota->mark_count = rota->mark_taken = 0;
-        rota->task_mark_count = rota->task_mark_taken = 0;
         return false;
     }
     return true;
@@ -157,12 +155,7 @@ static bool next_record(struct rota *rota, struct rota_record *record)
 // A step before everything was taken: what is left moves to the front.
 void record_compact(struct rota *rota)
 {
-    uint32_t taken = rota->task_mark_taken;
-    rota->task_mark_count -= taken;
-    memmove(rota->task_marks, rota->task_marks + taken,
-            rota->task_mark_count * sizeof *rota->task_marks);
-    rota->task_mark_taken = 0;
-    taken = rota->mark_taken;
+    uint32_t taken = rota->mark_taken;
     rota->mark_count -= taken;
     memmove(rota->marks, rota->marks + taken, rota->mark_count * sizeof *rota->marks);
     rota->mark_taken = 0;
@@ -171,13 +164,14 @@ void record_compact(struct rota *rota)
 struct rota_effects rota_take(struct rota *rota)
 {
     struct rota_effects effects = {.records = rota->records, .actions = rota->actions};
+    uint32_t group = 0;
     if (rota->taken) {
         rota->action_count = 0;
         rota->trace.length = 0;
     }
     rota->taken = false;
     while (effects.record_count < ROTA_RECORDS_MAX
-           && next_record(rota, &rota->records[effects.record_count]))
+           && next_record(rota, &group, &rota->records[effects.record_count]))
         effects.record_count++;
     effects.more = effects.record_count == ROTA_RECORDS_MAX;
     effects.trace = "";

@@ -88,11 +88,7 @@ static void forget_tasks(struct rota *rota, job_row own, const struct batch *bat
 static void forget_batch(struct rota *rota, batch_row row)
 {
     const struct batch *batch = BATCH(rota, row);
-    uint32_t kept = rota->task_mark_taken;
-    for (uint32_t i = rota->task_mark_taken; i < rota->task_mark_count; i++)
-        if (rota->task_marks[i] - batch->first >= batch->count)
-            rota->task_marks[kept++] = rota->task_marks[i];
-    rota->task_mark_count = kept;
+    for (uint32_t i = 0; i < batch->count; i++) bits_clear(&rota->task_marks, batch->first + i);
     rota->tasks -= batch->count;
     rota->edges -= batch->edge_count;
     memset(&rota->task[batch->first], 0, (batch->count + 1) * sizeof *rota->task);

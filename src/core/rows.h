@@ -5,7 +5,7 @@
 #include "rota.h"
 
 typedef uint32_t task_row, extra_row, batch_row, job_row, lane_row, group_row, profile_row;
-typedef uint32_t worker_row, object_row, replica_row, late_row, offer_row, wait_row;
+typedef uint32_t table_row, worker_row, object_row, replica_row, late_row, offer_row, wait_row;
 
 // ---- Rows -------------------------------------------------------------------
 
@@ -14,7 +14,6 @@ enum task_flag {
     TASK_WRITES = 0x2,  // in its lane; otherwise it reads
     TASK_IS_BUNDLE = 0x4,
     TASK_LINKED = 0x8,        // the late map has something for it
-    TASK_MARKED = 0x10,       // its record is to be written
     TASK_QUEUED_LOOK = 0x20,  // in one of the two look lists
     TASK_MOOT = 0x40,         // blocked, and no failure is behind it
     TASK_STOPPING = 0x100,    // from here on: stored
@@ -56,7 +55,6 @@ _Static_assert(sizeof(struct task) == 64, "a task is one cache line");
 
 // What few tasks have.
 struct extra {
-    uint32_t link;
     task_row task;
     lane_row lane;
     group_row group;
@@ -64,15 +62,16 @@ struct extra {
     uint32_t clause_first, clause_count;
     uint32_t use_first, input_count, output_count;  // uses: inputs, then outputs
     object_row key;
-    task_row leader;   // SHARED: who runs for it; a leader: its first follower
-    uint64_t asked;    // the turn of its request; 0: has not asked
-    rota_time since;   // OFFERED under pull: when its present phase began
-    uint8_t verdict;   // enum verdict of its condition
-    uint8_t phase;     // enum pull_phase
-    uint8_t resume;    // the phase to go on with when it is placed again
-    uint8_t restored;  // the state it had in the store, while restoring
-    bool in_line;      // stands in the line of its lane
+    task_row leader;    // SHARED: who runs for it; a leader: its first follower
+    uint8_t verdict;    // enum verdict of its condition
+    uint8_t phase : 4;  // enum pull_phase
+    uint8_t resume : 4; // the phase to go on with when it is placed again
+    uint8_t restored;   // the state it had in the store, while restoring
+    bool in_line;       // stands in the line of its lane
+    uint64_t asked;     // the turn of its request; 0: has not asked
+    rota_time since;    // OFFERED under pull: when its present phase began
 };
+_Static_assert(sizeof(struct extra) == 64, "one more cache line");
 
 enum verdict { VERDICT_TRUE, VERDICT_FALSE, VERDICT_DEAD };
 enum pull_phase { PHASE_NONE, PHASE_NEAR, PHASE_INPUT, PHASE_GLOBAL };
@@ -159,7 +158,14 @@ struct bucket {
     uint32_t count;
 };
 
-enum { READY_BUCKETS = 64 };
+enum { READY_FEW = 64, READY_BUCKETS = 64 };
+
+// Ready tasks of a profile with many tasks.
+struct table {
+    uint32_t link;
+    uint64_t filled;  // which buckets have tasks
+    struct bucket bucket[READY_BUCKETS];
+};
 
 // What a task wants of a worker. Tasks that want the same share a profile; their ready ones are one
 // queue.
@@ -174,8 +180,8 @@ struct profile {
     uint32_t link;
     uint32_t uses;
     struct wants wants;
-    uint64_t filled;  // plan: which buckets have tasks; claim: bucket 0 is the line
-    struct bucket bucket[READY_BUCKETS];
+    struct bucket line;             // its ready tasks, while there are few
+    table_row table;                // or buckets of them, by rank
     profile_row next, previous;  // of those with ready tasks, by policy
     profile_row same;            // with the same hash
 };

@@ -384,8 +384,7 @@ batch_row submit_rows(struct rota *rota, struct intake *intake)
     for (uint32_t i = 0; i < spec->task_count; i++) {
         struct wants wanted = submit_wants(intake, &spec->tasks[i]);
         bool same = profile && memcmp(&wanted, &like, sizeof like) == 0;
-        if (same)
-            PROFILE(rota, profile)->uses++;
+        if (same) profile_use(rota, profile);
         else
             profile = profile_take(rota, &wanted);
         like = wanted;

@@ -172,7 +172,7 @@ static const struct {
 // Until its submission is on record, what follows from the submission needs no row of its own.
 static bool needs_record(const struct rota *rota, const struct task *task, enum task_cause cause)
 {
-    if (task->flags & TASK_MARKED || cause == CAUSE_MET) return false;
+    if (cause == CAUSE_MET) return false;
     if (task->state > ROTA_TASK_OFFERED || cause == CAUSE_STAGED) return true;
     return !BATCH(rota, task->batch)->spec || EXTRA(rota, task->extra)->clause_count;
 }
