@@ -17,7 +17,7 @@ static const struct command commands[] = {
     {"lane", 2, 2, lane_command, "plain|groups TASKS    the same, all readers of one lane"},
     {"scale", 0, 0, scale_command, "                      life at 100 k, 1 M and 10 M tasks"},
     {"plan", 2, 2, plan_command, "WORKERS TASKS         placing ready tasks with inputs"},
-    {"memory", 2, 3, memory_command, "SHAPE TASKS [edges|columns|all]   bytes at rest"},
+    {"memory", 2, 3, memory_command, "SHAPE TASKS [edges|columns|own|all]   bytes at rest"},
 };
 
 int main(int argc, char **argv)

@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LANES = 16, BUNDLE = 1000, MACHINES = 64 };
+enum { LANES = 16, BUNDLE = 1000, MACHINES = 64, SHARED = 1024 };
 
-// Lane, group, bundle, machine, priority and content key: the columns a task may have.
-static void fill_columns(struct load *load)
+// Lane, group, bundle, machine, priority and content key: the columns a task may have. Groups
+// and keys are rows of their own; there are as many as `distinct` says.
+static void fill_columns(struct load *load, uint32_t distinct)
 {
     for (uint32_t number = 1; number <= load->job.task_count; number++) {
         struct rota_task_spec *task = &load->tasks[number - 1];
@@ -18,11 +19,11 @@ static void fill_columns(struct load *load)
         }
         task->bundle = number - (number - 1) % BUNDLE;
         task->lane = 1 + number % LANES;
-        task->group = number;
+        task->group = 1 + number % distinct;
         task->access = ROTA_ACCESS_READ;
         task->machine = 1 + number % MACHINES;
         task->priority = (int16_t)(number % 5);
-        task->key = (rota_object_id){2, number};
+        task->key = (rota_object_id){2, 1 + number % distinct};
     }
 }
 
@@ -83,7 +84,7 @@ int memory_command(const char **arguments)
     const char *use = arguments[2] ? arguments[2] : "edges";
     struct load load = load_open(arguments[0], number_parse(arguments[1]), ROTA_POLICY_PLAN);
     if (strcmp(use, "edges")) {
-        fill_columns(&load);
+        fill_columns(&load, strcmp(use, "columns") ? UINT32_MAX : SHARED);
         drop_bundle_edges(&load);
     }
     if (!strcmp(use, "all")) fill_needs(&load);

@@ -209,27 +209,70 @@ static bool reserve_arrays(struct rota *rota, struct intake *intake)
     return true;
 }
 
-// How many different ones there are at most, through a small memory of the latest.
+// Counting what is new and different: the map holds the first task with a hash, and the tasks
+// themselves are compared, so that a clash of hashes counts one too many, never one too few.
+static bool is_new(struct rota *rota, struct map *seen, uint64_t hash, uint32_t index,
+                   uint32_t *first)
+{
+    *first = map_find(seen, hash);
+    if (*first) return false;
+    if (map_reserve(&rota->memory, seen, 1)) map_put(seen, hash, index + 1);
+    return true;  // without memory too: then too many are reserved for
+}
+
+static bool is_new_group(struct rota *rota, const struct intake *intake, struct map *seen,
+                         uint32_t index)
+{
+    const struct rota_task_spec *task = &intake->spec->tasks[index], *other;
+    uint32_t first;
+    if (!task->group) return false;
+    if (is_new(rota, seen, hash_mix(1, (uint64_t)task->lane << 32 | task->group), index, &first))
+        return true;
+    other = &intake->spec->tasks[first - 1];
+    return other->lane != task->lane || other->group != task->group;
+}
+
+static bool is_new_key(struct rota *rota, const struct intake *intake, struct map *seen,
+                       uint32_t index)
+{
+    const struct rota_task_spec *task = &intake->spec->tasks[index], *other;
+    uint32_t first;
+    if (id_is_none(task->key)) return false;
+    if (is_new(rota, seen, hash_mix(task->key.high, task->key.low), index, &first)) return true;
+    other = &intake->spec->tasks[first - 1];
+    return other->key.high != task->key.high || other->key.low != task->key.low;
+}
+
+// Most neighbours want the same, so a look at the task before saves most of the work.
+static bool is_new_profile(struct rota *rota, const struct intake *intake, struct map *seen,
+                           uint32_t index)
+{
+    const struct rota_task_spec *tasks = intake->spec->tasks;
+    struct wants wants = submit_wants(intake, &tasks[index]), other;
+    if (index > 0) other = submit_wants(intake, &tasks[index - 1]);
+    if (index > 0 && !memcmp(&wants, &other, sizeof wants)) return false;
+    uint64_t hash = hash_mix(hash_mix(wants.cores, wants.memory_mib),
+                             hash_mix((uint64_t)wants.machine << 32 | wants.retries_max,
+                                      (uint16_t)wants.priority));
+    uint32_t first;
+    if (is_new(rota, seen, hash, index, &first)) return true;
+    other = submit_wants(intake, &tasks[first - 1]);
+    return memcmp(&wants, &other, sizeof wants) != 0;
+}
+
 static void count_distinct(struct rota *rota, struct intake *intake)
 {
-    enum { MEMORY = 256 };
-    uint64_t profiles[MEMORY] = {0}, groups[MEMORY] = {0};
+    struct map profiles = {0}, groups = {0}, keys = {0};
     for (uint32_t i = 0; i < intake->spec->task_count; i++) {
-        const struct rota_task_spec *task = &intake->spec->tasks[i];
-        struct wants like = submit_wants(intake, task);
-        uint64_t hash = hash_mix(hash_mix(like.cores, like.memory_mib),
-                                 hash_mix((uint64_t)like.machine << 32 | like.retries_max,
-                                          (uint16_t)like.priority))
-                        | 1;
-        if (profiles[hash % MEMORY] != hash && !profile_find(rota, &like)) intake->profiles++;
-        profiles[hash % MEMORY] = hash;
-        hash = (uint64_t)task->lane << 32 | task->group;
-        if (task->group && groups[task->group % MEMORY] != hash) intake->groups++;
-        if (task->group) groups[task->group % MEMORY] = hash;
+        intake->profiles += is_new_profile(rota, intake, &profiles, i);
+        intake->groups += is_new_group(rota, intake, &groups, i);
+        intake->objects += is_new_key(rota, intake, &keys, i);
         intake->extras += submit_needs_extra(intake, i);
-        intake->objects += !id_is_none(task->key);
-        intake->lates += task->clause_count;
+        intake->lates += intake->spec->tasks[i].clause_count;
     }
+    map_release(&rota->memory, &profiles);
+    map_release(&rota->memory, &groups);
+    map_release(&rota->memory, &keys);
 }
 
 enum rota_error submit_verify(struct rota *rota, struct intake *intake)
