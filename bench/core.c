@@ -12,8 +12,8 @@ struct command {
 };
 
 static const struct command commands[] = {
-    {"claim", 2, 2, claim_command, "SHAPE TASKS           claim and deliver, 1,000 at a time"},
-    {"life", 2, 2, life_command, "SHAPE TASKS           plan, start and finish on 64 workers"},
+    {"claim", 2, 2, claim_command, "SHAPE TASKS           claim and deliver, 100 at a time"},
+    {"life", 2, 2, life_command, "SHAPE TASKS           plan, start and finish on 32 workers"},
     {"lane", 2, 2, lane_command, "plain|groups TASKS    the same, all readers of one lane"},
     {"scale", 0, 0, scale_command, "                      life at 100 k, 1 M and 10 M tasks"},
     {"plan", 2, 2, plan_command, "WORKERS TASKS         placing ready tasks with inputs"},

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CLAIMS = 1000, WORKERS = 64, CORES = 16 };
+enum { CLAIMS = 100, WORKERS = 32, CORES = 8 };
 
 // ---- Claim and deliver --------------------------------------------------------
 

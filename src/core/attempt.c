@@ -78,7 +78,6 @@ static void count_attempt(struct task *task)
 void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t flags)
 {
     struct task *task = &rota->task[row];
-    __builtin_prefetch(&rota->link[task->after]);
     task->flags |= (uint16_t)flags;
     task->worker = worker;
     count_attempt(task);

@@ -65,8 +65,8 @@ static void release_tables(struct rota *rota)
 static void release_all(struct rota *rota)
 {
     struct pool *pools[]
-        = {&rota->extras, &rota->batches,  &rota->jobs,    &rota->bundles, &rota->lanes,
-           &rota->groups, &rota->profiles, &rota->workers, &rota->objects, &rota->replicas,
+        = {&rota->extras, &rota->batches,  &rota->jobs,    &rota->bundles,  &rota->lanes,
+           &rota->groups, &rota->profiles, &rota->workers, &rota->objects,  &rota->replicas,
            &rota->lates,  &rota->offers,   &rota->waits,   &rota->handlers, &rota->tables};
     struct map *maps[] = {&rota->job_by_id,       &rota->job_by_key,      &rota->lane_by_number,
                           &rota->group_by_number, &rota->profile_by_hash, &rota->worker_by_id,

@@ -22,6 +22,7 @@ struct rota {
     bool planned, plan_more, core_marked;
     bool starved;  // a plan stopped for want of memory
     uint32_t next_job, next_wait;
+    task_row last_handed;          // only a hint of what will be touched soon
     job_row last_job;  // found last; likely to be asked for again
     const char *reason;
 

@@ -51,7 +51,8 @@ bool effect_cover(struct rota *rota)
                     + rota->workers.capacity + rota->objects.capacity + rota->replicas.capacity
                     + rota->waits.capacity + 1;
     void *items = rota->marks;
-    bool there = memory_reserve(&rota->memory, &items, &rota->mark_capacity, rows, sizeof *rota->marks);
+    bool there
+        = memory_reserve(&rota->memory, &items, &rota->mark_capacity, rows, sizeof *rota->marks);
     rota->marks = items;
     return there;
 }

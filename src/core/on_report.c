@@ -40,8 +40,6 @@ enum rota_error on_task_started(struct rota *rota, const struct rota_event *even
         return refuse(rota, ROTA_STALE, "the task was started already");
     if (!effect_reserve(rota, 0)) return no_memory(rota);
     plan_report(rota, row);
-    for (uint32_t i = task->after; i < task->after_end && i < task->after + 8; i++)
-        __builtin_prefetch(&rota->unmet[rota->link[i]], 1);
     task_move(rota, row, CAUSE_STARTED);
     if (task->flags & TASK_GATED) gate_started(rota, row);
     if (WORKER(rota, task->worker)->overbooked) worker_settle_overbooked(rota, task->worker);

@@ -1,17 +1,6 @@
 // place_claim.c - the policy claim: whoever asks gets the task that waited longest.
 #include "core/core.h"
 
-// Whoever claims one is likely to deliver it soon and to claim the next: what that will
-// touch is fetched from memory ahead of time, each thing when the one before it is there.
-static void warm(struct rota *rota, const struct task *task)
-{
-    const struct task *next = &rota->task[task->next];
-    __builtin_prefetch(&rota->task[next->next], 1);
-    if (next->after < next->after_end) __builtin_prefetch(&rota->link[next->after]);
-    uint32_t end = task->after_end - task->after < 8 ? task->after_end : task->after + 8;
-    for (uint32_t i = task->after; i < end; i++) __builtin_prefetch(&rota->unmet[rota->link[i]], 1);
-}
-
 void claim_add(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
@@ -30,7 +19,7 @@ void claim_remove(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     struct bucket *line = &PROFILE(rota, task->profile)->line;
-    warm(rota, task);
+    graph_warm(rota, row);
     if (task->next)
         rota->task[task->next].previous = task->previous;
     else

@@ -114,7 +114,8 @@ static bool profile_goes_first(const struct rota *rota, const struct profile *a,
                                const struct profile *b)
 {
     if (a->wants.priority != b->wants.priority) return a->wants.priority > b->wants.priority;
-    uint32_t one = rota->task[ready_first(rota, a)].rank, other = rota->task[ready_first(rota, b)].rank;
+    uint32_t one = rota->task[ready_first(rota, a)].rank,
+             other = rota->task[ready_first(rota, b)].rank;
     if (one != other) return one > other;
     if (a->wants.cores != b->wants.cores) return a->wants.cores > b->wants.cores;
     return task_older(rota, ready_first(rota, a), ready_first(rota, b));

@@ -76,20 +76,21 @@ static void unlink_from(struct rota *rota, task_row row, struct bucket *bucket)
 {
     struct task *task = &rota->task[row];
     bucket->count--;
-    if (task->next) {
-        __builtin_prefetch(&rota->task[rota->task[task->next].next], 1);  // soon the first
+    if (task->next)
         rota->task[task->next].previous = task->previous;
-    } else {
+    else
         bucket->last = task->previous;
-    }
-    if (task->previous) rota->task[task->previous].next = task->next;
-    else bucket->first = task->next;
+    if (task->previous)
+        rota->task[task->previous].next = task->next;
+    else
+        bucket->first = task->next;
     task->next = task->previous = 0;
 }
 
 void ready_remove(struct rota *rota, task_row row)
 {
     struct profile *profile = PROFILE(rota, rota->task[row].profile);
+    graph_warm(rota, row);
     if (profile->table) {
         struct table *table = TABLE(rota, profile->table);
         uint32_t at = bucket_of(rota->task[row].rank);

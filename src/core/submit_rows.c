@@ -221,20 +221,10 @@ static uint32_t counts_to_places(uint32_t *counts, uint32_t tasks, uint32_t firs
     return first;
 }
 
-static void write_edges(struct rota *rota, const struct intake *intake)
+static void write_links(struct rota *rota, const struct intake *intake)
 {
     const struct rota_job_spec *spec = intake->spec;
     uint32_t tasks = spec->task_count, first = intake->first;
-    struct task *task = &rota->task[intake->row];
-    for (uint32_t i = 0; i < tasks; i++) rota->unmet[intake->row + i] = intake->before[i];
-    uint32_t end = counts_to_places(intake->after, tasks, intake->link);
-    uint32_t last = counts_to_places(intake->before, tasks, end);
-    for (uint32_t i = 0; i < tasks; i++) {
-        task[i].after = intake->after[i];
-        task[i].after_end = i + 1 < tasks ? intake->after[i + 1] : end;
-        task[i].before = intake->before[i];
-    }
-    task[tasks].before = last;
     for (uint32_t i = 0; i < spec->edge_count; i++) {
         struct rota_edge edge = spec->edges[i];
         uint32_t after = edge.after - first, before = edge.before - first;
@@ -371,32 +361,55 @@ static void write_objects(struct rota *rota, const struct intake *intake)
     for (uint32_t i = 0; i < spec->input_count; i++) write_input(rota, intake, &spec->inputs[i]);
 }
 
-batch_row submit_rows(struct rota *rota, struct intake *intake)
+static void write_bundle(struct rota *rota, task_row row, const struct rota_task_spec *spec)
+{
+    uint32_t bundle = pool_take(&rota->bundles);
+    rota->task[row].flags |= TASK_IS_BUNDLE;
+    BUNDLE(rota, bundle)->ever_staged = !(spec->flags & ROTA_TASK_ON_DEMAND);
+    map_put(&rota->bundle_of, row, bundle);
+}
+
+// Each row is written once, from front to back; the arrays say where its lists begin.
+static void write_tasks(struct rota *rota, struct intake *intake, batch_row batch)
 {
     const struct rota_job_spec *spec = intake->spec;
+    uint32_t tasks = spec->task_count;
+    struct task *task = &rota->task[intake->row];
     struct wants like = {0};
     profile_row profile = 0;
-    batch_row batch = add_batch(rota, intake);
-    struct task *task = &rota->task[intake->row];
-    memset(task, 0, ((size_t)spec->task_count + 1) * sizeof *task);
-    for (uint32_t i = 0; i <= spec->task_count; i++) task[i].batch = batch;
-    write_edges(rota, intake);
-    for (uint32_t i = 0; i < spec->task_count; i++) {
+    uint32_t end = counts_to_places(intake->after, tasks, intake->link);
+    uint32_t last = counts_to_places(intake->before, tasks, end);
+    for (uint32_t i = 0; i < tasks; i++) {
         struct wants wanted = submit_wants(intake, &spec->tasks[i]);
         bool same = profile && memcmp(&wanted, &like, sizeof like) == 0;
-        if (same) profile_use(rota, profile);
+        if (same)
+            profile_use(rota, profile);
         else
             profile = profile_take(rota, &wanted);
         like = wanted;
+        memset(&task[i], 0, sizeof *task);
+        task[i].batch = batch;
+        task[i].after = intake->after[i];
+        task[i].after_end = i + 1 < tasks ? intake->after[i + 1] : end;
+        task[i].before = intake->before[i];
         task[i].profile = profile;
         task[i].body = spec->tasks[i].body;
-        if (!(spec->tasks[i].flags & ROTA_TASK_BUNDLE)) continue;
-        task[i].flags |= TASK_IS_BUNDLE;
-        uint32_t bundle = pool_take(&rota->bundles);
-        BUNDLE(rota, bundle)->ever_staged = !(spec->tasks[i].flags & ROTA_TASK_ON_DEMAND);
-        map_put(&rota->bundle_of, intake->row + i, bundle);
+        uint32_t before_end = i + 1 < tasks ? intake->before[i + 1] : last;
+        rota->unmet[intake->row + i] = before_end - intake->before[i];
+        if (spec->tasks[i].flags & ROTA_TASK_BUNDLE)
+            write_bundle(rota, intake->row + i, &spec->tasks[i]);
     }
-    for (uint32_t i = 0; i < spec->task_count; i++)
+    memset(&task[tasks], 0, sizeof *task);
+    task[tasks].batch = batch;
+    task[tasks].before = last;
+}
+
+batch_row submit_rows(struct rota *rota, struct intake *intake)
+{
+    batch_row batch = add_batch(rota, intake);
+    write_tasks(rota, intake, batch);
+    write_links(rota, intake);
+    for (uint32_t i = 0; i < intake->spec->task_count && intake->extras; i++)
         if (submit_needs_extra(intake, i)) write_extra(rota, intake, i);
     write_objects(rota, intake);
     if (intake->policy == ROTA_POLICY_PLAN) submit_rank(rota, intake, batch);

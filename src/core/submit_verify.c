@@ -251,9 +251,9 @@ static bool is_new_profile(struct rota *rota, const struct intake *intake, struc
     struct wants wants = submit_wants(intake, &tasks[index]), other;
     if (index > 0) other = submit_wants(intake, &tasks[index - 1]);
     if (index > 0 && !memcmp(&wants, &other, sizeof wants)) return false;
-    uint64_t hash = hash_mix(hash_mix(wants.cores, wants.memory_mib),
-                             hash_mix((uint64_t)wants.machine << 32 | wants.retries_max,
-                                      (uint16_t)wants.priority));
+    uint64_t hash = hash_mix(
+        hash_mix(wants.cores, wants.memory_mib),
+        hash_mix((uint64_t)wants.machine << 32 | wants.retries_max, (uint16_t)wants.priority));
     uint32_t first;
     if (is_new(rota, seen, hash, index, &first)) return true;
     other = submit_wants(intake, &tasks[first - 1]);
