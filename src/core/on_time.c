@@ -14,8 +14,7 @@ static enum rota_error end_leases(struct rota *rota)
         if (!effect_reserve(rota, 8 * (uint64_t)WORKER(rota, row)->tasks))
             return some ? ROTA_OK
                         : refuse(rota, ROTA_NO_MEMORY, "no memory for the end of a lease");
-        worker_lose(rota, row);
-        graph_settle(rota);
+        worker_lose(rota, row);  // what follows is settled when all are gone
         if (rota->plan_active) plan_news(rota, 1);
         some = true;
     }
