@@ -217,7 +217,8 @@ static bool find_unknown(const struct rota *rota, task_row row, uint8_t *marks, 
     while (height) {
         task_row at = stack[height - 1];
         const struct task *task = &rota->task[at];
-        bool untouched = task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED;
+        bool untouched = (task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED)
+                         && !(task->flags & TASK_AGAIN);
         uint32_t needs = need_count(rota, at);
         if (marks[at] == OPEN && (!untouched || is_blocked(rota, at) || needs == 0))
             marks[at] = KNOWN;

@@ -110,6 +110,12 @@ static bool must_be_made_again(const struct rota *rota, const struct object *obj
            && JOB(rota, object->job)->state < ROTA_JOB_FAILED;
 }
 
+static void expect_again(struct rota *rota, object_row row)
+{
+    OBJECT(rota, row)->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_REMOVED | OBJECT_SERVED);
+    object_mark(rota, row);
+}
+
 // A producer that succeeded is looked at because one of its objects may be gone.
 void object_look_producer(struct rota *rota, task_row row)
 {
@@ -118,8 +124,7 @@ void object_look_producer(struct rota *rota, task_row row)
     for (uint32_t i = 0; i < extra->output_count; i++) {
         object_row at = rota->use[extra->use_first + extra->input_count + i].object;
         if (!must_be_made_again(rota, OBJECT(rota, at))) continue;
-        OBJECT(rota, at)->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_REMOVED | OBJECT_SERVED);
-        object_mark(rota, at);
+        expect_again(rota, at);
         again = true;
     }
     if (again) outcome_again(rota, row);
@@ -138,9 +143,10 @@ void object_refresh(struct rota *rota, object_row row)
     for (uint32_t use = object->uses; use && before != after; use = rota->use[use].next) {
         graph_need(rota, rota->use[use].task, before, after);
     }
-    bool gone = !(after & NEED_MET) && object->producer;
-    if (gone && rota->task[object->producer].state == ROTA_TASK_SUCCEEDED)
-        graph_look_at(rota, object->producer);
+    if (after & NEED_MET || !object->producer) return;
+    const struct task *producer = &rota->task[object->producer];
+    if (producer->state == ROTA_TASK_SUCCEEDED) graph_look_at(rota, object->producer);
+    else if (producer->flags & TASK_AGAIN && must_be_made_again(rota, object)) expect_again(rota, row);
 }
 
 void object_producer_changed(struct rota *rota, task_row row)

@@ -158,9 +158,9 @@ static void come_back(struct rota *rota, task_row row, enum rota_outcome outcome
     struct task *task = &rota->task[row];
     task->outcome = (uint8_t)outcome;
     attempt_end(rota, row);
+    task->flags |= TASK_BYPASS;  // a repeated attempt was let through already
     if (rota->unmet[row] > 0) {
         task_move(rota, row, CAUSE_UNMET);
-        if (task->extra) condition_look(rota, row);
         if (task->flags & TASK_GATED) gate_enlist(rota, row);
         graph_look_at(rota, row);
         return;

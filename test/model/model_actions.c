@@ -118,13 +118,14 @@ static bool surplus_drop(struct model *model, const struct rota_action *action)
 {
     struct model_object *object = model_object_find(model, action->drop.object);
     uint32_t bit = 1u << (action->drop.worker.number & 31);
-    if (!object || !((object->located | object->rest) & bit)) return false;
+    if (!object) return true;  // its job has gone within the turn
     const struct model_job *job = model_job_find(model, object->job);
     if (job && job->state == ROTA_JOB_CLOSED) {  // at once or when it goes, as the core likes
         object->located &= ~bit;
         object->rest &= ~bit;
         return true;
     }
+    if (!((object->located | object->rest) & bit)) return false;
     if (!object->kept || object->state != ROTA_OBJECT_FINISHED) return false;
     object->located &= ~bit;
     return object->located || object->server;

@@ -83,6 +83,7 @@ static bool objects_regenerate(struct model *model)
         if (object->job == 0 || (object->state == ROTA_OBJECT_UNFINISHED && !stream)) continue;
         if (model_object_present(model, object) || !object_is_missed(model, object)) continue;
         struct model_task *producer = model_producer(model, object);
+        if (producer && producer->regenerating) object->state = ROTA_OBJECT_UNFINISHED;
         if (!producer || producer->state != ROTA_TASK_SUCCEEDED) continue;
         object->state = ROTA_OBJECT_UNFINISHED;
         producer->regenerating = true;

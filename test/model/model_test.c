@@ -18,8 +18,7 @@
 
 enum { BATCH = 200 };  // histories one child runs
 
-static const uint8_t disputed[] = {FEATURE_BUNDLES, FEATURE_OBJECTS, FEATURE_KEEP, FEATURE_AWAY,
-                                   FEATURE_STREAMS, FEATURE_KEYS,    FEATURE_PULL};
+static const uint8_t disputed[] = {FEATURE_BUNDLES, FEATURE_KEYS, FEATURE_PULL};
 
 static void bytes_fill(uint8_t *bytes, uint64_t seed)
 {

@@ -114,7 +114,9 @@ enum model_verdict model_on_replica(struct model *model, const struct rota_event
     if (event->kind == ROTA_EVENT_OBJECT_LOST) {
         if (!object || !(object->located & bit(worker))) return MODEL_EITHER;
         object->located &= ~bit(worker);
-        return MODEL_ACCEPT;
+        const struct model_job *owner = object->job ? model_job_find(model, object->job) : NULL;
+        bool closed = owner && owner->state == ROTA_JOB_CLOSED;  // it may have been dropped
+        return closed ? MODEL_EITHER : MODEL_ACCEPT;
     }
     const struct model_job *job = object && object->job ? model_job_find(model, object->job) : NULL;
     if (job && job->state == ROTA_JOB_CLOSED) return MODEL_REFUSE;
