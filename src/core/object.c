@@ -145,8 +145,10 @@ void object_refresh(struct rota *rota, object_row row)
     }
     if (after & NEED_MET || !object->producer) return;
     const struct task *producer = &rota->task[object->producer];
-    if (producer->state == ROTA_TASK_SUCCEEDED) graph_look_at(rota, object->producer);
-    else if (producer->flags & TASK_AGAIN && must_be_made_again(rota, object)) expect_again(rota, row);
+    if (producer->state == ROTA_TASK_SUCCEEDED)
+        graph_look_at(rota, object->producer);
+    else if (producer->flags & TASK_AGAIN && must_be_made_again(rota, object))
+        expect_again(rota, row);
 }
 
 void object_producer_changed(struct rota *rota, task_row row)

@@ -355,6 +355,9 @@ static bool serve(struct rota *rota, worker_row at)
     }
     pull_remove(rota, row);
     attempt_assign(rota, row, at, 0);
+    worker = WORKER(rota, at);
+    bool beyond = worker->cores_used > worker->cores || worker->memory_used > worker->memory_mib;
+    if (beyond) worker_settle_overbooked(rota, at);
     graph_settle(rota);
     return true;
 }

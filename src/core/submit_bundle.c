@@ -48,20 +48,30 @@ static void visit_members(struct search *search, task_row bundle)
         if (spec->tasks[i].bundle == id.task) visit(search, i);
 }
 
+// By definition, not by what is there now: any of them may be staged again.
+static void visit_older_in_lane(struct search *search, task_row row)
+{
+    const struct rota *rota = search->rota;
+    lane_row lane = task_extra(rota, row)->lane;
+    for (extra_row at = 1; at < rota->extras.count; at++) {
+        const struct extra *extra = EXTRA(rota, at);
+        if (extra->lane == lane && task_older(rota, extra->task, row))
+            visit_old(search, extra->task);
+    }
+}
+
 static void visit_old_needs(struct search *search, task_row row)
 {
     const struct rota *rota = search->rota;
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
-    bool waits = task->state <= ROTA_TASK_BLOCKED;  // what is past its needs has them
-    for (uint32_t i = task->before; waits && i < task[1].before; i++)
-        visit_old(search, rota->link[i]);
-    for (uint32_t i = 0; waits && i < extra->input_count; i++)
+    for (uint32_t i = task->before; i < task[1].before; i++) visit_old(search, rota->link[i]);
+    for (uint32_t i = 0; i < extra->input_count; i++)
         visit_old(search, OBJECT(rota, rota->use[extra->use_first + i].object)->producer);
-    for (uint32_t i = 0; waits && i < extra->clause_count; i++)
+    for (uint32_t i = 0; i < extra->clause_count; i++)
         visit_old(search, rota->clause[extra->clause_first + i].task.job);
-    bool lined = extra->in_line && LANE(rota, extra->lane)->flags & ROTA_LANE_SUBMIT_ORDER;
-    if (lined) visit_old(search, task->previous);
+    if (extra->lane && LANE(rota, extra->lane)->flags & ROTA_LANE_SUBMIT_ORDER)
+        visit_older_in_lane(search, row);
     if (task->flags & TASK_IS_BUNDLE) visit_members(search, row);
 }
 

@@ -113,6 +113,20 @@ static bool collect(struct rota *rota, const struct intake *intake, struct submi
     return add_lane_pairs(rota, intake, pairs);
 }
 
+// The last old task of a lane that keeps the order of submission.
+static task_row youngest_in_lane(const struct rota *rota, uint32_t number)
+{
+    lane_row lane = number ? map_find(&rota->lane_by_number, number) : 0;
+    task_row youngest = 0;
+    if (!lane || !(LANE(rota, lane)->flags & ROTA_LANE_SUBMIT_ORDER)) return 0;
+    for (extra_row at = 1; at < rota->extras.count; at++) {
+        task_row row = EXTRA(rota, at)->task;
+        if (EXTRA(rota, at)->lane != lane) continue;
+        if (!youngest || task_older(rota, youngest, row)) youngest = row;
+    }
+    return youngest;
+}
+
 // Old tasks, by row, that new ones need.
 static bool collect_outer(struct rota *rota, const struct intake *intake,
                           struct submit_pairs *outer)
@@ -139,9 +153,8 @@ static bool collect_outer(struct rota *rota, const struct intake *intake,
             if (!clause.task.job) clause.task.job = intake->job_id;
             there = pair_add(rota, outer, task_find(rota, clause.task), i);
         }
-        const struct lane *lane = LANE(rota, map_find(&rota->lane_by_number, task->lane));
-        bool line = task->lane && lane->flags & ROTA_LANE_SUBMIT_ORDER && lane->held_last;
-        if (there && line) there = pair_add(rota, outer, lane->held_last, i);
+        task_row older = youngest_in_lane(rota, task->lane);
+        if (there && older) there = pair_add(rota, outer, older, i);
     }
     return there;
 }

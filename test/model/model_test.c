@@ -18,7 +18,7 @@
 
 enum { BATCH = 200 };  // histories one child runs
 
-static const uint8_t disputed[] = {FEATURE_BUNDLES, FEATURE_KEYS, FEATURE_PULL};
+static const uint8_t disputed[] = {FEATURE_KEYS};
 
 static void bytes_fill(uint8_t *bytes, uint64_t seed)
 {
