@@ -166,7 +166,8 @@ static enum rota_error manual_start(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     uint32_t condition = !(condition_need(rota, row) & NEED_MET);
-    bool waits = task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED;
+    bool waits = (task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED)
+                 && !(task->flags & TASK_AGAIN);
     if (!waits && !can_stage(task))
         return refuse(rota, ROTA_NOT_NOW, "not effective on an active task");
     if (rota->unmet[row] > condition)
