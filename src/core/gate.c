@@ -140,8 +140,8 @@ static void offer(struct rota *rota, lane_row at, task_row row)
         uint8_t phase = extra->phase;
         rota_time since = extra->since;
         place_remove(rota, first);
-        extra->resume = phase & 15u;  // under pull its waits go on
-        extra->since = phase ? since : 0;
+        extra->resume = phase ? phase & 15u : PHASE_NEAR;  // under pull its waits go on
+        extra->since = since;
         effect_mark_task(rota, first);
         offered_insert(rota, lane, first);
     }
@@ -213,12 +213,25 @@ void gate_settle(struct rota *rota)
     }
 }
 
-// Who had been let in before a restart is inside again.
+// Who had been let in before a restart is inside again; when all are, the first of each lane
+// is placed.
 void gate_restore_offered(struct rota *rota, task_row row)
 {
     gate_enter(rota, row);
     task_move(rota, row, CAUSE_OFFERED);
-    offer(rota, task_extra(rota, row)->lane, row);
+    offered_insert(rota, LANE(rota, task_extra(rota, row)->lane), row);
+}
+
+void gate_restore_placing(struct rota *rota)
+{
+    for (lane_row at = 1; at < rota->lanes.count; at++) {
+        struct lane *lane = LANE(rota, at);
+        task_row row = lane->offered_first;
+        if (!row) continue;
+        list_unlink(rota, row, &lane->offered_first, &lane->offered_last);
+        lane->placing = row;
+        place_add(rota, row);
+    }
 }
 
 bool gate_is_next(const struct rota *rota, task_row row)

@@ -409,6 +409,7 @@ static enum rota_error rebuild(struct rota *rota, const struct rota_record *reco
     if (!effect_reserve(rota, 0) || !effect_cover(rota)) return no_memory(rota);
     for_each_task(rota, restore_running);
     for_each_task(rota, restore_lined_up);
+    gate_restore_placing(rota);
     for_each_task(rota, restore_offered);
     for_each_task(rota, restore_waiting);
     for_each_task(rota, restore_shared);  // whoever leads is in place by now

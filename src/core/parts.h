@@ -142,6 +142,7 @@ bool gate_is_next(const struct rota *rota, task_row row);
 bool gate_admits_now(const struct rota *rota, task_row row);  // with nobody in line
 void gate_enter(struct rota *rota, task_row row);
 void gate_restore_offered(struct rota *rota, task_row row);
+void gate_restore_placing(struct rota *rota);
 void lane_check(const struct rota *rota, lane_row row);
 
 // ---- object.c, replica.c: objects, where they are, who needs them ------------
