@@ -5,6 +5,7 @@
 // tasks stand by rank and age while there are few; once there are many, a task that gets
 // ready goes to the end, because looking for its place would cost more than it is worth.
 #include "core/core.h"
+#include "core/warm.h"
 
 static uint32_t bucket_of(uint32_t rank)
 {
