@@ -70,8 +70,8 @@ enum rota_lane_flag { ROTA_LANE_STRICT = 1, ROTA_LANE_SUBMIT_ORDER = 2 };
 enum rota_wait_mode { ROTA_WAIT_ALL, ROTA_WAIT_SOME };
 #define ROTA_ASK_ALWAYS UINT32_MAX
 
-// An event, and what it points to, belongs to the caller and must stay as it is
-// until the next rota_take().
+// An event, and what it points to, belongs to the caller and must stay as it is until
+// the records of the next rota_take() are stored, all pieces of them.
 struct rota_event {
     enum rota_event_kind kind;
     rota_time now;  // never goes back

@@ -53,31 +53,8 @@ static void line_insert(struct rota *rota, struct lane *lane, task_row row)
         previous = rota->task[previous].previous;
     }
     task_extra(rota, row)->in_line = true;
-    rota->task[row].next = next;
-    rota->task[row].previous = previous;
-    if (previous)
-        rota->task[previous].next = row;
-    else
-        lane->held_first = row;
-    if (next)
-        rota->task[next].previous = row;
-    else
-        lane->held_last = row;
+    list_insert(rota, row, previous, next, &lane->held_first, &lane->held_last);
     if (!previous) unreserve(rota, lane);
-}
-
-static void list_unlink(struct rota *rota, task_row row, task_row *first, task_row *last)
-{
-    struct task *task = &rota->task[row];
-    if (task->next)
-        rota->task[task->next].previous = task->previous;
-    else
-        *last = task->previous;
-    if (task->previous)
-        rota->task[task->previous].next = task->next;
-    else
-        *first = task->next;
-    task->next = task->previous = 0;
 }
 
 static void line_leave(struct rota *rota, struct lane *lane, task_row row)
@@ -114,16 +91,7 @@ static void offered_insert(struct rota *rota, struct lane *lane, task_row row)
         next = previous;
         previous = rota->task[previous].previous;
     }
-    rota->task[row].next = next;
-    rota->task[row].previous = previous;
-    if (next)
-        rota->task[next].previous = row;
-    else
-        lane->offered_last = row;
-    if (previous)
-        rota->task[previous].next = row;
-    else
-        lane->offered_first = row;
+    list_insert(rota, row, previous, next, &lane->offered_first, &lane->offered_last);
 }
 
 // Let in: it is handed out in its turn, before all that asked later.

@@ -28,7 +28,6 @@ enum task_cause {
 };
 
 void task_move(struct rota *rota, task_row row, enum task_cause cause);
-bool task_may(const struct rota *rota, task_row row, enum task_cause cause);
 void task_restore(struct rota *rota, task_row row, enum rota_task_state state, uint16_t flags);
 extern const uint8_t task_classes[ROTA_TASK_STATES], task_views[ROTA_TASK_STATES];
 static inline enum task_class task_class(const struct task *task)
@@ -60,6 +59,12 @@ static inline struct extra *task_extra(const struct rota *rota, task_row row)  /
 enum rota_policy task_policy(const struct rota *rota, task_row row);
 enum rota_task_state task_shown(const struct task *task);  // what others see
 void task_check(const struct rota *rota, task_row row);
+
+// ---- list.c: lists of tasks, linked through the tasks -------------------------
+
+void list_insert(struct rota *rota, task_row row, task_row previous, task_row next, task_row *first,
+                 task_row *last);
+void list_unlink(struct rota *rota, task_row row, task_row *first, task_row *last);
 
 // ---- graph.c: who waits for whom, and is blocked by whom ---------------------
 

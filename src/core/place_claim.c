@@ -6,14 +6,8 @@ void claim_add(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     struct bucket *line = &PROFILE(rota, task->profile)->line;
-    if (line->first)
-        rota->task[line->last].next = row;
-    else
-        profile_list(rota, task->profile);
-    if (!line->first) line->first = row;
-    task->next = 0;
-    task->previous = line->last;
-    line->last = row;
+    if (!line->first) profile_list(rota, task->profile);
+    list_insert(rota, row, line->last, 0, &line->first, &line->last);
 }
 
 void claim_remove(struct rota *rota, task_row row)
@@ -21,15 +15,7 @@ void claim_remove(struct rota *rota, task_row row)
     struct task *task = &rota->task[row];
     struct bucket *line = &PROFILE(rota, task->profile)->line;
     graph_warm(rota, row);
-    if (task->next)
-        rota->task[task->next].previous = task->previous;
-    else
-        line->last = task->previous;
-    if (task->previous)
-        rota->task[task->previous].next = task->next;
-    else
-        line->first = task->next;
-    task->next = task->previous = 0;
+    list_unlink(rota, row, &line->first, &line->last);
     if (!line->first) profile_unlist(rota, task->profile);
 }
 

@@ -217,27 +217,12 @@ void pull_add(struct rota *rota, task_row row)
     if (!extra->asked) extra->asked = rota->turn;
     effect_mark_task(rota, row);
     task->child = 0;
-    task->next = 0;
-    task->previous = rota->fresh_last;
-    if (rota->fresh_last)
-        rota->task[rota->fresh_last].next = row;
-    else
-        rota->fresh_first = row;
-    rota->fresh_last = row;
+    list_insert(rota, row, rota->fresh_last, 0, &rota->fresh_first, &rota->fresh_last);
 }
 
 static void leave_fresh(struct rota *rota, task_row row)
 {
-    struct task *task = &rota->task[row];
-    if (task->next)
-        rota->task[task->next].previous = task->previous;
-    else
-        rota->fresh_last = task->previous;
-    if (task->previous)
-        rota->task[task->previous].next = task->next;
-    else
-        rota->fresh_first = task->next;
-    task->next = task->previous = 0;
+    list_unlink(rota, row, &rota->fresh_first, &rota->fresh_last);
 }
 
 // Back from the store: the phase goes on where it was.

@@ -31,17 +31,7 @@ task_row ready_first(const struct rota *rota, const struct profile *profile)
 static void insert(struct rota *rota, task_row row, struct bucket *bucket, task_row previous,
                    task_row next)
 {
-    struct task *task = &rota->task[row];
-    task->next = next;
-    task->previous = previous;
-    if (next)
-        rota->task[next].previous = row;
-    else
-        bucket->last = row;
-    if (previous)
-        rota->task[previous].next = row;
-    else
-        bucket->first = row;
+    list_insert(rota, row, previous, next, &bucket->first, &bucket->last);
     bucket->count++;
     rota->plan_unplaced++;
 }
@@ -75,17 +65,8 @@ void ready_push_back(struct rota *rota, task_row row)
 
 static void unlink_from(struct rota *rota, task_row row, struct bucket *bucket)
 {
-    struct task *task = &rota->task[row];
     bucket->count--;
-    if (task->next)
-        rota->task[task->next].previous = task->previous;
-    else
-        bucket->last = task->previous;
-    if (task->previous)
-        rota->task[task->previous].next = task->next;
-    else
-        bucket->first = task->next;
-    task->next = task->previous = 0;
+    list_unlink(rota, row, &bucket->first, &bucket->last);
 }
 
 void ready_remove(struct rota *rota, task_row row)

@@ -138,7 +138,6 @@ struct lane {
     task_row reserved;                     // the head, when it has its group but not its class
     task_row starting;                     // strict: let in and not yet running
     lane_row next_look;
-    uint32_t groups;  // group rows of this lane
     bool looking, marked;
 };
 
@@ -147,7 +146,6 @@ struct group {
     lane_row lane;
     uint32_t number, uses;
     task_row holder;
-    group_row next;
 };
 
 struct look_list {

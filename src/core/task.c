@@ -119,11 +119,6 @@ bool rota_task_may_move(enum rota_task_state from, enum rota_task_state to)
     return false;
 }
 
-bool task_may(const struct rota *rota, task_row row, enum task_cause cause)
-{
-    return moves[rota->task[row].state][cause] != ROTA_TASK_NONE;
-}
-
 enum rota_task_state task_shown(const struct task *task)
 {
     return task->flags & TASK_AGAIN ? ROTA_TASK_SUCCEEDED : (enum rota_task_state)task->state;
