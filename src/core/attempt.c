@@ -194,17 +194,16 @@ void attempt_transfer(struct rota *rota, task_row from, task_row to)
     worker_row worker = rota->task[from].worker;
     rota_task_id name = attempt_name(rota, from);
     bool running = rota->task[from].state == ROTA_TASK_RUNNING;
-    uint16_t beyond = rota->task[from].flags & TASK_OVERBOOKED;
     worker_refund(rota, worker, from);
     give_back_copies(rota, from, worker);
     forget_name(rota, from);
     rota->task[from].worker = 0;
     struct task *task = &rota->task[to];
-    task->flags |= beyond;
     task->attempt = rota->task[from].attempt;
     task->tries = rota->task[from].tries;
     task->worker = worker;
     task_move(rota, to, CAUSE_ASSIGNED);
+    if (task->flags & TASK_GATED) gate_starts_anew(rota, to);
     worker_charge(rota, worker, to);
     const struct extra *extra = task_extra(rota, to);
     for (uint32_t i = 0; i < extra->input_count; i++) {
@@ -213,7 +212,11 @@ void attempt_transfer(struct rota *rota, task_row from, task_row to)
         if (plain) replica_use(rota, at, worker);
     }
     attempt_put_name(rota, to, name);
-    if (running) task_move(rota, to, CAUSE_STARTED);
+    if (running) {
+        task_move(rota, to, CAUSE_STARTED);
+        if (task->flags & TASK_GATED) gate_started(rota, to);
+    }
+    worker_settle_overbooked(rota, worker);
 }
 
 // Still in its state: the caller moves it on. Afterwards it holds nothing.

@@ -46,7 +46,7 @@ static void check_key(const struct rota *rota, task_row row)
     task_row runner = OBJECT(rota, extra->key)->runner;
     bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
     bool placed = task->state == ROTA_TASK_OFFERED && gate_is_next(rota, row);
-    if (out || placed) assert(runner == row);
+    assert((runner == row) == (out || placed));
     if (task->state == ROTA_TASK_SHARED) assert(runner == extra->leader && runner != row);
 }
 
@@ -66,7 +66,7 @@ void task_check(const struct rota *rota, task_row row)
 
 // I-4: one of a group, one side, the counter is the sum, and the line is in order.
 static void check_lane_members(const struct rota *rota, lane_row at, int32_t *counter,
-                               uint32_t *inside)
+                               uint32_t *inside, uint32_t *starting)
 {
     for (extra_row i = 1; i < rota->extras.count; i++) {
         const struct extra *extra = EXTRA(rota, i);
@@ -74,6 +74,7 @@ static void check_lane_members(const struct rota *rota, lane_row at, int32_t *co
         const struct task *task = &rota->task[extra->task];
         if (!task_is_inside(task)) continue;
         ++*inside;
+        *starting += task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED;
         *counter += task->flags & TASK_WRITES ? 1 : -1;
         if (extra->group) assert(GROUP(rota, extra->group)->holder == extra->task);
         assert(!extra->in_line);
@@ -84,9 +85,9 @@ void lane_check(const struct rota *rota, lane_row row)
 {
     const struct lane *lane = LANE(rota, row);
     int32_t counter = 0;
-    uint32_t inside = 0;
-    check_lane_members(rota, row, &counter, &inside);
-    assert(lane->counter == counter && lane->inside == inside);
+    uint32_t inside = 0, starting = 0;
+    check_lane_members(rota, row, &counter, &inside, &starting);
+    assert(lane->counter == counter && lane->inside == inside && lane->starting == starting);
     assert((uint32_t)(counter < 0 ? -counter : counter) == inside);
     for (task_row at = lane->held_first; at; at = rota->task[at].next) {
         assert(task_extra(rota, at)->in_line && task_extra(rota, at)->lane == row);
@@ -200,5 +201,6 @@ void rota_check(const struct rota *rota)
         if (OBJECT(rota, row)->id.high || OBJECT(rota, row)->id.low) object_check(rota, row);
     check_bundle_sums(rota);
     check_empty(rota);
-    assert(!rota->look_tasks.first && !rota->look_bundles.first && !rota->look_lanes);
+    assert(!rota->look_tasks.first && !rota->look_bundles.first);
+    assert(!rota->look_ready.first && !rota->look_lanes && !rota->orphans);
 }

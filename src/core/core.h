@@ -46,10 +46,11 @@ struct rota {
     struct map job_by_id, job_by_key, lane_by_number, group_by_number, profile_by_hash,
         worker_by_id, object_by_id, bundle_of, late_of, handler_by_id, run_as, runs;
 
-    struct look_list look_tasks, look_bundles;
+    struct look_list look_tasks, look_bundles, look_ready;  // in that order
     job_row look_jobs, failing_jobs;
     wait_row look_waits;
     lane_row look_lanes;
+    task_row orphans;  // SHARED, and nobody runs for them any more
     object_row changed_objects;
     task_row fresh_first, fresh_last;  // OFFERED under pull, not yet in queues
     profile_row ready_claim, ready_plan;
@@ -57,6 +58,7 @@ struct rota {
     uint32_t plan_unplaced, plan_active;  // OFFERED; unfinished, both under plan
     uint32_t tasks, edges;                // in use, for the limits
     uint32_t out, shared, fail_job_tasks, overbooked, asking, closing;
+    uint32_t keyed, inputs_most;  // tasks with a content key; the most inputs a task ever had
     struct heap leases, phases;          // of silent workers; of tasks under pull, by extra
     uint32_t *room_cores, *room_memory;  // a tree of the largest free room
     uint32_t room_leaves, room_capacity;

@@ -18,14 +18,19 @@ static uint64_t tomb_bound(const struct rota *rota)
     return 2 + (uint64_t)rota->closing + pool_used(&rota->waits) + pool_used(&rota->replicas);
 }
 
-// A shared execution that is handed over keeps its old name, which needs a place.
+// A shared execution that is handed over keeps its old name, which needs a place, and the inputs
+// of its new task are used where it runs. Who shares may change within the step; so this counts
+// those with keys that are out.
 static bool reserve_names(struct rota *rota)
 {
-    if (!rota->shared) return true;
-    return graph_late_reserve(rota, rota->shared)
-           && map_reserve(&rota->memory, &rota->run_as, rota->shared)
-           && map_reserve(&rota->memory, &rota->runs, rota->shared)
-           && pool_reserve(&rota->memory, &rota->replicas, 16 * rota->shared) && effect_cover(rota);
+    uint32_t names = rota->keyed < rota->out ? rota->keyed : rota->out;
+    if (!names) return true;
+    uint64_t copies = (uint64_t)names * rota->inputs_most, uses = rota->uses.end;
+    return graph_late_reserve(rota, names) && map_reserve(&rota->memory, &rota->run_as, names)
+           && map_reserve(&rota->memory, &rota->runs, names)
+           && pool_reserve(&rota->memory, &rota->replicas,
+                           (uint32_t)(copies < uses ? copies : uses))
+           && effect_cover(rota);
 }
 
 bool effect_reserve_all(struct rota *rota, uint64_t more)

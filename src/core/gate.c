@@ -94,27 +94,35 @@ static void offered_insert(struct rota *rota, struct lane *lane, task_row row)
     list_insert(rota, row, previous, next, &lane->offered_first, &lane->offered_last);
 }
 
-// Let in: it is handed out in its turn, before all that asked later.
-static void offer(struct rota *rota, lane_row at, task_row row)
+// Under pull its waits go on when it is the next again.
+static void step_back(struct rota *rota, struct lane *lane, task_row row)
 {
-    struct lane *lane = LANE(rota, at);
-    task_row first = lane->placing;
-    if (first && !comes_before(rota, row, first)) {
-        offered_insert(rota, lane, row);
-        return;
+    struct extra *extra = task_extra(rota, row);
+    uint8_t phase = extra->phase;
+    rota_time since = phase ? extra->since : rota->now;
+    place_remove(rota, row);
+    share_release(rota, row);
+    extra->resume = phase ? phase & 15u : PHASE_NEAR;
+    extra->since = since;
+    effect_mark_task(rota, row);
+    offered_insert(rota, lane, row);
+}
+
+// Of those let in the first is to be handed out. Nobody has to step back for a task that another
+// one leads, unless that is the one.
+static void place_first(struct rota *rota, struct lane *lane)
+{
+    while (lane->offered_first) {
+        task_row first = lane->offered_first, placing = lane->placing;
+        if (placing && !comes_before(rota, first, placing)) return;
+        list_unlink(rota, first, &lane->offered_first, &lane->offered_last);
+        task_row leader = share_leader(rota, first);
+        if (!placing || !leader || leader == placing) {
+            if (placing) step_back(rota, lane, placing);
+            lane->placing = first;
+        }
+        place_add(rota, first);
     }
-    if (first) {
-        struct extra *extra = task_extra(rota, first);
-        uint8_t phase = extra->phase;
-        rota_time since = extra->since;
-        place_remove(rota, first);
-        extra->resume = phase ? phase & 15u : PHASE_NEAR;  // under pull its waits go on
-        extra->since = since;
-        effect_mark_task(rota, first);
-        offered_insert(rota, lane, first);
-    }
-    lane->placing = row;
-    place_add(rota, row);
 }
 
 static bool group_is_free(const struct rota *rota, task_row row)
@@ -135,13 +143,19 @@ void gate_enter(struct rota *rota, task_row row)
     if (group) GROUP(rota, group)->holder = row;
     lane->counter += side(&rota->task[row]);
     lane->inside++;
-    if (lane->flags & ROTA_LANE_STRICT) lane->starting = row;
+    lane->starting++;
+}
+
+// In a strict lane nobody is let in before all that are inside have started.
+static bool all_have_started(const struct lane *lane)
+{
+    return !(lane->flags & ROTA_LANE_STRICT) || lane->starting == 0;
 }
 
 bool gate_admits_now(const struct rota *rota, task_row row)
 {
     const struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
-    return !lane->held_first && !lane->placing && !lane->starting && group_is_free(rota, row)
+    return !lane->held_first && !lane->placing && all_have_started(lane) && group_is_free(rota, row)
            && class_is_free(lane, &rota->task[row]);
 }
 
@@ -150,7 +164,8 @@ static void let_in(struct rota *rota, lane_row at, task_row row)
     line_leave(rota, LANE(rota, at), row);
     gate_enter(rota, row);
     task_move(rota, row, CAUSE_OFFERED);
-    offer(rota, at, row);
+    offered_insert(rota, LANE(rota, at), row);
+    place_first(rota, LANE(rota, at));
 }
 
 // Lets the head in if it may; false when it has to wait.
@@ -158,7 +173,7 @@ static bool admit_head(struct rota *rota, lane_row at)
 {
     struct lane *lane = LANE(rota, at);
     task_row row = lane->held_first;
-    if (!row || lane->starting || rota->task[row].state != ROTA_TASK_HELD) return false;
+    if (!row || !all_have_started(lane) || rota->task[row].state != ROTA_TASK_HELD) return false;
     if (!group_is_free(rota, row)) return false;
     if (!class_is_free(lane, &rota->task[row])) {
         group_row group = task_extra(rota, row)->group;
@@ -178,6 +193,7 @@ void gate_settle(struct rota *rota)
         rota->look_lanes = LANE(rota, row)->next_look;
         LANE(rota, row)->looking = false;
         while (admit_head(rota, row)) continue;
+        place_first(rota, LANE(rota, row));
     }
 }
 
@@ -208,12 +224,22 @@ bool gate_is_next(const struct rota *rota, task_row row)
     return LANE(rota, task_extra(rota, row)->lane)->placing == row;
 }
 
-// It was handed out with another task and is on its own again.
-void gate_offer_again(struct rota *rota, task_row row)
+// Somebody else ran for it, which counts as started; now it is to start itself.
+void gate_starts_anew(struct rota *rota, task_row row)
 {
     struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
-    if (lane->flags & ROTA_LANE_STRICT && !lane->starting) lane->starting = row;
-    offer(rota, task_extra(rota, row)->lane, row);
+    lane->starting++;
+    if (!all_have_started(lane)) unreserve(rota, lane);
+}
+
+// It takes its place among those that were let in; the first of them is found when the lane
+// is looked at, so that the order in which several come back does not matter.
+void gate_offer_again(struct rota *rota, task_row row)
+{
+    lane_row at = task_extra(rota, row)->lane;
+    gate_starts_anew(rota, row);
+    offered_insert(rota, LANE(rota, at), row);
+    gate_look_at(rota, at);
 }
 
 void gate_handed_out(struct rota *rota, task_row row)
@@ -229,8 +255,7 @@ void gate_handed_out(struct rota *rota, task_row row)
 void gate_started(struct rota *rota, task_row row)
 {
     lane_row at = task_extra(rota, row)->lane;
-    if (LANE(rota, at)->starting != row) return;
-    LANE(rota, at)->starting = 0;
+    LANE(rota, at)->starting--;
     gate_look_at(rota, at);
 }
 
@@ -249,10 +274,13 @@ void gate_leave(struct rota *rota, task_row row)
     }
     if (!task_is_inside(task)) return;
     bool waits = task->state == ROTA_TASK_OFFERED && lane->placing != row;
-    if (waits) list_unlink(rota, row, &lane->offered_first, &lane->offered_last);
+    if (waits) {
+        list_unlink(rota, row, &lane->offered_first, &lane->offered_last);
+        task_extra(rota, row)->resume = 0;
+    }
     release_group(rota, row);
     lane->counter -= side(task);
     lane->inside--;
-    if (lane->starting == row) lane->starting = 0;
-    gate_handed_out(rota, row);
+    lane->starting -= task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED;
+    if (lane->placing == row) lane->placing = 0;
 }

@@ -6,17 +6,22 @@
 // works the list off, so a graph of any depth needs no recursion.
 #include "core/core.h"
 
-void graph_look_at(struct rota *rota, task_row row)
+static void look_append(struct rota *rota, struct look_list *list, task_row row)
 {
-    struct task *task = &rota->task[row];
-    if (task->flags & TASK_QUEUED_LOOK) return;
-    task->flags |= TASK_QUEUED_LOOK;
-    struct look_list *list = task->flags & TASK_IS_BUNDLE ? &rota->look_bundles : &rota->look_tasks;
+    rota->task[row].flags |= TASK_QUEUED_LOOK;
     if (list->last)
         rota->task[list->last].child = row;
     else
         list->first = row;
     list->last = row;
+}
+
+void graph_look_at(struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    if (task->flags & TASK_QUEUED_LOOK) return;
+    bool bundle = task->flags & TASK_IS_BUNDLE;
+    look_append(rota, bundle ? &rota->look_bundles : &rota->look_tasks, row);
 }
 
 static task_row look_next(struct rota *rota, struct look_list *list)
@@ -46,7 +51,7 @@ void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after
     case ROTA_TASK_OFFERED:
     case ROTA_TASK_SHARED:
     case ROTA_TASK_ASSIGNED:
-        if (rota->unmet[row] > 0) outcome_unready(rota, row);
+        if (rota->unmet[row] > 0 && !(task->flags & TASK_DECIDED)) outcome_unready(rota, row);
         break;
     default: break;
     }
@@ -99,7 +104,9 @@ static void look_waiting(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     bool blocked = task->state == ROTA_TASK_BLOCKED;
-    if (rota->unmet[row] == 0) {
+    if (rota->unmet[row] == 0 && task->extra && task_extra(rota, row)->clause_count) {
+        look_append(rota, &rota->look_ready, row);
+    } else if (rota->unmet[row] == 0) {
         outcome_ready(rota, row);
     } else if (task->dead > 0 && !blocked) {
         task_move(rota, row, CAUSE_DOOMED);
@@ -118,22 +125,55 @@ void graph_settle_bundles(struct rota *rota)
         bundle_look(rota, row);
 }
 
+static bool is_waiting(const struct task *task)
+{
+    return task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED;
+}
+
+static void look(struct rota *rota, task_row row)
+{
+    if (is_waiting(&rota->task[row]))
+        look_waiting(rota, row);
+    else if (rota->task[row].state == ROTA_TASK_SUCCEEDED)
+        object_look_producer(rota, row);
+}
+
+// A condition may hold for a moment only, while a bundle it names still shows what its members
+// were. So tasks with conditions get ready when nothing else changes any more, all together.
+static void settle_ready(struct rota *rota)
+{
+    struct look_list ready = {0, 0};
+    bool changed = false;
+    for (task_row row = look_next(rota, &rota->look_ready); row;
+         row = look_next(rota, &rota->look_ready)) {
+        bool still = is_waiting(&rota->task[row]) && rota->unmet[row] == 0;
+        look_append(rota, still ? &ready : &rota->look_tasks, row);
+        changed |= !still;
+    }
+    if (changed) {
+        rota->look_ready = ready;
+        return;
+    }
+    for (task_row row = look_next(rota, &ready); row; row = look_next(rota, &ready))
+        outcome_ready(rota, row);
+}
+
 void graph_settle(struct rota *rota)
 {
     for (;;) {
         if (rota->failing_jobs) job_fail_next(rota);
         task_row row = look_next(rota, &rota->look_tasks);
         if (row) {
-            uint8_t state = rota->task[row].state;
-            if (state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED)
-                look_waiting(rota, row);
-            else if (state == ROTA_TASK_SUCCEEDED)
-                object_look_producer(rota, row);
+            look(rota, row);
             continue;
         }
         row = look_next(rota, &rota->look_bundles);
         if (row) {
             bundle_look(rota, row);
+        } else if (rota->look_ready.first) {
+            settle_ready(rota);
+        } else if (rota->orphans) {
+            share_settle(rota);
         } else if (rota->look_lanes) {
             gate_settle(rota);
         } else if (!rota->failing_jobs) {

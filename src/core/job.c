@@ -57,11 +57,21 @@ void job_settle(struct rota *rota)
     }
 }
 
-// Behind the tasks come those that wait for them, so that nothing is let in on the way.
+static void cancel_tasks(struct rota *rota, job_row row, bool shared)
+{
+    for (task_row at = job_next_task(rota, row, 0); at; at = job_next_task(rota, row, at)) {
+        const struct task *task = &rota->task[at];
+        if (task->flags & TASK_IS_BUNDLE) continue;
+        if (!shared || task->state == ROTA_TASK_SHARED) outcome_cancel(rota, at);
+    }
+}
+
+// Behind the tasks come those that wait for them, so that nothing is let in on the way. Those
+// that others run for go first: what runs is left to somebody outside the job, or stopped.
 void job_cancel_tasks(struct rota *rota, job_row row)
 {
-    for (task_row task = job_next_task(rota, row, 0); task; task = job_next_task(rota, row, task))
-        if (!(rota->task[task].flags & TASK_IS_BUNDLE)) outcome_cancel(rota, task);
+    if (rota->shared) cancel_tasks(rota, row, true);
+    cancel_tasks(rota, row, false);
 }
 
 // Who wanted to read something of it hears that it will not be there.
@@ -69,6 +79,36 @@ static void end_reads(struct rota *rota, job_row row)
 {
     for (object_row at = JOB(rota, row)->objects; at; at = OBJECT(rota, at)->next_of_job)
         if (OBJECT(rota, at)->reads) wait_object_over(rota, at);
+}
+
+// Two lists of jobs, each from the oldest to the youngest, become one. What happens to several
+// jobs in one step happens in that order, in whatever rows a restart has put them.
+static job_row merge(struct rota *rota, job_row left, job_row right)
+{
+    job_row first = 0, *link = &first;
+    while (left && right) {
+        job_row *older = JOB(rota, left)->id < JOB(rota, right)->id ? &left : &right;
+        *link = *older;
+        link = &JOB(rota, *link)->next_picked;
+        *older = *link;
+    }
+    *link = left ? left : right;
+    return first;
+}
+
+job_row job_pick_of_client(struct rota *rota, uint64_t client)
+{
+    job_row lists[32] = {0}, all = 0;  // lists[i] has 2^i jobs, or none
+    for (job_row row = 1; row < rota->jobs.count; row++) {
+        struct job *job = JOB(rota, row);
+        if (!job->id || job->client != client) continue;
+        uint32_t i = 0;
+        job_row list = row;
+        for (job->next_picked = 0; lists[i]; lists[i++] = 0) list = merge(rota, lists[i], list);
+        lists[i] = list;
+    }
+    for (uint32_t i = 0; i < 32; i++) all = merge(rota, lists[i], all);
+    return all;
 }
 
 // Under fail_job the whole job fails with one of its tasks; not here and now, in the middle of
@@ -80,8 +120,8 @@ void job_fails_with(struct rota *rota, task_row row)
     bool policy = job->on_failure == ROTA_FAILURE_FAIL_JOB && job->state <= ROTA_JOB_LAST;
     if (!policy || job->culprit) return;
     job->culprit = row;
-    job->next_failing = rota->failing_jobs;
-    rota->failing_jobs = at;
+    job->next_picked = 0;
+    rota->failing_jobs = merge(rota, rota->failing_jobs, at);
 }
 
 void job_fail_next(struct rota *rota)
@@ -89,7 +129,7 @@ void job_fail_next(struct rota *rota)
     job_row row = rota->failing_jobs;
     struct job *job = JOB(rota, row);
     task_row culprit = job->culprit;
-    rota->failing_jobs = job->next_failing;
+    rota->failing_jobs = job->next_picked;
     job->culprit = 0;
     if (job->state > ROTA_JOB_LAST) return;
     job->state = ROTA_JOB_FAILED;

@@ -6,18 +6,26 @@ void list_insert(struct rota *rota, task_row row, task_row previous, task_row ne
 {
     rota->task[row].next = next;
     rota->task[row].previous = previous;
-    if (next) rota->task[next].previous = row;
-    else *last = row;
-    if (previous) rota->task[previous].next = row;
-    else *first = row;
+    if (next)
+        rota->task[next].previous = row;
+    else
+        *last = row;
+    if (previous)
+        rota->task[previous].next = row;
+    else
+        *first = row;
 }
 
 void list_unlink(struct rota *rota, task_row row, task_row *first, task_row *last)
 {
     struct task *task = &rota->task[row];
-    if (task->next) rota->task[task->next].previous = task->previous;
-    else *last = task->previous;
-    if (task->previous) rota->task[task->previous].next = task->next;
-    else *first = task->next;
+    if (task->next)
+        rota->task[task->next].previous = task->previous;
+    else
+        *last = task->previous;
+    if (task->previous)
+        rota->task[task->previous].next = task->next;
+    else
+        *first = task->next;
     task->next = task->previous = 0;
 }

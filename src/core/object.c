@@ -37,6 +37,7 @@ void object_forget(struct rota *rota, object_row row)
 {
     struct object *object = OBJECT(rota, row);
     uint64_t hash = hash_of(object->id);
+    if (object->flags & OBJECT_CHANGED) pull_object_seen(rota, row);
     object_row first = map_find(&rota->object_by_id, hash);
     if (first != row) {
         while (OBJECT(rota, first)->same != row) first = OBJECT(rota, first)->same;
@@ -54,7 +55,7 @@ void object_forget(struct rota *rota, object_row row)
 void object_drop_unused_artifact(struct rota *rota, object_row row)
 {
     const struct object *object = OBJECT(rota, row);
-    if (object->job || object->named || object->replicas || object->flags & OBJECT_CHANGED) return;
+    if (object->job || object->named || object->replicas) return;
     object_forget(rota, row);
 }
 
@@ -190,14 +191,32 @@ static void drop(struct rota *rota, replica_row row)
     replica_remove(rota, row);
 }
 
+static bool is_safe(const struct rota *rota, const struct replica *replica)
+{
+    bool silent = WORKER(rota, replica->worker)->silent_since != ROTA_NEVER;
+    return replica->flags & REPLICA_LOCATED && !silent;
+}
+
+static uint32_t safe_copies(const struct rota *rota, object_row row)
+{
+    uint32_t count = 0;
+    for (replica_row at = OBJECT(rota, row)->replicas; at; at = REPLICA(rota, at)->next_of_object)
+        count += is_safe(rota, REPLICA(rota, at));
+    return count;
+}
+
+// One copy is enough, on a worker that is heard of.
 static void drop_surplus(struct rota *rota, object_row row)
 {
+    uint32_t safe = safe_copies(rota, row);
     replica_row next;
     for (replica_row at = OBJECT(rota, row)->replicas; at; at = next) {
-        next = REPLICA(rota, at)->next_of_object;
-        if (OBJECT(rota, row)->located < 2) return;
-        if (!(REPLICA(rota, at)->flags & REPLICA_PRIMARY) && !REPLICA(rota, at)->users)
-            drop(rota, at);
+        const struct replica *replica = REPLICA(rota, at);
+        uint32_t left = safe - is_safe(rota, replica);
+        next = replica->next_of_object;
+        if (!left || replica->flags & REPLICA_PRIMARY || replica->users) continue;
+        safe = left;
+        drop(rota, at);
     }
 }
 

@@ -39,13 +39,12 @@ enum rota_error on_close(struct rota *rota, const struct rota_event *event)
 enum rota_error on_client_left(struct rota *rota, const struct rota_event *event)
 {
     uint64_t tasks = 0;
-    for (job_row row = 1; row < rota->jobs.count; row++)
-        if (JOB(rota, row)->id && JOB(rota, row)->client == event->client_left.client)
-            tasks += JOB(rota, row)->task_count;
+    job_row first = job_pick_of_client(rota, event->client_left.client);
+    for (job_row row = first; row; row = JOB(rota, row)->next_picked)
+        tasks += JOB(rota, row)->task_count;
     if (!effect_reserve(rota, 4 * tasks + rota->out + pool_used(&rota->jobs)))
         return no_memory(rota);
-    for (job_row row = 1; row < rota->jobs.count; row++) {
-        if (!JOB(rota, row)->id || JOB(rota, row)->client != event->client_left.client) continue;
+    for (job_row row = first; row; row = JOB(rota, row)->next_picked) {
         plan_changed(rota, row);
         job_close(rota, row);
     }
@@ -58,16 +57,23 @@ static bool can_cancel(const struct task *task)
            && task->state <= ROTA_TASK_RUNNING && !(task->flags & TASK_STOPPING);
 }
 
-static uint32_t cancel_members(struct rota *rota, task_row bundle, bool apply)
+// The first member, behind one or none, that can be cancelled.
+static task_row next_to_cancel(const struct rota *rota, task_row bundle, task_row after)
 {
-    uint32_t count = 0;
     job_row job = task_job(rota, bundle);
-    for (task_row at = job_next_task(rota, job, 0); at; at = job_next_task(rota, job, at)) {
-        if (task_extra(rota, at)->bundle != bundle || !can_cancel(&rota->task[at])) continue;
-        count++;
-        if (apply) outcome_cancel(rota, at);
-    }
-    return count;
+    task_row at = after;
+    do at = job_next_task(rota, job, at);
+    while (at && (task_extra(rota, at)->bundle != bundle || !can_cancel(&rota->task[at])));
+    return at;
+}
+
+// Those that others run for go first, as in job_cancel_tasks().
+static void cancel_members(struct rota *rota, task_row bundle)
+{
+    for (task_row at = next_to_cancel(rota, bundle, 0); at; at = next_to_cancel(rota, bundle, at))
+        if (rota->task[at].state == ROTA_TASK_SHARED) outcome_cancel(rota, at);
+    for (task_row at = next_to_cancel(rota, bundle, 0); at; at = next_to_cancel(rota, bundle, at))
+        outcome_cancel(rota, at);
 }
 
 enum rota_error on_cancel(struct rota *rota, const struct rota_event *event)
@@ -85,10 +91,10 @@ enum rota_error on_cancel(struct rota *rota, const struct rota_event *event)
     enum rota_error error = find_task(rota, id, &row);
     if (error) return error;
     bool bundle = rota->task[row].flags & TASK_IS_BUNDLE;
-    if (bundle ? !cancel_members(rota, row, false) : !can_cancel(&rota->task[row]))
+    if (bundle ? !next_to_cancel(rota, row, 0) : !can_cancel(&rota->task[row]))
         return refuse(rota, ROTA_NOT_NOW, "it is over, idle, or being stopped already");
     if (bundle)
-        cancel_members(rota, row, true);
+        cancel_members(rota, row);
     else
         outcome_cancel(rota, row);
     plan_changed(rota, job);
@@ -232,9 +238,8 @@ enum rota_error on_lane(struct rota *rota, const struct rota_event *event)
     if (!event->lane.lane || flags & ~(uint32_t)(ROTA_LANE_STRICT | ROTA_LANE_SUBMIT_ORDER))
         return refuse(rota, ROTA_BAD_EVENT, "a lane has a number and known flags");
     if (event->lane.patience < 0) return refuse(rota, ROTA_BAD_EVENT, "patience is negative");
-    bool used = row && (LANE(rota, row)->held_first || LANE(rota, row)->inside);
-    if (used && LANE(rota, row)->flags != flags)
-        return refuse(rota, ROTA_NOT_NOW, "a lane cannot change while tasks are in it");
+    if (row && LANE(rota, row)->named && LANE(rota, row)->flags != flags)
+        return refuse(rota, ROTA_NOT_NOW, "a lane cannot change while there are tasks for it");
     if (!row && pool_used(&rota->lanes) >= rota->config.lanes_max)
         return refuse(rota, ROTA_TOO_MANY, "more lanes than the configuration allows");
     if (!pool_reserve(&rota->memory, &rota->lanes, 1) || !effect_cover(rota)

@@ -56,12 +56,6 @@ static void note_sizes(struct rota *rota, const struct rota_event *event, task_r
     }
 }
 
-static bool is_missing(const struct rota *rota, rota_object_id id, task_row row)
-{
-    object_row at = id.high || id.low ? object_find(rota, id) : 0;
-    return at && OBJECT(rota, at)->producer == row;
-}
-
 enum rota_error on_task_finished(struct rota *rota, const struct rota_event *event)
 {
     task_row row;
@@ -76,7 +70,8 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
         return no_memory(rota);
     plan_report(rota, row);
     note_sizes(rota, event, row);
-    if (outcome == ROTA_OUTCOME_OK && is_missing(rota, event->report.missing, row)) {
+    bool missing = event->report.missing.high || event->report.missing.low;
+    if (outcome == ROTA_OUTCOME_OK && missing) {
         trace_say(rota, "an output is missing -> the task failed");
         outcome = ROTA_OUTCOME_ERROR;
     }

@@ -290,15 +290,6 @@ static void restore_counters(struct rota *rota, task_row row)
     graph_count_needs(rota, row, &rota->unmet[row], &rota->task[row].dead);
 }
 
-// Inside its lane, and past its start: another one may be starting.
-static void enter_started(struct rota *rota, task_row row)
-{
-    struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
-    task_row starting = lane->starting;
-    gate_enter(rota, row);
-    lane->starting = starting;
-}
-
 static void restore_running(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
@@ -313,10 +304,8 @@ static void restore_running(struct rota *rota, task_row row)
     }
     if (extra->key) OBJECT(rota, extra->key)->runner = row;
     if (!(task->flags & TASK_GATED)) return;
-    if (task->state == ROTA_TASK_RUNNING)
-        enter_started(rota, row);
-    else
-        gate_enter(rota, row);
+    gate_enter(rota, row);
+    if (task->state == ROTA_TASK_RUNNING) gate_started(rota, row);
 }
 
 static void restore_lined_up(struct rota *rota, task_row row)
@@ -339,7 +328,7 @@ static void restore_shared(struct rota *rota, task_row row)
     if (rota->task[row].state != ROTA_TASK_QUEUED) return;
     if (task_extra(rota, row)->restored != ROTA_TASK_SHARED) return;
     task_move(rota, row, CAUSE_OFFERED);
-    if (rota->task[row].flags & TASK_GATED) enter_started(rota, row);
+    if (rota->task[row].flags & TASK_GATED) gate_enter(rota, row);
     place_add(rota, row);
 }
 

@@ -46,9 +46,7 @@ void outcome_withdraw(struct rota *rota, task_row row)
         if (task->state == ROTA_TASK_SHARED)
             share_detach(rota, row);
         else if (share_hand_over(rota, row))
-            attempt = attempt && !task->worker && task->flags & TASK_CLAIMED;
-        else
-            share_end(rota, row);
+            attempt = false;
     }
     if (attempt) {
         attempt_end(rota, row);
@@ -61,12 +59,11 @@ void outcome_withdraw(struct rota *rota, task_row row)
 void outcome_unready(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
-    if (task->state == ROTA_TASK_ASSIGNED && task->worker) {
-        bool led = task->extra && task_extra(rota, row)->key && task_extra(rota, row)->leader;
-        if (!led) attempt_stop(rota, row);
-        if (task->tries) task->tries--;  // it did not have its chance
-    }
+    bool assigned = task->state == ROTA_TASK_ASSIGNED && task->worker;
+    bool led = task->extra && task_extra(rota, row)->key && task_extra(rota, row)->leader;
+    if (assigned && !led) attempt_stop(rota, row);
     outcome_withdraw(rota, row);
+    if (assigned && task->tries) task->tries--;  // it did not have its chance
     task_move(rota, row, CAUSE_UNMET);
     if (task->extra) condition_look(rota, row);
     if (task->flags & TASK_GATED) gate_enlist(rota, row);
@@ -131,7 +128,10 @@ static void end_followers(struct rota *rota, task_row row, worker_row worker,
                           enum rota_outcome outcome, int32_t status)
 {
     if (!rota->task[row].extra || !task_extra(rota, row)->key) return;
-    share_end(rota, row);
+    // One may be a prerequisite of another, made again: its end must not stop the others'.
+    rota->task[row].flags |= TASK_DECIDED;
+    for (task_row at = task_extra(rota, row)->leader; at; at = rota->task[at].next)
+        rota->task[at].flags |= TASK_DECIDED;
     for (task_row next = task_extra(rota, row)->leader; next;
          next = task_extra(rota, row)->leader) {
         share_detach(rota, next);
@@ -156,23 +156,26 @@ static bool comes_back(const struct rota *rota, task_row row, enum rota_outcome 
 static void come_back(struct rota *rota, task_row row, enum rota_outcome outcome)
 {
     struct task *task = &rota->task[row];
+    bool gated = task->flags & TASK_GATED, met = rota->unmet[row] == 0;
     task->outcome = (uint8_t)outcome;
     attempt_end(rota, row);
     task->flags |= TASK_BYPASS;  // a repeated attempt was let through already
-    if (rota->unmet[row] > 0) {
-        task_move(rota, row, CAUSE_UNMET);
-        if (task->flags & TASK_GATED) gate_enlist(rota, row);
-        graph_look_at(rota, row);
+    task_move(rota, row, met ? CAUSE_RETURNED : CAUSE_UNMET);
+    if (gated || !met) share_release(rota, row);  // who has to wait does not lead
+    if (met) {
+        outcome_ready(rota, row);
         return;
     }
-    task_move(rota, row, CAUSE_RETURNED);
-    outcome_ready(rota, row);
+    ask_for_inputs(rota, row);
+    if (gated) gate_enlist(rota, row);
+    graph_look_at(rota, row);
 }
 
 // A lost result that was to be made again is not, after all.
 static void let_be(struct rota *rota, task_row row)
 {
     rota->task[row].outcome = ROTA_OUTCOME_OK;
+    if (rota->task[row].extra) task_extra(rota, row)->asked = 0;
     task_move(rota, row, CAUSE_LET_BE);
     if (rota->task[row].extra) purge_outputs(rota, row);
 }
@@ -190,7 +193,7 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
         return;
     }
     keep_result(rota, row, worker, outcome);
-    if (stopped) share_hand_over(rota, row);
+    if (stopped) share_release(rota, row);
     // From here on nobody joins it, also not the next of its lane.
     if (task->extra && task_extra(rota, row)->key) share_end(rota, row);
     if (task->state == ROTA_TASK_OFFERED) {

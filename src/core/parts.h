@@ -111,6 +111,7 @@ static inline job_row job_find(const struct rota *rota, rota_job_id id)
 void job_look_at(struct rota *rota, job_row row);
 void job_settle(struct rota *rota);
 void job_cancel_tasks(struct rota *rota, job_row row);
+job_row job_pick_of_client(struct rota *rota, uint64_t client);  // a list, by next_picked
 void job_fails_with(struct rota *rota, task_row row);
 void job_fail_next(struct rota *rota);
 void job_close(struct rota *rota, job_row row);
@@ -124,6 +125,7 @@ void gate_enlist(struct rota *rota, task_row row);      // submit order: it has 
 void gate_leave(struct rota *rota, task_row row);       // out of the line, or from inside
 void gate_handed_out(struct rota *rota, task_row row);  // the next one may be
 void gate_started(struct rota *rota, task_row row);
+void gate_starts_anew(struct rota *rota, task_row row);
 void gate_offer_again(struct rota *rota, task_row row);
 void gate_look_at(struct rota *rota, lane_row lane);
 void gate_settle(struct rota *rota);
@@ -193,6 +195,7 @@ void ready_remove(struct rota *rota, task_row row);
 void pull_add(struct rota *rota, task_row row);
 void pull_remove(struct rota *rota, task_row row);
 void pull_news(struct rota *rota, object_row object);  // its holders changed
+void pull_object_seen(struct rota *rota, object_row object);
 void pull_worker_gone(struct rota *rota, worker_row row);
 void pull_turn(struct rota *rota);
 bool pull_restore(struct rota *rota, task_row row, uint32_t phase, rota_time since);
@@ -206,9 +209,12 @@ void plan_turn(struct rota *rota);
 
 // ---- share.c: one execution for all tasks with the same content key -----------
 
+task_row share_leader(const struct rota *rota, task_row row);  // of its key; 0: nobody
 bool share_attach(struct rota *rota, task_row row);     // true: another one runs for it
 void share_detach(struct rota *rota, task_row row);     // a follower goes
-bool share_hand_over(struct rota *rota, task_row row);  // a leader goes; true: a follower leads
+bool share_hand_over(struct rota *rota, task_row row);  // true: a follower has its attempt now
+void share_release(struct rota *rota, task_row row);    // it leads no longer
+void share_settle(struct rota *rota);
 uint32_t share_outputs(const struct rota *rota, task_row row);  // of the leader and all followers
 void share_end(struct rota *rota, task_row row);                // nobody leads any more
 

@@ -252,7 +252,21 @@ void pull_news(struct rota *rota, object_row row)
     if (object->flags & OBJECT_CHANGED) return;
     object->flags |= OBJECT_CHANGED;
     object->next_changed = rota->changed_objects;
+    object->previous_changed = 0;
+    if (rota->changed_objects) OBJECT(rota, rota->changed_objects)->previous_changed = row;
     rota->changed_objects = row;
+}
+
+void pull_object_seen(struct rota *rota, object_row row)
+{
+    struct object *object = OBJECT(rota, row);
+    object->flags &= ~(uint32_t)OBJECT_CHANGED;
+    if (object->next_changed)
+        OBJECT(rota, object->next_changed)->previous_changed = object->previous_changed;
+    if (object->previous_changed)
+        OBJECT(rota, object->previous_changed)->next_changed = object->next_changed;
+    else
+        rota->changed_objects = object->next_changed;
 }
 
 void pull_worker_gone(struct rota *rota, worker_row row)
@@ -284,8 +298,7 @@ static bool catch_up(struct rota *rota)
     while (rota->changed_objects) {
         object_row row = rota->changed_objects;
         if (!sync_object(rota, row)) return false;
-        rota->changed_objects = OBJECT(rota, row)->next_changed;
-        OBJECT(rota, row)->flags &= ~(uint32_t)OBJECT_CHANGED;
+        pull_object_seen(rota, row);
         object_drop_unused_artifact(rota, row);
     }
     while (rota->phases.count && rota->phases.entries[0].due <= rota->now) {

@@ -57,8 +57,10 @@ static void forget_extra(struct rota *rota, task_row row, job_row own)
     if (extra->key) {
         object_row key = extra->key;
         OBJECT(rota, key)->named--;
+        rota->keyed--;
         object_drop_unused_artifact(rota, key);
     }
+    if (extra->lane) LANE(rota, extra->lane)->named--;
     pool_give(&rota->extras, at);
 }
 

@@ -14,8 +14,9 @@ enum task_flag {
     TASK_WRITES = 0x2,  // in its lane; otherwise it reads
     TASK_IS_BUNDLE = 0x4,
     TASK_LINKED = 0x8,        // the late map has something for it
-    TASK_QUEUED_LOOK = 0x20,  // in one of the two look lists
+    TASK_QUEUED_LOOK = 0x20,  // in one of the look lists
     TASK_MOOT = 0x40,         // blocked, and no failure is behind it
+    TASK_DECIDED = 0x80,      // how it ends is known; what it needed does not matter any more
     TASK_STOPPING = 0x100,    // from here on: stored
     TASK_AGAIN = 0x200,       // a result that was lost is made again
     TASK_OVERBOOKED = 0x400,
@@ -24,7 +25,8 @@ enum task_flag {
 };
 #define TASK_STORED_SHIFT 8
 #define TASK_ENDING                                                                                \
-    (TASK_AGAIN | TASK_STOPPING | TASK_CLAIMED | TASK_BYPASS | TASK_MOOT | TASK_OVERBOOKED)
+    (TASK_AGAIN | TASK_STOPPING | TASK_CLAIMED | TASK_BYPASS | TASK_MOOT | TASK_OVERBOOKED         \
+     | TASK_DECIDED)
 #define TASK_ATTEMPT_MAX ((1u << 22) - 1)
 #define TASK_RETRIES_MAX 1000
 
@@ -113,7 +115,7 @@ struct job {
     uint32_t counts[TASK_CLASSES];  // of its callable tasks
     uint32_t out;                   // attempts on workers
     uint32_t watched;               // clauses of other jobs that name its tasks
-    job_row next_look, next_failing;
+    job_row next_look, next_picked;
     task_row culprit;    // it failed, and the job is about to fail with it
     object_row objects;  // list through object.next_of_job
     bool looking, marked, told;
@@ -131,12 +133,12 @@ struct lane {
     uint32_t number, flags;
     rota_time patience;
     int32_t counter;  // writers inside count up, readers down
-    uint32_t inside;
+    uint32_t named;                        // by so many tasks, whatever they do
+    uint32_t inside, starting;             // starting: of those inside, not yet running
     task_row held_first, held_last;        // the line, in order
     task_row offered_first, offered_last;  // let in, behind `placing`
     task_row placing;                      // let in, first to be handed out
     task_row reserved;                     // the head, when it has its group but not its class
-    task_row starting;                     // strict: let in and not yet running
     lane_row next_look;
     bool looking, marked;
 };
@@ -221,7 +223,7 @@ struct object {
     replica_row replicas;
     uint32_t located;  // replicas that are located
     task_row runner;   // artifact: the task that leads its execution
-    object_row same, next_of_job, next_changed;
+    object_row same, next_of_job, next_changed, previous_changed;
     wait_row reads;
 };
 

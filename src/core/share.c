@@ -1,13 +1,19 @@
 // share.c - one execution for all tasks with the same content key.
 //
-// The first task to be offered leads; the artifact's `runner` names it. Others attach as
+// The first task to be placed leads; the artifact's `runner` names it. Others attach as
 // followers, linked through next and previous behind the leader's extra.leader. When the
-// leader goes before the end, its first follower takes the execution over as it is.
+// leader goes while a worker runs it, its first follower takes the execution over as it is;
+// else its followers are on their own again, and one of them will lead.
 #include "core/core.h"
 
 static struct object *key_of(const struct rota *rota, task_row row)
 {
     return OBJECT(rota, task_extra(rota, row)->key);
+}
+
+task_row share_leader(const struct rota *rota, task_row row)
+{
+    return task_extra(rota, row)->key ? key_of(rota, row)->runner : 0;
 }
 
 bool share_attach(struct rota *rota, task_row row)
@@ -36,15 +42,21 @@ bool share_attach(struct rota *rota, task_row row)
     return true;
 }
 
+// Where the list begins that a follower is in.
+static task_row *list_of(struct rota *rota, task_row row)
+{
+    task_row leader = task_extra(rota, row)->leader;
+    return leader ? &task_extra(rota, leader)->leader : &rota->orphans;
+}
+
 void share_detach(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
-    struct extra *leader = task_extra(rota, task_extra(rota, row)->leader);
     if (task->next) rota->task[task->next].previous = task->previous;
     if (task->previous)
         rota->task[task->previous].next = task->next;
     else
-        leader->leader = task->next;
+        *list_of(rota, row) = task->next;
     task->next = task->previous = 0;
     task_extra(rota, row)->leader = 0;
     rota->shared--;
@@ -58,29 +70,59 @@ static void lead(struct rota *rota, task_row row, task_row followers)
     key_of(rota, row)->runner = row;
 }
 
+static bool leads(const struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    return rota->task[row].extra && extra->key && OBJECT(rota, extra->key)->runner == row;
+}
+
 bool share_hand_over(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
-    if (!task->extra || !task_extra(rota, row)->key || key_of(rota, row)->runner != row)
-        return false;
+    if (!leads(rota, row)) return false;
     task_row next = task_extra(rota, row)->leader;
     bool out = (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING)
                && task->worker && !(task->flags & TASK_STOPPING);
-    if (!next) return false;
+    if (!next || !out) {
+        share_release(rota, row);
+        return false;
+    }
     share_detach(rota, next);
     task_row rest = task_extra(rota, row)->leader;
     task_extra(rota, row)->leader = 0;
     lead(rota, next, rest);
-    if (out) {
-        attempt_transfer(rota, row, next);
-    } else {
-        task_move(rota, next, CAUSE_OFFERED);
-        if (rota->task[next].flags & TASK_GATED)
-            gate_offer_again(rota, next);
-        else
-            place_add(rota, next);
-    }
+    attempt_transfer(rota, row, next);
     return true;
+}
+
+void share_release(struct rota *rota, task_row row)
+{
+    if (!leads(rota, row)) return;
+    task_row first = task_extra(rota, row)->leader, last = first;
+    key_of(rota, row)->runner = 0;
+    task_extra(rota, row)->leader = 0;
+    for (task_row at = first; at; at = rota->task[at].next) {
+        task_extra(rota, at)->leader = 0;
+        last = at;
+    }
+    if (!first) return;
+    rota->task[last].next = rota->orphans;
+    if (rota->orphans) rota->task[rota->orphans].previous = last;
+    rota->orphans = first;
+}
+
+// Those whose leader is gone are offered once more.
+void share_settle(struct rota *rota)
+{
+    while (rota->orphans) {
+        task_row row = rota->orphans;
+        share_detach(rota, row);
+        task_move(rota, row, CAUSE_OFFERED);
+        if (rota->task[row].flags & TASK_GATED)
+            gate_offer_again(rota, row);
+        else
+            place_add(rota, row);
+    }
 }
 
 uint32_t share_outputs(const struct rota *rota, task_row row)

@@ -296,10 +296,14 @@ static void write_extra(struct rota *rota, const struct intake *intake, uint32_t
         = spec->bundle ? task_find(rota, (rota_task_id){intake->job_id, spec->bundle}) : 0;
     if (spec->lane) {
         extra->lane = map_find(&rota->lane_by_number, spec->lane);
+        LANE(rota, extra->lane)->named++;
         if (spec->group) extra->group = group_named(rota, extra->lane, spec->group);
         rota->task[row].flags |= TASK_GATED | (spec->access == ROTA_ACCESS_WRITE ? TASK_WRITES : 0);
     }
-    if (spec->key.high || spec->key.low) extra->key = artifact_named(rota, spec->key);
+    if (spec->key.high || spec->key.low) {
+        extra->key = artifact_named(rota, spec->key);
+        rota->keyed++;
+    }
     if (spec->clause_count && !intake->unconditional) write_condition(rota, intake, row, spec);
 }
 
@@ -351,6 +355,7 @@ static void write_objects(struct rota *rota, const struct intake *intake)
             struct extra *extra = task_extra(rota, intake->row + i);
             extra->use_first = at;
             extra->input_count = inputs;
+            if (inputs > rota->inputs_most) rota->inputs_most = inputs;
             extra->output_count = outputs;
         }
         intake->inputs[i] = at;

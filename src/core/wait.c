@@ -143,7 +143,7 @@ void wait_object_over(struct rota *rota, object_row row)
         action->read.client = item->client;
         action->read.object = OBJECT(rota, row)->id;
         action->read.from.number = source ? WORKER(rota, source)->id : 0;
-        action->read.there = (OBJECT(rota, row)->flags & OBJECT_FINISHED) != 0;
+        action->read.there = object_is_present(rota, OBJECT(rota, row));
         forget(rota, at);
     }
     OBJECT(rota, row)->reads = 0;

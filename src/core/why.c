@@ -45,10 +45,10 @@ static task_row find_clause(const struct rota *rota, task_row row)
 
 static struct rota_why why_blocked(const struct rota *rota, task_row row)
 {
-    rota_task_id first[1] = {{0, 0}};
-    uint32_t count = rota_blockers(rota, task_id(rota, row), first, 1);
+    rota_task_id blockers[64];  // among so many, one that blocks in two ways counts once
+    uint32_t count = rota_blockers(rota, task_id(rota, row), blockers, 64);
     if (count)
-        return (struct rota_why){.hold = ROTA_HOLD_FAILURE, .task = first[0], .count = count};
+        return (struct rota_why){.hold = ROTA_HOLD_FAILURE, .task = blockers[0], .count = count};
     task_row need = find_need(rota, row, NEED_DEAD, NEED_DEAD, &count);
     if (need) return why_task(rota, ROTA_HOLD_BLOCKED, need, count);
     return why_task(rota, ROTA_HOLD_CONDITION, find_clause(rota, row), 1);
@@ -64,11 +64,17 @@ static struct rota_why why_waiting(const struct rota *rota, task_row row)
     return why_task(rota, ROTA_HOLD_CONDITION, find_clause(rota, row), 1);
 }
 
-static task_row someone_inside(const struct rota *rota, lane_row lane)
+static bool is_starting(const struct task *task)
+{
+    return task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED;
+}
+
+static task_row someone_inside(const struct rota *rota, lane_row lane, bool starting)
 {
     for (extra_row at = 1; at < rota->extras.count; at++) {
         task_row row = EXTRA(rota, at)->task;
-        if (row && EXTRA(rota, at)->lane == lane && task_is_inside(&rota->task[row])) return row;
+        if (!row || EXTRA(rota, at)->lane != lane || !task_is_inside(&rota->task[row])) continue;
+        if (!starting || is_starting(&rota->task[row])) return row;
     }
     return 0;
 }
@@ -81,12 +87,13 @@ static struct rota_why why_held(const struct rota *rota, task_row row)
     task_row holder = extra->group ? GROUP(rota, extra->group)->holder : 0;
     if (lane->held_first != row)
         why = why_task(rota, ROTA_HOLD_ORDER, lane->held_first, 1);
-    else if (lane->starting)
-        why = why_task(rota, ROTA_HOLD_START, lane->starting, 1);
+    else if (lane->flags & ROTA_LANE_STRICT && lane->starting)
+        why = why_task(rota, ROTA_HOLD_START, someone_inside(rota, extra->lane, true), 1);
     else if (holder && holder != row)
         why = why_task(rota, ROTA_HOLD_GROUP, holder, 1);
     else
-        why = why_task(rota, ROTA_HOLD_ACCESS, someone_inside(rota, extra->lane), lane->inside);
+        why = why_task(rota, ROTA_HOLD_ACCESS, someone_inside(rota, extra->lane, false),
+                       lane->inside);
     why.lane = lane->number;
     if (extra->group) why.group = GROUP(rota, extra->group)->number;
     return why;

@@ -126,7 +126,10 @@ static void statement_run(struct play *play)
     if (!verb) return;
     if (!(verb->flags & VERB_NEEDS_NO_CORE) && !turn_open(play)) return;
     verb->run(play);
-    if (play->halt) return;
+    if (play->halt) {
+        if (play->batch.sent && play->halt != PLAY_STOPS) turn_settle(play);  // the core has it
+        return;
+    }
     answer_judge(play, verb);
     if (verb->flags & VERB_CHANGES_NOTHING) return;
     turn_settle(play);

@@ -184,6 +184,13 @@ static void event_stale(struct history *history, struct rota_event *event)
         event->report.attempt += history_chance(history, 2) ? 1 : UINT32_MAX;
 }
 
+// Handlers look at lists, and what is made again is in none of them: a claim of any gets it.
+static bool is_made_again_by_hand(struct model *model, const struct model_task *task)
+{
+    if (task->state != ROTA_TASK_OFFERED || !task->regenerating) return false;
+    return model_policy(model, task) == ROTA_POLICY_CLAIM && model_is_first_of_lane(model, task);
+}
+
 // A report or a delivery that brings the history on, for the end of it.
 void history_event_finish_something(struct history *history, struct rota_event *event)
 {
@@ -200,9 +207,10 @@ void history_event_finish_something(struct history *history, struct rota_event *
             event->report.outcome = ROTA_OUTCOME_OK;
             return;
         }
-        if (!claimed && !is_offered(model, task)) continue;
+        bool unseen = is_made_again_by_hand(model, task);
+        if (!claimed && !unseen && !is_offered(model, task)) continue;
         event->kind = claimed ? ROTA_EVENT_DELIVER : ROTA_EVENT_CLAIM;
-        event->claim.task = task->id;
+        event->claim.task = unseen ? (rota_task_id){0, 0} : task->id;
         event->claim.handler = claimed ? task->handler : 1;
         return;
     }

@@ -38,11 +38,13 @@ struct model_task {
     uint64_t sequence;           // order of submission
     enum rota_task_state state;  // what it really is, also while it regenerates
     bool regenerating, stopping, bypasses, keeps_place, staged, claimed, settled, placed, fresh;
+    bool leads;  // it runs, or will, for all with its key
     uint32_t attempt, tries;
+    uint32_t attempt_before;  // when it was last compared
     rota_worker_id worker;
     uint64_t handler;
     rota_task_id run_as, leader;
-    uint64_t asked, attached;  // the turn in which it asked for its lane, was shared
+    uint64_t asked;            // the turn in which it asked for its lane
     uint64_t let_in;           // the order in which lanes let in
     rota_time since;           // when its phase began
     enum model_phase phase;
@@ -66,6 +68,8 @@ struct model_object {
     bool kept, server, unused;  // unused: an upload no consumer has been found for yet
     uint32_t located;           // bit w: worker w holds it
     uint32_t rest;              // bit w: worker w holds what is left of a stream
+    uint32_t told_lost;         // bit w: worker w lost it, in this turn
+    uint32_t told_held;         // bit w: worker w said that it has it, in this turn
 };
 
 struct model_worker {
@@ -177,6 +181,7 @@ void model_task_fail_attempt(struct model *model, struct model_task *task,
 void model_task_lose(struct model *model, struct model_task *task);
 void model_task_queue(struct model *model, struct model_task *task);
 bool model_task_cancel(struct model *model, struct model_task *task);
+void model_task_release(struct model *model, struct model_task *leader);
 void model_task_hand_over(struct model *model, struct model_task *leader);
 void model_task_leave_worker(struct model_task *task);
 void model_task_stop(struct model *model, const struct model_task *task);
@@ -201,6 +206,8 @@ enum model_verdict model_on_submit(struct model *model, const struct rota_event 
 
 enum model_verdict model_on_worker(struct model *model, const struct rota_event *event);
 enum model_verdict model_on_asks(struct model *model, const struct rota_event *event);
+struct model_task *model_attempt_find(struct model *model, rota_worker_id worker,
+                                      rota_task_id run_as, uint32_t attempt);
 enum model_verdict model_on_report(struct model *model, const struct rota_event *event);
 enum model_verdict model_on_completed(struct model *model, const struct rota_event *event);
 enum model_verdict model_on_replica(struct model *model, const struct rota_event *event);
@@ -231,6 +238,7 @@ bool model_in_list(struct model *model, const struct model_task *task, enum rota
 uint32_t model_blockers(struct model *model, const struct model_task *task, rota_task_id *out);
 bool model_is_blocked(struct model *model, const struct model_task *task);
 const char *model_status(enum rota_task_state state);
+uint32_t model_located_in(const struct rota *rota, rota_object_id id);  // bit w: worker w
 void model_compare(struct model *model, const struct rota *rota);
 void model_compare_turn(struct model *model, const struct rota *rota);  // what settles in TIME
 void model_compare_actions(struct model *model, const struct rota_effects *effects);

@@ -125,10 +125,15 @@ static bool surplus_drop(struct model *model, const struct rota_action *action)
         object->rest &= ~bit;
         return true;
     }
+    if (object->told_lost & bit) return true;  // it was dropped before that
+    if (object->told_held & bit) {             // before that, or after
+        object->located = model_located_in(model->core, object->id);
+        return true;
+    }
     if (!((object->located | object->rest) & bit)) return false;
     if (!object->kept || object->state != ROTA_OBJECT_FINISHED) return false;
     object->located &= ~bit;
-    return object->located || object->server;
+    return object->located || object->server || object->told_lost;
 }
 
 static bool is_overfull(struct model *model, const struct model_worker *worker)
@@ -142,10 +147,9 @@ static bool is_overfull(struct model *model, const struct model_worker *worker)
 // What has not started on a worker that has too much may be taken back, to go elsewhere.
 static bool take_back(struct model *model, const struct rota_action *action)
 {
-    struct model_task *task = model_task_find(model, action->stop.task);
+    struct model_task *task
+        = model_attempt_find(model, action->stop.worker, action->stop.task, action->stop.attempt);
     if (!task || task->state != ROTA_TASK_ASSIGNED) return false;
-    if (task->attempt != action->stop.attempt) return false;
-    if (task->worker.number != action->stop.worker.number) return false;
     if (!is_overfull(model, model_worker_find(model, task->worker))) return false;
     model_task_leave_worker(task);
     task->tries--;
@@ -188,4 +192,7 @@ void model_compare_actions(struct model *model, const struct rota_effects *effec
         if (!is_optional(action)) action_differs(model, action, "the core does not tell");
     }
     model->action_count = 0;
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        model->objects[i].told_lost = model->objects[i].told_held = 0;
+    }
 }

@@ -128,8 +128,17 @@ static void status_compare(struct model *model, const struct rota *rota,
                   task->id.task, core, mine);
 }
 
-static void task_compare(struct model *model, const struct rota *rota,
-                         const struct model_task *task)
+// When several tasks of one key go back at once, an attempt may pass through one of them, or not:
+// that depends on who is the first, which nobody has promised. Its number must not go down.
+static void attempt_learn(struct model_task *task, const struct rota_task_view *view)
+{
+    bool out = task->state >= ROTA_TASK_SHARED && task->state <= ROTA_TASK_RUNNING;
+    bool keyed = !model_is_no_object(task->spec.key);
+    if (keyed && !out && view->attempt >= task->attempt_before) task->attempt = view->attempt;
+    task->attempt_before = task->attempt;
+}
+
+static void task_compare(struct model *model, const struct rota *rota, struct model_task *task)
 {
     struct rota_task_view view;
     rota_task_id id = task->id;
@@ -146,6 +155,7 @@ static void task_compare(struct model *model, const struct rota *rota,
     status_compare(model, rota, task);
     if (task->spec.flags & ROTA_TASK_BUNDLE) return;
     SAME(model, id, "regenerating", view.regenerating, task->regenerating);
+    attempt_learn(task, &view);
     if (task->regenerating) return;
     SAME(model, id, "attempt", view.attempt, task->attempt);
     SAME(model, id, "stopping", view.stopping, task->stopping);
@@ -251,7 +261,7 @@ static void workers_compare(struct model *model, const struct rota *rota)
     }
 }
 
-static uint32_t located_in(const struct rota *rota, rota_object_id id)
+uint32_t model_located_in(const struct rota *rota, rota_object_id id)
 {
     rota_worker_id workers[32];
     uint32_t bits = 0, count = rota_object_workers(rota, id, ROTA_SET_LOCATED, workers, 32);
@@ -289,7 +299,7 @@ static void locations_compare(struct model *model, const struct rota *rota)
     for (uint32_t i = 0; i < model->object_count; i++) {
         const struct model_object *object = &model->objects[i];
         if (!object_is_settled(model, object)) continue;
-        uint32_t located = located_in(rota, object->id);
+        uint32_t located = model_located_in(rota, object->id);
         if (located != object->located) {
             model_differs(model,
                           "object %llx.%llx: located on bits %x in the core, %x in the model",

@@ -166,72 +166,119 @@ void model_ready_leave(struct model *model)
 
 // ---- Sharing --------------------------------------------------------------------
 
-static bool may_lead(const struct model_task *leader, const struct model_task *task)
+static bool is_under_way(const struct model_task *task)
 {
-    if (leader == task || !model_same_object(leader->spec.key, task->spec.key)) return false;
-    bool pending = leader->state == ROTA_TASK_OFFERED || leader->state == ROTA_TASK_ASSIGNED
-                   || leader->state == ROTA_TASK_RUNNING;
-    return pending && leader->placed;
+    return task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED
+           || task->state == ROTA_TASK_RUNNING;
+}
+
+static bool is_next(struct model *model, const struct model_task *task)
+{
+    return task->state != ROTA_TASK_OFFERED || model_is_first_of_lane(model, task);
+}
+
+// Who has to wait, or is not the next of its lane any more, does not lead.
+static bool leaders_step_down(struct model *model, bool waiting)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *leader = &model->tasks[i];
+        bool down = waiting ? !is_under_way(leader) : !is_next(model, leader);
+        if (!leader->leads || !down) continue;
+        model_task_release(model, leader);
+        any = true;
+    }
+    return any;
 }
 
 // Who is under way for its key.
 struct model_task *model_leader_find(struct model *model, const struct model_task *task)
 {
-    if (model_is_no_object(task->spec.key)) return NULL;
     for (uint32_t i = 0; i < model->task_count; i++) {
-        if (may_lead(&model->tasks[i], task)) return &model->tasks[i];
+        struct model_task *leader = &model->tasks[i];
+        if (!leader->leads || leader == task) continue;
+        if (model_same_object(leader->spec.key, task->spec.key)) return leader;
     }
     return NULL;
 }
 
-// Attaches what was offered in this event to what runs for its key. Of several that are offered
-// at once the core says which leads.
-static void task_share(struct model *model, struct model_task *task)
+static bool is_shared_in_core(struct model *model, const struct model_task *task)
 {
     struct rota_task_view view;
-    const struct model_task *leader = model_leader_find(model, task);
-    if (!leader || !rota_task_look(model->core, task->id, &view)) return;
-    bool shared = view.state == ROTA_TASK_SHARED;
-    if (task->regenerating) shared = view.leader.job != 0;  // it shows SUCCEEDED
-    if (!shared) {
-        bool lead = leader->fresh && rota_task_look(model->core, leader->id, &view)
-                    && view.state == ROTA_TASK_SHARED;
-        if (!lead) {
-            model_differs(model, "%u.%u should share with %u.%u", task->id.job, task->id.task,
-                          leader->id.job, leader->id.task);
-        }
-        return;
+    return rota_task_look(model->core, task->id, &view) && view.leader.job != 0;
+}
+
+// Of several that come at once the core says which leads.
+static void leaders_choose(struct model *model)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *task = &model->tasks[i];
+        if (!task->fresh || model_is_no_object(task->spec.key)) continue;
+        const struct model_task *leader = model_leader_find(model, task);
+        if (leader && is_next(model, leader)) continue;
+        bool same_lane = leader && leader->spec.lane == task->spec.lane;
+        if (same_lane || !is_shared_in_core(model, task)) task->leads = true;
     }
-    leader = model_task_find(model, view.leader);
-    if (!leader || !may_lead(leader, task)) {
-        model_differs(model, "%u.%u shares with %u.%u, which cannot lead", task->id.job,
-                      task->id.task, view.leader.job, view.leader.task);
+}
+
+static void task_share(struct model *model, struct model_task *task)
+{
+    const struct model_task *leader = model_leader_find(model, task);
+    if (!leader) return;  // one that is not the next of its lane yet
+    task->fresh = false;
+    if (!is_shared_in_core(model, task)) {
+        model_differs(model, "%u.%u should share with %u.%u", task->id.job, task->id.task,
+                      leader->id.job, leader->id.task);
         return;
     }
     task->state = ROTA_TASK_SHARED;
     task->leader = leader->id;
 }
 
+static void task_begin_waits(struct model *model, struct model_task *task)
+{
+    task->placed = true;
+    task->since = model->now;
+    task->phase = own_result_is_somewhere(model, task) ? MODEL_NEAR : MODEL_INPUT;
+}
+
+// Whoever is the next of its lane takes part; it may have been, before one came that goes first.
+static bool task_place(struct model *model, struct model_task *task)
+{
+    bool keyed = !model_is_no_object(task->spec.key);
+    if (task->state != ROTA_TASK_OFFERED || !model_is_first_of_lane(model, task)) return false;
+    if (task->fresh || (task->placed && (!keyed || task->leads))) return false;
+    task->fresh = true;
+    if (!task->placed) task_begin_waits(model, task);
+    return true;
+}
+
+static void keys_settle(struct model *model)
+{
+    leaders_choose(model);
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *task = &model->tasks[i];
+        if (model_is_no_object(task->spec.key) || task->leads) task->fresh = false;
+        if (task->fresh) task_share(model, task);
+    }
+}
+
 // Lets tasks into their lanes and has them look for their key. A task of a lane does that only
 // when it is the next to be handed out.
 void model_share(struct model *model)
 {
-    for (bool moved = true; moved;) {
-        moved = false;
+    uint32_t rounds = 0;
+    for (bool moved = true; moved && rounds < MODEL_TASKS; rounds++) {
+        moved = leaders_step_down(model, true);
         lanes_admit(model);
         for (uint32_t i = 0; i < model->task_count; i++) {
-            struct model_task *task = &model->tasks[i];
-            if (task->state != ROTA_TASK_OFFERED || task->placed) continue;
-            if (!model_is_first_of_lane(model, task)) continue;
-            task->placed = task->fresh = moved = true;
-            task->attached = model->turn;
-            task->since = model->now;
-            task->phase = own_result_is_somewhere(model, task) ? MODEL_NEAR : MODEL_INPUT;
+            moved |= task_place(model, &model->tasks[i]);
         }
-        for (uint32_t i = 0; i < model->task_count; i++) {
-            struct model_task *task = &model->tasks[i];
-            if (task->fresh && !model_is_no_object(task->spec.key)) task_share(model, task);
-        }
-        for (uint32_t i = 0; i < model->task_count; i++) model->tasks[i].fresh = false;
+        keys_settle(model);
+        moved |= leaders_step_down(model, false);
+    }
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = &model->tasks[i];
+        if (task->fresh) model_differs(model, "%u.%u should lead", task->id.job, task->id.task);
     }
 }

@@ -101,12 +101,12 @@ static bool task_falls_back(struct model *model, struct model_task *task)
 {
     if (task->state < ROTA_TASK_HELD || task->state > ROTA_TASK_ASSIGNED) return false;
     if (model_edges_met(model, task) && model_inputs_met(model, task)) return false;
+    bool assigned = task->state == ROTA_TASK_ASSIGNED;
     model_task_hand_over(model, task);
-    if (task->state == ROTA_TASK_ASSIGNED) {
-        model_task_stop(model, task);
-        task->tries -= task->tries > 0;
-    }
+    if (task->state == ROTA_TASK_ASSIGNED) model_task_stop(model, task);
+    if (assigned) task->tries -= task->tries > 0;
     model_task_leave_worker(task);
+    task->leads = false;
     task->state = ROTA_TASK_WAITING;
     task->keeps_place = true;
     task->leader = (rota_task_id){0, 0};

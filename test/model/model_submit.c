@@ -160,7 +160,8 @@ static bool names(const struct model_task *task, rota_task_id id)
 static bool precedes(struct model *model, const struct model_task *before,
                      const struct model_task *after)
 {
-    if (names(after, before->id)) return true;
+    bool closed = model_job_find(model, after->id.job)->state == ROTA_JOB_CLOSED;
+    if (names(after, before->id) && !closed) return true;
     if (after->id.job == before->id.job) {
         if (before->spec.bundle && before->spec.bundle == after->id.task) return true;
         for (uint32_t i = 0; i < model->edge_count; i++) {

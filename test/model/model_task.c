@@ -54,6 +54,7 @@ static void task_end_one(struct model *model, struct model_task *task, enum rota
     bool again = task->regenerating && state == ROTA_TASK_SUCCEEDED;
     model_task_leave_worker(task);
     task->leader = (rota_task_id){0, 0};
+    task->leads = false;
     task->state = state;
     task->outcome = outcome;
     task->regenerating = false;
@@ -69,6 +70,7 @@ static void regeneration_end(struct model_task *task)
 {
     model_task_leave_worker(task);
     task->leader = (rota_task_id){0, 0};
+    task->leads = false;
     task->state = ROTA_TASK_SUCCEEDED;
     task->regenerating = false;
 }
@@ -77,10 +79,7 @@ static void regeneration_end(struct model_task *task)
 void model_task_end(struct model *model, struct model_task *task, enum rota_task_state state,
                     enum rota_outcome outcome, int32_t status)
 {
-    if (task->stopping) {  // those that have come since still want it
-        task->state = ROTA_TASK_QUEUED;
-        model_task_hand_over(model, task);
-    }
+    if (task->stopping) model_task_release(model, task);  // those that came since still want it
     if (task->stopping && task->regenerating) {  // it was to be made again, and is not
         regeneration_end(task);
         return;
@@ -121,33 +120,48 @@ void model_task_lose(struct model *model, struct model_task *task)
         model_task_end(model, task, ROTA_TASK_ABORTED, ROTA_OUTCOME_LOST, 0);
 }
 
-// The first of those it runs for takes its place, whatever it was doing.
+static bool is_led_by(const struct model_task *task, const struct model_task *leader)
+{
+    return task->state == ROTA_TASK_SHARED && model_same_task(task->leader, leader->id);
+}
+
+// It leads no longer: those it ran for are offered once more.
+void model_task_release(struct model *model, struct model_task *leader)
+{
+    leader->leads = false;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *other = &model->tasks[i];
+        if (!is_led_by(other, leader)) continue;
+        other->state = ROTA_TASK_OFFERED;
+        other->leader = (rota_task_id){0, 0};
+        other->placed = false;
+    }
+}
+
+// The first of those it runs for takes over what a worker does for it.
 void model_task_hand_over(struct model *model, struct model_task *leader)
 {
     struct model_task *heir = NULL;
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *other = &model->tasks[i];
-        if (other->state != ROTA_TASK_SHARED || !model_same_task(other->leader, leader->id))
-            continue;
-        bool earlier = heir && other->sequence < heir->sequence;
-        if (!heir || earlier) heir = other;
+        if (!is_led_by(other, leader)) continue;
+        if (!heir || other->sequence < heir->sequence) heir = other;
     }
     if (!heir) return;
-    bool runs = model_is_on_worker(leader);  // a handler's claim is not handed over
-    heir->state = runs ? leader->state : ROTA_TASK_OFFERED;
-    if (runs) {
-        heir->worker = leader->worker;
-        heir->attempt = leader->attempt;
-        heir->tries = leader->tries;
-        heir->run_as = leader->run_as;
+    if (!model_is_on_worker(leader)) {  // a handler's claim is not handed over
+        model_task_release(model, leader);
+        return;
     }
+    heir->state = leader->state;
+    heir->worker = leader->worker;
+    heir->attempt = leader->attempt;
+    heir->tries = leader->tries;
+    heir->run_as = leader->run_as;
     heir->leader = (rota_task_id){0, 0};
-    heir->placed = runs;  // else it is offered from now on
+    heir->leads = heir->placed = true;
+    leader->leads = false;
     for (uint32_t i = 0; i < model->task_count; i++) {
-        struct model_task *other = &model->tasks[i];
-        if (other->state == ROTA_TASK_SHARED && model_same_task(other->leader, leader->id)) {
-            other->leader = heir->id;
-        }
+        if (is_led_by(&model->tasks[i], leader)) model->tasks[i].leader = heir->id;
     }
     model_task_leave_worker(leader);
     leader->state = ROTA_TASK_QUEUED;  // for the caller to move on
@@ -181,12 +195,16 @@ static void regeneration_cancel(struct model *model, struct model_task *task)
         regeneration_end(task);
 }
 
+// Those that others run for go first: what runs is left to somebody outside, or stopped.
 void model_job_cancel(struct model *model, uint32_t job)
 {
-    for (uint32_t i = 0; i < model->task_count; i++) {
-        if (model->tasks[i].id.job != job) continue;
-        model_task_cancel(model, &model->tasks[i]);
-        regeneration_cancel(model, &model->tasks[i]);
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < model->task_count; i++) {
+            struct model_task *task = &model->tasks[i];
+            if (task->id.job != job || (pass == 0 && task->state != ROTA_TASK_SHARED)) continue;
+            model_task_cancel(model, task);
+            regeneration_cancel(model, task);
+        }
     }
 }
 
@@ -214,9 +232,10 @@ enum model_verdict model_on_cancel(struct model *model, const struct rota_event 
         return model_task_cancel(model, task) ? MODEL_ACCEPT : MODEL_REFUSE;
     }
     bool any = false, stopping = false;
-    for (uint32_t i = 0; i < model->task_count; i++) {
-        struct model_task *member = &model->tasks[i];
+    for (uint32_t i = 0; i < 2 * model->task_count; i++) {  // those that others run for go first
+        struct model_task *member = &model->tasks[i % model->task_count];
         if (member->id.job != id.job || member->spec.bundle != id.task) continue;
+        if (i < model->task_count && member->state != ROTA_TASK_SHARED) continue;
         stopping |= member->stopping;
         any |= model_task_cancel(model, member);
     }
@@ -240,6 +259,7 @@ static enum model_verdict bundle_stage(struct model *model, struct model_task *b
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *member = &model->tasks[i];
         if (member->id.job != bundle->id.job || member->spec.bundle != bundle->id.task) continue;
+        if (member->regenerating) continue;  // it is being made again already
         if (member->state != ROTA_TASK_FROZEN) model_task_queue(model, member);
     }
     bundle->staged = true;
@@ -297,6 +317,7 @@ void model_grant(struct model *model, struct model_task *task, uint64_t handler)
     task->tries = 1;
     task->state = ROTA_TASK_RUNNING;
     task->claimed = task->placed = true;
+    task->leads = !model_is_no_object(task->spec.key);
     task->handler = handler;
     task->run_as = task->id;
     model_add_action(

@@ -99,7 +99,7 @@ static void phase_move(struct model *model, struct model_task *task)
         bool over = model->now - task->since >= cached;
         if (!over && is_near_somewhere(model, task)) return;
         task->phase = MODEL_INPUT;
-        task->since = model->now;
+        task->since = over ? task->since + cached : model->now;  // also if nobody looked then
     }
     if (task->phase == MODEL_INPUT && model->now - task->since >= inputs)
         task->phase = MODEL_GLOBAL;

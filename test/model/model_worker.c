@@ -21,6 +21,7 @@ void model_worker_lose(struct model *model, uint32_t index)
     rota_worker_id id = model->workers[index].id;
     model->workers[index] = model->workers[--model->worker_count];
     for (uint32_t i = 0; i < model->object_count; i++) {
+        model->objects[i].told_lost |= model->objects[i].located & bit(id);
         model->objects[i].located &= ~bit(id);
         model->objects[i].rest &= ~bit(id);
     }
@@ -114,9 +115,12 @@ enum model_verdict model_on_replica(struct model *model, const struct rota_event
     if (event->kind == ROTA_EVENT_OBJECT_LOST) {
         if (!object || !(object->located & bit(worker))) return MODEL_EITHER;
         object->located &= ~bit(worker);
+        object->told_lost |= bit(worker);
         const struct model_job *owner = object->job ? model_job_find(model, object->job) : NULL;
-        bool closed = owner && owner->state == ROTA_JOB_CLOSED;  // it may have been dropped
-        return closed ? MODEL_EITHER : MODEL_ACCEPT;
+        bool closed = owner && owner->state == ROTA_JOB_CLOSED;
+        bool surplus = object->kept && object->state == ROTA_OBJECT_FINISHED
+                       && (object->located || object->server);
+        return closed || surplus ? MODEL_EITHER : MODEL_ACCEPT;  // it may have been dropped
     }
     const struct model_job *job = object && object->job ? model_job_find(model, object->job) : NULL;
     if (job && job->state == ROTA_JOB_CLOSED) return MODEL_REFUSE;
@@ -130,6 +134,7 @@ enum model_verdict model_on_replica(struct model *model, const struct rota_event
     }
     worker_meet(model, worker);
     artifact_meet(model, id)->located |= bit(worker);
+    model_object_find(model, id)->told_held |= bit(worker);
     return MODEL_ACCEPT;
 }
 
@@ -146,14 +151,13 @@ enum model_verdict model_on_object(struct model *model, const struct rota_event 
 
 // ---- Reports ------------------------------------------------------------------------
 
-static struct model_task *attempt_find(struct model *model, const struct rota_event *event)
+struct model_task *model_attempt_find(struct model *model, rota_worker_id worker,
+                                      rota_task_id run_as, uint32_t attempt)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = &model->tasks[i];
-        if (!model_is_on_worker(task) || !model_same_task(task->run_as, event->report.task))
-            continue;
-        if (task->worker.number != event->report.worker.number) continue;
-        if (task->attempt == event->report.attempt) return task;
+        if (!model_is_on_worker(task) || !model_same_task(task->run_as, run_as)) continue;
+        if (task->worker.number == worker.number && task->attempt == attempt) return task;
     }
     return NULL;
 }
@@ -170,7 +174,8 @@ static void sizes_take(struct model *model, const struct model_task *task,
 
 enum model_verdict model_on_report(struct model *model, const struct rota_event *event)
 {
-    struct model_task *task = attempt_find(model, event);
+    struct model_task *task = model_attempt_find(model, event->report.worker, event->report.task,
+                                                 event->report.attempt);
     if (!task) return MODEL_REFUSE;
     if (event->kind == ROTA_EVENT_TASK_STARTED) {
         if (task->state == ROTA_TASK_RUNNING) return MODEL_EITHER;
@@ -202,10 +207,7 @@ static struct model_task *key_find(struct model *model, rota_object_id key)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = &model->tasks[i];
-        bool pending = task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED
-                       || task->state == ROTA_TASK_RUNNING;
-        if (!pending || !task->placed || task->stopping) continue;
-        if (model_same_object(task->spec.key, key)) return task;
+        if (task->leads && !task->stopping && model_same_object(task->spec.key, key)) return task;
     }
     return NULL;
 }
