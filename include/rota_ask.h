@@ -1,7 +1,7 @@
 // rota_ask.h - questions to the core: states in every vocabulary, and why.
 //
-// Nothing here changes anything. Lists come in order of submission; a list
-// function writes at most `max` entries and returns how many there are.
+// Nothing here changes anything. A list function writes at most `max` entries and
+// returns how many there are. Nobody of that name: false, "", 0 or none.
 #pragma once
 
 #include "rota_types.h"
@@ -17,75 +17,59 @@ struct rota;
 struct rota_task_view {
     enum rota_task_state state;  // a lost result being made again still shows SUCCEEDED
     enum rota_outcome outcome;   // of the last attempt that ended
-    int32_t status;
-    uint32_t attempt, tries;
-    rota_worker_id worker;  // where it is assigned or runs
-    rota_task_id run_as;    // the name its worker knows the attempt by
-    rota_task_id leader;    // SHARED: the task that runs for it
-    uint64_t handler;       // who claimed it
-    bool stopping;          // told to stop; its worker has not confirmed
-    bool regenerating;      // its result was lost and is made again
-    bool unschedulable;     // no registered worker could ever take it
+    int32_t status;              // the same; 0 while another one is out
+    uint32_t attempt, tries;     // all of them; since somebody last asked for it
+    rota_worker_id worker;       // where it is assigned or runs
+    rota_task_id run_as;         // the name its worker knows the attempt by
+    rota_task_id leader;         // SHARED: the task that runs for it
+    uint64_t handler;            // who claimed it
+    bool stopping;               // told to stop; its worker has not confirmed
+    bool regenerating;           // its result was lost and is made again
+    bool unschedulable;          // no registered worker could ever take it
 };
 
-enum rota_task_state rota_task_state(const struct rota *rota,
-                                     rota_task_id id);  // NONE: no such task
+enum rota_task_state rota_task_state(const struct rota *rota, rota_task_id id);
 bool rota_task_look(const struct rota *rota, rota_task_id id, struct rota_task_view *view);
 
 // The same in the words of the tables (document 4): IDLE STAGED QUEUED WAITING READY RUNNING
-// SUCCESS FAILED ABORTED FROZEN; bundles and jobs too. "" when there is none.
+// SUCCESS FAILED ABORTED FROZEN; bundles and jobs too, and a job may be CLOSED.
 const char *rota_task_status(const struct rota *rota, rota_task_id id);
 const char *rota_job_status(const struct rota *rota, rota_job_id id);
 
 // And in the words of the planner (document 3): NotAssigned Ready Assigned Running Finished Failed.
-struct rota_plan_view {
-    const char *state;
-    rota_worker_id assigned, scheduled, ready;
-};
+struct rota_plan_view { const char *state; rota_worker_id assigned, scheduled, ready; };
 bool rota_plan_look(const struct rota *rota, rota_task_id id, struct rota_plan_view *view);
 
 // ---- Lists -----------------------------------------------------------------
 
 enum rota_list {
     ROTA_LIST_ALL,
-    ROTA_LIST_AVAILABLE,
-    ROTA_LIST_FETCHABLE,
-    ROTA_LIST_UNKNOWN,
-    ROTA_LIST_BLOCKED,  // document 2
-    ROTA_LIST_HELD,
-    ROTA_LIST_OFFERED,
-    ROTA_LIST_ASSIGNED,
-    ROTA_LIST_RUNNING,
-    ROTA_LIST_SUCCEEDED,
-    ROTA_LIST_FAILED,
-    ROTA_LIST_ABORTED,
-    ROTA_LIST_UNSCHEDULABLE,
-    ROTA_LIST_STAGE,
-    ROTA_LIST_QUEUE,
-    ROTA_LIST_WAIT,
-    ROTA_LIST_READY,
-    ROTA_LIST_EXEC,
-    ROTA_LIST_UNSTAGE,  // document 4
-    ROTA_LIST_NEAR,
-    ROTA_LIST_INPUT,
-    ROTA_LIST_GLOBAL,  // document 5; the first two of one worker
+
+    ROTA_LIST_AVAILABLE, ROTA_LIST_FETCHABLE, ROTA_LIST_UNKNOWN, ROTA_LIST_BLOCKED,  // document 2
+
+    ROTA_LIST_HELD, ROTA_LIST_OFFERED, ROTA_LIST_ASSIGNED, ROTA_LIST_RUNNING,        // our own
+    ROTA_LIST_SUCCEEDED, ROTA_LIST_FAILED, ROTA_LIST_ABORTED, ROTA_LIST_UNSCHEDULABLE,
+
+    ROTA_LIST_STAGE, ROTA_LIST_QUEUE, ROTA_LIST_WAIT, ROTA_LIST_READY,               // document 4
+    ROTA_LIST_EXEC, ROTA_LIST_UNSTAGE,      // UNSTAGE is empty between two steps
+
+    ROTA_LIST_NEAR, ROTA_LIST_INPUT, ROTA_LIST_GLOBAL,  // document 5; the first two of one worker
 };
 
-// Memory for UNKNOWN may be refused; then it returns 0.
+// Tasks by job, then by number. Memory for UNKNOWN may be refused; then it returns 0.
 uint32_t rota_list(const struct rota *rota, enum rota_list list, rota_worker_id worker,
                    rota_task_id *out, uint32_t max);
+// What failed or was aborted and keeps a task BLOCKED, in the order of its needs.
 uint32_t rota_blockers(const struct rota *rota, rota_task_id id, rota_task_id *out, uint32_t max);
 
 // ---- Lanes, objects, workers -----------------------------------------------
 
+// Writers inside count up, readers down; and the groups that are inside.
 bool rota_lane_counter(const struct rota *rota, uint32_t lane, int32_t *counter);
 uint32_t rota_lane_groups(const struct rota *rota, uint32_t lane, uint32_t *out, uint32_t max);
 
 enum rota_object_state {
-    ROTA_OBJECT_NONE,
-    ROTA_OBJECT_UNFINISHED,
-    ROTA_OBJECT_FINISHED,
-    ROTA_OBJECT_REMOVED
+    ROTA_OBJECT_NONE, ROTA_OBJECT_UNFINISHED, ROTA_OBJECT_FINISHED, ROTA_OBJECT_REMOVED
 };
 enum rota_object_set { ROTA_SET_SCHEDULED, ROTA_SET_ASSIGNED, ROTA_SET_LOCATED };
 
@@ -97,7 +81,7 @@ rota_worker_id rota_locate(const struct rota *rota, rota_object_id id);  // any 
 
 struct rota_worker_view {
     uint32_t cores, memory_mib, cores_free, memory_mib_free;
-    uint32_t tasks, asks;  // assigned or running there; picks not yet served
+    uint32_t tasks, asks;        // assigned or running there; picks not yet served
     bool silent;
 };
 bool rota_worker_look(const struct rota *rota, rota_worker_id id, struct rota_worker_view *view);
@@ -107,31 +91,31 @@ uint64_t rota_plans(const struct rota *rota);  // how often the planner ran
 // ---- Why is a task not running? --------------------------------------------
 
 enum rota_hold {
-    ROTA_HOLD_NONE,  // it runs, or is over
-    ROTA_HOLD_IDLE,  // it is not staged
+    ROTA_HOLD_NONE,           // it runs, is over, is a bundle, or is not there
+    ROTA_HOLD_IDLE,           // it is not staged
     ROTA_HOLD_FROZEN,
-    ROTA_HOLD_PREREQUISITE,  // `task` and `count - 1` others have not succeeded
-    ROTA_HOLD_FAILURE,       // `task` failed or was aborted; `count` such in all
-    ROTA_HOLD_BLOCKED,       // `task`, which it needs, is itself blocked
-    ROTA_HOLD_CONDITION,     // its condition is not true; `task` is named in it
-    ROTA_HOLD_LOST_INPUT,    // `task` makes a lost input again
-    ROTA_HOLD_ORDER,         // `task` is at the head of the lane
-    ROTA_HOLD_START,         // strict lane: `task` was let in and has not started
-    ROTA_HOLD_GROUP,         // `task` holds the group
-    ROTA_HOLD_ACCESS,        // `count` readers (or writers) are inside, `task` one of them
-    ROTA_HOLD_SHARED,        // `task` runs for it too
-    ROTA_HOLD_HANDLER,       // waits for a handler to claim it
-    ROTA_HOLD_NO_WORKER,     // no worker has joined
-    ROTA_HOLD_MACHINE,       // no worker on its machine is registered
-    ROTA_HOLD_TOO_BIG,       // no registered worker is big enough: `short_cores`, `short_mib`
-    ROTA_HOLD_ROOM,  // no worker has room now: `short_cores`, `short_mib` on the best one, `worker`
-    ROTA_HOLD_CACHED,        // pull: waits for a worker with its result until `until`
-    ROTA_HOLD_INPUTS,        // pull: waits for a worker with an input until `until`
-    ROTA_HOLD_PICK,          // pull: any worker may take it; none has asked
-    ROTA_HOLD_PLAN,          // the next plan, due at `until`, will look at it
-    ROTA_HOLD_START_REPORT,  // assigned to `worker`, which has not started it
-    ROTA_HOLD_SILENT,        // on `worker`, which is silent; its lease ends at `until`
-    ROTA_HOLD_STOPPING,      // told to stop; `worker` has not confirmed
+    ROTA_HOLD_PREREQUISITE,   // `task` and `count - 1` others have not succeeded
+    ROTA_HOLD_FAILURE,        // `task` failed or was aborted; `count` such in all
+    ROTA_HOLD_BLOCKED,        // `task`, which it needs, is itself blocked
+    ROTA_HOLD_CONDITION,      // its condition is not true; `task` is named in it
+    ROTA_HOLD_LOST_INPUT,     // `task` makes a lost input again
+    ROTA_HOLD_ORDER,          // `task` is at the head of the lane
+    ROTA_HOLD_START,          // strict lane: `task` was let in and has not started
+    ROTA_HOLD_GROUP,          // `task` holds the group
+    ROTA_HOLD_ACCESS,         // `count` readers (or writers) are inside, `task` one of them
+    ROTA_HOLD_SHARED,         // `task` runs for it too
+    ROTA_HOLD_HANDLER,        // waits for a handler to claim it
+    ROTA_HOLD_NO_WORKER,      // no worker has joined
+    ROTA_HOLD_MACHINE,        // no worker on its machine is registered
+    ROTA_HOLD_TOO_BIG,        // no worker is big enough; `worker` lacks `short_cores`, `short_mib`
+    ROTA_HOLD_ROOM,           // no worker has room now; `worker` lacks least, as above
+    ROTA_HOLD_CACHED,         // pull: waits for a worker with its result until `until`
+    ROTA_HOLD_INPUTS,         // pull: waits for a worker with an input until `until`
+    ROTA_HOLD_PICK,           // pull: any worker may take it; none has asked
+    ROTA_HOLD_PLAN,           // the next plan, due at `until`, will look at it
+    ROTA_HOLD_START_REPORT,   // assigned to `worker`, which has not started it
+    ROTA_HOLD_SILENT,         // `worker`, where it is or could be, is silent; lost at `until`
+    ROTA_HOLD_STOPPING,       // told to stop; `worker` has not confirmed
     ROTA_HOLDS
 };
 
@@ -149,8 +133,7 @@ struct rota_why rota_why(const struct rota *rota, rota_task_id id);
 // ---- The whole -------------------------------------------------------------
 
 uint64_t rota_digest(const struct rota *rota);  // equal states, equal digests; also after a restore
-void rota_check(
-    const struct rota *rota);  // recomputes everything; stops the program on a broken invariant
+void rota_check(const struct rota *rota);       // recomputes all; stops on a broken invariant
 
 const char *rota_error_name(enum rota_error error);  // "bad_graph"
 const char *rota_error_text(enum rota_error error);

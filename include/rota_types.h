@@ -8,21 +8,13 @@
 #include <stdint.h>
 
 // ---- Names -----------------------------------------------------------------
-// Ids are values, passed by copy. All zero is "none". They are never used twice
-// and survive restarts: the store and the wire carry them as they are.
+// Ids are values, passed by copy. All zero is "none". They survive restarts: the store
+// and the wire carry them as they are. The core never gives the same one twice.
 
-typedef struct {
-    uint32_t number;
-} rota_job_id;  // printed as "7"; given by the core
-typedef struct {
-    uint32_t job, task;
-} rota_task_id;  // printed as "7.3"; tasks count from 1
-typedef struct {
-    uint32_t number;
-} rota_worker_id;  // printed as "w4"; chosen by the caller
-typedef struct {
-    uint64_t high, low;
-} rota_object_id;  // chosen by the client
+typedef struct { uint32_t number; }     rota_job_id;     // printed as "7"; given by the core
+typedef struct { uint32_t job, task; }  rota_task_id;    // printed as "7.3"; tasks count from 1
+typedef struct { uint32_t number; }     rota_worker_id;  // printed as "w4"; chosen by the caller
+typedef struct { uint64_t high, low; }  rota_object_id;  // chosen by the client
 
 typedef int64_t rota_time;  // microseconds on the caller's clock
 #define ROTA_NEVER INT64_MAX
@@ -31,34 +23,34 @@ typedef int64_t rota_time;  // microseconds on the caller's clock
 
 enum rota_error {
     ROTA_OK,
-    ROTA_NO_MEMORY,  // the allocator refused
-    ROTA_TOO_MANY,   // a limit of the configuration would be passed
-    ROTA_BAD_GRAPH,  // a cycle, or an end of an edge that cannot be there
-    ROTA_NOT_FOUND,  // no such job, task, worker, lane or object
-    ROTA_NOT_NOW,    // it exists, but not in a state where this can happen
-    ROTA_STALE,      // a report about an attempt that is no longer current
-    ROTA_BAD_EVENT,  // an event no correct caller would send
-    ROTA_ERRORS      // how many there are
+    ROTA_NO_MEMORY,       // the allocator refused
+    ROTA_TOO_MANY,        // a limit of the configuration would be passed
+    ROTA_BAD_GRAPH,       // a cycle, or an edge, bundle or object where none can be
+    ROTA_NOT_FOUND,       // no such job, task, worker, lane or object
+    ROTA_NOT_NOW,         // it exists, but not in a state where this can happen
+    ROTA_STALE,           // a report about an attempt that is no longer current
+    ROTA_BAD_EVENT,       // an event no correct caller would send
+    ROTA_ERRORS           // how many there are
 };
 
 enum rota_task_state {
     ROTA_TASK_NONE,
-    ROTA_TASK_IDLE,      // defined, not to be run until it is staged
-    ROTA_TASK_STAGED,    // due
-    ROTA_TASK_QUEUED,    // its needs are being looked at
-    ROTA_TASK_WAITING,   // a prerequisite or its condition is not there yet
-    ROTA_TASK_BLOCKED,   // and cannot be before somebody retries what failed
-    ROTA_TASK_READY,     // has all it needs
-    ROTA_TASK_HELD,      // stands in its lane
-    ROTA_TASK_OFFERED,   // may go to a worker or handler; which one is being decided
-    ROTA_TASK_SHARED,    // another task with the same content key runs for both
-    ROTA_TASK_ASSIGNED,  // a worker was told to run it
-    ROTA_TASK_RUNNING,   // the worker said that it runs, or a handler claimed it
+    ROTA_TASK_IDLE,       // defined, not to be run until it is staged
+    ROTA_TASK_STAGED,     // due
+    ROTA_TASK_QUEUED,     // its needs are being looked at
+    ROTA_TASK_WAITING,    // a prerequisite or its condition is not there yet
+    ROTA_TASK_BLOCKED,    // and cannot be before somebody retries what failed
+    ROTA_TASK_READY,      // has all it needs
+    ROTA_TASK_HELD,       // stands in its lane
+    ROTA_TASK_OFFERED,    // may go to a worker or handler; which one is being decided
+    ROTA_TASK_SHARED,     // another task with the same content key runs for both
+    ROTA_TASK_ASSIGNED,   // a worker was told to run it
+    ROTA_TASK_RUNNING,    // the worker said that it runs, or a handler claimed it
     ROTA_TASK_SUCCEEDED,
-    ROTA_TASK_FAILED,   // may be retried
-    ROTA_TASK_ABORTED,  // cancelled or lost; may be retried
-    ROTA_TASK_FROZEN,   // never runs; conditions on it are true
-    ROTA_TASK_STATES    // how many there are
+    ROTA_TASK_FAILED,     // may be retried
+    ROTA_TASK_ABORTED,    // cancelled or lost; may be retried
+    ROTA_TASK_FROZEN,     // does not run before a manual action; whoever needs it goes on
+    ROTA_TASK_STATES      // how many there are
 };
 
 enum rota_access { ROTA_ACCESS_NONE, ROTA_ACCESS_READ, ROTA_ACCESS_WRITE };
@@ -78,31 +70,29 @@ enum rota_outcome {
 // ---- What a client submits -------------------------------------------------
 
 enum rota_task_flag {
-    ROTA_TASK_BUNDLE = 1,     // not a command but the sum of its members' states
+    ROTA_TASK_BUNDLE    = 1,  // not a command but the sum of its members' states
     ROTA_TASK_ON_DEMAND = 2,  // starts IDLE, to be staged later (so are members of such a bundle)
 };
 
 struct rota_task_spec {
-    uint64_t body;       // names the command; the core never looks inside
-    rota_object_id key;  // content key of its result; none: not shared, not cached
-    rota_time estimate;  // expected duration; 0: unknown
-    uint32_t flags;      // rota_task_flag
-    uint32_t bundle;     // task number of its bundle in this job; 0: none
-    uint32_t lane;       // the line it stands in; 0: none
-    uint32_t group;      // in a lane one task of a group runs at a time; 0: none
-    uint32_t machine;    // it must run there; 0: anywhere
-    uint32_t cores;      // what it takes of a worker
+    uint64_t body;            // names the command; the core never looks inside
+    rota_object_id key;       // content key of its result; none: not shared, not cached
+    rota_time estimate;       // expected duration; 0: unknown
+    uint32_t flags;           // rota_task_flag
+    uint32_t bundle;          // task number of its bundle in this job; 0: none
+    uint32_t lane;            // the line it stands in; 0: none
+    uint32_t group;           // in a lane one task of a group runs at a time; 0: none
+    uint32_t machine;         // it must run there; 0: anywhere
+    uint32_t cores;           // what it takes of a worker
     uint32_t memory_mib;
-    uint32_t retries_max;   // how often a failed or lost attempt is repeated
-    uint32_t clause_first;  // its start condition is clauses[first ... first + count)
-    uint32_t clause_count;  // 0: none
-    int16_t priority;       // -128 to 127; higher goes first
-    uint8_t access;         // enum rota_access; in a lane READ or WRITE
+    uint32_t retries_max;     // how often a failed or lost attempt is repeated
+    uint32_t clause_first;    // its start condition is clauses[first ... first + count)
+    uint32_t clause_count;    // 0: none
+    int16_t priority;         // -128 to 127; higher goes first
+    uint8_t access;           // enum rota_access; in a lane READ or WRITE
 };
 
-struct rota_edge {
-    uint32_t before, after;
-};  // task numbers; `after` is one of the new tasks
+struct rota_edge { uint32_t before, after; };  // task numbers; `after` is one of the new tasks
 
 // A start condition in postfix order. Clauses may name tasks of any job; job 0
 // means the job being submitted.
@@ -114,37 +104,27 @@ enum rota_clause_kind {
     ROTA_CLAUSE_AND,          // the two values before it
     ROTA_CLAUSE_OR,
 };
-struct rota_clause {
-    enum rota_clause_kind kind;
-    rota_task_id task;
-};
+struct rota_clause { enum rota_clause_kind kind; rota_task_id task; };
 
 enum rota_object_flag {
-    ROTA_OBJECT_KEEP = 1,      // outputs: kept for the client until released
-    ROTA_OBJECT_STREAM = 2,    // outputs: flows to its consumers while the producer runs
-    ROTA_OBJECT_AWAY = 4,      // uploads: lies on workers only, which will say so
+    ROTA_OBJECT_KEEP     = 1,  // outputs: kept for the client until released
+    ROTA_OBJECT_STREAM   = 2,  // outputs: flows to its consumers while the producer runs
+    ROTA_OBJECT_AWAY     = 4,  // uploads: lies on workers only, which will say so
     ROTA_OBJECT_ARTIFACT = 8,  // inputs: a content key; wanted near, not waited for
 };
 
-// An object a task makes; task 0: an upload, finished from birth.
-struct rota_output {
-    uint32_t task, flags;
-    rota_object_id object;
-    uint64_t bytes;
-};
-struct rota_input {
-    uint32_t task, flags;
-    rota_object_id object;
-};
+// An object a task makes (task 0: an upload, finished from birth), and one that it reads.
+struct rota_output { uint32_t task, flags; rota_object_id object; uint64_t bytes; };
+struct rota_input  { uint32_t task, flags; rota_object_id object; };
 
 struct rota_job_spec {
-    rota_job_id job;                  // the open job that grows; none: a new one
-    uint64_t client;                  // whom to tell
-    uint64_t key;                     // the same client and key again is the same job; 0: no key
-    enum rota_policy policy;          // of a new job
+    rota_job_id job;          // the open job that grows; none: a new one
+    uint64_t client;          // whom to tell
+    uint64_t key;             // the same client and key again is the same job; 0: no key
+    enum rota_policy policy;  // of a new job
     enum rota_on_failure on_failure;  // of a new job
-    uint32_t first;                   // the number tasks[0] will have; 0: 1, as in a new job
-    bool last;                        // nothing will follow: the job is over when its tasks are
+    uint32_t first;           // the number tasks[0] will have; 0: 1, as in a new job
+    bool last;                // nothing will follow: the job is over when its tasks are
     const struct rota_task_spec *tasks;
     const struct rota_edge *edges;
     const struct rota_clause *clauses;

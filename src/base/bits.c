@@ -7,11 +7,12 @@ bool bits_reserve(const struct memory *memory, struct bits *bits, uint32_t numbe
 {
     uint64_t words = ((uint64_t)numbers + 63) / 64, groups = (words + 63) / 64;
     void *low = bits->words, *high = bits->groups;
-    bool there = memory_reserve(memory, &low, &bits->word_capacity, words, sizeof(uint64_t));
-    bits->words = low;
-    if (!there) return false;
-    there = memory_reserve(memory, &high, &bits->group_capacity, groups, sizeof(uint64_t));
+    // Groups first: whoever finds a word relies on its group.
+    bool there = memory_reserve(memory, &high, &bits->group_capacity, groups, sizeof(uint64_t));
     bits->groups = high;
+    if (!there) return false;
+    there = memory_reserve(memory, &low, &bits->word_capacity, words, sizeof(uint64_t));
+    bits->words = low;
     return there;
 }
 

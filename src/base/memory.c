@@ -44,6 +44,7 @@ bool memory_reserve(const struct memory *memory, void **items, uint32_t *capacit
                     size_t size)
 {
     uint32_t before = *capacity;
+    if (need <= before) return true;  // also nothing of nothing, which has no address
     if (!memory_reserve_raw(memory, items, capacity, need, size)) return false;
     memset((char *)*items + before * size, 0, (*capacity - before) * size);
     return true;
