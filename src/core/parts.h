@@ -29,6 +29,8 @@ enum task_cause {
 
 void task_move(struct rota *rota, task_row row, enum task_cause cause);
 void task_restore(struct rota *rota, task_row row, enum rota_task_state state, uint16_t flags);
+void task_begin_waiting(struct task *task);  // new, and counted with its submission:
+void task_count_begun(struct rota *rota, job_row job, uint32_t tasks);
 extern const uint8_t task_classes[ROTA_TASK_STATES], task_views[ROTA_TASK_STATES];
 static inline enum task_class task_class(const struct task *task)
 {
@@ -174,8 +176,8 @@ bool place_reserve(struct rota *rota, task_row row);  // for handing it out
 
 profile_row profile_find(const struct rota *rota, const struct wants *wants);
 bool profile_reserve(struct rota *rota, uint32_t more);
-profile_row profile_take(struct rota *rota, const struct wants *wants);
-void profile_use(struct rota *rota, profile_row row);
+profile_row profile_get(struct rota *rota, const struct wants *wants);  // room must be reserved
+void profile_use(struct rota *rota, profile_row row, uint32_t tasks);   // so many more have it
 void profile_give(struct rota *rota, profile_row row);
 void profile_list(struct rota *rota, profile_row row);  // it has ready tasks
 void profile_unlist(struct rota *rota, profile_row row);

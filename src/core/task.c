@@ -203,6 +203,20 @@ void task_move(struct rota *rota, task_row row, enum task_cause cause)
     if (view != after || flags & TASK_LINKED) graph_tell(rota, row, view, after);
 }
 
+// The new tasks of a plain submission that lack something: nobody can have heard of them, and
+// their submission is their record, so that a move for each would have nothing else to do.
+void task_begin_waiting(struct task *task)
+{
+    task->state = moves[ROTA_TASK_NONE][CAUSE_UNMET];
+}
+
+void task_count_begun(struct rota *rota, job_row row, uint32_t tasks)
+{
+    JOB(rota, row)->counts[CLASS_ACTIVE] += tasks;
+    if (JOB(rota, row)->policy == ROTA_POLICY_PLAN) rota->plan_active += tasks;
+    job_look_at(rota, row);
+}
+
 // Rows come back from the store: no move, so nobody is told.
 void task_restore(struct rota *rota, task_row row, enum rota_task_state state, uint16_t flags)
 {
