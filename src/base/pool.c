@@ -9,9 +9,8 @@ static char *item(const struct pool *pool, uint32_t number)
     return (char *)pool->items + (size_t)number * pool->size;
 }
 
-bool pool_reserve(const struct memory *memory, struct pool *pool, uint32_t more)
+bool pool_grow(const struct memory *memory, struct pool *pool, uint32_t more)
 {
-    if (more <= pool->free_count) return true;
     uint64_t fresh = more - pool->free_count;
     uint64_t count = pool->count ? pool->count : 1;  // number 0 is nobody
     return memory_reserve(memory, &pool->items, &pool->capacity, count + fresh, pool->size);

@@ -24,6 +24,7 @@ struct rota {
     uint32_t next_job, next_wait;
     task_row last_handed;          // only a hint of what will be touched soon
     job_row last_job;  // found last; likely to be asked for again
+    uint32_t last_handler;  // likewise
     const char *reason;
 
     struct task *task;
@@ -92,4 +93,5 @@ struct rota {
 #define BUNDLE(rota, row) (&((struct bundle *)(rota)->bundles.items)[row])
 
 #include "core/parts.h"
+#include "core/effect.h"
 #include "core/events.h"

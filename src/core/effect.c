@@ -59,11 +59,6 @@ bool effect_cover(struct rota *rota)
 
 // ---- Marking and asking ----------------------------------------------------------------------
 
-void effect_mark_task(struct rota *rota, task_row row)
-{
-    bits_set(&rota->task_marks, row);
-}
-
 void effect_mark(struct rota *rota, enum rota_record_kind kind, uint32_t number)
 {
     assert(rota->mark_count < rota->mark_capacity);
@@ -84,14 +79,6 @@ void effect_tomb(struct rota *rota, struct rota_record record)
 {
     assert(rota->tomb_count < rota->tomb_capacity);
     rota->tombs[rota->tomb_count++] = record;
-}
-
-struct rota_action *effect_action(struct rota *rota, enum rota_action_kind kind)
-{
-    assert(rota->action_count < rota->action_capacity);
-    struct rota_action *action = &rota->actions[rota->action_count++];
-    *action = (struct rota_action){.kind = kind};
-    return action;
 }
 
 void effect_core(struct rota *rota)

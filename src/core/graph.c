@@ -118,9 +118,9 @@ void graph_settle_bundles(struct rota *rota)
         bundle_look(rota, row);
 }
 
-void graph_settle(struct rota *rota)
+void graph_settle_all(struct rota *rota)
 {
-    for (;;) {
+    while (graph_is_unsettled(rota)) {
         if (rota->failing_jobs) job_fail_next(rota);
         task_row row = look_next(rota, &rota->look_tasks);
         if (row) {
@@ -132,13 +132,10 @@ void graph_settle(struct rota *rota)
             continue;
         }
         row = look_next(rota, &rota->look_bundles);
-        if (row) {
+        if (row)
             bundle_look(rota, row);
-        } else if (rota->look_lanes) {
+        else if (rota->look_lanes)
             gate_settle(rota);
-        } else if (!rota->failing_jobs) {
-            return;
-        }
     }
 }
 

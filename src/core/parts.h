@@ -82,7 +82,16 @@ void graph_tell(struct rota *rota, task_row row, uint32_t before, uint32_t after
 void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after);
 void graph_look_at(struct rota *rota, task_row row);
 void graph_settle_bundles(struct rota *rota);  // conditions may ask for them
-void graph_settle(struct rota *rota);          // until nothing is left to look at
+static inline bool graph_is_unsettled(const struct rota *rota)
+{
+    return rota->look_tasks.first || rota->look_bundles.first || rota->look_lanes
+           || rota->failing_jobs;
+}
+void graph_settle_all(struct rota *rota);
+static inline void graph_settle(struct rota *rota)  // until nothing is left to look at
+{
+    if (graph_is_unsettled(rota)) graph_settle_all(rota);
+}
 bool graph_late_reserve(struct rota *rota, uint32_t more);
 void graph_late_add(struct rota *rota, task_row row, enum late_kind kind, uint32_t target);
 void graph_late_remove(struct rota *rota, task_row row, enum late_kind kind, uint32_t target);
@@ -266,27 +275,3 @@ void wait_drop_task(struct rota *rota, task_row row);
 wait_row wait_add(struct rota *rota, const struct wait *like, wait_row last);
 void wait_settle(struct rota *rota);
 void wait_look(struct rota *rota, wait_row first);  // is it satisfied by now?
-
-// ---- effect.c, trace.c: what a step asks for ------------------------------------
-
-// Room for whatever the end of one task can cause, and `more` actions on top.
-bool effect_reserve_all(struct rota *rota, uint64_t more);
-static inline bool effect_reserve(struct rota *rota, uint64_t more)
-{
-    bool special = pool_used(&rota->waits) + pool_used(&rota->replicas) + pool_used(&rota->objects)
-                   + rota->shared + rota->fail_job_tasks + rota->closing;
-    bool there = rota->action_count + more + 8 <= rota->action_capacity
-                 && rota->tomb_count + more + 2 <= rota->tomb_capacity;
-    return (!special && there) || effect_reserve_all(rota, more);
-}
-bool effect_cover(struct rota *rota);  // marks for every row there may be
-void effect_mark_task(struct rota *rota, task_row row);
-void effect_mark(struct rota *rota, enum rota_record_kind kind, uint32_t number);
-void effect_tomb(struct rota *rota, struct rota_record record);
-struct rota_action *effect_action(struct rota *rota, enum rota_action_kind kind);
-void effect_confirm(struct rota *rota, task_row row);
-void effect_core(struct rota *rota);
-void effect_forget_marks(struct rota *rota, enum rota_record_kind kind, uint32_t number);
-void record_compact(struct rota *rota);
-void trace_move(struct rota *rota, task_row row, enum rota_task_state from);
-void trace_say(struct rota *rota, const char *format, ...) __attribute__((format(printf, 2, 3)));
