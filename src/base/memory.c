@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { LINE = 64, PAGE = 4096, LARGE = 4 << 20 };
+enum { LINE = 64, PAGE = 4096, LARGE = 2 << 20 };
 
 // Events touch large tables at random, and with small pages nearly every touch misses the
 // cache of addresses too. It is only advice: whether it is taken changes nothing but speed.

@@ -3,6 +3,7 @@
 // A worker knows an attempt by the id and number it was told. When the task of that id
 // goes and another one takes the execution over, the old name stays with the attempt.
 #include "core/core.h"
+#include "core/warm.h"
 
 rota_task_id attempt_name(const struct rota *rota, task_row row)
 {
@@ -229,6 +230,7 @@ void attempt_end(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     worker_row worker = task->worker;
+    warm_scout(rota);
     if (worker) {
         worker_refund(rota, worker, row);
         if (task->extra) give_back_copies(rota, row, worker);
