@@ -19,8 +19,13 @@ void *memory_resize_heap(void *context, void *old, size_t old_size, size_t new_s
 
 // Makes room for `need` items of `size` bytes; new ones are zero. False: refused,
 // and nothing has changed.
-bool memory_reserve(const struct memory *memory, void **items, uint32_t *capacity, uint64_t need,
-                    size_t size);
+bool memory_grow(const struct memory *memory, void **items, uint32_t *capacity, uint64_t need,
+                 size_t size);
+static inline bool memory_reserve(const struct memory *memory, void **items, uint32_t *capacity,
+                                  uint64_t need, size_t size)
+{
+    return need <= *capacity || memory_grow(memory, items, capacity, need, size);
+}
 // The same for items that are always written before they are read.
 bool memory_reserve_raw(const struct memory *memory, void **items, uint32_t *capacity,
                         uint64_t need, size_t size);
@@ -51,8 +56,8 @@ struct pool {
 bool pool_grow(const struct memory *memory, struct pool *pool, uint32_t more);
 static inline bool pool_reserve(const struct memory *memory, struct pool *pool, uint32_t more)
 {
-    bool there = more <= pool->free_count
-                 || (pool->count && more - pool->free_count <= pool->capacity - pool->count);
+    uint64_t count = pool->count ? pool->count : 1;  // number 0 is nobody
+    bool there = more <= pool->free_count || count + more - pool->free_count <= pool->capacity;
     return there || pool_grow(memory, pool, more);
 }
 uint32_t pool_take(struct pool *pool);  // zeroed; room must be reserved
@@ -61,6 +66,10 @@ void pool_release(const struct memory *memory, struct pool *pool);
 static inline uint32_t pool_used(const struct pool *pool)
 {
     return pool->count ? pool->count - 1 - pool->free_count : 0;
+}
+static inline bool pool_is_empty(const struct pool *pool)
+{
+    return pool->count <= pool->free_count + 1;
 }
 
 // ---- span.c: runs of neighbouring numbers, given out and taken back ---------

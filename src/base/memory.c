@@ -56,8 +56,8 @@ bool memory_reserve_raw(const struct memory *memory, void **items, uint32_t *cap
     return true;
 }
 
-bool memory_reserve(const struct memory *memory, void **items, uint32_t *capacity, uint64_t need,
-                    size_t size)
+bool memory_grow(const struct memory *memory, void **items, uint32_t *capacity, uint64_t need,
+                 size_t size)
 {
     uint32_t before = *capacity;
     if (!memory_reserve_raw(memory, items, capacity, need, size)) return false;

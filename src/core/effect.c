@@ -44,12 +44,9 @@ bool effect_reserve_all(struct rota *rota, uint64_t more)
     return there && reserve_names(rota);
 }
 
-bool effect_cover(struct rota *rota)
+bool effect_cover_all(struct rota *rota, uint64_t rows)
 {
     if (!bits_reserve(&rota->memory, &rota->task_marks, rota->task_capacity)) return false;
-    uint64_t rows = (uint64_t)rota->jobs.capacity + rota->batches.capacity + rota->lanes.capacity
-                    + rota->workers.capacity + rota->objects.capacity + rota->replicas.capacity
-                    + rota->waits.capacity + 1;
     void *items = rota->marks;
     bool there
         = memory_reserve(&rota->memory, &items, &rota->mark_capacity, rows, sizeof *rota->marks);

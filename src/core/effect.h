@@ -7,13 +7,23 @@
 bool effect_reserve_all(struct rota *rota, uint64_t more);
 static inline bool effect_reserve(struct rota *rota, uint64_t more)
 {
-    bool special = pool_used(&rota->waits) + pool_used(&rota->replicas) + pool_used(&rota->objects)
-                   + rota->shared + rota->fail_job_tasks + rota->closing;
+    bool special = !pool_is_empty(&rota->waits) || !pool_is_empty(&rota->replicas)
+                   || !pool_is_empty(&rota->objects)
+                   || rota->shared | rota->fail_job_tasks | rota->closing;
     bool there = rota->action_count + more + 8 <= rota->action_capacity
                  && rota->tomb_count + more + 2 <= rota->tomb_capacity;
     return (!special && there) || effect_reserve_all(rota, more);
 }
-bool effect_cover(struct rota *rota);  // marks for every row there may be
+bool effect_cover_all(struct rota *rota, uint64_t rows);
+static inline bool effect_cover(struct rota *rota)  // marks for every row there may be
+{
+    uint64_t rows = (uint64_t)rota->jobs.capacity + rota->batches.capacity + rota->lanes.capacity
+                    + rota->workers.capacity + rota->objects.capacity + rota->replicas.capacity
+                    + rota->waits.capacity + 1;
+    bool there = rows <= rota->mark_capacity
+                 && rota->task_capacity / 64 < rota->task_marks.word_capacity;
+    return there || effect_cover_all(rota, rows);
+}
 static inline void effect_mark_task(struct rota *rota, task_row row)
 {
     bits_set(&rota->task_marks, row);

@@ -31,14 +31,23 @@ void task_move(struct rota *rota, task_row row, enum task_cause cause);
 void task_restore(struct rota *rota, task_row row, enum rota_task_state state, uint16_t flags);
 void task_begin_waiting(struct task *task);  // new, and counted with its submission:
 void task_count_begun(struct rota *rota, job_row job, uint32_t tasks);
-extern const uint8_t task_classes[ROTA_TASK_STATES], task_views[ROTA_TASK_STATES];
+struct task_look {  // how its job counts it; enum need: what it is to its dependents
+    uint8_t class, view;
+};
+extern const struct task_look task_looks[ROTA_TASK_STATES];
+struct task_look task_look_special(const struct task *task);
+static inline struct task_look task_look(const struct task *task)
+{
+    bool special = task->flags & (TASK_AGAIN | TASK_MOOT);
+    return special ? task_look_special(task) : task_looks[task->state];
+}
 static inline enum task_class task_class(const struct task *task)
 {
-    if (!(task->flags & (TASK_AGAIN | TASK_MOOT)))
-        return (enum task_class)task_classes[task->state];
-    if (task->flags & TASK_AGAIN) return CLASS_SUCCEEDED;
-    return task->state == ROTA_TASK_BLOCKED ? CLASS_MOOT
-                                            : (enum task_class)task_classes[task->state];
+    return (enum task_class)task_look(task).class;
+}
+static inline enum rota_task_state task_shown(const struct task *task)  // what others see
+{
+    return task->flags & TASK_AGAIN ? ROTA_TASK_SUCCEEDED : (enum rota_task_state)task->state;
 }
 bool task_is_over(const struct task *task);    // SUCCEEDED, FAILED or ABORTED, as others see it
 bool task_is_inside(const struct task *task);  // counts in its lane
@@ -59,7 +68,6 @@ static inline struct extra *task_extra(const struct rota *rota, task_row row)  /
     return EXTRA(rota, rota->task[row].extra);
 }
 enum rota_policy task_policy(const struct rota *rota, task_row row);
-enum rota_task_state task_shown(const struct task *task);  // what others see
 void task_check(const struct rota *rota, task_row row);
 
 // ---- list.c: lists of tasks, linked through the tasks -------------------------
@@ -74,9 +82,7 @@ enum need { NEED_MET = 1, NEED_DEAD = 2, NEED_REAL = 4 };  // REAL: a failure is
 
 static inline uint32_t graph_view(const struct task *task)  // what a task is to its dependents
 {
-    if (!(task->flags & (TASK_AGAIN | TASK_MOOT))) return task_views[task->state];
-    if (task->flags & TASK_AGAIN) return NEED_MET;
-    return task->state == ROTA_TASK_BLOCKED ? NEED_DEAD : task_views[task->state];
+    return task_look(task).view;
 }
 void graph_tell(struct rota *rota, task_row row, uint32_t before, uint32_t after);
 void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after);

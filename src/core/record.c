@@ -63,25 +63,27 @@ static void write_submit(struct rota *rota, batch_row row, struct rota_record *r
 static void write_task(const struct rota *rota, task_row row, struct rota_record *record)
 {
     const struct task *task = &rota->task[row];
-    const struct extra *extra = task_extra(rota, row);
     bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
     *record = (struct rota_record){.kind = ROTA_RECORD_TASK};
     record->task.id = task_id(rota, row);
     record->task.state = task->state;
     record->task.flags = (uint8_t)(task->flags >> TASK_STORED_SHIFT);
     record->task.outcome = task->outcome;
-    record->task.phase = (uint8_t)(extra->phase | extra->resume << 4);
-    if (task->flags & TASK_IS_BUNDLE) record->task.phase = bundle_get(rota, row)->ever_staged;
     record->task.tries = (uint16_t)task->tries;
     record->task.attempt = task->attempt;
-    record->task.asked = extra->asked;
     if (!out) {
         record->task.status = task->status;
     } else if (task->worker) {
         record->task.worker.number = WORKER(rota, task->worker)->id;
         if (map_find(&rota->run_as, row)) record->task.run_as = attempt_name(rota, row);
     }
-    if (task->flags & TASK_CLAIMED) record->task.handler = handler_of(rota, row);
+    if (task->flags & TASK_CLAIMED) record->task.handler = HANDLER(rota, task->next)->id;
+    if (task->flags & TASK_IS_BUNDLE) record->task.phase = bundle_get(rota, row)->ever_staged;
+    if (!task->extra) return;
+    const struct extra *extra = EXTRA(rota, task->extra);
+    if (!(task->flags & TASK_IS_BUNDLE))
+        record->task.phase = (uint8_t)(extra->phase | extra->resume << 4);
+    record->task.asked = extra->asked;
     record->task.since = extra->since;
 }
 

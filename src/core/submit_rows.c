@@ -69,7 +69,7 @@ static bool reserve_pools(struct rota *rota, const struct intake *intake)
            && map_reserve(memory, &rota->job_by_id, 1) && map_reserve(memory, &rota->job_by_key, 1)
            && pool_reserve(memory, &rota->extras, intake->extras)
            && pool_reserve(memory, &rota->groups, intake->groups)
-           && map_reserve(memory, &rota->group_by_number, intake->groups)
+           && map_reserve(memory, &rota->group_by_number, intake->groups - intake->groups_staged)
            && pool_reserve(memory, &rota->bundles, intake->bundles)
            && map_reserve(memory, &rota->bundle_of, intake->bundles)
            && profile_reserve(rota, intake->profiles) && graph_late_reserve(rota, intake->lates)
@@ -100,6 +100,15 @@ void submit_release(struct rota *rota, struct intake *intake)
 
 void submit_unstage(struct rota *rota, struct intake *intake)
 {
+    for (uint32_t i = 0; intake->groups_staged > 0; i++) {
+        assert(i < intake->spec->task_count);
+        const struct rota_task_spec *task = &intake->spec->tasks[i];
+        if (!task->group) continue;
+        uint64_t key = (uint64_t)submit_lane(rota, intake, task->lane) << 32 | task->group;
+        if (map_find(&rota->group_by_number, key) != GROUP_STAGED) continue;
+        map_remove(&rota->group_by_number, key);
+        intake->groups_staged--;
+    }
     while (intake->staged > 0)
         object_forget(rota, object_find(rota, intake->spec->outputs[--intake->staged].object));
 }
@@ -259,7 +268,7 @@ static group_row group_named(struct rota *rota, lane_row lane, uint32_t number)
 {
     uint64_t key = (uint64_t)lane << 32 | number;
     group_row row = map_find(&rota->group_by_number, key);
-    if (!row) {
+    if (!row || row == GROUP_STAGED) {
         row = pool_take(&rota->groups);
         *GROUP(rota, row) = (struct group){.lane = lane, .number = number};
         map_put(&rota->group_by_number, key, row);
@@ -289,7 +298,7 @@ static void write_condition(struct rota *rota, const struct intake *intake, task
     }
 }
 
-static void write_extra(struct rota *rota, const struct intake *intake, uint32_t index)
+static void write_extra(struct rota *rota, struct intake *intake, uint32_t index)
 {
     const struct rota_task_spec *spec = &intake->spec->tasks[index];
     task_row row = intake->row + index;
@@ -300,7 +309,7 @@ static void write_extra(struct rota *rota, const struct intake *intake, uint32_t
     extra->bundle
         = spec->bundle ? task_find(rota, (rota_task_id){intake->job_id, spec->bundle}) : 0;
     if (spec->lane) {
-        extra->lane = map_find(&rota->lane_by_number, spec->lane);
+        extra->lane = submit_lane(rota, intake, spec->lane);
         if (spec->group) extra->group = group_named(rota, extra->lane, spec->group);
         rota->task[row].flags |= TASK_GATED | (spec->access == ROTA_ACCESS_WRITE ? TASK_WRITES : 0);
     }

@@ -1,4 +1,5 @@
-// submit_verify.c - looks a submission over and counts what it will need. Changes nothing.
+// submit_verify.c - looks a submission over and counts what it will need. Changes nothing, but
+// for names of groups in their map, which submit_unstage takes out again.
 #include "core/core.h"
 
 static bool number_is_new(const struct intake *intake, uint32_t number)
@@ -121,9 +122,20 @@ static bool is_bare(const struct rota_task_spec *task)
            && !(task->clause_first | task->clause_count) && id_is_none(task->key);
 }
 
-static enum rota_error verify_lane(struct rota *rota, const struct rota_task_spec *task)
+// Most neighbours stand in the same lane.
+lane_row submit_lane(const struct rota *rota, struct intake *intake, uint32_t number)
 {
-    if (task->lane && !map_find(&rota->lane_by_number, task->lane))
+    if (number != intake->lane_number) {
+        intake->lane_number = number;
+        intake->lane = map_find(&rota->lane_by_number, number);
+    }
+    return intake->lane;
+}
+
+static enum rota_error verify_lane(struct rota *rota, struct intake *intake,
+                                   const struct rota_task_spec *task)
+{
+    if (task->lane && !submit_lane(rota, intake, task->lane))
         return refuse(rota, ROTA_NOT_FOUND, "a task names a lane that does not exist");
     bool flagged = task->access == ROTA_ACCESS_READ || task->access == ROTA_ACCESS_WRITE;
     if (task->lane ? !flagged : task->access > ROTA_ACCESS_WRITE)
@@ -145,7 +157,7 @@ static enum rota_error verify_task(struct rota *rota, struct intake *intake, uin
     if (task->estimate < 0) return refuse(rota, ROTA_BAD_EVENT, "an estimate is negative");
     intake->estimates |= task->estimate > 0;
     if (is_bare(task)) return ROTA_OK;
-    enum rota_error error = verify_lane(rota, task);
+    enum rota_error error = verify_lane(rota, intake, task);
     if (error) return error;
     if (task->flags & ROTA_TASK_BUNDLE) {
         intake->bundles++;
@@ -244,7 +256,7 @@ static bool reserve_arrays(struct rota *rota, struct intake *intake)
 // What is new and different is counted once. The maps hold the first task with a hash, and the
 // tasks themselves are compared, so that a clash counts one too many, never one too few.
 struct census {
-    struct map profiles, groups, keys;
+    struct map profiles, keys;
     struct wants last;  // of the task before: most neighbours want the same
 };
 
@@ -257,16 +269,18 @@ static bool is_new(struct rota *rota, struct map *seen, uint64_t hash, uint32_t 
     return true;  // without memory too: then too many are reserved for
 }
 
-static bool is_new_group(struct rota *rota, const struct intake *intake, struct map *seen,
-                         uint32_t index)
+// Its name goes into the map right away: finding out who is new and finding the row are one.
+static bool is_new_group(struct rota *rota, struct intake *intake,
+                         const struct rota_task_spec *task)
 {
-    const struct rota_task_spec *task = &intake->spec->tasks[index], *other;
-    uint32_t first;
     if (!task->group) return false;
-    if (is_new(rota, seen, hash_mix(1, (uint64_t)task->lane << 32 | task->group), index, &first))
-        return true;
-    other = &intake->spec->tasks[first - 1];
-    return other->lane != task->lane || other->group != task->group;
+    uint64_t key = (uint64_t)submit_lane(rota, intake, task->lane) << 32 | task->group;
+    if (map_find(&rota->group_by_number, key)) return false;
+    if (map_reserve(&rota->memory, &rota->group_by_number, 1)) {
+        map_put(&rota->group_by_number, key, GROUP_STAGED);
+        intake->groups_staged++;
+    }
+    return true;  // without memory too: then too many are reserved for
 }
 
 static bool is_new_key(struct rota *rota, const struct intake *intake, struct map *seen,
@@ -300,7 +314,7 @@ static void count_task(struct rota *rota, struct intake *intake, struct census *
                        uint32_t index)
 {
     intake->profiles += is_new_profile(rota, intake, census, index);
-    intake->groups += is_new_group(rota, intake, &census->groups, index);
+    intake->groups += is_new_group(rota, intake, &intake->spec->tasks[index]);
     intake->objects += is_new_key(rota, intake, &census->keys, index);
     intake->lates += intake->spec->tasks[index].clause_count;
 }
@@ -316,7 +330,6 @@ static enum rota_error verify_tasks(struct rota *rota, struct intake *intake)
         if (!intake->inputs) intake->extras += submit_needs_extra(intake, i);
     }
     map_release(&rota->memory, &census.profiles);
-    map_release(&rota->memory, &census.groups);
     map_release(&rota->memory, &census.keys);
     return error;
 }

@@ -21,6 +21,7 @@ WARM warm_scout(struct rota *rota)
     if (task->state == ROTA_TASK_OFFERED && rota->scout) {
         __builtin_prefetch(&rota->link[task->after]);
         __builtin_prefetch(&rota->task[task->next], 1);
+        __builtin_prefetch(&rota->task_marks.words[task->next / 64], 1);
         rota->scout = task->next;
         rota->scout_lead++;
     } else {
