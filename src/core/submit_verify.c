@@ -314,9 +314,20 @@ static void count_task(struct rota *rota, struct intake *intake, struct census *
                        uint32_t index)
 {
     intake->profiles += is_new_profile(rota, intake, census, index);
+    if (is_bare(&intake->spec->tasks[index])) return;
     intake->groups += is_new_group(rota, intake, &intake->spec->tasks[index]);
     intake->objects += is_new_key(rota, intake, &census->keys, index);
     intake->lates += intake->spec->tasks[index].clause_count;
+    intake->extras += submit_needs_extra(intake, index);
+}
+
+// With objects, and under pull, bare tasks need one too.
+static void count_extras(struct intake *intake)
+{
+    if (!intake->inputs && intake->policy != ROTA_POLICY_PULL) return;
+    intake->extras = 0;
+    for (uint32_t i = 0; i < intake->spec->task_count; i++)
+        intake->extras += submit_needs_extra(intake, i);
 }
 
 // The tasks of a large submission fill no cache, so they are gone through once.
@@ -327,7 +338,6 @@ static enum rota_error verify_tasks(struct rota *rota, struct intake *intake)
     for (uint32_t i = 0; i < intake->spec->task_count; i++) {
         if ((error = verify_task(rota, intake, i))) break;
         count_task(rota, intake, &census, i);
-        if (!intake->inputs) intake->extras += submit_needs_extra(intake, i);
     }
     map_release(&rota->memory, &census.profiles);
     map_release(&rota->memory, &census.keys);
@@ -344,8 +354,7 @@ enum rota_error submit_verify(struct rota *rota, struct intake *intake)
     if ((error = verify_tasks(rota, intake))) return error;
     if ((error = verify_edges(rota, intake))) return error;
     if ((error = verify_objects(rota, intake))) return error;
-    for (uint32_t i = 0; i < intake->spec->task_count && intake->inputs; i++)
-        intake->extras += submit_needs_extra(intake, i);
+    count_extras(intake);
     if ((uint64_t)pool_used(&rota->objects) + intake->objects > rota->config.objects_max
         || (uint64_t)pool_used(&rota->groups) + intake->groups > rota->config.groups_max)
         return refuse(rota, ROTA_TOO_MANY, "more objects or groups than the configuration allows");
