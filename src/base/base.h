@@ -140,9 +140,13 @@ struct map {
 };
 
 bool map_grow(const struct memory *memory, struct map *map, uint64_t need);
+static inline uint64_t map_need(const struct map *map, uint32_t more)  // slots
+{
+    return ((uint64_t)map->count + more) * 3 / 2 + 1;
+}
 static inline bool map_reserve(const struct memory *memory, struct map *map, uint32_t more)
 {
-    uint64_t need = ((uint64_t)map->count + more) * 3 / 2 + 1;
+    uint64_t need = map_need(map, more);
     return need <= map->capacity || map_grow(memory, map, need);
 }
 uint32_t map_look_up(const struct map *map, uint64_t key);  // it must not be empty
@@ -151,6 +155,8 @@ static inline uint32_t map_find(const struct map *map, uint64_t key)
     return map->count ? map_look_up(map, key) : 0;
 }
 void map_put(struct map *map, uint64_t key, uint32_t value);  // room must be reserved
+// Where the value of the key stands; 0: it is new, and the caller must put one there at once.
+uint32_t *map_place(struct map *map, uint64_t key);  // room must be reserved
 void map_remove(struct map *map, uint64_t key);
 void map_release(const struct memory *memory, struct map *map);
 

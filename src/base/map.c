@@ -44,13 +44,19 @@ uint32_t map_look_up(const struct map *map, uint64_t key)
     return map->slots[slot_of(map, key)].value;
 }
 
+uint32_t *map_place(struct map *map, uint64_t key)
+{
+    assert(map->count < map->capacity);
+    struct map_slot *slot = &map->slots[slot_of(map, key)];
+    if (!slot->value) map->count++;
+    slot->key = key;
+    return &slot->value;
+}
+
 void map_put(struct map *map, uint64_t key, uint32_t value)
 {
     assert(value != 0);
-    assert(map->count < map->capacity);
-    uint32_t i = slot_of(map, key);
-    if (!map->slots[i].value) map->count++;
-    map->slots[i] = (struct map_slot){key, value};
+    *map_place(map, key) = value;
 }
 
 void map_remove(struct map *map, uint64_t key)

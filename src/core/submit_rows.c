@@ -266,15 +266,13 @@ static object_row artifact_named(struct rota *rota, rota_object_id id)
 
 static group_row group_named(struct rota *rota, lane_row lane, uint32_t number)
 {
-    uint64_t key = (uint64_t)lane << 32 | number;
-    group_row row = map_find(&rota->group_by_number, key);
-    if (!row || row == GROUP_STAGED) {
-        row = pool_take(&rota->groups);
-        *GROUP(rota, row) = (struct group){.lane = lane, .number = number};
-        map_put(&rota->group_by_number, key, row);
+    uint32_t *place = map_place(&rota->group_by_number, (uint64_t)lane << 32 | number);
+    if (!*place || *place == GROUP_STAGED) {
+        *place = pool_take(&rota->groups);
+        *GROUP(rota, *place) = (struct group){.lane = lane, .number = number};
     }
-    GROUP(rota, row)->uses++;
-    return row;
+    GROUP(rota, *place)->uses++;
+    return *place;
 }
 
 static void write_condition(struct rota *rota, const struct intake *intake, task_row row,

@@ -2,6 +2,8 @@
 // for names of groups in their map, which submit_unstage takes out again.
 #include "core/core.h"
 
+enum { GROUPS_MANY = 4096 };
+
 static bool number_is_new(const struct intake *intake, uint32_t number)
 {
     return number >= intake->first && number - intake->first < intake->spec->task_count;
@@ -269,18 +271,29 @@ static bool is_new(struct rota *rota, struct map *seen, uint64_t hash, uint32_t 
     return true;  // without memory too: then too many are reserved for
 }
 
-// Its name goes into the map right away: finding out who is new and finding the row are one.
-static bool is_new_group(struct rota *rota, struct intake *intake,
-                         const struct rota_task_spec *task)
+// Where many are new, as many of the rest are likely to be: the map grows in larger steps then.
+static bool reserve_group(struct rota *rota, const struct intake *intake, uint32_t index)
 {
+    struct map *map = &rota->group_by_number;
+    if (map_need(map, 1) <= map->capacity) return true;
+    uint32_t left = intake->spec->task_count - index;
+    uint32_t more = intake->groups < GROUPS_MANY ? 1 : 3 * intake->groups;
+    return map_reserve(&rota->memory, map, more < left ? more : left);
+}
+
+// Its name goes into the map right away: finding out who is new and finding the row are one.
+static bool is_new_group(struct rota *rota, struct intake *intake, uint32_t index)
+{
+    const struct rota_task_spec *task = &intake->spec->tasks[index];
     if (!task->group) return false;
     uint64_t key = (uint64_t)submit_lane(rota, intake, task->lane) << 32 | task->group;
-    if (map_find(&rota->group_by_number, key)) return false;
-    if (map_reserve(&rota->memory, &rota->group_by_number, 1)) {
-        map_put(&rota->group_by_number, key, GROUP_STAGED);
-        intake->groups_staged++;
-    }
-    return true;  // without memory too: then too many are reserved for
+    if (!reserve_group(rota, intake, index))
+        return !map_find(&rota->group_by_number, key);  // then too many are reserved for
+    uint32_t *place = map_place(&rota->group_by_number, key);
+    if (*place) return false;
+    *place = GROUP_STAGED;
+    intake->groups_staged++;
+    return true;
 }
 
 static bool is_new_key(struct rota *rota, const struct intake *intake, struct map *seen,
@@ -315,7 +328,7 @@ static void count_task(struct rota *rota, struct intake *intake, struct census *
 {
     intake->profiles += is_new_profile(rota, intake, census, index);
     if (is_bare(&intake->spec->tasks[index])) return;
-    intake->groups += is_new_group(rota, intake, &intake->spec->tasks[index]);
+    intake->groups += is_new_group(rota, intake, index);
     intake->objects += is_new_key(rota, intake, &census->keys, index);
     intake->lates += intake->spec->tasks[index].clause_count;
     intake->extras += submit_needs_extra(intake, index);
