@@ -21,6 +21,11 @@ void graph_close(struct graph *graph);
 
 // ---- measure.c: time and memory ----------------------------------------------
 
+// Touches so much memory and lets it go. A virtual machine gives memory back that nobody uses,
+// and then the first touch of a page waits for the machine below: several times what a program
+// costs that touches it, and anew after every rest. No figure should have that in it.
+void memory_wake(size_t bytes);
+
 double seconds_now(void);
 double bytes_now(void);    // resident
 double bytes_peak(void);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAYER = 1000, FAN = 3 };
+enum { LAYER = 1000, FAN = 3, BYTES_MOST = 400 };  // bytes a task: graph, load and core
 
 typedef uint32_t fill_fn(uint32_t task, uint64_t *random, uint32_t *before);
 
@@ -61,6 +61,7 @@ struct graph graph_open(const char *shape, uint32_t task_count)
 {
     fill_fn *fill = shape_find(shape);
     struct graph graph = {.task_count = task_count};
+    memory_wake((size_t)task_count * BYTES_MOST);
     graph.first = allocate((size_t)task_count + 1, sizeof *graph.first);
     graph.before = allocate((size_t)task_count * FAN + FAN, sizeof *graph.before);
     uint64_t random = 88172645463325252u;

@@ -4,7 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
 
 double seconds_now(void)
 {
@@ -26,6 +31,22 @@ static double status_bytes(const char *name)
     }
     fclose(file);
     return (double)kib * 1024;
+}
+
+// In a child, so that the memory counts as nobody's.
+void memory_wake(size_t bytes)
+{
+    pid_t child = fork();
+    if (child < 0) exit(1);
+    if (child == 0) {
+        int access = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS;
+        char *memory = mmap(NULL, bytes, access, kind, -1, 0);
+        if (memory == MAP_FAILED) _exit(1);
+        madvise(memory, bytes, MADV_HUGEPAGE);  // whole, or others are handed out first
+        for (size_t at = 0; at < bytes; at += PAGE) ((volatile char *)memory)[at] = 1;
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
 }
 
 double bytes_now(void)

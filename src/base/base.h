@@ -1,6 +1,7 @@
 // base.h - containers and small tools that know nothing of rota.
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,8 +19,13 @@ void *memory_resize_heap(void *context, void *old, size_t old_size, size_t new_s
 
 // Makes room for `need` items of `size` bytes; new ones are zero. False: refused,
 // and nothing has changed.
-bool memory_reserve(const struct memory *memory, void **items, uint32_t *capacity, uint64_t need,
-                    size_t size);
+bool memory_grow(const struct memory *memory, void **items, uint32_t *capacity, uint64_t need,
+                 size_t size);
+static inline bool memory_reserve(const struct memory *memory, void **items, uint32_t *capacity,
+                                  uint64_t need, size_t size)
+{
+    return need <= *capacity || memory_grow(memory, items, capacity, need, size);
+}
 // The same for items that are always written before they are read.
 bool memory_reserve_raw(const struct memory *memory, void **items, uint32_t *capacity,
                         uint64_t need, size_t size);
@@ -47,13 +53,23 @@ struct pool {
     uint32_t free_count;
 };
 
-bool pool_reserve(const struct memory *memory, struct pool *pool, uint32_t more);
+bool pool_grow(const struct memory *memory, struct pool *pool, uint32_t more);
+static inline bool pool_reserve(const struct memory *memory, struct pool *pool, uint32_t more)
+{
+    uint64_t count = pool->count ? pool->count : 1;  // number 0 is nobody
+    bool there = more <= pool->free_count || count + more - pool->free_count <= pool->capacity;
+    return there || pool_grow(memory, pool, more);
+}
 uint32_t pool_take(struct pool *pool);  // zeroed; room must be reserved
 void pool_give(struct pool *pool, uint32_t number);
 void pool_release(const struct memory *memory, struct pool *pool);
 static inline uint32_t pool_used(const struct pool *pool)
 {
     return pool->count ? pool->count - 1 - pool->free_count : 0;
+}
+static inline bool pool_is_empty(const struct pool *pool)
+{
+    return pool->count <= pool->free_count + 1;
 }
 
 // ---- span.c: runs of neighbouring numbers, given out and taken back ---------
@@ -80,13 +96,33 @@ void span_release(const struct memory *memory, struct spans *spans);
 struct bits {
     uint64_t *words, *groups;  // a bit of a group: that word is not empty
     uint32_t word_capacity, group_capacity;
+    uint32_t count;
 };
 
 bool bits_reserve(const struct memory *memory, struct bits *bits, uint32_t numbers);
-void bits_set(struct bits *bits, uint32_t number);  // room must be reserved
+static inline void bits_set(struct bits *bits, uint32_t number)  // room must be reserved
+{
+    assert(number / 64 < bits->word_capacity);
+    uint64_t *word = &bits->words[number / 64], bit = 1ull << number % 64;
+    bits->count += !(*word & bit);
+    *word |= bit;
+    bits->groups[number / 4096] |= 1ull << number / 64 % 64;
+}
 void bits_clear(struct bits *bits, uint32_t number);
 // Takes the smallest number out, looking from a group on; the group found is kept for the next.
-bool bits_take(struct bits *bits, uint32_t *group, uint32_t *number);
+static inline bool bits_take(struct bits *bits, uint32_t *group, uint32_t *number)
+{
+    if (!bits->count) return false;
+    while (*group < bits->group_capacity && !bits->groups[*group]) ++*group;
+    if (*group == bits->group_capacity) return false;
+    uint32_t at = *group * 64 + (uint32_t)__builtin_ctzll(bits->groups[*group]);
+    uint64_t word = bits->words[at];
+    *number = at * 64 + (uint32_t)__builtin_ctzll(word);
+    bits->words[at] = word & (word - 1);
+    if (!bits->words[at]) bits->groups[*group] &= bits->groups[*group] - 1;
+    bits->count--;
+    return true;
+}
 void bits_release(const struct memory *memory, struct bits *bits);
 static inline bool bits_has(const struct bits *bits, uint32_t number)
 {
@@ -104,9 +140,24 @@ struct map {
     uint32_t count;
 };
 
-bool map_reserve(const struct memory *memory, struct map *map, uint32_t more);
-uint32_t map_find(const struct map *map, uint64_t key);
+bool map_grow(const struct memory *memory, struct map *map, uint64_t need);
+static inline uint64_t map_need(const struct map *map, uint32_t more)  // slots
+{
+    return ((uint64_t)map->count + more) * 3 / 2 + 1;
+}
+static inline bool map_reserve(const struct memory *memory, struct map *map, uint32_t more)
+{
+    uint64_t need = map_need(map, more);
+    return need <= map->capacity || map_grow(memory, map, need);
+}
+uint32_t map_look_up(const struct map *map, uint64_t key);  // it must not be empty
+static inline uint32_t map_find(const struct map *map, uint64_t key)
+{
+    return map->count ? map_look_up(map, key) : 0;
+}
 void map_put(struct map *map, uint64_t key, uint32_t value);  // room must be reserved
+// Where the value of the key stands; 0: it is new, and the caller must put one there at once.
+uint32_t *map_place(struct map *map, uint64_t key);  // room must be reserved
 void map_remove(struct map *map, uint64_t key);
 void map_release(const struct memory *memory, struct map *map);
 
@@ -145,4 +196,11 @@ void text_release(const struct memory *memory, struct text *text);
 
 uint64_t random_next(uint64_t *state);
 uint32_t random_below(uint64_t *state, uint32_t bound);
-uint64_t hash_mix(uint64_t hash, uint64_t value);
+static inline uint64_t hash_mix(uint64_t hash, uint64_t value)
+{
+    hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
+    hash ^= hash >> 32;
+    hash *= 0xd6e8feb86659fd93u;
+    hash ^= hash >> 29;
+    return hash;
+}

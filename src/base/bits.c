@@ -1,8 +1,6 @@
 // bits.c - a set of numbers, one bit each, with a summary that makes finding the next one quick.
 #include "base/base.h"
 
-#include <assert.h>
-
 bool bits_reserve(const struct memory *memory, struct bits *bits, uint32_t numbers)
 {
     uint64_t words = ((uint64_t)numbers + 63) / 64, groups = (words + 63) / 64;
@@ -16,28 +14,12 @@ bool bits_reserve(const struct memory *memory, struct bits *bits, uint32_t numbe
     return there;
 }
 
-void bits_set(struct bits *bits, uint32_t number)
-{
-    assert(number / 64 < bits->word_capacity);
-    bits->words[number / 64] |= 1ull << number % 64;
-    bits->groups[number / 4096] |= 1ull << number / 64 % 64;
-}
-
 void bits_clear(struct bits *bits, uint32_t number)
 {
-    if (number / 64 >= bits->word_capacity) return;
+    if (number / 64 >= bits->word_capacity || !bits_has(bits, number)) return;
     bits->words[number / 64] &= ~(1ull << number % 64);
     if (!bits->words[number / 64]) bits->groups[number / 4096] &= ~(1ull << number / 64 % 64);
-}
-
-bool bits_take(struct bits *bits, uint32_t *group, uint32_t *number)
-{
-    while (*group < bits->group_capacity && !bits->groups[*group]) ++*group;
-    if (*group >= bits->group_capacity) return false;
-    uint32_t word = *group * 64 + (uint32_t)__builtin_ctzll(bits->groups[*group]);
-    *number = word * 64 + (uint32_t)__builtin_ctzll(bits->words[word]);
-    bits_clear(bits, *number);
-    return true;
+    bits->count--;
 }
 
 void bits_release(const struct memory *memory, struct bits *bits)

@@ -9,12 +9,15 @@ static char *item(const struct pool *pool, uint32_t number)
     return (char *)pool->items + (size_t)number * pool->size;
 }
 
-bool pool_reserve(const struct memory *memory, struct pool *pool, uint32_t more)
+bool pool_grow(const struct memory *memory, struct pool *pool, uint32_t more)
 {
-    if (more <= pool->free_count) return true;
     uint64_t fresh = more - pool->free_count;
     uint64_t count = pool->count ? pool->count : 1;  // number 0 is nobody
-    return memory_reserve(memory, &pool->items, &pool->capacity, count + fresh, pool->size);
+    bool first = !pool->items;
+    if (!memory_reserve_raw(memory, &pool->items, &pool->capacity, count + fresh, pool->size))
+        return false;
+    if (first) memset(pool->items, 0, pool->size);
+    return true;
 }
 
 uint32_t pool_take(struct pool *pool)
@@ -28,6 +31,7 @@ uint32_t pool_take(struct pool *pool)
         return number;
     }
     assert(pool->count < pool->capacity);
+    memset(item(pool, pool->count), 0, pool->size);  // while it is about to be written anyway
     return pool->count++;
 }
 

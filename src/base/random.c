@@ -1,15 +1,6 @@
 // random.c - numbers from a seed, and mixing of bits for tables and digests.
 #include "base/base.h"
 
-uint64_t hash_mix(uint64_t hash, uint64_t value)
-{
-    hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
-    hash ^= hash >> 32;
-    hash *= 0xd6e8feb86659fd93u;
-    hash ^= hash >> 29;
-    return hash;
-}
-
 uint64_t random_next(uint64_t *state)
 {
     *state += 0x9e3779b97f4a7c15u;

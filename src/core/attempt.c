@@ -3,6 +3,7 @@
 // A worker knows an attempt by the id and number it was told. When the task of that id
 // goes and another one takes the execution over, the old name stays with the attempt.
 #include "core/core.h"
+#include "core/warm.h"
 
 rota_task_id attempt_name(const struct rota *rota, task_row row)
 {
@@ -102,14 +103,22 @@ bool handler_reserve(struct rota *rota)
            && map_reserve(&rota->memory, &rota->handler_by_id, 1);
 }
 
-void handler_take(struct rota *rota, task_row row, uint64_t id)
+static uint32_t handler_get(struct rota *rota, uint64_t id)
 {
-    uint32_t at = id ? map_find(&rota->handler_by_id, id) : 0;
-    if (id && !at) {
+    if (HANDLER(rota, rota->last_handler)->id == id) return rota->last_handler;
+    uint32_t at = map_find(&rota->handler_by_id, id);
+    if (!at) {
         at = pool_take(&rota->handlers);
         HANDLER(rota, at)->id = id;
         map_put(&rota->handler_by_id, id, at);
     }
+    rota->last_handler = at;
+    return at;
+}
+
+void handler_take(struct rota *rota, task_row row, uint64_t id)
+{
+    uint32_t at = id ? handler_get(rota, id) : 0;
     if (at) HANDLER(rota, at)->uses++;
     rota->task[row].next = at;
 }
@@ -224,6 +233,7 @@ void attempt_end(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     worker_row worker = task->worker;
+    warm_scout(rota);
     if (worker) {
         worker_refund(rota, worker, row);
         if (task->extra) give_back_copies(rota, row, worker);

@@ -242,8 +242,8 @@ enum rota_error rota_step(struct rota *rota, const struct rota_event *event)
         return error;
     }
     graph_settle(rota);
-    wait_settle(rota);
-    job_settle(rota);
+    if (rota->look_waits) wait_settle(rota);
+    if (rota->look_jobs) job_settle(rota);
     rota->reason = "";
     return ROTA_OK;
 }

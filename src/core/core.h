@@ -12,6 +12,8 @@
 
 // ---- The core ---------------------------------------------------------------
 
+enum { HANDED = 4 };
+
 struct rota {
     struct memory memory;
     struct rota_config config;
@@ -22,8 +24,11 @@ struct rota {
     bool planned, plan_more, core_marked;
     bool starved;  // a plan stopped for want of memory
     uint32_t next_job, next_wait;
-    task_row last_handed;          // only a hint of what will be touched soon
+    task_row handed[HANDED];       // out last: hints, like the next, of what will be touched soon
+    task_row scout;                // in the queue, ahead of who is first
+    uint32_t handed_count, scout_clock, scout_lead;
     job_row last_job;  // found last; likely to be asked for again
+    uint32_t last_handler;  // likewise
     const char *reason;
 
     struct task *task;
@@ -94,4 +99,5 @@ struct rota {
 #define BUNDLE(rota, row) (&((struct bundle *)(rota)->bundles.items)[row])
 
 #include "core/parts.h"
+#include "core/effect.h"
 #include "core/events.h"

@@ -49,12 +49,9 @@ bool effect_reserve_all(struct rota *rota, uint64_t more)
     return there && reserve_names(rota);
 }
 
-bool effect_cover(struct rota *rota)
+bool effect_cover_all(struct rota *rota, uint64_t rows)
 {
     if (!bits_reserve(&rota->memory, &rota->task_marks, rota->task_capacity)) return false;
-    uint64_t rows = (uint64_t)rota->jobs.capacity + rota->batches.capacity + rota->lanes.capacity
-                    + rota->workers.capacity + rota->objects.capacity + rota->replicas.capacity
-                    + rota->waits.capacity + 1;
     void *items = rota->marks;
     bool there
         = memory_reserve(&rota->memory, &items, &rota->mark_capacity, rows, sizeof *rota->marks);
@@ -63,11 +60,6 @@ bool effect_cover(struct rota *rota)
 }
 
 // ---- Marking and asking ----------------------------------------------------------------------
-
-void effect_mark_task(struct rota *rota, task_row row)
-{
-    bits_set(&rota->task_marks, row);
-}
 
 void effect_mark(struct rota *rota, enum rota_record_kind kind, uint32_t number)
 {
@@ -89,14 +81,6 @@ void effect_tomb(struct rota *rota, struct rota_record record)
 {
     assert(rota->tomb_count < rota->tomb_capacity);
     rota->tombs[rota->tomb_count++] = record;
-}
-
-struct rota_action *effect_action(struct rota *rota, enum rota_action_kind kind)
-{
-    assert(rota->action_count < rota->action_capacity);
-    struct rota_action *action = &rota->actions[rota->action_count++];
-    *action = (struct rota_action){.kind = kind};
-    return action;
 }
 
 void effect_core(struct rota *rota)

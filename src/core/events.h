@@ -13,7 +13,12 @@ struct intake {
     uint32_t inner;  // edges between new tasks
     uint32_t extras, groups, profiles, lates, objects, bundles, uses;
     uint32_t staged;             // objects of the submission that have a row already
+    uint32_t groups_staged;      // groups that are in the map and have no row yet
+    uint32_t lane_number;        // looked up last, with its row
+    lane_row lane;
     bool sorted;                 // every need goes to a larger number
+    bool keys, members, idle, estimates;  // some task has a key, is in a bundle, starts idle, ...
+    bool plain;                  // new tasks with edges among themselves, and nothing else
     bool unconditional;          // restored and closed: conditions do not count any more
     uint32_t *after, *before;    // counts, then ends of the lists of edges
     uint32_t *inputs, *outputs;  // the same for objects; null when there are none
@@ -40,8 +45,10 @@ enum rota_error submit_stage_objects(struct rota *rota, struct intake *intake);
 void submit_unstage(struct rota *rota, struct intake *intake);
 void submit_release(struct rota *rota, struct intake *intake);
 batch_row submit_rows(struct rota *rota, struct intake *intake);  // all but states
-void submit_rank(struct rota *rota, const struct intake *intake, batch_row batch);
+void submit_rank(struct rota *rota, const struct intake *intake);
 job_row submit_job(struct rota *rota, const struct intake *intake);
+enum { GROUP_STAGED = UINT32_MAX };  // in the map of groups, until it gets its row
+lane_row submit_lane(const struct rota *rota, struct intake *intake, uint32_t number);
 struct wants submit_wants(const struct intake *intake, const struct rota_task_spec *task);
 bool submit_needs_extra(const struct intake *intake, uint32_t index);
 void remove_conditions(struct rota *rota, job_row own);

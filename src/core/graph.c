@@ -158,9 +158,9 @@ static void settle_ready(struct rota *rota)
         outcome_ready(rota, row);
 }
 
-void graph_settle(struct rota *rota)
+void graph_settle_all(struct rota *rota)
 {
-    for (;;) {
+    while (graph_is_unsettled(rota)) {
         if (rota->failing_jobs) job_fail_next(rota);
         task_row row = look_next(rota, &rota->look_tasks);
         if (row) {
@@ -168,17 +168,14 @@ void graph_settle(struct rota *rota)
             continue;
         }
         row = look_next(rota, &rota->look_bundles);
-        if (row) {
+        if (row)
             bundle_look(rota, row);
-        } else if (rota->look_ready.first) {
+        else if (rota->look_ready.first)
             settle_ready(rota);
-        } else if (rota->orphans) {
+        else if (rota->orphans)
             share_settle(rota);
-        } else if (rota->look_lanes) {
+        else if (rota->look_lanes)
             gate_settle(rota);
-        } else if (!rota->failing_jobs) {
-            return;
-        }
     }
 }
 

@@ -70,19 +70,18 @@ enum rota_error on_claim(struct rota *rota, const struct rota_event *event)
     return claim_this(rota, row, any, event);
 }
 
-// The task a handler speaks of, claimed by it, or (NOFETCH_OK) there for the taking.
-static enum rota_error find_claimed(struct rota *rota, const struct rota_event *event,
-                                    task_row *row)
+// The task a handler speaks of is claimed by it, or (NOFETCH_OK) there for the taking.
+static enum rota_error check_claimed(struct rota *rota, const struct rota_event *event,
+                                     task_row row)
 {
-    *row = task_find(rota, event->claim.task);
-    if (!*row) return refuse(rota, ROTA_NOT_FOUND, "there is no such task");
-    const struct task *task = &rota->task[*row];
+    if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such task");
+    const struct task *task = &rota->task[row];
     bool open = event->claim.flags & ROTA_NOFETCH_OK && task->state == ROTA_TASK_OFFERED
-                && !(task->flags & TASK_AGAIN) && gate_is_next(rota, *row);
+                && !(task->flags & TASK_AGAIN) && gate_is_next(rota, row);
     bool again = task->flags & TASK_AGAIN && task->flags & TASK_CLAIMED;
     if (!is_claimed(task) && !open && !again)
         return refuse(rota, ROTA_NOT_NOW, "the task is not claimed");
-    if (!open && !is_owner(rota, *row, event->claim.handler))
+    if (!open && !is_owner(rota, row, event->claim.handler))
         return refuse(rota, ROTA_NOT_NOW, "another handler claimed the task");
     if (!effect_reserve(rota, 2))
         return refuse(rota, ROTA_NO_MEMORY, "no memory for what this causes");
@@ -92,11 +91,11 @@ static enum rota_error find_claimed(struct rota *rota, const struct rota_event *
 enum rota_error on_deliver(struct rota *rota, const struct rota_event *event)
 {
     task_row row = task_find(rota, event->claim.task);
-    bool over = row && task_shown(&rota->task[row]) == ROTA_TASK_SUCCEEDED
+    bool over = row && event->claim.flags & ROTA_DELIVERED_OK
+                && task_shown(&rota->task[row]) == ROTA_TASK_SUCCEEDED
                 && !(rota->task[row].flags & (TASK_IS_BUNDLE | TASK_CLAIMED));
-    bool live = row && JOB(rota, task_job(rota, row))->state <= ROTA_JOB_LAST;
-    if (over && live && event->claim.flags & ROTA_DELIVERED_OK) return ROTA_OK;
-    enum rota_error error = find_claimed(rota, event, &row);
+    if (over && JOB(rota, task_job(rota, row))->state <= ROTA_JOB_LAST) return ROTA_OK;
+    enum rota_error error = check_claimed(rota, event, row);
     if (error) return error;
     outcome_finish(rota, row, 0, ROTA_OUTCOME_OK, 0);
     return ROTA_OK;
@@ -104,8 +103,8 @@ enum rota_error on_deliver(struct rota *rota, const struct rota_event *event)
 
 enum rota_error on_fail(struct rota *rota, const struct rota_event *event)
 {
-    task_row row;
-    enum rota_error error = find_claimed(rota, event, &row);
+    task_row row = task_find(rota, event->claim.task);
+    enum rota_error error = check_claimed(rota, event, row);
     if (error) return error;
     outcome_finish(rota, row, 0, ROTA_OUTCOME_EXIT, 1);
     return ROTA_OK;

@@ -26,6 +26,24 @@ static bool is_plain(const struct rota *rota, const struct intake *intake, uint3
            && task->state == ROTA_TASK_NONE;
 }
 
+// All that lack something wait already. A trace wants to see each of them move.
+static bool all_plain(const struct rota *rota, const struct intake *intake)
+{
+    return !intake->extras && !intake->bundles && !intake->lates && !intake->idle
+           && !rota->config.trace;
+}
+
+static void admit_plain(struct rota *rota, const struct intake *intake)
+{
+    uint32_t tasks = intake->spec->task_count, ready = 0;
+    for (task_row row = intake->row; row < intake->row + tasks; row++) {
+        if (rota->unmet[row] > 0) continue;
+        outcome_ready(rota, row);
+        ready++;
+    }
+    task_count_begun(rota, intake->job, tasks - ready);
+}
+
 // First all are there, then each is looked at: a condition must see the others as queued.
 static void admit_tasks(struct rota *rota, const struct intake *intake)
 {
@@ -63,6 +81,7 @@ static void apply(struct rota *rota, struct intake *intake)
         rota->next_job++;
         intake->job = submit_job(rota, intake);
     }
+    intake->plain = all_plain(rota, intake);
     batch_row batch = submit_rows(rota, intake);
     BATCH(rota, batch)->spec = intake->spec;
     if (intake->spec->last) JOB(rota, intake->job)->state = ROTA_JOB_LAST;
@@ -74,7 +93,10 @@ static void apply(struct rota *rota, struct intake *intake)
     job_look_at(rota, intake->job);
     trace_say(rota, "job %u gets %u tasks from %u on", intake->job_id, intake->spec->task_count,
               intake->first);
-    admit_tasks(rota, intake);
+    if (intake->plain)
+        admit_plain(rota, intake);
+    else
+        admit_tasks(rota, intake);
     if (intake->policy == ROTA_POLICY_PLAN && intake->spec->task_count) plan_news(rota, 2);
 }
 

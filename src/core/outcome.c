@@ -98,9 +98,7 @@ void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum ro
 static void keep_result(struct rota *rota, task_row row, worker_row worker,
                         enum rota_outcome outcome)
 {
-    const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
-    if (!task->extra) return;
     bool result = outcome == ROTA_OUTCOME_OK || outcome == ROTA_OUTCOME_EXIT;
     if (result && extra->key && worker) {
         replica_row at = replica_find(rota, extra->key, worker);
@@ -127,7 +125,7 @@ static enum task_cause cause_of(enum rota_outcome outcome)
 static void end_followers(struct rota *rota, task_row row, worker_row worker,
                           enum rota_outcome outcome, int32_t status)
 {
-    if (!rota->task[row].extra || !task_extra(rota, row)->key) return;
+    if (!task_extra(rota, row)->key) return;
     // One may be a prerequisite of another, made again: its end must not stop the others'.
     rota->task[row].flags |= TASK_DECIDED;
     for (task_row at = task_extra(rota, row)->leader; at; at = rota->task[at].next)
@@ -188,11 +186,12 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
     struct task *task = &rota->task[row];
     bool stopped = task->flags & TASK_STOPPING, again = task->flags & TASK_AGAIN;
     if (stopped) outcome = ROTA_OUTCOME_ABORTED;
-    if (!stopped && task->state != ROTA_TASK_OFFERED && comes_back(rota, row, outcome)) {
+    bool failed = outcome != ROTA_OUTCOME_OK && !stopped && task->state != ROTA_TASK_OFFERED;
+    if (failed && comes_back(rota, row, outcome)) {
         come_back(rota, row, outcome);
         return;
     }
-    keep_result(rota, row, worker, outcome);
+    if (task->extra) keep_result(rota, row, worker, outcome);
     if (stopped) share_release(rota, row);
     // From here on nobody joins it, also not the next of its lane.
     if (task->extra && task_extra(rota, row)->key) share_end(rota, row);
@@ -207,7 +206,7 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
         let_be(rota, row);
         return;
     }
-    end_followers(rota, row, worker, outcome, status);
+    if (task->extra) end_followers(rota, row, worker, outcome, status);
     outcome_end(rota, row, cause_of(outcome), outcome);
 }
 

@@ -29,14 +29,25 @@ enum task_cause {
 
 void task_move(struct rota *rota, task_row row, enum task_cause cause);
 void task_restore(struct rota *rota, task_row row, enum rota_task_state state, uint16_t flags);
-extern const uint8_t task_classes[ROTA_TASK_STATES], task_views[ROTA_TASK_STATES];
+void task_begin_waiting(struct task *task);  // new, and counted with its submission:
+void task_count_begun(struct rota *rota, job_row job, uint32_t tasks);
+struct task_look {  // how its job counts it; enum need: what it is to its dependents
+    uint8_t class, view;
+};
+extern const struct task_look task_looks[ROTA_TASK_STATES];
+struct task_look task_look_special(const struct task *task);
+static inline struct task_look task_look(const struct task *task)
+{
+    bool special = task->flags & (TASK_AGAIN | TASK_MOOT);
+    return special ? task_look_special(task) : task_looks[task->state];
+}
 static inline enum task_class task_class(const struct task *task)
 {
-    if (!(task->flags & (TASK_AGAIN | TASK_MOOT)))
-        return (enum task_class)task_classes[task->state];
-    if (task->flags & TASK_AGAIN) return CLASS_SUCCEEDED;
-    return task->state == ROTA_TASK_BLOCKED ? CLASS_MOOT
-                                            : (enum task_class)task_classes[task->state];
+    return (enum task_class)task_look(task).class;
+}
+static inline enum rota_task_state task_shown(const struct task *task)  // what others see
+{
+    return task->flags & TASK_AGAIN ? ROTA_TASK_SUCCEEDED : (enum rota_task_state)task->state;
 }
 bool task_is_over(const struct task *task);    // SUCCEEDED, FAILED or ABORTED, as others see it
 bool task_is_inside(const struct task *task);  // counts in its lane
@@ -57,7 +68,6 @@ static inline struct extra *task_extra(const struct rota *rota, task_row row)  /
     return EXTRA(rota, rota->task[row].extra);
 }
 enum rota_policy task_policy(const struct rota *rota, task_row row);
-enum rota_task_state task_shown(const struct task *task);  // what others see
 void task_check(const struct rota *rota, task_row row);
 
 // ---- list.c: lists of tasks, linked through the tasks -------------------------
@@ -72,15 +82,22 @@ enum need { NEED_MET = 1, NEED_DEAD = 2, NEED_REAL = 4 };  // REAL: a failure is
 
 static inline uint32_t graph_view(const struct task *task)  // what a task is to its dependents
 {
-    if (!(task->flags & (TASK_AGAIN | TASK_MOOT))) return task_views[task->state];
-    if (task->flags & TASK_AGAIN) return NEED_MET;
-    return task->state == ROTA_TASK_BLOCKED ? NEED_DEAD : task_views[task->state];
+    return task_look(task).view;
 }
 void graph_tell(struct rota *rota, task_row row, uint32_t before, uint32_t after);
 void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after);
 void graph_look_at(struct rota *rota, task_row row);
 void graph_settle_bundles(struct rota *rota);  // conditions may ask for them
-void graph_settle(struct rota *rota);          // until nothing is left to look at
+static inline bool graph_is_unsettled(const struct rota *rota)
+{
+    return rota->look_tasks.first || rota->look_bundles.first || rota->look_ready.first
+           || rota->orphans || rota->look_lanes || rota->failing_jobs;
+}
+void graph_settle_all(struct rota *rota);
+static inline void graph_settle(struct rota *rota)  // until nothing is left to look at
+{
+    if (graph_is_unsettled(rota)) graph_settle_all(rota);
+}
 bool graph_late_reserve(struct rota *rota, uint32_t more);
 void graph_late_add(struct rota *rota, task_row row, enum late_kind kind, uint32_t target);
 void graph_late_remove(struct rota *rota, task_row row, enum late_kind kind, uint32_t target);
@@ -176,8 +193,8 @@ bool place_reserve(struct rota *rota, task_row row);  // for handing it out
 
 profile_row profile_find(const struct rota *rota, const struct wants *wants);
 bool profile_reserve(struct rota *rota, uint32_t more);
-profile_row profile_take(struct rota *rota, const struct wants *wants);
-void profile_use(struct rota *rota, profile_row row);
+profile_row profile_get(struct rota *rota, const struct wants *wants);  // room must be reserved
+void profile_use(struct rota *rota, profile_row row, uint32_t tasks);   // so many more have it
 void profile_give(struct rota *rota, profile_row row);
 void profile_list(struct rota *rota, profile_row row);  // it has ready tasks
 void profile_unlist(struct rota *rota, profile_row row);
@@ -270,27 +287,3 @@ void wait_drop_task(struct rota *rota, task_row row);
 wait_row wait_add(struct rota *rota, const struct wait *like, wait_row last);
 void wait_settle(struct rota *rota);
 void wait_look(struct rota *rota, wait_row first);  // is it satisfied by now?
-
-// ---- effect.c, trace.c: what a step asks for ------------------------------------
-
-// Room for whatever the end of one task can cause, and `more` actions on top.
-bool effect_reserve_all(struct rota *rota, uint64_t more);
-static inline bool effect_reserve(struct rota *rota, uint64_t more)
-{
-    bool special = pool_used(&rota->waits) + pool_used(&rota->replicas) + pool_used(&rota->objects)
-                   + rota->shared + rota->fail_job_tasks + rota->closing;
-    bool there = rota->action_count + more + 8 <= rota->action_capacity
-                 && rota->tomb_count + more + 2 <= rota->tomb_capacity;
-    return (!special && there) || effect_reserve_all(rota, more);
-}
-bool effect_cover(struct rota *rota);  // marks for every row there may be
-void effect_mark_task(struct rota *rota, task_row row);
-void effect_mark(struct rota *rota, enum rota_record_kind kind, uint32_t number);
-void effect_tomb(struct rota *rota, struct rota_record record);
-struct rota_action *effect_action(struct rota *rota, enum rota_action_kind kind);
-void effect_confirm(struct rota *rota, task_row row);
-void effect_core(struct rota *rota);
-void effect_forget_marks(struct rota *rota, enum rota_record_kind kind, uint32_t number);
-void record_compact(struct rota *rota);
-void trace_move(struct rota *rota, task_row row, enum rota_task_state from);
-void trace_say(struct rota *rota, const char *format, ...) __attribute__((format(printf, 2, 3)));

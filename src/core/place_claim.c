@@ -14,7 +14,7 @@ void claim_remove(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     struct bucket *line = &PROFILE(rota, task->profile)->line;
-    graph_warm(rota, row);
+    warm_handed_out(rota, row);
     list_unlink(rota, row, &line->first, &line->last);
     if (!line->first) profile_unlist(rota, task->profile);
 }

@@ -88,7 +88,8 @@ static uint32_t find_holders(const struct rota *rota, task_row row, struct holde
     return count;
 }
 
-static void find_worker(const struct rota *rota, struct candidate *candidate)
+// `anywhere` has room, if anybody has.
+static void find_worker(const struct rota *rota, struct candidate *candidate, worker_row anywhere)
 {
     const struct task *task = &rota->task[candidate->task];
     const struct profile *profile = PROFILE(rota, task->profile);
@@ -105,7 +106,7 @@ static void find_worker(const struct rota *rota, struct candidate *candidate)
         candidate->worker = holders[i].worker;
         candidate->local = holders[i].local;
     }
-    if (!candidate->worker) candidate->worker = room_find(rota, profile);
+    if (!candidate->worker) candidate->worker = anywhere;
 }
 
 // ---- The next tasks -------------------------------------------------------------------------
@@ -121,16 +122,20 @@ static bool profile_goes_first(const struct rota *rota, const struct profile *a,
     return task_older(rota, ready_first(rota, a), ready_first(rota, b));
 }
 
-// The best ready task for which some worker has room.
-static task_row best_ready(const struct rota *rota)
+// The best ready task for which some worker has room, and that worker.
+static struct candidate best_ready(const struct rota *rota)
 {
     const struct profile *best = NULL;
+    worker_row worker = 0;
     for (profile_row row = rota->ready_plan; row; row = PROFILE(rota, row)->next) {
         const struct profile *profile = PROFILE(rota, row);
         if (best && !profile_goes_first(rota, profile, best)) continue;
-        if (room_find(rota, profile)) best = profile;
+        worker_row room = room_find(rota, profile);
+        if (!room) continue;
+        best = profile;
+        worker = room;
     }
-    return best ? ready_first(rota, best) : 0;
+    return (struct candidate){.task = best ? ready_first(rota, best) : 0, .worker = worker};
 }
 
 static bool same_level(const struct rota *rota, task_row a, task_row b)
@@ -145,11 +150,12 @@ static bool same_level(const struct rota *rota, task_row a, task_row b)
 static uint32_t take_window(struct rota *rota, struct candidate *window, uint32_t most)
 {
     uint32_t count = 0;
-    for (task_row row = best_ready(rota); row && count < most; row = best_ready(rota)) {
-        if (count && !same_level(rota, window[0].task, row)) break;
-        ready_remove(rota, row);
-        window[count].task = row;
-        find_worker(rota, &window[count++]);
+    while (count < most) {
+        struct candidate best = best_ready(rota);
+        if (!best.task || (count && !same_level(rota, window[0].task, best.task))) break;
+        ready_remove(rota, best.task);
+        find_worker(rota, &best, best.worker);
+        window[count++] = best;
     }
     return count;
 }
@@ -189,7 +195,7 @@ static bool has_place(const struct rota *rota, struct candidate *candidate)
     const struct profile *profile = PROFILE(rota, rota->task[candidate->task].profile);
     if (!candidate->worker) return false;
     if (place_has_room(WORKER(rota, candidate->worker), profile)) return true;
-    find_worker(rota, candidate);
+    find_worker(rota, candidate, room_find(rota, profile));
     return candidate->worker != 0;
 }
 
@@ -286,5 +292,5 @@ void plan_turn(struct rota *rota)
     } while (work && take_back(rota) && work--);
     while (work && rota->config.overbook && overbook_one(rota)) work--;
     rota->plan_due = 0;  // what the plan itself made ready it has looked at
-    rota->plan_more = (work == 0 || rota->starved) && best_ready(rota) != 0;
+    rota->plan_more = (work == 0 || rota->starved) && best_ready(rota).task != 0;
 }

@@ -22,21 +22,21 @@ bool profile_reserve(struct rota *rota, uint32_t more)
            && map_reserve(&rota->memory, &rota->profile_by_hash, more);
 }
 
-void profile_use(struct rota *rota, profile_row row)
+void profile_use(struct rota *rota, profile_row row, uint32_t tasks)
 {
-    if (++PROFILE(rota, row)->uses == READY_FEW + 1) ready_grow(rota, row);
+    uint32_t before = PROFILE(rota, row)->uses, after = before + tasks;
+    PROFILE(rota, row)->uses = after;
+    if (before <= READY_FEW && after > READY_FEW) ready_grow(rota, row);
 }
 
-profile_row profile_take(struct rota *rota, const struct wants *wants)
+profile_row profile_get(struct rota *rota, const struct wants *wants)
 {
     profile_row row = profile_find(rota, wants);
-    if (!row) {
-        row = pool_take(&rota->profiles);
-        PROFILE(rota, row)->wants = *wants;
-        PROFILE(rota, row)->same = map_find(&rota->profile_by_hash, hash_of(wants));
-        map_put(&rota->profile_by_hash, hash_of(wants), row);
-    }
-    profile_use(rota, row);
+    if (row) return row;
+    row = pool_take(&rota->profiles);
+    PROFILE(rota, row)->wants = *wants;
+    PROFILE(rota, row)->same = map_find(&rota->profile_by_hash, hash_of(wants));
+    map_put(&rota->profile_by_hash, hash_of(wants), row);
     return row;
 }
 

@@ -72,7 +72,7 @@ static void unlink_from(struct rota *rota, task_row row, struct bucket *bucket)
 void ready_remove(struct rota *rota, task_row row)
 {
     struct profile *profile = PROFILE(rota, rota->task[row].profile);
-    graph_warm(rota, row);
+    warm_handed_out(rota, row);
     if (profile->table) {
         struct table *table = TABLE(rota, profile->table);
         uint32_t at = bucket_of(rota->task[row].rank);

@@ -60,27 +60,30 @@ static void write_submit(struct rota *rota, batch_row row, struct rota_record *r
     batch->spec = NULL;
 }
 
-static void write_task(struct rota *rota, task_row row, struct rota_record *record)
+static void write_task(const struct rota *rota, task_row row, struct rota_record *record)
 {
-    struct task *task = &rota->task[row];
-    const struct extra *extra = task_extra(rota, row);
+    const struct task *task = &rota->task[row];
     bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
+    *record = (struct rota_record){.kind = ROTA_RECORD_TASK};
     record->task.id = task_id(rota, row);
     record->task.state = task->state;
     record->task.flags = (uint8_t)(task->flags >> TASK_STORED_SHIFT);
     record->task.outcome = task->outcome;
-    record->task.phase = (uint8_t)(extra->phase | extra->resume << 4);
-    if (task->flags & TASK_IS_BUNDLE) record->task.phase = bundle_get(rota, row)->ever_staged;
     record->task.tries = (uint16_t)task->tries;
     record->task.attempt = task->attempt;
-    record->task.asked = extra->asked;
-    if (out && task->worker) {
+    if (!out) {
+        record->task.status = task->status;
+    } else if (task->worker) {
         record->task.worker.number = WORKER(rota, task->worker)->id;
-        record->task.run_as
-            = map_find(&rota->run_as, row) ? attempt_name(rota, row) : (rota_task_id){0, 0};
+        if (map_find(&rota->run_as, row)) record->task.run_as = attempt_name(rota, row);
     }
-    if (!out) record->task.status = task->status;
-    if (task->flags & TASK_CLAIMED) record->task.handler = handler_of(rota, row);
+    if (task->flags & TASK_CLAIMED) record->task.handler = HANDLER(rota, task->next)->id;
+    if (task->flags & TASK_IS_BUNDLE) record->task.phase = bundle_get(rota, row)->ever_staged;
+    if (!task->extra) return;
+    const struct extra *extra = EXTRA(rota, task->extra);
+    if (!(task->flags & TASK_IS_BUNDLE))
+        record->task.phase = (uint8_t)(extra->phase | extra->resume << 4);
+    record->task.asked = extra->asked;
     record->task.since = extra->since;
 }
 
@@ -125,7 +128,7 @@ static void write_mark(struct rota *rota, struct mark mark, struct rota_record *
     case ROTA_RECORD_WORKER: write_worker(rota, mark.number, record); break;
     case ROTA_RECORD_JOB: write_job(rota, mark.number, record); break;
     case ROTA_RECORD_SUBMIT: write_submit(rota, mark.number, record); break;
-    case ROTA_RECORD_TASK: write_task(rota, mark.number, record); break;
+    case ROTA_RECORD_TASK: break;  // they have marks of their own
     case ROTA_RECORD_OBJECT: write_object(rota, mark.number, record); break;
     case ROTA_RECORD_REPLICA: write_replica(rota, mark.number, record); break;
     case ROTA_RECORD_WAIT: write_wait(rota, mark.number, record); break;
@@ -133,9 +136,8 @@ static void write_mark(struct rota *rota, struct mark mark, struct rota_record *
 }
 
 // Rows that are gone come first: their names may have been taken again since.
-static bool next_record(struct rota *rota, uint32_t *group, struct rota_record *record)
+static bool next_but_tasks(struct rota *rota, struct rota_record *record)
 {
-    task_row row;
     if (rota->tomb_taken < rota->tomb_count) {
         *record = rota->tombs[rota->tomb_taken++];
     } else if (rota->core_marked) {
@@ -143,13 +145,22 @@ static bool next_record(struct rota *rota, uint32_t *group, struct rota_record *
         write_mark(rota, (struct mark){ROTA_RECORD_CORE, 0}, record);
     } else if (rota->mark_taken < rota->mark_count) {
         write_mark(rota, rota->marks[rota->mark_taken++], record);
-    } else if (bits_take(&rota->task_marks, group, &row)) {
-        write_mark(rota, (struct mark){ROTA_RECORD_TASK, row}, record);
     } else {
-        rota->tomb_count = rota->tomb_taken = rota->mark_count = rota->mark_taken = 0;
         return false;
     }
     return true;
+}
+
+static uint32_t write_records(struct rota *rota)
+{
+    uint32_t count = 0, group = 0;
+    task_row row;
+    while (count < ROTA_RECORDS_MAX && next_but_tasks(rota, &rota->records[count])) count++;
+    while (count < ROTA_RECORDS_MAX && bits_take(&rota->task_marks, &group, &row))
+        write_task(rota, row, &rota->records[count++]);
+    if (count < ROTA_RECORDS_MAX)
+        rota->tomb_count = rota->tomb_taken = rota->mark_count = rota->mark_taken = 0;
+    return count;
 }
 
 // A step before everything was taken: what is left moves to the front.
@@ -164,15 +175,12 @@ void record_compact(struct rota *rota)
 struct rota_effects rota_take(struct rota *rota)
 {
     struct rota_effects effects = {.records = rota->records, .actions = rota->actions};
-    uint32_t group = 0;
     if (rota->taken) {
         rota->action_count = 0;
         rota->trace.length = 0;
     }
     rota->taken = false;
-    while (effects.record_count < ROTA_RECORDS_MAX
-           && next_record(rota, &group, &rota->records[effects.record_count]))
-        effects.record_count++;
+    effects.record_count = write_records(rota);
     effects.more = effects.record_count == ROTA_RECORDS_MAX;
     effects.trace = "";
     if (effects.more) return effects;

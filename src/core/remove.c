@@ -92,7 +92,6 @@ static void forget_batch(struct rota *rota, batch_row row)
     const struct batch *batch = BATCH(rota, row);
     for (uint32_t i = 0; i < batch->count; i++) bits_clear(&rota->task_marks, batch->first + i);
     rota->tasks -= batch->count;
-    rota->last_handed = 0;
     rota->edges -= batch->edge_count;
     memset(&rota->task[batch->first], 0, (batch->count + 1) * sizeof *rota->task);
     span_give(&rota->rows, batch->first, batch->count + 1);

@@ -30,6 +30,22 @@ bool room_reserve(struct rota *rota, uint32_t workers)
     return true;
 }
 
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+// False: it is as it was, and so are all above it.
+static bool node_update(struct rota *rota, uint32_t at)
+{
+    uint32_t cores = larger(rota->room_cores[at * 2], rota->room_cores[at * 2 + 1]);
+    uint32_t memory = larger(rota->room_memory[at * 2], rota->room_memory[at * 2 + 1]);
+    if (cores == rota->room_cores[at] && memory == rota->room_memory[at]) return false;
+    rota->room_cores[at] = cores;
+    rota->room_memory[at] = memory;
+    return true;
+}
+
 // Free cores are stored plus one, so that zero says "takes nothing".
 void room_update(struct rota *rota, worker_row row)
 {
@@ -44,13 +60,7 @@ void room_update(struct rota *rota, worker_row row)
     uint32_t at = rota->room_leaves + row;
     rota->room_cores[at] = cores > UINT32_MAX ? UINT32_MAX : (uint32_t)cores;
     rota->room_memory[at] = (uint32_t)memory;
-    for (at /= 2; at > 0; at /= 2) {
-        uint32_t left = at * 2, right = at * 2 + 1;
-        uint32_t most = rota->room_cores[left] > rota->room_cores[right] ? left : right;
-        rota->room_cores[at] = rota->room_cores[most];
-        most = rota->room_memory[left] > rota->room_memory[right] ? left : right;
-        rota->room_memory[at] = rota->room_memory[most];
-    }
+    while ((at /= 2) > 0 && node_update(rota, at)) continue;
 }
 
 // Walks the leaves from left to right, skipping every subtree that cannot have room.

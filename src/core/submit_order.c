@@ -37,7 +37,7 @@ static uint32_t producer_index(const struct rota *rota, const struct intake *int
 static bool joins_old_bundle(const struct intake *intake)
 {
     const struct rota_job_spec *spec = intake->spec;
-    for (uint32_t i = 0; i < spec->task_count; i++)
+    for (uint32_t i = 0; i < spec->task_count && intake->members; i++)
         if (spec->tasks[i].bundle && spec->tasks[i].bundle < intake->first) return true;
     return false;
 }
@@ -231,10 +231,11 @@ enum rota_error submit_order(struct rota *rota, struct intake *intake)
 
 // ---- Ranks: the longest way to the end, in milliseconds where they are known ---------------
 
-static uint32_t mean_estimate(const struct rota_job_spec *spec)
+static uint32_t mean_estimate(const struct intake *intake)
 {
+    const struct rota_job_spec *spec = intake->spec;
     uint64_t sum = 0, known = 0;
-    for (uint32_t i = 0; i < spec->task_count; i++) {
+    for (uint32_t i = 0; i < spec->task_count && intake->estimates; i++) {
         rota_time estimate = spec->tasks[i].estimate / 1000;
         if (estimate <= 0) continue;
         sum += estimate > 1 << 24 ? 1 << 24 : (uint64_t)estimate;
@@ -243,9 +244,9 @@ static uint32_t mean_estimate(const struct rota_job_spec *spec)
     return known ? (uint32_t)(sum / known) : 1;
 }
 
-static uint32_t weight(const struct rota_task_spec *task, uint32_t mean)
+static uint32_t weight(const struct intake *intake, uint32_t index, uint32_t mean)
 {
-    rota_time estimate = task->estimate / 1000;
+    rota_time estimate = intake->estimates ? intake->spec->tasks[index].estimate / 1000 : 0;
     if (estimate <= 0) return mean;
     return estimate > 1 << 24 ? 1 << 24 : (uint32_t)estimate;
 }
@@ -255,17 +256,10 @@ static void raise(uint32_t *rank, uint32_t least)
     if (*rank < least) *rank = least;
 }
 
-static void rank_one(const struct rota *rota, const struct intake *intake, uint32_t *rank,
-                     uint32_t i, uint32_t mean)
+static void raise_producers(const struct rota *rota, const struct intake *intake, uint32_t *rank,
+                            uint32_t i)
 {
-    const struct task *task = &rota->task[intake->row + i];
-    const struct extra *extra = EXTRA(rota, task->extra);
-    uint32_t own = weight(&intake->spec->tasks[i], mean);
-    rank[i] = rank[i] > UINT32_MAX - own ? UINT32_MAX : rank[i] + own;
-    for (uint32_t e = task->before; e < task[1].before; e++) {
-        uint32_t index = rota->link[e] - intake->row;
-        if (index < intake->spec->task_count) raise(&rank[index], rank[i]);
-    }
+    const struct extra *extra = task_extra(rota, intake->row + i);
     for (uint32_t u = 0; u < extra->input_count; u++) {
         uint32_t producer = OBJECT(rota, rota->use[extra->use_first + u].object)->producer;
         uint32_t index = producer - intake->row;
@@ -273,13 +267,22 @@ static void rank_one(const struct rota *rota, const struct intake *intake, uint3
     }
 }
 
-// The counting arrays have done their work; one of them serves as a compact column.
-void submit_rank(struct rota *rota, const struct intake *intake, batch_row batch)
+// The counting arrays have done their work: `before` tells where the lists of prerequisites
+// end, and `after` serves as a compact column of ranks.
+void submit_rank(struct rota *rota, const struct intake *intake)
 {
-    uint32_t *rank = intake->after, tasks = BATCH(rota, batch)->count;
-    uint32_t mean = mean_estimate(intake->spec);
-    for (uint32_t i = 0; i < tasks; i++) rank[i] = 0;
-    for (uint32_t i = tasks; i-- > 0;)
-        rank_one(rota, intake, rank, intake->order ? intake->order[i] : i, mean);
-    for (uint32_t i = 0; i < tasks; i++) rota->task[intake->row + i].rank = rank[i];
+    uint32_t *rank = intake->after, tasks = intake->spec->task_count;
+    uint32_t mean = mean_estimate(intake), lists = intake->link + intake->inner;
+    memset(rank, 0, tasks * sizeof *rank);
+    for (uint32_t left = tasks; left > 0; left--) {
+        uint32_t i = intake->order ? intake->order[left - 1] : left - 1;
+        uint32_t own = weight(intake, i, mean);
+        rank[i] = rank[i] > UINT32_MAX - own ? UINT32_MAX : rank[i] + own;
+        rota->task[intake->row + i].rank = rank[i];
+        for (uint32_t e = i ? intake->before[i - 1] : lists; e < intake->before[i]; e++) {
+            uint32_t index = rota->link[e] - intake->row;
+            if (index < tasks) raise(&rank[index], rank[i]);
+        }
+        if (intake->inputs) raise_producers(rota, intake, rank, i);
+    }
 }

@@ -1,6 +1,8 @@
 // submit_rows.c - reserves room for a submission, then writes its rows. Only reserving can fail.
 #include "core/core.h"
 
+enum { AHEAD = 16 };  // edges
+
 // ---- Reserving ------------------------------------------------------------------------
 
 // A span that fits, and a table long enough for it.
@@ -67,7 +69,7 @@ static bool reserve_pools(struct rota *rota, const struct intake *intake)
            && map_reserve(memory, &rota->job_by_id, 1) && map_reserve(memory, &rota->job_by_key, 1)
            && pool_reserve(memory, &rota->extras, intake->extras)
            && pool_reserve(memory, &rota->groups, intake->groups)
-           && map_reserve(memory, &rota->group_by_number, intake->groups)
+           && map_reserve(memory, &rota->group_by_number, intake->groups - intake->groups_staged)
            && pool_reserve(memory, &rota->bundles, intake->bundles)
            && map_reserve(memory, &rota->bundle_of, intake->bundles)
            && profile_reserve(rota, intake->profiles) && graph_late_reserve(rota, intake->lates)
@@ -98,6 +100,15 @@ void submit_release(struct rota *rota, struct intake *intake)
 
 void submit_unstage(struct rota *rota, struct intake *intake)
 {
+    for (uint32_t i = 0; intake->groups_staged > 0; i++) {
+        assert(i < intake->spec->task_count);
+        const struct rota_task_spec *task = &intake->spec->tasks[i];
+        if (!task->group) continue;
+        uint64_t key = (uint64_t)submit_lane(rota, intake, task->lane) << 32 | task->group;
+        if (map_find(&rota->group_by_number, key) != GROUP_STAGED) continue;
+        map_remove(&rota->group_by_number, key);
+        intake->groups_staged--;
+    }
     while (intake->staged > 0)
         object_forget(rota, object_find(rota, intake->spec->outputs[--intake->staged].object));
 }
@@ -118,7 +129,7 @@ static enum rota_error check_inputs(struct rota *rota, const struct intake *inta
         if (!known || !own || object->flags & OBJECT_REMOVED)
             return refuse(rota, ROTA_BAD_GRAPH, "an input is unknown, removed, or of another job");
     }
-    for (uint32_t i = 0; i < intake->spec->task_count; i++) {
+    for (uint32_t i = 0; i < intake->spec->task_count && intake->keys; i++) {
         const struct object *object = OBJECT(rota, object_find(rota, intake->spec->tasks[i].key));
         if (object->job || object->flags & OBJECT_STAGED)
             return refuse(rota, ROTA_BAD_EVENT, "a content key is the id of an object");
@@ -200,11 +211,12 @@ static batch_row add_batch(struct rota *rota, struct intake *intake)
     return row;
 }
 
-static void add_late_edge(struct rota *rota, const struct intake *intake, struct rota_edge edge)
+static void write_late_link(struct rota *rota, const struct intake *intake, struct rota_edge edge)
 {
     task_row after = intake->row + (edge.after - intake->first);
     task_row before = task_find(rota, (rota_task_id){intake->job_id, edge.before});
     uint32_t view = graph_view(&rota->task[before]);
+    rota->link[intake->before[edge.after - intake->first]++] = before;
     graph_late_add(rota, before, LATE_EDGE, after);
     rota->unmet[after] -= (view & NEED_MET) != 0;
     rota->task[after].dead += (view & NEED_DEAD) != 0;
@@ -221,20 +233,22 @@ static uint32_t counts_to_places(uint32_t *counts, uint32_t tasks, uint32_t firs
     return first;
 }
 
+// Dependents are anywhere: where each will be written is asked for some edges ahead.
 static void write_links(struct rota *rota, const struct intake *intake)
 {
-    const struct rota_job_spec *spec = intake->spec;
-    uint32_t tasks = spec->task_count, first = intake->first;
-    for (uint32_t i = 0; i < spec->edge_count; i++) {
-        struct rota_edge edge = spec->edges[i];
-        uint32_t after = edge.after - first, before = edge.before - first;
+    const struct rota_edge *edges = intake->spec->edges;
+    uint32_t tasks = intake->spec->task_count, count = intake->spec->edge_count;
+    uint32_t first = intake->first, row = intake->row, *link = rota->link;
+    uint32_t *place_after = intake->after, *place_before = intake->before;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t after = edges[i].after - first, before = edges[i].before - first;
+        uint32_t ahead = edges[i + AHEAD < count ? i + AHEAD : i].before - first;
+        if (ahead < tasks) __builtin_prefetch(&link[place_after[ahead]], 1);
         if (before < tasks) {
-            rota->link[intake->after[before]++] = intake->row + after;
-            rota->link[intake->before[after]++] = intake->row + before;
+            link[place_after[before]++] = row + after;
+            link[place_before[after]++] = row + before;
         } else {
-            rota->link[intake->before[after]++]
-                = task_find(rota, (rota_task_id){intake->job_id, edge.before});
-            add_late_edge(rota, intake, edge);
+            write_late_link(rota, intake, edges[i]);
         }
     }
 }
@@ -252,15 +266,13 @@ static object_row artifact_named(struct rota *rota, rota_object_id id)
 
 static group_row group_named(struct rota *rota, lane_row lane, uint32_t number)
 {
-    uint64_t key = (uint64_t)lane << 32 | number;
-    group_row row = map_find(&rota->group_by_number, key);
-    if (!row) {
-        row = pool_take(&rota->groups);
-        *GROUP(rota, row) = (struct group){.lane = lane, .number = number};
-        map_put(&rota->group_by_number, key, row);
+    uint32_t *place = map_place(&rota->group_by_number, (uint64_t)lane << 32 | number);
+    if (!*place || *place == GROUP_STAGED) {
+        *place = pool_take(&rota->groups);
+        *GROUP(rota, *place) = (struct group){.lane = lane, .number = number};
     }
-    GROUP(rota, row)->uses++;
-    return row;
+    GROUP(rota, *place)->uses++;
+    return *place;
 }
 
 static void write_condition(struct rota *rota, const struct intake *intake, task_row row,
@@ -284,7 +296,7 @@ static void write_condition(struct rota *rota, const struct intake *intake, task
     }
 }
 
-static void write_extra(struct rota *rota, const struct intake *intake, uint32_t index)
+static void write_extra(struct rota *rota, struct intake *intake, uint32_t index)
 {
     const struct rota_task_spec *spec = &intake->spec->tasks[index];
     task_row row = intake->row + index;
@@ -295,7 +307,7 @@ static void write_extra(struct rota *rota, const struct intake *intake, uint32_t
     extra->bundle
         = spec->bundle ? task_find(rota, (rota_task_id){intake->job_id, spec->bundle}) : 0;
     if (spec->lane) {
-        extra->lane = map_find(&rota->lane_by_number, spec->lane);
+        extra->lane = submit_lane(rota, intake, spec->lane);
         LANE(rota, extra->lane)->named++;
         if (spec->group) extra->group = group_named(rota, extra->lane, spec->group);
         rota->task[row].flags |= TASK_GATED | (spec->access == ROTA_ACCESS_WRITE ? TASK_WRITES : 0);
@@ -374,36 +386,47 @@ static void write_bundle(struct rota *rota, task_row row, const struct rota_task
     map_put(&rota->bundle_of, row, bundle);
 }
 
+// Neighbours mostly want the same, so their profile is looked up and counted once for all.
+struct like {
+    struct wants wants;
+    profile_row profile;
+    uint32_t tasks;
+};
+
+static void like_change(struct rota *rota, struct like *like, const struct wants *wants)
+{
+    if (like->profile) profile_use(rota, like->profile, like->tasks);
+    if (!wants) return;
+    *like = (struct like){*wants, profile_get(rota, wants), 0};
+}
+
 // Each row is written once, from front to back; the arrays say where its lists begin.
 static void write_tasks(struct rota *rota, struct intake *intake, batch_row batch)
 {
-    const struct rota_job_spec *spec = intake->spec;
-    uint32_t tasks = spec->task_count;
+    const struct rota_task_spec *specs = intake->spec->tasks;
+    uint32_t tasks = intake->spec->task_count, *unmet = &rota->unmet[intake->row];
     struct task *task = &rota->task[intake->row];
-    struct wants like = {0};
-    profile_row profile = 0;
+    struct like like = {0};
     uint32_t end = counts_to_places(intake->after, tasks, intake->link);
     uint32_t last = counts_to_places(intake->before, tasks, end);
     for (uint32_t i = 0; i < tasks; i++) {
-        struct wants wanted = submit_wants(intake, &spec->tasks[i]);
-        bool same = profile && memcmp(&wanted, &like, sizeof like) == 0;
-        if (same)
-            profile_use(rota, profile);
-        else
-            profile = profile_take(rota, &wanted);
-        like = wanted;
+        struct wants wants = submit_wants(intake, &specs[i]);
+        bool same = like.profile && memcmp(&wants, &like.wants, sizeof wants) == 0;
+        if (!same) like_change(rota, &like, &wants);
+        like.tasks++;
+        uint32_t before_end = i + 1 < tasks ? intake->before[i + 1] : last;
+        unmet[i] = before_end - intake->before[i];
         memset(&task[i], 0, sizeof *task);
         task[i].batch = batch;
         task[i].after = intake->after[i];
         task[i].after_end = i + 1 < tasks ? intake->after[i + 1] : end;
         task[i].before = intake->before[i];
-        task[i].profile = profile;
-        task[i].body = spec->tasks[i].body;
-        uint32_t before_end = i + 1 < tasks ? intake->before[i + 1] : last;
-        rota->unmet[intake->row + i] = before_end - intake->before[i];
-        if (spec->tasks[i].flags & ROTA_TASK_BUNDLE)
-            write_bundle(rota, intake->row + i, &spec->tasks[i]);
+        task[i].profile = like.profile;
+        task[i].body = specs[i].body;
+        if (intake->plain && unmet[i]) task_begin_waiting(&task[i]);
+        if (specs[i].flags & ROTA_TASK_BUNDLE) write_bundle(rota, intake->row + i, &specs[i]);
     }
+    like_change(rota, &like, NULL);
     memset(&task[tasks], 0, sizeof *task);
     task[tasks].batch = batch;
     task[tasks].before = last;
@@ -417,6 +440,6 @@ batch_row submit_rows(struct rota *rota, struct intake *intake)
     for (uint32_t i = 0; i < intake->spec->task_count && intake->extras; i++)
         if (submit_needs_extra(intake, i)) write_extra(rota, intake, i);
     write_objects(rota, intake);
-    if (intake->policy == ROTA_POLICY_PLAN) submit_rank(rota, intake, batch);
+    if (intake->policy == ROTA_POLICY_PLAN) submit_rank(rota, intake);
     return batch;
 }

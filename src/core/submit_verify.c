@@ -1,5 +1,8 @@
-// submit_verify.c - looks a submission over and counts what it will need. Changes nothing.
+// submit_verify.c - looks a submission over and counts what it will need. Changes nothing, but
+// for names of groups in their map, which submit_unstage takes out again.
 #include "core/core.h"
+
+enum { GROUPS_MANY = 4096 };
 
 static bool number_is_new(const struct intake *intake, uint32_t number)
 {
@@ -114,6 +117,36 @@ static enum rota_error verify_bundle_task(struct rota *rota, const struct rota_t
     return ROTA_OK;
 }
 
+// Nothing is said of it but what it wants and what it runs.
+static bool is_bare(const struct rota_task_spec *task)
+{
+    return !(task->flags | task->bundle | task->lane | task->group | task->access)
+           && !(task->clause_first | task->clause_count) && id_is_none(task->key);
+}
+
+// Most neighbours stand in the same lane.
+lane_row submit_lane(const struct rota *rota, struct intake *intake, uint32_t number)
+{
+    if (number != intake->lane_number) {
+        intake->lane_number = number;
+        intake->lane = map_find(&rota->lane_by_number, number);
+    }
+    return intake->lane;
+}
+
+static enum rota_error verify_lane(struct rota *rota, struct intake *intake,
+                                   const struct rota_task_spec *task)
+{
+    if (task->lane && !submit_lane(rota, intake, task->lane))
+        return refuse(rota, ROTA_NOT_FOUND, "a task names a lane that does not exist");
+    bool flagged = task->access == ROTA_ACCESS_READ || task->access == ROTA_ACCESS_WRITE;
+    if (task->lane ? !flagged : task->access > ROTA_ACCESS_WRITE)
+        return refuse(rota, ROTA_BAD_EVENT, "in a lane a task must read or write");
+    if (!task->lane && task->group)
+        return refuse(rota, ROTA_BAD_EVENT, "a task has a group but no lane");
+    return ROTA_OK;
+}
+
 static enum rota_error verify_task(struct rota *rota, struct intake *intake, uint32_t index)
 {
     const struct rota_task_spec *task = &intake->spec->tasks[index];
@@ -124,49 +157,62 @@ static enum rota_error verify_task(struct rota *rota, struct intake *intake, uin
     if (task->retries_max > TASK_RETRIES_MAX)
         return refuse(rota, ROTA_BAD_EVENT, "a task asks for more than 1000 retries");
     if (task->estimate < 0) return refuse(rota, ROTA_BAD_EVENT, "an estimate is negative");
-    if (task->lane && !map_find(&rota->lane_by_number, task->lane))
-        return refuse(rota, ROTA_NOT_FOUND, "a task names a lane that does not exist");
-    bool flagged = task->access == ROTA_ACCESS_READ || task->access == ROTA_ACCESS_WRITE;
-    if (task->lane ? !flagged : task->access > ROTA_ACCESS_WRITE)
-        return refuse(rota, ROTA_BAD_EVENT, "in a lane a task must read or write");
-    if (!task->lane && task->group)
-        return refuse(rota, ROTA_BAD_EVENT, "a task has a group but no lane");
+    intake->estimates |= task->estimate > 0;
+    if (is_bare(task)) return ROTA_OK;
+    enum rota_error error = verify_lane(rota, intake, task);
+    if (error) return error;
     if (task->flags & ROTA_TASK_BUNDLE) {
         intake->bundles++;
-        enum rota_error error = verify_bundle_task(rota, task);
+        error = verify_bundle_task(rota, task);
         if (error) return error;
     }
     if (task->bundle
         && (!number_exists(intake, task->bundle) || !number_is_bundle(rota, intake, task->bundle)))
         return refuse(rota, ROTA_NOT_FOUND, "a task names a bundle that does not exist");
+    intake->idle |= (task->flags & ROTA_TASK_ON_DEMAND) != 0;
+    intake->members |= task->bundle != 0;
+    intake->keys |= !id_is_none(task->key);
     return intake->unconditional ? ROTA_OK : verify_clauses(rota, intake, index);
 }
 
+static enum rota_error verify_edge(struct rota *rota, const struct intake *intake,
+                                   struct rota_edge edge)
+{
+    if (!number_is_new(intake, edge.after))
+        return refuse(rota, ROTA_BAD_GRAPH, "an edge ends at a task that is not new");
+    if (!number_exists(intake, edge.before))
+        return refuse(rota, ROTA_BAD_GRAPH, "an edge begins at a task that does not exist");
+    if (edge.before == edge.after)
+        return refuse(rota, ROTA_BAD_GRAPH, "an edge from a task to itself");
+    if (intake->bundles || edge.before < intake->first)
+        if (number_is_bundle(rota, intake, edge.before)
+            || number_is_bundle(rota, intake, edge.after))
+            return refuse(rota, ROTA_BAD_GRAPH, "an edge to or from a bundle");
+    return ROTA_OK;
+}
+
+// An edge from a new task to one behind it, with no bundle near, can have no fault.
 static enum rota_error verify_edges(struct rota *rota, struct intake *intake)
 {
-    const struct rota_job_spec *spec = intake->spec;
-    for (uint32_t i = 0; i < spec->edge_count; i++) {
-        struct rota_edge edge = spec->edges[i];
-        uint32_t after = edge.after - intake->first, before = edge.before - intake->first;
-        if (after >= spec->task_count)
-            return refuse(rota, ROTA_BAD_GRAPH, "an edge ends at a task that is not new");
-        if (!number_exists(intake, edge.before))
-            return refuse(rota, ROTA_BAD_GRAPH, "an edge begins at a task that does not exist");
-        if (edge.before == edge.after)
-            return refuse(rota, ROTA_BAD_GRAPH, "an edge from a task to itself");
-        if (intake->bundles || edge.before < intake->first)
-            if (number_is_bundle(rota, intake, edge.before)
-                || number_is_bundle(rota, intake, edge.after))
-                return refuse(rota, ROTA_BAD_GRAPH, "an edge to or from a bundle");
-        intake->before[after]++;
-        if (before < spec->task_count) {
-            intake->after[before]++;
-            intake->inner++;
-            if (before > after) intake->sorted = false;
-        } else {
-            intake->lates++;
+    const struct rota_edge *edges = intake->spec->edges;
+    uint32_t tasks = intake->spec->task_count, first = intake->first, inner = 0;
+    uint32_t *counts_before = intake->before, *counts_after = intake->after;
+    bool bundles = intake->bundles != 0;
+    for (uint32_t i = 0; i < intake->spec->edge_count; i++) {
+        uint32_t after = edges[i].after - first, before = edges[i].before - first;
+        bool simple = before < after && after < tasks && !bundles;
+        if (!simple) {
+            enum rota_error error = verify_edge(rota, intake, edges[i]);
+            if (error) return error;
+            if (before < tasks && before > after) intake->sorted = false;
         }
+        counts_before[after]++;
+        if (before >= tasks) continue;
+        counts_after[before]++;
+        inner++;
     }
+    intake->inner = inner;
+    intake->lates += intake->spec->edge_count - inner;
     return ROTA_OK;
 }
 
@@ -209,8 +255,13 @@ static bool reserve_arrays(struct rota *rota, struct intake *intake)
     return true;
 }
 
-// Counting what is new and different: the map holds the first task with a hash, and the tasks
-// themselves are compared, so that a clash of hashes counts one too many, never one too few.
+// What is new and different is counted once. The maps hold the first task with a hash, and the
+// tasks themselves are compared, so that a clash counts one too many, never one too few.
+struct census {
+    struct map profiles, keys;
+    struct wants last;  // of the task before: most neighbours want the same
+};
+
 static bool is_new(struct rota *rota, struct map *seen, uint64_t hash, uint32_t index,
                    uint32_t *first)
 {
@@ -220,16 +271,29 @@ static bool is_new(struct rota *rota, struct map *seen, uint64_t hash, uint32_t 
     return true;  // without memory too: then too many are reserved for
 }
 
-static bool is_new_group(struct rota *rota, const struct intake *intake, struct map *seen,
-                         uint32_t index)
+// Where many are new, as many of the rest are likely to be: the map grows in larger steps then.
+static bool reserve_group(struct rota *rota, const struct intake *intake, uint32_t index)
 {
-    const struct rota_task_spec *task = &intake->spec->tasks[index], *other;
-    uint32_t first;
+    struct map *map = &rota->group_by_number;
+    if (map_need(map, 1) <= map->capacity) return true;
+    uint32_t left = intake->spec->task_count - index;
+    uint32_t more = intake->groups < GROUPS_MANY ? 1 : 3 * intake->groups;
+    return map_reserve(&rota->memory, map, more < left ? more : left);
+}
+
+// Its name goes into the map right away: finding out who is new and finding the row are one.
+static bool is_new_group(struct rota *rota, struct intake *intake, uint32_t index)
+{
+    const struct rota_task_spec *task = &intake->spec->tasks[index];
     if (!task->group) return false;
-    if (is_new(rota, seen, hash_mix(1, (uint64_t)task->lane << 32 | task->group), index, &first))
-        return true;
-    other = &intake->spec->tasks[first - 1];
-    return other->lane != task->lane || other->group != task->group;
+    uint64_t key = (uint64_t)submit_lane(rota, intake, task->lane) << 32 | task->group;
+    if (!reserve_group(rota, intake, index))
+        return !map_find(&rota->group_by_number, key);  // then too many are reserved for
+    uint32_t *place = map_place(&rota->group_by_number, key);
+    if (*place) return false;
+    *place = GROUP_STAGED;
+    intake->groups_staged++;
+    return true;
 }
 
 static bool is_new_key(struct rota *rota, const struct intake *intake, struct map *seen,
@@ -243,36 +307,54 @@ static bool is_new_key(struct rota *rota, const struct intake *intake, struct ma
     return other->key.high != task->key.high || other->key.low != task->key.low;
 }
 
-// Most neighbours want the same, so a look at the task before saves most of the work.
-static bool is_new_profile(struct rota *rota, const struct intake *intake, struct map *seen,
+static bool is_new_profile(struct rota *rota, const struct intake *intake, struct census *census,
                            uint32_t index)
 {
     const struct rota_task_spec *tasks = intake->spec->tasks;
     struct wants wants = submit_wants(intake, &tasks[index]), other;
-    if (index > 0) other = submit_wants(intake, &tasks[index - 1]);
-    if (index > 0 && !memcmp(&wants, &other, sizeof wants)) return false;
+    if (index > 0 && !memcmp(&wants, &census->last, sizeof wants)) return false;
+    census->last = wants;
     uint64_t hash = hash_mix(
         hash_mix(wants.cores, wants.memory_mib),
         hash_mix((uint64_t)wants.machine << 32 | wants.retries_max, (uint16_t)wants.priority));
     uint32_t first;
-    if (is_new(rota, seen, hash, index, &first)) return true;
+    if (is_new(rota, &census->profiles, hash, index, &first)) return true;
     other = submit_wants(intake, &tasks[first - 1]);
     return memcmp(&wants, &other, sizeof wants) != 0;
 }
 
-static void count_distinct(struct rota *rota, struct intake *intake)
+static void count_task(struct rota *rota, struct intake *intake, struct census *census,
+                       uint32_t index)
 {
-    struct map profiles = {0}, groups = {0}, keys = {0};
-    for (uint32_t i = 0; i < intake->spec->task_count; i++) {
-        intake->profiles += is_new_profile(rota, intake, &profiles, i);
-        intake->groups += is_new_group(rota, intake, &groups, i);
-        intake->objects += is_new_key(rota, intake, &keys, i);
+    intake->profiles += is_new_profile(rota, intake, census, index);
+    if (is_bare(&intake->spec->tasks[index])) return;
+    intake->groups += is_new_group(rota, intake, index);
+    intake->objects += is_new_key(rota, intake, &census->keys, index);
+    intake->lates += intake->spec->tasks[index].clause_count;
+    intake->extras += submit_needs_extra(intake, index);
+}
+
+// With objects, and under pull, bare tasks need one too.
+static void count_extras(struct intake *intake)
+{
+    if (!intake->inputs && intake->policy != ROTA_POLICY_PULL) return;
+    intake->extras = 0;
+    for (uint32_t i = 0; i < intake->spec->task_count; i++)
         intake->extras += submit_needs_extra(intake, i);
-        intake->lates += intake->spec->tasks[i].clause_count;
+}
+
+// The tasks of a large submission fill no cache, so they are gone through once.
+static enum rota_error verify_tasks(struct rota *rota, struct intake *intake)
+{
+    struct census census = {0};
+    enum rota_error error = ROTA_OK;
+    for (uint32_t i = 0; i < intake->spec->task_count; i++) {
+        if ((error = verify_task(rota, intake, i))) break;
+        count_task(rota, intake, &census, i);
     }
-    map_release(&rota->memory, &profiles);
-    map_release(&rota->memory, &groups);
-    map_release(&rota->memory, &keys);
+    map_release(&rota->memory, &census.profiles);
+    map_release(&rota->memory, &census.keys);
+    return error;
 }
 
 enum rota_error submit_verify(struct rota *rota, struct intake *intake)
@@ -282,11 +364,10 @@ enum rota_error submit_verify(struct rota *rota, struct intake *intake)
     if (!reserve_arrays(rota, intake))
         return refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
     intake->sorted = true;
-    for (uint32_t i = 0; i < intake->spec->task_count; i++)
-        if ((error = verify_task(rota, intake, i))) return error;
+    if ((error = verify_tasks(rota, intake))) return error;
     if ((error = verify_edges(rota, intake))) return error;
     if ((error = verify_objects(rota, intake))) return error;
-    count_distinct(rota, intake);
+    count_extras(intake);
     if ((uint64_t)pool_used(&rota->objects) + intake->objects > rota->config.objects_max
         || (uint64_t)pool_used(&rota->groups) + intake->groups > rota->config.groups_max)
         return refuse(rota, ROTA_TOO_MANY, "more objects or groups than the configuration allows");

@@ -96,32 +96,37 @@ static const uint8_t moves[ROTA_TASK_STATES][TASK_CAUSES] = {
                    [CAUSE_FROZEN] = S(FROZEN)},
 };
 
-const uint8_t task_classes[ROTA_TASK_STATES] = {
-    [S(STAGED)] = CLASS_ACTIVE,   [S(QUEUED)] = CLASS_ACTIVE,       [S(WAITING)] = CLASS_ACTIVE,
-    [S(BLOCKED)] = CLASS_STUCK,   [S(READY)] = CLASS_ACTIVE,        [S(HELD)] = CLASS_ACTIVE,
-    [S(OFFERED)] = CLASS_ACTIVE,  [S(SHARED)] = CLASS_ACTIVE,       [S(ASSIGNED)] = CLASS_ACTIVE,
-    [S(RUNNING)] = CLASS_ACTIVE,  [S(SUCCEEDED)] = CLASS_SUCCEEDED, [S(FAILED)] = CLASS_FAILED,
-    [S(ABORTED)] = CLASS_ABORTED,
+#define LOST (NEED_DEAD | NEED_REAL)
+
+const struct task_look task_looks[ROTA_TASK_STATES] = {
+    [S(STAGED)] = {CLASS_ACTIVE, 0},
+    [S(QUEUED)] = {CLASS_ACTIVE, 0},
+    [S(WAITING)] = {CLASS_ACTIVE, 0},
+    [S(BLOCKED)] = {CLASS_STUCK, LOST},
+    [S(READY)] = {CLASS_ACTIVE, 0},
+    [S(HELD)] = {CLASS_ACTIVE, 0},
+    [S(OFFERED)] = {CLASS_ACTIVE, 0},
+    [S(SHARED)] = {CLASS_ACTIVE, 0},
+    [S(ASSIGNED)] = {CLASS_ACTIVE, 0},
+    [S(RUNNING)] = {CLASS_ACTIVE, 0},
+    [S(SUCCEEDED)] = {CLASS_SUCCEEDED, NEED_MET},
+    [S(FAILED)] = {CLASS_FAILED, LOST},
+    [S(ABORTED)] = {CLASS_ABORTED, LOST},
+    [S(FROZEN)] = {CLASS_NONE, NEED_MET},
 };
 
-const uint8_t task_views[ROTA_TASK_STATES] = {
-    [S(SUCCEEDED)] = NEED_MET,
-    [S(FROZEN)] = NEED_MET,
-    [S(FAILED)] = NEED_DEAD | NEED_REAL,
-    [S(ABORTED)] = NEED_DEAD | NEED_REAL,
-    [S(BLOCKED)] = NEED_DEAD | NEED_REAL,
-};
+struct task_look task_look_special(const struct task *task)
+{
+    if (task->flags & TASK_AGAIN) return (struct task_look){CLASS_SUCCEEDED, NEED_MET};
+    bool moot = task->state == ROTA_TASK_BLOCKED;
+    return moot ? (struct task_look){CLASS_MOOT, NEED_DEAD} : task_looks[task->state];
+}
 
 bool rota_task_may_move(enum rota_task_state from, enum rota_task_state to)
 {
     for (int cause = 0; cause < TASK_CAUSES; cause++)
         if (moves[from][cause] == to && to != ROTA_TASK_NONE) return true;
     return false;
-}
-
-enum rota_task_state task_shown(const struct task *task)
-{
-    return task->flags & TASK_AGAIN ? ROTA_TASK_SUCCEEDED : (enum rota_task_state)task->state;
 }
 
 // A bundle is no task of its own: it counts neither in its job nor anywhere.
@@ -140,16 +145,6 @@ static void count_class(struct rota *rota, task_row row, enum task_class from, e
     if (job->counts[CLASS_ACTIVE] == 0 || from == CLASS_NONE) job_look_at(rota, job_at);
     if (task->extra && task_extra(rota, row)->bundle)
         bundle_count(rota, task_extra(rota, row)->bundle, from, to);
-}
-
-static void put_state(struct rota *rota, task_row row, enum rota_task_state state, uint16_t flags)
-{
-    struct task *task = &rota->task[row];
-    enum task_class from = task_class(task);
-    task->state = (uint8_t)state;
-    task->flags = flags;
-    enum task_class to = task_class(task);
-    if (from != to) count_class(rota, row, from, to);
 }
 
 // What each cause takes away from the flags, and what it adds.
@@ -176,7 +171,7 @@ static bool needs_record(const struct rota *rota, const struct task *task, enum 
 static void follow_extra(struct rota *rota, task_row row, enum rota_task_state from)
 {
     enum rota_task_state to = (enum rota_task_state)rota->task[row].state;
-    condition_unbind(rota, row);
+    if (task_extra(rota, row)->verdict != VERDICT_TRUE) condition_unbind(rota, row);
     if (task_extra(rota, row)->input_count)
         object_inputs_held(rota, row, object_holds_inputs(to) - object_holds_inputs(from));
     // Streams are there while their producer runs.
@@ -189,24 +184,47 @@ void task_move(struct rota *rota, task_row row, enum task_cause cause)
 {
     struct task *task = &rota->task[row];
     enum rota_task_state from = (enum rota_task_state)task->state;
-    enum rota_task_state to = (enum rota_task_state)moves[from][cause];
-    assert(to != ROTA_TASK_NONE);
-    uint32_t view = graph_view(task);
-    uint16_t flags
-        = (task->flags & (uint16_t)~flag_changes[cause].lost) | flag_changes[cause].gained;
-    if (cause == CAUSE_DOOMED && graph_has_real_cause(rota, row)) flags &= (uint16_t)~TASK_MOOT;
-    put_state(rota, row, to, flags);
+    struct task_look before = task_look(task);
+    bool real = cause == CAUSE_DOOMED && graph_has_real_cause(rota, row);
+    task->state = moves[from][cause];
+    assert(task->state != ROTA_TASK_NONE);
+    task->flags &= (uint16_t)~flag_changes[cause].lost;
+    task->flags |= flag_changes[cause].gained;
+    if (real) task->flags &= (uint16_t)~TASK_MOOT;
+    struct task_look after = task_look(task);
+    if (before.class != after.class) count_class(rota, row, before.class, after.class);
     if (needs_record(rota, task, cause)) effect_mark_task(rota, row);
     if (rota->config.trace) trace_move(rota, row, from);
-    if (task->extra) follow_extra(rota, row, from);
-    uint32_t after = graph_view(task);
-    if (view != after || flags & TASK_LINKED) graph_tell(rota, row, view, after);
+    if (task->extra) {
+        follow_extra(rota, row, from);
+        after = task_look(task);
+    }
+    if (before.view != after.view || task->flags & TASK_LINKED)
+        graph_tell(rota, row, before.view, after.view);
+}
+
+// The new tasks of a plain submission that lack something: nobody can have heard of them, and
+// their submission is their record, so that a move for each would have nothing else to do.
+void task_begin_waiting(struct task *task)
+{
+    task->state = moves[ROTA_TASK_NONE][CAUSE_UNMET];
+}
+
+void task_count_begun(struct rota *rota, job_row row, uint32_t tasks)
+{
+    JOB(rota, row)->counts[CLASS_ACTIVE] += tasks;
+    if (JOB(rota, row)->policy == ROTA_POLICY_PLAN) rota->plan_active += tasks;
+    job_look_at(rota, row);
 }
 
 // Rows come back from the store: no move, so nobody is told.
 void task_restore(struct rota *rota, task_row row, enum rota_task_state state, uint16_t flags)
 {
-    put_state(rota, row, state, flags);
+    struct task *task = &rota->task[row];
+    enum task_class from = task_class(task);
+    task->state = (uint8_t)state;
+    task->flags = flags;
+    if (from != task_class(task)) count_class(rota, row, from, task_class(task));
 }
 
 bool task_is_over(const struct task *task)

@@ -6,16 +6,50 @@
 // Whoever gets a task is likely to end it soon, and the next in the queue to be handed out:
 // what that will touch is fetched from memory ahead of time, each thing when the one before it
 // is there. A function that only prefetches looks useless to the compiler: it must be inline.
-__attribute__((always_inline)) static inline void graph_warm(struct rota *rota, task_row row)
+// All of it is a hint: rows may have moved on, but they are rows still.
+#define WARM static inline __attribute__((always_inline)) void
+
+enum { SCOUT_MOST = 256, WARM_EDGES = 8 };
+
+// A queue is a list, and each row must be there before the next one is known. So a scout goes
+// ahead of those who are handed out, whenever another two have been handed out or have ended:
+// often enough to stay ahead, and not so often that it has to wait for the row it stands on.
+WARM warm_scout(struct rota *rota)
 {
-    const struct task *task = &rota->task[row], *last = &rota->task[rota->last_handed];
-    const struct task *next = &rota->task[task->next];
-    __builtin_prefetch(&rota->task[next->next], 1);
-    if (next->after < next->after_end) __builtin_prefetch(&rota->link[next->after]);
-    uint32_t end = task->after_end - task->after < 8 ? task->after_end : task->after + 8;
-    for (uint32_t i = task->after; i < end; i++) __builtin_prefetch(&rota->unmet[rota->link[i]], 1);
-    end = last->after_end - last->after < 8 ? last->after_end : last->after + 8;
-    for (uint32_t i = last->after; i < end; i++)  // what it will make ready
+    if (++rota->scout_clock % 2 || rota->scout_lead >= SCOUT_MOST) return;
+    const struct task *task = &rota->task[rota->scout];
+    if (task->state == ROTA_TASK_OFFERED && rota->scout) {
+        __builtin_prefetch(&rota->link[task->after]);
+        __builtin_prefetch(&rota->task[task->next], 1);
+        __builtin_prefetch(&rota->task_marks.words[task->next / 64], 1);
+        rota->scout = task->next;
+        rota->scout_lead++;
+    } else {
+        rota->scout_lead = 0;
+    }
+}
+
+static inline uint32_t warm_end(const struct task *task)
+{
+    uint32_t count = task->after_end - task->after;
+    return task->after + (count < WARM_EDGES ? count : WARM_EDGES);
+}
+
+WARM warm_handed_out(struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    for (uint32_t i = task->after; i < warm_end(task); i++)
+        __builtin_prefetch(&rota->unmet[rota->link[i]], 1);
+    task_row *place = &rota->handed[rota->handed_count++ % HANDED];
+    task = &rota->task[*place];
+    *place = row;
+    for (uint32_t i = task->after; i < warm_end(task); i++)  // what it will make ready
         if (rota->unmet[rota->link[i]] == 1) __builtin_prefetch(&rota->task[rota->link[i]], 1);
-    rota->last_handed = row;
+    if (rota->scout_lead == 0) {
+        rota->scout = rota->task[row].next;
+        __builtin_prefetch(&rota->task[rota->scout], 1);
+    } else {
+        rota->scout_lead--;
+    }
+    warm_scout(rota);
 }
