@@ -30,3 +30,58 @@ int32_t zone_offset(const struct zone *zone, rota_time at);  // seconds to add t
 
 // Whether a name like Europe/Berlin is safe to be put behind the folder of zone files.
 bool zone_name_is_safe(const char *name);
+
+// ---- calendar_text.c: the fields of a definition ----------------------------
+
+// Null or empty: not given.
+struct calendar_fields {
+    const char *run_days;     // "mo,we,fr-su" or "all"; goes with start_times or run_window
+    const char *start_times;  // "23:59,06:30"
+    const char *run_window;   // "22:00-02:00", both ends inside; needs start_mins
+    const char *start_mins;   // "0,20,40": minutes of each hour
+    const char *cron;         // "30 6 * * mon-fri" or "@daily"
+    const char *zone;         // "Europe/Berlin"; not given: UTC
+};
+
+enum calendar_kind { CALENDAR_MANUAL, CALENDAR_BATCH, CALENDAR_WINDOW, CALENDAR_CRON };
+
+enum { DAY_MINUTES = 24 * 60 };
+
+// All in local time. A window across midnight belongs to the day on which it opened: a night
+// shift that starts on Friday is Friday's, and "mo-fr" must not cut Friday's night in two.
+struct calendar {
+    enum calendar_kind kind;
+    uint64_t minutes[(DAY_MINUTES + 63) / 64];  // a bit for each minute of the day that fires
+    uint32_t carried;     // minutes of the day before this one belong to the day before
+    uint32_t week_days;   // bit 0 is Sunday
+    uint32_t month_days;  // bits 1 to 31
+    uint32_t months;      // bits 1 to 12
+    bool either_day;      // a week day or a day of the month is enough; else both must fit
+    bool beat;            // minutes that the clock jumps over are left out
+    const struct zone *zone;  // belongs to the caller, who puts it here after parsing
+};
+
+struct calendar_error {
+    const char *field;  // "start_times"
+    uint32_t column;    // in that field's text, from 1
+    char reason[160];
+};
+
+// False: `error` says what is wrong, and the calendar is worthless.
+bool calendar_parse(const struct calendar_fields *fields, struct calendar *calendar,
+                    struct calendar_error *error);
+
+// Looks at each field alone: an update may bring one half of what belongs together.
+bool calendar_check(const struct calendar_fields *fields, struct calendar_error *error);
+
+// "start_times: column 7: reason". Returns what snprintf does.
+int calendar_error_text(const struct calendar_error *error, char *out, size_t size);
+
+// ---- calendar_next.c: the next time -----------------------------------------
+
+// The first instant after `after` at which it fires; ROTA_NEVER: none in 400 years, after which
+// the Gregorian calendar repeats itself.
+rota_time calendar_next(const struct calendar *calendar, rota_time after);
+
+// Whether it fires in the minute of `at`.
+bool calendar_due(const struct calendar *calendar, rota_time at);

@@ -57,3 +57,37 @@ struct zone_rule {
 // "CET-1CEST,M3.5.0,M10.5.0/3". False: not a rule.
 bool zone_rule_parse(const char *text, size_t length, struct zone_rule *rule);
 struct zone_span zone_rule_span(const struct zone_rule *rule, int64_t second);
+
+// ---- calendar_text.c: a field while it is read -------------------------------
+
+struct field {
+    const char *name, *text;
+    struct calendar_error *error;
+};
+
+struct piece {
+    const char *text;
+    size_t length;
+};
+
+// Remembers what is wrong at a place of the field's text. Always false.
+bool field_refuse(const struct field *field, const char *place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// A piece in quotes, cut where it gets long.
+struct quoted {
+    char text[48];
+};
+struct quoted piece_quote(struct piece piece);
+bool piece_is(struct piece piece, const char *word);  // large or small letters
+bool piece_number(struct piece piece, int max, int *number);
+
+struct piece piece_whole(const char *text);  // without the blanks around it
+// The piece up to the next separator or the end; `at` moves behind it. Nothing left: false.
+bool piece_take(const char **at, char separator, struct piece *piece);
+
+void minute_set(struct calendar *calendar, int minute);
+
+// ---- calendar_cron.c: five fields ---------------------------------------------
+
+bool cron_parse(const struct field *field, struct calendar *calendar);
