@@ -85,3 +85,46 @@ rota_time calendar_next(const struct calendar *calendar, rota_time after);
 
 // Whether it fires in the minute of `at`.
 bool calendar_due(const struct calendar *calendar, rota_time at);
+
+// ---- calendar_decide.c: what to do about it ---------------------------------
+
+#define CALENDAR_NONE INT64_MIN  // no such time
+
+// What is stored with a definition. New ones, and changed ones, begin with { now, none }; a row
+// that somebody else wrote begins with { none, none } and gets the current minute only.
+struct calendar_state {
+    rota_time settled;     // all firings up to here are decided; never goes back (G19)
+    rota_time remembered;  // a firing that waits for the end of the run before it
+};
+
+enum calendar_overlap { CALENDAR_OVERLAP_SKIP, CALENDAR_OVERLAP_QUEUE };  // while it is active
+enum calendar_catch_up { CALENDAR_CATCH_UP_SKIP, CALENDAR_CATCH_UP_ONCE };  // after a downtime
+
+struct calendar_rules {
+    enum calendar_overlap overlap;
+    enum calendar_catch_up catch_up;
+};
+
+struct calendar_situation {
+    rota_time now;
+    rota_time ended;  // its last end, or CALENDAR_NONE
+    bool active;      // it is staged, or anywhere behind
+};
+
+enum calendar_verdict { CALENDAR_NOTHING, CALENDAR_STAGE, CALENDAR_REMEMBER };
+
+struct calendar_decision {
+    enum calendar_verdict verdict;
+    struct calendar_state state;  // to be stored, if it differs, with the staging
+    rota_time firing;             // STAGE, REMEMBER: the time it stands for
+    rota_time missed;   // the first firing that nobody looked at in its minute, or CALENDAR_NONE
+    rota_time look_at;  // decide again at this time, and when a run ends; ROTA_NEVER: no need
+};
+
+// A firing counts in its own minute. It is held up while the definition is active and for the
+// rest of the minute in which it ended: then overlap says whether it is dropped or remembered, and
+// at most one is. Older firings are missed: catch_up says whether one run makes up for all.
+struct calendar_decision calendar_decide(const struct calendar *calendar,
+                                         const struct calendar_state *state,
+                                         const struct calendar_rules *rules,
+                                         const struct calendar_situation *situation);
