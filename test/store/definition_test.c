@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "store/definition.h"
+#include "store/definition_parts.h"
 
 static const char full[] = "# every key there is\n"
                            "insert_task: evening\n"
@@ -251,8 +251,9 @@ static void bytes_must_be_text(void **state)
     refused("insert_task: \xc3\xa4\xff\ncommand: x\n",
             "f:1:15: a byte that is no printable UTF-8\n"
             "f:2:1: command stands before the first action\n");
-    const char *const wrong[] = {"\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
-                                 "\xf8", "\xe2\x82", "\x01", "\x7f", "a\rb"};
+    const char *const wrong[]
+        = {"\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8", "\xe2\x82",
+           "\x01",     "\x7f",         "a\rb"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct definitions file;
         char text[40];
@@ -344,8 +345,8 @@ static void the_nine_wrong_conditions_are_refused(void **state)
 {
     (void)state;
     const char *const wrong[] = {
-        "su(t", "su(t1 & su(t2)", "su(t1) | su()", "s(t)", "(su(a) & su(b)", "su(a) & su(b))",
-        "suc(t)", "su(a) & suc(b)", "su(a) &",
+        "su(t",           "su(t1 & su(t2)", "su(t1) | su()",  "s(t)",    "(su(a) & su(b)",
+        "su(a) & su(b))", "suc(t)",         "su(a) & suc(b)", "su(a) &",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct definitions file;
@@ -414,6 +415,40 @@ static void what_cannot_stand_on_a_line_is_not_written(void **state)
     assert_int_equal(definition_write(&task, text, sizeof text), -1);
 }
 
+// ---- The documentation -----------------------------------------------------
+
+// Keys by the first cell of a row: "| `key` |".
+static void doc_row(const char *line, uint32_t *keys)
+{
+    char word[40] = "";
+    if (sscanf(line, "| `%39[a-z_]`", word) != 1) return;
+    enum definition_key key = key_find(word);
+    if (key == DEFINITION_KEYS) fail_msg("there is no key %s", word);
+    *keys |= 1u << key;
+}
+
+static void the_documentation_is_the_code(void **state)
+{
+    (void)state;
+    char line[400], example[2000] = "";
+    uint32_t keys = 0;
+    bool before_keys = true;
+    FILE *file = fopen("doc/define.md", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        if (!strncmp(line, "## ", 3)) before_keys = false;
+        if (before_keys && !strncmp(line, "    ", 4))
+            snprintf(example + strlen(example), sizeof example - strlen(example), "%s", line);
+        doc_row(line, &keys);
+    }
+    fclose(file);
+    assert_int_equal(keys, (1u << DEFINITION_KEYS) - 1);
+    struct definitions definitions;
+    parsed(&definitions, example);
+    assert_int_equal(definitions.count, 4);
+    definitions_release(&definitions);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,6 +472,7 @@ int main(void)
         cmocka_unit_test(what_is_written_parses_as_the_same),
         cmocka_unit_test(writing_needs_room_and_says_how_much),
         cmocka_unit_test(what_cannot_stand_on_a_line_is_not_written),
+        cmocka_unit_test(the_documentation_is_the_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
