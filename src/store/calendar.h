@@ -52,12 +52,12 @@ enum { DAY_MINUTES = 24 * 60 };
 struct calendar {
     enum calendar_kind kind;
     uint64_t minutes[(DAY_MINUTES + 63) / 64];  // a bit for each minute of the day that fires
-    uint32_t carried;     // minutes of the day before this one belong to the day before
-    uint32_t week_days;   // bit 0 is Sunday
-    uint32_t month_days;  // bits 1 to 31
-    uint32_t months;      // bits 1 to 12
-    bool either_day;      // a week day or a day of the month is enough; else both must fit
-    bool beat;            // minutes that the clock jumps over are left out
+    uint32_t carried;         // minutes of the day before this one belong to the day before
+    uint32_t week_days;       // bit 0 is Sunday
+    uint32_t month_days;      // bits 1 to 31
+    uint32_t months;          // bits 1 to 12
+    bool either_day;          // a week day or a day of the month is enough; else both must fit
+    bool beat;                // minutes that the clock jumps over are left out
     const struct zone *zone;  // belongs to the caller, who puts it here after parsing
 };
 
@@ -97,7 +97,7 @@ struct calendar_state {
     rota_time remembered;  // a firing that waits for the end of the run before it
 };
 
-enum calendar_overlap { CALENDAR_OVERLAP_SKIP, CALENDAR_OVERLAP_QUEUE };  // while it is active
+enum calendar_overlap { CALENDAR_OVERLAP_SKIP, CALENDAR_OVERLAP_QUEUE };    // while it is active
 enum calendar_catch_up { CALENDAR_CATCH_UP_SKIP, CALENDAR_CATCH_UP_ONCE };  // after a downtime
 
 struct calendar_rules {

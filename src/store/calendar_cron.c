@@ -76,8 +76,8 @@ static bool span_read(const struct field *field, const struct range *range, stru
     *last = *first;
     if (!right.text) return true;
     if (!value_read(field, range, right, last)) return false;
-    return *first <= *last || field_refuse(field, piece.text, "%s runs backwards",
-                                           piece_quote(piece).text);
+    return *first <= *last
+           || field_refuse(field, piece.text, "%s runs backwards", piece_quote(piece).text);
 }
 
 // One element of a list: a span, and maybe the step in which to walk through it.
@@ -143,8 +143,10 @@ static bool fields_read(const struct field *field, struct calendar *calendar)
     uint64_t sets[FIELDS] = {0};
     int count = fields_split(field->text, pieces);
     if (count != FIELDS)
-        return field_refuse(field, field->text, "%d fields instead of five: minute, hour, "
-                            "day of the month, month, day of the week", count);
+        return field_refuse(field, field->text,
+                            "%d fields instead of five: minute, hour, "
+                            "day of the month, month, day of the week",
+                            count);
     for (int i = 0; i < FIELDS; i++)
         if (!set_read(field, &ranges[i], pieces[i], &sets[i])) return false;
     cron_put(calendar, sets, pieces);

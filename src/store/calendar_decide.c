@@ -50,17 +50,19 @@ struct calendar_decision calendar_decide(const struct calendar *calendar,
                                          const struct calendar_situation *situation)
 {
     rota_time now = situation->now;
-    struct calendar_decision decision = {.verdict = CALENDAR_NOTHING, .state = *state,
-                                         .firing = CALENDAR_NONE};
+    struct calendar_decision decision
+        = {.verdict = CALENDAR_NOTHING, .state = *state, .firing = CALENDAR_NONE};
     rota_time firing = firing_now(calendar, state->settled, now);
     decision.missed = firing_missed(calendar, state->settled, now);
     if (decision.missed != CALENDAR_NONE) decision.state.settled = minute_begin(now) - 1;
-    if (firing != CALENDAR_NONE) decision.state.settled = firing;
-    else if (rules->catch_up == CALENDAR_CATCH_UP_ONCE) firing = decision.missed;
+    if (firing != CALENDAR_NONE)
+        decision.state.settled = firing;
+    else if (rules->catch_up == CALENDAR_CATCH_UP_ONCE)
+        firing = decision.missed;
     bool held_up = is_held_up(situation);
     firing_place(&decision, firing, rules, held_up);
-    decision.look_at = calendar_next(calendar, now > decision.state.settled
-                                                   ? now : decision.state.settled);
+    decision.look_at
+        = calendar_next(calendar, now > decision.state.settled ? now : decision.state.settled);
     if (decision.state.remembered != CALENDAR_NONE && held_up && !situation->active)
         decision.look_at = earlier(decision.look_at, minute_begin(now) + MINUTE_TIME);
     return decision;

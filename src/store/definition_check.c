@@ -35,8 +35,10 @@ static void condition_check(struct reader *reader, const struct definition *defi
     const char *text = definition->condition;
     if (!text || !*text) return;
     struct clauses *room = malloc(sizeof *room);
-    if (room) condition_read(reader, text, room);
-    else reader_refuse(reader, text, "there is no memory for it");
+    if (room)
+        condition_read(reader, text, room);
+    else
+        reader_refuse(reader, text, "there is no memory for it");
     free(room);
 }
 
@@ -101,9 +103,12 @@ void definition_check(struct reader *reader, struct definition *definition)
     }
     condition_check(reader, definition);
     schedule_check(reader, definition);
-    if (definition->action == DEFINITION_UPDATE) update_check(reader, definition);
-    else if (definition->type == DEFINITION_BUNDLE) bundle_check(reader, definition);
-    else callable_check(reader, definition);
+    if (definition->action == DEFINITION_UPDATE)
+        update_check(reader, definition);
+    else if (definition->type == DEFINITION_BUNDLE)
+        bundle_check(reader, definition);
+    else
+        callable_check(reader, definition);
 }
 
 // ---- The whole file --------------------------------------------------------
@@ -135,8 +140,7 @@ static void parent_check(struct reader *reader, const struct definition *definit
 {
     const char *parent = definition->parent;
     if (!parent || !*parent || definition->type == DEFINITION_BUNDLE) return;
-    const struct definition **found
-        = bsearch(parent, sorted, count, sizeof *sorted, name_compare);
+    const struct definition **found = bsearch(parent, sorted, count, sizeof *sorted, name_compare);
     if (!found || (*found)->action == DEFINITION_UPDATE) return;
     if ((*found)->action == DEFINITION_DELETE)
         reader_refuse(reader, parent, "%s is deleted in line %u", text_quote(parent).text,

@@ -179,9 +179,12 @@ static void line_read(struct reader *reader, char *line)
     int action = action_find(line);
     if (key != DEFINITION_COMMAND) comment_cut(value);
     trim_end(value, value + strlen(value));
-    if (action >= 0) action_read(reader, (enum definition_action)action, value);
-    else if (key != DEFINITION_KEYS) key_read(reader, line, key, value);
-    else word_refuse(reader, line, value);
+    if (action >= 0)
+        action_read(reader, (enum definition_action)action, value);
+    else if (key != DEFINITION_KEYS)
+        key_read(reader, line, key, value);
+    else
+        word_refuse(reader, line, value);
 }
 
 // Cuts off the next line, without its newline of one or two bytes.
@@ -202,8 +205,10 @@ static void lines_read(struct reader *reader, char *text, char *end)
         char *line = at, *last = line_cut(&at, end);
         const char *fault = text_fault(line, (size_t)(last - line));
         reader->line++;
-        if (fault) reader_refuse(reader, fault, "a byte that is no printable UTF-8");
-        else line_read(reader, line);
+        if (fault)
+            reader_refuse(reader, fault, "a byte that is no printable UTF-8");
+        else
+            line_read(reader, line);
     }
     if (definition_last(reader)) definition_check(reader, definition_last(reader));
     definitions_check(reader);

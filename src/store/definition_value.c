@@ -12,8 +12,8 @@ struct unit {
 
 // The largest first, so that writing finds the shortest form.
 static const struct unit time_units[] = {
-    {"d", 86400000000}, {"h", 3600000000}, {"m", 60000000}, {"s", 1000000}, {"ms", 1000},
-    {"us", 1},          {NULL, 0},
+    {"d", 86400000000}, {"h", 3600000000}, {"m", 60000000}, {"s", 1000000},
+    {"ms", 1000},       {"us", 1},         {NULL, 0},
 };
 static const struct unit size_units[] = {
     {"T", (uint64_t)1 << 40}, {"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}, {"", 1}, {NULL, 0},

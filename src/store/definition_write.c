@@ -53,8 +53,10 @@ static bool key_add(struct sink *sink, struct definition *definition, enum defin
     const struct key *about = &definition_keys[key];
     char number[64];
     const char *value = number;
-    if (about->kind <= KEY_NAME) value = *key_text(definition, key);
-    else value_write(definition, key, number, sizeof number);
+    if (about->kind <= KEY_NAME)
+        value = *key_text(definition, key);
+    else
+        value_write(definition, key, number, sizeof number);
     if (!value || !text_fits(value, about->kind)) return false;
     if (!*value && definition->action == DEFINITION_INSERT) return false;
     line_add(sink, "    ", about->word, value);

@@ -172,8 +172,10 @@ static uint32_t changes_until(const struct zone *zone, int64_t second)
     uint32_t low = 0, high = zone->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (zone->changes[middle].at <= second) low = middle + 1;
-        else high = middle;
+        if (zone->changes[middle].at <= second)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -183,8 +185,10 @@ struct zone_span zone_span_at(const struct zone *zone, int64_t second)
     struct zone_span span = {-ZONE_FAR, ZONE_FAR, 0};
     if (!zone) return span;
     uint32_t past = changes_until(zone, second);
-    if (past == zone->count && zone->has_rule) span = zone_rule_span(&zone->rule, second);
-    else span.offset = past ? zone->changes[past - 1].offset : zone->first_offset;
+    if (past == zone->count && zone->has_rule)
+        span = zone_rule_span(&zone->rule, second);
+    else
+        span.offset = past ? zone->changes[past - 1].offset : zone->first_offset;
     if (past && span.from < zone->changes[past - 1].at) span.from = zone->changes[past - 1].at;
     if (past < zone->count) span.to = zone->changes[past].at;
     return span;

@@ -145,9 +145,9 @@ static int64_t local_change(const struct zone_rule_date *date, int64_t year)
 static void change_insert(struct change *changes, int count, struct change change, bool summer)
 {
     int place = count;
-    while (place > 0
-           && (changes[place - 1].at > change.at
-               || (changes[place - 1].at == change.at && !summer))) {
+    while (
+        place > 0
+        && (changes[place - 1].at > change.at || (changes[place - 1].at == change.at && !summer))) {
         changes[place] = changes[place - 1];
         place--;
     }
@@ -168,8 +168,10 @@ struct zone_span zone_rule_span(const struct zone_rule *rule, int64_t second)
         change_insert(changes, count++, end, false);
     }
     for (int i = 0; i < count && span.to == ZONE_FAR; i++) {
-        if (changes[i].at > second) span.to = changes[i].at;
-        else span = (struct zone_span){changes[i].at, ZONE_FAR, changes[i].offset};
+        if (changes[i].at > second)
+            span.to = changes[i].at;
+        else
+            span = (struct zone_span){changes[i].at, ZONE_FAR, changes[i].offset};
     }
     return span;
 }

@@ -115,9 +115,12 @@ static void field_put(struct almanac *almanac, const char *key, const char *valu
     const struct {
         const char *key, **place;
     } places[] = {
-        {"run_days", &almanac->fields.run_days},     {"start_times", &almanac->fields.start_times},
-        {"run_window", &almanac->fields.run_window}, {"start_mins", &almanac->fields.start_mins},
-        {"cron", &almanac->fields.cron},             {"zone", &almanac->fields.zone},
+        {"run_days", &almanac->fields.run_days},
+        {"start_times", &almanac->fields.start_times},
+        {"run_window", &almanac->fields.run_window},
+        {"start_mins", &almanac->fields.start_mins},
+        {"cron", &almanac->fields.cron},
+        {"zone", &almanac->fields.zone},
     };
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         if (strcmp(places[i].key, key)) continue;

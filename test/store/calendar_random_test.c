@@ -85,8 +85,8 @@ static uint32_t plan_time(struct plan *plan)
 
 static void plan_zone(struct plan *plan, rota_time around)
 {
-    static const char *const names[] = {"Europe/Berlin", "America/New_York", "Australia/Lord_Howe",
-                                        "America/Santiago"};
+    static const char *const names[]
+        = {"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago"};
     plan->rule = "";
     if (dice(2)) {
         plan->rule = almanac_rule(names[dice(4)]);
@@ -101,14 +101,15 @@ static void plan_zone(struct plan *plan, rota_time around)
     }
 }
 
-static struct calendar_fields plan_make(struct plan *plan, rota_time around,
-                                        char parts[3][1024])
+static struct calendar_fields plan_make(struct plan *plan, rota_time around, char parts[3][1024])
 {
     struct calendar_fields fields = {0};
     memset(plan, 0, sizeof *plan);
     plan->kind = (enum calendar_kind)(CALENDAR_BATCH + dice(3));
-    if (plan->kind == CALENDAR_CRON) plan_cron(plan);
-    else plan_days(plan);
+    if (plan->kind == CALENDAR_CRON)
+        plan_cron(plan);
+    else
+        plan_days(plan);
     snprintf(parts[0], 1024, "%.1000s", plan->text);
     plan->text[0] = 0;
     for (uint32_t i = 0; plan->kind == CALENDAR_BATCH && i < 3; i++) {
@@ -127,8 +128,10 @@ static struct calendar_fields plan_make(struct plan *plan, rota_time around,
         plan->text[0] = 0;
     }
     snprintf(parts[2], 1024, "%.1000s", plan->text);
-    if (plan->kind == CALENDAR_CRON) fields.cron = parts[0];
-    else fields.run_days = parts[0];
+    if (plan->kind == CALENDAR_CRON)
+        fields.cron = parts[0];
+    else
+        fields.run_days = parts[0];
     if (plan->kind == CALENDAR_BATCH) fields.start_times = parts[1];
     if (plan->kind == CALENDAR_WINDOW) {
         fields.run_window = parts[1];
@@ -210,25 +213,23 @@ static int64_t walk(const struct plan *plan, int64_t after)
 
 // ---- The comparison --------------------------------------------------------
 
-static void compare(const struct plan *plan, const struct calendar *calendar,
-                    char parts[3][1024], int64_t after, uint64_t seed)
+static void compare(const struct plan *plan, const struct calendar *calendar, char parts[3][1024],
+                    int64_t after, uint64_t seed)
 {
     int64_t wanted = walk(plan, after);
     rota_time found = calendar_next(calendar, after * 1000000 + (rota_time)dice(1000000));
     bool far = found == ROTA_NEVER || found / 1000000 >= after + (int64_t)WALK_DAYS * 86400;
     if (wanted < 0 ? far : !far && found == wanted * 1000000) return;
     fail_msg("seed %llu: [%s] [%s] [%s] rule [%s] %u changes after %lld: %lld, should be %lld",
-             (unsigned long long)seed, parts[0], parts[1], parts[2], plan->rule,
-             plan->change_count, (long long)after, (long long)(found / 1000000),
-             (long long)wanted);
+             (unsigned long long)seed, parts[0], parts[1], parts[2], plan->rule, plan->change_count,
+             (long long)after, (long long)(found / 1000000), (long long)wanted);
 }
 
 static void compare_random(uint64_t seed)
 {
-    static const char *const moments[] = {"2026-03-29 01:00", "2026-10-25 01:00",
-                                          "2026-03-08 07:00", "2026-11-01 06:00",
-                                          "2026-04-05 03:00", "2026-09-06 04:00",
-                                          "2028-02-29 00:00", "2040-12-31 23:00"};
+    static const char *const moments[]
+        = {"2026-03-29 01:00", "2026-10-25 01:00", "2026-03-08 07:00", "2026-11-01 06:00",
+           "2026-04-05 03:00", "2026-09-06 04:00", "2028-02-29 00:00", "2040-12-31 23:00"};
     struct plan plan;
     struct calendar calendar;
     struct calendar_error error;
@@ -242,8 +243,7 @@ static void compare_random(uint64_t seed)
     }
     setenv("TZ", plan.rule, 1);
     tzset();
-    struct zone *zone
-        = almanac_zone(plan.changes, plan.change_count, plan.first_offset, plan.rule);
+    struct zone *zone = almanac_zone(plan.changes, plan.change_count, plan.first_offset, plan.rule);
     calendar.zone = zone;
     int64_t after = around / 1000000 - (int64_t)dice(2 * 86400);
     for (int i = 0; i < 4; i++) {

@@ -242,8 +242,7 @@ static void the_ends_of_time_break_nothing(void **state)
 // ---- Mistakes --------------------------------------------------------------
 
 static const char *const mistakes[][2] = {
-    {"start_times: 23:59,24:10",
-     "start_times: column 7: \"24:10\" is not a time (00:00 to 23:59)"},
+    {"start_times: 23:59,24:10", "start_times: column 7: \"24:10\" is not a time (00:00 to 23:59)"},
     {"start_times: 23:60", "start_times: column 1: \"23:60\" is not a time (00:00 to 23:59)"},
     {"start_times: 1000", "start_times: column 1: \"1000\" is not a time (00:00 to 23:59)"},
     {"start_times: 10:0", "start_times: column 1: \"10:0\" is not a time (00:00 to 23:59)"},

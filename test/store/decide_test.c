@@ -39,7 +39,7 @@ static void ends(struct scene *scene, const char *minute, int seconds)
     scene->ended = at(minute) + (rota_time)seconds * 1000000;
 }
 
-#define expect(scene, minute, seconds, verdict)                                                   \
+#define expect(scene, minute, seconds, verdict)                                                    \
     assert_int_equal(look(scene, minute, seconds), CALENDAR_##verdict)
 
 static void a_firing_is_staged_once_in_its_minute(void **state)
@@ -222,8 +222,8 @@ static void a_random_clock_fires_each_minute_at_most_once(void **state)
         int64_t jump = (int64_t)(dice >> 33) % 101 - 40;
         now += jump * 1000000 * (i % 97 ? 1 : 50);
         struct calendar_situation situation = {now, scene.ended, false};
-        struct calendar_decision decision = calendar_decide(
-            &scene.almanac.calendar, &scene.state, &scene.rules, &situation);
+        struct calendar_decision decision
+            = calendar_decide(&scene.almanac.calendar, &scene.state, &scene.rules, &situation);
         if (decision.verdict == CALENDAR_STAGE) {
             assert_true(decision.firing > before);
             before = decision.firing;

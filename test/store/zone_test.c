@@ -135,10 +135,26 @@ static void broken_rules_are_refused(void **state)
 {
     (void)state;
     const char *const rules[] = {
-        "C", "CET", "CE-1", "CET-25", "CET-1:60", "CET-1CEST", "CET-1CEST,", "CET-1CEST,M3.5.0",
-        "CET-1CEST,M13.5.0,M10.5.0", "CET-1CEST,M3.0.0,M10.5.0", "CET-1CEST,M3.5.7,M10.5.0",
-        "CET-1CEST,J0,J365", "CET-1CEST,J1,J366", "CET-1CEST,0,366", "CET-1CEST,M3.5.0/168,1",
-        "CET-1CEST,M3.5.0,M10.5.0 ", "<CET-1", "<>-1", "CET-1CEST,M3.5.0,M10.5.0/", "CET-0001",
+        "C",
+        "CET",
+        "CE-1",
+        "CET-25",
+        "CET-1:60",
+        "CET-1CEST",
+        "CET-1CEST,",
+        "CET-1CEST,M3.5.0",
+        "CET-1CEST,M13.5.0,M10.5.0",
+        "CET-1CEST,M3.0.0,M10.5.0",
+        "CET-1CEST,M3.5.7,M10.5.0",
+        "CET-1CEST,J0,J365",
+        "CET-1CEST,J1,J366",
+        "CET-1CEST,0,366",
+        "CET-1CEST,M3.5.0/168,1",
+        "CET-1CEST,M3.5.0,M10.5.0 ",
+        "<CET-1",
+        "<>-1",
+        "CET-1CEST,M3.5.0,M10.5.0/",
+        "CET-0001",
     };
     struct zone_rule rule;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -225,9 +241,9 @@ static void real_zones_are_what_the_c_library_thinks(void **state)
 {
     (void)state;
     const char *const names[] = {
-        "Europe/Berlin", "Europe/Dublin", "America/New_York", "America/Sao_Paulo", "Asia/Kolkata",
-        "Africa/Casablanca", "Pacific/Apia", "Australia/Lord_Howe", "Asia/Tehran", "Etc/GMT+5",
-        "America/Nuuk", "Africa/Cairo",
+        "Europe/Berlin", "Europe/Dublin",     "America/New_York", "America/Sao_Paulo",
+        "Asia/Kolkata",  "Africa/Casablanca", "Pacific/Apia",     "Australia/Lord_Howe",
+        "Asia/Tehran",   "Etc/GMT+5",         "America/Nuuk",     "Africa/Cairo",
     };
     if (access("/usr/share/zoneinfo/Europe/Berlin", R_OK)) skip();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -244,8 +260,8 @@ static void real_zones_are_what_the_c_library_thinks(void **state)
 static void names_cannot_lead_out_of_the_folder(void **state)
 {
     (void)state;
-    const char *const good[] = {"UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires",
-                                "Etc/GMT+5", "GMT-0"};
+    const char *const good[]
+        = {"UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "GMT-0"};
     const char *const bad[] = {"",        "/etc/passwd", "../x", "Europe/../../x", "Europe//Berlin",
                                "Europe/", "a b",         "a.b",  "M\xc3\xbcnchen"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_true(zone_name_is_safe(good[i]));
