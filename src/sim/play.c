@@ -188,7 +188,7 @@ static void play_init(struct play *play)
 {
     play->config = config_of_plays();
     play->completed = "-";
-    play->store = store_open();
+    play->store = store_open_memory();
     assert(play->store);
     play->tasks = memory_grow(NULL, 0, &play->task_capacity, sizeof *play->tasks);
     play->jobs = memory_grow(NULL, 0, &play->job_capacity, sizeof *play->jobs);

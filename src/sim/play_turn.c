@@ -132,12 +132,15 @@ static uint32_t actions_copy(struct play *play, const struct rota_effects *effec
 // The rows come in pieces, the actions with the last one.
 static struct rota_effects effects_commit(struct play *play)
 {
-    for (;;) {
-        struct rota_effects effects = rota_take(play->rota);
-        bool committed = store_commit(play->store, effects.records, effects.record_count);
-        assert(committed);
-        if (!effects.more) return effects;
-    }
+    struct rota_effects effects;
+    store_begin(play->store, play->now);
+    do {
+        effects = rota_take(play->rota);
+        store_put(play->store, play->rota, effects.records, effects.record_count);
+    } while (effects.more);
+    bool committed = store_commit(play->store);
+    assert(committed);
+    return effects;
 }
 
 static bool turn_take(struct play *play)
