@@ -247,11 +247,17 @@ static bool place_task(struct sqlite_store *store, const char *table, enum place
     return true;
 }
 
-static void read_attempt(sqlite3_stmt *row, struct rota_record *record)
+static bool read_attempt(struct sqlite_store *store, sqlite3_stmt *row, struct rota_record *record)
 {
+    struct attempt *attempt = attempt_add(&store->places, record->task.id);
+    if (!attempt) return load_no_memory(store);
     record->task.worker.number = small(row, 10);
     record->task.handler = large(row, 11);
     record->task.run_as = row_task((int64_t)large(row, 12));
+    attempt->worker = record->task.worker.number;
+    attempt->handler = record->task.handler;
+    attempt->started = (rota_time)large(row, 13);
+    return true;
 }
 
 static bool load_active(struct sqlite_store *store, struct loaded *loaded, const char *table,
@@ -273,7 +279,7 @@ static bool load_active(struct sqlite_store *store, struct loaded *loaded, const
             load_fail(store, table, row_id(record->task.id), "has a status that does not exist");
             break;
         }
-        if (place == PLACE_EXEC) read_attempt(row, record);
+        if (place == PLACE_EXEC && !read_attempt(store, row, record)) break;
         if (!place_task(store, table, place, record)) break;
         if (!recorded) loaded->count--;
     }

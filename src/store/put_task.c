@@ -12,7 +12,7 @@ static const enum statement drop_at[PLACES] = {[PLACE_QUEUE] = DROP_QUEUE,
 
 static bool has_table(enum place place)
 {
-    return place != PLACE_JOB && place != PLACE_STAGE;
+    return place != PLACE_JOB && place != PLACE_BUNDLE;
 }
 
 // Place 1 is the id, 2 and on are the columns of the state.
@@ -41,15 +41,6 @@ static void bind_fresh(sqlite3_stmt *statement, rota_task_id task, enum rota_tas
     for (int place = 3; place <= 10; place++) sqlite3_bind_null(statement, place);
 }
 
-static void bind_attempt(struct sqlite_store *store, const struct rota_record *record)
-{
-    sqlite3_stmt *statement = store->statement[PUT_EXEC];
-    bind_number(statement, 11, record->task.worker.number);
-    bind_number(statement, 12, (int64_t)record->task.handler);
-    bind_number(statement, 13, row_id(record->task.run_as));
-    bind_number(statement, 14, store->now);
-}
-
 // ---- History --------------------------------------------------------------------
 
 // How an attempt ended, when its task goes on.
@@ -67,24 +58,58 @@ static const char *end_word(const struct rota_record *record)
     return end_words[record->task.outcome];
 }
 
-static void history_add(struct sqlite_store *store, const struct rota_record *record,
+static void history_add(struct sqlite_store *store, rota_task_id task, uint32_t attempt,
+                        const char *status)
+{
+    static const struct attempt none;
+    const struct attempt *out = attempt_find(&store->places, task);
+    sqlite3_stmt *statement = store->statement[PUT_HISTORY];
+    if (!out) out = &none;  // it came and went within this turn
+    bind_number(statement, 1, row_id(task));
+    bind_number(statement, 2, attempt);
+    bind_number(statement, 3, out->worker);
+    bind_number(statement, 4, (int64_t)out->handler);
+    bind_text(statement, 5, status);
+    bind_number(statement, 7, out == &none ? store->now : out->started);
+    bind_number(statement, 8, store->now);
+    statement_run(store, PUT_HISTORY);
+    attempt_drop(&store->places, task);
+}
+
+static void attempt_end(struct sqlite_store *store, const struct rota_record *record,
                         const struct spot *spot, enum place place)
 {
     bool was_out = spot->place == PLACE_EXEC && !spot->fresh, out = place == PLACE_EXEC;
     bool ended = was_out && (!out || spot->attempt != record->task.attempt);
     bool passed = !was_out && !out && record->task.attempt != spot->attempt;
     if (!ended && !passed) return;
-    sqlite3_stmt *statement = store->statement[ended ? END_RUN : PUT_HISTORY];
-    int place_of_status = ended ? 2 : 3;
-    bind_number(statement, 1, row_id(record->task.id));
-    if (passed) bind_number(statement, 2, record->task.attempt);
-    bind_text(statement, place_of_status, end_word(record));
+    sqlite3_stmt *statement = store->statement[PUT_HISTORY];
     if (out)
-        sqlite3_bind_null(statement, place_of_status + 1);
+        sqlite3_bind_null(statement, 6);
     else
-        bind_number(statement, place_of_status + 1, record->task.status);
-    bind_number(statement, place_of_status + 2, store->now);
-    statement_run(store, ended ? END_RUN : PUT_HISTORY);
+        bind_number(statement, 6, record->task.status);
+    history_add(store, record->task.id, ended ? spot->attempt : record->task.attempt,
+                end_word(record));
+}
+
+static void attempt_begin(struct sqlite_store *store, const struct rota_record *record)
+{
+    sqlite3_stmt *statement = store->statement[PUT_EXEC];
+    struct attempt *attempt = attempt_find(&store->places, record->task.id);
+    if (!attempt) {
+        attempt = attempt_add(&store->places, record->task.id);
+        if (attempt) attempt->started = store->now;
+    }
+    if (!attempt) {
+        turn_fail(store, SQLITE_NOMEM);
+        return;
+    }
+    attempt->worker = record->task.worker.number;
+    attempt->handler = record->task.handler;
+    bind_number(statement, 11, attempt->worker);
+    bind_number(statement, 12, (int64_t)attempt->handler);
+    bind_number(statement, 13, row_id(record->task.run_as));
+    bind_number(statement, 14, attempt->started);
 }
 
 // ---- Moving ---------------------------------------------------------------------
@@ -94,13 +119,13 @@ static void stage_move(struct sqlite_store *store, const struct rota_record *rec
 {
     int64_t id = row_id(record->task.id);
     bool was = !spot->fresh && spot->place != PLACE_JOB, is = place != PLACE_JOB;
-    if (was && !is) statement_run_on(store, DROP_STAGE, id);
-    if (was || !is) return;
-    bind_number(store->statement[PUT_STAGE], 2, store->now);
-    statement_run_on(store, PUT_STAGE, id);
-    if (spot->fresh || spot->bundle) return;
-    bind_text(store->statement[SET_STAGED], 2, "STAGED");
-    statement_run_on(store, SET_STAGED, id);
+    if (was == is && !spot->fresh) return;
+    if (spot->bundle) {
+        statement_run_on(store, is ? PUT_BUNDLE : DROP_BUNDLE, id);
+    } else if (is && !spot->fresh) {
+        bind_text(store->statement[SET_STAGED], 2, "STAGED");
+        statement_run_on(store, SET_STAGED, id);
+    }
 }
 
 static void event_add(struct line *line, const struct rota_record *record)
@@ -123,13 +148,13 @@ void put_task(struct sqlite_store *store, const struct rota_record *record)
         return;
     }
     enum place place = place_of((enum rota_task_state)record->task.state, spot->bundle);
-    history_add(store, record, spot, place);
+    attempt_end(store, record, spot, place);
     stage_move(store, record, spot, place);
     bool leaves = !spot->fresh && has_table(spot->place) && spot->place != place;
     if (leaves) statement_run_on(store, drop_at[spot->place], row_id(record->task.id));
     enum statement put = has_table(place) ? put_at[place] : SET_JOB;
     bind_state(store->statement[put], record);
-    if (put == PUT_EXEC) bind_attempt(store, record);
+    if (put == PUT_EXEC) attempt_begin(store, record);
     statement_run(store, put);
     event_add(&store->events, record);
     *spot = (struct spot){.attempt = record->task.attempt & ((1u << 22) - 1),
@@ -143,10 +168,7 @@ static void put_fresh_task(struct sqlite_store *store, rota_task_id task, struct
 {
     enum rota_task_state state = (enum rota_task_state)spot->state;
     enum place place = place_of(state, spot->bundle);
-    if (place != PLACE_JOB) {
-        bind_number(store->statement[PUT_STAGE], 2, store->now);
-        statement_run_on(store, PUT_STAGE, row_id(task));
-    }
+    if (place == PLACE_BUNDLE) statement_run_on(store, PUT_BUNDLE, row_id(task));
     if (has_table(place)) {
         bind_fresh(store->statement[put_at[place]], task, state);
         statement_run(store, put_at[place]);
@@ -169,24 +191,27 @@ void put_fresh(struct sqlite_store *store)
 
 // ---- The end of a job ---------------------------------------------------------------
 
+static void put_task_gone(struct sqlite_store *store, rota_task_id task, const struct spot *spot)
+{
+    if (spot->place == PLACE_EXEC) {
+        sqlite3_bind_null(store->statement[PUT_HISTORY], 6);
+        history_add(store, task, spot->attempt, "CLOSED");
+    }
+    if (spot->bundle)
+        statement_run_on(store, DROP_BUNDLE, row_id(task));
+    else
+        statement_run_on(store, drop_at[spot->place], row_id(task));
+    bind_text(store->statement[SET_STAGED], 2, "CLOSED");
+    statement_run_on(store, SET_STAGED, row_id(task));
+}
+
 // Its tasks were over or were stopped; what became of the last ones no record says.
 void put_job_gone(struct sqlite_store *store, uint32_t job)
 {
-    struct spot *spot;
-    for (uint32_t number = 1; (spot = places_find(&store->places, (rota_task_id){job, number}));
-         number++) {
-        int64_t id = row_id((rota_task_id){job, number});
-        if (spot->place == PLACE_JOB) continue;
-        if (spot->place == PLACE_EXEC) {
-            bind_text(store->statement[END_RUN], 2, "CLOSED");
-            sqlite3_bind_null(store->statement[END_RUN], 3);
-            bind_number(store->statement[END_RUN], 4, store->now);
-            statement_run_on(store, END_RUN, id);
-        }
-        if (has_table(spot->place)) statement_run_on(store, drop_at[spot->place], id);
-        statement_run_on(store, DROP_STAGE, id);
-        bind_text(store->statement[SET_STAGED], 2, "CLOSED");
-        statement_run_on(store, SET_STAGED, id);
+    rota_task_id task = {job, 1};
+    const struct spot *spot;
+    for (; (spot = places_find(&store->places, task)); task.task++) {
+        if (spot->place != PLACE_JOB) put_task_gone(store, task, spot);
     }
     places_drop_job(&store->places, job);
 }

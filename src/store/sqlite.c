@@ -9,7 +9,7 @@ enum { LOOKED_OVER_BYTES = 16 << 20 };
 
 static const char settings[]
     = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;"
-      "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536; PRAGMA journal_mode = WAL;"
+      "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA journal_mode = WAL;"
       "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;";
 
 static int number_take(void *number, int count, char **values, char **names)
@@ -190,6 +190,9 @@ struct store *store_open_sqlite(const char *path, const struct store_options *op
                                 struct store_error *error)
 {
     *error = (struct store_error){0};
+    // Counting memory costs a lock for each piece of it. Too late, and refused, if SQLite is in
+    // use already; then it is only slower.
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     struct sqlite_store *store = calloc(1, sizeof *store);
     char *name = strdup(path);
     if (!store || !name) {

@@ -83,7 +83,7 @@ enum place {
     PLACE_WAIT,
     PLACE_READY,
     PLACE_EXEC,
-    PLACE_STAGE,  // an active bundle: in sched_stage alone
+    PLACE_BUNDLE,  // an active bundle
     PLACES
 };
 
@@ -101,13 +101,25 @@ struct job_places {
     struct spot *spots;  // by task number - 1
 };
 
+// An attempt that is out, for the history it will have.
+struct attempt {
+    uint32_t link;  // the pool's
+    uint32_t worker;
+    uint64_t handler;
+    rota_time started;
+};
+
 struct places {
-    struct pool jobs;
-    struct map by_id;
+    struct pool jobs, attempts;
+    struct map by_id, attempt_of;  // by job number; by the id of the task's row
 };
 
 struct spot *places_find(const struct places *places, rota_task_id task);  // null: no such task
 struct spot *places_add(struct places *places, uint32_t job, uint32_t first, uint32_t count);
+// The attempt of a task in PLACE_EXEC; null: no memory, when it is to be added.
+struct attempt *attempt_find(const struct places *places, rota_task_id task);
+struct attempt *attempt_add(struct places *places, rota_task_id task);
+void attempt_drop(struct places *places, rota_task_id task);
 void places_drop_job(struct places *places, uint32_t job);
 void places_release(struct places *places);
 enum place place_of(enum rota_task_state state, bool bundle);
@@ -129,13 +141,12 @@ enum statement {
     PUT_WAIT_FOR,
     PUT_REQUEST,
     PUT_EVENT,
-    PUT_STAGE,
+    PUT_BUNDLE,
     PUT_QUEUE,
     PUT_WAIT,
     PUT_READY,
     PUT_EXEC,
     PUT_HISTORY,
-    END_RUN,  // from sched_exec into the history
     SET_JOB,
     SET_STAGED,
     SET_FIRED,
@@ -148,7 +159,7 @@ enum statement {
     DROP_REPLICA,
     DROP_REPLICAS,
     DROP_WAIT_FOR,
-    DROP_STAGE,
+    DROP_BUNDLE,
     DROP_QUEUE,
     DROP_WAIT,
     DROP_READY,

@@ -24,22 +24,14 @@ static const char *const texts[STATEMENTS] = {
     [PUT_WAIT_FOR] = "REPLACE INTO sched_wait_for VALUES (?, ?, ?, ?, ?, ?)",
     [PUT_REQUEST] = "REPLACE INTO sched_request VALUES (?, ?, ?, ?, ?)",
     [PUT_EVENT] = "INSERT INTO sched_event VALUES (?, ?, ?)",
-    [PUT_STAGE] = "REPLACE INTO sched_stage VALUES (?, ?)",
+    [PUT_BUNDLE] = "REPLACE INTO sched_bundle VALUES (?)",
     [PUT_QUEUE] = "REPLACE INTO sched_queue(id, " STATE ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_WAIT] = "REPLACE INTO sched_wait(id, " STATE ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_READY] = "REPLACE INTO sched_ready(id, " STATE ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [PUT_EXEC] = "INSERT INTO sched_exec(id, " STATE ", worker, handler, run_as, started)"
-                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
-                 " started = iif(attempt = excluded.attempt, started, excluded.started),"
-                 " status = excluded.status, attempt = excluded.attempt, tries = excluded.tries,"
-                 " outcome = excluded.outcome, exit = excluded.exit, flags = excluded.flags,"
-                 " phase = excluded.phase, asked = excluded.asked, since = excluded.since,"
-                 " worker = excluded.worker, handler = excluded.handler, run_as = excluded.run_as",
-    [PUT_HISTORY] = "INSERT INTO sched_history(id, attempt, status, exit, started, ended)"
-                    " VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
-    [END_RUN] = "INSERT INTO sched_history(id, attempt, worker, handler, status, exit, started,"
-                " ended) SELECT id, attempt, nullif(worker, 0), nullif(handler, 0), ?2, ?3,"
-                " started, ?4 FROM sched_exec WHERE id = ?1",
+    [PUT_EXEC] = "REPLACE INTO sched_exec(id, " STATE ", worker, handler, run_as, started)"
+                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_HISTORY] = "INSERT INTO sched_history(id, attempt, worker, handler, status, exit, started,"
+                    " ended) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     [SET_JOB] = "UPDATE sched_job SET status = ?2, attempt = ?3, tries = ?4, outcome = ?5,"
                 " exit = ?6, flags = ?7, phase = ?8, asked = ?9, since = ?10 WHERE id = ?1",
     [SET_STAGED] = "UPDATE sched_job SET status = ?2 WHERE id = ?1",
@@ -53,7 +45,7 @@ static const char *const texts[STATEMENTS] = {
     [DROP_REPLICA] = "DELETE FROM sched_replica WHERE object = ? AND worker = ?",
     [DROP_REPLICAS] = "DELETE FROM sched_replica WHERE object = ?",
     [DROP_WAIT_FOR] = "DELETE FROM sched_wait_for WHERE wait = ? AND place = ?",
-    [DROP_STAGE] = "DELETE FROM sched_stage WHERE id = ?",
+    [DROP_BUNDLE] = "DELETE FROM sched_bundle WHERE id = ?",
     [DROP_QUEUE] = "DELETE FROM sched_queue WHERE id = ?",
     [DROP_WAIT] = "DELETE FROM sched_wait WHERE id = ?",
     [DROP_READY] = "DELETE FROM sched_ready WHERE id = ?",
