@@ -51,13 +51,18 @@ void durable_open(struct durable *durable, const char *path, uint32_t batch)
     durable_turn(durable, 0);
 }
 
-void durable_close(struct durable *durable)
+void durable_leave(struct durable *durable)
 {
     store_close(durable->store);
     driver_close(&durable->driver);
     free(durable->tasks);
     free(durable->texts);
     free(durable->over);
+}
+
+void durable_close(struct durable *durable)
+{
+    durable_leave(durable);
     files_remove(durable->path);
 }
 
@@ -114,6 +119,8 @@ static void submit(struct durable *durable, uint32_t count)
 {
     if (count != durable->submit.submit.task_count) submit_reserve(durable, count);
     durable->submit.now = durable->driver.now;
+    durable->submit.submit.edges = durable->edges;
+    durable->submit.submit.edge_count = durable->edges ? count - 1 : 0;
     driver_step(&durable->driver, &durable->submit);
     store_define(durable->store, &durable->submit.submit, durable->texts);
 }

@@ -12,6 +12,7 @@ struct durable {
     const char *path;
     struct rota_task_spec *tasks;
     struct store_text *texts;
+    const struct rota_edge *edges;  // of the next submission; one less than its tasks
     struct rota_event submit;
     uint32_t batch;
     uint64_t recorded;  // tasks whose end is committed
@@ -20,8 +21,10 @@ struct durable {
 };
 
 void durable_open(struct durable *durable, const char *path, uint32_t batch);
-void durable_close(struct durable *durable);
+void durable_close(struct durable *durable);  // the files go too
+void durable_leave(struct durable *durable);  // they stay
 void durable_turn(struct durable *durable, uint32_t new_tasks);
 
 int durable_command(const char **arguments);  // durable.c
-int reopen_command(const char **arguments);   // durable_reopen.c
+int waiting_command(const char **arguments);  // durable_reopen.c
+int reopen_command(const char **arguments);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOKED_OVER_BYTES = 16 << 20 };
+enum { LOOKED_OVER_BYTES = 16 << 20, LOG_PAGE = 4096 + 24 };
 
 static const char settings[]
     = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;"
@@ -95,6 +95,7 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
     store->sequence = (uint64_t)number_ask(store, "SELECT ifnull(max(sequence), 0)"
                                                   " FROM sched_event");
     if (store->result) return false;
+    log_lengthen(store->path, (uint64_t)store->options.wal_pages * LOG_PAGE);
     if (statements_prepare(store)) return true;
     store->result = sqlite3_extended_errcode(store->db);
     return false;

@@ -289,6 +289,7 @@ const char *guard_network(uint64_t magic);  // the name of a file system that is
 bool guard_file(const char *path, struct store_error *error);    // makes it if there is none
 int guard_lock(const char *path, struct store_error *error);     // -1: somebody has it
 bool guard_header(const char *path, struct store_error *error);  // it is a whole database
+void log_lengthen(const char *path, uint64_t bytes);
 bool ballast_make(const char *path, uint64_t bytes);
 void ballast_drop(const char *path);
 uint64_t disk_free(const char *path);
