@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "both.h"
 #include "model/history.h"
+#include "store/query.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -112,6 +113,21 @@ static void rows_compare(struct history_store *store)
     }
 }
 
+// The promises hold beside a server that goes on writing, and at rest.
+static void promises_check(const struct history_store *store)
+{
+    struct store_error error;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) abort();
+    uint32_t broken = store_verify(store->path, out, &error);
+    fclose(out);
+    if (error.fault) differ("verify: %s", error.text);
+    if (broken) differ("verify: %s", text);
+    free(text);
+}
+
 static void restore_compare(struct history_store *store, const struct history *history)
 {
     struct rota *rota = NULL;
@@ -137,6 +153,7 @@ void history_store_take(const struct history *history, const struct rota_effects
     if (!commit(store->file, history, effects)) differ("%s", store_error(store->file)->text);
     if (store->turns % 3 == 0) rows_compare(store);
     if (store->turns % RESTORES_EVERY == 0) restore_compare(store, history);
+    if (store->turns % RESTORES_EVERY == 1) promises_check(store);
 }
 
 const struct rota_record *history_store_rows(struct history_store *store, uint32_t *count)
