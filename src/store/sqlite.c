@@ -7,10 +7,11 @@
 
 enum { LOOKED_OVER_BYTES = 16 << 20, LOG_PAGE = 4096 + 24 };
 
-static const char settings[]
+// The first ones leave no trace in the file, so that the file of somebody else stays as it is.
+static const char careful[]
     = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;"
-      "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA journal_mode = WAL;"
-      "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;";
+      "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 0";
+static const char lasting[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL";
 
 static int number_take(void *number, int count, char **values, char **names)
 {
@@ -47,9 +48,9 @@ static void refuse_with(struct sqlite_store *store, struct store_error *error, c
     if (!ours) error->fault = STORE_REFUSED;
 }
 
-static bool schema_fits(struct sqlite_store *store, struct store_error *error)
+static bool schema_fits(struct sqlite_store *store, int64_t *at, struct store_error *error)
 {
-    int64_t version = number_ask(store, "PRAGMA user_version");
+    int64_t version = *at = number_ask(store, "PRAGMA user_version");
     int64_t application = number_ask(store, "PRAGMA application_id");
     int64_t tables = number_ask(store, "SELECT count(*) FROM sqlite_schema");
     if (store->result) return false;
@@ -60,8 +61,15 @@ static bool schema_fits(struct sqlite_store *store, struct store_error *error)
     } else if (application != SCHEMA_APPLICATION && tables > 0) {
         store_fail(error, STORE_REFUSED, "%s: is a database, but not one of rota", store->path);
     }
-    if (error->fault) return false;
-    if (version < schema_version()) store->result = schema_migrate(store->db, (int)version);
+    return !error->fault;
+}
+
+static bool schema_bring(struct sqlite_store *store, int64_t version)
+{
+    store->result = sqlite3_exec(store->db, lasting, NULL, NULL, NULL);
+    if (!store->result && version < schema_version()) {
+        store->result = schema_migrate(store->db, (int)version);
+    }
     return !store->result;
 }
 
@@ -84,14 +92,16 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
     if (store->result) return false;
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_wal_hook(store->db, log_grew, store);
-    store->result = sqlite3_exec(store->db, settings, NULL, NULL, NULL);
+    store->result = sqlite3_exec(store->db, careful, NULL, NULL, NULL);
     if (store->result) return false;
     if (sqlite3_db_readonly(store->db, "main") == 1) {
         store_fail(error, STORE_REFUSED, "%s: can only be read", store->path);
         return false;
     }
+    int64_t version;
     look_over(store, error);
-    if (store->result || error->fault || !schema_fits(store, error)) return false;
+    if (store->result || error->fault || !schema_fits(store, &version, error)) return false;
+    if (!schema_bring(store, version)) return false;
     store->sequence = (uint64_t)number_ask(store, "SELECT ifnull(max(sequence), 0)"
                                                   " FROM sched_event");
     if (store->result) return false;

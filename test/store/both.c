@@ -90,12 +90,26 @@ void history_store_close(struct history_store *store)
     free(store);
 }
 
-static bool commit(struct store *store, const struct history *history,
-                   const struct rota_effects *effects)
+// The promises hold beside a server that goes on writing, and at rest.
+static void promises_check(const struct history_store *store)
+{
+    struct store_error error;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) abort();
+    uint32_t broken = store_verify(store->path, out, &error);
+    fclose(out);
+    if (error.fault) differ("verify: %s", error.text);
+    if (broken) differ("verify: %s", text);
+    free(text);
+}
+
+static void put(struct store *store, const struct history *history,
+                const struct rota_effects *effects)
 {
     store_begin(store, history->now);
     store_put(store, history->rota, effects->records, effects->record_count);
-    return store_commit(store);
 }
 
 static void rows_compare(struct history_store *store)
@@ -111,21 +125,6 @@ static void rows_compare(struct history_store *store)
             differ("row %u of kind %d is another in the file", i, left[i].kind);
         }
     }
-}
-
-// The promises hold beside a server that goes on writing, and at rest.
-static void promises_check(const struct history_store *store)
-{
-    struct store_error error;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) abort();
-    uint32_t broken = store_verify(store->path, out, &error);
-    fclose(out);
-    if (error.fault) differ("verify: %s", error.text);
-    if (broken) differ("verify: %s", text);
-    free(text);
 }
 
 static void restore_compare(struct history_store *store, const struct history *history)
@@ -149,8 +148,11 @@ void history_store_take(const struct history *history, const struct rota_effects
 {
     struct history_store *store = history->store;
     store->turns++;
-    if (!commit(store->memory, history, effects)) differ("no memory");
-    if (!commit(store->file, history, effects)) differ("%s", store_error(store->file)->text);
+    put(store->memory, history, effects);
+    put(store->file, history, effects);
+    if (store->turns % RESTORES_EVERY == 2) promises_check(store);  // in the middle of a turn
+    if (!store_commit(store->memory)) differ("no memory");
+    if (!store_commit(store->file)) differ("%s", store_error(store->file)->text);
     if (store->turns % 3 == 0) rows_compare(store);
     if (store->turns % RESTORES_EVERY == 0) restore_compare(store, history);
     if (store->turns % RESTORES_EVERY == 1) promises_check(store);
