@@ -385,6 +385,8 @@ struct loaded *loaded_open(struct sqlite_store *store)
                          ROTA_RECORD_WAIT, read_wait);
     store->placed = fine;
     if (fine) return loaded;
+    // Whatever it was, a failure never passes for an empty file.
+    fail_with(store, sqlite3_extended_errcode(store->db), "cannot be read");
     loaded_close(loaded);
     return NULL;
 }

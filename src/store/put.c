@@ -78,14 +78,14 @@ static void put_job(struct sqlite_store *store, const struct rota_record *record
 static void put_object(struct sqlite_store *store, const struct rota_record *record)
 {
     if (record->gone) {
-        bind_object(store->statement[DROP_OBJECT], 1, record->object.id);
+        bind_object(store, DROP_OBJECT, 1, record->object.id);
         statement_run(store, DROP_OBJECT);
-        bind_object(store->statement[DROP_REPLICAS], 1, record->object.id);
+        bind_object(store, DROP_REPLICAS, 1, record->object.id);
         statement_run(store, DROP_REPLICAS);
         return;
     }
     sqlite3_stmt *statement = store->statement[PUT_OBJECT];
-    bind_object(statement, 1, record->object.id);
+    bind_object(store, PUT_OBJECT, 1, record->object.id);
     bind_number(statement, 2, record->object.job.number);
     bind_number(statement, 3, record->object.flags);
     bind_number(statement, 4, (int64_t)record->object.bytes);
@@ -96,7 +96,7 @@ static void put_replica(struct sqlite_store *store, const struct rota_record *re
 {
     enum statement which = record->gone ? DROP_REPLICA : PUT_REPLICA;
     sqlite3_stmt *statement = store->statement[which];
-    bind_object(statement, 1, record->replica.object);
+    bind_object(store, which, 1, record->replica.object);
     bind_number(statement, 2, record->replica.worker.number);
     if (!record->gone) {
         bind_number(statement, 3, record->replica.flags);
@@ -113,7 +113,7 @@ static void put_wait(struct sqlite_store *store, const struct rota_record *recor
     if (!record->gone) {
         bind_number(statement, 3, (int64_t)record->wait.client);
         bind_number(statement, 4, row_id(record->wait.task));
-        bind_object(statement, 5, record->wait.object);
+        bind_object(store, which, 5, record->wait.object);
         bind_text(statement, 6, word_of(words_wait_mode, record->wait.mode));
     }
     statement_run_on(store, which, record->wait.number);

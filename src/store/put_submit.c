@@ -141,7 +141,7 @@ static void task_write(struct sqlite_store *store, const struct rota_record *rec
     bind_number(statement, 12, task->memory_mib);
     bind_number(statement, 13, task->retries_max);
     bind_number(statement, 14, task->estimate);
-    bind_object(statement, 15, task->key);
+    bind_object(store, PUT_JOB, 15, task->key);
     bind_number(statement, 16, (int64_t)task->body);
     bind_number(statement, 17, (task->flags & ROTA_TASK_ON_DEMAND) != 0);
     bind_line(statement, 18, &store->lines[LINE_INPUTS]);

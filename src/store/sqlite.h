@@ -220,6 +220,7 @@ struct sqlite_store {
     bool too_many;  // more records than are kept
 
     struct line lines[LINES], events;
+    char object[40];  // the text of the one that is bound
     struct groups edges, inputs, outputs;
     struct loaded *loaded;  // what store_rows() gave last
 };
@@ -232,7 +233,8 @@ void statements_finalize(struct sqlite_store *store);
 void bind_number(sqlite3_stmt *statement, int place, int64_t number);
 void bind_text(sqlite3_stmt *statement, int place, const char *text);         // null: NULL
 void bind_line(sqlite3_stmt *statement, int place, const struct line *line);  // empty: NULL
-void bind_object(sqlite3_stmt *statement, int place, rota_object_id id);      // none: NULL
+// None: NULL. A statement has at most one of them.
+void bind_object(struct sqlite_store *store, enum statement which, int place, rota_object_id id);
 void statement_run(struct sqlite_store *store, enum statement which);
 void statement_run_on(struct sqlite_store *store, enum statement which, int64_t key);
 void turn_fail(struct sqlite_store *store, int result);

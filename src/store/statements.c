@@ -88,7 +88,7 @@ void bind_number(sqlite3_stmt *statement, int place, int64_t number)
     sqlite3_bind_int64(statement, place, number);
 }
 
-// What is bound lives until the statement has run: it need not be copied.
+// What is bound lives until the statement has run: it is not copied, so binding cannot fail.
 void bind_text(sqlite3_stmt *statement, int place, const char *text)
 {
     sqlite3_bind_text(statement, place, text, -1, SQLITE_STATIC);
@@ -102,16 +102,16 @@ void bind_line(sqlite3_stmt *statement, int place, const struct line *line)
         sqlite3_bind_text(statement, place, line->data, (int)line->length, SQLITE_STATIC);
 }
 
-void bind_object(sqlite3_stmt *statement, int place, rota_object_id id)
+void bind_object(struct sqlite_store *store, enum statement which, int place, rota_object_id id)
 {
+    sqlite3_stmt *statement = store->statement[which];
     if (!id.high && !id.low) {
         sqlite3_bind_null(statement, place);
         return;
     }
-    char text[40];
-    int length = snprintf(text, sizeof text, "%llx-%llx", (unsigned long long)id.high,
-                          (unsigned long long)id.low);
-    sqlite3_bind_text(statement, place, text, length, SQLITE_TRANSIENT);
+    int length = snprintf(store->object, sizeof store->object, "%llx-%llx",
+                          (unsigned long long)id.high, (unsigned long long)id.low);
+    sqlite3_bind_text(statement, place, store->object, length, SQLITE_STATIC);
 }
 
 // ---- Running ------------------------------------------------------------------

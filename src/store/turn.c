@@ -235,7 +235,7 @@ bool turn_commit(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     if (base->error.fault) return false;
-    bool empty = !store->begun && !store->request_count && !store->firing_count;
+    bool empty = !store->begun && !store->result && !store->request_count && !store->firing_count;
     if (!empty && turn_open(store)) {
         bool done = turn_finish(store);
         if (!done && is_full(store->db, store->result)) done = turn_again(store);
