@@ -160,7 +160,7 @@ static void rows_open(struct rows *rows, const char *path, uint32_t batch)
     if (!store) stop(error.text);
     store_close(store);
     if (sqlite3_open(path, &rows->db)) stop("cannot open the database");
-    sqlite3_exec(rows->db, "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4096", NULL,
+    sqlite3_exec(rows->db, "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 8192", NULL,
                  NULL, NULL);
     for (int i = 0; i < STATEMENTS; i++) {
         int flags = SQLITE_PREPARE_PERSISTENT;

@@ -27,7 +27,7 @@ const struct store_error *store_error(const struct store *store)
 
 struct store_options store_options_default(void)
 {
-    return (struct store_options){.ballast_bytes = 64u << 20, .wal_pages = 4096};
+    return (struct store_options){.ballast_bytes = 64u << 20, .wal_pages = 8192};
 }
 
 void store_close(struct store *store)

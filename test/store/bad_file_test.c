@@ -109,7 +109,7 @@ static void flipped_bits_are_found(void **state)
     file_make();
     size_t size = file_read(&data);
     uint32_t found = 0, tried = 0;
-    for (size_t page = 0; page + 4096 <= size; page += 4096) {
+    for (size_t page = 0; page + 2048 <= size; page += 2048) {
         struct store_options options = options_make();
         struct store_error error;
         data[page + (page ? 3 : 103)] ^= 0x55;  // how many cells the page has
