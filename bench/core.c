@@ -1,5 +1,5 @@
 // core.c - rota-bench: what the core costs, measured through rota.h alone.
-#include "core.h"
+#include "durable.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +17,9 @@ static const struct command commands[] = {
     {"lane", 2, 2, lane_command, "plain|groups TASKS    the same, all readers of one lane"},
     {"scale", 0, 0, scale_command, "                      life at 100 k, 1 M and 10 M tasks"},
     {"plan", 2, 2, plan_command, "WORKERS TASKS         placing ready tasks with inputs"},
+    {"durable", 3, 4, durable_command, "FILE TASKS BATCH [QUEUED]   submitted to recorded"},
+    {"waiting", 2, 2, waiting_command, "FILE TASKS           makes a file of waiting tasks"},
+    {"reopen", 1, 1, reopen_command, "FILE                 seconds until the core is back"},
     {"memory", 2, 3, memory_command, "SHAPE TASKS [edges|columns|own|all]   bytes at rest"},
 };
 

@@ -69,6 +69,7 @@ static inline void driver_step(struct driver *driver, const struct rota_event *e
 }
 
 void driver_take(struct driver *driver);  // everything; reads it, keeps RUN and GRANT
+void driver_run_add(struct driver *driver, struct run run);  // something to be run
 void driver_turn(struct driver *driver);  // TIME, then take
 void driver_rest(struct driver *driver);  // moves to the deadline; there must be one
 

@@ -92,7 +92,7 @@ static uint64_t record_sum(const struct rota_record *record)
     }
 }
 
-static void run_add(struct driver *driver, struct run run)
+void driver_run_add(struct driver *driver, struct run run)
 {
     if (driver->run_count == driver->run_capacity) {
         driver->run_capacity = driver->run_capacity * 2 + 4096;
@@ -106,14 +106,16 @@ static uint64_t action_read(struct driver *driver, const struct rota_action *act
 {
     switch (action->kind) {
     case ROTA_ACTION_RUN:
-        run_add(driver, (struct run){action->run.task, action->run.worker, action->run.attempt});
+        driver_run_add(driver,
+                       (struct run){action->run.task, action->run.worker, action->run.attempt});
         return action->run.body;
     case ROTA_ACTION_GRANT:
-        run_add(driver, (struct run){.task = action->grant.task, .attempt = action->grant.attempt});
+        driver_run_add(driver,
+                       (struct run){.task = action->grant.task, .attempt = action->grant.attempt});
         return action->grant.body + action->grant.handler;
     case ROTA_ACTION_CONFIRM:
         return action->confirm.client + action->confirm.task.task + action->confirm.outcome
-             + (uint32_t)action->confirm.status;
+               + (uint32_t)action->confirm.status;
     case ROTA_ACTION_FETCH:
         return action->fetch.object.low + action->fetch.worker.number + action->fetch.from.number;
     case ROTA_ACTION_DROP:

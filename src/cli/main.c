@@ -13,6 +13,10 @@ static command_fn command_help, command_version;
 static const struct command { const char *name; command_fn *run; const char *summary; }
 commands[] = {
     { "play", command_play, "run scenarios against the core in virtual time" },
+    { "sql", command_sql, "ask a database file a question" },
+    { "jobs", command_jobs, "list the jobs in a database file" },
+    { "history", command_history, "list what ran" },
+    { "verify", command_verify, "check every promise about a database file" },
     { "help", command_help, "list the commands" },
     { "version", command_version, "say which rota this is" },
 };

@@ -191,10 +191,10 @@ static void play_init(struct play *play)
 {
     play->config = config_of_plays();
     play->completed = "-";
-    play->store = store_open();
+    play->store = store_open_memory();
     assert(play->store);
-    play->tasks = memory_grow(NULL, 0, &play->task_capacity, sizeof *play->tasks);
-    play->jobs = memory_grow(NULL, 0, &play->job_capacity, sizeof *play->jobs);
+    play->tasks = array_grow(NULL, 0, &play->task_capacity, sizeof *play->tasks);
+    play->jobs = array_grow(NULL, 0, &play->job_capacity, sizeof *play->jobs);
 }
 
 static void play_release(struct play *play)
@@ -217,7 +217,7 @@ enum play_result play_run(const char *file, const char *text, const struct play_
     struct play play = { .file = file, .options = *options, .out = out, .line_text = "" };
     play_init(&play);
     size_t size = strlen(text) + 1;
-    char *copy = memory_resize(NULL, size, 1);
+    char *copy = array_resize(NULL, size, 1);
     memcpy(copy, text, size);
     lines_run(&play, text, copy);
     play_release(&play);

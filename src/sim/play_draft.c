@@ -62,12 +62,12 @@ void batch_refuse(struct play *play, enum batch_blame blame, enum rota_error err
 static void batch_add(struct play *play, const struct draft *draft)
 {
     struct batch *batch = &play->batch;
-    batch->drafts = memory_grow(batch->drafts, batch->draft_count, &batch->draft_capacity,
+    batch->drafts = array_grow(batch->drafts, batch->draft_count, &batch->draft_capacity,
                                 sizeof *batch->drafts);
     batch->drafts[batch->draft_count++] = *draft;
     if (draft->is_object) return;
     batch->task_count++;
-    play->drafted = memory_grow(play->drafted, draft->name, &play->drafted_capacity,
+    play->drafted = array_grow(play->drafted, draft->name, &play->drafted_capacity,
                                 sizeof *play->drafted);
     play->drafted[draft->name] = batch->task_count;
 }
@@ -85,7 +85,7 @@ static bool name_is_taken(const struct play *play, uint32_t name)
 
 static char *piece_copy(const char *text, uint32_t length)
 {
-    char *copy = memory_resize(NULL, length + 1, 1);
+    char *copy = array_resize(NULL, length + 1, 1);
     memcpy(copy, text, length);
     copy[length] = 0;
     return copy;
@@ -96,10 +96,10 @@ static void draft_take_condition(struct play *play, struct draft *draft)
     const char *text = take_pair(play, "when");
     if (!text || !*text) return;  // nothing asked is nothing missing
     uint32_t max = (uint32_t)strlen(text) + 1, place = 0;
-    const char *reason = "", **names = memory_resize(NULL, max, sizeof *names);
-    uint32_t *lengths = memory_resize(NULL, max, sizeof *lengths);
-    draft->clauses = memory_resize(NULL, max, sizeof *draft->clauses);
-    draft->clause_names = memory_resize(NULL, max, sizeof *draft->clause_names);
+    const char *reason = "", **names = array_resize(NULL, max, sizeof *names);
+    uint32_t *lengths = array_resize(NULL, max, sizeof *lengths);
+    draft->clauses = array_resize(NULL, max, sizeof *draft->clauses);
+    draft->clause_names = array_resize(NULL, max, sizeof *draft->clause_names);
     int count = rota_condition_parse(text, draft->clauses, names, lengths, max, &place, &reason);
     for (int i = 0; i < count; i++) {
         draft->clause_names[i] = names[i] ? piece_copy(names[i], lengths[i]) : NULL;

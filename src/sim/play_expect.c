@@ -54,7 +54,7 @@ static bool order_matches(const struct strings *expected, const struct strings *
 static bool set_matches(const struct strings *expected, const struct strings *actual)
 {
     if (expected->count != actual->count) return false;
-    bool *used = memory_resize(NULL, actual->count, sizeof *used), all = true;
+    bool *used = array_resize(NULL, actual->count, sizeof *used), all = true;
     memset(used, 0, actual->count * sizeof *used);
     for (uint32_t i = 0; i < expected->count && all; i++) {
         uint32_t k = 0;

@@ -24,7 +24,7 @@ static uint32_t *slot_find(const struct names *names, const char *text)
 static void slots_grow(struct names *names)
 {
     names->slot_count = names->slot_count ? names->slot_count * 2 : 16;
-    names->slots = memory_resize(names->slots, names->slot_count, sizeof *names->slots);
+    names->slots = array_resize(names->slots, names->slot_count, sizeof *names->slots);
     memset(names->slots, 0, names->slot_count * sizeof *names->slots);
     for (uint32_t i = 0; i < names->count; i++) *slot_find(names, names->texts[i]) = i + 1;
 }
@@ -39,9 +39,9 @@ uint32_t names_add(struct names *names, const char *text)
     uint32_t number = names_find(names, text);
     if (number) return number;
     if (names->count * 2 >= names->slot_count) slots_grow(names);
-    names->texts = memory_grow(names->texts, names->count, &names->capacity, sizeof *names->texts);
+    names->texts = array_grow(names->texts, names->count, &names->capacity, sizeof *names->texts);
     size_t length = strlen(text);
-    names->texts[names->count] = memory_resize(NULL, length + 1, 1);
+    names->texts[names->count] = array_resize(NULL, length + 1, 1);
     memcpy(names->texts[names->count++], text, length + 1);
     *slot_find(names, text) = names->count;
     return names->count;

@@ -122,7 +122,7 @@ static void perform_run(struct play *play, const struct rota_action *action)
     uint32_t number = action->run.worker.number;
     struct play_worker *worker = worker_find(play, number);
     if (!worker) return;
-    worker->runs = memory_grow(worker->runs, worker->run_count, &worker->run_capacity,
+    worker->runs = array_grow(worker->runs, worker->run_count, &worker->run_capacity,
                                sizeof *worker->runs);
     worker->runs[worker->run_count++] =
         (struct play_run) { .task = action->run.task, .attempt = action->run.attempt };

@@ -126,7 +126,7 @@ void verb_lane(struct play *play)
     take_end(play);
     if (play->halt) return;
     uint32_t number = names_add(&play->lane_names, name);
-    play->lanes = memory_grow(play->lanes, number, &play->lane_capacity, sizeof *play->lanes);
+    play->lanes = array_grow(play->lanes, number, &play->lane_capacity, sizeof *play->lanes);
     struct rota_event event = { .kind = ROTA_EVENT_LANE, .lane = { number, flags, patience } };
     if (turn_send(play, &event)) play->lanes[number] = true;
 }

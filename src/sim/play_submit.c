@@ -58,7 +58,7 @@ static void edges_add(struct play *play, const struct draft *draft, uint32_t tas
     struct strings names = { 0 };
     strings_split(&names, draft->after, ',');
     for (uint32_t i = 0; i < names.count; i++) {
-        batch->edges = memory_grow(batch->edges, batch->edge_count, &batch->edge_capacity,
+        batch->edges = array_grow(batch->edges, batch->edge_count, &batch->edge_capacity,
                                    sizeof *batch->edges);
         batch->edges[batch->edge_count++] =
             (struct rota_edge) { number_in_job(play, names.items[i]), task };
@@ -73,7 +73,7 @@ static void clauses_add(struct play *play, struct draft *draft)
     for (uint32_t i = 0; i < draft->spec.clause_count; i++) {
         struct rota_clause clause = draft->clauses[i];
         if (draft->clause_names[i]) clause.task = task_of(play, draft->clause_names[i]);
-        batch->clauses = memory_grow(batch->clauses, batch->clause_count,
+        batch->clauses = array_grow(batch->clauses, batch->clause_count,
                                      &batch->clause_capacity, sizeof *batch->clauses);
         batch->clauses[batch->clause_count++] = clause;
     }
@@ -90,7 +90,7 @@ static void inputs_add(struct play *play, const char *list, uint32_t task, uint3
         struct rota_input input = { .task = task, .flags = flags };
         if (flags & ROTA_OBJECT_ARTIFACT) input.object = key_meet(play, names.items[i]);
         else object_meet(play, names.items[i], &input.object);
-        batch->inputs = memory_grow(batch->inputs, batch->input_count, &batch->input_capacity,
+        batch->inputs = array_grow(batch->inputs, batch->input_count, &batch->input_capacity,
                                     sizeof *batch->inputs);
         batch->inputs[batch->input_count++] = input;
     }
@@ -100,7 +100,7 @@ static void inputs_add(struct play *play, const char *list, uint32_t task, uint3
 static void output_add(struct play *play, const struct rota_output *output)
 {
     struct batch *batch = &play->batch;
-    batch->outputs = memory_grow(batch->outputs, batch->output_count, &batch->output_capacity,
+    batch->outputs = array_grow(batch->outputs, batch->output_count, &batch->output_capacity,
                                  sizeof *batch->outputs);
     batch->outputs[batch->output_count++] = *output;
 }
@@ -167,7 +167,7 @@ static void batch_build(struct play *play)
 {
     struct batch *batch = &play->batch;
     uint32_t first = first_number(play), count = 0;
-    batch->tasks = memory_resize(batch->tasks, batch->task_count, sizeof *batch->tasks);
+    batch->tasks = array_resize(batch->tasks, batch->task_count, sizeof *batch->tasks);
     for (uint32_t i = 0; i < batch->draft_count; i++) {
         struct draft *draft = &batch->drafts[i];
         if (draft->is_object) {
@@ -188,7 +188,7 @@ static void lanes_declare(struct play *play)
     const struct batch *batch = &play->batch;
     for (uint32_t i = 0; i < batch->draft_count && !play->refused; i++) {
         uint32_t lane = batch->drafts[i].spec.lane;
-        play->lanes = memory_grow(play->lanes, lane, &play->lane_capacity, sizeof *play->lanes);
+        play->lanes = array_grow(play->lanes, lane, &play->lane_capacity, sizeof *play->lanes);
         if (!lane || play->lanes[lane]) continue;
         struct rota_event event = { .kind = ROTA_EVENT_LANE, .lane = { lane, 0, ROTA_NEVER } };
         play->lanes[lane] = turn_step(play, &event) == ROTA_OK;
@@ -263,10 +263,10 @@ void batch_submit(struct play *play)
 static void task_bind(struct play *play, const struct draft *draft, struct play_job *job)
 {
     uint32_t row = ++play->task_count;
-    play->tasks = memory_grow(play->tasks, row, &play->task_capacity, sizeof *play->tasks);
-    job->tasks = memory_grow(job->tasks, job->task_count, &job->task_capacity, sizeof *job->tasks);
+    play->tasks = array_grow(play->tasks, row, &play->task_capacity, sizeof *play->tasks);
+    job->tasks = array_grow(job->tasks, job->task_count, &job->task_capacity, sizeof *job->tasks);
     job->tasks[job->task_count++] = row;
-    play->newest = memory_grow(play->newest, draft->name, &play->newest_capacity,
+    play->newest = array_grow(play->newest, draft->name, &play->newest_capacity,
                                sizeof *play->newest);
     play->newest[draft->name] = row;
     play->tasks[row] = (struct play_task) {
@@ -284,7 +284,7 @@ static struct play_job *job_bind(struct play *play, rota_job_id id)
     const struct batch *batch = &play->batch;
     if (!batch->opens_job) return &play->jobs[play->job_count];
     uint32_t row = ++play->job_count;
-    play->jobs = memory_grow(play->jobs, row, &play->job_capacity, sizeof *play->jobs);
+    play->jobs = array_grow(play->jobs, row, &play->job_capacity, sizeof *play->jobs);
     play->jobs[row] = (struct play_job) {
         .id = id, .name = batch->job_name, .client = batch->client,
     };

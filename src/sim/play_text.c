@@ -9,18 +9,18 @@
 // ---- Memory ----------------------------------------------------------------
 
 // A play without memory has nothing to say; there is no state worth saving.
-void *memory_resize(void *old, size_t count, size_t size)
+void *array_resize(void *old, size_t count, size_t size)
 {
     void *memory = realloc(old, (count ? count : 1) * size);
     if (!memory) abort();
     return memory;
 }
 
-void *memory_grow(void *array, uint32_t count, uint32_t *capacity, size_t size)
+void *array_grow(void *array, uint32_t count, uint32_t *capacity, size_t size)
 {
     if (count < *capacity) return array;
     uint32_t grown = count < 4 ? 8 : count * 2;
-    array = memory_resize(array, grown, size);
+    array = array_resize(array, grown, size);
     memset((char *)array + *capacity * size, 0, (grown - *capacity) * size);
     *capacity = grown;
     return array;
@@ -30,9 +30,9 @@ void *memory_grow(void *array, uint32_t count, uint32_t *capacity, size_t size)
 
 void strings_add_piece(struct strings *strings, const char *text, size_t length)
 {
-    strings->items = memory_grow(strings->items, strings->count, &strings->capacity,
+    strings->items = array_grow(strings->items, strings->count, &strings->capacity,
                                  sizeof *strings->items);
-    char *copy = memory_resize(NULL, length + 1, 1);
+    char *copy = array_resize(NULL, length + 1, 1);
     memcpy(copy, text, length);
     copy[length] = 0;
     strings->items[strings->count++] = copy;
@@ -79,7 +79,7 @@ char *strings_join(const struct strings *strings, const char *separator)
     for (uint32_t i = 0; i < strings->count; i++) {
         length += strlen(strings->items[i]) + strlen(separator);
     }
-    char *text = memory_resize(NULL, length, 1), *end = text;
+    char *text = array_resize(NULL, length, 1), *end = text;
     *end = 0;
     for (uint32_t i = 0; i < strings->count; i++) {
         if (i) end = stpcpy(end, separator);
@@ -134,7 +134,7 @@ const char *words_cut(char **place, struct word **words, uint32_t *count, uint32
     for (*count = 0;; (*count)++) {
         while (is_blank(*read)) read++;
         if (ends_line(*read)) return NULL;
-        *words = memory_grow(*words, *count, capacity, sizeof **words);
+        *words = array_grow(*words, *count, capacity, sizeof **words);
         read = word_cut(read, &(*words)[*count]);
         if (!read) return "a quote is not closed";
     }

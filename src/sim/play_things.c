@@ -89,7 +89,7 @@ uint32_t lane_named(struct play *play, const char *name)
 struct play_worker *worker_meet(struct play *play, const char *name, uint32_t *number)
 {
     *number = names_add(&play->worker_names, name);
-    play->workers = memory_grow(play->workers, *number, &play->worker_capacity,
+    play->workers = array_grow(play->workers, *number, &play->worker_capacity,
                                 sizeof *play->workers);
     return &play->workers[*number];
 }
@@ -97,7 +97,7 @@ struct play_worker *worker_meet(struct play *play, const char *name, uint32_t *n
 struct play_object *object_meet(struct play *play, const char *name, rota_object_id *id)
 {
     uint32_t number = names_add(&play->object_names, name);
-    play->objects = memory_grow(play->objects, number, &play->object_capacity,
+    play->objects = array_grow(play->objects, number, &play->object_capacity,
                                 sizeof *play->objects);
     *id = (rota_object_id) { OBJECT_SPACE, number };
     return &play->objects[number];
@@ -110,7 +110,7 @@ rota_object_id key_meet(struct play *play, const char *name)
 
 struct play_client *client_meet(struct play *play, uint32_t client)
 {
-    play->clients = memory_grow(play->clients, client, &play->client_capacity,
+    play->clients = array_grow(play->clients, client, &play->client_capacity,
                                 sizeof *play->clients);
     return &play->clients[client];
 }

@@ -61,9 +61,9 @@ void turn_restart(struct play *play)
 
 void *turn_keep(struct play *play, size_t count, size_t size)
 {
-    play->kept = memory_grow(play->kept, play->kept_count, &play->kept_capacity,
+    play->kept = array_grow(play->kept, play->kept_count, &play->kept_capacity,
                              sizeof *play->kept);
-    void *memory = memory_resize(NULL, count, size);
+    void *memory = array_resize(NULL, count, size);
     memset(memory, 0, count * size);
     play->kept[play->kept_count++] = memory;
     return memory;
@@ -122,7 +122,7 @@ static uint32_t actions_copy(struct play *play, const struct rota_effects *effec
 {
     uint32_t count = effects->action_count;
     if (count > play->action_capacity) {
-        play->actions = memory_resize(play->actions, count, sizeof *play->actions);
+        play->actions = array_resize(play->actions, count, sizeof *play->actions);
         play->action_capacity = count;
     }
     if (count) memcpy(play->actions, effects->actions, count * sizeof *play->actions);
@@ -132,12 +132,15 @@ static uint32_t actions_copy(struct play *play, const struct rota_effects *effec
 // The rows come in pieces, the actions with the last one.
 static struct rota_effects effects_commit(struct play *play)
 {
-    for (;;) {
-        struct rota_effects effects = rota_take(play->rota);
-        bool committed = store_commit(play->store, effects.records, effects.record_count);
-        assert(committed);
-        if (!effects.more) return effects;
-    }
+    struct rota_effects effects;
+    store_begin(play->store, play->now);
+    do {
+        effects = rota_take(play->rota);
+        store_put(play->store, play->rota, effects.records, effects.record_count);
+    } while (effects.more);
+    bool committed = store_commit(play->store);
+    assert(committed);
+    return effects;
 }
 
 static bool turn_take(struct play *play)

@@ -60,7 +60,7 @@ static void list_look(struct play *play, const struct list_view *view, struct st
     if (play->halt) return;
     bool with_key = view->about == LIST_OF_WORKER || view->about == LIST_OF_PULL;
     uint32_t count = rota_list(play->rota, view->list, worker, NULL, 0);
-    rota_task_id *tasks = memory_resize(NULL, count, sizeof *tasks);
+    rota_task_id *tasks = array_resize(NULL, count, sizeof *tasks);
     count = rota_list(play->rota, view->list, worker, tasks, count);
     for (uint32_t i = 0; i < count; i++) task_add(play, tasks[i], with_key, actual);
     free(tasks);
@@ -79,7 +79,7 @@ static void look_blockers(struct play *play, struct strings *actual)
     rota_task_id id = task_named(play, take_name(play));
     if (play->halt) return;
     uint32_t count = rota_blockers(play->rota, id, NULL, 0);
-    rota_task_id *tasks = memory_resize(NULL, count, sizeof *tasks);
+    rota_task_id *tasks = array_resize(NULL, count, sizeof *tasks);
     count = rota_blockers(play->rota, id, tasks, count);
     for (uint32_t i = 0; i < count; i++) strings_add(actual, "%s", task_text(play, tasks[i]));
     free(tasks);
@@ -163,7 +163,7 @@ static void look_groups(struct play *play, struct strings *actual)
     uint32_t lane = lane_named(play, take_name(play));
     if (play->halt) return;
     uint32_t count = rota_lane_groups(play->rota, lane, NULL, 0);
-    uint32_t *groups = memory_resize(NULL, count, sizeof *groups);
+    uint32_t *groups = array_resize(NULL, count, sizeof *groups);
     count = rota_lane_groups(play->rota, lane, groups, count);
     for (uint32_t i = 0; i < count; i++) {
         strings_add(actual, "%s", names_text(&play->group_names, groups[i]));
@@ -186,7 +186,7 @@ static void object_set_add(struct play *play, rota_object_id id, enum rota_objec
                            const char *word, struct strings *actual)
 {
     uint32_t count = rota_object_workers(play->rota, id, set, NULL, 0);
-    rota_worker_id *workers = memory_resize(NULL, count, sizeof *workers);
+    rota_worker_id *workers = array_resize(NULL, count, sizeof *workers);
     struct strings names = { 0 };
     count = rota_object_workers(play->rota, id, set, workers, count);
     for (uint32_t i = 0; i < count; i++) {

@@ -48,9 +48,9 @@ void why_text(const struct rota_why *why, const struct why_subject *subject,
 // ---- play_text.c: words, numbers, lists of strings -------------------------
 // From here on: the inside of a play.
 
-void *memory_resize(void *old, size_t count, size_t size);  // ends the program when there is none
+void *array_resize(void *old, size_t count, size_t size);  // ends the program when there is none
 // Room for one more entry; new room is zero.
-void *memory_grow(void *array, uint32_t count, uint32_t *capacity, size_t size);
+void *array_grow(void *array, uint32_t count, uint32_t *capacity, size_t size);
 
 struct strings { char **items; uint32_t count, capacity; };
 

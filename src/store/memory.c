@@ -1,11 +1,13 @@
 // memory.c - a store in memory: one hash table of rows, the last write wins.
-#include "store/store.h"
+#include "store/kind.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 // The kind comes first, so that ordering keys orders kinds.
-struct row_key { uint64_t part[4]; };
+struct row_key {
+    uint64_t part[4];
+};
 
 struct row {
     struct row_key key;
@@ -14,23 +16,24 @@ struct row {
     bool dead;                  // deleted; keeps the slot so that later ones are found
 };
 
-struct store {
-    struct row *slots;          // open addressing; slot_count is 0 or a power of two
+struct memory_store {
+    struct store store;
+    struct row *slots;  // open addressing; slot_count is 0 or a power of two
     uint32_t slot_count, filled;
-    struct rota_record *rows;   // what store_rows() gave last
+    struct rota_record *rows;  // what store_rows() gave last
 };
 
 // ---- Keys ------------------------------------------------------------------
 
 static struct row_key key_of(const struct rota_record *record)
 {
-    struct row_key key = { { (uint64_t)record->kind, 0, 0, 0 } };
+    struct row_key key = {{(uint64_t)record->kind, 0, 0, 0}};
     uint64_t *id = key.part + 1;
     switch (record->kind) {
-    case ROTA_RECORD_CORE:   break;
-    case ROTA_RECORD_LANE:   id[0] = record->lane.lane; break;
+    case ROTA_RECORD_CORE: break;
+    case ROTA_RECORD_LANE: id[0] = record->lane.lane; break;
     case ROTA_RECORD_WORKER: id[0] = record->worker.id.number; break;
-    case ROTA_RECORD_JOB:    id[0] = record->job.id.number; break;
+    case ROTA_RECORD_JOB: id[0] = record->job.id.number; break;
     case ROTA_RECORD_SUBMIT:
         // An empty submission and the one after it share `first`.
         id[0] = record->submit.sequence;
@@ -94,8 +97,10 @@ static const void *array_copy(const void *array, uint32_t count, size_t size, bo
 {
     if (!count || !array) return NULL;
     void *copy = malloc(count * size);
-    if (copy) memcpy(copy, array, count * size);
-    else *failed = true;
+    if (copy)
+        memcpy(copy, array, count * size);
+    else
+        *failed = true;
     return copy;
 }
 
@@ -118,7 +123,7 @@ static const struct rota_job_spec *spec_copy(const struct rota_job_spec *spec)
 // ---- Rows ------------------------------------------------------------------
 
 // The slot of that key, or the free one where it belongs.
-static struct row *slot_find(const struct store *store, const struct row_key *key)
+static struct row *slot_find(const struct memory_store *store, const struct row_key *key)
 {
     uint32_t mask = store->slot_count - 1;
     for (uint32_t at = (uint32_t)key_hash(key) & mask;; at = (at + 1) & mask) {
@@ -136,10 +141,10 @@ static void row_delete(struct row *row)
 }
 
 // Keeps the table at most half full; the dead are left behind on the way.
-static bool slots_reserve(struct store *store)
+static bool slots_reserve(struct memory_store *store)
 {
     if ((uint64_t)store->filled * 2 + 2 <= store->slot_count) return true;
-    struct store grown = { .slot_count = 64 };
+    struct memory_store grown = {.slot_count = 64};
     uint32_t alive = 0;
     for (uint32_t i = 0; i < store->slot_count; i++) {
         alive += store->slots[i].used && !store->slots[i].dead;
@@ -173,7 +178,7 @@ static bool row_belongs(const struct rota_record *row, const struct rota_record 
     return object.high == owner->object.id.high && object.low == owner->object.id.low;
 }
 
-static void record_delete(struct store *store, const struct rota_record *record)
+static void record_delete(struct memory_store *store, const struct rota_record *record)
 {
     if (!store->slot_count) return;
     struct row_key key = key_of(record);
@@ -184,10 +189,10 @@ static void record_delete(struct store *store, const struct rota_record *record)
     }
 }
 
-static bool record_write(struct store *store, const struct rota_record *record)
+static bool record_write(struct memory_store *store, const struct rota_record *record)
 {
     if (!slots_reserve(store)) return false;
-    struct row row = { .key = key_of(record), .record = *record, .used = true };
+    struct row row = {.key = key_of(record), .record = *record, .used = true};
     if (record->kind == ROTA_RECORD_SUBMIT) {
         row.record.submit.spec = spec_copy(record->submit.spec);
         if (!row.record.submit.spec) return false;
@@ -199,39 +204,61 @@ static bool record_write(struct store *store, const struct rota_record *record)
     return true;
 }
 
+// Workers come as they joined, all others by key.
+static struct row_key order_of(const struct rota_record *record)
+{
+    struct row_key key = key_of(record);
+    if (record->kind != ROTA_RECORD_WORKER) return key;
+    key.part[2] = key.part[1];
+    key.part[1] = record->worker.order;
+    return key;
+}
+
 static int row_compare(const void *left, const void *right)
 {
-    struct row_key left_key = key_of(left), right_key = key_of(right);
+    struct row_key left_key = order_of(left), right_key = order_of(right);
     return key_compare(&left_key, &right_key);
 }
 
-// ---- What others call ------------------------------------------------------
+// ---- What store.h calls ----------------------------------------------------
 
-struct store *store_open(void)
+static void memory_close(struct store *base)
 {
-    return calloc(1, sizeof(struct store));
-}
-
-void store_close(struct store *store)
-{
-    if (!store) return;
+    struct memory_store *store = (struct memory_store *)base;
     for (uint32_t i = 0; i < store->slot_count; i++) row_delete(&store->slots[i]);
     free(store->slots);
     free(store->rows);
     free(store);
 }
 
-bool store_commit(struct store *store, const struct rota_record *records, uint32_t count)
+static void memory_begin(struct store *base, rota_time now)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (records[i].gone) record_delete(store, &records[i]);
-        else if (!record_write(store, &records[i])) return false;
-    }
-    return true;
+    (void)base, (void)now;
 }
 
-const struct rota_record *store_rows(struct store *store, uint32_t *count)
+static void memory_put(struct store *base, const struct rota *rota,
+                       const struct rota_record *records, uint32_t count)
 {
+    (void)rota;
+    struct memory_store *store = (struct memory_store *)base;
+    for (uint32_t i = 0; i < count; i++) {
+        if (records[i].gone) {
+            record_delete(store, &records[i]);
+        } else if (!record_write(store, &records[i])) {
+            store_fail(&base->error, STORE_NO_MEMORY, "no memory for the rows of this turn");
+            return;
+        }
+    }
+}
+
+static bool memory_commit(struct store *base)
+{
+    return !base->error.fault;
+}
+
+static const struct rota_record *memory_rows(struct store *base, uint32_t *count)
+{
+    struct memory_store *store = (struct memory_store *)base;
     *count = 0;
     if (!store->filled) return NULL;
     struct rota_record *rows = realloc(store->rows, store->filled * sizeof *rows);
@@ -243,4 +270,28 @@ const struct rota_record *store_rows(struct store *store, uint32_t *count)
     }
     qsort(rows, *count, sizeof *rows, row_compare);
     return rows;
+}
+
+static void memory_rows_release(struct store *base)
+{
+    struct memory_store *store = (struct memory_store *)base;
+    free(store->rows);
+    store->rows = NULL;
+}
+
+static const struct store_kind memory_kind = {
+    .close = memory_close,
+    .begin = memory_begin,
+    .put = memory_put,
+    .commit = memory_commit,
+    .rows = memory_rows,
+    .rows_release = memory_rows_release,
+};
+
+struct store *store_open_memory(void)
+{
+    struct memory_store *store = calloc(1, sizeof *store);
+    if (!store) return NULL;
+    store->store.kind = &memory_kind;
+    return &store->store;
 }

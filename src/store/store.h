@@ -1,23 +1,105 @@
 // store.h - where the core's records stay between two lives of the core.
 //
-// A store keeps the last row of every key. What is committed before a crash is
-// what ROTA_EVENT_RESTORE gets after it.
+// A store keeps the last row of every key. What is committed before a crash is what
+// ROTA_EVENT_RESTORE gets after it. One turn is one transaction:
+//
+//     store_begin(store, now);
+//     store_define(store, &event->submit, texts);    // names and commands, if there are any
+//     do effects = rota_take(rota), store_put(store, rota, effects.records, count);
+//     while (effects.more);
+//     if (!store_commit(store)) stop, saying store_error(store)->text;
+//     perform(effects.actions);
+//
+// Nothing between begin and commit has to be looked at: a mistake is remembered, and told
+// by the commit. A commit that fails has left no trace, and is the last one.
 #pragma once
 
 #include "rota.h"
 
 struct store;
 
-// ---- memory.c: rows in memory, for plays and simulations -------------------
+// ---- What can go wrong ------------------------------------------------------
 
-struct store *store_open(void);  // null: no memory
-void store_close(struct store *store);
+enum store_fault {
+    STORE_FINE,
+    STORE_REFUSED,    // what was given is none of ours, or belongs to somebody else now
+    STORE_FULL,       // no room on the disk, not even with the ballast thrown off
+    STORE_BROKEN,     // the disk failed, or a row says what cannot be
+    STORE_NO_MEMORY,  // as good as broken: what the core knows is not on record
+};
 
-// Writes records; the pieces that one turn gives are one transaction. False: no
-// memory; the store is then no longer to be trusted and its owner must stop.
-bool store_commit(struct store *store, const struct rota_record *records, uint32_t count);
+struct store_error {
+    enum store_fault fault;
+    char text[400];  // a sentence that names the file
+};
 
-// Every row, by kind as the enum counts, submissions by sequence, the others by
-// key: as a database would give them, not as they happened to be written. Valid
-// until the next call. Null: no memory, or no rows.
+int store_exit_status(const struct store_error *error);            // 0, 2 or 70
+const struct store_error *store_error(const struct store *store);  // the first that happened
+
+// ---- Opening and closing ----------------------------------------------------
+
+struct store_options {
+    uint64_t ballast_bytes;  // thrown off when the disk is full; 0: none
+    uint32_t wal_pages;      // the log is folded into the database when it is so long
+    const char *vfs;         // null: the system's; tests bring their own
+};
+
+struct store_options store_options_default(void);
+
+struct store *store_open_memory(void);  // null: no memory
+
+// Makes the file if there is none. Null: refused or broken, and the error says why.
+struct store *store_open_sqlite(const char *path, const struct store_options *options,
+                                struct store_error *error);
+void store_close(struct store *store);  // null is fine
+
+// ---- Writing: one turn, one transaction --------------------------------------
+
+// What people call a task, and all the core need not know of it. Null: not given.
+struct store_text {
+    const char *name, *command;
+    const char *run_days, *start_times, *run_window, *start_mins, *cron, *zone, *overlap;
+};
+
+void store_begin(struct store *store, rota_time now);  // now: what the history will say
+
+// Texts for the tasks of a submission that the core took in this turn: texts[i] belongs to
+// spec->tasks[i]. The record of the submission finds them by the address of the spec.
+void store_define(struct store *store, const struct rota_job_spec *spec,
+                  const struct store_text *texts);
+
+// A calendar has staged this task; the same minute will not do so again.
+void store_fired(struct store *store, rota_task_id task, rota_time minute);
+
+// A request that this turn has carried out, and the answer it will get if it comes again.
+struct store_request {
+    uint8_t id[16];
+    uint64_t body_hash;
+    const char *answer;
+};
+void store_answer(struct store *store, const struct store_request *request);
+
+// The records of the turn, in as many pieces as rota_take() gives. The core is asked for the
+// states of tasks that are new in this turn: their submission is their only record.
+void store_put(struct store *store, const struct rota *rota, const struct rota_record *records,
+               uint32_t count);
+
+bool store_commit(struct store *store);
+
+// True from the moment the disk was full until there is room again: take no new work, only
+// what ends or cancels old work.
+bool store_is_full(const struct store *store);
+
+// ---- Reading ----------------------------------------------------------------
+
+// Every row, by kind as the enum counts, submissions by sequence, workers as they joined, the
+// others by key. Valid until the next call. Null: no rows, or an error (see store_error).
 const struct rota_record *store_rows(struct store *store, uint32_t *count);
+void store_rows_release(struct store *store);  // gives the memory of the rows back
+
+// What was defined with a task. False: no such task. Valid until the next call.
+bool store_text_find(struct store *store, rota_task_id task, struct store_text *text);
+
+// The answer a request got; request->id says which. False: it never came. Valid until the next
+// call.
+bool store_answer_find(struct store *store, struct store_request *request);

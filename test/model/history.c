@@ -195,7 +195,7 @@ static void turn_end(struct history *history)
     for (uint32_t i = 0; i < effects.action_count; i++)
         history->stats->actions[effects.actions[i].kind]++;
     if (history->play) history_play_effects(history->play, &effects);
-    history_store_take(history->store, &effects);
+    history_store_take(history, &effects);
     model_compare_actions(model, &effects);
     history->slot = 0;
     if (!agrees(history)) return;
@@ -251,7 +251,7 @@ static void restart(struct history *history)
     if (rota_digest(history->rota) != digest)
         model_differs(model, "the digest is another one after a restore");
     struct rota_effects effects = rota_take(history->rota);
-    history_store_take(history->store, &effects);
+    history_store_take(history, &effects);
     if (effects.action_count) model_differs(model, "a restore asks for actions");
 }
 

@@ -63,14 +63,14 @@ struct submission {
     struct rota_output outputs[48];
 };
 
-struct store;  // store.c: the rows the core asked to keep
+struct history_store;  // store.c: the rows the core asked to keep
 
 struct history {
     struct choice choice;
     struct model *model;
     struct rota *rota;
     struct rota_config config;
-    struct store *store;
+    struct history_store *store;
     struct history_stats *stats;
     FILE *play;  // where to write the play; null: nowhere
     bool features[FEATURES];
@@ -118,12 +118,13 @@ void history_event_lane(struct history *history, struct rota_event *event);
 void history_event_worker(struct history *history, struct rota_event *event);
 void history_event_finish_something(struct history *history, struct rota_event *event);
 
-// ---- store.c: a tiny store ------------------------------------------------------------
+// ---- store.c: a tiny store; test/store brings another -----------------------------------
 
-struct store *history_store_open(void);
-void history_store_close(struct store *store);
-void history_store_take(struct store *store, const struct rota_effects *effects);
-const struct rota_record *history_store_rows(struct store *store, uint32_t *count);
+struct history_store *history_store_open(void);
+void history_store_close(struct history_store *store);
+// The effects of a turn, or of a restore, taken from history->rota.
+void history_store_take(const struct history *history, const struct rota_effects *effects);
+const struct rota_record *history_store_rows(struct history_store *store, uint32_t *count);
 
 // ---- play.c: a history as text ----------------------------------------------------------
 

@@ -4,14 +4,14 @@
 
 #include "history.h"
 
-struct store {
+struct history_store {
     struct rota_record *rows;
     uint32_t count, capacity;
 };
 
-struct store *history_store_open(void)
+struct history_store *history_store_open(void)
 {
-    return calloc(1, sizeof(struct store));
+    return calloc(1, sizeof(struct history_store));
 }
 
 static void *copy(const void *from, size_t size)
@@ -73,7 +73,7 @@ static bool belongs_to(const struct rota_record *row, uint32_t job)
     return row->kind == ROTA_RECORD_TASK && row->task.id.job == job;
 }
 
-static void row_delete(struct store *store, uint32_t index)
+static void row_delete(struct history_store *store, uint32_t index)
 {
     row_release(&store->rows[index]);
     memmove(store->rows + index, store->rows + index + 1,
@@ -81,7 +81,7 @@ static void row_delete(struct store *store, uint32_t index)
     store->count--;
 }
 
-static void row_write(struct store *store, const struct rota_record *record)
+static void row_write(struct history_store *store, const struct rota_record *record)
 {
     uint32_t at = 0;
     while (at < store->count && !same_key(&store->rows[at], record)) at++;
@@ -111,18 +111,20 @@ static void row_write(struct store *store, const struct rota_record *record)
         store->rows[at].submit.spec = spec_copy(record->submit.spec);
 }
 
-void history_store_take(struct store *store, const struct rota_effects *effects)
+void history_store_take(const struct history *history, const struct rota_effects *effects)
 {
-    for (uint32_t i = 0; i < effects->record_count; i++) row_write(store, &effects->records[i]);
+    for (uint32_t i = 0; i < effects->record_count; i++) {
+        row_write(history->store, &effects->records[i]);
+    }
 }
 
-const struct rota_record *history_store_rows(struct store *store, uint32_t *count)
+const struct rota_record *history_store_rows(struct history_store *store, uint32_t *count)
 {
     *count = store->count;
     return store->rows;
 }
 
-void history_store_close(struct store *store)
+void history_store_close(struct history_store *store)
 {
     if (!store) return;
     while (store->count) row_delete(store, store->count - 1);

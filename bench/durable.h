@@ -1,0 +1,30 @@
+// durable.h - how rota-bench drives the core together with a database file.
+#pragma once
+
+#include "core.h"
+#include "store/store.h"
+
+// Turns of a server under load: each reports what the one before handed out, lets go of the
+// jobs that are over, and takes in as many new tasks as it has reported.
+struct durable {
+    struct driver driver;
+    struct store *store;
+    const char *path;
+    struct rota_task_spec *tasks;
+    struct store_text *texts;
+    const struct rota_edge *edges;  // of the next submission; one less than its tasks
+    struct rota_event submit;
+    uint32_t batch;
+    uint64_t recorded;  // tasks whose end is committed
+    rota_job_id *over;  // jobs to let go
+    uint32_t over_count, over_capacity;
+};
+
+void durable_open(struct durable *durable, const char *path, uint32_t batch);
+void durable_close(struct durable *durable);  // the files go too
+void durable_leave(struct durable *durable);  // they stay
+void durable_turn(struct durable *durable, uint32_t new_tasks);
+
+int durable_command(const char **arguments);  // durable.c
+int waiting_command(const char **arguments);  // durable_reopen.c
+int reopen_command(const char **arguments);

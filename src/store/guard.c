@@ -1,0 +1,179 @@
+// guard.c - whether a file may be opened, and by whom; the ballast beside it.
+#include "store/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum { PATH_LONGEST = 4000, HEADER = 100 };
+
+// Locks and shared memory do not work over them as SQLite needs it.
+static const struct {
+    uint64_t magic;
+    const char *name;
+} networks[]
+    = {{0x6969, "NFS"},      {0x517b, "SMB"},        {0xfe534d42, "SMB"},  {0xff534d42, "CIFS"},
+       {0x73757245, "Coda"}, {0x5346414f, "AFS"},    {0x01021997, "9P"},   {0x65735546, "FUSE"},
+       {0x00c36400, "Ceph"}, {0x0bd00bd0, "Lustre"}, {0x01161970, "GFS2"}, {0x7461636f, "OCFS2"}};
+
+const char *guard_network(uint64_t magic)
+{
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        if (networks[i].magic == magic) return networks[i].name;
+    }
+    return NULL;
+}
+
+static bool refuse(struct store_error *error, const char *path, const char *what)
+{
+    store_fail(error, STORE_REFUSED, "%s: %s", path, what);
+    return false;
+}
+
+static bool refuse_errno(struct store_error *error, const char *path, const char *what)
+{
+    store_fail(error, STORE_REFUSED, "%s: %s: %s", path, what, strerror(errno));
+    return false;
+}
+
+// ---- The file ---------------------------------------------------------------------
+
+bool guard_file(const char *path, struct store_error *error)
+{
+    struct stat status;
+    struct statfs system;
+    if (strlen(path) > PATH_LONGEST) return refuse(error, path, "the name is too long");
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (file < 0) return refuse_errno(error, path, "cannot be opened for writing");
+    bool known = fstat(file, &status) == 0 && fstatfs(file, &system) == 0;
+    close(file);
+    if (!known) return refuse_errno(error, path, "cannot be looked at");
+    if (!S_ISREG(status.st_mode)) return refuse(error, path, "is not a regular file");
+    if (status.st_nlink > 1) {
+        return refuse(error, path, "has more than one name; its log would be found by only one");
+    }
+    const char *network = guard_network((uint64_t)(uint32_t)system.f_type);
+    if (!network) return true;
+    store_fail(error, STORE_REFUSED, "%s: lies on %s; a database needs a local file system", path,
+               network);
+    return false;
+}
+
+static uint64_t number_at(const unsigned char *bytes, int count)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < count; i++) number = number << 8 | bytes[i];
+    return number;
+}
+
+static uint64_t file_size(const char *path, const char *suffix)
+{
+    char name[PATH_LONGEST + 16];
+    struct stat status;
+    snprintf(name, sizeof name, "%s%s", path, suffix);
+    return stat(name, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+bool guard_header(const char *path, struct store_error *error)
+{
+    unsigned char header[HEADER];
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return refuse_errno(error, path, "cannot be read");
+    ssize_t got = pread(file, header, sizeof header, 0);
+    close(file);
+    if (got < 0) {
+        store_fail(error, STORE_BROKEN, "%s: cannot be read: %s", path, strerror(errno));
+        return false;
+    }
+    if (got == 0) return true;  // new
+    if (memcmp(header, "SQLite format 3", got < 16 ? (size_t)got : 16) != 0) {
+        return refuse(error, path, "is not a database");
+    }
+    uint64_t page = number_at(header + 16, 2), pages = number_at(header + 28, 4);
+    if (page == 1) page = 65536;
+    bool known = number_at(header + 24, 4) == number_at(header + 92, 4);
+    bool whole = got == HEADER && file_size(path, "") >= page * pages;
+    if (got == HEADER && (!known || file_size(path, "-wal"))) return true;  // the log has the rest
+    return whole ? true : refuse(error, path, "is truncated: the end of the database is missing");
+}
+
+// ---- One server at a time ------------------------------------------------------------
+
+int guard_lock(const char *path, struct store_error *error)
+{
+    char name[PATH_LONGEST + 16], holder[32] = "";
+    snprintf(name, sizeof name, "%s-lock", path);
+    int file = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0) {
+        refuse_errno(error, name, "cannot be opened");
+        return -1;
+    }
+    if (flock(file, LOCK_EX | LOCK_NB) == 0) {
+        int length = snprintf(holder, sizeof holder, "%ld\n", (long)getpid());
+        bool written = ftruncate(file, 0) == 0 && pwrite(file, holder, (size_t)length, 0) > 0;
+        (void)written;  // the number only helps people
+        return file;
+    }
+    ssize_t got = pread(file, holder, sizeof holder - 1, 0);
+    long pid = got > 0 ? strtol(holder, NULL, 10) : 0;
+    close(file);
+    store_fail(error, STORE_REFUSED, "%s: is in use by another server, process %ld", path, pid);
+    return -1;
+}
+
+// ---- The log ------------------------------------------------------------------------------
+
+// Zeros written before their turn comes: syncing then has no new length or blocks to record,
+// which costs a second trip to the disk. SQLite takes zeros for the end of the log. What does
+// not succeed only makes commits slower.
+void log_lengthen(const char *path, uint64_t bytes)
+{
+    static const char zeros[1 << 16];
+    char name[PATH_LONGEST + 16];
+    struct stat status;
+    snprintf(name, sizeof name, "%s-wal", path);
+    int file = open(name, O_WRONLY | O_CLOEXEC);
+    if (file < 0) return;
+    uint64_t at = fstat(file, &status) == 0 ? (uint64_t)status.st_size : bytes;
+    while (at < bytes) {
+        size_t size = bytes - at < sizeof zeros ? (size_t)(bytes - at) : sizeof zeros;
+        if (pwrite(file, zeros, size, (off_t)at) != (ssize_t)size) break;
+        at += size;
+    }
+    fdatasync(file);
+    close(file);
+}
+
+// ---- The ballast ------------------------------------------------------------------------
+
+bool ballast_make(const char *path, uint64_t bytes)
+{
+    char name[PATH_LONGEST + 16];
+    if (!bytes) return true;
+    snprintf(name, sizeof name, "%s-ballast", path);
+    int file = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0) return false;
+    bool made = posix_fallocate(file, 0, (off_t)bytes) == 0;
+    close(file);
+    if (!made) unlink(name);
+    return made;
+}
+
+void ballast_drop(const char *path)
+{
+    char name[PATH_LONGEST + 16];
+    snprintf(name, sizeof name, "%s-ballast", path);
+    unlink(name);
+}
+
+uint64_t disk_free(const char *path)
+{
+    struct statvfs system;
+    return statvfs(path, &system) == 0 ? (uint64_t)system.f_bavail * system.f_frsize : 0;
+}

@@ -1,0 +1,32 @@
+// kind.h - what a kind of store does; store.c turns the calls of store.h into these.
+#pragma once
+
+#include "store/store.h"
+
+// The functions of store.h, with the same promises. What is null is not kept by that kind.
+struct store_kind {
+    void (*close)(struct store *store);
+    void (*begin)(struct store *store, rota_time now);
+    void (*define)(struct store *store, const struct rota_job_spec *spec,
+                   const struct store_text *texts);
+    void (*fired)(struct store *store, rota_task_id task, rota_time minute);
+    void (*answer)(struct store *store, const struct store_request *request);
+    void (*put)(struct store *store, const struct rota *rota, const struct rota_record *records,
+                uint32_t count);
+    bool (*commit)(struct store *store);
+    bool (*is_full)(const struct store *store);
+    const struct rota_record *(*rows)(struct store *store, uint32_t *count);
+    void (*rows_release)(struct store *store);
+    bool (*text_find)(struct store *store, rota_task_id task, struct store_text *text);
+    bool (*answer_find)(struct store *store, struct store_request *request);
+};
+
+// The first member of every kind's own struct.
+struct store {
+    const struct store_kind *kind;
+    struct store_error error;
+};
+
+// Keeps the first mistake; later ones only follow from it.
+void store_fail(struct store_error *error, enum store_fault fault, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));

@@ -1,0 +1,202 @@
+// put_submit.c - a submission becomes a row of its own and one row for each task.
+#include "store/sqlite.h"
+
+// ---- Which task an item belongs to ----------------------------------------------
+
+static uint32_t edge_owner(const struct rota_job_spec *spec, uint32_t first, uint32_t item)
+{
+    return spec->edges[item].after - first + 1;
+}
+
+static uint32_t input_owner(const struct rota_job_spec *spec, uint32_t first, uint32_t item)
+{
+    return spec->inputs[item].task - first + 1;
+}
+
+static uint32_t output_owner(const struct rota_job_spec *spec, uint32_t first, uint32_t item)
+{
+    return spec->outputs[item].task ? spec->outputs[item].task - first + 1 : 0;
+}
+
+static bool groups_fill(struct sqlite_store *store, const struct rota_job_spec *spec,
+                        uint32_t first)
+{
+    return groups_build(&store->edges, spec, first, spec->edge_count, edge_owner)
+           && groups_build(&store->inputs, spec, first, spec->input_count, input_owner)
+           && groups_build(&store->outputs, spec, first, spec->output_count, output_owner);
+}
+
+// ---- Texts ------------------------------------------------------------------------
+
+static void needs_write(struct sqlite_store *store, const struct rota_job_spec *spec,
+                        uint32_t owner)
+{
+    struct line *line = &store->lines[LINE_NEEDS];
+    line_clear(line);
+    for (uint32_t i = store->edges.first[owner]; i < store->edges.first[owner + 1]; i++) {
+        if (line->length) line_add_char(line, ' ');
+        line_add_number(line, spec->edges[store->edges.item[i]].before);
+    }
+}
+
+static void inputs_write(struct sqlite_store *store, const struct rota_job_spec *spec,
+                         uint32_t owner)
+{
+    struct line *line = &store->lines[LINE_INPUTS];
+    line_clear(line);
+    for (uint32_t i = store->inputs.first[owner]; i < store->inputs.first[owner + 1]; i++) {
+        input_write(line, &spec->inputs[store->inputs.item[i]]);
+    }
+}
+
+static void outputs_write(struct sqlite_store *store, const struct rota_job_spec *spec,
+                          uint32_t owner)
+{
+    struct line *line = &store->lines[LINE_OUTPUTS];
+    line_clear(line);
+    for (uint32_t i = store->outputs.first[owner]; i < store->outputs.first[owner + 1]; i++) {
+        output_write(line, &spec->outputs[store->outputs.item[i]]);
+    }
+}
+
+// Where each item stood when it came, unless that is where it stands now.
+static void order_write(struct line *line, const struct groups *groups, uint32_t count)
+{
+    line_clear(line);
+    for (uint32_t i = 0; i < count && !groups->sorted; i++) {
+        if (i) line_add_char(line, ' ');
+        line_add_number(line, groups->item[i]);
+    }
+}
+
+// ---- Rows -------------------------------------------------------------------------
+
+static void row_write(struct sqlite_store *store, const struct rota_record *record)
+{
+    const struct rota_job_spec *spec = record->submit.spec;
+    sqlite3_stmt *statement = store->statement[PUT_SUBMIT];
+    outputs_write(store, spec, 0);
+    order_write(&store->lines[LINE_NEEDS], &store->edges, spec->edge_count);
+    order_write(&store->lines[LINE_INPUTS], &store->inputs, spec->input_count);
+    order_write(&store->lines[LINE_CONDITION], &store->outputs, spec->output_count);
+    bind_number(statement, 1, record->submit.job.number);
+    bind_number(statement, 2, (int64_t)record->submit.sequence);
+    bind_number(statement, 3, record->submit.first);
+    bind_number(statement, 4, spec->task_count);
+    bind_number(statement, 5, spec->job.number != 0);
+    bind_number(statement, 6, (int64_t)spec->client);
+    bind_number(statement, 7, (int64_t)spec->key);
+    bind_text(statement, 8, word_of(words_policy, spec->policy));
+    bind_text(statement, 9, word_of(words_on_failure, spec->on_failure));
+    bind_number(statement, 10, spec->last);
+    bind_line(statement, 11, &store->lines[LINE_OUTPUTS]);
+    bind_line(statement, 12, &store->lines[LINE_NEEDS]);
+    bind_line(statement, 13, &store->lines[LINE_INPUTS]);
+    bind_line(statement, 14, &store->lines[LINE_CONDITION]);
+    statement_run(store, PUT_SUBMIT);
+}
+
+static void task_texts(struct sqlite_store *store, const struct store_text *text)
+{
+    static const struct store_text none;
+    sqlite3_stmt *statement = store->statement[PUT_JOB];
+    if (!text) text = &none;
+    bind_text(statement, 21, text->name);
+    bind_text(statement, 22, text->command);
+    bind_text(statement, 23, text->run_days);
+    bind_text(statement, 24, text->start_times);
+    bind_text(statement, 25, text->run_window);
+    bind_text(statement, 26, text->start_mins);
+    bind_text(statement, 27, text->cron);
+    bind_text(statement, 28, text->zone);
+    bind_text(statement, 29, text->overlap);
+}
+
+static void task_write(struct sqlite_store *store, const struct rota_record *record, uint32_t index,
+                       const struct spot *spot)
+{
+    const struct rota_job_spec *spec = record->submit.spec;
+    const struct rota_task_spec *task = &spec->tasks[index];
+    sqlite3_stmt *statement = store->statement[PUT_JOB];
+    rota_task_id id = {record->submit.job.number, record->submit.first + index};
+    enum rota_task_state state = (enum rota_task_state)spot->state;
+    bool active = place_of(state, spot->bundle) != PLACE_JOB && !spot->bundle;
+    struct line *condition = &store->lines[LINE_CONDITION];
+    line_clear(condition);
+    condition_write(condition, spec->clauses + task->clause_first, task->clause_count);
+    needs_write(store, spec, index + 1);
+    inputs_write(store, spec, index + 1);
+    outputs_write(store, spec, index + 1);
+    bind_number(statement, 1, row_id(id));
+    bind_text(statement, 2, spot->bundle ? "bundle" : "callable");
+    bind_line(statement, 3, condition);
+    bind_line(statement, 4, &store->lines[LINE_NEEDS]);
+    bind_number(statement, 5, task->bundle);
+    bind_number(statement, 6, task->machine);
+    bind_number(statement, 7, task->priority);
+    bind_number(statement, 8, task->lane);
+    bind_number(statement, 9, task->group);
+    bind_text(statement, 10, word_of(words_access, task->access));
+    bind_number(statement, 11, task->cores);
+    bind_number(statement, 12, task->memory_mib);
+    bind_number(statement, 13, task->retries_max);
+    bind_number(statement, 14, task->estimate);
+    bind_object(store, PUT_JOB, 15, task->key);
+    bind_number(statement, 16, (int64_t)task->body);
+    bind_number(statement, 17, (task->flags & ROTA_TASK_ON_DEMAND) != 0);
+    bind_line(statement, 18, &store->lines[LINE_INPUTS]);
+    bind_line(statement, 19, &store->lines[LINE_OUTPUTS]);
+    bind_text(statement, 20, active ? "STAGED" : word_of(words_state, state));
+    statement_run(store, PUT_JOB);
+}
+
+// They were given in the order of the submissions; some may have had no record.
+static const struct store_text *texts_find(struct sqlite_store *store,
+                                           const struct rota_job_spec *spec)
+{
+    for (uint32_t i = 0; i < store->definition_count; i++) {
+        uint32_t at = (store->definition_at + i) % store->definition_count;
+        if (store->definitions[at].spec != spec) continue;
+        store->definition_at = at + 1;
+        return store->definitions[at].texts;
+    }
+    return NULL;
+}
+
+static void event_add(struct line *line, const struct rota_record *record)
+{
+    uint32_t first = record->submit.first, count = record->submit.spec->task_count;
+    line_add_word(line, "job ");
+    line_add_number(line, record->submit.job.number);
+    line_add_word(line, " gets ");
+    line_add_number(line, count);
+    line_add_word(line, " from ");
+    line_add_number(line, first);
+    line_add_char(line, '\n');
+}
+
+void put_submit(struct sqlite_store *store, const struct rota *rota,
+                const struct rota_record *record)
+{
+    const struct rota_job_spec *spec = record->submit.spec;
+    uint32_t job = record->submit.job.number, first = record->submit.first;
+    struct spot *spots = places_add(&store->places, job, first, spec->task_count);
+    if (!spots || !groups_fill(store, spec, first) || !fresh_add(store, job, first, spec)) {
+        turn_fail(store, SQLITE_NOMEM);
+        return;
+    }
+    const struct store_text *texts = texts_find(store, spec);
+    row_write(store, record);
+    for (uint32_t i = 0; i < spec->task_count; i++) {
+        enum rota_task_state state = rota_task_state(rota, (rota_task_id){job, first + i});
+        spots[i] = (struct spot){.fresh = 1,
+                                 .bundle = (spec->tasks[i].flags & ROTA_TASK_BUNDLE) != 0,
+                                 .state = (uint32_t)state & 31u};
+        task_texts(store, texts ? &texts[i] : NULL);
+        task_write(store, record, i, &spots[i]);
+    }
+    event_add(&store->events, record);
+    for (int i = 0; i < LINES; i++) {
+        if (store->lines[i].failed) turn_fail(store, SQLITE_NOMEM);
+    }
+}

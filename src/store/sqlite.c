@@ -1,0 +1,230 @@
+// sqlite.c - the store in a file: opened, looked over, closed.
+#include "store/sqlite.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOOKED_OVER_BYTES = 16 << 20, LOG_PAGE = 2048 + 24 };
+
+// The first ones leave no trace in the file, so that the file of somebody else stays as it is.
+// The size of pages counts for new files only; small ones because a turn of few tasks changes a
+// row or two in each of seven tables, and whole pages go to the log.
+static const char careful[]
+    = "PRAGMA page_size = 2048; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA "
+      "mmap_size = 0;"
+      "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 0";
+static const char lasting[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL";
+
+static int number_take(void *number, int count, char **values, char **names)
+{
+    (void)names;
+    if (count && values[0]) *(int64_t *)number = strtoll(values[0], NULL, 10);
+    return 0;
+}
+
+static int64_t number_ask(struct sqlite_store *store, const char *sql)
+{
+    int64_t number = -1;
+    if (store->result) return number;
+    store->result = sqlite3_exec(store->db, sql, number_take, &number, NULL);
+    if (store->result) store->result = sqlite3_extended_errcode(store->db);
+    return number;
+}
+
+static int log_grew(void *context, sqlite3 *db, const char *name, int pages)
+{
+    (void)db, (void)name;
+    ((struct sqlite_store *)context)->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+// ---- Opening ------------------------------------------------------------------------
+
+// A file that is damaged or somebody else's is bad input; only the disk itself is broken.
+static void refuse_with(struct sqlite_store *store, struct store_error *error, const char *doing)
+{
+    int kind = store->result & 0xff;
+    fail_with(store, store->result, doing);
+    bool ours = kind == SQLITE_IOERR || kind == SQLITE_NOMEM || kind == SQLITE_FULL;
+    if (!error->fault) *error = store->store.error;
+    if (!ours) error->fault = STORE_REFUSED;
+}
+
+static bool schema_fits(struct sqlite_store *store, int64_t *at, struct store_error *error)
+{
+    int64_t version = *at = number_ask(store, "PRAGMA user_version");
+    int64_t application = number_ask(store, "PRAGMA application_id");
+    int64_t tables = number_ask(store, "SELECT count(*) FROM sqlite_schema");
+    if (store->result) return false;
+    if (version > schema_version() && application == SCHEMA_APPLICATION) {
+        store_fail(error, STORE_REFUSED,
+                   "%s: has version %lld of the tables; this rota knows versions up to %d",
+                   store->path, (long long)version, schema_version());
+    } else if (application != SCHEMA_APPLICATION && tables > 0) {
+        store_fail(error, STORE_REFUSED, "%s: is a database, but not one of rota", store->path);
+    }
+    return !error->fault;
+}
+
+static bool schema_bring(struct sqlite_store *store, int64_t version)
+{
+    store->result = sqlite3_exec(store->db, lasting, NULL, NULL, NULL);
+    if (!store->result && version < schema_version()) {
+        store->result = schema_migrate(store->db, (int)version);
+    }
+    return !store->result;
+}
+
+// A small file is looked over as a whole; `rota verify` does so for any.
+static void look_over(struct sqlite_store *store, struct store_error *error)
+{
+    int64_t pages = number_ask(store, "PRAGMA page_count");
+    int64_t page = number_ask(store, "PRAGMA page_size");
+    if (store->result || pages * page > LOOKED_OVER_BYTES) return;
+    int64_t sound = number_ask(store, "SELECT quick_check = 'ok' FROM pragma_quick_check(1)");
+    if (!store->result && sound != 1) {
+        store_fail(error, STORE_REFUSED, "%s: is damaged; rota verify says where", store->path);
+    }
+}
+
+static bool database_open(struct sqlite_store *store, struct store_error *error)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    store->result = sqlite3_open_v2(store->path, &store->db, flags, store->options.vfs);
+    if (store->result) return false;
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_wal_hook(store->db, log_grew, store);
+    store->result = sqlite3_exec(store->db, careful, NULL, NULL, NULL);
+    if (store->result) return false;
+    if (sqlite3_db_readonly(store->db, "main") == 1) {
+        store_fail(error, STORE_REFUSED, "%s: can only be read", store->path);
+        return false;
+    }
+    int64_t version;
+    look_over(store, error);
+    if (store->result || error->fault || !schema_fits(store, &version, error)) return false;
+    if (!schema_bring(store, version)) return false;
+    store->sequence = (uint64_t)number_ask(store, "SELECT ifnull(max(sequence), 0)"
+                                                  " FROM sched_event");
+    if (store->result) return false;
+    log_lengthen(store->path, (uint64_t)store->options.wal_pages * LOG_PAGE);
+    if (statements_prepare(store)) return true;
+    store->result = sqlite3_extended_errcode(store->db);
+    return false;
+}
+
+// ---- What store.h calls ----------------------------------------------------------------
+
+static void sqlite_close(struct store *base)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    statements_finalize(store);
+    sqlite3_close(store->db);
+    if (store->lock_file >= 0) close(store->lock_file);
+    loaded_close(store->loaded);
+    turn_release(store);
+    free(store->path);
+    free(store);
+}
+
+static bool sqlite_is_full(const struct store *base)
+{
+    return ((const struct sqlite_store *)base)->full;
+}
+
+static void sqlite_rows_release(struct store *base)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    loaded_close(store->loaded);
+    store->loaded = NULL;
+}
+
+static const struct rota_record *sqlite_rows(struct store *base, uint32_t *count)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    *count = 0;
+    sqlite_rows_release(base);
+    if (base->error.fault) return NULL;
+    places_release(&store->places);
+    store->loaded = loaded_open(store);
+    if (!store->loaded) return NULL;
+    *count = store->loaded->count;
+    return store->loaded->records;
+}
+
+static bool sqlite_text_find(struct store *base, rota_task_id task, struct store_text *text)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    sqlite3_stmt *statement = store->statement[GET_TEXT];
+    const char **texts[] = {&text->name,        &text->command,    &text->run_days,
+                            &text->start_times, &text->run_window, &text->start_mins,
+                            &text->cron,        &text->zone,       &text->overlap};
+    sqlite3_reset(statement);
+    bind_number(statement, 1, row_id(task));
+    if (sqlite3_step(statement) != SQLITE_ROW) {
+        sqlite3_reset(statement);
+        return false;
+    }
+    for (int i = 0; i < 9; i++) *texts[i] = (const char *)sqlite3_column_text(statement, i);
+    return true;
+}
+
+static bool sqlite_answer_find(struct store *base, struct store_request *request)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    sqlite3_stmt *statement = store->statement[GET_REQUEST];
+    sqlite3_reset(statement);
+    sqlite3_bind_blob(statement, 1, request->id, sizeof request->id, SQLITE_STATIC);
+    if (sqlite3_step(statement) != SQLITE_ROW) {
+        sqlite3_reset(statement);
+        return false;
+    }
+    request->body_hash = (uint64_t)sqlite3_column_int64(statement, 0);
+    request->answer = (const char *)sqlite3_column_text(statement, 1);
+    return true;
+}
+
+static const struct store_kind sqlite_kind = {
+    .close = sqlite_close,
+    .begin = turn_begin,
+    .define = turn_define,
+    .fired = turn_fired,
+    .answer = turn_answer,
+    .put = turn_put,
+    .commit = turn_commit,
+    .is_full = sqlite_is_full,
+    .rows = sqlite_rows,
+    .rows_release = sqlite_rows_release,
+    .text_find = sqlite_text_find,
+    .answer_find = sqlite_answer_find,
+};
+
+struct store *store_open_sqlite(const char *path, const struct store_options *options,
+                                struct store_error *error)
+{
+    *error = (struct store_error){0};
+    // Counting memory costs a lock for each piece of it. Too late, and refused, if SQLite is in
+    // use already; then it is only slower.
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    struct sqlite_store *store = calloc(1, sizeof *store);
+    char *name = strdup(path);
+    if (!store || !name) {
+        store_fail(error, STORE_NO_MEMORY, "%s: no memory", path);
+        free(store), free(name);
+        return NULL;
+    }
+    store->store.kind = &sqlite_kind;
+    store->options = options ? *options : store_options_default();
+    store->path = name;
+    store->lock_file = -1;
+    if (guard_file(path, error)) store->lock_file = guard_lock(path, error);
+    bool open = store->lock_file >= 0 && guard_header(path, error) && database_open(store, error);
+    if (open)
+        store->full = !ballast_make(path, store->options.ballast_bytes);
+    else if (store->result)
+        refuse_with(store, error, "cannot be used");
+    if (open) return &store->store;
+    sqlite_close(&store->store);
+    return NULL;
+}

@@ -1,0 +1,297 @@
+// sqlite.h - the store in a file: what its parts share. Nobody else reads this.
+#pragma once
+
+#include "base/base.h"
+#include "store/kind.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+
+// ---- schema.c: the tables ---------------------------------------------------
+
+enum { SCHEMA_APPLICATION = 0x726f7461 };  // "rota", in the header of the file
+
+int schema_version(void);
+int schema_migrate(sqlite3 *db, int version);  // from that version, in one transaction
+
+// ---- words.c: enums as people read them --------------------------------------
+
+struct words {
+    const char *const *items;
+    uint32_t count;
+};
+extern const struct words words_state, words_outcome, words_policy, words_on_failure,
+    words_job_state, words_access, words_wait_mode;
+
+const char *word_of(struct words words, uint32_t number);
+bool word_find(struct words words, const char *text, uint32_t *number);
+
+// ---- line.c: text that is built and read quickly -----------------------------
+
+// Lasts longer than the row it is built for: the buffer is used again and again.
+struct line {
+    char *data;  // always ends with a zero once something was added
+    size_t length, capacity;
+    bool failed;  // no memory; stays so until the line is cleared
+};
+
+void line_clear(struct line *line);
+void line_release(struct line *line);
+void line_add(struct line *line, const char *text, size_t length);
+void line_add_char(struct line *line, char c);
+void line_add_word(struct line *line, const char *word);
+void line_add_number(struct line *line, uint64_t number);
+void line_add_task(struct line *line, rota_task_id task);    // "7.3"
+void line_add_object(struct line *line, rota_object_id id);  // "7-1f", in hexadecimal
+
+// Each reads from *text on, moves it behind what was read, and is false if it is not there.
+bool text_read_char(const char **text, char c);
+bool text_read_word(const char **text, const char *word);
+bool text_read_number(const char **text, uint64_t *number);
+bool text_read_object(const char **text, rota_object_id *id);
+
+// ---- spec_text.c: what a task needs and makes, as columns ---------------------
+
+void condition_write(struct line *line, const struct rota_clause *clauses, uint32_t count);
+int condition_read(const char *text, struct rota_clause *clauses, uint32_t max);  // -1: wrong
+void input_write(struct line *line, const struct rota_input *input);
+bool input_read(const char **text, struct rota_input *input);
+void output_write(struct line *line, const struct rota_output *output);
+bool output_read(const char **text, struct rota_output *output);
+
+// ---- groups.c: the edges, inputs and outputs of a submission, task by task ----
+
+// Items of one kind, ordered by the task they belong to; equal ones as they came.
+struct groups {
+    uint32_t *item;   // indexes into the submission's array
+    uint32_t *first;  // by task: where its items begin; one more than there are tasks
+    uint32_t item_capacity, first_capacity;
+    bool sorted;  // they came in this order
+};
+
+// owner(spec, i) is 0 for items of no task, else the index of the task plus 1.
+typedef uint32_t group_owner_fn(const struct rota_job_spec *spec, uint32_t first, uint32_t item);
+bool groups_build(struct groups *groups, const struct rota_job_spec *spec, uint32_t first,
+                  uint32_t count, group_owner_fn *owner);
+void groups_release(struct groups *groups);
+
+// ---- places.c: in which table each task is ------------------------------------
+
+enum place {
+    PLACE_JOB,  // in sched_job alone: idle, over or frozen
+    PLACE_QUEUE,
+    PLACE_WAIT,
+    PLACE_READY,
+    PLACE_EXEC,
+    PLACE_BUNDLE,  // an active bundle
+    PLACES
+};
+
+// What the store knows of a task between two turns: a word of memory.
+struct spot {
+    uint32_t attempt : 22, place : 3, bundle : 1;
+    uint32_t fresh : 1;  // came in this turn; its row is written at the end, unless a record comes
+    uint32_t state : 5;  // of a fresh task: what the core said
+};
+_Static_assert(sizeof(struct spot) == 4, "a word for each task");
+
+struct job_places {
+    uint32_t link;  // the pool's
+    uint32_t job, count, capacity;
+    struct spot *spots;  // by task number - 1
+};
+
+// An attempt that is out, for the history it will have.
+struct attempt {
+    uint32_t link;  // the pool's
+    uint32_t worker;
+    uint64_t handler;
+    rota_time started;
+};
+
+struct places {
+    struct pool jobs, attempts;
+    struct map by_id, attempt_of;  // by job number; by the id of the task's row
+};
+
+struct spot *places_find(const struct places *places, rota_task_id task);  // null: no such task
+struct spot *places_add(struct places *places, uint32_t job, uint32_t first, uint32_t count);
+// The attempt of a task in PLACE_EXEC; null: no memory, when it is to be added.
+struct attempt *attempt_find(const struct places *places, rota_task_id task);
+struct attempt *attempt_add(struct places *places, rota_task_id task);
+void attempt_drop(struct places *places, rota_task_id task);
+void places_drop_job(struct places *places, uint32_t job);
+void places_release(struct places *places);
+enum place place_of(enum rota_task_state state, bool bundle);
+
+// ---- statements.c: prepared once -----------------------------------------------
+
+enum statement {
+    DO_BEGIN,
+    DO_COMMIT,
+    DO_ROLLBACK,
+    PUT_CORE,
+    PUT_LANE,
+    PUT_WORKER,
+    PUT_GRAPH,
+    PUT_SUBMIT,
+    PUT_JOB,
+    PUT_OBJECT,
+    PUT_REPLICA,
+    PUT_WAIT_FOR,
+    PUT_REQUEST,
+    PUT_EVENT,
+    PUT_BUNDLE,
+    PUT_QUEUE,
+    PUT_WAIT,
+    PUT_READY,
+    PUT_EXEC,
+    PUT_HISTORY,
+    SET_JOB,
+    SET_STAGED,
+    SET_FIRED,
+    DROP_LANE,
+    DROP_WORKER,
+    DROP_GRAPH,
+    DROP_SUBMITS,
+    DROP_OBJECT,
+    DROP_OBJECTS,
+    DROP_REPLICA,
+    DROP_REPLICAS,
+    DROP_WAIT_FOR,
+    DROP_BUNDLE,
+    DROP_QUEUE,
+    DROP_WAIT,
+    DROP_READY,
+    DROP_EXEC,
+    GET_TEXT,
+    GET_REQUEST,
+    STATEMENTS
+};
+
+// ---- The store ------------------------------------------------------------------
+
+// Records of a turn that are kept for a second try; a larger turn has none.
+enum { KEPT_MAX = 1 << 16 };
+
+struct definition {
+    const struct rota_job_spec *spec;
+    const struct store_text *texts;
+};
+
+struct firing {
+    rota_task_id task;
+    rota_time minute;
+};
+
+struct fresh_span {
+    uint32_t job, first, count;
+};
+
+// Texts of one row at a time; the row of a submission uses them for other texts than a task's.
+enum { LINE_CONDITION, LINE_NEEDS, LINE_INPUTS, LINE_OUTPUTS, LINES };
+
+struct sqlite_store {
+    struct store store;
+    struct store_options options;
+    char *path;
+    sqlite3 *db;
+    sqlite3_stmt *statement[STATEMENTS];
+    int lock_file;
+    bool full;      // the ballast is thrown off
+    bool begun;     // a transaction is open
+    int result;     // of SQLite: the first in this turn that was no success
+    int wal_pages;  // as of the last commit
+    rota_time now;
+    uint64_t sequence;  // of the last row in sched_event
+
+    struct places places;
+    bool placed;  // the places are those of the file
+
+    const struct rota *rota;  // of the turn, for a second try
+    struct rota_record *kept;
+    struct definition *definitions;
+    struct store_request *requests;
+    struct firing *firings;
+    struct fresh_span *fresh;
+    uint32_t kept_count, kept_capacity, definition_count, definition_capacity, definition_at;
+    uint32_t request_count, request_capacity, firing_count, firing_capacity;
+    uint32_t fresh_count, fresh_capacity;
+    bool too_many;  // more records than are kept
+
+    struct line lines[LINES], events;
+    char object[40];  // the text of the one that is bound
+    struct groups edges, inputs, outputs;
+    struct loaded *loaded;  // what store_rows() gave last
+};
+
+// ---- statements.c ------------------------------------------------------------------
+
+bool statements_prepare(struct sqlite_store *store);
+void statements_finalize(struct sqlite_store *store);
+// Binds 0 as 0: the database needs no byte for it.
+void bind_number(sqlite3_stmt *statement, int place, int64_t number);
+void bind_text(sqlite3_stmt *statement, int place, const char *text);         // null: NULL
+void bind_line(sqlite3_stmt *statement, int place, const struct line *line);  // empty: NULL
+// None: NULL. A statement has at most one of them.
+void bind_object(struct sqlite_store *store, enum statement which, int place, rota_object_id id);
+void statement_run(struct sqlite_store *store, enum statement which);
+void statement_run_on(struct sqlite_store *store, enum statement which, int64_t key);
+void turn_fail(struct sqlite_store *store, int result);
+int64_t row_id(rota_task_id task);
+rota_task_id row_task(int64_t id);
+
+// ---- put.c, put_task.c, put_submit.c: records become rows ---------------------------------
+
+void put_record(struct sqlite_store *store, const struct rota *rota,
+                const struct rota_record *record);
+void put_task(struct sqlite_store *store, const struct rota_record *record);
+void put_fresh(struct sqlite_store *store);  // what came in this turn and has no record
+void put_job_gone(struct sqlite_store *store, uint32_t job);
+void put_submit(struct sqlite_store *store, const struct rota *rota,
+                const struct rota_record *record);
+
+// ---- turn.c: begin, put, commit ------------------------------------------------------------
+
+bool fresh_add(struct sqlite_store *store, uint32_t job, uint32_t first,
+               const struct rota_job_spec *spec);
+void turn_release(struct sqlite_store *store);
+void turn_begin(struct store *store, rota_time now);
+void turn_define(struct store *store, const struct rota_job_spec *spec,
+                 const struct store_text *texts);
+void turn_fired(struct store *store, rota_task_id task, rota_time minute);
+void turn_answer(struct store *store, const struct store_request *request);
+void turn_put(struct store *store, const struct rota *rota, const struct rota_record *records,
+              uint32_t count);
+bool turn_commit(struct store *store);
+void fail_with(struct sqlite_store *store, int result, const char *doing);
+
+// ---- load.c, load_submit.c: rows become records --------------------------------------------
+
+struct loaded {
+    struct rota_record *records;
+    uint32_t count, capacity;
+    struct block *blocks;  // what the records point to
+};
+
+struct loaded *loaded_open(struct sqlite_store *store);  // null: the error says why
+void loaded_close(struct loaded *loaded);
+struct rota_record *loaded_add(struct loaded *loaded, enum rota_record_kind kind);
+void *loaded_copy(struct loaded *loaded, const void *from, size_t size);  // null: no memory
+bool load_submits(struct sqlite_store *store, struct loaded *loaded, uint32_t *first);
+bool load_state(sqlite3_stmt *row, int place, struct rota_record *record);
+bool load_fail(struct sqlite_store *store, const char *table, int64_t id, const char *what);
+bool load_no_memory(struct sqlite_store *store);
+sqlite3_stmt *load_prepare(struct sqlite_store *store, const char *sql);
+bool load_end(struct sqlite_store *store, sqlite3_stmt *statement, int result);
+
+// ---- guard.c: whether the file may be opened, and by whom -----------------------------------
+
+const char *guard_network(uint64_t magic);  // the name of a file system that is refused, or null
+bool guard_file(const char *path, struct store_error *error);    // makes it if there is none
+int guard_lock(const char *path, struct store_error *error);     // -1: somebody has it
+bool guard_header(const char *path, struct store_error *error);  // it is a whole database
+void log_lengthen(const char *path, uint64_t bytes);
+bool ballast_make(const char *path, uint64_t bytes);
+void ballast_drop(const char *path);
+uint64_t disk_free(const char *path);

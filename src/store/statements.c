@@ -1,0 +1,136 @@
+// statements.c - what is said to the database: prepared once, run many times.
+#include "store/sqlite.h"
+
+#include <string.h>
+
+#define STATE "status, attempt, tries, outcome, exit, flags, phase, asked, since"
+
+static const char *const texts[STATEMENTS] = {
+    [DO_BEGIN] = "BEGIN IMMEDIATE",
+    [DO_COMMIT] = "COMMIT",
+    [DO_ROLLBACK] = "ROLLBACK",
+    [PUT_CORE] = "REPLACE INTO sched_core VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_LANE] = "REPLACE INTO sched_lane VALUES (?, ?, ?)",
+    [PUT_WORKER] = "REPLACE INTO sched_worker VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_GRAPH] = "REPLACE INTO sched_graph VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [PUT_SUBMIT] = "REPLACE INTO sched_submit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_JOB] = "REPLACE INTO sched_job(id, kind, condition, needs, parent, machine, priority,"
+                " lane, grp, access, cores, memory_mib, retries, estimate, key, body, on_demand,"
+                " inputs, outputs, status, name, command, run_days, start_times, run_window,"
+                " start_mins, cron, zone, overlap) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+                " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_OBJECT] = "REPLACE INTO sched_object VALUES (?, ?, ?, ?)",
+    [PUT_REPLICA] = "REPLACE INTO sched_replica VALUES (?, ?, ?, ?)",
+    [PUT_WAIT_FOR] = "REPLACE INTO sched_wait_for VALUES (?, ?, ?, ?, ?, ?)",
+    [PUT_REQUEST] = "REPLACE INTO sched_request VALUES (?, ?, ?, ?, ?)",
+    [PUT_EVENT] = "INSERT INTO sched_event VALUES (?, ?, ?)",
+    [PUT_BUNDLE] = "REPLACE INTO sched_bundle VALUES (?)",
+    [PUT_QUEUE] = "REPLACE INTO sched_queue(id, " STATE ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_WAIT] = "REPLACE INTO sched_wait(id, " STATE ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_READY] = "REPLACE INTO sched_ready(id, " STATE ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_EXEC] = "REPLACE INTO sched_exec(id, " STATE ", worker, handler, run_as, started)"
+                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_HISTORY] = "INSERT INTO sched_history(id, attempt, worker, handler, status, exit, started,"
+                    " ended) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    [SET_JOB] = "UPDATE sched_job SET status = ?2, attempt = ?3, tries = ?4, outcome = ?5,"
+                " exit = ?6, flags = ?7, phase = ?8, asked = ?9, since = ?10 WHERE id = ?1",
+    [SET_STAGED] = "UPDATE sched_job SET status = ?2 WHERE id = ?1",
+    [SET_FIRED] = "UPDATE sched_job SET last_fired = ?2 WHERE id = ?1",
+    [DROP_LANE] = "DELETE FROM sched_lane WHERE lane = ?",
+    [DROP_WORKER] = "DELETE FROM sched_worker WHERE worker = ?",
+    [DROP_GRAPH] = "DELETE FROM sched_graph WHERE job = ?",
+    [DROP_SUBMITS] = "DELETE FROM sched_submit WHERE job = ?",
+    [DROP_OBJECT] = "DELETE FROM sched_object WHERE object = ?",
+    [DROP_OBJECTS] = "DELETE FROM sched_object WHERE job = ?",
+    [DROP_REPLICA] = "DELETE FROM sched_replica WHERE object = ? AND worker = ?",
+    [DROP_REPLICAS] = "DELETE FROM sched_replica WHERE object = ?",
+    [DROP_WAIT_FOR] = "DELETE FROM sched_wait_for WHERE wait = ? AND place = ?",
+    [DROP_BUNDLE] = "DELETE FROM sched_bundle WHERE id = ?",
+    [DROP_QUEUE] = "DELETE FROM sched_queue WHERE id = ?",
+    [DROP_WAIT] = "DELETE FROM sched_wait WHERE id = ?",
+    [DROP_READY] = "DELETE FROM sched_ready WHERE id = ?",
+    [DROP_EXEC] = "DELETE FROM sched_exec WHERE id = ?",
+    [GET_TEXT] = "SELECT name, command, run_days, start_times, run_window, start_mins, cron, zone,"
+                 " overlap FROM sched_job WHERE id = ?",
+    [GET_REQUEST] = "SELECT body_hash, answer FROM sched_request WHERE request = ?",
+};
+
+bool statements_prepare(struct sqlite_store *store)
+{
+    for (int i = 0; i < STATEMENTS; i++) {
+        int result = sqlite3_prepare_v3(store->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                        &store->statement[i], NULL);
+        if (result) return false;
+    }
+    return true;
+}
+
+void statements_finalize(struct sqlite_store *store)
+{
+    for (int i = 0; i < STATEMENTS; i++) sqlite3_finalize(store->statement[i]);
+    memset(store->statement, 0, sizeof store->statement);
+}
+
+// ---- Values -------------------------------------------------------------------
+
+int64_t row_id(rota_task_id task)
+{
+    return (int64_t)((uint64_t)task.job << 32 | task.task);
+}
+
+rota_task_id row_task(int64_t id)
+{
+    return (rota_task_id){(uint32_t)((uint64_t)id >> 32), (uint32_t)id};
+}
+
+void bind_number(sqlite3_stmt *statement, int place, int64_t number)
+{
+    sqlite3_bind_int64(statement, place, number);
+}
+
+// What is bound lives until the statement has run: it is not copied, so binding cannot fail.
+void bind_text(sqlite3_stmt *statement, int place, const char *text)
+{
+    sqlite3_bind_text(statement, place, text, -1, SQLITE_STATIC);
+}
+
+void bind_line(sqlite3_stmt *statement, int place, const struct line *line)
+{
+    if (!line->length)
+        sqlite3_bind_null(statement, place);
+    else
+        sqlite3_bind_text(statement, place, line->data, (int)line->length, SQLITE_STATIC);
+}
+
+void bind_object(struct sqlite_store *store, enum statement which, int place, rota_object_id id)
+{
+    sqlite3_stmt *statement = store->statement[which];
+    if (!id.high && !id.low) {
+        sqlite3_bind_null(statement, place);
+        return;
+    }
+    int length = snprintf(store->object, sizeof store->object, "%llx-%llx",
+                          (unsigned long long)id.high, (unsigned long long)id.low);
+    sqlite3_bind_text(statement, place, store->object, length, SQLITE_STATIC);
+}
+
+// ---- Running ------------------------------------------------------------------
+
+void turn_fail(struct sqlite_store *store, int result)
+{
+    if (!store->result) store->result = result;
+}
+
+void statement_run(struct sqlite_store *store, enum statement which)
+{
+    if (store->result) return;
+    int result = sqlite3_step(store->statement[which]);
+    if (result != SQLITE_DONE) turn_fail(store, sqlite3_extended_errcode(store->db));
+    sqlite3_reset(store->statement[which]);
+}
+
+void statement_run_on(struct sqlite_store *store, enum statement which, int64_t key)
+{
+    sqlite3_bind_int64(store->statement[which], 1, key);
+    statement_run(store, which);
+}

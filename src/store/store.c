@@ -1,0 +1,93 @@
+// store.c - the calls of store.h, for any kind of store.
+#include "store/kind.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void store_fail(struct store_error *error, enum store_fault fault, const char *format, ...)
+{
+    if (error->fault) return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    error->fault = fault;
+}
+
+int store_exit_status(const struct store_error *error)
+{
+    if (error->fault == STORE_FINE) return 0;
+    return error->fault == STORE_REFUSED ? 2 : 70;
+}
+
+const struct store_error *store_error(const struct store *store)
+{
+    return &store->error;
+}
+
+struct store_options store_options_default(void)
+{
+    return (struct store_options){.ballast_bytes = 64u << 20, .wal_pages = 8192};
+}
+
+void store_close(struct store *store)
+{
+    if (store) store->kind->close(store);
+}
+
+void store_begin(struct store *store, rota_time now)
+{
+    store->kind->begin(store, now);
+}
+
+void store_define(struct store *store, const struct rota_job_spec *spec,
+                  const struct store_text *texts)
+{
+    if (store->kind->define) store->kind->define(store, spec, texts);
+}
+
+void store_fired(struct store *store, rota_task_id task, rota_time minute)
+{
+    if (store->kind->fired) store->kind->fired(store, task, minute);
+}
+
+void store_answer(struct store *store, const struct store_request *request)
+{
+    if (store->kind->answer) store->kind->answer(store, request);
+}
+
+void store_put(struct store *store, const struct rota *rota, const struct rota_record *records,
+               uint32_t count)
+{
+    if (!store->error.fault) store->kind->put(store, rota, records, count);
+}
+
+bool store_commit(struct store *store)
+{
+    return store->kind->commit(store);
+}
+
+bool store_is_full(const struct store *store)
+{
+    return store->kind->is_full && store->kind->is_full(store);
+}
+
+const struct rota_record *store_rows(struct store *store, uint32_t *count)
+{
+    return store->kind->rows(store, count);
+}
+
+void store_rows_release(struct store *store)
+{
+    store->kind->rows_release(store);
+}
+
+bool store_text_find(struct store *store, rota_task_id task, struct store_text *text)
+{
+    return store->kind->text_find && store->kind->text_find(store, task, text);
+}
+
+bool store_answer_find(struct store *store, struct store_request *request)
+{
+    return store->kind->answer_find && store->kind->answer_find(store, request);
+}

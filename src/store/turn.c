@@ -1,0 +1,267 @@
+// turn.c - a turn is a transaction: begun, filled, committed, and tried again on a full disk.
+#include "store/sqlite.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct memory heap = {memory_resize_heap, NULL};
+
+// Room for one more; false, and the turn has failed: no memory.
+static bool more(struct sqlite_store *store, void **items, uint32_t count, uint32_t *capacity,
+                 size_t size)
+{
+    if (memory_reserve_raw(&heap, items, capacity, (uint64_t)count + 1, size)) return true;
+    turn_fail(store, SQLITE_NOMEM);
+    return false;
+}
+
+// ---- What went wrong ----------------------------------------------------------------
+
+static bool is_full(sqlite3 *db, int result)
+{
+    if ((result & 0xff) == SQLITE_FULL) return true;
+    bool writing = result == SQLITE_IOERR_WRITE || result == SQLITE_IOERR_SHMSIZE;
+    int reason = sqlite3_system_errno(db);
+    return writing && (reason == ENOSPC || reason == EDQUOT);
+}
+
+void fail_with(struct sqlite_store *store, int result, const char *doing)
+{
+    enum store_fault fault = STORE_BROKEN;
+    if (is_full(store->db, result)) fault = STORE_FULL;
+    if ((result & 0xff) == SQLITE_NOMEM) fault = STORE_NO_MEMORY;
+    int reason = sqlite3_system_errno(store->db);
+    bool system = (result & 0xff) == SQLITE_IOERR && reason;
+    store_fail(&store->store.error, fault, "%s: %s: %s%s%s", store->path, doing,
+               sqlite3_errstr(result), system ? ": " : "", system ? strerror(reason) : "");
+}
+
+// ---- What comes in --------------------------------------------------------------------
+
+bool fresh_add(struct sqlite_store *store, uint32_t job, uint32_t first,
+               const struct rota_job_spec *spec)
+{
+    void *items = store->fresh;
+    bool there
+        = more(store, &items, store->fresh_count, &store->fresh_capacity, sizeof *store->fresh);
+    store->fresh = items;
+    if (!there) return false;
+    store->fresh[store->fresh_count++] = (struct fresh_span){job, first, spec->task_count};
+    return true;
+}
+
+void turn_define(struct store *base, const struct rota_job_spec *spec,
+                 const struct store_text *texts)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    void *items = store->definitions;
+    bool there = more(store, &items, store->definition_count, &store->definition_capacity,
+                      sizeof *store->definitions);
+    store->definitions = items;
+    if (!there) return;
+    store->definitions[store->definition_count++] = (struct definition){spec, texts};
+}
+
+void turn_fired(struct store *base, rota_task_id task, rota_time minute)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    void *items = store->firings;
+    bool there
+        = more(store, &items, store->firing_count, &store->firing_capacity, sizeof *store->firings);
+    store->firings = items;
+    if (!there) return;
+    store->firings[store->firing_count++] = (struct firing){task, minute};
+}
+
+void turn_answer(struct store *base, const struct store_request *request)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    void *items = store->requests;
+    bool there = more(store, &items, store->request_count, &store->request_capacity,
+                      sizeof *store->requests);
+    store->requests = items;
+    if (!there) return;
+    store->requests[store->request_count++] = *request;
+}
+
+static void turn_forget(struct sqlite_store *store)
+{
+    store->kept_count = store->definition_count = store->definition_at = 0;
+    store->request_count = store->firing_count = store->fresh_count = 0;
+    store->too_many = false;
+    line_clear(&store->events);
+}
+
+void turn_begin(struct store *base, rota_time now)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    store->now = now;
+    turn_forget(store);
+}
+
+static bool turn_open(struct sqlite_store *store)
+{
+    if (store->begun) return true;
+    if (!store->placed) {
+        struct loaded *loaded = loaded_open(store);
+        loaded_close(loaded);
+        if (!loaded) return false;
+    }
+    sqlite3_reset(store->statement[GET_TEXT]);
+    sqlite3_reset(store->statement[GET_REQUEST]);
+    statement_run(store, DO_BEGIN);
+    store->begun = true;
+    return true;
+}
+
+static void records_keep(struct sqlite_store *store, const struct rota_record *records,
+                         uint32_t count)
+{
+    if ((uint64_t)store->kept_count + count > KEPT_MAX) store->too_many = true;
+    if (store->too_many) return;
+    void *items = store->kept;
+    bool there = memory_reserve_raw(&heap, &items, &store->kept_capacity,
+                                    (uint64_t)store->kept_count + count, sizeof *store->kept);
+    store->kept = items;
+    if (!there) {
+        store->too_many = true;  // only a second try needs them
+        return;
+    }
+    memcpy(store->kept + store->kept_count, records, count * sizeof *records);
+    store->kept_count += count;
+}
+
+void turn_put(struct store *base, const struct rota *rota, const struct rota_record *records,
+              uint32_t count)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    if (!count || !turn_open(store)) return;
+    store->rota = rota;
+    records_keep(store, records, count);
+    for (uint32_t i = 0; i < count && !store->result; i++) put_record(store, rota, &records[i]);
+}
+
+// ---- Commit -----------------------------------------------------------------------------
+
+static void put_requests(struct sqlite_store *store)
+{
+    sqlite3_stmt *statement = store->statement[PUT_REQUEST];
+    for (uint32_t i = 0; i < store->request_count; i++) {
+        const struct store_request *request = &store->requests[i];
+        sqlite3_bind_blob(statement, 1, request->id, sizeof request->id, SQLITE_STATIC);
+        bind_number(statement, 2, (int64_t)request->body_hash);
+        bind_text(statement, 3, request->answer);
+        bind_number(statement, 4, (int64_t)store->sequence + 1);
+        bind_number(statement, 5, store->now);
+        statement_run(store, PUT_REQUEST);
+    }
+    for (uint32_t i = 0; i < store->firing_count; i++) {
+        bind_number(store->statement[SET_FIRED], 2, store->firings[i].minute);
+        statement_run_on(store, SET_FIRED, row_id(store->firings[i].task));
+    }
+}
+
+static void put_event(struct sqlite_store *store)
+{
+    sqlite3_stmt *statement = store->statement[PUT_EVENT];
+    if (store->events.failed) turn_fail(store, SQLITE_NOMEM);
+    bind_number(statement, 2, store->now);
+    bind_line(statement, 3, &store->events);
+    statement_run_on(store, PUT_EVENT, (int64_t)store->sequence + 1);
+}
+
+static bool turn_finish(struct sqlite_store *store)
+{
+    put_fresh(store);
+    put_requests(store);
+    put_event(store);
+    statement_run(store, DO_COMMIT);
+    if (!store->result) {
+        store->sequence++;
+        store->begun = false;
+    }
+    return !store->result;
+}
+
+static void turn_undo(struct sqlite_store *store)
+{
+    if (!sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    store->begun = false;
+    store->result = SQLITE_OK;
+    places_release(&store->places);
+    store->placed = false;
+    line_clear(&store->events);
+    store->fresh_count = store->definition_at = 0;
+}
+
+// The ballast makes room for what has happened already; new work is refused from here on.
+static bool turn_again(struct sqlite_store *store)
+{
+    if (store->full || store->too_many || !store->options.ballast_bytes) return false;
+    ballast_drop(store->path);
+    store->full = true;
+    turn_undo(store);
+    if (!turn_open(store)) return false;
+    for (uint32_t i = 0; i < store->kept_count && !store->result; i++) {
+        put_record(store, store->rota, &store->kept[i]);
+    }
+    return turn_finish(store);
+}
+
+// The log is folded back into the database, by us alone: two connections that do so at one
+// time can damage the file (SQLite before 3.51.3).
+static void log_fold(struct sqlite_store *store)
+{
+    if (store->wal_pages < (int)store->options.wal_pages) return;
+    int result = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (result == SQLITE_OK || result == SQLITE_BUSY || result == SQLITE_LOCKED) return;
+    if (is_full(store->db, result) && store->options.ballast_bytes && !store->full) {
+        ballast_drop(store->path);
+        store->full = true;  // the next fold will have the room
+        return;
+    }
+    fail_with(store, result, "the log cannot be folded into the database");
+}
+
+static void ballast_again(struct sqlite_store *store)
+{
+    uint64_t bytes = store->options.ballast_bytes;
+    if (!store->full || disk_free(store->path) < bytes * 2) return;
+    if (ballast_make(store->path, bytes)) store->full = false;
+}
+
+bool turn_commit(struct store *base)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    if (base->error.fault) return false;
+    bool empty = !store->begun && !store->result && !store->request_count && !store->firing_count;
+    if (!empty && turn_open(store)) {
+        bool done = turn_finish(store);
+        if (!done && is_full(store->db, store->result)) done = turn_again(store);
+        if (!done) fail_with(store, store->result, "a turn cannot be made durable");
+    }
+    if (base->error.fault) {
+        turn_undo(store);
+        return false;
+    }
+    if (!empty) log_fold(store);
+    ballast_again(store);
+    turn_forget(store);
+    return !base->error.fault;
+}
+
+void turn_release(struct sqlite_store *store)
+{
+    free(store->kept);
+    free(store->definitions);
+    free(store->requests);
+    free(store->firings);
+    free(store->fresh);
+    line_release(&store->events);
+    for (int i = 0; i < LINES; i++) line_release(&store->lines[i]);
+    groups_release(&store->edges);
+    groups_release(&store->inputs);
+    groups_release(&store->outputs);
+    places_release(&store->places);
+}

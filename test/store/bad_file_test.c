@@ -1,0 +1,275 @@
+// bad_file_test.c - files that are no database of ours, or not ours now: refused, and left alone.
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "both.h"
+#include "scene.h"
+#include "store/query.h"
+
+static char path[128];
+
+// ---- Tools ------------------------------------------------------------------------------
+
+static struct store_options options_make(void)
+{
+    struct store_options options = store_options_default();
+    options.ballast_bytes = 0;
+    options.wal_pages = 50;
+    return options;
+}
+
+static void file_write(const void *data, size_t size)
+{
+    both_remove(path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    fclose(file);
+}
+
+static size_t file_read(unsigned char **data)
+{
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    *data = malloc(1 << 22);
+    assert_non_null(*data);
+    size_t size = fread(*data, 1, 1 << 22, file);
+    fclose(file);
+    return size;
+}
+
+// A sound file, closed properly, with some history.
+static void file_make(void)
+{
+    struct scene scene = {.path = path, .options = options_make()};
+    assert_true(scene_run(&scene));
+}
+
+static void sql_run(const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+// The file is refused with these words and status 2, and not one byte of it has changed.
+static void refused(const char *words)
+{
+    struct store_options options = options_make();
+    struct store_error error;
+    unsigned char *before, *after;
+    size_t size = file_read(&before);
+    struct store *store = store_open_sqlite(path, &options, &error);
+    assert_null(store);
+    if (!strstr(error.text, words)) fail_msg("\"%s\" does not say \"%s\"", error.text, words);
+    assert_int_equal(store_exit_status(&error), 2);
+    assert_int_equal(file_read(&after), size);
+    assert_memory_equal(before, after, size);
+    free(before);
+    free(after);
+}
+
+// ---- Files ---------------------------------------------------------------------------------
+
+static void a_text_is_no_database(void **state)
+{
+    (void)state;
+    file_write("once upon a time there was a file that was no database at all", 60);
+    refused("is not a database");
+    file_write("SQL", 3);
+    refused("is truncated");
+}
+
+static void a_truncated_database_is_refused(void **state)
+{
+    (void)state;
+    struct stat status;
+    file_make();
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(truncate(path, status.st_size / 2), 0);
+    refused("is truncated");
+}
+
+static void flipped_bits_are_found(void **state)
+{
+    (void)state;
+    unsigned char *data;
+    file_make();
+    size_t size = file_read(&data);
+    uint32_t found = 0, tried = 0;
+    for (size_t page = 0; page + 2048 <= size; page += 2048) {
+        struct store_options options = options_make();
+        struct store_error error;
+        data[page + (page ? 3 : 103)] ^= 0x55;  // how many cells the page has
+        file_write(data, size);
+        struct store *store = store_open_sqlite(path, &options, &error);
+        found += store == NULL;
+        tried++;
+        if (!store) assert_int_equal(store_exit_status(&error), 2);
+        store_close(store);
+        data[page + (page ? 3 : 103)] ^= 0x55;
+    }
+    print_message("%u of %u damaged pages found\n", found, tried);
+    assert_true(found * 10 >= tried * 9);  // a page on the free list may say anything
+    free(data);
+}
+
+static void a_newer_database_is_refused(void **state)
+{
+    (void)state;
+    file_make();
+    sql_run("PRAGMA user_version = 99");
+    refused("has version 99 of the tables");
+}
+
+static void the_database_of_others_is_refused(void **state)
+{
+    (void)state;
+    both_remove(path);
+    sql_run("CREATE TABLE friends(name TEXT)");
+    refused("not one of rota");
+}
+
+static void a_file_with_two_names_is_refused(void **state)
+{
+    (void)state;
+    char other[160];
+    file_make();
+    snprintf(other, sizeof other, "%s-other", path);
+    unlink(other);
+    assert_int_equal(link(path, other), 0);
+    refused("more than one name");
+    unlink(other);
+}
+
+static void what_is_no_file_is_refused(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"/", "/dev/null", "/nowhere/at/all", "/proc/version"};
+    struct store_error error;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        assert_null(store_open_sqlite(paths[i], NULL, &error));
+        assert_int_equal(store_exit_status(&error), 2);
+        assert_non_null(strstr(error.text, paths[i]));
+    }
+}
+
+static void rows_that_cannot_be_stop_the_restore(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {
+        "INSERT INTO sched_graph VALUES (99, 'LAST', 'plan', 'block', 1, 0, 0);"
+        "INSERT INTO sched_submit(job, sequence, first, tasks) VALUES (99, 99, 1, 2)",
+        "INSERT INTO sched_lane VALUES (1, 0, 0);"
+        "INSERT INTO sched_graph VALUES (98, 'ODD', 'plan', 'block', 1, 0, 0)",
+        "INSERT INTO sched_wait(id, status) VALUES (5, 'WAITING')",
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        struct store_options options = options_make();
+        struct store_error error;
+        uint32_t count;
+        file_make();
+        sql_run("DELETE FROM sched_lane");
+        sql_run(faults[i]);
+        struct store *store = store_open_sqlite(path, &options, &error);
+        assert_non_null(store);
+        assert_null(store_rows(store, &count));
+        assert_int_equal(store_exit_status(store_error(store)), 70);
+        store_close(store);
+    }
+}
+
+// ---- Owners -----------------------------------------------------------------------------------
+
+static void a_second_server_is_kept_out(void **state)
+{
+    (void)state;
+    struct store_options options = options_make();
+    struct store_error error;
+    char pid[40];
+    both_remove(path);
+    struct store *first = store_open_sqlite(path, &options, &error);
+    assert_non_null(first);
+    assert_null(store_open_sqlite(path, &options, &error));
+    snprintf(pid, sizeof pid, "process %ld", (long)getpid());
+    assert_non_null(strstr(error.text, pid));
+    assert_int_equal(store_exit_status(&error), 2);
+    store_close(first);
+    first = store_open_sqlite(path, &options, &error);
+    assert_non_null(first);
+    store_close(first);
+}
+
+static void nobody_else_may_read_the_files(void **state)
+{
+    (void)state;
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-lock", "-ballast"};
+    struct store_options options = options_make();
+    struct store_error error;
+    options.ballast_bytes = 4096;
+    both_remove(path);
+    struct store *store = store_open_sqlite(path, &options, &error);
+    assert_non_null(store);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char name[200];
+        struct stat status;
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        assert_int_equal(stat(name, &status), 0);
+        assert_int_equal(status.st_mode & 0777, 0600);
+    }
+    store_close(store);
+}
+
+static void questions_cannot_write(void **state)
+{
+    (void)state;
+    static const char *const statements[] = {"DELETE FROM sched_job",
+                                             "INSERT INTO sched_lane VALUES (7, 0, 0)",
+                                             "DROP TABLE sched_job",
+                                             "PRAGMA journal_mode = DELETE",
+                                             "ATTACH '/tmp/x' AS x",
+                                             "SELECT 1; DELETE FROM sched_job",
+                                             "BEGIN",
+                                             "VACUUM",
+                                             "",
+                                             "SELECT nothing FROM nowhere"};
+    file_make();
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        struct store_error error;
+        assert_false(store_query(path, statements[i], QUERY_TABLE, stdout, &error));
+        assert_int_equal(store_exit_status(&error), 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_text_is_no_database),
+        cmocka_unit_test(a_truncated_database_is_refused),
+        cmocka_unit_test(flipped_bits_are_found),
+        cmocka_unit_test(a_newer_database_is_refused),
+        cmocka_unit_test(the_database_of_others_is_refused),
+        cmocka_unit_test(a_file_with_two_names_is_refused),
+        cmocka_unit_test(what_is_no_file_is_refused),
+        cmocka_unit_test(rows_that_cannot_be_stop_the_restore),
+        cmocka_unit_test(a_second_server_is_kept_out),
+        cmocka_unit_test(nobody_else_may_read_the_files),
+        cmocka_unit_test(questions_cannot_write),
+    };
+    snprintf(path, sizeof path, "%s/rota-bad-%ld", both_folder(), (long)getpid());
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    both_remove(path);
+    return failed;
+}

@@ -1,0 +1,16 @@
+// both.h - two stores side by side: whatever one keeps, the other must keep.
+#pragma once
+
+#include "store/store.h"
+
+// A place for files that are thrown away, fast where the machine has memory for it.
+const char *both_folder(void);
+void both_remove(const char *path);  // the database and all that lies beside it
+
+// What the last history found; "" when the stores agreed all the way.
+const char *both_difference(void);
+uint64_t both_turns(void);
+
+// Whether two rows say the same. Conditions are compared task by task: where they lie in the
+// list of clauses means nothing.
+bool both_same(const struct rota_record *left, const struct rota_record *right);

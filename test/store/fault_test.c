@@ -1,0 +1,110 @@
+// fault_test.c - a disk that fails, fills up or loses power at every single operation.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "both.h"
+#include "fault_vfs.h"
+#include "scene.h"
+
+static char path[128], ballast[160];
+
+static struct scene scene_make(uint64_t ballast_bytes)
+{
+    struct scene scene = {.path = path};
+    scene.options = store_options_default();
+    scene.options.vfs = fault_vfs_register();
+    scene.options.ballast_bytes = ballast_bytes;
+    scene.options.wal_pages = 24;  // small, so that the log is folded now and then
+    return scene;
+}
+
+static void judge(const struct scene *scene, const char *what, uint64_t at)
+{
+    const char *wrong = scene_judge(scene);
+    if (wrong) fail_msg("%s at operation %llu: %s", what, (unsigned long long)at, wrong);
+}
+
+// The same story again and again, each time with the fault one operation later.
+static void at_every_operation(struct fault like, const char *what)
+{
+    uint64_t at = 1;
+    for (bool happened = true; happened; at++) {
+        struct scene scene = scene_make(0);
+        like.at = at;
+        like.seed = at * 77;
+        fault_begin(like);
+        bool fine = scene_run(&scene);
+        happened = fault.happened;
+        fault_power_returns();
+        if (!happened && !fine) fail_msg("%s", scene.error.text);
+        if (!fine && scene.tried) assert_int_equal(store_exit_status(&scene.error), 70);
+        judge(&scene, what, at);
+    }
+    print_message("%s: %llu operations\n", what, (unsigned long long)at - 1);
+    assert_true(at > 50);
+    both_remove(path);
+}
+
+static void a_failed_operation_stops_the_store_and_loses_nothing(void **state)
+{
+    (void)state;
+    at_every_operation((struct fault){.kind = FAULT_ERROR}, "an error");
+}
+
+static void what_was_acknowledged_survives_a_crash(void **state)
+{
+    (void)state;
+    at_every_operation((struct fault){.kind = FAULT_NO_POWER, .loss = LOSS_NONE}, "a crash");
+}
+
+static void what_was_acknowledged_survives_when_no_write_reached_the_disk(void **state)
+{
+    (void)state;
+    at_every_operation((struct fault){.kind = FAULT_NO_POWER, .loss = LOSS_ALL}, "all lost");
+}
+
+static void what_was_acknowledged_survives_torn_and_reordered_writes(void **state)
+{
+    (void)state;
+    at_every_operation((struct fault){.kind = FAULT_NO_POWER, .loss = LOSS_SOME}, "some lost");
+}
+
+static void a_full_disk_costs_the_ballast_and_nothing_else(void **state)
+{
+    (void)state;
+    bool happened = true, ever = false;
+    for (uint64_t at = 60; happened; at++) {  // from the first turn on
+        struct scene scene = scene_make(1 << 16);
+        fault_begin((struct fault){.kind = FAULT_FULL, .at = at, .ballast = ballast});
+        bool fine = scene_run(&scene);
+        happened = fault.happened;
+        ever |= happened;
+        fault_begin((struct fault){0});
+        if (!fine && scene.tried)
+            fail_msg("operation %llu: %s", (unsigned long long)at, scene.error.text);
+        judge(&scene, "a full disk", at);
+    }
+    assert_true(ever);
+    both_remove(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failed_operation_stops_the_store_and_loses_nothing),
+        cmocka_unit_test(what_was_acknowledged_survives_a_crash),
+        cmocka_unit_test(what_was_acknowledged_survives_when_no_write_reached_the_disk),
+        cmocka_unit_test(what_was_acknowledged_survives_torn_and_reordered_writes),
+        cmocka_unit_test(a_full_disk_costs_the_ballast_and_nothing_else),
+    };
+    snprintf(path, sizeof path, "%s/rota-fault-%ld", both_folder(), (long)getpid());
+    snprintf(ballast, sizeof ballast, "%s-ballast", path);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

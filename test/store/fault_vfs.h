@@ -1,0 +1,31 @@
+// fault_vfs.h - a disk that fails, fills up or loses power at the k-th operation.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum fault_kind {
+    FAULT_NONE,
+    FAULT_ERROR,     // that operation fails, the others do not
+    FAULT_FULL,      // no write succeeds from there on, while the file `ballast` is there
+    FAULT_NO_POWER,  // nothing happens any more from there on
+};
+
+// What becomes of writes that were not synced when the power went.
+enum fault_loss { LOSS_NONE, LOSS_ALL, LOSS_SOME, LOSSES };
+
+struct fault {
+    enum fault_kind kind;
+    enum fault_loss loss;
+    uint64_t at;    // the operation it happens at; writes, syncs and truncations count
+    uint64_t seed;  // which writes are lost, and where they are torn
+    const char *ballast;
+    uint64_t count;  // operations so far
+    bool happened;
+};
+
+extern struct fault fault;
+
+const char *fault_vfs_register(void);  // the name of the file system
+void fault_begin(struct fault like);   // nothing is remembered of earlier files
+void fault_power_returns(void);        // the files are as the disk has them
