@@ -105,6 +105,7 @@ static void look_waiting(struct rota *rota, task_row row)
     struct task *task = &rota->task[row];
     bool blocked = task->state == ROTA_TASK_BLOCKED;
     if (rota->unmet[row] == 0 && task->extra && task_extra(rota, row)->clause_count) {
+        if (blocked) task_move(rota, row, CAUSE_UNMET);  // those behind it are not, at once
         look_append(rota, &rota->look_ready, row);
     } else if (rota->unmet[row] == 0) {
         outcome_ready(rota, row);
