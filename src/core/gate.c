@@ -98,11 +98,11 @@ static void offered_insert(struct rota *rota, struct lane *lane, task_row row)
 static void step_back(struct rota *rota, struct lane *lane, task_row row)
 {
     struct extra *extra = task_extra(rota, row);
-    uint8_t phase = extra->phase;
-    rota_time since = phase ? extra->since : rota->now;
+    uint8_t phase = extra->phase ? extra->phase : extra->resume;
+    rota_time since = extra->since;
     place_remove(rota, row);
     share_release(rota, row);
-    extra->resume = phase ? phase & 15u : PHASE_NEAR;
+    extra->resume = phase & 15u;
     extra->since = since;
     effect_mark_task(rota, row);
     offered_insert(rota, lane, row);

@@ -170,11 +170,11 @@ static void advance_phase(struct rota *rota, task_row row)
 {
     struct extra *extra = task_extra(rota, row);
     uint8_t before = extra->phase;
-    if (extra->phase == PHASE_NONE) extra->phase = extra->resume ? extra->resume : PHASE_NEAR;
+    if (extra->phase == PHASE_NONE) extra->phase = extra->resume;
     extra->resume = PHASE_NONE;
     if (extra->phase == PHASE_NEAR && !pull_own_located(rota, row)) {
         extra->phase = PHASE_INPUT;
-        if (before == PHASE_NEAR) extra->since = rota->now;
+        extra->since = rota->now;
     }
     while (pull_due(rota, row) <= rota->now) {
         rota_time due = pull_due(rota, row);
@@ -212,7 +212,10 @@ void pull_add(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     struct extra *extra = task_extra(rota, row);
-    if (!extra->resume) extra->since = rota->now;
+    if (!extra->resume) {
+        extra->since = rota->now;
+        extra->resume = pull_own_located(rota, row) ? PHASE_NEAR : PHASE_INPUT;
+    }
     extra->phase = PHASE_NONE;
     if (!extra->asked) extra->asked = rota->turn;
     effect_mark_task(rota, row);

@@ -96,10 +96,10 @@ static void phase_move(struct model *model, struct model_task *task)
     rota_time cached = model->config.cached_wait, inputs = model->config.inputs_wait;
     if (lane && lane->patience != ROTA_NEVER) cached = inputs = lane->patience;
     if (task->phase == MODEL_NEAR) {
-        bool over = model->now - task->since >= cached;
-        if (!over && is_near_somewhere(model, task)) return;
+        bool over = model->now - task->since >= cached, near = is_near_somewhere(model, task);
+        if (!over && near) return;
         task->phase = MODEL_INPUT;
-        task->since = over ? task->since + cached : model->now;  // also if nobody looked then
+        task->since = near ? task->since + cached : model->now;
     }
     if (task->phase == MODEL_INPUT && model->now - task->since >= inputs)
         task->phase = MODEL_GLOBAL;
@@ -110,6 +110,7 @@ void model_phases_move(struct model *model)
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = &model->tasks[i];
         bool offered = task->state == ROTA_TASK_OFFERED && task->placed;
+        if (!model_is_first_of_lane(model, task)) continue;  // its waits go on later
         if (offered && model_is_pull(model, task)) phase_move(model, task);
     }
 }
