@@ -253,6 +253,7 @@ enum rota_error on_lane(struct rota *rota, const struct rota_event *event)
     struct lane *lane = LANE(rota, row);
     lane->flags = flags;
     lane->patience = event->lane.patience;
+    if (lane->placing) pull_patience_changed(rota, lane->placing);
     if (!lane->marked) effect_mark(rota, ROTA_RECORD_LANE, row);
     lane->marked = true;
     gate_look_at(rota, row);

@@ -210,6 +210,7 @@ void ready_push_back(struct rota *rota, task_row row);  // it was the first a mo
 void ready_remove(struct rota *rota, task_row row);
 
 void pull_add(struct rota *rota, task_row row);
+void pull_patience_changed(struct rota *rota, task_row row);  // of its lane
 void pull_remove(struct rota *rota, task_row row);
 void pull_news(struct rota *rota, object_row object);  // its holders changed
 void pull_object_seen(struct rota *rota, object_row object);

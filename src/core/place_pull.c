@@ -165,6 +165,15 @@ static bool reserve_offers(struct rota *rota, task_row row)
 
 // ---- Phases ----------------------------------------------------------------------------
 
+static void set_timer(struct rota *rota, task_row row)
+{
+    rota_time due = pull_due(rota, row);
+    if (due == ROTA_NEVER)
+        heap_remove(&rota->phases, rota->task[row].extra);
+    else
+        heap_set(&rota->phases, rota->task[row].extra, due);
+}
+
 // A phase that is over gives way to the next; the next begins when the one before ended.
 static void advance_phase(struct rota *rota, task_row row)
 {
@@ -182,11 +191,7 @@ static void advance_phase(struct rota *rota, task_row row)
         extra->since = due;
     }
     if (extra->phase != before) effect_mark_task(rota, row);
-    rota_time due = pull_due(rota, row);
-    if (due == ROTA_NEVER)
-        heap_remove(&rota->phases, rota->task[row].extra);
-    else
-        heap_set(&rota->phases, rota->task[row].extra, due);
+    set_timer(rota, row);
 }
 
 static bool sync(struct rota *rota, task_row row)
@@ -206,6 +211,11 @@ static bool is_queued(const struct rota *rota, task_row row)
     const struct task *task = &rota->task[row];
     return task->state == ROTA_TASK_OFFERED && task->extra
            && task_extra(rota, row)->phase != PHASE_NONE && gate_is_next(rota, row);
+}
+
+void pull_patience_changed(struct rota *rota, task_row row)
+{
+    if (is_queued(rota, row)) set_timer(rota, row);
 }
 
 void pull_add(struct rota *rota, task_row row)

@@ -377,9 +377,9 @@ void history_event_lane(struct history *history, struct rota_event *event)
     const struct model_lane *lane = model_lane_find(model, event->lane.lane);
     event->lane.flags = history_pick(history, 4);
     event->lane.patience = history_chance(history, 4) ? 0 : ROTA_NEVER;
-    if (!lane) return;
+    if (!lane || history_chance(history, 4)) return;
     event->lane.flags = lane->flags;
-    event->lane.patience = lane->patience;
+    if (history_chance(history, 2)) event->lane.patience = lane->patience;
 }
 
 // ---- Any of them -----------------------------------------------------------------------------

@@ -85,6 +85,10 @@ static enum model_verdict on_lane(struct model *model, const struct rota_event *
 {
     if (event->lane.lane == 0) return MODEL_REFUSE;
     struct model_lane *lane = model_lane_find(model, event->lane.lane);
+    bool changes = lane && lane->flags != event->lane.flags;
+    for (uint32_t i = 0; i < model->task_count && changes; i++) {
+        if (model->tasks[i].spec.lane == lane->number) return MODEL_REFUSE;
+    }
     if (!lane) lane = &model->lanes[model->lane_count++];
     *lane = (struct model_lane){event->lane.lane, event->lane.flags, event->lane.patience};
     return MODEL_ACCEPT;

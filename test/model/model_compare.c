@@ -89,6 +89,11 @@ static void list_compare(struct model *model, const struct rota *rota, enum rota
         if (!model_in_list(model, &model->tasks[i], list, worker)) continue;
         mine[mine_count++] = model->tasks[i].id;
     }
+    bool queue = list >= ROTA_LIST_NEAR;  // these come in the order of the queue
+    for (uint32_t i = 1; i < core_count && i < MODEL_TASKS && !queue; i++) {
+        if (!comes_first(core[i - 1], core[i]))
+            model_differs(model, "%s does not come by job and number", list_names[list]);
+    }
     ids_compare(model, list_names[list], worker.number, core, core_count, mine, mine_count);
 }
 
