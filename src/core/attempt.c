@@ -156,6 +156,19 @@ void attempt_claim(struct rota *rota, task_row row, uint64_t handler)
     action->grant.attempt = task->attempt;
 }
 
+// What was to be written here is not. A consumer may still expect an earlier one.
+static void give_back_output(struct rota *rota, replica_row row)
+{
+    struct replica *replica = REPLICA(rota, row);
+    if (replica->flags & (REPLICA_LOCATED | REPLICA_KEPT)) return;
+    if (!replica->users) {
+        replica_remove(rota, row);
+        return;
+    }
+    replica->flags &= ~(uint32_t)REPLICA_PRIMARY;
+    replica_mark(rota, row);
+}
+
 static void give_back_copies(struct rota *rota, task_row row, worker_row worker)
 {
     const struct extra *extra = task_extra(rota, row);
@@ -166,8 +179,7 @@ static void give_back_copies(struct rota *rota, task_row row, worker_row worker)
     for (uint32_t i = 0; i < extra->output_count; i++) {
         object_row at = rota->use[extra->use_first + extra->input_count + i].object;
         replica_row replica = replica_find(rota, at, worker);
-        if (replica && !(REPLICA(rota, replica)->flags & (REPLICA_LOCATED | REPLICA_KEPT)))
-            replica_remove(rota, replica);
+        if (replica) give_back_output(rota, replica);
     }
 }
 

@@ -162,7 +162,7 @@ static void settle_ready(struct rota *rota)
 void graph_settle_all(struct rota *rota)
 {
     while (graph_is_unsettled(rota)) {
-        if (rota->failing_jobs) job_fail_next(rota);
+        while (rota->failing_jobs) job_fail_next(rota);
         task_row row = look_next(rota, &rota->look_tasks);
         if (row) {
             look(rota, row);
