@@ -282,9 +282,14 @@ static bool object_is_settled(struct model *model, const struct model_object *ob
 static void objects_compare(struct model *model, const struct rota *rota)
 {
     for (uint32_t i = 0; i < model->object_count; i++) {
-        const struct model_object *object = &model->objects[i];
+        struct model_object *object = &model->objects[i];
         if (!object_is_settled(model, object)) continue;
         enum rota_object_state state = rota_object_state(rota, object->id);
+        const struct model_job *job = model_job_find(model, object->job);
+        bool failed = job && job->state == ROTA_JOB_FAILED;
+        // Lost with the worker whose loss made the job fail: it was to be made again, or not.
+        if (failed && object->state == ROTA_OBJECT_REMOVED && state == ROTA_OBJECT_UNFINISHED)
+            object->state = state;
         if (object->job && state != object->state) {
             model_differs(model, "object %llx.%llx: state %d in the core, %d in the model",
                           (unsigned long long)object->id.high, (unsigned long long)object->id.low,
