@@ -1,5 +1,5 @@
 // play_view.c - what can be expected: the states of the core and of the play, as strings.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -305,6 +305,7 @@ static const struct {
     { "picked", VIEW_SET, look_picked },     { "free", VIEW_FIELDS, look_free },
     { "told", VIEW_SET, look_told },         { "completed", VIEW_SET, look_completed },
     { "deadline", VIEW_TIME, look_deadline }, { "plans", VIEW_SET, look_plans },
+    { "sql", VIEW_TEXT, look_sql },
 };
 
 bool view_look(struct play *play, const char *what, enum view_shape *shape, struct strings *actual)
