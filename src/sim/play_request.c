@@ -65,7 +65,7 @@ void request_answer(struct play *play)
     struct request *request = &play->request;
     if (!request->open || request->stored) return;
     rota_time over = request->until ? request->until : play->now;
-    snprintf(request->answer, sizeof request->answer, "%s %" PRId64,
+    snprintf(request->answer, sizeof request->answer, "%" PRIu32 " %s %" PRId64, play->line,
              play->answer ? rota_error_name(play->answer) : "ok", over);
     struct store_request answer = {.body_hash = request->body, .answer = request->answer};
     memcpy(answer.id, request->id, sizeof answer.id);
