@@ -258,6 +258,8 @@ void again_catch_up(struct play *play);                // from here on the core 
 bool sql_ask(const struct play *play, const char *sql, struct strings *rows,
              struct store_error *error);
 void look_sql(struct play *play, struct strings *actual);
+// If there is a file, its table must hold these tasks, in order of their ids.
+void sql_compare_table(struct play *play, const char *table, const struct strings *tasks);
 
 // ---- play_perform.c: actions reach clients and workers, and workers react --
 

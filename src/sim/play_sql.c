@@ -52,3 +52,22 @@ void look_sql(struct play *play, struct strings *actual)
     }
     strings_release(&rows);
 }
+
+void sql_compare_table(struct play *play, const char *table, const struct strings *tasks)
+{
+    char sql[200];
+    struct strings rows = {0};
+    struct store_error error = {0};
+    if (!play->options.database || play->lasting) return;
+    snprintf(sql, sizeof sql,
+             "SELECT j.name FROM %s t JOIN sched_job j ON j.id = t.id ORDER BY t.id", table);
+    sql_ask(play, sql, &rows, &error);
+    char *core = strings_join(tasks, " "), *file = strings_join(&rows, " ");
+    if (error.fault)
+        play_fail(play, "an answer", error.text);
+    else if (strcmp(core, file) != 0)
+        play_fail(play, core, file);
+    free(core);
+    free(file);
+    strings_release(&rows);
+}

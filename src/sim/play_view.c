@@ -70,8 +70,10 @@ static void look_table(struct play *play, struct strings *actual)
 {
     const char *table = take_name(play);
     const struct list_view *view = list_find(table, true);
-    if (view) list_look(play, view, actual);
-    else play_wrong(play, "there is no table '%s'", table);
+    if (!view) play_wrong(play, "there is no table '%s'", table);
+    if (play->halt) return;
+    list_look(play, view, actual);
+    sql_compare_table(play, table, actual);
 }
 
 static void look_blockers(struct play *play, struct strings *actual)
