@@ -7,10 +7,13 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: rota play [--trace] [--restart-everywhere] [--check | --no-check] FILE...\n\n"
+    "usage: rota play [--trace] [--restart-everywhere] [--check | --no-check] FILE...\n"
+    "       rota play --db DATABASE [--log-pages N] ... FILE\n\n"
     "    --trace               print every decision of the core as it happens\n"
     "    --restart-everywhere  rebuild the core from its stored rows after every statement\n"
-    "    --check, --no-check   let the core check itself after every step (it does, unless told)\n";
+    "    --check, --no-check   let the core check itself after every step (it does, unless told)\n"
+    "    --db DATABASE         keep the rows in this file, and go on where it ends\n"
+    "    --log-pages N         fold its log when it has so many pages (8192)\n";
 
 // The whole file with a zero behind it; null, with errno, when it cannot be read.
 static char *file_read(const char *path)
@@ -54,6 +57,24 @@ static enum play_result file_play(const char *path, const struct play_options *o
     return result;
 }
 
+static bool is_valued(const char *word)
+{
+    return strcmp(word, "--db") == 0 || strcmp(word, "--log-pages") == 0;
+}
+
+static bool value_take(const char *word, const char *value, struct play_options *options)
+{
+    if (!value || !*value) return false;
+    if (strcmp(word, "--db") == 0) {
+        options->database = value;
+        return true;
+    }
+    char *end;
+    long pages = strtol(value, &end, 10);
+    options->log_pages = pages > 0 && pages < INT32_MAX ? (uint32_t)pages : 0;
+    return !*end && options->log_pages;
+}
+
 // Returns false when there is no such option.
 static bool option_take(const char *word, struct play_options *options)
 {
@@ -81,19 +102,30 @@ static int files_play(int count, char **paths, const struct play_options *option
     return (int)worst;
 }
 
+static int refuse(const char *what, const char *word)
+{
+    fprintf(stderr, "rota play: %s '%s'\n%s", what, word, usage);
+    return 2;
+}
+
 int command_play(int count, char **words)
 {
     struct play_options options = { .check = true };
     int at = 0;
     for (; at < count && words[at][0] == '-' && words[at][1]; at++) {
-        if (strcmp(words[at], "--help") == 0) {
+        const char *word = words[at];
+        if (strcmp(word, "--help") == 0) {
             fputs(usage, stdout);
             return 0;
         }
-        if (option_take(words[at], &options)) continue;
-        fprintf(stderr, "rota play: there is no option '%s'\n%s", words[at], usage);
-        return 2;
+        if (is_valued(word)) {
+            if (++at < count && value_take(word, words[at], &options)) continue;
+            return refuse("there is no proper value behind", word);
+        }
+        if (!option_take(word, &options)) return refuse("there is no option", word);
     }
+    bool too_many = options.database && count - at > 1;
+    if (too_many) return refuse("a database keeps one play, and there is also", words[at + 1]);
     if (at < count) return files_play(count - at, words + at, &options);
     fputs(usage, stderr);
     return 2;

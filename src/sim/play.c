@@ -1,5 +1,5 @@
 // play.c - a play from its first line to its last.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -12,18 +12,20 @@ enum verb_flag {
     VERB_CHANGES_NOTHING = 2,  // no turn after it
     VERB_MAY_BE_STALE = 4,     // a report that comes too late is rejected, and that is all
     VERB_MAY_BE_DONE = 8,      // refused as not_now: it is so already
+    VERB_DRAFTS = 16,          // between begin and submit it only adds to the submission
+    VERB_TAKES_TURNS = 32,     // its own; none after it
 };
 
 static const struct verb { const char *word; play_verb_fn *run; unsigned flags; } verbs[] = {
     { "config", verb_config, VERB_NEEDS_NO_CORE | VERB_CHANGES_NOTHING },
     { "worker", verb_worker, 0 },
     { "lane", verb_lane, 0 },
-    { "job", verb_job, 0 },
+    { "job", verb_job, VERB_DRAFTS },
     { "begin", verb_begin, VERB_CHANGES_NOTHING },
     { "submit", verb_submit, 0 },
-    { "task", verb_task, 0 },
-    { "bundle", verb_bundle, 0 },
-    { "object", verb_object, 0 },
+    { "task", verb_task, VERB_DRAFTS },
+    { "bundle", verb_bundle, VERB_DRAFTS },
+    { "object", verb_object, VERB_DRAFTS },
     { "claim", verb_claim, 0 },
     { "deliver", verb_deliver, 0 },
     { "fail", verb_fail, 0 },
@@ -37,7 +39,7 @@ static const struct verb { const char *word; play_verb_fn *run; unsigned flags; 
     { "silent", verb_silent, 0 },
     { "heard", verb_heard, 0 },
     { "leave", verb_leave, 0 },
-    { "keep", verb_keep, 0 },
+    { "keep", verb_keep, VERB_DRAFTS },
     { "unkeep", verb_unkeep, 0 },
     { "read", verb_read, 0 },
     { "cancel", verb_cancel, 0 },
@@ -48,8 +50,8 @@ static const struct verb { const char *word; play_verb_fn *run; unsigned flags; 
     { "manual", verb_manual, 0 },
     { "wait", verb_wait, 0 },
     { "waitsome", verb_waitsome, 0 },
-    { "at", verb_at, VERB_CHANGES_NOTHING },  // they take their own turns
-    { "advance", verb_advance, VERB_CHANGES_NOTHING },
+    { "at", verb_at, VERB_TAKES_TURNS },
+    { "advance", verb_advance, VERB_TAKES_TURNS },
     { "restart", verb_restart, VERB_CHANGES_NOTHING },
     { "plan", verb_plan, 0 },
     { "expect", verb_expect, VERB_CHANGES_NOTHING },
@@ -120,23 +122,36 @@ static const struct verb *statement_begin(struct play *play)
     return verb_find(play, play->words[at].text);
 }
 
-static void statement_run(struct play *play)
+static bool is_request(const struct play *play, const struct verb *verb)
 {
-    const struct verb *verb = statement_begin(play);
-    if (!verb) return;
-    if (!(verb->flags & VERB_NEEDS_NO_CORE) && !turn_open(play)) return;
+    if (verb->flags & VERB_CHANGES_NOTHING) return false;
+    return !(verb->flags & VERB_DRAFTS) || !play->batch.open;
+}
+
+static void statement_carry_out(struct play *play, const struct verb *verb)
+{
     verb->run(play);
     if (play->halt) {
         if (play->batch.sent && play->halt != PLAY_STOPS) turn_settle(play);  // the core has it
         return;
     }
     answer_judge(play, verb);
-    if (verb->flags & VERB_CHANGES_NOTHING) return;
+    if (verb->flags & (VERB_CHANGES_NOTHING | VERB_TAKES_TURNS)) return;
     turn_settle(play);
-    if (play->batch.sent) {
+    if (play->batch.sent && !play->halt) {
         play_fail(play, "an answer that names the job", "none");
         play->halt = PLAY_STOPS;
     }
+}
+
+static void statement_run(struct play *play)
+{
+    const struct verb *verb = statement_begin(play);
+    if (!verb) return;
+    if (!(verb->flags & VERB_NEEDS_NO_CORE) && !turn_open(play)) return;
+    if (is_request(play, verb)) request_begin(play);
+    if (!play->halt) statement_carry_out(play, verb);
+    request_end(play);
 }
 
 static void restart_if_asked(struct play *play, const char *verb)
@@ -163,6 +178,7 @@ static void lines_run(struct play *play, const char *text, char *copy)
                                         &play->word_capacity);
         if (mistake) play_wrong(play, "%s", mistake);
         if (mistake || !play->word_count) continue;
+        request_read_line(play);
         statement_trace(play);
         statement_run(play);
         restart_if_asked(play, play->words[0].text);
@@ -172,6 +188,7 @@ static void lines_run(struct play *play, const char *text, char *copy)
     play->halt = PLAY_GOES_ON;
     if (play->batch.open) play_wrong(play, "the play ends before 'submit'");
     else turn_open(play);  // a play of nothing but settings has still set something
+    again_end(play);
 }
 
 // ---- The whole -------------------------------------------------------------
@@ -201,6 +218,7 @@ static void play_release(struct play *play)
 {
     rota_close(play->rota);
     store_close(play->store);
+    store_close(play->lasting);
     turn_keep_nothing(play);
     batch_release(play);
     play_things_release(play);
@@ -211,17 +229,30 @@ static void play_release(struct play *play)
     free(play->words);
 }
 
+static enum play_result play_judge(const struct play *play)
+{
+    if (play->broken) return (enum play_result)store_exit_status(store_error(play->store));
+    if (play->wrong) return PLAY_WRONG;
+    return play->failures ? PLAY_FAILED : PLAY_PASSED;
+}
+
+static enum play_result text_run(struct play *play, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = array_resize(NULL, size, 1);
+    memcpy(copy, text, size);
+    lines_run(play, text, copy);
+    free(copy);
+    return play_judge(play);
+}
+
 enum play_result play_run(const char *file, const char *text, const struct play_options *options,
                           FILE *out)
 {
     struct play play = { .file = file, .options = *options, .out = out, .line_text = "" };
     play_init(&play);
-    size_t size = strlen(text) + 1;
-    char *copy = array_resize(NULL, size, 1);
-    memcpy(copy, text, size);
-    lines_run(&play, text, copy);
+    enum play_result result = again_open(&play);
+    if (!result) result = text_run(&play, text);
     play_release(&play);
-    free(copy);
-    if (play.wrong) return PLAY_WRONG;
-    return play.failures ? PLAY_FAILED : PLAY_PASSED;
+    return result;
 }

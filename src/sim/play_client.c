@@ -1,5 +1,5 @@
 // play_client.c - what clients and handlers do.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <string.h>
 

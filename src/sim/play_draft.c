@@ -1,5 +1,5 @@
 // play_draft.c - tasks, bundles and objects as they are written, gathered into a submission.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // play_expect.c - expectations: what is written against what is.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // play_names.c - names and their numbers, which count from 1 in order of appearance.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

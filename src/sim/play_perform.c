@@ -2,7 +2,7 @@
 //
 // A worker starts what it is told to run as soon as it has room, in order of arrival. It ends
 // nothing by itself. A manual one does not even start.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <string.h>
 
@@ -51,6 +51,7 @@ void worker_started(struct play *play, const struct rota_event *report)
     if (worker) run = run_find(worker, report->report.task, report->report.attempt);
     if (run && run->started) return;
     if (run) run->started = true;
+    if (play->catching_up) return;
     strings_add(&play->started, "%s", task_text(play, report->report.task));
 }
 
@@ -121,14 +122,16 @@ static void perform_run(struct play *play, const struct rota_action *action)
 {
     uint32_t number = action->run.worker.number;
     struct play_worker *worker = worker_find(play, number);
-    if (!worker) return;
+    if (!worker || run_find(worker, action->run.task, action->run.attempt)) return;
     worker->runs = array_grow(worker->runs, worker->run_count, &worker->run_capacity,
                                sizeof *worker->runs);
     worker->runs[worker->run_count++] =
         (struct play_run) { .task = action->run.task, .attempt = action->run.attempt };
     play->tasks[task_row_find(play, action->run.task)].sent_to = action->run.worker;
-    if (worker->picks) worker->picks--;
-    if (!worker->picks) worker->picked = action->run.task;
+    if (!play->catching_up) {
+        if (worker->picks) worker->picks--;
+        if (!worker->picks) worker->picked = action->run.task;
+    }
     worker_start(play, number);
 }
 
@@ -201,8 +204,16 @@ static void perform_grant(struct play *play, const struct rota_action *action)
     strings_add(&play->started, "%s", task_text(play, action->grant.task));
 }
 
+// Whether it goes to somebody who heard it when the statement was first carried out.
+static bool is_old_news(const struct play *play, const struct rota_action *action)
+{
+    bool to_worker = action->kind == ROTA_ACTION_RUN || action->kind == ROTA_ACTION_STOP;
+    return play->catching_up && !to_worker;
+}
+
 void perform_action(struct play *play, const struct rota_action *action)
 {
+    if (is_old_news(play, action)) return;
     switch (action->kind) {
     case ROTA_ACTION_CONFIRM:   perform_confirm(play, action); break;
     case ROTA_ACTION_WAIT_OVER: perform_wait_over(play, action); break;

@@ -1,5 +1,5 @@
 // play_report.c - what workers report, and how they come to be silent or gone.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // play_stage.c - setting the stage: configuration, workers, lanes, jobs.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // play_submit.c - drafts become one submission; when the core has taken it, their names count.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <string.h>
 
@@ -256,6 +256,21 @@ void batch_submit(struct play *play)
     batch->sent = true;
     if (!batch->opens_job) batch_accepted(play, target(play)->id);
     holders_report(play);
+}
+
+// The file knows the tasks by the names they have in the play.
+void batch_define(struct play *play)
+{
+    const struct batch *batch = &play->batch;
+    const struct rota_job_spec *spec = play->submitted;
+    play->submitted = NULL;
+    if (!spec) return;
+    struct store_text *texts = turn_keep(play, spec->task_count, sizeof *texts);
+    for (uint32_t i = 0, count = 0; i < batch->draft_count && count < spec->task_count; i++) {
+        if (batch->drafts[i].is_object) continue;
+        texts[count++].name = names_text(&play->task_names, batch->drafts[i].name);
+    }
+    store_define(play->store, spec, texts);
 }
 
 // ---- Accepted --------------------------------------------------------------

@@ -1,5 +1,5 @@
 // play_text.c - the smallest parts of a play: words, numbers, times, sizes, lists of strings.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // play_things.c - what the names of a play stand for, and what the ids of the core are called.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // play_time.c - time passes, plans take their time, the core starts again.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 static rota_time take_moment(struct play *play)
 {

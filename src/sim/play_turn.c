@@ -1,7 +1,6 @@
 // play_turn.c - turns of the core: step, take, commit, perform, until it is quiet.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +26,7 @@ bool turn_open(struct play *play)
     return false;
 }
 
-static void reopen(struct play *play)
+void turn_reopen(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_RESTORE };
     event.restore.records = store_rows(play->store, &event.restore.count);
@@ -45,7 +44,7 @@ static void reopen(struct play *play)
 void turn_restart(struct play *play)
 {
     uint64_t before = rota_digest(play->rota);
-    reopen(play);
+    turn_reopen(play);
     if (play->halt) return;
     uint64_t after = rota_digest(play->rota);
     if (before != after) {
@@ -80,6 +79,7 @@ enum rota_error turn_step(struct play *play, const struct rota_event *event)
     *kept = *event;
     kept->now = play->now;
     enum rota_error error = rota_step(play->rota, kept);
+    if (!error && event->kind == ROTA_EVENT_SUBMIT) play->submitted = &kept->submit;
     if (play->options.check) rota_check(play->rota);
     return error;
 }
@@ -134,13 +134,22 @@ static struct rota_effects effects_commit(struct play *play)
 {
     struct rota_effects effects;
     store_begin(play->store, play->now);
+    batch_define(play);
+    request_answer(play);
     do {
         effects = rota_take(play->rota);
         store_put(play->store, play->rota, effects.records, effects.record_count);
     } while (effects.more);
-    bool committed = store_commit(play->store);
-    assert(committed);
+    play->broken = !store_commit(play->store);
     return effects;
+}
+
+// Nobody hears of what is not on record.
+static void store_gives_up(struct play *play)
+{
+    fprintf(play->out, "%s:%u: %s\n", play->file, play->line, store_error(play->store)->text);
+    turn_keep_nothing(play);
+    play->halt = PLAY_STOPS;
 }
 
 static bool turn_take(struct play *play)
@@ -154,6 +163,10 @@ static bool turn_take(struct play *play)
         return false;
     }
     struct rota_effects effects = effects_commit(play);
+    if (play->broken) {
+        store_gives_up(play);
+        return false;
+    }
     decisions_add(play, effects.trace);
     turn_keep_nothing(play);
     uint32_t count = actions_copy(play, &effects);
@@ -180,6 +193,7 @@ void turn_settle(struct play *play)
 
 void turn_advance(struct play *play, rota_time target)
 {
+    play->request.until = target;
     while (play->halt != PLAY_STOPS && rota_deadline(play->rota) <= target) {
         rota_time due = rota_deadline(play->rota);
         if (due > play->now) play->now = due;

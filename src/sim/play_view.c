@@ -1,5 +1,5 @@
 // play_view.c - what can be expected: the states of the core and of the play, as strings.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -70,8 +70,10 @@ static void look_table(struct play *play, struct strings *actual)
 {
     const char *table = take_name(play);
     const struct list_view *view = list_find(table, true);
-    if (view) list_look(play, view, actual);
-    else play_wrong(play, "there is no table '%s'", table);
+    if (!view) play_wrong(play, "there is no table '%s'", table);
+    if (play->halt) return;
+    list_look(play, view, actual);
+    sql_compare_table(play, table, actual);
 }
 
 static void look_blockers(struct play *play, struct strings *actual)
@@ -305,6 +307,7 @@ static const struct {
     { "picked", VIEW_SET, look_picked },     { "free", VIEW_FIELDS, look_free },
     { "told", VIEW_SET, look_told },         { "completed", VIEW_SET, look_completed },
     { "deadline", VIEW_TIME, look_deadline }, { "plans", VIEW_SET, look_plans },
+    { "sql", VIEW_TEXT, look_sql },
 };
 
 bool view_look(struct play *play, const char *what, enum view_shape *shape, struct strings *actual)

@@ -1,7 +1,7 @@
 // play_words.c - the words of a statement, taken one by one, and what is wrong with them.
 //
 // The first mistake ends the statement: what is taken after it is worthless but harmless.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // why_text.c - the reason why a task does not run, as one English sentence.
-#include "sim/sim.h"
+#include "sim/play_parts.h"
 
 #include <stdarg.h>
 #include <string.h>
