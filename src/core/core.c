@@ -234,11 +234,11 @@ enum rota_error rota_step(struct rota *rota, const struct rota_event *event)
     if (rota->mark_taken) record_compact(rota);
     rota_time before = rota->now;
     rota->now = event->now;
-    rota->turn++;
+    uint64_t turn = rota->turn++;
     enum rota_error error = handlers[event->kind](rota, event);
     if (error) {
         rota->now = before;
-        rota->turn--;
+        rota->turn = turn;
         return error;
     }
     graph_settle(rota);
