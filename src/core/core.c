@@ -250,7 +250,7 @@ enum rota_error rota_step(struct rota *rota, const struct rota_event *event)
 
 rota_time rota_deadline(const struct rota *rota)
 {
-    if (rota->fresh_first || rota->changed_objects) return rota->now;
+    if (rota->fresh_first || rota->changed_objects || rota->pull_more) return rota->now;
     rota_time due = plan_deadline(rota);
     if (rota->leases.count && rota->leases.entries[0].due < due) due = rota->leases.entries[0].due;
     if (rota->phases.count && rota->phases.entries[0].due < due) due = rota->phases.entries[0].due;

@@ -22,7 +22,7 @@ struct rota {
     rota_time plan_start, plan_end;
     uint32_t plan_due;  // 0 nothing new, 1 updates, 2 submissions
     bool planned, plan_more, core_marked;
-    bool starved;  // a plan stopped for want of memory
+    bool starved, pull_more;  // for want of memory a plan stopped, somebody got nothing
     uint32_t next_job, next_wait;
     task_row handed[HANDED];       // out last: hints, like the next, of what will be touched soon
     task_row scout;                // in the queue, ahead of who is first

@@ -180,8 +180,8 @@ static uint32_t most_gain(const struct rota *rota, const struct candidate *windo
 // The task is out of its queue; without memory it goes back there.
 static bool assign(struct rota *rota, task_row row, worker_row worker, uint32_t flags)
 {
-    rota->starved = !place_reserve(rota, row);
-    if (rota->starved) {
+    if (!place_reserve(rota, row)) {
+        rota->starved = true;
         ready_push_back(rota, row);
         return false;
     }
@@ -292,5 +292,5 @@ void plan_turn(struct rota *rota)
     } while (work && take_back(rota) && work--);
     while (work && rota->config.overbook && overbook_one(rota)) work--;
     rota->plan_due = 0;  // what the plan itself made ready it has looked at
-    rota->plan_more = (work == 0 || rota->starved) && best_ready(rota).task != 0;
+    rota->plan_more = rota->starved || (work == 0 && best_ready(rota).task != 0);
 }

@@ -357,7 +357,11 @@ static bool serve(struct rota *rota, worker_row at)
     struct worker *worker = WORKER(rota, at);
     if (!worker->id || !worker->asks || worker->silent_since != ROTA_NEVER) return false;
     task_row row = choose(rota, worker);
-    if (!row || !place_reserve(rota, row)) return false;
+    if (!row) return false;
+    if (!place_reserve(rota, row)) {
+        rota->pull_more = true;
+        return false;
+    }
     worker = WORKER(rota, at);
     if (worker->asks != ROTA_ASK_ALWAYS) {
         worker->asks--;
@@ -376,6 +380,7 @@ static bool serve(struct rota *rota, worker_row at)
 // Everybody who asks gets one, in order of joining, until nobody gets any more.
 void pull_turn(struct rota *rota)
 {
+    rota->pull_more = false;
     bool served = catch_up(rota) && rota->asking > 0;
     while (served) {
         served = false;

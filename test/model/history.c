@@ -175,6 +175,7 @@ static void time_step(struct history *history)
         enum rota_error error = step(history, &event);
         history->stats->events++;
         history->stats->accepted[ROTA_EVENT_TIME]++;
+        history->turns++;
         if (error) model_differs(model, "TIME is refused: %s", rota_reason(history->rota));
         rota_check(history->rota);
         if (rota_deadline(history->rota) <= history->now) continue;

@@ -86,6 +86,7 @@ struct history {
     } before[MODEL_TASKS];
     uint32_t before_count;  // how the tasks were before the last step
     uint32_t refusals;      // steps for which there was no memory
+    uint32_t turns;     // so many TIME events; a turn that lacked memory takes two
     uint64_t digest;        // of the core at the end, before all jobs are closed
 };
 

@@ -85,6 +85,8 @@ static void list_compare(struct model *model, const struct rota *rota, enum rota
 {
     rota_task_id core[MODEL_TASKS], mine[MODEL_TASKS];
     uint32_t core_count = rota_list(rota, list, worker, core, MODEL_TASKS), mine_count = 0;
+    if (list == ROTA_LIST_UNKNOWN && core_count == 0)  // memory for it may have been refused
+        core_count = rota_list(rota, list, worker, core, MODEL_TASKS);
     for (uint32_t i = 0; i < model->task_count; i++) {
         if (!model_in_list(model, &model->tasks[i], list, worker)) continue;
         mine[mine_count++] = model->tasks[i].id;
