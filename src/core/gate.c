@@ -218,9 +218,8 @@ void gate_restore_placing(struct rota *rota)
     }
 }
 
-bool gate_is_next(const struct rota *rota, task_row row)
+bool gate_is_placing(const struct rota *rota, task_row row)
 {
-    if (!(rota->task[row].flags & TASK_GATED)) return true;
     return LANE(rota, task_extra(rota, row)->lane)->placing == row;
 }
 

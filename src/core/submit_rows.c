@@ -183,6 +183,7 @@ static batch_row add_batch(struct rota *rota, struct intake *intake)
         .first = intake->row,
         .number = intake->first,
         .count = spec->task_count,
+        .job_id = intake->job_id,
         .sequence = ++rota->sequence,
         .edge_count = spec->edge_count,
         .link_first = intake->link,
