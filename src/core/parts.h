@@ -58,7 +58,12 @@ static inline rota_task_id task_id(const struct rota *rota, task_row row)
     return (rota_task_id){batch->job_id, batch->number + (row - batch->first)};
 }
 task_row task_find(const struct rota *rota, rota_task_id id);
-bool task_older(const struct rota *rota, task_row a, task_row b);  // submitted first
+static inline bool task_older(const struct rota *rota, task_row a, task_row b)  // submitted first
+{
+    batch_row one = rota->task[a].batch, other = rota->task[b].batch;
+    if (one == other) return a < b;
+    return BATCH(rota, one)->sequence < BATCH(rota, other)->sequence;
+}
 static inline job_row task_job(const struct rota *rota, task_row row)
 {
     return BATCH(rota, rota->task[row].batch)->job;

@@ -275,7 +275,8 @@ enum rota_policy task_policy(const struct rota *rota, task_row row)
 }
 
 // The batch that holds a task number; every one but the first is in the sorted list.
-static batch_row batch_with(const struct rota *rota, const struct job *job, uint32_t number)
+static __attribute__((noinline)) batch_row batch_with(const struct rota *rota,
+                                                      const struct job *job, uint32_t number)
 {
     uint32_t low = 0, high = job->later_count;
     while (low < high) {
@@ -290,15 +291,8 @@ static batch_row batch_with(const struct rota *rota, const struct job *job, uint
 
 task_row task_find(const struct rota *rota, rota_task_id id)
 {
-    job_row job = job_find(rota, (rota_job_id){id.job});
-    if (!job || id.task == 0 || id.task > JOB(rota, job)->task_count) return 0;
-    batch_row at = batch_with(rota, JOB(rota, job), id.task);
+    const struct job *job = JOB(rota, job_find(rota, (rota_job_id){id.job}));
+    if (id.task == 0 || id.task > job->task_count) return 0;  // nobody's job has no tasks
+    batch_row at = job->later_count ? batch_with(rota, job, id.task) : job->first_batch;
     return BATCH(rota, at)->first + (id.task - BATCH(rota, at)->number);
-}
-
-bool task_older(const struct rota *rota, task_row a, task_row b)
-{
-    batch_row one = rota->task[a].batch, other = rota->task[b].batch;
-    if (one == other) return a < b;
-    return BATCH(rota, one)->sequence < BATCH(rota, other)->sequence;
 }
