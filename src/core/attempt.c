@@ -97,15 +97,21 @@ void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t
 
 // ---- Handlers, while they hold something ------------------------------------------------
 
-bool handler_reserve(struct rota *rota)
+// Whoever claimed last has a row as long as it holds something.
+static bool handler_is_last(const struct rota *rota, uint64_t id)
 {
+    return HANDLER(rota, rota->last_handler)->id == id;
+}
+
+bool handler_reserve(struct rota *rota, uint64_t id)
+{
+    if (handler_is_last(rota, id)) return true;
     return pool_reserve(&rota->memory, &rota->handlers, 1)
            && map_reserve(&rota->memory, &rota->handler_by_id, 1);
 }
 
-static uint32_t handler_get(struct rota *rota, uint64_t id)
+static __attribute__((noinline)) uint32_t handler_get(struct rota *rota, uint64_t id)
 {
-    if (HANDLER(rota, rota->last_handler)->id == id) return rota->last_handler;
     uint32_t at = map_find(&rota->handler_by_id, id);
     if (!at) {
         at = pool_take(&rota->handlers);
@@ -118,7 +124,8 @@ static uint32_t handler_get(struct rota *rota, uint64_t id)
 
 void handler_take(struct rota *rota, task_row row, uint64_t id)
 {
-    uint32_t at = id ? handler_get(rota, id) : 0;
+    uint32_t at = 0;
+    if (id) at = handler_is_last(rota, id) ? rota->last_handler : handler_get(rota, id);
     if (at) HANDLER(rota, at)->uses++;
     rota->task[row].next = at;
 }

@@ -219,6 +219,24 @@ const char *rota_reason(const struct rota *rota)
     return rota->reason;
 }
 
+// What was taken is gone.
+static void forget_taken(struct rota *rota)
+{
+    if (rota->taken) {
+        rota->taken = false;
+        rota->action_count = 0;
+        rota->trace.length = 0;
+    }
+    if (rota->mark_taken) record_compact(rota);
+}
+
+static void settle(struct rota *rota)
+{
+    graph_settle(rota);
+    if (rota->look_waits) wait_settle(rota);
+    if (rota->look_jobs) job_settle(rota);
+}
+
 enum rota_error rota_step(struct rota *rota, const struct rota_event *event)
 {
     if (event->kind < ROTA_EVENT_RESTORE || event->kind >= ROTA_EVENTS)
@@ -226,12 +244,7 @@ enum rota_error rota_step(struct rota *rota, const struct rota_event *event)
     if (!rota->records && start(rota))
         return refuse(rota, ROTA_NO_MEMORY, "no memory to begin with");
     if (event->now < rota->now) return refuse(rota, ROTA_BAD_EVENT, "time goes back");
-    if (rota->taken) {
-        rota->taken = false;
-        rota->action_count = 0;
-        rota->trace.length = 0;
-    }
-    if (rota->mark_taken) record_compact(rota);
+    if (rota->taken || rota->mark_taken) forget_taken(rota);
     rota_time before = rota->now;
     rota->now = event->now;
     uint64_t turn = rota->turn++;
@@ -241,9 +254,7 @@ enum rota_error rota_step(struct rota *rota, const struct rota_event *event)
         rota->turn = turn;
         return error;
     }
-    graph_settle(rota);
-    if (rota->look_waits) wait_settle(rota);
-    if (rota->look_jobs) job_settle(rota);
+    if (graph_is_unsettled(rota) || rota->look_waits | rota->look_jobs) settle(rota);
     rota->reason = "";
     return ROTA_OK;
 }

@@ -24,10 +24,10 @@ struct rota {
     bool planned, plan_more, core_marked;
     bool starved, pull_more;  // for want of memory a plan stopped, somebody got nothing
     uint32_t next_job, next_wait;
-    task_row handed[HANDED];       // out last: hints, like the next, of what will be touched soon
-    task_row scout;                // in the queue, ahead of who is first
+    task_row handed[HANDED];  // out last: hints, like the next, of what will be touched soon
+    task_row scout;           // in the queue, ahead of who is first
     uint32_t handed_count, scout_clock, scout_lead;
-    job_row last_job;  // found last; likely to be asked for again
+    job_row last_job;       // found last; likely to be asked for again
     uint32_t last_handler;  // likewise
     const char *reason;
 
@@ -64,7 +64,7 @@ struct rota {
     uint32_t tasks, edges;                // in use, for the limits
     uint32_t out, shared, fail_job_tasks, overbooked, asking, closing;
     uint32_t keyed, inputs_most;  // tasks with a content key; the most inputs a task ever had
-    struct heap leases, phases;          // of silent workers; of tasks under pull, by extra
+    struct heap leases, phases;   // of silent workers; of tasks under pull, by extra
     uint32_t *room_cores, *room_memory;  // a tree of the largest free room
     uint32_t room_leaves, room_capacity;
 
@@ -98,6 +98,7 @@ struct rota {
 #define TABLE(rota, row) (&((struct table *)(rota)->tables.items)[row])
 #define BUNDLE(rota, row) (&((struct bundle *)(rota)->bundles.items)[row])
 
+#include "core/list.h"
 #include "core/parts.h"
 #include "core/effect.h"
 #include "core/events.h"

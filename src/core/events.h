@@ -12,13 +12,14 @@ struct intake {
     enum rota_policy policy;
     uint32_t inner;  // edges between new tasks
     uint32_t extras, groups, profiles, lates, objects, bundles, uses;
-    uint32_t staged;             // objects of the submission that have a row already
-    uint32_t groups_staged;      // groups that are in the map and have no row yet
-    uint32_t lane_number;        // looked up last, with its row
+    uint32_t staged;         // objects of the submission that have a row already
+    uint32_t groups_staged;  // groups that are in the map and have no row yet
+    uint32_t lane_number;    // looked up last, with its row
     lane_row lane;
-    bool sorted;                 // every need goes to a larger number
+    bool sorted;                          // every need goes to a larger number
     bool keys, members, idle, estimates;  // some task has a key, is in a bundle, starts idle, ...
-    bool plain;                  // new tasks with edges among themselves, and nothing else
+    bool plain;                           // new tasks with edges among themselves, and nothing else
+    bool apart;                  // they may have lanes too, but none looks at what another is
     bool unconditional;          // restored and closed: conditions do not count any more
     uint32_t *after, *before;    // counts, then ends of the lists of edges
     uint32_t *inputs, *outputs;  // the same for objects; null when there are none

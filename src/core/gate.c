@@ -44,11 +44,12 @@ static bool comes_before(const struct rota *rota, task_row a, task_row b)
 static void line_insert(struct rota *rota, struct lane *lane, task_row row)
 {
     task_row next = 0, previous = lane->held_last;
-    if (lane->held_first && comes_before(rota, row, lane->held_first)) {
+    bool last = !previous || !comes_before(rota, row, previous);
+    if (!last && comes_before(rota, row, lane->held_first)) {
         next = lane->held_first;
         previous = 0;
     }
-    while (previous && comes_before(rota, row, previous)) {
+    while (!last && previous && comes_before(rota, row, previous)) {
         next = previous;
         previous = rota->task[previous].previous;
     }
@@ -218,9 +219,8 @@ void gate_restore_placing(struct rota *rota)
     }
 }
 
-bool gate_is_next(const struct rota *rota, task_row row)
+bool gate_is_placing(const struct rota *rota, task_row row)
 {
-    if (!(rota->task[row].flags & TASK_GATED)) return true;
     return LANE(rota, task_extra(rota, row)->lane)->placing == row;
 }
 

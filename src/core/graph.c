@@ -73,14 +73,15 @@ static void tell_late(struct rota *rota, task_row row, uint32_t before, uint32_t
     }
 }
 
-// What happens to nearly every task nearly always: only the last need is worth a look.
+// What happens to nearly every task nearly always: only the last need is worth a look. The counts
+// were asked for when the task was handed out.
 static void tell_met(struct rota *rota, const struct task *task)
 {
-    for (uint32_t i = task->after; i < task->after_end; i++)
-        __builtin_prefetch(&rota->unmet[rota->link[i]], 1);
-    for (uint32_t i = task->after; i < task->after_end; i++) {
-        task_row row = rota->link[i];
-        if (--rota->unmet[row] > 0) continue;
+    const uint32_t *link = rota->link;
+    uint32_t *unmet = rota->unmet, end = task->after_end;
+    for (uint32_t i = task->after; i < end; i++) {
+        task_row row = link[i];
+        if (--unmet[row] > 0) continue;
         uint8_t state = rota->task[row].state;
         if (state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED) graph_look_at(rota, row);
     }
@@ -159,16 +160,25 @@ static void settle_ready(struct rota *rota)
         outcome_ready(rota, row);
 }
 
+// Those that only waited for others come by the dozen: all of them in one go.
+static void settle_tasks(struct rota *rota)
+{
+    for (task_row row = look_next(rota, &rota->look_tasks); row;
+         row = look_next(rota, &rota->look_tasks)) {
+        look(rota, row);
+        if (rota->failing_jobs) return;
+    }
+}
+
 void graph_settle_all(struct rota *rota)
 {
     while (graph_is_unsettled(rota)) {
         while (rota->failing_jobs) job_fail_next(rota);
-        task_row row = look_next(rota, &rota->look_tasks);
-        if (row) {
-            look(rota, row);
+        if (rota->look_tasks.first) {
+            settle_tasks(rota);
             continue;
         }
-        row = look_next(rota, &rota->look_bundles);
+        task_row row = look_next(rota, &rota->look_bundles);
         if (row)
             bundle_look(rota, row);
         else if (rota->look_ready.first)

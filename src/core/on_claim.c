@@ -65,7 +65,7 @@ enum rota_error on_claim(struct rota *rota, const struct rota_event *event)
     bool any = id.job == 0 && id.task == 0;
     task_row row = any ? claim_best(rota) : task_find(rota, id);
     if (!row) return refuse(rota, any ? ROTA_NOT_NOW : ROTA_NOT_FOUND, "there is no such task");
-    if (!handler_reserve(rota) || !effect_reserve(rota, 2))
+    if (!handler_reserve(rota, event->claim.handler) || !effect_reserve(rota, 2))
         return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
     return claim_this(rota, row, any, event);
 }

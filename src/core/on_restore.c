@@ -117,7 +117,7 @@ static enum rota_error restore_attempt(struct rota *rota, const struct rota_reco
 {
     struct task *task = &rota->task[row];
     if (task->flags & TASK_CLAIMED) {
-        if (!handler_reserve(rota)) return no_memory(rota);
+        if (!handler_reserve(rota, record->task.handler)) return no_memory(rota);
         handler_take(rota, row, record->task.handler);
         task->worker = 0;
         return ROTA_OK;

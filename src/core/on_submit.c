@@ -26,12 +26,23 @@ static bool is_plain(const struct rota *rota, const struct intake *intake, uint3
            && task->state == ROTA_TASK_NONE;
 }
 
-// All that lack something wait already. A trace wants to see each of them move.
-static bool all_plain(const struct rota *rota, const struct intake *intake)
+// No conditions, bundles, objects or keys: what a task is matters to its dependents alone, and
+// each can be seen to by itself. A trace wants to see all of them admitted first.
+static bool all_apart(const struct rota *rota, const struct intake *intake)
 {
-    return !intake->extras && !intake->bundles && !intake->lates && !intake->idle
-           && !rota->config.trace;
+    return !intake->bundles && !intake->members && !intake->lates && !intake->idle && !intake->uses
+           && !intake->keys && !intake->spec->clause_count && !rota->config.trace;
 }
+
+static void admit_apart(struct rota *rota, const struct intake *intake)
+{
+    for (task_row row = intake->row; row < intake->row + intake->spec->task_count; row++) {
+        if (rota->task[row].extra) task_move(rota, row, CAUSE_ADMITTED);
+        outcome_admit(rota, row);
+    }
+}
+
+// All that lack something wait already.
 
 static void admit_plain(struct rota *rota, const struct intake *intake)
 {
@@ -81,7 +92,8 @@ static void apply(struct rota *rota, struct intake *intake)
         rota->next_job++;
         intake->job = submit_job(rota, intake);
     }
-    intake->plain = all_plain(rota, intake);
+    intake->apart = all_apart(rota, intake);
+    intake->plain = intake->apart && !intake->extras;
     batch_row batch = submit_rows(rota, intake);
     BATCH(rota, batch)->spec = intake->spec;
     if (intake->spec->last) JOB(rota, intake->job)->state = ROTA_JOB_LAST;
@@ -95,6 +107,8 @@ static void apply(struct rota *rota, struct intake *intake)
               intake->first);
     if (intake->plain)
         admit_plain(rota, intake);
+    else if (intake->apart)
+        admit_apart(rota, intake);
     else
         admit_tasks(rota, intake);
     if (intake->policy == ROTA_POLICY_PLAN && intake->spec->task_count) plan_news(rota, 2);

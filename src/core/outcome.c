@@ -178,12 +178,33 @@ static void let_be(struct rota *rota, task_row row)
     if (rota->task[row].extra) purge_outputs(rota, row);
 }
 
+// A task of nothing but edges has run, and it went well: most ends are like this.
+static bool ends_plainly(const struct task *task, enum rota_outcome outcome)
+{
+    return outcome == ROTA_OUTCOME_OK && !task->extra && task->state != ROTA_TASK_OFFERED
+           && !(task->flags & (TASK_STOPPING | TASK_AGAIN | TASK_IS_BUNDLE | TASK_LINKED));
+}
+
+static void end_plainly(struct rota *rota, task_row row, int32_t status)
+{
+    struct task *task = &rota->task[row];
+    attempt_end(rota, row);
+    task->status = status;
+    task->outcome = ROTA_OUTCOME_OK;
+    task_move(rota, row, CAUSE_SUCCEEDED);
+    effect_confirm(rota, row);
+}
+
 // An attempt is over, or (OFFERED) a result came without one. What it made lies on `worker`,
 // or with the server.
 void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rota_outcome outcome,
                     int32_t status)
 {
     struct task *task = &rota->task[row];
+    if (ends_plainly(task, outcome)) {
+        end_plainly(rota, row, status);
+        return;
+    }
     bool stopped = task->flags & TASK_STOPPING, again = task->flags & TASK_AGAIN;
     if (stopped) outcome = ROTA_OUTCOME_ABORTED;
     bool failed = outcome != ROTA_OUTCOME_OK && !stopped && task->state != ROTA_TASK_OFFERED;

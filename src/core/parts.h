@@ -55,10 +55,15 @@ static inline rota_task_id task_id(const struct rota *rota, task_row row)
 {
     if (!row) return (rota_task_id){0, 0};
     const struct batch *batch = BATCH(rota, rota->task[row].batch);
-    return (rota_task_id){JOB(rota, batch->job)->id, batch->number + (row - batch->first)};
+    return (rota_task_id){batch->job_id, batch->number + (row - batch->first)};
 }
 task_row task_find(const struct rota *rota, rota_task_id id);
-bool task_older(const struct rota *rota, task_row a, task_row b);  // submitted first
+static inline bool task_older(const struct rota *rota, task_row a, task_row b)  // submitted first
+{
+    batch_row one = rota->task[a].batch, other = rota->task[b].batch;
+    if (one == other) return a < b;
+    return BATCH(rota, one)->sequence < BATCH(rota, other)->sequence;
+}
 static inline job_row task_job(const struct rota *rota, task_row row)
 {
     return BATCH(rota, rota->task[row].batch)->job;
@@ -69,12 +74,6 @@ static inline struct extra *task_extra(const struct rota *rota, task_row row)  /
 }
 enum rota_policy task_policy(const struct rota *rota, task_row row);
 void task_check(const struct rota *rota, task_row row);
-
-// ---- list.c: lists of tasks, linked through the tasks -------------------------
-
-void list_insert(struct rota *rota, task_row row, task_row previous, task_row next, task_row *first,
-                 task_row *last);
-void list_unlink(struct rota *rota, task_row row, task_row *first, task_row *last);
 
 // ---- graph.c: who waits for whom, and is blocked by whom ---------------------
 
@@ -90,8 +89,9 @@ void graph_look_at(struct rota *rota, task_row row);
 void graph_settle_bundles(struct rota *rota);  // conditions may ask for them
 static inline bool graph_is_unsettled(const struct rota *rota)
 {
-    return rota->look_tasks.first || rota->look_bundles.first || rota->look_ready.first
-           || rota->orphans || rota->look_lanes || rota->failing_jobs;
+    return (rota->look_tasks.first | rota->look_bundles.first | rota->look_ready.first
+            | rota->orphans | rota->look_lanes | rota->failing_jobs)
+           != 0;
 }
 void graph_settle_all(struct rota *rota);
 static inline void graph_settle(struct rota *rota)  // until nothing is left to look at
@@ -146,7 +146,11 @@ void gate_starts_anew(struct rota *rota, task_row row);
 void gate_offer_again(struct rota *rota, task_row row);
 void gate_look_at(struct rota *rota, lane_row lane);
 void gate_settle(struct rota *rota);
-bool gate_is_next(const struct rota *rota, task_row row);
+bool gate_is_placing(const struct rota *rota, task_row row);
+static inline bool gate_is_next(const struct rota *rota, task_row row)
+{
+    return !(rota->task[row].flags & TASK_GATED) || gate_is_placing(rota, row);
+}
 bool gate_admits_now(const struct rota *rota, task_row row);  // with nobody in line
 void gate_enter(struct rota *rota, task_row row);
 void gate_restore_offered(struct rota *rota, task_row row);
@@ -228,8 +232,8 @@ void plan_turn(struct rota *rota);
 // ---- share.c: one execution for all tasks with the same content key -----------
 
 task_row share_leader(const struct rota *rota, task_row row);  // of its key; 0: nobody
-bool share_attach(struct rota *rota, task_row row);     // true: another one runs for it
-void share_detach(struct rota *rota, task_row row);     // a follower goes
+bool share_attach(struct rota *rota, task_row row);            // true: another one runs for it
+void share_detach(struct rota *rota, task_row row);            // a follower goes
 bool share_hand_over(struct rota *rota, task_row row);  // true: a follower has its attempt now
 void share_release(struct rota *rota, task_row row);    // it leads no longer
 void share_settle(struct rota *rota);
@@ -240,8 +244,8 @@ void share_end(struct rota *rota, task_row row);                // nobody leads 
 
 worker_row worker_find(const struct rota *rota, rota_worker_id id);
 bool worker_reserve(struct rota *rota);
-worker_row worker_add(struct rota *rota, rota_worker_id id);  // room must be reserved
-worker_row worker_meet(struct rota *rota, rota_worker_id id);     // likewise
+worker_row worker_add(struct rota *rota, rota_worker_id id);   // room must be reserved
+worker_row worker_meet(struct rota *rota, rota_worker_id id);  // likewise
 void worker_mark(struct rota *rota, worker_row row);
 void worker_lose(struct rota *rota, worker_row row);  // with all it had
 void worker_charge(struct rota *rota, worker_row row, task_row task);
@@ -255,7 +259,7 @@ worker_row room_find(const struct rota *rota, const struct profile *profile);
 
 void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t flags);
 void attempt_claim(struct rota *rota, task_row row, uint64_t handler);
-bool handler_reserve(struct rota *rota);
+bool handler_reserve(struct rota *rota, uint64_t id);
 void handler_take(struct rota *rota, task_row row, uint64_t id);
 uint64_t handler_of(const struct rota *rota, task_row row);
 void attempt_end(struct rota *rota, task_row row);   // gives back worker, lane and copies

@@ -64,14 +64,14 @@ struct extra {
     uint32_t clause_first, clause_count;
     uint32_t use_first, input_count, output_count;  // uses: inputs, then outputs
     object_row key;
-    task_row leader;    // SHARED: who runs for it; a leader: its first follower
-    uint8_t verdict;    // enum verdict of its condition
-    uint8_t phase : 4;  // enum pull_phase
-    uint8_t resume : 4; // the phase to go on with when it is placed again
-    uint8_t restored;   // the state it had in the store, while restoring
-    bool in_line;       // stands in the line of its lane
-    uint64_t asked;     // the turn of its request; 0: has not asked
-    rota_time since;    // OFFERED under pull: when its present phase began
+    task_row leader;     // SHARED: who runs for it; a leader: its first follower
+    uint8_t verdict;     // enum verdict of its condition
+    uint8_t phase : 4;   // enum pull_phase
+    uint8_t resume : 4;  // the phase to go on with when it is placed again
+    uint8_t restored;    // the state it had in the store, while restoring
+    bool in_line;        // stands in the line of its lane
+    uint64_t asked;      // the turn of its request; 0: has not asked
+    rota_time since;     // OFFERED under pull: when its present phase began
 };
 _Static_assert(sizeof(struct extra) == 64, "one more cache line");
 
@@ -84,6 +84,7 @@ struct batch {
     job_row job;
     task_row first;
     uint32_t number, count;  // number of its first task in the job
+    uint32_t job_id;         // that of its job: naming a task then reads one row less
     uint64_t sequence;       // order of submission
     batch_row next;          // in the job
     uint32_t edge_count, link_first, link_count, use_first, use_count, clause_first, clause_count;
@@ -132,7 +133,7 @@ struct lane {
     uint32_t link;
     uint32_t number, flags;
     rota_time patience;
-    int32_t counter;  // writers inside count up, readers down
+    int32_t counter;                       // writers inside count up, readers down
     uint32_t named;                        // by so many tasks, whatever they do
     uint32_t inside, starting;             // starting: of those inside, not yet running
     task_row held_first, held_last;        // the line, in order
@@ -180,8 +181,8 @@ struct profile {
     uint32_t link;
     uint32_t uses;
     struct wants wants;
-    struct bucket line;             // its ready tasks, while there are few
-    table_row table;                // or buckets of them, by rank
+    struct bucket line;          // its ready tasks, while there are few
+    table_row table;             // or buckets of them, by rank
     profile_row next, previous;  // of those with ready tasks, by policy
     profile_row same;            // with the same hash
 };

@@ -183,6 +183,7 @@ static batch_row add_batch(struct rota *rota, struct intake *intake)
         .first = intake->row,
         .number = intake->first,
         .count = spec->task_count,
+        .job_id = intake->job_id,
         .sequence = ++rota->sequence,
         .edge_count = spec->edge_count,
         .link_first = intake->link,
@@ -407,6 +408,7 @@ static void write_tasks(struct rota *rota, struct intake *intake, batch_row batc
     uint32_t tasks = intake->spec->task_count, *unmet = &rota->unmet[intake->row];
     struct task *task = &rota->task[intake->row];
     struct like like = {0};
+    bool extras = intake->extras && intake->apart;  // while the rows are in the cache
     uint32_t end = counts_to_places(intake->after, tasks, intake->link);
     uint32_t last = counts_to_places(intake->before, tasks, end);
     for (uint32_t i = 0; i < tasks; i++) {
@@ -425,6 +427,7 @@ static void write_tasks(struct rota *rota, struct intake *intake, batch_row batc
         task[i].body = specs[i].body;
         if (intake->plain && unmet[i]) task_begin_waiting(&task[i]);
         if (specs[i].flags & ROTA_TASK_BUNDLE) write_bundle(rota, intake->row + i, &specs[i]);
+        if (extras && submit_needs_extra(intake, i)) write_extra(rota, intake, i);
     }
     like_change(rota, &like, NULL);
     memset(&task[tasks], 0, sizeof *task);
@@ -437,7 +440,8 @@ batch_row submit_rows(struct rota *rota, struct intake *intake)
     batch_row batch = add_batch(rota, intake);
     write_tasks(rota, intake, batch);
     write_links(rota, intake);
-    for (uint32_t i = 0; i < intake->spec->task_count && intake->extras; i++)
+    bool extras = intake->extras && !intake->apart;
+    for (uint32_t i = 0; i < intake->spec->task_count && extras; i++)
         if (submit_needs_extra(intake, i)) write_extra(rota, intake, i);
     write_objects(rota, intake);
     if (intake->policy == ROTA_POLICY_PLAN) submit_rank(rota, intake);

@@ -168,6 +168,11 @@ static bool needs_record(const struct rota *rota, const struct task *task, enum 
 }
 
 // What few tasks have hangs on their extra row: a condition, inputs, outputs.
+static bool is_followed(const struct extra *extra)
+{
+    return (extra->verdict != VERDICT_TRUE) | extra->input_count | extra->output_count;
+}
+
 static void follow_extra(struct rota *rota, task_row row, enum rota_task_state from)
 {
     enum rota_task_state to = (enum rota_task_state)rota->task[row].state;
@@ -180,7 +185,10 @@ static void follow_extra(struct rota *rota, task_row row, enum rota_task_state f
     if (runs && task_extra(rota, row)->output_count) object_producer_changed(rota, row);
 }
 
-void task_move(struct rota *rota, task_row row, enum task_cause cause)
+// A move of a task that others watch, or that something hangs on. Kept apart, or every move
+// would save and restore the registers this one needs.
+static __attribute__((noinline)) void move_special(struct rota *rota, task_row row,
+                                                   enum task_cause cause)
 {
     struct task *task = &rota->task[row];
     enum rota_task_state from = (enum rota_task_state)task->state;
@@ -201,6 +209,28 @@ void task_move(struct rota *rota, task_row row, enum task_cause cause)
     }
     if (before.view != after.view || task->flags & TASK_LINKED)
         graph_tell(rota, row, before.view, after.view);
+}
+
+// Nearly every move: nothing hangs on the task but its dependents, and those care for its end.
+void task_move(struct rota *rota, task_row row, enum task_cause cause)
+{
+    struct task *task = &rota->task[row];
+    bool special = task->flags & (TASK_AGAIN | TASK_MOOT | TASK_LINKED) || rota->config.trace
+                   || cause == CAUSE_DOOMED || cause == CAUSE_AGAIN
+                   || is_followed(EXTRA(rota, task->extra));
+    if (special) {
+        move_special(rota, row, cause);
+        return;
+    }
+    uint8_t from = task->state, to = moves[from][cause];
+    assert(to != ROTA_TASK_NONE);
+    task->state = to;
+    task->flags
+        = (uint16_t)((task->flags & ~flag_changes[cause].lost) | flag_changes[cause].gained);
+    if (needs_record(rota, task, cause)) effect_mark_task(rota, row);
+    struct task_look before = task_looks[from], after = task_looks[to];
+    if (before.class != after.class) count_class(rota, row, before.class, after.class);
+    if (before.view != after.view) graph_tell(rota, row, before.view, after.view);
 }
 
 // The new tasks of a plain submission that lack something: nobody can have heard of them, and
@@ -245,7 +275,8 @@ enum rota_policy task_policy(const struct rota *rota, task_row row)
 }
 
 // The batch that holds a task number; every one but the first is in the sorted list.
-static batch_row batch_with(const struct rota *rota, const struct job *job, uint32_t number)
+static __attribute__((noinline)) batch_row batch_with(const struct rota *rota,
+                                                      const struct job *job, uint32_t number)
 {
     uint32_t low = 0, high = job->later_count;
     while (low < high) {
@@ -260,15 +291,8 @@ static batch_row batch_with(const struct rota *rota, const struct job *job, uint
 
 task_row task_find(const struct rota *rota, rota_task_id id)
 {
-    job_row job = job_find(rota, (rota_job_id){id.job});
-    if (!job || id.task == 0 || id.task > JOB(rota, job)->task_count) return 0;
-    batch_row at = batch_with(rota, JOB(rota, job), id.task);
+    const struct job *job = JOB(rota, job_find(rota, (rota_job_id){id.job}));
+    if (id.task == 0 || id.task > job->task_count) return 0;  // nobody's job has no tasks
+    batch_row at = job->later_count ? batch_with(rota, job, id.task) : job->first_batch;
     return BATCH(rota, at)->first + (id.task - BATCH(rota, at)->number);
-}
-
-bool task_older(const struct rota *rota, task_row a, task_row b)
-{
-    batch_row one = rota->task[a].batch, other = rota->task[b].batch;
-    if (one == other) return a < b;
-    return BATCH(rota, one)->sequence < BATCH(rota, other)->sequence;
 }

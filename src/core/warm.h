@@ -9,7 +9,7 @@
 // All of it is a hint: rows may have moved on, but they are rows still.
 #define WARM static inline __attribute__((always_inline)) void
 
-enum { SCOUT_MOST = 256, WARM_EDGES = 8 };
+enum { SCOUT_MOST = 256, WARM_EDGES = 4 };
 
 // A queue is a list, and each row must be there before the next one is known. So a scout goes
 // ahead of those who are handed out, whenever another two have been handed out or have ended:
@@ -29,22 +29,37 @@ WARM warm_scout(struct rota *rota)
     }
 }
 
-static inline uint32_t warm_end(const struct task *task)
+// How many dependents there are nobody can guess, and a wrong guess costs more than the hint is
+// worth. So it is always the first few, and where there are fewer, the first one several times.
+static inline uint32_t warm_edge(const struct rota *rota, const struct task *task, uint32_t i)
 {
-    uint32_t count = task->after_end - task->after;
-    return task->after + (count < WARM_EDGES ? count : WARM_EDGES);
+    return rota->link[task->after + (i < task->after_end - task->after ? i : 0)];
+}
+
+WARM warm_counts(const struct rota *rota, const struct task *task)
+{
+    if (task->after == task->after_end) return;
+    for (uint32_t i = 0; i < WARM_EDGES; i++)
+        __builtin_prefetch(&rota->unmet[warm_edge(rota, task, i)], 1);
+}
+
+// The rows of those it will make ready; `row` is one that is in the cache anyway.
+WARM warm_dependents(const struct rota *rota, const struct task *task, task_row row)
+{
+    if (task->after == task->after_end) return;
+    for (uint32_t i = 0; i < WARM_EDGES; i++) {
+        task_row after = warm_edge(rota, task, i);
+        uint32_t chosen = -(uint32_t)(rota->unmet[after] == 1);  // all ones, and no branch
+        __builtin_prefetch(&rota->task[(after & chosen) | (row & ~chosen)], 1);
+    }
 }
 
 WARM warm_handed_out(struct rota *rota, task_row row)
 {
-    const struct task *task = &rota->task[row];
-    for (uint32_t i = task->after; i < warm_end(task); i++)
-        __builtin_prefetch(&rota->unmet[rota->link[i]], 1);
+    warm_counts(rota, &rota->task[row]);
     task_row *place = &rota->handed[rota->handed_count++ % HANDED];
-    task = &rota->task[*place];
+    warm_dependents(rota, &rota->task[*place], row);
     *place = row;
-    for (uint32_t i = task->after; i < warm_end(task); i++)  // what it will make ready
-        if (rota->unmet[rota->link[i]] == 1) __builtin_prefetch(&rota->task[rota->link[i]], 1);
     if (rota->scout_lead == 0) {
         rota->scout = rota->task[row].next;
         __builtin_prefetch(&rota->task[rota->scout], 1);

@@ -1,8 +1,8 @@
-// list.c - lists of tasks, linked through the tasks themselves; a task is in one at a time.
-#include "core/core.h"
+// list.h - lists of tasks, linked through the tasks themselves; a task is in one at a time.
+#pragma once
 
-void list_insert(struct rota *rota, task_row row, task_row previous, task_row next, task_row *first,
-                 task_row *last)
+static inline void list_insert(struct rota *rota, task_row row, task_row previous, task_row next,
+                               task_row *first, task_row *last)
 {
     rota->task[row].next = next;
     rota->task[row].previous = previous;
@@ -16,7 +16,7 @@ void list_insert(struct rota *rota, task_row row, task_row previous, task_row ne
         *first = row;
 }
 
-void list_unlink(struct rota *rota, task_row row, task_row *first, task_row *last)
+static inline void list_unlink(struct rota *rota, task_row row, task_row *first, task_row *last)
 {
     struct task *task = &rota->task[row];
     if (task->next)
