@@ -4,6 +4,7 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 LTO    ?= false
 ROUNDS ?= 5
+KILLS  ?= 2000
 
 options  = --prefix=$(PREFIX) -Db_lto=$(LTO) -Dwerror=$(if $(CI),true,false)
 sanitize = -Db_sanitize=address,undefined -Dbench=false -Dwerror=$(if $(CI),true,false)
@@ -34,8 +35,10 @@ asan:
 	@tool/configure $(BUILD)-asan $(sanitize)
 	@ninja -C $(BUILD)-asan
 
-soak: all asan  ## ten million random events, then random runs for SECONDS=600 under sanitizers
+soak: all asan  ## ten million random events, 4,000 kills, then random runs for SECONDS=600
 	@$(BUILD)/test/model-model_test --events 10000000
+	@BUILD=$(BUILD) test/end/kill_test.py --all
+	@BUILD=$(BUILD) test/end/kill_soak.py --kills $(KILLS)
 	@tool/soak $(BUILD)-asan
 
 fuzz:           ## each fuzz target for SECONDS=60

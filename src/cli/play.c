@@ -88,8 +88,9 @@ static bool option_take(const char *word, struct play_options *options)
 
 static int files_play(int count, char **paths, const struct play_options *options)
 {
-    // A broken invariant stops the program on the spot; what was said before must be seen.
-    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+    // A broken invariant stops the program on the spot; what was said before must be seen. A play
+    // on a database says itself when something may not wait.
+    setvbuf(stdout, NULL, options->database && !options->trace ? _IOFBF : _IOLBF, BUFSIZ);
     unsigned passed = 0, failed = 0;
     enum play_result worst = PLAY_PASSED;
     for (int i = 0; i < count; i++) {

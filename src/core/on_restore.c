@@ -150,6 +150,13 @@ static void restore_extra(struct rota *rota, const struct rota_record *record, t
     extra->since = record->task.since;
 }
 
+// What is being stopped runs on a worker, what was claimed runs without one.
+static bool flags_fit(enum rota_task_state state, uint16_t flags)
+{
+    bool stopping = flags & TASK_STOPPING, claimed = flags & TASK_CLAIMED;
+    return (!stopping && !claimed) || (state == ROTA_TASK_RUNNING && stopping != claimed);
+}
+
 static enum rota_error restore_task(struct rota *rota, const struct rota_record *record)
 {
     task_row row = task_find(rota, record->task.id);
@@ -167,6 +174,7 @@ static enum rota_error restore_task(struct rota *rota, const struct rota_record 
     task->status = record->task.status;
     if (record->task.asked > rota->turn) rota->turn = record->task.asked;
     uint16_t flags = (uint16_t)(task->flags | record->task.flags << TASK_STORED_SHIFT);
+    if (!flags_fit(state, flags)) return damaged(rota);
     task_restore(rota, row, state_to_begin_with(state), flags);
     bool out = state == ROTA_TASK_ASSIGNED || state == ROTA_TASK_RUNNING;
     return out ? restore_attempt(rota, record, row) : ROTA_OK;

@@ -161,7 +161,7 @@ struct play {
     struct request request;
     uint64_t body;                // hash of the lines so far
     bool catching_up;             // clients have heard already what is said now
-    bool broken;                  // the disk has failed
+    bool broken;                  // the disk has failed, or a row says what cannot be
     const struct rota_job_spec *submitted;  // in this turn; null: nothing
     rota_time now, plan_took;
     struct rota_action *actions;

@@ -83,6 +83,7 @@ void request_end(struct play *play)
         play_fail(play, request->recorded, request->answer);
     }
     fprintf(play->out, "%s %" PRIu32 "\n", request->again ? "again" : "ok", play->line);
-    fflush(play->out);
-    if (request->again && --play->on_record == 0) again_catch_up(play);
+    bool last = request->again && --play->on_record == 0;
+    if (!request->again || last) fflush(play->out);
+    if (last) again_catch_up(play);
 }

@@ -26,15 +26,32 @@ bool turn_open(struct play *play)
     return false;
 }
 
+// Nobody hears of what is not on record.
+static void store_gives_up(struct play *play, const char *why)
+{
+    fprintf(play->out, "%s:%u: %s\n", play->file, play->line, why);
+    turn_keep_nothing(play);
+    play->broken = true;
+    play->halt = PLAY_STOPS;
+}
+
 void turn_reopen(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_RESTORE };
     event.restore.records = store_rows(play->store, &event.restore.count);
     rota_close(play->rota);
     play->rota = NULL;
+    if (store_error(play->store)->fault) {
+        store_gives_up(play, store_error(play->store)->text);
+        return;
+    }
     if (!turn_open(play)) return;
     enum rota_error error = turn_step(play, &event);
     if (!error) return;
+    if (play->options.database) {
+        store_gives_up(play, rota_reason(play->rota));
+        return;
+    }
     char actual[300];
     refusal_write(error, rota_reason(play->rota), actual, sizeof actual);
     play_fail(play, "a restart from the stored rows", actual);
@@ -140,16 +157,9 @@ static struct rota_effects effects_commit(struct play *play)
         effects = rota_take(play->rota);
         store_put(play->store, play->rota, effects.records, effects.record_count);
     } while (effects.more);
-    play->broken = !store_commit(play->store);
+    bool committed = store_commit(play->store);
+    if (!committed) store_gives_up(play, store_error(play->store)->text);
     return effects;
-}
-
-// Nobody hears of what is not on record.
-static void store_gives_up(struct play *play)
-{
-    fprintf(play->out, "%s:%u: %s\n", play->file, play->line, store_error(play->store)->text);
-    turn_keep_nothing(play);
-    play->halt = PLAY_STOPS;
 }
 
 static bool turn_take(struct play *play)
@@ -163,10 +173,7 @@ static bool turn_take(struct play *play)
         return false;
     }
     struct rota_effects effects = effects_commit(play);
-    if (play->broken) {
-        store_gives_up(play);
-        return false;
-    }
+    if (play->broken) return false;
     decisions_add(play, effects.trace);
     turn_keep_nothing(play);
     uint32_t count = actions_copy(play, &effects);

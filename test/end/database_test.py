@@ -33,7 +33,7 @@ def say(fine, what, note=""):
 def play(database, file=GRAPH, before=(), **more):
     return subprocess.run([*before, kill.ROTA, "play", "--log-pages", "24", "--db", database, file],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=kill.surroundings(),
-                          stderr=subprocess.STDOUT, text=True, check=False, timeout=60, **more)
+                          stderr=subprocess.STDOUT, text=True, check=False, timeout=300, **more)
 
 
 def contents(database):
@@ -114,6 +114,23 @@ def flipped_bits(folder, sound):
                 os.unlink(path + suffix)
     say(not odd, "no flipped bit crashes the program or is written over when refused",
         "\n".join(odd[:3]))
+
+
+def impossible_rows(folder):
+    """A row that no core has ever written, on sound pages."""
+    lanes = os.path.join(HERE, "lanes.play")
+    for what, sql in (("a task that is over and being stopped",
+                       "UPDATE sched_job SET flags = 1 WHERE name = 'a1'"),
+                      ("a status that nobody has", "UPDATE sched_job SET status = 'ODD'"),
+                      ("a submission that lost a task",
+                       "DELETE FROM sched_job WHERE name = 'a2'")):
+        database = f"{folder}/{re.sub(' .*', '', sql)}{len(sql)}"
+        play(database, lanes)
+        link = sqlite3.connect(database)
+        link.execute(sql)
+        link.commit()
+        link.close()
+        refuses(what + " ends the program", database, "", lanes, status=70)
 
 
 def read_only(folder, sound):
@@ -214,6 +231,7 @@ def main():
         link.close()
         wrong_files(folder, sound)
         flipped_bits(folder, sound)
+        impossible_rows(folder)
         read_only(folder, sound)
         in_use(folder)
         other_plays(folder, sound)

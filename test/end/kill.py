@@ -14,7 +14,7 @@ import tempfile
 BUILD = os.environ.get("BUILD", "build")
 ROTA = os.path.join(BUILD, "rota")
 CALLS = ("pwrite64", "write", "fdatasync", "fsync", "ftruncate", "rename", "unlink")
-SECONDS_MAX = 60
+SECONDS_MAX = 300
 
 # What differs between two runs that did the same: how many turns they took, and when.
 TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'sched_event'"
@@ -46,10 +46,10 @@ class Program:
     def argv(self, database):
         return [word.replace("{database}", database) for word in self.words]
 
-    def run(self, database, before=()):
+    def run(self, database, before=(), **more):
         return subprocess.run([*before, *self.argv(database)], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              env=surroundings(), timeout=SECONDS_MAX, check=False)
+                              env=dict(surroundings(), **more), timeout=SECONDS_MAX, check=False)
 
     def count_calls(self, database):
         """How often an undisturbed run makes each call."""
@@ -68,8 +68,22 @@ class Program:
                                           f"inject={call}:signal=KILL:when={when}"]))
         return Killed(done.returncode in (-9, 137), done.stdout)
 
+    def kill_with(self, killer, database, when):
+        """The same, whatever kind of call it is, with a killer that is preloaded."""
+        done = self.run(database, LD_PRELOAD=killer, KILL_AT=str(when))
+        return Killed(done.returncode == -9, done.stdout)
+
     def lines(self, output):
         return set(self.acknowledged.findall(output))
+
+
+def killer_make(place):
+    """Compiles killer.c; the path of the library, or None."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "killer.c")
+    library = os.path.join(place, "killer.so")
+    done = subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-o", library,
+                           source, "-ldl"], check=False)
+    return library if done.returncode == 0 else None
 
 
 def strace(words):
