@@ -242,22 +242,16 @@ static bool place_task(struct sqlite_store *store, const char *table, enum place
         return load_fail(store, table, id, "has a status of another table");
     }
     if (!spot->fresh) return load_fail(store, table, id, "is in two tables, or not staged");
-    *spot = (struct spot){.attempt = record->task.attempt & ((1u << 22) - 1),
+    *spot = (struct spot){.attempt = record->task.attempt & ATTEMPT_MAX,
                           .place = (uint32_t)place & 7u};
     return true;
 }
 
-static bool read_attempt(struct sqlite_store *store, sqlite3_stmt *row, struct rota_record *record)
+static void read_attempt(sqlite3_stmt *row, struct rota_record *record)
 {
-    struct attempt *attempt = attempt_add(&store->places, record->task.id);
-    if (!attempt) return load_no_memory(store);
     record->task.worker.number = small(row, 10);
     record->task.handler = large(row, 11);
     record->task.run_as = row_task((int64_t)large(row, 12));
-    attempt->worker = record->task.worker.number;
-    attempt->handler = record->task.handler;
-    attempt->started = (rota_time)large(row, 13);
-    return true;
 }
 
 static bool load_active(struct sqlite_store *store, struct loaded *loaded, const char *table,
@@ -279,7 +273,7 @@ static bool load_active(struct sqlite_store *store, struct loaded *loaded, const
             load_fail(store, table, row_id(record->task.id), "has a status that does not exist");
             break;
         }
-        if (place == PLACE_EXEC && !read_attempt(store, row, record)) break;
+        if (place == PLACE_EXEC) read_attempt(row, record);
         if (!place_task(store, table, place, record)) break;
         if (!recorded) loaded->count--;
     }

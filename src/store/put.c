@@ -122,6 +122,7 @@ static void put_wait(struct sqlite_store *store, const struct rota_record *recor
 void put_record(struct sqlite_store *store, const struct rota *rota,
                 const struct rota_record *record)
 {
+    if (record->kind != ROTA_RECORD_TASK) put_run(store);
     switch (record->kind) {
     case ROTA_RECORD_CORE: put_core(store, record); break;
     case ROTA_RECORD_LANE: put_lane(store, record); break;

@@ -87,6 +87,8 @@ enum place {
     PLACES
 };
 
+enum { ATTEMPT_MAX = (1 << 22) - 1 };
+
 // What the store knows of a task between two turns: a word of memory.
 struct spot {
     uint32_t attempt : 22, place : 3, bundle : 1;
@@ -101,25 +103,13 @@ struct job_places {
     struct spot *spots;  // by task number - 1
 };
 
-// An attempt that is out, for the history it will have.
-struct attempt {
-    uint32_t link;  // the pool's
-    uint32_t worker;
-    uint64_t handler;
-    rota_time started;
-};
-
 struct places {
-    struct pool jobs, attempts;
-    struct map by_id, attempt_of;  // by job number; by the id of the task's row
+    struct pool jobs;
+    struct map by_id;  // by job number
 };
 
 struct spot *places_find(const struct places *places, rota_task_id task);  // null: no such task
 struct spot *places_add(struct places *places, uint32_t job, uint32_t first, uint32_t count);
-// The attempt of a task in PLACE_EXEC; null: no memory, when it is to be added.
-struct attempt *attempt_find(const struct places *places, rota_task_id task);
-struct attempt *attempt_add(struct places *places, rota_task_id task);
-void attempt_drop(struct places *places, rota_task_id task);
 void places_drop_job(struct places *places, uint32_t job);
 void places_release(struct places *places);
 enum place place_of(enum rota_task_state state, bool bundle);
@@ -147,8 +137,10 @@ enum statement {
     PUT_READY,
     PUT_EXEC,
     PUT_HISTORY,
+    PUT_PASSED,
     SET_JOB,
     SET_STAGED,
+    SET_EXEC,
     SET_FIRED,
     DROP_LANE,
     DROP_WORKER,
@@ -188,6 +180,15 @@ struct fresh_span {
     uint32_t job, first, count;
 };
 
+// Neighbours that came from one place and became alike: their rows move together.
+struct run {
+    rota_task_id first;
+    uint32_t count;  // 0: there is none
+    struct spot from;
+    enum place to;
+    struct rota_record record;  // of the first
+};
+
 // Texts of one row at a time; the row of a submission uses them for other texts than a task's.
 enum { LINE_CONDITION, LINE_NEEDS, LINE_INPUTS, LINE_OUTPUTS, LINES };
 
@@ -206,7 +207,8 @@ struct sqlite_store {
     uint64_t sequence;  // of the last row in sched_event
 
     struct places places;
-    bool placed;  // the places are those of the file
+    bool placed;     // the places are those of the file
+    struct run run;  // the records of tasks that came last, not written yet
 
     const struct rota *rota;  // of the turn, for a second try
     struct rota_record *kept;
@@ -246,6 +248,7 @@ rota_task_id row_task(int64_t id);
 void put_record(struct sqlite_store *store, const struct rota *rota,
                 const struct rota_record *record);
 void put_task(struct sqlite_store *store, const struct rota_record *record);
+void put_run(struct sqlite_store *store);    // what put_task() has gathered
 void put_fresh(struct sqlite_store *store);  // what came in this turn and has no record
 void put_job_gone(struct sqlite_store *store, uint32_t job);
 void put_submit(struct sqlite_store *store, const struct rota *rota,

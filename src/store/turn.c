@@ -173,6 +173,7 @@ static void put_event(struct sqlite_store *store)
 
 static bool turn_finish(struct sqlite_store *store)
 {
+    put_run(store);
     put_fresh(store);
     put_requests(store);
     put_event(store);
@@ -192,7 +193,7 @@ static void turn_undo(struct sqlite_store *store)
     places_release(&store->places);
     store->placed = false;
     line_clear(&store->events);
-    store->fresh_count = store->definition_at = 0;
+    store->fresh_count = store->definition_at = store->run.count = 0;
 }
 
 // The ballast makes room for what has happened already; new work is refused from here on.
