@@ -88,7 +88,6 @@ enum place {
 };
 
 enum { ATTEMPT_MAX = (1 << 22) - 1 };
-
 // What the store knows of a task between two turns: a word of memory.
 struct spot {
     uint32_t attempt : 22, place : 3, bundle : 1;
@@ -119,7 +118,6 @@ enum place place_of(enum rota_task_state state, bool bundle);
 enum statement {
     DO_BEGIN,
     DO_COMMIT,
-    DO_ROLLBACK,
     PUT_CORE,
     PUT_LANE,
     PUT_WORKER,
@@ -170,12 +168,10 @@ struct definition {
     const struct rota_job_spec *spec;
     const struct store_text *texts;
 };
-
 struct firing {
     rota_task_id task;
     rota_time minute;
 };
-
 struct fresh_span {
     uint32_t job, first, count;
 };
@@ -197,6 +193,7 @@ struct sqlite_store {
     struct store_options options;
     char *path;
     sqlite3 *db;
+    sqlite3_vfs vfs;
     sqlite3_stmt *statement[STATEMENTS];
     int lock_file;
     bool full;      // the ballast is thrown off
@@ -228,7 +225,6 @@ struct sqlite_store {
 };
 
 // ---- statements.c ------------------------------------------------------------------
-
 bool statements_prepare(struct sqlite_store *store);
 void statements_finalize(struct sqlite_store *store);
 // Binds 0 as 0: the database needs no byte for it.
@@ -287,6 +283,10 @@ bool load_fail(struct sqlite_store *store, const char *table, int64_t id, const 
 bool load_no_memory(struct sqlite_store *store);
 sqlite3_stmt *load_prepare(struct sqlite_store *store, const char *sql);
 bool load_end(struct sqlite_store *store, sqlite3_stmt *statement, int result);
+
+// ---- gather.c: one write a turn for the log --------------------------------------------------
+// As sqlite3_open_v2(), with `vfs` between SQLite and the system called `name`.
+int gather_open(const char *path, sqlite3 **db, int flags, const char *name, sqlite3_vfs *vfs);
 
 // ---- guard.c: whether the file may be opened, and by whom -----------------------------------
 

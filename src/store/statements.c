@@ -14,7 +14,6 @@
 static const char *const texts[STATEMENTS] = {
     [DO_BEGIN] = "BEGIN IMMEDIATE",
     [DO_COMMIT] = "COMMIT",
-    [DO_ROLLBACK] = "ROLLBACK",
     [PUT_CORE] = "REPLACE INTO sched_core VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_LANE] = "REPLACE INTO sched_lane VALUES (?, ?, ?)",
     [PUT_WORKER] = "REPLACE INTO sched_worker VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
