@@ -118,15 +118,15 @@ typedef bool read_fn(sqlite3_stmt *row, struct rota_record *record);
 
 static bool read_core(sqlite3_stmt *row, struct rota_record *record)
 {
-    record->core.sequence = large(row, 1);
-    record->core.turn = large(row, 2);
-    record->core.random = large(row, 3);
-    record->core.plans = large(row, 4);
-    record->core.plan_end = (rota_time)large(row, 5);
-    record->core.plan_took = (rota_time)large(row, 6);
-    record->core.jobs = small(row, 7);
-    record->core.waits = small(row, 8);
-    record->core.plan_due = small(row, 9);
+    record->core.sequence = large(row, 0);
+    record->core.turn = large(row, 1);
+    record->core.random = large(row, 2);
+    record->core.plans = large(row, 3);
+    record->core.plan_end = (rota_time)large(row, 4);
+    record->core.plan_took = (rota_time)large(row, 5);
+    record->core.jobs = small(row, 6);
+    record->core.waits = small(row, 7);
+    record->core.plan_due = small(row, 8);
     return true;
 }
 
@@ -378,6 +378,9 @@ struct loaded *loaded_open(struct sqlite_store *store)
            && load_table(store, loaded, "SELECT * FROM sched_wait_for ORDER BY wait, place",
                          ROTA_RECORD_WAIT, read_wait);
     store->placed = fine;
+    store->core = fine && loaded->count && loaded->records[0].kind == ROTA_RECORD_CORE
+                      ? loaded->records[0]
+                      : (struct rota_record){0};
     if (fine) return loaded;
     // Whatever it was, a failure never passes for an empty file.
     fail_with(store, sqlite3_extended_errcode(store->db), "cannot be read");

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 // ---- schema.c: the tables ---------------------------------------------------
-
 enum { SCHEMA_APPLICATION = 0x726f7461 };  // "rota", in the header of the file
 
 int schema_version(void);
@@ -118,12 +117,12 @@ enum place place_of(enum rota_task_state state, bool bundle);
 enum statement {
     DO_BEGIN,
     DO_COMMIT,
-    PUT_CORE,
     PUT_LANE,
     PUT_WORKER,
     PUT_GRAPH,
     PUT_SUBMIT,
     PUT_JOB,
+    PUT_CALENDAR,
     PUT_OBJECT,
     PUT_REPLICA,
     PUT_WAIT_FOR,
@@ -204,8 +203,9 @@ struct sqlite_store {
     uint64_t sequence;  // of the last row in sched_event
 
     struct places places;
-    bool placed;     // the places are those of the file
-    struct run run;  // the records of tasks that came last, not written yet
+    bool placed;              // the places are those of the file
+    struct run run;           // the records of tasks that came last, not written yet
+    struct rota_record core;  // the last of its kind; kind 0: there was none
 
     const struct rota *rota;  // of the turn, for a second try
     struct rota_record *kept;

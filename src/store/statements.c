@@ -14,21 +14,20 @@
 static const char *const texts[STATEMENTS] = {
     [DO_BEGIN] = "BEGIN IMMEDIATE",
     [DO_COMMIT] = "COMMIT",
-    [PUT_CORE] = "REPLACE INTO sched_core VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_LANE] = "REPLACE INTO sched_lane VALUES (?, ?, ?)",
     [PUT_WORKER] = "REPLACE INTO sched_worker VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_GRAPH] = "REPLACE INTO sched_graph VALUES (?, ?, ?, ?, ?, ?, ?)",
     [PUT_SUBMIT] = "REPLACE INTO sched_submit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_JOB] = "REPLACE INTO sched_job(id, kind, condition, needs, parent, machine, priority,"
                 " lane, grp, access, cores, memory_mib, retries, estimate, key, body, on_demand,"
-                " inputs, outputs, status, name, command, run_days, start_times, run_window,"
-                " start_mins, cron, zone, overlap) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-                " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " inputs, outputs, status, outcome, name, command) VALUES (?, ?, ?, ?, ?, ?, ?, ?,"
+                " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_CALENDAR] = "REPLACE INTO sched_calendar VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
     [PUT_OBJECT] = "REPLACE INTO sched_object VALUES (?, ?, ?, ?)",
     [PUT_REPLICA] = "REPLACE INTO sched_replica VALUES (?, ?, ?, ?)",
     [PUT_WAIT_FOR] = "REPLACE INTO sched_wait_for VALUES (?, ?, ?, ?, ?, ?)",
     [PUT_REQUEST] = "REPLACE INTO sched_request VALUES (?, ?, ?, ?, ?)",
-    [PUT_EVENT] = "INSERT INTO sched_event VALUES (?, ?, ?)",
+    [PUT_EVENT] = "INSERT INTO sched_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_BUNDLE] = "REPLACE INTO sched_bundle SELECT id" OF_JOBS,
     [PUT_QUEUE] = "REPLACE INTO sched_queue SELECT id, " STATE OF_JOBS,
     [PUT_WAIT] = "REPLACE INTO sched_wait SELECT id, " STATE OF_JOBS,
@@ -43,7 +42,7 @@ static const char *const texts[STATEMENTS] = {
     [SET_STAGED] = "UPDATE sched_job SET status = ?3" RUN,
     [SET_EXEC]
     = "UPDATE sched_exec SET " SET_STATE ", worker = ?12, handler = ?13, run_as = ?14" RUN,
-    [SET_FIRED] = "UPDATE sched_job SET last_fired = ?2 WHERE id = ?1",
+    [SET_FIRED] = "UPDATE sched_calendar SET last_fired = ?2 WHERE id = ?1",
     [DROP_LANE] = "DELETE FROM sched_lane WHERE lane = ?",
     [DROP_WORKER] = "DELETE FROM sched_worker WHERE worker = ?",
     [DROP_GRAPH] = "DELETE FROM sched_graph WHERE job = ?",
@@ -59,7 +58,7 @@ static const char *const texts[STATEMENTS] = {
     [DROP_READY] = "DELETE FROM sched_ready" RUN,
     [DROP_EXEC] = "DELETE FROM sched_exec" RUN,
     [GET_TEXT] = "SELECT name, command, run_days, start_times, run_window, start_mins, cron, zone,"
-                 " overlap FROM sched_job WHERE id = ?",
+                 " overlap FROM sched_job LEFT JOIN sched_calendar USING (id) WHERE id = ?",
     [GET_REQUEST] = "SELECT body_hash, answer FROM sched_request WHERE request = ?",
 };
 

@@ -116,8 +116,9 @@ void fault_power_returns(void)
         const struct write *write = &writes[i];
         uint32_t fate = chance(4);
         if (fate == 0) continue;
-        for (int at = 0; at < write->size; at += SECTOR) {
-            if (fate == 1 && chance(2)) continue;  // of a torn write, any sectors
+        if (fate > 1) piece_write(write->path, write->fresh, write->size, write->place);
+        for (int at = 0; at < write->size && fate == 1; at += SECTOR) {
+            if (chance(2)) continue;  // of a torn write, any sectors
             int size = write->size - at < SECTOR ? write->size - at : SECTOR;
             piece_write(write->path, write->fresh + at, size, write->place + at);
         }
