@@ -82,7 +82,6 @@ enum statement {
     END,
     UNGRAPH,
     UNSUBMIT,
-    CORE,
     EVENT,
     COMMIT,
     STATEMENTS
@@ -94,8 +93,8 @@ static const char *const texts[STATEMENTS] = {
     "INSERT INTO sched_submit VALUES (?1, ?1, 1, ?2, 0, 1, 0, 'plan', NULL, 1, NULL, NULL, NULL,"
     " NULL)",
     "INSERT INTO sched_job(id, kind, parent, machine, priority, lane, grp, cores, memory_mib,"
-    " retries, estimate, body, on_demand, status, command) VALUES (?1, 'callable', 0, 0, 0, 0, 0,"
-    " 1, 0, 0, 0, 1, 0, 'STAGED', 'compile src/module/file.c')",
+    " retries, estimate, body, on_demand, status, outcome, command) VALUES (?1, 'callable', 0, 0,"
+    " 0, 0, 0, 1, 0, 0, 0, 1, 0, 'STAGED', 'new', 'compile src/module/file.c')",
     "INSERT INTO sched_exec VALUES (?1, 'ASSIGNED', 1, 1, NULL, NULL, 0, 0, 0, 0, 1, 0, 0, ?2)",
     "INSERT INTO sched_history(id, attempt, worker, handler, status, exit, started, ended)"
     " VALUES (?1, 1, 1, 0, 'SUCCESS', 0, ?2, ?2)",
@@ -104,15 +103,14 @@ static const char *const texts[STATEMENTS] = {
     " flags = 0, phase = 0, asked = 0, since = 0 WHERE id = ?1",
     "DELETE FROM sched_graph WHERE job = ?1",
     "DELETE FROM sched_submit WHERE job = ?1",
-    "REPLACE INTO sched_core VALUES (1, ?1, ?1, ?1, ?1, ?1, 0, ?1, 1, 2)",
-    "INSERT INTO sched_event VALUES (?1, ?2, ?3)",
+    "INSERT INTO sched_event VALUES (?1, ?2, ?3, ?1, ?1, ?1, ?1, ?1, 0, ?1, 1, 2)",
     "COMMIT",
 };
 
 struct rows {
     sqlite3 *db;
     sqlite3_stmt *statement[STATEMENTS];
-    char *lines;  // of the journal
+    char lines[80];  // of the journal, as long as rota's own
     uint32_t batch;
 };
 
@@ -140,7 +138,6 @@ static void rows_turn(struct rows *rows, int64_t turn)
     run(rows, SUBMIT, turn, rows->batch);
     for (int64_t task = 1; task <= rows->batch; task++) run(rows, JOB, turn << 32 | task, 0);
     for (int64_t task = 1; task <= rows->batch; task++) run(rows, EXEC, turn << 32 | task, turn);
-    run(rows, CORE, turn, 0);
     run(rows, EVENT, turn, turn);
     run(rows, COMMIT, 0, 0);
 }
@@ -170,9 +167,8 @@ static void rows_open(struct rows *rows, const char *path, uint32_t batch)
         }
     }
     rows->batch = batch;
-    rows->lines = allocate(batch, 36);  // as long as rota's own
-    memset(rows->lines, 'x', (size_t)batch * 36);
-    sqlite3_bind_text(rows->statement[EVENT], 3, rows->lines, (int)batch * 36, SQLITE_STATIC);
+    memset(rows->lines, 'x', sizeof rows->lines);
+    sqlite3_bind_text(rows->statement[EVENT], 3, rows->lines, sizeof rows->lines, SQLITE_STATIC);
 }
 
 static double rows_run(const char *path, uint32_t count, uint32_t batch)
@@ -184,7 +180,6 @@ static double rows_run(const char *path, uint32_t count, uint32_t batch)
     double seconds = seconds_now() - began;
     for (int i = 0; i < STATEMENTS; i++) sqlite3_finalize(rows.statement[i]);
     sqlite3_close(rows.db);
-    free(rows.lines);
     unlink(path);
     return count / seconds;
 }

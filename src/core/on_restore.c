@@ -385,6 +385,17 @@ static void forget_effects(struct rota *rota)
     rota->taken = false;
 }
 
+// Rows close up where workers had gone. Who has another one now than the record says is written
+// anew: those who come later would be mixed up with them at the next restore.
+static void number_workers(struct rota *rota, const struct rota_record *records, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (records[i].kind != ROTA_RECORD_WORKER || records[i].gone) continue;
+        worker_row row = worker_find(rota, records[i].worker.id);
+        if (row && row != records[i].worker.order) worker_mark(rota, row);
+    }
+}
+
 static enum rota_error restore_rows(struct rota *rota, const struct rota_record *records,
                                     uint32_t count, enum rota_record_kind kind, restore_fn *restore)
 {
@@ -443,5 +454,6 @@ enum rota_error on_restore(struct rota *rota, const struct rota_event *event)
     wait_settle(rota);
     job_settle(rota);
     forget_effects(rota);
+    number_workers(rota, event->restore.records, event->restore.count);
     return ROTA_OK;
 }

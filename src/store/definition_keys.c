@@ -8,10 +8,15 @@ enum { WORD_MAX = 32 };
 static const struct choice types[]
     = {{"callable", DEFINITION_CALLABLE}, {"bundle", DEFINITION_BUNDLE}, {NULL, 0}};
 static const struct choice priorities[] = {
-    {"low", DEFINITION_LOW}, {"normal", DEFINITION_NORMAL}, {"important", DEFINITION_IMPORTANT},
+    {"low", DEFINITION_LOW},
+    {"normal", DEFINITION_NORMAL},
+    {"important", DEFINITION_IMPORTANT},
     {"critical", DEFINITION_CRITICAL},
-    {"0", DEFINITION_LOW}, {"1", DEFINITION_NORMAL}, {"2", DEFINITION_IMPORTANT},
-    {"3", DEFINITION_CRITICAL}, {NULL, 0},
+    {"0", DEFINITION_LOW},
+    {"1", DEFINITION_NORMAL},
+    {"2", DEFINITION_IMPORTANT},
+    {"3", DEFINITION_CRITICAL},
+    {NULL, 0},
 };
 static const struct choice accesses[]
     = {{"read", ROTA_ACCESS_READ}, {"write", ROTA_ACCESS_WRITE}, {NULL, 0}};
@@ -22,7 +27,10 @@ static const struct choice catch_ups[]
 
 #define PLACE(field) .place = offsetof(struct definition, field)
 #define CHOICE(list) .kind = KEY_CHOICE, .choices = list
-#define SCHEDULE(field) {#field, KEY_TEXT, PLACE(schedule.field), .of_bundle = true}
+#define SCHEDULE(field)                                                                            \
+    {                                                                                              \
+#field, KEY_TEXT, PLACE(schedule.field), .of_bundle = true                                 \
+    }
 
 const struct key definition_keys[DEFINITION_KEYS] = {
     [DEFINITION_TYPE] = {"type", CHOICE(types), PLACE(type), .of_bundle = true,
@@ -36,16 +44,16 @@ const struct key definition_keys[DEFINITION_KEYS] = {
                                         "critical"},
     [DEFINITION_LANE] = {"lane", KEY_NAME, PLACE(lane)},
     [DEFINITION_GROUP] = {"group", KEY_NAME, PLACE(group)},
-    [DEFINITION_ACCESS] = {"access", CHOICE(accesses), PLACE(access),
-                           .refusal = "is not an access: read or write"},
+    [DEFINITION_ACCESS]
+    = {"access", CHOICE(accesses), PLACE(access), .refusal = "is not an access: read or write"},
     [DEFINITION_CORES] = {"cores", KEY_NUMBER, PLACE(cores), .max = UINT32_MAX,
                           .refusal = "is not a number from 0 to 4294967295"},
-    [DEFINITION_MEMORY] = {"memory", KEY_SIZE, PLACE(memory_mib),
-                           .refusal = "is not a size like 512M or 4G"},
+    [DEFINITION_MEMORY]
+    = {"memory", KEY_SIZE, PLACE(memory_mib), .refusal = "is not a size like 512M or 4G"},
     [DEFINITION_RETRIES] = {"retries", KEY_NUMBER, PLACE(retries), .max = DEFINITION_RETRIES_MAX,
                             .refusal = "is not a number from 0 to 1000"},
-    [DEFINITION_TIMEOUT] = {"timeout", KEY_TIME, PLACE(timeout),
-                            .refusal = "is not a time like 90s, 30m or 1h"},
+    [DEFINITION_TIMEOUT]
+    = {"timeout", KEY_TIME, PLACE(timeout), .refusal = "is not a time like 90s, 30m or 1h"},
     [DEFINITION_RUN_DAYS] = SCHEDULE(run_days),
     [DEFINITION_START_TIMES] = SCHEDULE(start_times),
     [DEFINITION_RUN_WINDOW] = SCHEDULE(run_window),
@@ -97,8 +105,8 @@ static uint32_t word_distance(const char *left, const char *right)
         for (uint32_t j = 1; j <= columns; j++) {
             uint32_t change = table[i - 1][j - 1] + (left[i - 1] != right[j - 1]);
             uint32_t best = least(change, least(table[i - 1][j], table[i][j - 1]) + 1);
-            bool swapped = i > 1 && j > 1 && left[i - 1] == right[j - 2]
-                           && left[i - 2] == right[j - 1];
+            bool swapped
+                = i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1];
             if (swapped) best = least(best, table[i - 2][j - 2] + 1);
             table[i][j] = best;
         }

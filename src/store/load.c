@@ -118,15 +118,15 @@ typedef bool read_fn(sqlite3_stmt *row, struct rota_record *record);
 
 static bool read_core(sqlite3_stmt *row, struct rota_record *record)
 {
-    record->core.sequence = large(row, 1);
-    record->core.turn = large(row, 2);
-    record->core.random = large(row, 3);
-    record->core.plans = large(row, 4);
-    record->core.plan_end = (rota_time)large(row, 5);
-    record->core.plan_took = (rota_time)large(row, 6);
-    record->core.jobs = small(row, 7);
-    record->core.waits = small(row, 8);
-    record->core.plan_due = small(row, 9);
+    record->core.sequence = large(row, 0);
+    record->core.turn = large(row, 1);
+    record->core.random = large(row, 2);
+    record->core.plans = large(row, 3);
+    record->core.plan_end = (rota_time)large(row, 4);
+    record->core.plan_took = (rota_time)large(row, 5);
+    record->core.jobs = small(row, 6);
+    record->core.waits = small(row, 7);
+    record->core.plan_due = small(row, 8);
     return true;
 }
 
@@ -242,22 +242,16 @@ static bool place_task(struct sqlite_store *store, const char *table, enum place
         return load_fail(store, table, id, "has a status of another table");
     }
     if (!spot->fresh) return load_fail(store, table, id, "is in two tables, or not staged");
-    *spot = (struct spot){.attempt = record->task.attempt & ((1u << 22) - 1),
+    *spot = (struct spot){.attempt = record->task.attempt & ATTEMPT_MAX,
                           .place = (uint32_t)place & 7u};
     return true;
 }
 
-static bool read_attempt(struct sqlite_store *store, sqlite3_stmt *row, struct rota_record *record)
+static void read_attempt(sqlite3_stmt *row, struct rota_record *record)
 {
-    struct attempt *attempt = attempt_add(&store->places, record->task.id);
-    if (!attempt) return load_no_memory(store);
     record->task.worker.number = small(row, 10);
     record->task.handler = large(row, 11);
     record->task.run_as = row_task((int64_t)large(row, 12));
-    attempt->worker = record->task.worker.number;
-    attempt->handler = record->task.handler;
-    attempt->started = (rota_time)large(row, 13);
-    return true;
 }
 
 static bool load_active(struct sqlite_store *store, struct loaded *loaded, const char *table,
@@ -279,7 +273,7 @@ static bool load_active(struct sqlite_store *store, struct loaded *loaded, const
             load_fail(store, table, row_id(record->task.id), "has a status that does not exist");
             break;
         }
-        if (place == PLACE_EXEC && !read_attempt(store, row, record)) break;
+        if (place == PLACE_EXEC) read_attempt(row, record);
         if (!place_task(store, table, place, record)) break;
         if (!recorded) loaded->count--;
     }
@@ -384,6 +378,9 @@ struct loaded *loaded_open(struct sqlite_store *store)
            && load_table(store, loaded, "SELECT * FROM sched_wait_for ORDER BY wait, place",
                          ROTA_RECORD_WAIT, read_wait);
     store->placed = fine;
+    store->core = fine && loaded->count && loaded->records[0].kind == ROTA_RECORD_CORE
+                      ? loaded->records[0]
+                      : (struct rota_record){0};
     if (fine) return loaded;
     // Whatever it was, a failure never passes for an empty file.
     fail_with(store, sqlite3_extended_errcode(store->db), "cannot be read");

@@ -190,7 +190,7 @@ static bool read_spot(struct sqlite_store *store, struct loaded *loaded, sqlite3
     if (place != PLACE_JOB && !bundle) {
         return load_fail(store, "sched_job", id, "is active and not staged");
     }
-    *spot = (struct spot){.attempt = record->task.attempt & ((1u << 22) - 1),
+    *spot = (struct spot){.attempt = record->task.attempt & ATTEMPT_MAX,
                           .place = (uint32_t)place & 7u,
                           .bundle = bundle};
     if (!recorded) loaded->count--;

@@ -59,37 +59,6 @@ struct spot *places_add(struct places *places, uint32_t job, uint32_t first, uin
     return at->spots + first - 1;
 }
 
-// ---- Attempts that are out -----------------------------------------------------
-
-static struct attempt *attempt_get(const struct places *places, uint32_t number)
-{
-    return &((struct attempt *)places->attempts.items)[number];
-}
-
-struct attempt *attempt_find(const struct places *places, rota_task_id task)
-{
-    uint32_t number = map_find(&places->attempt_of, (uint64_t)row_id(task));
-    return number ? attempt_get(places, number) : NULL;
-}
-
-struct attempt *attempt_add(struct places *places, rota_task_id task)
-{
-    places->attempts.size = sizeof(struct attempt);
-    if (!pool_reserve(&heap, &places->attempts, 1)) return NULL;
-    if (!map_reserve(&heap, &places->attempt_of, 1)) return NULL;
-    uint32_t number = pool_take(&places->attempts);
-    map_put(&places->attempt_of, (uint64_t)row_id(task), number);
-    return attempt_get(places, number);
-}
-
-void attempt_drop(struct places *places, rota_task_id task)
-{
-    uint32_t number = map_find(&places->attempt_of, (uint64_t)row_id(task));
-    if (!number) return;
-    map_remove(&places->attempt_of, (uint64_t)row_id(task));
-    pool_give(&places->attempts, number);
-}
-
 // ---- Jobs that go ----------------------------------------------------------------
 
 void places_drop_job(struct places *places, uint32_t job)
@@ -108,8 +77,6 @@ void places_release(struct places *places)
         if (number) free(job_get(places, number)->spots);
     }
     map_release(&heap, &places->by_id);
-    map_release(&heap, &places->attempt_of);
     pool_release(&heap, &places->jobs);
-    pool_release(&heap, &places->attempts);
     *places = (struct places){0};
 }

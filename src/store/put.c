@@ -1,21 +1,6 @@
 // put.c - records become rows, one kind after the other.
 #include "store/sqlite.h"
 
-static void put_core(struct sqlite_store *store, const struct rota_record *record)
-{
-    sqlite3_stmt *statement = store->statement[PUT_CORE];
-    bind_number(statement, 1, (int64_t)record->core.sequence);
-    bind_number(statement, 2, (int64_t)record->core.turn);
-    bind_number(statement, 3, (int64_t)record->core.random);
-    bind_number(statement, 4, (int64_t)record->core.plans);
-    bind_number(statement, 5, record->core.plan_end);
-    bind_number(statement, 6, record->core.plan_took);
-    bind_number(statement, 7, record->core.jobs);
-    bind_number(statement, 8, record->core.waits);
-    bind_number(statement, 9, record->core.plan_due);
-    statement_run(store, PUT_CORE);
-}
-
 static void put_lane(struct sqlite_store *store, const struct rota_record *record)
 {
     if (record->gone) {
@@ -122,8 +107,9 @@ static void put_wait(struct sqlite_store *store, const struct rota_record *recor
 void put_record(struct sqlite_store *store, const struct rota *rota,
                 const struct rota_record *record)
 {
+    if (record->kind != ROTA_RECORD_TASK) put_run(store);
     switch (record->kind) {
-    case ROTA_RECORD_CORE: put_core(store, record); break;
+    case ROTA_RECORD_CORE: store->core = *record; break;
     case ROTA_RECORD_LANE: put_lane(store, record); break;
     case ROTA_RECORD_WORKER: put_worker(store, record); break;
     case ROTA_RECORD_JOB: put_job(store, record); break;

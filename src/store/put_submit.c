@@ -96,20 +96,27 @@ static void row_write(struct sqlite_store *store, const struct rota_record *reco
     statement_run(store, PUT_SUBMIT);
 }
 
-static void task_texts(struct sqlite_store *store, const struct store_text *text)
+static void calendar_write(struct sqlite_store *store, rota_task_id task,
+                           const struct store_text *text)
 {
-    static const struct store_text none;
+    const char *const texts[]
+        = {text->run_days, text->start_times, text->run_window, text->start_mins,
+           text->cron,     text->zone,        text->overlap};
+    sqlite3_stmt *statement = store->statement[PUT_CALENDAR];
+    bool given = false;
+    for (int i = 0; i < 7; i++) {
+        bind_text(statement, i + 2, texts[i]);
+        given |= texts[i] != NULL;
+    }
+    if (given) statement_run_on(store, PUT_CALENDAR, row_id(task));
+}
+
+static void task_texts(struct sqlite_store *store, rota_task_id task, const struct store_text *text)
+{
     sqlite3_stmt *statement = store->statement[PUT_JOB];
-    if (!text) text = &none;
-    bind_text(statement, 21, text->name);
-    bind_text(statement, 22, text->command);
-    bind_text(statement, 23, text->run_days);
-    bind_text(statement, 24, text->start_times);
-    bind_text(statement, 25, text->run_window);
-    bind_text(statement, 26, text->start_mins);
-    bind_text(statement, 27, text->cron);
-    bind_text(statement, 28, text->zone);
-    bind_text(statement, 29, text->overlap);
+    bind_text(statement, 22, text ? text->name : NULL);
+    bind_text(statement, 23, text ? text->command : NULL);
+    if (text) calendar_write(store, task, text);
 }
 
 static void task_write(struct sqlite_store *store, const struct rota_record *record, uint32_t index,
@@ -147,6 +154,8 @@ static void task_write(struct sqlite_store *store, const struct rota_record *rec
     bind_line(statement, 18, &store->lines[LINE_INPUTS]);
     bind_line(statement, 19, &store->lines[LINE_OUTPUTS]);
     bind_text(statement, 20, active ? "STAGED" : word_of(words_state, state));
+    // As long as what it becomes if all goes well, SUCCESS and ok: the row then stays where it is.
+    bind_text(statement, 21, active ? "new" : NULL);
     statement_run(store, PUT_JOB);
 }
 
@@ -192,7 +201,7 @@ void put_submit(struct sqlite_store *store, const struct rota *rota,
         spots[i] = (struct spot){.fresh = 1,
                                  .bundle = (spec->tasks[i].flags & ROTA_TASK_BUNDLE) != 0,
                                  .state = (uint32_t)state & 31u};
-        task_texts(store, texts ? &texts[i] : NULL);
+        task_texts(store, (rota_task_id){job, first + i}, texts ? &texts[i] : NULL);
         task_write(store, record, i, &spots[i]);
     }
     event_add(&store->events, record);

@@ -1,5 +1,7 @@
-// put_task.c - how far a task is: its row moves from one table to the next.
+// put_task.c - how far tasks are: their rows move from one table to the next.
 #include "store/sqlite.h"
+
+#include <string.h>
 
 static const enum statement put_at[PLACES] = {[PLACE_QUEUE] = PUT_QUEUE,
                                               [PLACE_WAIT] = PUT_WAIT,
@@ -8,37 +10,45 @@ static const enum statement put_at[PLACES] = {[PLACE_QUEUE] = PUT_QUEUE,
 static const enum statement drop_at[PLACES] = {[PLACE_QUEUE] = DROP_QUEUE,
                                                [PLACE_WAIT] = DROP_WAIT,
                                                [PLACE_READY] = DROP_READY,
-                                               [PLACE_EXEC] = DROP_EXEC};
+                                               [PLACE_EXEC] = DROP_EXEC,
+                                               [PLACE_BUNDLE] = DROP_BUNDLE};
 
 static bool has_table(enum place place)
 {
     return place != PLACE_JOB && place != PLACE_BUNDLE;
 }
 
-// Place 1 is the id, 2 and on are the columns of the state.
+// Places 1 and 2 are the first and the last id.
+static void run_statement(struct sqlite_store *store, const struct run *run, enum statement which)
+{
+    int64_t id = row_id(run->first);
+    bind_number(store->statement[which], 1, id);
+    bind_number(store->statement[which], 2, id + run->count - 1);
+    statement_run(store, which);
+}
+
+// Places 3 and on are the columns of the state.
 static void bind_state(sqlite3_stmt *statement, const struct rota_record *record)
 {
     bool out = record->task.state == ROTA_TASK_ASSIGNED || record->task.state == ROTA_TASK_RUNNING;
-    bind_number(statement, 1, row_id(record->task.id));
-    bind_text(statement, 2, word_of(words_state, record->task.state));
-    bind_number(statement, 3, record->task.attempt);
-    bind_number(statement, 4, record->task.tries);
-    bind_text(statement, 5, word_of(words_outcome, record->task.outcome));
+    bind_text(statement, 3, word_of(words_state, record->task.state));
+    bind_number(statement, 4, record->task.attempt);
+    bind_number(statement, 5, record->task.tries);
+    bind_text(statement, 6, word_of(words_outcome, record->task.outcome));
     if (out)
-        sqlite3_bind_null(statement, 6);
+        sqlite3_bind_null(statement, 7);
     else
-        bind_number(statement, 6, record->task.status);
-    bind_number(statement, 7, record->task.flags);
-    bind_number(statement, 8, record->task.phase);
-    bind_number(statement, 9, (int64_t)record->task.asked);
-    bind_number(statement, 10, record->task.since);
+        bind_number(statement, 7, record->task.status);
+    bind_number(statement, 8, record->task.flags);
+    bind_number(statement, 9, record->task.phase);
+    bind_number(statement, 10, (int64_t)record->task.asked);
+    bind_number(statement, 11, record->task.since);
 }
 
-static void bind_fresh(sqlite3_stmt *statement, rota_task_id task, enum rota_task_state state)
+static void bind_fresh(sqlite3_stmt *statement, enum rota_task_state state)
 {
-    bind_number(statement, 1, row_id(task));
-    bind_text(statement, 2, word_of(words_state, state));
-    for (int place = 3; place <= 10; place++) sqlite3_bind_null(statement, place);
+    bind_text(statement, 3, word_of(words_state, state));
+    for (int place = 4; place <= 11; place++) sqlite3_bind_null(statement, place);
 }
 
 // ---- History --------------------------------------------------------------------
@@ -58,86 +68,99 @@ static const char *end_word(const struct rota_record *record)
     return end_words[record->task.outcome];
 }
 
-static void history_add(struct sqlite_store *store, rota_task_id task, uint32_t attempt,
-                        const char *status)
+// Who ran it and since when is in sched_exec, unless it came and went within this turn.
+static void attempts_end(struct sqlite_store *store, const struct run *run)
 {
-    static const struct attempt none;
-    const struct attempt *out = attempt_find(&store->places, task);
-    sqlite3_stmt *statement = store->statement[PUT_HISTORY];
-    if (!out) out = &none;  // it came and went within this turn
-    bind_number(statement, 1, row_id(task));
-    bind_number(statement, 2, attempt);
-    bind_number(statement, 3, out->worker);
-    bind_number(statement, 4, (int64_t)out->handler);
-    bind_text(statement, 5, status);
-    bind_number(statement, 7, out == &none ? store->now : out->started);
-    bind_number(statement, 8, store->now);
-    statement_run(store, PUT_HISTORY);
-    attempt_drop(&store->places, task);
-}
-
-static void attempt_end(struct sqlite_store *store, const struct rota_record *record,
-                        const struct spot *spot, enum place place)
-{
-    bool was_out = spot->place == PLACE_EXEC && !spot->fresh, out = place == PLACE_EXEC;
-    bool ended = was_out && (!out || spot->attempt != record->task.attempt);
-    bool passed = !was_out && !out && record->task.attempt != spot->attempt;
+    const struct rota_record *record = &run->record;
+    bool was_out = run->from.place == PLACE_EXEC && !run->from.fresh, out = run->to == PLACE_EXEC;
+    bool ended = was_out && (!out || run->from.attempt != record->task.attempt);
+    bool passed = !was_out && !out && record->task.attempt != run->from.attempt;
     if (!ended && !passed) return;
-    sqlite3_stmt *statement = store->statement[PUT_HISTORY];
+    enum statement put = ended ? PUT_HISTORY : PUT_PASSED;
+    sqlite3_stmt *statement = store->statement[put];
+    bind_text(statement, 3, end_word(record));
     if (out)
-        sqlite3_bind_null(statement, 6);
+        sqlite3_bind_null(statement, 4);
     else
-        bind_number(statement, 6, record->task.status);
-    history_add(store, record->task.id, ended ? spot->attempt : record->task.attempt,
-                end_word(record));
+        bind_number(statement, 4, record->task.status);
+    bind_number(statement, 5, store->now);
+    if (passed) bind_number(statement, 6, record->task.attempt);
+    run_statement(store, run, put);
 }
 
-static void attempt_begin(struct sqlite_store *store, const struct rota_record *record)
+static void bind_attempt(struct sqlite_store *store, enum statement put,
+                         const struct rota_record *record)
 {
-    sqlite3_stmt *statement = store->statement[PUT_EXEC];
-    struct attempt *attempt = attempt_find(&store->places, record->task.id);
-    if (!attempt) {
-        attempt = attempt_add(&store->places, record->task.id);
-        if (attempt) attempt->started = store->now;
-    }
-    if (!attempt) {
-        turn_fail(store, SQLITE_NOMEM);
-        return;
-    }
-    attempt->worker = record->task.worker.number;
-    attempt->handler = record->task.handler;
-    bind_number(statement, 11, attempt->worker);
-    bind_number(statement, 12, (int64_t)attempt->handler);
-    bind_number(statement, 13, row_id(record->task.run_as));
-    bind_number(statement, 14, attempt->started);
+    sqlite3_stmt *statement = store->statement[put];
+    bind_number(statement, 12, record->task.worker.number);
+    bind_number(statement, 13, (int64_t)record->task.handler);
+    bind_number(statement, 14, row_id(record->task.run_as));
+    if (put == PUT_EXEC) bind_number(statement, 15, store->now);
 }
 
 // ---- Moving ---------------------------------------------------------------------
 
-static void stage_move(struct sqlite_store *store, const struct rota_record *record,
-                       const struct spot *spot, enum place place)
+static void stage_move(struct sqlite_store *store, const struct run *run)
 {
-    int64_t id = row_id(record->task.id);
-    bool was = !spot->fresh && spot->place != PLACE_JOB, is = place != PLACE_JOB;
-    if (was == is && !spot->fresh) return;
-    if (spot->bundle) {
-        statement_run_on(store, is ? PUT_BUNDLE : DROP_BUNDLE, id);
-    } else if (is && !spot->fresh) {
-        bind_text(store->statement[SET_STAGED], 2, "STAGED");
-        statement_run_on(store, SET_STAGED, id);
+    bool was = !run->from.fresh && run->from.place != PLACE_JOB, is = run->to != PLACE_JOB;
+    if (was == is && !run->from.fresh) return;
+    if (run->from.bundle) {
+        run_statement(store, run, is ? PUT_BUNDLE : DROP_BUNDLE);
+    } else if (is && !run->from.fresh) {
+        bind_text(store->statement[SET_STAGED], 3, "STAGED");
+        run_statement(store, run, SET_STAGED);
     }
 }
 
-static void event_add(struct line *line, const struct rota_record *record)
+static void event_add(struct line *line, const struct run *run)
 {
-    line_add_task(line, record->task.id);
+    line_add_task(line, run->first);
+    if (run->count > 1) {
+        line_add_char(line, '-');
+        line_add_number(line, run->first.task + run->count - 1);
+    }
     line_add_char(line, ' ');
-    line_add_word(line, word_of(words_state, record->task.state));
-    if (record->task.worker.number) {
+    line_add_word(line, word_of(words_state, run->record.task.state));
+    if (run->record.task.worker.number) {
         line_add(line, " w", 2);
-        line_add_number(line, record->task.worker.number);
+        line_add_number(line, run->record.task.worker.number);
     }
     line_add_char(line, '\n');
+}
+
+// An attempt that is still the same keeps the time at which it was handed out.
+static enum statement statement_of(const struct run *run)
+{
+    if (!has_table(run->to)) return SET_JOB;
+    bool was_out = run->from.place == PLACE_EXEC && !run->from.fresh;
+    if (run->to != PLACE_EXEC || !was_out) return put_at[run->to];
+    return run->from.attempt == run->record.task.attempt ? SET_EXEC : PUT_EXEC;
+}
+
+void put_run(struct sqlite_store *store)
+{
+    struct run *run = &store->run;
+    if (!run->count) return;
+    attempts_end(store, run);
+    stage_move(store, run);
+    bool leaves = !run->from.fresh && has_table(run->from.place) && run->from.place != run->to;
+    if (leaves) run_statement(store, run, drop_at[run->from.place]);
+    enum statement put = statement_of(run);
+    bind_state(store->statement[put], &run->record);
+    if (run->to == PLACE_EXEC) bind_attempt(store, put, &run->record);
+    run_statement(store, run, put);
+    event_add(&store->events, run);
+    run->count = 0;
+}
+
+static bool run_takes(const struct run *run, const struct rota_record *record, struct spot spot)
+{
+    struct rota_record alike = *record;
+    alike.task.id = run->first;
+    bool next = run->count && record->task.id.job == run->first.job
+                && record->task.id.task == run->first.task + run->count;
+    return next && memcmp(&spot, &run->from, sizeof spot) == 0
+           && memcmp(&alike, &run->record, sizeof alike) == 0;
 }
 
 void put_task(struct sqlite_store *store, const struct rota_record *record)
@@ -147,45 +170,55 @@ void put_task(struct sqlite_store *store, const struct rota_record *record)
         turn_fail(store, SQLITE_MISMATCH);
         return;
     }
+    struct run *run = &store->run;
     enum place place = place_of((enum rota_task_state)record->task.state, spot->bundle);
-    attempt_end(store, record, spot, place);
-    stage_move(store, record, spot, place);
-    bool leaves = !spot->fresh && has_table(spot->place) && spot->place != place;
-    if (leaves) statement_run_on(store, drop_at[spot->place], row_id(record->task.id));
-    enum statement put = has_table(place) ? put_at[place] : SET_JOB;
-    bind_state(store->statement[put], record);
-    if (put == PUT_EXEC) attempt_begin(store, record);
-    statement_run(store, put);
-    event_add(&store->events, record);
-    *spot = (struct spot){.attempt = record->task.attempt & ((1u << 22) - 1),
+    if (!run_takes(run, record, *spot)) {
+        put_run(store);
+        run->record = *record;
+        run->first = record->task.id;
+        run->from = *spot;
+        run->to = place;
+    }
+    run->count++;
+    *spot = (struct spot){.attempt = record->task.attempt & ATTEMPT_MAX,
                           .place = (uint32_t)place & 7u,
                           .bundle = spot->bundle};
 }
 
 // ---- New tasks --------------------------------------------------------------------
 
-static void put_fresh_task(struct sqlite_store *store, rota_task_id task, struct spot *spot)
+static void put_fresh_run(struct sqlite_store *store, const struct run *run)
 {
-    enum rota_task_state state = (enum rota_task_state)spot->state;
-    enum place place = place_of(state, spot->bundle);
-    if (place == PLACE_BUNDLE) statement_run_on(store, PUT_BUNDLE, row_id(task));
-    if (has_table(place)) {
-        bind_fresh(store->statement[put_at[place]], task, state);
-        statement_run(store, put_at[place]);
+    if (run->to == PLACE_BUNDLE) run_statement(store, run, PUT_BUNDLE);
+    if (!has_table(run->to)) return;
+    bind_fresh(store->statement[put_at[run->to]], (enum rota_task_state)run->from.state);
+    run_statement(store, run, put_at[run->to]);
+}
+
+static void put_fresh_span(struct sqlite_store *store, const struct fresh_span *span)
+{
+    struct run run = {.count = 0};
+    for (uint32_t at = 0; at < span->count; at++) {
+        rota_task_id task = {span->job, span->first + at};
+        struct spot *spot = places_find(&store->places, task);
+        bool fresh = spot && spot->fresh;
+        bool alike = fresh && run.count && memcmp(spot, &run.from, sizeof *spot) == 0;
+        if (!alike) {
+            if (run.count) put_fresh_run(store, &run);
+            run = (struct run){.first = task};
+        }
+        if (!fresh) continue;
+        run.from = *spot;
+        run.to = place_of((enum rota_task_state)spot->state, spot->bundle);
+        run.count++;
+        *spot = (struct spot){.place = (uint32_t)run.to & 7u, .bundle = spot->bundle};
     }
-    *spot = (struct spot){.place = (uint32_t)place & 7u, .bundle = spot->bundle};
+    if (run.count) put_fresh_run(store, &run);
 }
 
 void put_fresh(struct sqlite_store *store)
 {
-    for (uint32_t i = 0; i < store->fresh_count; i++) {
-        const struct fresh_span *span = &store->fresh[i];
-        for (uint32_t at = 0; at < span->count; at++) {
-            rota_task_id task = {span->job, span->first + at};
-            struct spot *spot = places_find(&store->places, task);
-            if (spot && spot->fresh) put_fresh_task(store, task, spot);
-        }
-    }
+    for (uint32_t i = 0; i < store->fresh_count; i++) put_fresh_span(store, &store->fresh[i]);
     store->fresh_count = 0;
 }
 
@@ -193,16 +226,16 @@ void put_fresh(struct sqlite_store *store)
 
 static void put_task_gone(struct sqlite_store *store, rota_task_id task, const struct spot *spot)
 {
+    struct run run = {.first = task, .count = 1};
     if (spot->place == PLACE_EXEC) {
-        sqlite3_bind_null(store->statement[PUT_HISTORY], 6);
-        history_add(store, task, spot->attempt, "CLOSED");
+        bind_text(store->statement[PUT_HISTORY], 3, "CLOSED");
+        sqlite3_bind_null(store->statement[PUT_HISTORY], 4);
+        bind_number(store->statement[PUT_HISTORY], 5, store->now);
+        run_statement(store, &run, PUT_HISTORY);
     }
-    if (spot->bundle)
-        statement_run_on(store, DROP_BUNDLE, row_id(task));
-    else
-        statement_run_on(store, drop_at[spot->place], row_id(task));
-    bind_text(store->statement[SET_STAGED], 2, "CLOSED");
-    statement_run_on(store, SET_STAGED, row_id(task));
+    run_statement(store, &run, drop_at[spot->place]);
+    bind_text(store->statement[SET_STAGED], 3, "CLOSED");
+    run_statement(store, &run, SET_STAGED);
 }
 
 // Its tasks were over or were stopped; what became of the last ones no record says.

@@ -91,7 +91,7 @@ static void look_over(struct sqlite_store *store, struct store_error *error)
 static bool database_open(struct sqlite_store *store, struct store_error *error)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    store->result = sqlite3_open_v2(store->path, &store->db, flags, store->options.vfs);
+    store->result = gather_open(store->path, &store->db, flags, store->options.vfs, &store->vfs);
     if (store->result) return false;
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_wal_hook(store->db, log_grew, store);

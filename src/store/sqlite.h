@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 // ---- schema.c: the tables ---------------------------------------------------
-
 enum { SCHEMA_APPLICATION = 0x726f7461 };  // "rota", in the header of the file
 
 int schema_version(void);
@@ -87,6 +86,7 @@ enum place {
     PLACES
 };
 
+enum { ATTEMPT_MAX = (1 << 22) - 1 };
 // What the store knows of a task between two turns: a word of memory.
 struct spot {
     uint32_t attempt : 22, place : 3, bundle : 1;
@@ -101,25 +101,13 @@ struct job_places {
     struct spot *spots;  // by task number - 1
 };
 
-// An attempt that is out, for the history it will have.
-struct attempt {
-    uint32_t link;  // the pool's
-    uint32_t worker;
-    uint64_t handler;
-    rota_time started;
-};
-
 struct places {
-    struct pool jobs, attempts;
-    struct map by_id, attempt_of;  // by job number; by the id of the task's row
+    struct pool jobs;
+    struct map by_id;  // by job number
 };
 
 struct spot *places_find(const struct places *places, rota_task_id task);  // null: no such task
 struct spot *places_add(struct places *places, uint32_t job, uint32_t first, uint32_t count);
-// The attempt of a task in PLACE_EXEC; null: no memory, when it is to be added.
-struct attempt *attempt_find(const struct places *places, rota_task_id task);
-struct attempt *attempt_add(struct places *places, rota_task_id task);
-void attempt_drop(struct places *places, rota_task_id task);
 void places_drop_job(struct places *places, uint32_t job);
 void places_release(struct places *places);
 enum place place_of(enum rota_task_state state, bool bundle);
@@ -129,13 +117,12 @@ enum place place_of(enum rota_task_state state, bool bundle);
 enum statement {
     DO_BEGIN,
     DO_COMMIT,
-    DO_ROLLBACK,
-    PUT_CORE,
     PUT_LANE,
     PUT_WORKER,
     PUT_GRAPH,
     PUT_SUBMIT,
     PUT_JOB,
+    PUT_CALENDAR,
     PUT_OBJECT,
     PUT_REPLICA,
     PUT_WAIT_FOR,
@@ -147,8 +134,10 @@ enum statement {
     PUT_READY,
     PUT_EXEC,
     PUT_HISTORY,
+    PUT_PASSED,
     SET_JOB,
     SET_STAGED,
+    SET_EXEC,
     SET_FIRED,
     DROP_LANE,
     DROP_WORKER,
@@ -178,14 +167,21 @@ struct definition {
     const struct rota_job_spec *spec;
     const struct store_text *texts;
 };
-
 struct firing {
     rota_task_id task;
     rota_time minute;
 };
-
 struct fresh_span {
     uint32_t job, first, count;
+};
+
+// Neighbours that came from one place and became alike: their rows move together.
+struct run {
+    rota_task_id first;
+    uint32_t count;  // 0: there is none
+    struct spot from;
+    enum place to;
+    struct rota_record record;  // of the first
 };
 
 // Texts of one row at a time; the row of a submission uses them for other texts than a task's.
@@ -196,6 +192,7 @@ struct sqlite_store {
     struct store_options options;
     char *path;
     sqlite3 *db;
+    sqlite3_vfs vfs;
     sqlite3_stmt *statement[STATEMENTS];
     int lock_file;
     bool full;      // the ballast is thrown off
@@ -206,7 +203,9 @@ struct sqlite_store {
     uint64_t sequence;  // of the last row in sched_event
 
     struct places places;
-    bool placed;  // the places are those of the file
+    bool placed;              // the places are those of the file
+    struct run run;           // the records of tasks that came last, not written yet
+    struct rota_record core;  // the last of its kind; kind 0: there was none
 
     const struct rota *rota;  // of the turn, for a second try
     struct rota_record *kept;
@@ -226,7 +225,6 @@ struct sqlite_store {
 };
 
 // ---- statements.c ------------------------------------------------------------------
-
 bool statements_prepare(struct sqlite_store *store);
 void statements_finalize(struct sqlite_store *store);
 // Binds 0 as 0: the database needs no byte for it.
@@ -246,6 +244,7 @@ rota_task_id row_task(int64_t id);
 void put_record(struct sqlite_store *store, const struct rota *rota,
                 const struct rota_record *record);
 void put_task(struct sqlite_store *store, const struct rota_record *record);
+void put_run(struct sqlite_store *store);    // what put_task() has gathered
 void put_fresh(struct sqlite_store *store);  // what came in this turn and has no record
 void put_job_gone(struct sqlite_store *store, uint32_t job);
 void put_submit(struct sqlite_store *store, const struct rota *rota,
@@ -284,6 +283,10 @@ bool load_fail(struct sqlite_store *store, const char *table, int64_t id, const 
 bool load_no_memory(struct sqlite_store *store);
 sqlite3_stmt *load_prepare(struct sqlite_store *store, const char *sql);
 bool load_end(struct sqlite_store *store, sqlite3_stmt *statement, int result);
+
+// ---- gather.c: one write a turn for the log --------------------------------------------------
+// As sqlite3_open_v2(), with `vfs` between SQLite and the system called `name`.
+int gather_open(const char *path, sqlite3 **db, int flags, const char *name, sqlite3_vfs *vfs);
 
 // ---- guard.c: whether the file may be opened, and by whom -----------------------------------
 

@@ -3,39 +3,46 @@
 
 #include <string.h>
 
-#define STATE "status, attempt, tries, outcome, exit, flags, phase, asked, since"
+// Tasks with neighbouring numbers, from ?1 to ?2, and the columns of their state.
+#define RUN " WHERE id BETWEEN ?1 AND ?2"
+#define OF_JOBS " FROM sched_job" RUN
+#define STATE "?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11"
+#define SET_STATE                                                                                  \
+    "status = ?3, attempt = ?4, tries = ?5, outcome = ?6, exit = ?7, flags = ?8, phase = ?9,"      \
+    " asked = ?10, since = ?11"
 
 static const char *const texts[STATEMENTS] = {
     [DO_BEGIN] = "BEGIN IMMEDIATE",
     [DO_COMMIT] = "COMMIT",
-    [DO_ROLLBACK] = "ROLLBACK",
-    [PUT_CORE] = "REPLACE INTO sched_core VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_LANE] = "REPLACE INTO sched_lane VALUES (?, ?, ?)",
     [PUT_WORKER] = "REPLACE INTO sched_worker VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_GRAPH] = "REPLACE INTO sched_graph VALUES (?, ?, ?, ?, ?, ?, ?)",
     [PUT_SUBMIT] = "REPLACE INTO sched_submit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_JOB] = "REPLACE INTO sched_job(id, kind, condition, needs, parent, machine, priority,"
                 " lane, grp, access, cores, memory_mib, retries, estimate, key, body, on_demand,"
-                " inputs, outputs, status, name, command, run_days, start_times, run_window,"
-                " start_mins, cron, zone, overlap) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-                " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " inputs, outputs, status, outcome, name, command) VALUES (?, ?, ?, ?, ?, ?, ?, ?,"
+                " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_CALENDAR] = "REPLACE INTO sched_calendar VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
     [PUT_OBJECT] = "REPLACE INTO sched_object VALUES (?, ?, ?, ?)",
     [PUT_REPLICA] = "REPLACE INTO sched_replica VALUES (?, ?, ?, ?)",
     [PUT_WAIT_FOR] = "REPLACE INTO sched_wait_for VALUES (?, ?, ?, ?, ?, ?)",
     [PUT_REQUEST] = "REPLACE INTO sched_request VALUES (?, ?, ?, ?, ?)",
-    [PUT_EVENT] = "INSERT INTO sched_event VALUES (?, ?, ?)",
-    [PUT_BUNDLE] = "REPLACE INTO sched_bundle VALUES (?)",
-    [PUT_QUEUE] = "REPLACE INTO sched_queue(id, " STATE ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [PUT_WAIT] = "REPLACE INTO sched_wait(id, " STATE ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [PUT_READY] = "REPLACE INTO sched_ready(id, " STATE ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [PUT_EXEC] = "REPLACE INTO sched_exec(id, " STATE ", worker, handler, run_as, started)"
-                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_EVENT] = "INSERT INTO sched_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_BUNDLE] = "REPLACE INTO sched_bundle SELECT id" OF_JOBS,
+    [PUT_QUEUE] = "REPLACE INTO sched_queue SELECT id, " STATE OF_JOBS,
+    [PUT_WAIT] = "REPLACE INTO sched_wait SELECT id, " STATE OF_JOBS,
+    [PUT_READY] = "REPLACE INTO sched_ready SELECT id, " STATE OF_JOBS,
+    [PUT_EXEC] = "REPLACE INTO sched_exec SELECT id, " STATE ", ?12, ?13, ?14, ?15" OF_JOBS,
     [PUT_HISTORY] = "INSERT INTO sched_history(id, attempt, worker, handler, status, exit, started,"
-                    " ended) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    [SET_JOB] = "UPDATE sched_job SET status = ?2, attempt = ?3, tries = ?4, outcome = ?5,"
-                " exit = ?6, flags = ?7, phase = ?8, asked = ?9, since = ?10 WHERE id = ?1",
-    [SET_STAGED] = "UPDATE sched_job SET status = ?2 WHERE id = ?1",
-    [SET_FIRED] = "UPDATE sched_job SET last_fired = ?2 WHERE id = ?1",
+                    " ended) SELECT id, attempt, worker, handler, ?3, ?4, started, ?5"
+                    " FROM sched_exec" RUN,
+    [PUT_PASSED] = "INSERT INTO sched_history(id, attempt, worker, handler, status, exit, started,"
+                   " ended) SELECT id, ?6, 0, 0, ?3, ?4, ?5, ?5" OF_JOBS,
+    [SET_JOB] = "UPDATE sched_job SET " SET_STATE RUN,
+    [SET_STAGED] = "UPDATE sched_job SET status = ?3" RUN,
+    [SET_EXEC]
+    = "UPDATE sched_exec SET " SET_STATE ", worker = ?12, handler = ?13, run_as = ?14" RUN,
+    [SET_FIRED] = "UPDATE sched_calendar SET last_fired = ?2 WHERE id = ?1",
     [DROP_LANE] = "DELETE FROM sched_lane WHERE lane = ?",
     [DROP_WORKER] = "DELETE FROM sched_worker WHERE worker = ?",
     [DROP_GRAPH] = "DELETE FROM sched_graph WHERE job = ?",
@@ -45,13 +52,13 @@ static const char *const texts[STATEMENTS] = {
     [DROP_REPLICA] = "DELETE FROM sched_replica WHERE object = ? AND worker = ?",
     [DROP_REPLICAS] = "DELETE FROM sched_replica WHERE object = ?",
     [DROP_WAIT_FOR] = "DELETE FROM sched_wait_for WHERE wait = ? AND place = ?",
-    [DROP_BUNDLE] = "DELETE FROM sched_bundle WHERE id = ?",
-    [DROP_QUEUE] = "DELETE FROM sched_queue WHERE id = ?",
-    [DROP_WAIT] = "DELETE FROM sched_wait WHERE id = ?",
-    [DROP_READY] = "DELETE FROM sched_ready WHERE id = ?",
-    [DROP_EXEC] = "DELETE FROM sched_exec WHERE id = ?",
+    [DROP_BUNDLE] = "DELETE FROM sched_bundle" RUN,
+    [DROP_QUEUE] = "DELETE FROM sched_queue" RUN,
+    [DROP_WAIT] = "DELETE FROM sched_wait" RUN,
+    [DROP_READY] = "DELETE FROM sched_ready" RUN,
+    [DROP_EXEC] = "DELETE FROM sched_exec" RUN,
     [GET_TEXT] = "SELECT name, command, run_days, start_times, run_window, start_mins, cron, zone,"
-                 " overlap FROM sched_job WHERE id = ?",
+                 " overlap FROM sched_job LEFT JOIN sched_calendar USING (id) WHERE id = ?",
     [GET_REQUEST] = "SELECT body_hash, answer FROM sched_request WHERE request = ?",
 };
 

@@ -162,9 +162,27 @@ static void put_requests(struct sqlite_store *store)
     }
 }
 
+// The row of the core is part of the journal's: a page less for each turn.
+static void bind_core(struct sqlite_store *store)
+{
+    sqlite3_stmt *statement = store->statement[PUT_EVENT];
+    const struct rota_record *record = &store->core;
+    if (!record->kind) return;
+    bind_number(statement, 4, (int64_t)record->core.sequence);
+    bind_number(statement, 5, (int64_t)record->core.turn);
+    bind_number(statement, 6, (int64_t)record->core.random);
+    bind_number(statement, 7, (int64_t)record->core.plans);
+    bind_number(statement, 8, record->core.plan_end);
+    bind_number(statement, 9, record->core.plan_took);
+    bind_number(statement, 10, record->core.jobs);
+    bind_number(statement, 11, record->core.waits);
+    bind_number(statement, 12, record->core.plan_due);
+}
+
 static void put_event(struct sqlite_store *store)
 {
     sqlite3_stmt *statement = store->statement[PUT_EVENT];
+    bind_core(store);
     if (store->events.failed) turn_fail(store, SQLITE_NOMEM);
     bind_number(statement, 2, store->now);
     bind_line(statement, 3, &store->events);
@@ -173,6 +191,7 @@ static void put_event(struct sqlite_store *store)
 
 static bool turn_finish(struct sqlite_store *store)
 {
+    put_run(store);
     put_fresh(store);
     put_requests(store);
     put_event(store);
@@ -192,7 +211,7 @@ static void turn_undo(struct sqlite_store *store)
     places_release(&store->places);
     store->placed = false;
     line_clear(&store->events);
-    store->fresh_count = store->definition_at = 0;
+    store->fresh_count = store->definition_at = store->run.count = 0;
 }
 
 // The ballast makes room for what has happened already; new work is refused from here on.

@@ -77,7 +77,8 @@ static const struct rule other_rules[] = {
      "SELECT max(sequence) - min(sequence) + 1 - count(*) FROM sched_event"},
     {"requests answered in a turn that never was",
      "SELECT count(*) FROM sched_request WHERE turn > (SELECT max(sequence) FROM sched_event)"},
-    {"rows of the core too many", "SELECT max(count(*) - 1, 0) FROM sched_core"},
+    {"calendars of tasks that were never defined",
+     "SELECT count(*) FROM sched_calendar WHERE id NOT IN (SELECT id FROM sched_job)"},
 };
 
 struct verifier {

@@ -31,8 +31,7 @@ static void judge(const struct scene *scene, const char *what, uint64_t at)
     if (wrong) fail_msg("%s at operation %llu: %s", what, (unsigned long long)at, wrong);
 }
 
-// The same story again and again, each time with the fault one operation later.
-static void at_every_operation(struct fault like, const char *what)
+static void at_every_operation_of(struct fault like, const char *what)
 {
     uint64_t at = 1;
     for (bool happened = true; happened; at++) {
@@ -50,6 +49,15 @@ static void at_every_operation(struct fault like, const char *what)
     print_message("%s: %llu operations\n", what, (unsigned long long)at - 1);
     assert_true(at > 50);
     both_remove(path);
+}
+
+// The same story again and again, each time with the fault one operation later; on a disk like
+// most, and on one where SQLite has to be more careful.
+static void at_every_operation(struct fault like, const char *what)
+{
+    at_every_operation_of(like, what);
+    like.harms = true;
+    at_every_operation_of(like, what);
 }
 
 static void a_failed_operation_stops_the_store_and_loses_nothing(void **state)
@@ -76,13 +84,13 @@ static void what_was_acknowledged_survives_torn_and_reordered_writes(void **stat
     at_every_operation((struct fault){.kind = FAULT_NO_POWER, .loss = LOSS_SOME}, "some lost");
 }
 
-static void a_full_disk_costs_the_ballast_and_nothing_else(void **state)
+static void a_full_disk_costs_the_ballast(bool harms)
 {
-    (void)state;
     bool happened = true, ever = false;
-    for (uint64_t at = 60; happened; at++) {  // from the first turn on
+    for (uint64_t at = 1; happened; at++) {
         struct scene scene = scene_make(1 << 16);
-        fault_begin((struct fault){.kind = FAULT_FULL, .at = at, .ballast = ballast});
+        fault_begin(
+            (struct fault){.kind = FAULT_FULL, .at = at, .ballast = ballast, .harms = harms});
         bool fine = scene_run(&scene);
         happened = fault.happened;
         ever |= happened;
@@ -93,6 +101,13 @@ static void a_full_disk_costs_the_ballast_and_nothing_else(void **state)
     }
     assert_true(ever);
     both_remove(path);
+}
+
+static void a_full_disk_costs_the_ballast_and_nothing_else(void **state)
+{
+    (void)state;
+    a_full_disk_costs_the_ballast(false);
+    a_full_disk_costs_the_ballast(true);
 }
 
 int main(void)

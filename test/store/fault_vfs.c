@@ -116,11 +116,12 @@ void fault_power_returns(void)
         const struct write *write = &writes[i];
         uint32_t fate = chance(4);
         if (fate == 0) continue;
-        int size = write->size;
-        if (fate == 1 && size > SECTOR)
-            size = (int)(SECTOR * (1 + chance((uint32_t)size / SECTOR)));
-        if (size > write->size) size = write->size;
-        piece_write(write->path, write->fresh, size, write->place);
+        if (fate > 1) piece_write(write->path, write->fresh, write->size, write->place);
+        for (int at = 0; at < write->size && fate == 1; at += SECTOR) {
+            if (chance(2)) continue;  // of a torn write, any sectors
+            int size = write->size - at < SECTOR ? write->size - at : SECTOR;
+            piece_write(write->path, write->fresh + at, size, write->place + at);
+        }
     }
     fault_begin((struct fault){0});
 }
@@ -182,11 +183,11 @@ PASS(shm_lock, (sqlite3_file * file, int first, int count, int flags),
      xShmLock(shim->real, first, count, flags))
 PASS(shm_unmap, (sqlite3_file * file, int drop), xShmUnmap(shim->real, drop))
 
-// A disk that promises nothing about writes that are not synced.
+// A disk that promises nothing about writes that are not synced, and little about others.
 static int shim_traits(sqlite3_file *file)
 {
     (void)file;
-    return 0;
+    return fault.harms ? 0 : SQLITE_IOCAP_POWERSAFE_OVERWRITE;
 }
 
 static void shim_barrier(sqlite3_file *file)

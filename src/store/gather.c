@@ -1,0 +1,237 @@
+// gather.c - what goes to the log goes there in one write a turn.
+//
+// SQLite writes each page of a turn, and 24 bytes before it, by themselves: two calls of the
+// system a page. Nobody reads them before they are synced, so until then they may wait here.
+// Where a torn write can harm what lies beside it, SQLite pads the log behind the sync, and
+// then nothing waits.
+#include "store/sqlite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GATHERED_MAX = 1 << 16 };  // the system of SQLite takes less than 1 << 17 at a time
+
+// Lies before the file of the system below, in memory that SQLite gives.
+struct gathered {
+    sqlite3_file file;
+    char *bytes;  // not written yet
+    int length;
+    sqlite3_int64 at;  // where they belong
+    sqlite3_file *below;
+    bool safe;  // a torn write harms nothing beside it
+};
+
+static struct gathered *of(sqlite3_file *file)
+{
+    return (struct gathered *)file;
+}
+
+static int gathered_write(struct gathered *gathered)
+{
+    int length = gathered->length;
+    gathered->length = 0;  // what failed is not tried again
+    if (!length) return SQLITE_OK;
+    sqlite3_file *below = gathered->below;
+    return below->pMethods->xWrite(below, gathered->bytes, length, gathered->at);
+}
+
+// ---- The methods of a log -----------------------------------------------------------
+
+static int log_close(sqlite3_file *file)
+{
+    sqlite3_file *below = of(file)->below;
+    int result = gathered_write(of(file));
+    free(of(file)->bytes);
+    int closed = below->pMethods->xClose(below);
+    return result ? result : closed;
+}
+
+static int log_read(sqlite3_file *file, void *to, int length, sqlite3_int64 at)
+{
+    sqlite3_file *below = of(file)->below;
+    int result = gathered_write(of(file));
+    return result ? result : below->pMethods->xRead(below, to, length, at);
+}
+
+static int log_write(sqlite3_file *file, const void *from, int length, sqlite3_int64 at)
+{
+    struct gathered *gathered = of(file);
+    bool follows = gathered->length && at == gathered->at + gathered->length;
+    if (!follows || length > GATHERED_MAX - gathered->length) {
+        int result = gathered_write(gathered);
+        if (result) return result;
+        gathered->at = at;
+    }
+    if (length > GATHERED_MAX || !gathered->safe) {
+        return gathered->below->pMethods->xWrite(gathered->below, from, length, at);
+    }
+    memcpy(gathered->bytes + gathered->length, from, (size_t)length);
+    gathered->length += length;
+    return SQLITE_OK;
+}
+
+static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
+{
+    sqlite3_file *below = of(file)->below;
+    int result = gathered_write(of(file));
+    return result ? result : below->pMethods->xTruncate(below, size);
+}
+
+static int log_sync(sqlite3_file *file, int flags)
+{
+    sqlite3_file *below = of(file)->below;
+    int result = gathered_write(of(file));
+    return result ? result : below->pMethods->xSync(below, flags);
+}
+
+static int log_size(sqlite3_file *file, sqlite3_int64 *size)
+{
+    sqlite3_file *below = of(file)->below;
+    int result = gathered_write(of(file));
+    return result ? result : below->pMethods->xFileSize(below, size);
+}
+
+static int log_lock(sqlite3_file *file, int kind)
+{
+    return of(file)->below->pMethods->xLock(of(file)->below, kind);
+}
+
+static int log_unlock(sqlite3_file *file, int kind)
+{
+    return of(file)->below->pMethods->xUnlock(of(file)->below, kind);
+}
+
+static int log_is_reserved(sqlite3_file *file, int *answer)
+{
+    return of(file)->below->pMethods->xCheckReservedLock(of(file)->below, answer);
+}
+
+static int log_control(sqlite3_file *file, int what, void *argument)
+{
+    return of(file)->below->pMethods->xFileControl(of(file)->below, what, argument);
+}
+
+static int log_sector_size(sqlite3_file *file)
+{
+    return of(file)->below->pMethods->xSectorSize(of(file)->below);
+}
+
+static int log_characteristics(sqlite3_file *file)
+{
+    return of(file)->below->pMethods->xDeviceCharacteristics(of(file)->below);
+}
+
+static const sqlite3_io_methods log_methods = {
+    .iVersion = 1,
+    .xClose = log_close,
+    .xRead = log_read,
+    .xWrite = log_write,
+    .xTruncate = log_truncate,
+    .xSync = log_sync,
+    .xFileSize = log_size,
+    .xLock = log_lock,
+    .xUnlock = log_unlock,
+    .xCheckReservedLock = log_is_reserved,
+    .xFileControl = log_control,
+    .xSectorSize = log_sector_size,
+    .xDeviceCharacteristics = log_characteristics,
+};
+
+// ---- The system below ------------------------------------------------------------------
+
+// All files but the log are those of the system below.
+static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
+                     int *out)
+{
+    sqlite3_vfs *below = vfs->pAppData;
+    if (!(flags & SQLITE_OPEN_WAL)) return below->xOpen(below, name, file, flags, out);
+    struct gathered *gathered = of(file);
+    *gathered = (struct gathered){.below = (sqlite3_file *)(gathered + 1)};
+    gathered->bytes = malloc(GATHERED_MAX);
+    if (!gathered->bytes) return SQLITE_NOMEM;
+    gathered->below->pMethods = NULL;
+    int result = below->xOpen(below, name, gathered->below, flags, out);
+    if (result) {
+        if (gathered->below->pMethods) gathered->below->pMethods->xClose(gathered->below);
+        free(gathered->bytes);
+        return result;
+    }
+    file->pMethods = &log_methods;
+    gathered->safe = log_characteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
+    return SQLITE_OK;
+}
+
+static int file_delete(sqlite3_vfs *vfs, const char *name, int durably)
+{
+    sqlite3_vfs *below = vfs->pAppData;
+    return below->xDelete(below, name, durably);
+}
+
+static int file_access(sqlite3_vfs *vfs, const char *name, int flags, int *answer)
+{
+    sqlite3_vfs *below = vfs->pAppData;
+    return below->xAccess(below, name, flags, answer);
+}
+
+static int path_complete(sqlite3_vfs *vfs, const char *name, int size, char *out)
+{
+    sqlite3_vfs *below = vfs->pAppData;
+    return below->xFullPathname(below, name, size, out);
+}
+
+static int random_bytes(sqlite3_vfs *vfs, int size, char *out)
+{
+    sqlite3_vfs *below = vfs->pAppData;
+    return below->xRandomness(below, size, out);
+}
+
+static int rest(sqlite3_vfs *vfs, int microseconds)
+{
+    sqlite3_vfs *below = vfs->pAppData;
+    return below->xSleep(below, microseconds);
+}
+
+static int last_error(sqlite3_vfs *vfs, int size, char *out)
+{
+    sqlite3_vfs *below = vfs->pAppData;
+    return below->xGetLastError ? below->xGetLastError(below, size, out) : 0;
+}
+
+static int current_time(sqlite3_vfs *vfs, sqlite3_int64 *milliseconds)
+{
+    sqlite3_vfs *below = vfs->pAppData;
+    return below->xCurrentTimeInt64(below, milliseconds);
+}
+
+static int current_day(sqlite3_vfs *vfs, double *days)
+{
+    sqlite3_vfs *below = vfs->pAppData;
+    return below->xCurrentTime(below, days);
+}
+
+// SQLite finds it by its name only while the file is being opened.
+int gather_open(const char *path, sqlite3 **db, int flags, const char *name, sqlite3_vfs *vfs)
+{
+    sqlite3_vfs *below = sqlite3_vfs_find(name);
+    if (!below) return SQLITE_ERROR;
+    *vfs = (sqlite3_vfs){
+        .iVersion = below->iVersion < 2 ? 1 : 2,
+        .szOsFile = (int)sizeof(struct gathered) + below->szOsFile,
+        .mxPathname = below->mxPathname,
+        .zName = "rota",
+        .pAppData = below,
+        .xOpen = file_open,
+        .xDelete = file_delete,
+        .xAccess = file_access,
+        .xFullPathname = path_complete,
+        .xRandomness = random_bytes,
+        .xSleep = rest,
+        .xCurrentTime = current_day,
+        .xGetLastError = last_error,
+        .xCurrentTimeInt64 = current_time,
+    };
+    int result = sqlite3_vfs_register(vfs, 0);
+    if (!result) result = sqlite3_open_v2(path, db, flags, vfs->zName);
+    sqlite3_vfs_unregister(vfs);
+    return result;
+}
