@@ -25,12 +25,6 @@ ssize_t pwrite64(int file, const void *data, size_t size, off64_t at)
     return call(file, data, size, at);
 }
 
-ssize_t pwrite(int file, const void *data, size_t size, off_t at)
-{
-    ssize_t (*call)(int, const void *, size_t, off_t) = next_call("pwrite");
-    return call(file, data, size, at);
-}
-
 int fdatasync(int file)
 {
     int (*call)(int) = next_call("fdatasync");
