@@ -55,7 +55,7 @@ int command_act(int count, char **words)
     }
     if (!name || !path) return usage(word, stderr);
     struct session session;
-    int status = session_open(&session, path);
+    int status = session_open(&session, path, SESSION_THERE);
     if (!status) status = name_act(&session, word, name);
     session_close(&session);
     return status;

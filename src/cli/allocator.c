@@ -80,7 +80,7 @@ static int time_work(struct round *round)
 
 static int file_open(struct round *round)
 {
-    int status = session_open(&round->session, round->path);
+    int status = session_open(&round->session, round->path, SESSION_THERE);
     if (status) return status;
     struct server *server = &round->session.server;
     round->pretend.server = server;

@@ -20,9 +20,11 @@ struct session {
     struct server server;
 };
 
+enum session_mode { SESSION_THERE, SESSION_MADE };  // whether a file that is not there is made
+
 // Waits a moment if another process has the file. Returns the exit status, and has said why it is
 // not 0. Close it in either case.
-int session_open(struct session *session, const char *path);
+int session_open(struct session *session, const char *path, enum session_mode mode);
 void session_close(struct session *session);
 // Says what went wrong in a turn, and returns the exit status.
 int session_failed(const struct session *session);
@@ -47,4 +49,9 @@ void line_print(const struct line_about *line, bool json);
 // ---- define.c ----------------------------------------------------------------------
 
 // Does what the text says and tells the outcome; `file` is what mistakes are said to be in.
-int text_define(const char *path, const char *file, const char *text, size_t size);
+int session_define(struct session *session, const char *file, const char *text, size_t size);
+
+// ---- sql_write.c -------------------------------------------------------------------
+
+bool sql_writes(const char *sql);
+int sql_write(const char *path, const char *sql);

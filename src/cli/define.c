@@ -19,30 +19,44 @@ static void mistake_print(const struct definition_error *error, const char *file
     fprintf(stderr, "%s\n", line);
 }
 
-static int parsed_define(const char *path, const char *file, const struct definitions *parsed)
+static int mistakes_print(const struct definitions *parsed, const char *file)
 {
-    struct session session;
+    for (uint32_t i = 0; i < parsed->error_count; i++) mistake_print(&parsed->errors[i], file);
+    return 2;
+}
+
+static int parsed_define(struct session *session, const char *file,
+                         const struct definitions *parsed)
+{
     struct definition_error error;
-    int status = session_open(&session, path);
-    if (!status) {
-        enum define_result result
-            = define_all(&session.server, parsed, os_now(), zone_load, &error);
-        if (result == DEFINE_DONE) printf("%u done\n", parsed->count);
-        if (result == DEFINE_REFUSED) mistake_print(&error, file), status = 2;
-        if (result == DEFINE_BROKEN) status = session_failed(&session);
+    switch (define_all(&session->server, parsed, os_now(), zone_load, &error)) {
+    case DEFINE_DONE: printf("%u done\n", parsed->count); return 0;
+    case DEFINE_REFUSED: mistake_print(&error, file); return 2;
+    default: return session_failed(session);
     }
-    session_close(&session);
+}
+
+int session_define(struct session *session, const char *file, const char *text, size_t size)
+{
+    struct definitions parsed = {0};
+    bool fine = definitions_parse(&parsed, text, size);
+    int status = fine ? parsed_define(session, file, &parsed) : mistakes_print(&parsed, file);
+    definitions_release(&parsed);
     return status;
 }
 
-int text_define(const char *path, const char *file, const char *text, size_t size)
+// A file that is wrong by itself makes no database.
+static int text_define(const char *path, const char *file, const char *text, size_t size)
 {
     struct definitions parsed = {0};
-    int status = 2;
-    if (definitions_parse(&parsed, text, size)) {
-        status = parsed_define(path, file, &parsed);
+    struct session session;
+    int status;
+    if (!definitions_parse(&parsed, text, size)) {
+        status = mistakes_print(&parsed, file);
     } else {
-        for (uint32_t i = 0; i < parsed.error_count; i++) mistake_print(&parsed.errors[i], file);
+        status = session_open(&session, path, SESSION_MADE);
+        if (!status) status = parsed_define(&session, file, &parsed);
+        session_close(&session);
     }
     definitions_release(&parsed);
     return status;

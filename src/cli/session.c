@@ -27,9 +27,13 @@ static int store_wait(struct session *session, const char *path)
     return store_exit_status(&error);
 }
 
-int session_open(struct session *session, const char *path)
+int session_open(struct session *session, const char *path, enum session_mode mode)
 {
     *session = (struct session){0};
+    if (mode == SESSION_THERE && !os_file_is_there(path)) {
+        fprintf(stderr, "rota: %s: %s\n", path, strerror(errno));
+        return 2;
+    }
     int status = store_wait(session, path);
     if (status) return status;
     struct rota_config config = rota_config_default();
@@ -40,6 +44,7 @@ int session_open(struct session *session, const char *path)
 
 void session_close(struct session *session)
 {
+    if (!session->store) return;
     server_close(&session->server);
     store_close(session->store);
     session->store = NULL;

@@ -5,6 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+bool os_file_is_there(const char *path)
+{
+    return access(path, R_OK) == 0;
+}
 
 static char *stream_read(FILE *file, size_t max, size_t *size)
 {

@@ -16,6 +16,8 @@ bool os_sleep_until(int64_t then);
 
 // ---- file.c -------------------------------------------------------------------
 
+bool os_file_is_there(const char *path);  // false, with errno: it cannot be read
+
 // The whole file with a zero behind it, to be freed; "-" is the standard input. Null, with errno:
 // it cannot be read, or has more than `max` bytes.
 char *os_file_read(const char *path, size_t max, size_t *size);

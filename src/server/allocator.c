@@ -10,6 +10,13 @@ static const rota_time minute = 60000000;
 
 // ---- Calendars -----------------------------------------------------------------------
 
+static bool no_memory(struct allocator *allocator)
+{
+    snprintf(allocator->server->reason, sizeof allocator->server->reason,
+             "no memory for the calendars");
+    return false;
+}
+
 // A zone that was there when the definition came may be gone since: then it does not run, and
 // the caller is told.
 static bool zone_find(struct allocator *allocator, struct schedule *schedule)
@@ -57,7 +64,7 @@ static void task_ended(struct allocator *allocator, rota_task_id task, rota_time
 static bool ends_read(struct allocator *allocator, rota_time now)
 {
     struct catalog_end *ends = malloc(ENDS_MAX * sizeof *ends);
-    if (!ends) return false;
+    if (!ends) return no_memory(allocator);
     uint32_t count = store_ends(allocator->server->store, now - minute, ends, ENDS_MAX);
     for (uint32_t i = 0; i < count; i++) task_ended(allocator, ends[i].task, ends[i].ended);
     free(ends);
@@ -71,7 +78,7 @@ bool allocator_open(struct allocator *allocator, struct server *server, rota_tim
     if (!catalog_open(&allocator->catalog, server)) return false;
     uint32_t count = allocator->catalog.count;
     allocator->schedules = calloc((size_t)count + 1, sizeof *allocator->schedules);
-    if (!allocator->schedules) return false;
+    if (!allocator->schedules) return no_memory(allocator);
     for (uint32_t i = 0; i < count; i++)
         if (!schedule_add(allocator, &allocator->catalog.entries[i])) return false;
     for (uint32_t i = 0; i < count; i++) {

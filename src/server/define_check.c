@@ -1,7 +1,7 @@
-// define_check.c - whether definitions hold together: parents, conditions, zones; and which of
-// them get a new job when some of them change.
+// define_check.c - whether definitions hold together: parents, conditions, zones.
 #include "server/server.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,14 +28,26 @@ static bool is_touched(const struct entry *entry)
     return entry->fate == ENTRY_NEW || entry->fate == ENTRY_CHANGED;
 }
 
-// Who stays speaks of somebody who goes: that one has to be told.
+// Who stays speaks of somebody who goes: that one cannot go, and all who need it are named.
+static bool refuse_delete(struct define *define, const struct entry *entry,
+                          const struct entry *target)
+{
+    struct definition_error *error = define->error;
+    size_t length = strlen(error->reason);
+    if (!define->needed)
+        define_refuse(define, target, "\"%.80s\" is needed by %.80s", target->what.name,
+                      entry->what.name);
+    else if (define->needed == target)
+        snprintf(error->reason + length, sizeof error->reason - length, ", %s", entry->what.name);
+    define->needed = define->needed ? define->needed : target;
+    return true;  // the next one may need it, too
+}
+
 static bool refuse_missing(struct define *define, const struct entry *entry, const char *word,
                            const struct entry *target, const char *name, size_t length)
 {
+    if (target && !is_touched(entry)) return refuse_delete(define, entry, target);
     int shown = length > 100 ? 100 : (int)length;
-    if (target && !is_touched(entry))
-        return define_refuse(define, target, "\"%.100s\" still has it: %s %.*s", entry->what.name,
-                             word, shown, name);
     return define_refuse(define, entry, "%s: there is no task \"%.*s\"", word, shown, name);
 }
 
@@ -66,7 +78,7 @@ static bool condition_resolve(struct define *define, struct entry *entry, const 
         struct entry *target = catalog_find(&define->catalog, room->names[i], room->lengths[i]);
         if (!is_there(target))
             return refuse_missing(define, entry, "condition", target, room->names[i],
-                                  room->lengths[i]);
+                                  room->lengths[i]);  // true: enough is said about this one
         entry->named[i] = index_of(define, target);
     }
     return true;
@@ -102,7 +114,7 @@ static bool entries_check(struct define *define, struct room *room)
                     && zone_check(define, entry);
         if (!fine) return false;
     }
-    return true;
+    return !define->needed;
 }
 
 bool define_check(struct define *define)
@@ -111,88 +123,4 @@ bool define_check(struct define *define)
     bool fine = room ? entries_check(define, room) : define_no_memory(define);
     free(room);
     return fine;
-}
-
-// ---- Who else gets a new job -----------------------------------------------------------------
-
-// What changes gets a new job, and the core knows no way to change the old one: so those that
-// share it come along, and those whose conditions name one of them.
-static bool spreads_to(const struct define *define, const struct entry *entry)
-{
-    const struct entry *entries = define->catalog.entries;
-    if (entry->parent && entries[entry->parent - 1].rebuilt) return true;
-    for (uint32_t i = 0; i < entry->named_count; i++)
-        if (entry->named[i] < define->catalog.count && entries[entry->named[i]].rebuilt)
-            return true;
-    return false;
-}
-
-// Every definition of a job that one of them takes down with it.
-static bool job_spread(struct define *define, uint32_t job)
-{
-    bool more = false;
-    for (uint32_t i = 0; i < define->catalog.count; i++) {
-        struct entry *entry = &define->catalog.entries[i];
-        bool joins = entry->task.job == job && is_there(entry) && !entry->rebuilt;
-        entry->rebuilt |= joins;
-        more |= joins;
-    }
-    return more;
-}
-
-static bool spread_once(struct define *define)
-{
-    bool more = false;
-    for (uint32_t i = 0; i < define->catalog.count; i++) {
-        struct entry *entry = &define->catalog.entries[i];
-        bool joins = is_there(entry) && !entry->rebuilt && spreads_to(define, entry);
-        if (!joins) continue;
-        entry->rebuilt = more = true;
-        if (entry->task.job) job_spread(define, entry->task.job);
-    }
-    return more;
-}
-
-// A member that comes to a bundle changes the bundle.
-static bool parents_spread(struct define *define)
-{
-    bool more = false;
-    for (uint32_t i = 0; i < define->catalog.count; i++) {
-        const struct entry *entry = &define->catalog.entries[i];
-        if (!entry->rebuilt || !entry->parent) continue;
-        struct entry *parent = &define->catalog.entries[entry->parent - 1];
-        if (parent->rebuilt) continue;
-        parent->rebuilt = more = true;
-        if (parent->task.job) job_spread(define, parent->task.job);
-    }
-    return more;
-}
-
-static bool rebuilt_check(struct define *define)
-{
-    const struct server *server = define->catalog.server;
-    for (uint32_t i = 0; i < define->catalog.count; i++) {
-        const struct entry *entry = &define->catalog.entries[i];
-        if (!entry->rebuilt || !entry->task.job || !task_is_active(server, entry->task)) continue;
-        return define_refuse(define, entry,
-                             "not effective on active task \"%.100s\", which hangs"
-                             " together with what changes",
-                             entry->what.name);
-    }
-    return true;
-}
-
-bool define_spread(struct define *define)
-{
-    for (uint32_t i = 0; i < define->catalog.count; i++) {
-        struct entry *entry = &define->catalog.entries[i];
-        entry->rebuilt |= is_touched(entry);
-        if (entry->fate != ENTRY_STAYS && entry->task.job) job_spread(define, entry->task.job);
-    }
-    bool more;
-    do {
-        more = spread_once(define);
-        more |= parents_spread(define);
-    } while (more);
-    return rebuilt_check(define);
 }

@@ -117,6 +117,7 @@ struct define {
     struct definition_error *error;
     zone_read_fn *zone_read;
     rota_time now;
+    const struct entry *needed;  // deleted, but the error names others that need it
 };
 bool define_refuse(struct define *define, const struct entry *entry, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
