@@ -1,9 +1,57 @@
 // cli.h - the commands of rota.
 #pragma once
 
-// Each gets the words behind its name and returns the exit status.
+#include "server/server.h"
+
+// Each gets the words behind its name, which is words[-1], and returns the exit status.
 typedef int command_fn(int count, char **words);
 
 command_fn command_play;                                // play.c
 command_fn command_sql, command_jobs, command_history;  // sql.c
 command_fn command_verify;                              // verify.c
+command_fn command_define;                              // define.c
+command_fn command_act;                                 // act.c
+command_fn command_allocator;                           // allocator.c
+
+// ---- session.c: a database file with a core --------------------------------------
+
+struct session {
+    struct store *store;
+    struct server server;
+};
+
+enum session_mode { SESSION_THERE, SESSION_MADE };  // whether a file that is not there is made
+
+// Waits a moment if another process has the file. Returns the exit status, and has said why it is
+// not 0. Close it in either case.
+int session_open(struct session *session, const char *path, enum session_mode mode);
+void session_close(struct session *session);
+// Says what went wrong in a turn, and returns the exit status.
+int session_failed(const struct session *session);
+
+zone_read_fn zone_load;  // of /usr/share/zoneinfo
+
+// ---- say.c: times and words for people ----------------------------------------------
+
+// "2026-11-16", "2026-11-16T23:59" or "2026-11-16T23:59:30", in UTC.
+bool time_read(const char *text, rota_time *time);
+enum { TIME_TEXT = 32 };
+const char *time_write(rota_time time, char out[TIME_TEXT]);
+
+// One line about a task: "2026-11-16T23:59:00Z staged load", or an object with --json.
+struct line_about {
+    rota_time at;
+    const char *what, *name, *status;
+    rota_task_id task;
+};
+void line_print(const struct line_about *line, bool json);
+
+// ---- define.c ----------------------------------------------------------------------
+
+// Does what the text says and tells the outcome; `file` is what mistakes are said to be in.
+int session_define(struct session *session, const char *file, const char *text, size_t size);
+
+// ---- sql_write.c -------------------------------------------------------------------
+
+bool sql_writes(const char *sql);
+int sql_write(const char *path, const char *sql);

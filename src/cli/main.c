@@ -13,7 +13,16 @@ static command_fn command_help, command_version;
 static const struct command { const char *name; command_fn *run; const char *summary; }
 commands[] = {
     { "play", command_play, "run scenarios against the core in virtual time" },
-    { "sql", command_sql, "ask a database file a question" },
+    { "define", command_define, "insert, update and delete definitions, from a file" },
+    { "stage", command_act, "a definition is due now" },
+    { "start", command_act, "the same, whatever its condition says" },
+    { "green", command_act, "a definition counts as succeeded" },
+    { "red", command_act, "a definition counts as failed" },
+    { "reset", command_act, "a definition counts as never run" },
+    { "freeze", command_act, "a definition does not run; whoever needs it goes on" },
+    { "abort", command_act, "a definition that is active is stopped" },
+    { "allocator", command_allocator, "stage what is due by the calendar" },
+    { "sql", command_sql, "ask a database file a question, or change its definitions" },
     { "jobs", command_jobs, "list the jobs in a database file" },
     { "history", command_history, "list what ran" },
     { "verify", command_verify, "check every promise about a database file" },

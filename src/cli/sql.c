@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char sql_usage[] = "usage: rota sql [--json] FILE \"select ...\"\n\n"
-                                "    --json   one object a line instead of a table\n";
+static const char sql_usage[]
+    = "usage: rota sql [--json] FILE \"select ...\"\n\n"
+      "    --json   one object a line instead of a table\n\n"
+      "insert, update and delete on sched_job change definitions, as rota define does.\n";
 static const char jobs_usage[] = "usage: rota jobs [--json] FILE\n";
 static const char history_usage[] = "usage: rota history [--json] [--task JOB.TASK] FILE\n";
 
@@ -70,6 +72,7 @@ int command_sql(int count, char **words)
     int done = question_read(count, words, sql_usage, &question);
     if (done) return done - 1;
     if (question.count != 2 || question.task) return wrong(sql_usage);
+    if (sql_writes(question.words[1])) return sql_write(question.words[0], question.words[1]);
     return question_ask(&question, question.words[1]);
 }
 

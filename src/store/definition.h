@@ -117,3 +117,9 @@ int definition_error_text(const struct definition_error *error, const char *file
 // Writes what parses as the same definition: its action, and the keys that are given. Returns the
 // length as snprintf does; -1: a text in it cannot stand on a line, such as a command of two lines.
 int definition_write(const struct definition *definition, char *out, size_t size);
+
+// ---- definition_merge.c: updates ------------------------------------------------
+
+// Changes what an update gives, and takes away what it gives as empty. The texts stay where they
+// are. What comes out may be wrong as a whole: write it and parse it.
+void definition_merge(struct definition *into, const struct definition *update);

@@ -123,7 +123,7 @@ int guard_lock(const char *path, struct store_error *error)
     ssize_t got = pread(file, holder, sizeof holder - 1, 0);
     long pid = got > 0 ? strtol(holder, NULL, 10) : 0;
     close(file);
-    store_fail(error, STORE_REFUSED, "%s: is in use by another server, process %ld", path, pid);
+    store_fail(error, STORE_IN_USE, "%s: is in use by another server, process %ld", path, pid);
     return -1;
 }
 

@@ -67,8 +67,15 @@ static const char version_1[]
       " LEFT JOIN sched_wait w ON w.id = j.id LEFT JOIN sched_ready r ON r.id = j.id"
       " LEFT JOIN sched_exec e ON e.id = j.id;";
 
+// Definitions, and what their names mean.
+static const char version_2[]
+    = "CREATE TABLE sched_define(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+      " definition TEXT NOT NULL, settled INTEGER, remembered INTEGER);"
+      "CREATE TABLE sched_name(kind TEXT, number INTEGER, name TEXT NOT NULL,"
+      " PRIMARY KEY (kind, number)) WITHOUT ROWID;";
+
 // Each takes the tables one version further.
-static const char *const steps[] = {version_1};
+static const char *const steps[] = {version_1, version_2};
 
 int schema_version(void)
 {

@@ -212,10 +212,11 @@ struct sqlite_store {
     struct definition *definitions;
     struct store_request *requests;
     struct firing *firings;
+    struct note *notes;  // what no record asks for
     struct fresh_span *fresh;
     uint32_t kept_count, kept_capacity, definition_count, definition_capacity, definition_at;
     uint32_t request_count, request_capacity, firing_count, firing_capacity;
-    uint32_t fresh_count, fresh_capacity;
+    uint32_t fresh_count, fresh_capacity, note_count, note_capacity;
     bool too_many;  // more records than are kept
 
     struct line lines[LINES], events;
@@ -264,6 +265,7 @@ void turn_put(struct store *store, const struct rota *rota, const struct rota_re
               uint32_t count);
 bool turn_commit(struct store *store);
 void fail_with(struct sqlite_store *store, int result, const char *doing);
+void put_notes(struct sqlite_store *store);  // catalog_rows.c
 
 // ---- load.c, load_submit.c: rows become records --------------------------------------------
 

@@ -17,7 +17,7 @@ void store_fail(struct store_error *error, enum store_fault fault, const char *f
 int store_exit_status(const struct store_error *error)
 {
     if (error->fault == STORE_FINE) return 0;
-    return error->fault == STORE_REFUSED ? 2 : 70;
+    return error->fault <= STORE_IN_USE ? 2 : 70;
 }
 
 const struct store_error *store_error(const struct store *store)

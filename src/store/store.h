@@ -22,7 +22,8 @@ struct store;
 
 enum store_fault {
     STORE_FINE,
-    STORE_REFUSED,    // what was given is none of ours, or belongs to somebody else now
+    STORE_REFUSED,    // what was given is none of ours
+    STORE_IN_USE,     // another process has it; later it may be free
     STORE_FULL,       // no room on the disk, not even with the ballast thrown off
     STORE_BROKEN,     // the disk failed, or a row says what cannot be
     STORE_NO_MEMORY,  // as good as broken: what the core knows is not on record

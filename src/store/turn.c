@@ -88,7 +88,7 @@ void turn_answer(struct store *base, const struct store_request *request)
 static void turn_forget(struct sqlite_store *store)
 {
     store->kept_count = store->definition_count = store->definition_at = 0;
-    store->request_count = store->firing_count = store->fresh_count = 0;
+    store->request_count = store->firing_count = store->fresh_count = store->note_count = 0;
     store->too_many = false;
     line_clear(&store->events);
 }
@@ -194,6 +194,7 @@ static bool turn_finish(struct sqlite_store *store)
     put_run(store);
     put_fresh(store);
     put_requests(store);
+    put_notes(store);
     put_event(store);
     statement_run(store, DO_COMMIT);
     if (!store->result) {
@@ -254,7 +255,8 @@ bool turn_commit(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     if (base->error.fault) return false;
-    bool empty = !store->begun && !store->result && !store->request_count && !store->firing_count;
+    bool empty = !store->begun && !store->result && !store->request_count && !store->firing_count
+                 && !store->note_count;
     if (!empty && turn_open(store)) {
         bool done = turn_finish(store);
         if (!done && is_full(store->db, store->result)) done = turn_again(store);
@@ -276,6 +278,7 @@ void turn_release(struct sqlite_store *store)
     free(store->definitions);
     free(store->requests);
     free(store->firings);
+    free(store->notes);
     free(store->fresh);
     line_release(&store->events);
     for (int i = 0; i < LINES; i++) line_release(&store->lines[i]);

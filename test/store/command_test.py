@@ -53,8 +53,10 @@ with tempfile.TemporaryDirectory() as folder:
     row = json.loads(done.stdout)
     say(row == {"id": 4294967297, "name": None, "command": "compile src/module/file.c"},
         "a row is an object", done.stdout)
-    refuses("a statement that writes is refused", ["sql", file, "delete from sched_job"],
+    refuses("a statement that writes is refused", ["sql", file, "pragma user_version = 7"],
             "does more than read")
+    refuses("a statement that writes another table is refused",
+            ["sql", file, "delete from sched_history"], "only definitions in sched_job")
     done = rota("jobs", "--json", file)
     say(json.loads(done.stdout)["tasks"] == 10, "a job has its tasks", done.stdout)
     done = rota("history", file)

@@ -1,0 +1,55 @@
+// file.c - a file as a whole.
+#include "os/os.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool os_file_is_there(const char *path)
+{
+    return access(path, R_OK) == 0;
+}
+
+static char *stream_read(FILE *file, size_t max, size_t *size)
+{
+    char *bytes = NULL;
+    size_t capacity = 0, got = 0;
+    *size = 0;
+    do {
+        *size += got;
+        if (*size > max) {
+            free(bytes);
+            errno = EFBIG;
+            return NULL;
+        }
+        if (*size + 1 >= capacity) {
+            capacity = capacity ? capacity * 2 : 4096;
+            char *grown = realloc(bytes, capacity);
+            if (!grown) free(bytes);
+            bytes = grown;
+            if (!bytes) return NULL;
+        }
+        got = fread(bytes + *size, 1, capacity - *size - 1, file);
+    } while (got);
+    bytes[*size] = 0;
+    return bytes;
+}
+
+char *os_file_read(const char *path, size_t max, size_t *size)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+    if (!file) return NULL;
+    errno = 0;
+    char *bytes = stream_read(file, max, size);
+    int reason = errno;
+    if (bytes && ferror(file)) {
+        free(bytes);
+        bytes = NULL;
+        if (!reason) reason = EIO;
+    }
+    if (file != stdin) fclose(file);
+    errno = reason;
+    return bytes;
+}

@@ -1,0 +1,189 @@
+// turn.c - a turn: events into the core, records into the store, and only then the actions.
+#include "server/server.h"
+
+#include "base/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kept {
+    struct kept *next;
+    max_align_t bytes[];
+};
+
+static const struct memory heap = {memory_resize_heap, NULL};
+
+// ---- What lives for a turn ---------------------------------------------------------
+
+void *server_keep(struct server *server, size_t count, size_t size)
+{
+    if (count > (SIZE_MAX - sizeof(struct kept)) / size) return NULL;
+    struct kept *kept = calloc(1, sizeof *kept + count * size);
+    if (!kept) return NULL;
+    kept->next = server->kept;
+    server->kept = kept;
+    return kept->bytes;
+}
+
+static void keep_nothing(struct server *server)
+{
+    while (server->kept) {
+        struct kept *next = server->kept->next;
+        free(server->kept);
+        server->kept = next;
+    }
+}
+
+static void say(struct server *server, const char *reason)
+{
+    snprintf(server->reason, sizeof server->reason, "%s", reason);
+}
+
+// ---- From the first to the last ------------------------------------------------------
+
+// Jobs are numbered one after the other, and a submission may name tasks of one that came in the
+// same turn: so the next number has to be known before anybody is told.
+static rota_job_id next_job_of(const struct rota_record *records, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (records[i].kind == ROTA_RECORD_CORE) return (rota_job_id){records[i].core.jobs};
+    return (rota_job_id){1};
+}
+
+static bool core_restore(struct server *server)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_RESTORE, .now = server->now};
+    if (rota_open(&server->config, &server->rota)) {
+        say(server, "no memory for the core");
+        return false;
+    }
+    event.restore.records = store_rows(server->store, &event.restore.count);
+    if (store_error(server->store)->fault) return false;
+    server->next_job = next_job_of(event.restore.records, event.restore.count);
+    bool fine = !event.restore.count || rota_step(server->rota, &event) == ROTA_OK;
+    if (!fine) say(server, rota_reason(server->rota));
+    store_rows_release(server->store);
+    return fine;
+}
+
+bool server_open(struct server *server, struct store *store, const struct rota_config *config)
+{
+    *server = (struct server){.store = store, .config = *config, .now = INT64_MIN};
+    return core_restore(server);
+}
+
+void server_close(struct server *server)
+{
+    rota_close(server->rota);
+    keep_nothing(server);
+    free(server->actions);
+    *server = (struct server){0};
+}
+
+bool server_undo(struct server *server)
+{
+    keep_nothing(server);
+    rota_close(server->rota);
+    server->rota = NULL;
+    char reason[sizeof server->reason];
+    memcpy(reason, server->reason, sizeof reason);
+    store_begin(server->store, server->now);  // forgets what was defined and not put
+    bool restored = core_restore(server);
+    if (restored) memcpy(server->reason, reason, sizeof reason);
+    return restored;
+}
+
+int server_exit_status(const struct server *server)
+{
+    const struct store_error *error = store_error(server->store);
+    return error->fault ? store_exit_status(error) : 70;
+}
+
+// ---- A turn --------------------------------------------------------------------------
+
+void server_begin(struct server *server, rota_time now)
+{
+    if (now > server->now) server->now = now;  // a clock that is set back stands still for us
+    server->action_count = 0;
+    server->reason[0] = 0;
+    store_begin(server->store, server->now);
+}
+
+static bool is_new_work(const struct rota_event *event)
+{
+    return event->kind == ROTA_EVENT_SUBMIT || event->kind == ROTA_EVENT_STAGE
+           || event->kind == ROTA_EVENT_RETRY
+           || (event->kind == ROTA_EVENT_MANUAL && event->manual.action == ROTA_MANUAL_START);
+}
+
+enum rota_error server_step(struct server *server, const struct rota_event *event)
+{
+    if (is_new_work(event) && store_is_full(server->store)) {
+        say(server, "the disk is full: what was begun can end, nothing new is taken");
+        return ROTA_NOT_NOW;
+    }
+    struct rota_event *kept = server_keep(server, 1, sizeof *kept);
+    if (!kept) {
+        say(server, "no memory for an event");
+        return ROTA_NO_MEMORY;
+    }
+    *kept = *event;
+    kept->now = server->now;
+    enum rota_error error = rota_step(server->rota, kept);
+    if (error) say(server, rota_reason(server->rota));
+    if (!error && event->kind == ROTA_EVENT_SUBMIT && !event->submit.job.number)
+        server->next_job.number++;
+    return error;
+}
+
+enum rota_error server_submit(struct server *server, const struct rota_job_spec *spec,
+                              const struct store_text *texts)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_SUBMIT, .submit = *spec};
+    enum rota_error error = server_step(server, &event);
+    if (error) return error;
+    // The store finds the texts by the address under which the core knows the submission.
+    const struct rota_event *kept = (const void *)server->kept->bytes;
+    store_define(server->store, &kept->submit, texts);
+    return ROTA_OK;
+}
+
+// Effects live until the next step only, and whoever performs them may step.
+static bool actions_copy(struct server *server, const struct rota_effects *effects)
+{
+    void *items = server->actions;
+    bool there = memory_reserve_raw(&heap, &items, &server->action_capacity, effects->action_count,
+                                    sizeof *server->actions);
+    server->actions = items;
+    if (!there) return false;
+    if (effects->action_count)
+        memcpy(items, effects->actions, effects->action_count * sizeof *server->actions);
+    server->action_count = effects->action_count;
+    return true;
+}
+
+bool server_commit(struct server *server)
+{
+    struct rota_event time = {.kind = ROTA_EVENT_TIME};
+    struct rota_effects effects;
+    if (server_step(server, &time)) return false;
+    do {
+        effects = rota_take(server->rota);
+        store_put(server->store, server->rota, effects.records, effects.record_count);
+    } while (effects.more);
+    if (!actions_copy(server, &effects)) {
+        say(server, "no memory for the actions of a turn");
+        return false;
+    }
+    bool committed = store_commit(server->store);
+    keep_nothing(server);
+    if (!committed) server->action_count = 0;
+    return committed;
+}
+
+bool task_is_active(const struct server *server, rota_task_id task)
+{
+    enum rota_task_state state = rota_task_state(server->rota, task);
+    return state >= ROTA_TASK_STAGED && state <= ROTA_TASK_RUNNING;
+}
