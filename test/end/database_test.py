@@ -203,7 +203,7 @@ def failing_disk(folder, wanted):
                                           f"trace={call}", "-e",
                                           f"inject={call}:error={error}:when={when}"])
             stops += done.returncode == 70
-            text = kill.complaint_after_kill(database, program.lines(done.stdout))
+            text = kill.complaint_after_kill(program, database, program.lines(done.stdout))
             if done.returncode not in (0, 70) or text:
                 wrong.append(f"{call} {when} {error}: status {done.returncode}: {text}"
                              f"{done.stdout[-300:]}")

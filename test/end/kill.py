@@ -20,7 +20,7 @@ SECONDS_MAX = 300
 TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'sched_event'"
 PASSING = {"turn", "asked", "since", "seq", "started", "ended", "done", "plan_end", "plan_took",
            "last_fired", "silent_since"}
-PASSING_OF = {"sched_worker": {"joined"}}
+PASSING_OF = {"sched_worker": {"joined"}, "sched_define": {"settled"}}
 ORDER_OF = {"sched_worker": "joined"}  # which counts, not the number
 
 Killed = collections.namedtuple("Killed", "killed output")
@@ -39,12 +39,26 @@ def surroundings():
 class Program:
     """A command line, and how it says that it has done something for good."""
 
-    def __init__(self, name, words, acknowledged=r"^ok (\d+)$"):
-        self.name, self.words = name, words
+    def __init__(self, name, words, acknowledged=r"^ok (\d+)$",
+                 recorded="SELECT substr(answer, 1, instr(answer || ' ', ' ') - 1) FROM sched_request",
+                 setup=None, again=None):
+        self.name, self.words, self.setup, self.again = name, words, setup, again or words
         self.acknowledged = re.compile(acknowledged, re.M)
+        self.recorded = recorded  # asks a database for what it says it has done
 
-    def argv(self, database):
-        return [word.replace("{database}", database) for word in self.words]
+    def argv(self, database, words=None):
+        return [word.replace("{database}", database) for word in words or self.words]
+
+    def go_on(self, database):
+        return subprocess.run(self.argv(database, self.again), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=surroundings(), timeout=SECONDS_MAX, check=False)
+
+    def prepare(self, database):
+        """What is done before, and not disturbed."""
+        if self.setup:
+            subprocess.run(self.argv(database, self.setup), stdout=subprocess.DEVNULL, check=True,
+                           timeout=SECONDS_MAX)
 
     def run(self, database, before=(), **more):
         return subprocess.run([*before, *self.argv(database)], stdin=subprocess.DEVNULL,
@@ -54,6 +68,7 @@ class Program:
     def count_calls(self, database):
         """How often an undisturbed run makes each call."""
         log = database + ".calls"
+        self.prepare(database)
         done = self.run(database, strace(["-o", log]))
         if done.returncode:
             raise RuntimeError(f"{self.name} does not even run: {done.stdout}")
@@ -64,6 +79,7 @@ class Program:
 
     def kill(self, database, call, when):
         """Runs it until right before that call of its kind."""
+        self.prepare(database)
         done = self.run(database, strace(["-o", "/dev/null", "-e",
                                           f"inject={call}:signal=KILL:when={when}"]))
         return Killed(done.returncode in (-9, 137), done.stdout)
@@ -108,12 +124,11 @@ def ask(database, sql):
     return done.stdout.splitlines()[1:]
 
 
-def lost(database, acknowledged):
+def lost(database, acknowledged, recorded):
     """What was acknowledged and is not on record."""
     if not acknowledged:
         return set()
-    return acknowledged - {answer.split()[0] for answer in
-                           ask(database, "SELECT answer FROM sched_request")}
+    return acknowledged - {answer.strip() for answer in ask(database, recorded)}
 
 
 def unsound(database):
@@ -159,20 +174,20 @@ def twice(database):
                          " HAVING count(*) > 1")
 
 
-def complaint_after_kill(database, acknowledged):
+def complaint_after_kill(program, database, acknowledged):
     """What is wrong with a file right after a kill; "" if nothing is."""
     wrong = unsound(database)
     if wrong and not acknowledged and is_unborn(wrong):
         return ""
     if wrong:
         return f"rota verify: {wrong}"
-    missing = lost(database, acknowledged)
+    missing = lost(database, acknowledged, program.recorded)
     return f"acknowledged, and lost: {sorted(missing)}" if missing else ""
 
 
 def complaint_at_end(program, database, wanted):
     """Runs it to its end; what is wrong then."""
-    done = program.run(database)
+    done = program.go_on(database)
     if done.returncode:
         return f"going on ended with status {done.returncode}: {done.stdout[-2000:]}"
     wrong = unsound(database)

@@ -52,7 +52,7 @@ def lives(program, killer, database, choose, progress):
             return "" if "1 passed" in life.output else life.output[-2000:]
         progress.add()
         acknowledged |= program.lines(life.output)
-        wrong = kill.complaint_after_kill(database, acknowledged)
+        wrong = kill.complaint_after_kill(program, database, acknowledged)
         if wrong:
             return f"before call {when}: {wrong}"
     return ""

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""kill_test - kill -9 right before every write and sync of three scenarios, then going on.
+"""kill_test - kill -9 right before every write and sync of five scenarios, then going on.
 
     kill_test.py [--all] [--points N]        without --all some hundred points are tried
 
@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import kill  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCENARIOS = ("graph", "lanes", "bundles")
+PLAYS = ("graph", "lanes", "bundles")
 PAGES = "24"  # the log is folded now and then, so that the database file is written, too
 
 
@@ -24,6 +24,27 @@ def program_of(scenario):
     play = os.path.join(HERE, scenario + ".play")
     return kill.Program(scenario, [kill.ROTA, "play", "--log-pages", PAGES, "--db", "{database}",
                                    play])
+
+
+DEFINE = [kill.ROTA, "define", os.path.join(HERE, "night.define"), "--db", "{database}"]
+
+
+def define():
+    """Definitions come in one turn. Names that are there already are not defined again."""
+    again = ["sh", "-c", " ".join(DEFINE) + " || test -s {database}"]
+    return kill.Program("define", DEFINE, acknowledged=r"^(5) done$", again=again,
+                        recorded="SELECT count(*) FROM sched_define")
+
+
+def calendar():
+    """A night of bundles and a beat, on a clock that goes from one due time to the next."""
+    words = [kill.ROTA, "allocator", "--db", "{database}", "--pretend", "--from",
+             "2026-11-16T20:00Z", "--until", "2026-11-17T08:00Z"]
+    return kill.Program("calendar", words, setup=DEFINE,
+                        acknowledged=r"^(\S+Z ended (?:load|check|repair|beat)) ",
+                        recorded="SELECT strftime('%Y-%m-%dT%H:%M:%SZ', h.ended / 1000000,"
+                                 " 'unixepoch') || ' ended ' || j.name"
+                                 " FROM sched_history h JOIN sched_job j ON j.id = h.id")
 
 
 def points_of(counts, most):
@@ -39,13 +60,12 @@ def try_point(program, wanted, point):
         killed = program.kill(database, *point)
         if not killed.killed:
             return f"{point}: it was not killed"
-        wrong = kill.complaint_after_kill(database, program.lines(killed.output))
+        wrong = kill.complaint_after_kill(program, database, program.lines(killed.output))
         wrong = wrong or kill.complaint_at_end(program, database, wanted)
         return f"{program.name}, before {point[0]} {point[1]}: {wrong}" if wrong else ""
 
 
-def try_scenario(scenario, most):
-    program = program_of(scenario)
+def try_scenario(program, most):
     with kill.folder() as folder:
         database = os.path.join(folder, "db")
         counts = program.count_calls(database)
@@ -66,10 +86,10 @@ def main():
         print("ok 1 - nothing can be killed without strace # skip")
         return 0
     failed = 0
-    for number, scenario in enumerate(SCENARIOS, 1):
-        tried, there, wrong = try_scenario(scenario, 0 if options.all else options.points)
+    for number, program in enumerate([*map(program_of, PLAYS), define(), calendar()], 1):
+        tried, there, wrong = try_scenario(program, 0 if options.all else options.points)
         failed += len(wrong)
-        print(f"{'not ' if wrong else ''}ok {number} - {scenario} survives {tried} kills at {there}"
+        print(f"{'not ' if wrong else ''}ok {number} - {program.name} survives {tried} kills at {there}"
               " calls that write or sync", flush=True)
         for text in wrong[:5]:
             print("# " + text.replace("\n", "\n# "))
