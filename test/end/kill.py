@@ -23,6 +23,9 @@ PASSING = {"turn", "asked", "since", "seq", "started", "ended", "done", "plan_en
 PASSING_OF = {"sched_worker": {"joined"}, "sched_define": {"settled"}}
 ORDER_OF = {"sched_worker": "joined"}  # which counts, not the number
 
+# The lines of a play that are on record.
+REQUESTS = "SELECT substr(answer, 1, instr(answer || ' ', ' ') - 1) FROM sched_request"
+
 Killed = collections.namedtuple("Killed", "killed output")
 
 
@@ -39,9 +42,8 @@ def surroundings():
 class Program:
     """A command line, and how it says that it has done something for good."""
 
-    def __init__(self, name, words, acknowledged=r"^ok (\d+)$",
-                 recorded="SELECT substr(answer, 1, instr(answer || ' ', ' ') - 1) FROM sched_request",
-                 setup=None, again=None):
+    def __init__(self, name, words, acknowledged=r"^ok (\d+)$", recorded=REQUESTS, setup=None,
+                 again=None):
         self.name, self.words, self.setup, self.again = name, words, setup, again or words
         self.acknowledged = re.compile(acknowledged, re.M)
         self.recorded = recorded  # asks a database for what it says it has done

@@ -89,8 +89,8 @@ def main():
     for number, program in enumerate([*map(program_of, PLAYS), define(), calendar()], 1):
         tried, there, wrong = try_scenario(program, 0 if options.all else options.points)
         failed += len(wrong)
-        print(f"{'not ' if wrong else ''}ok {number} - {program.name} survives {tried} kills at {there}"
-              " calls that write or sync", flush=True)
+        print(f"{'not ' if wrong else ''}ok {number} - {program.name} survives {tried} kills at"
+              f" {there} calls that write or sync", flush=True)
         for text in wrong[:5]:
             print("# " + text.replace("\n", "\n# "))
     return 1 if failed else 0
