@@ -132,7 +132,8 @@ static void statement_carry_out(struct play *play, const struct verb *verb)
 {
     verb->run(play);
     if (play->halt) {
-        if (play->batch.sent && play->halt != PLAY_STOPS) turn_settle(play);  // the core has it
+        // What the core has taken already must be on record before the next statement.
+        if (play->kept_count && play->halt != PLAY_STOPS) turn_settle(play);
         return;
     }
     answer_judge(play, verb);
