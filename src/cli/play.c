@@ -1,5 +1,6 @@
 // play.c - `rota play`: reads plays from files and runs them, one after the other.
 #include "cli/cli.h"
+#include "os/os.h"
 #include "sim/sim.h"
 
 #include <errno.h>
@@ -15,41 +16,16 @@ static const char usage[] =
     "    --db DATABASE         keep the rows in this file, and go on where it ends\n"
     "    --log-pages N         fold its log when it has so many pages (8192)\n";
 
-// The whole file with a zero behind it; null, with errno, when it cannot be read.
-static char *file_read(const char *path)
-{
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
-    if (!file) return NULL;
-    char *text = NULL;
-    size_t length = 0, capacity = 0, got = 0;
-    do {
-        length += got;
-        if (length + 1 >= capacity) {
-            capacity = capacity ? capacity * 2 : 4096;
-            char *grown = realloc(text, capacity);
-            if (!grown) break;
-            text = grown;
-        }
-        got = fread(text + length, 1, capacity - length - 1, file);
-    } while (got);
-    bool failed = ferror(file) || !text || !feof(file);
-    int reason = errno;
-    if (file != stdin) fclose(file);
-    if (!failed && memchr(text, 0, length)) failed = true, reason = EILSEQ;
-    if (!failed) {
-        text[length] = 0;
-        return text;
-    }
-    free(text);
-    errno = reason ? reason : ENOMEM;
-    return NULL;
-}
+enum { PLAY_BYTES_MAX = 1 << 30 };
 
 static enum play_result file_play(const char *path, const struct play_options *options)
 {
-    char *text = file_read(path);
-    if (!text) {
-        printf("%s: %s\n", path, strerror(errno));
+    size_t size = 0;
+    char *text = os_file_read(path, PLAY_BYTES_MAX, &size);
+    bool zero = text && memchr(text, 0, size);
+    if (!text || zero) {
+        printf("%s: %s\n", path, strerror(zero ? EILSEQ : errno));
+        free(text);
         return PLAY_WRONG;
     }
     enum play_result result = play_run(path, text, options, stdout);

@@ -34,8 +34,8 @@ static const char *const texts[STATEMENTS] = {
     [PUT_READY] = "REPLACE INTO sched_ready SELECT id, " STATE OF_JOBS,
     [PUT_EXEC] = "REPLACE INTO sched_exec SELECT id, " STATE ", ?12, ?13, ?14, ?15" OF_JOBS,
     [PUT_HISTORY] = "INSERT INTO sched_history(id, attempt, worker, handler, status, exit, started,"
-                    " ended) SELECT id, attempt, worker, handler, ?3, ?4, started, ?5"
-                    " FROM sched_exec" RUN,
+                    " ended) SELECT id, attempt, worker, handler, ?3, ?4, started,"
+                    " max(started, ?5) FROM sched_exec" RUN,
     [PUT_PASSED] = "INSERT INTO sched_history(id, attempt, worker, handler, status, exit, started,"
                    " ended) SELECT id, ?6, 0, 0, ?3, ?4, ?5, ?5" OF_JOBS,
     [SET_JOB] = "UPDATE sched_job SET " SET_STATE RUN,

@@ -49,6 +49,7 @@ static const struct rule task_rules[] = {
      "SELECT id FROM sched_history EXCEPT SELECT id FROM sched_job"},
     {"has one attempt twice in the history",
      "SELECT id FROM sched_history GROUP BY id, attempt HAVING count(*) > 1"},
+    {"ended an attempt before it began", "SELECT id FROM sched_history WHERE ended < started"},
     {"has an ended attempt that is not in the history",
      "SELECT id FROM (SELECT id, attempt FROM sched_job WHERE attempt > 0 AND status IN"
      " ('SUCCESS', 'FAILED', 'ABORTED') AND kind = 'callable'"

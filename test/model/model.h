@@ -45,7 +45,6 @@ struct model_task {
     uint64_t handler;
     rota_task_id run_as, leader;
     uint64_t asked;            // the turn in which it asked for its lane
-    uint64_t let_in;           // the order in which lanes let in
     rota_time since;           // when its phase began
     enum model_phase phase;
     enum rota_outcome outcome;
@@ -103,7 +102,7 @@ struct model_wait {
 struct model {
     struct rota_config config;
     rota_time now;
-    uint64_t turn, sequence, admissions;
+    uint64_t turn, sequence;
     uint32_t jobs_made;
     uint32_t task_count, job_count, edge_count, input_count, object_count, worker_count;
     uint32_t lane_count, wait_count, action_count;

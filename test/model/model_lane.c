@@ -14,7 +14,6 @@ static bool own_result_is_somewhere(struct model *model, const struct model_task
 static void task_offer(struct model *model, struct model_task *task)
 {
     task->state = ROTA_TASK_OFFERED;
-    task->let_in = ++model->admissions;
     task->placed = false;
     task->leader = (rota_task_id){0, 0};
 }

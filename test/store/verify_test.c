@@ -39,6 +39,7 @@ static const struct {
      " SELECT id, attempt, status, started, ended FROM sched_history",
      "one attempt twice"},
     {"DELETE FROM sched_history", "not in the history"},
+    {"UPDATE sched_history SET ended = started - 1", "before it began"},
     {"UPDATE sched_request SET turn = 1000", "a turn that never was"},
     {"DELETE FROM sched_job WHERE task = 8", "is in a table and not staged"},
     {"UPDATE sched_job SET needs = '1 99' WHERE task = 8", "no core can be made of it"},
