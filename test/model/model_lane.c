@@ -11,7 +11,7 @@ static bool own_result_is_somewhere(struct model *model, const struct model_task
     return false;
 }
 
-static void task_offer(struct model *model, struct model_task *task)
+static void task_offer(struct model_task *task)
 {
     task->state = ROTA_TASK_OFFERED;
     task->placed = false;
@@ -143,7 +143,7 @@ static void lanes_admit(struct model *model)
         const struct model_lane *lane = &model->lanes[i];
         struct model_task *head = lane_head(model, lane);
         while (head && head->state == ROTA_TASK_HELD && lane_admits(model, lane, head)) {
-            task_offer(model, head);
+            task_offer(head);
             head = lane_head(model, lane);
         }
     }
@@ -159,7 +159,7 @@ void model_ready_leave(struct model *model)
         if (task->spec.lane)
             task->state = ROTA_TASK_HELD;
         else
-            task_offer(model, task);
+            task_offer(task);
     }
 }
 

@@ -1,0 +1,174 @@
+// decode.c - bytes into messages, from the rows of the table. Nothing beyond a frame is ever read.
+#include "wire/wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+    struct wire_in *in;
+    const char *at, *end;
+    bool bad, no_memory;
+};
+
+// ---- Bytes -------------------------------------------------------------------------------
+
+char *wire_in_room(struct wire_in *in, uint32_t count)
+{
+    if (in->taken) {
+        memmove(in->bytes, in->bytes + in->taken, in->length - in->taken);
+        in->length -= in->taken;
+        in->taken = 0;
+    }
+    uint64_t need = (uint64_t)in->length + count;
+    if (need > in->capacity) {
+        char *bytes = need <= UINT32_MAX ? realloc(in->bytes, need) : NULL;
+        if (!bytes) return NULL;
+        in->bytes = bytes;
+        in->capacity = (uint32_t)need;
+    }
+    return in->bytes + in->length;
+}
+
+void wire_in_came(struct wire_in *in, uint32_t count)
+{
+    in->length += count;
+    assert(in->length <= in->capacity);
+}
+
+void wire_in_release(struct wire_in *in)
+{
+    free(in->bytes);
+    free(in->arena);
+    *in = (struct wire_in){0};
+}
+
+// ---- Fields ------------------------------------------------------------------------------
+
+static const char *get_bytes(struct reader *reader, uint64_t count)
+{
+    if (reader->bad || (uint64_t)(reader->end - reader->at) < count) {
+        reader->bad = true;
+        return NULL;
+    }
+    const char *at = reader->at;
+    reader->at += count;
+    return at;
+}
+
+#define NUMBER(kind)                                                                               \
+    static wire_##kind get_##kind(struct reader *reader)                                           \
+    {                                                                                              \
+        wire_##kind number = 0;                                                                    \
+        const char *at = get_bytes(reader, sizeof number);                                         \
+        if (at) memcpy(&number, at, sizeof number);                                                \
+        return number;                                                                             \
+    }
+NUMBER(u32)
+NUMBER(u64)
+NUMBER(i32) NUMBER(time)
+#undef NUMBER
+
+    static wire_task get_task(struct reader *reader)
+{
+    uint32_t job = get_u32(reader), task = get_u32(reader);
+    return (wire_task){job, task};
+}
+
+static wire_text get_text(struct reader *reader)
+{
+    uint32_t length = get_u32(reader);
+    const char *bytes = get_bytes(reader, (uint64_t)length + 1);
+    if (bytes && bytes[length] != 0) reader->bad = true;
+    return bytes && !reader->bad ? (wire_text){bytes, length} : (wire_text){"", 0};
+}
+
+// A list of which each item takes at least `least` bytes of the frame. The arena has been made
+// large enough for every list that a frame of this length can have.
+static void *get_list(struct reader *reader, uint32_t *count, uint32_t least, size_t size)
+{
+    struct wire_in *in = reader->in;
+    *count = get_u32(reader);
+    if (reader->bad || *count > (uint64_t)(reader->end - reader->at) / least) {
+        reader->bad = true;
+        *count = 0;
+    }
+    void *items = (char *)in->arena + in->arena_used;
+    in->arena_used += *count * (uint32_t)size;
+    assert(in->arena_used <= in->arena_capacity);
+    return items;
+}
+
+enum { TEXT_LEAST = 5, FILE_LEAST = 4 + 4 + 5 + 5 + 8 + 8 + 8 };
+
+static wire_texts get_texts(struct reader *reader)
+{
+    wire_texts texts;
+    texts.items = get_list(reader, &texts.count, TEXT_LEAST, sizeof *texts.items);
+    for (uint32_t i = 0; i < texts.count; i++) texts.items[i] = get_text(reader);
+    return texts;
+}
+
+static wire_files get_files(struct reader *reader)
+{
+    wire_files files;
+    files.items = get_list(reader, &files.count, FILE_LEAST, sizeof *files.items);
+    for (uint32_t i = 0; i < files.count; i++) {
+        struct wire_file *file = &files.items[i];
+        file->kind = get_u32(reader);
+        file->flags = get_u32(reader);
+        file->name = get_text(reader);
+        file->path = get_text(reader);
+        file->object.high = get_u64(reader);
+        file->object.low = get_u64(reader);
+        file->bytes = get_u64(reader);
+    }
+    return files;
+}
+
+// ---- Messages --------------------------------------------------------------------------
+
+#define FIELD(kind, name) it->name = get_##kind(reader);
+#define MESSAGE(NAME, name)                                                                        \
+    static void get_##name##_message(struct reader *reader, struct wire_##name *it)                \
+    {                                                                                              \
+        WIRE_##NAME(FIELD)                                                                         \
+    }
+WIRE_MESSAGES(MESSAGE)
+#undef MESSAGE
+#undef FIELD
+
+// The item of a list takes most room for what it is in the frame when it is a text of no bytes.
+static bool arena_reserve(struct wire_in *in, uint32_t length)
+{
+    uint64_t need = (uint64_t)length / TEXT_LEAST * sizeof(wire_text) + sizeof(struct wire_file);
+    in->arena_used = 0;
+    if (need <= in->arena_capacity) return true;
+    void *arena = need <= UINT32_MAX ? realloc(in->arena, need) : NULL;
+    if (!arena) return false;
+    in->arena = arena;
+    in->arena_capacity = (uint32_t)need;
+    return true;
+}
+
+enum wire_result wire_take(struct wire_in *in, struct wire_message *message)
+{
+    uint32_t length, left = in->length - in->taken;
+    if (left < WIRE_HEAD) return WIRE_MORE;
+    memcpy(&length, in->bytes + in->taken, sizeof length);
+    if (length < 1 || length > WIRE_FRAME_MAX) return WIRE_BAD;
+    if (left - WIRE_HEAD < length) return WIRE_MORE;
+    if (!arena_reserve(in, length)) return WIRE_NO_MEMORY;
+    const char *frame = in->bytes + in->taken + WIRE_HEAD;
+    struct reader it = {in, frame + 1, frame + length, false, false}, *reader = &it;
+    message->kind = (unsigned char)*frame;
+    switch (message->kind) {
+#define CASE(NAME, name)                                                                           \
+    case WIRE_##NAME##_MESSAGE: get_##name##_message(reader, &message->name); break;
+        WIRE_MESSAGES(CASE)
+#undef CASE
+    default: return WIRE_BAD;
+    }
+    if (reader->bad || reader->at != reader->end) return WIRE_BAD;
+    in->taken += WIRE_HEAD + length;
+    return WIRE_GOT;
+}
