@@ -43,12 +43,13 @@ void durable_open(struct durable *durable, const char *path, uint32_t batch)
     *durable = (struct durable){.path = path, .batch = batch};
     files_remove(path);
     driver_open(&durable->driver, COUNTING_OFF);
-    driver_reserve(&durable->driver, batch * 3 + 64);
+    driver_reserve(&durable->driver, batch * 6 + 64);
     options.ballast_bytes = 0;
     durable->store = store_open_sqlite(path, &options, &error);
     if (!durable->store) stop(error.text);
-    worker_join(durable, batch);
+    worker_join(durable, batch * 2);
     durable_turn(durable, 0);
+    durable_settle(durable);
 }
 
 void durable_leave(struct durable *durable)
@@ -58,6 +59,7 @@ void durable_leave(struct durable *durable)
     free(durable->tasks);
     free(durable->texts);
     free(durable->over);
+    free(durable->ready);
 }
 
 void durable_close(struct durable *durable)
@@ -82,18 +84,21 @@ static void report(struct durable *durable, const struct run *run, enum rota_eve
 static void report_all(struct durable *durable)
 {
     struct driver *driver = &durable->driver;
-    for (uint32_t i = 0; i < driver->run_count; i++) {
-        report(durable, &driver->runs[i], ROTA_EVENT_TASK_STARTED, ROTA_OUTCOME_NONE);
-        report(durable, &driver->runs[i], ROTA_EVENT_TASK_FINISHED, ROTA_OUTCOME_OK);
+    for (uint32_t i = 0; i < durable->ready_count; i++) {
+        report(durable, &durable->ready[i], ROTA_EVENT_TASK_STARTED, ROTA_OUTCOME_NONE);
+        report(durable, &durable->ready[i], ROTA_EVENT_TASK_FINISHED, ROTA_OUTCOME_OK);
     }
-    durable->recorded += driver->run_count;
-    driver->run_count = 0;
-    for (uint32_t i = 0; i < durable->over_count; i++) {
+    durable->recorded += durable->ready_count;
+    durable->ready_count = 0;
+    for (uint32_t i = 0; i < durable->over_ready; i++) {
         struct rota_event *event = driver_event(driver, ROTA_EVENT_CLOSE);
         event->close.job = durable->over[i];
         driver_step(driver, event);
     }
-    durable->over_count = 0;
+    durable->over_count -= durable->over_ready;
+    memmove(durable->over, durable->over + durable->over_ready,
+            durable->over_count * sizeof *durable->over);
+    durable->over_ready = 0;
 }
 
 static void submit_reserve(struct durable *durable, uint32_t count)
@@ -146,6 +151,24 @@ static void actions_read(struct durable *durable, const struct rota_effects *eff
     }
 }
 
+// What was handed out in turns that are durable now may be carried out.
+void durable_settle(struct durable *durable)
+{
+    struct driver *driver = &durable->driver;
+    bool fine = !durable->begun || store_settle(durable->store, durable->begun);
+    if (!fine) stop(store_error(durable->store)->text);
+    struct run *runs = durable->ready;
+    uint32_t capacity = durable->ready_capacity;
+    durable->ready = driver->runs;
+    durable->ready_count = driver->run_count;
+    durable->ready_capacity = driver->run_capacity;
+    driver->runs = runs;
+    driver->run_count = 0;
+    driver->run_capacity = capacity;
+    durable->over_ready = durable->over_count;
+}
+
+// The turn before becomes durable while this one is prepared. Each has a sync of its own.
 void durable_turn(struct durable *durable, uint32_t new_tasks)
 {
     struct driver *driver = &durable->driver;
@@ -159,10 +182,14 @@ void durable_turn(struct durable *durable, uint32_t new_tasks)
         effects = rota_take(driver->rota);
         store_put(durable->store, driver->rota, effects.records, effects.record_count);
     } while (effects.more);
-    if (!store_commit(durable->store)) stop(store_error(durable->store)->text);
+    uint64_t turn = store_commit_begin(durable->store);
+    if (!turn) stop(store_error(durable->store)->text);
+    durable_settle(durable);
+    durable->begun = turn;
     driver->event_count = 0;
     driver->now += 1000;
     actions_read(durable, &effects);
+    durable->submitted += new_tasks;
 }
 
 // ---- The command ----------------------------------------------------------------------
@@ -175,12 +202,12 @@ int durable_command(const char **arguments)
     struct durable durable;
     durable_open(&durable, arguments[0], batch);
     if (queued) durable_turn(&durable, queued);
-    uint64_t end = durable.recorded + count, quarter = durable.recorded + count / 4;
     double bytes = 0, began = seconds_now();
-    while (durable.recorded < end) {
-        durable_turn(&durable, queued || durable.recorded + batch < end ? batch : 0);
-        if (!bytes && durable.recorded >= quarter) bytes = bytes_now();
+    while (durable.recorded < count) {
+        durable_turn(&durable, queued || durable.submitted < count ? batch : 0);
+        if (!bytes && durable.recorded >= count / 4) bytes = bytes_now();
     }
+    durable_settle(&durable);
     double seconds = seconds_now() - began;
     printf("%.1f growth=%.3f\n", count / seconds, bytes_now() / bytes);
     durable_close(&durable);

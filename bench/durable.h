@@ -4,8 +4,9 @@
 #include "core.h"
 #include "store/store.h"
 
-// Turns of a server under load: each reports what the one before handed out, lets go of the
-// jobs that are over, and takes in as many new tasks as it has reported.
+// Turns of a server under load: each reports what was handed out and is durable, lets go of the
+// jobs that are over, and takes in as many new tasks as it has reported. While the disk is at work
+// the next turn is prepared, so two batches are under way.
 struct durable {
     struct driver driver;
     struct store *store;
@@ -15,15 +16,19 @@ struct durable {
     const struct rota_edge *edges;  // of the next submission; one less than its tasks
     struct rota_event submit;
     uint32_t batch;
-    uint64_t recorded;  // tasks whose end is committed
-    rota_job_id *over;  // jobs to let go
-    uint32_t over_count, over_capacity;
+    uint64_t submitted, recorded;  // tasks; those whose end is committed
+    uint64_t begun;                // the turn that is on its way to the disk
+    struct run *ready;             // handed out, and that is durable
+    uint32_t ready_count, ready_capacity;
+    rota_job_id *over;             // jobs to let go; the first so many now
+    uint32_t over_ready, over_count, over_capacity;
 };
 
 void durable_open(struct durable *durable, const char *path, uint32_t batch);
 void durable_close(struct durable *durable);  // the files go too
 void durable_leave(struct durable *durable);  // they stay
 void durable_turn(struct durable *durable, uint32_t new_tasks);
+void durable_settle(struct durable *durable);
 
 int durable_command(const char **arguments);  // durable.c
 int waiting_command(const char **arguments);  // durable_reopen.c

@@ -18,7 +18,9 @@ struct gathered {
     int length;
     sqlite3_int64 at;  // where they belong
     sqlite3_file *below;
-    bool safe;  // a torn write harms nothing beside it
+    struct gather *gather;
+    bool synced;  // once, so that its name in the folder is durable
+    bool safe;    // a torn write harms nothing beside it
 };
 
 static struct gathered *of(sqlite3_file *file)
@@ -41,6 +43,9 @@ static int log_close(sqlite3_file *file)
 {
     sqlite3_file *below = of(file)->below;
     int result = gathered_write(of(file));
+    struct syncer *syncer = &of(file)->gather->syncer;
+    int waited = syncer_wait(syncer, syncer->asked);
+    if (!result) result = waited;
     free(of(file)->bytes);
     int closed = below->pMethods->xClose(below);
     return result ? result : closed;
@@ -77,11 +82,21 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
     return result ? result : below->pMethods->xTruncate(below, size);
 }
 
+// The data is written before this returns, so every reader finds it; only the disk may lag.
 static int log_sync(sqlite3_file *file, int flags)
 {
-    sqlite3_file *below = of(file)->below;
-    int result = gathered_write(of(file));
-    return result ? result : below->pMethods->xSync(below, flags);
+    struct gathered *gathered = of(file);
+    struct syncer *syncer = &gathered->gather->syncer;
+    int result = gathered_write(gathered);
+    if (result) return result;
+    if (gathered->gather->later && gathered->synced && syncer->open) {
+        syncer_ask(syncer, gathered->below);
+        return SQLITE_OK;
+    }
+    result = syncer_wait(syncer, syncer->asked);
+    if (!result) result = gathered->below->pMethods->xSync(gathered->below, flags);
+    gathered->synced |= !result;
+    return result;
 }
 
 static int log_size(sqlite3_file *file, sqlite3_int64 *size)
@@ -139,14 +154,20 @@ static const sqlite3_io_methods log_methods = {
 
 // ---- The system below ------------------------------------------------------------------
 
+static sqlite3_vfs *below_of(const sqlite3_vfs *vfs)
+{
+    return ((const struct gather *)vfs->pAppData)->below;
+}
+
 // All files but the log are those of the system below.
 static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
                      int *out)
 {
-    sqlite3_vfs *below = vfs->pAppData;
+    struct gather *gather = vfs->pAppData;
+    sqlite3_vfs *below = gather->below;
     if (!(flags & SQLITE_OPEN_WAL)) return below->xOpen(below, name, file, flags, out);
     struct gathered *gathered = of(file);
-    *gathered = (struct gathered){.below = (sqlite3_file *)(gathered + 1)};
+    *gathered = (struct gathered){.below = (sqlite3_file *)(gathered + 1), .gather = gather};
     gathered->bytes = malloc(GATHERED_MAX);
     if (!gathered->bytes) return SQLITE_NOMEM;
     gathered->below->pMethods = NULL;
@@ -163,63 +184,63 @@ static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file
 
 static int file_delete(sqlite3_vfs *vfs, const char *name, int durably)
 {
-    sqlite3_vfs *below = vfs->pAppData;
+    sqlite3_vfs *below = below_of(vfs);
     return below->xDelete(below, name, durably);
 }
 
 static int file_access(sqlite3_vfs *vfs, const char *name, int flags, int *answer)
 {
-    sqlite3_vfs *below = vfs->pAppData;
+    sqlite3_vfs *below = below_of(vfs);
     return below->xAccess(below, name, flags, answer);
 }
 
 static int path_complete(sqlite3_vfs *vfs, const char *name, int size, char *out)
 {
-    sqlite3_vfs *below = vfs->pAppData;
+    sqlite3_vfs *below = below_of(vfs);
     return below->xFullPathname(below, name, size, out);
 }
 
 static int random_bytes(sqlite3_vfs *vfs, int size, char *out)
 {
-    sqlite3_vfs *below = vfs->pAppData;
+    sqlite3_vfs *below = below_of(vfs);
     return below->xRandomness(below, size, out);
 }
 
 static int rest(sqlite3_vfs *vfs, int microseconds)
 {
-    sqlite3_vfs *below = vfs->pAppData;
+    sqlite3_vfs *below = below_of(vfs);
     return below->xSleep(below, microseconds);
 }
 
 static int last_error(sqlite3_vfs *vfs, int size, char *out)
 {
-    sqlite3_vfs *below = vfs->pAppData;
+    sqlite3_vfs *below = below_of(vfs);
     return below->xGetLastError ? below->xGetLastError(below, size, out) : 0;
 }
 
 static int current_time(sqlite3_vfs *vfs, sqlite3_int64 *milliseconds)
 {
-    sqlite3_vfs *below = vfs->pAppData;
+    sqlite3_vfs *below = below_of(vfs);
     return below->xCurrentTimeInt64(below, milliseconds);
 }
 
 static int current_day(sqlite3_vfs *vfs, double *days)
 {
-    sqlite3_vfs *below = vfs->pAppData;
+    sqlite3_vfs *below = below_of(vfs);
     return below->xCurrentTime(below, days);
 }
 
 // SQLite finds it by its name only while the file is being opened.
-int gather_open(const char *path, sqlite3 **db, int flags, const char *name, sqlite3_vfs *vfs)
+int gather_open(const char *path, sqlite3 **db, int flags, const char *name, struct gather *gather)
 {
-    sqlite3_vfs *below = sqlite3_vfs_find(name);
+    sqlite3_vfs *below = gather->below = sqlite3_vfs_find(name);
     if (!below) return SQLITE_ERROR;
-    *vfs = (sqlite3_vfs){
+    gather->vfs = (sqlite3_vfs){
         .iVersion = below->iVersion < 2 ? 1 : 2,
         .szOsFile = (int)sizeof(struct gathered) + below->szOsFile,
         .mxPathname = below->mxPathname,
         .zName = "rota",
-        .pAppData = below,
+        .pAppData = gather,
         .xOpen = file_open,
         .xDelete = file_delete,
         .xAccess = file_access,
@@ -230,8 +251,8 @@ int gather_open(const char *path, sqlite3 **db, int flags, const char *name, sql
         .xGetLastError = last_error,
         .xCurrentTimeInt64 = current_time,
     };
-    int result = sqlite3_vfs_register(vfs, 0);
-    if (!result) result = sqlite3_open_v2(path, db, flags, vfs->zName);
-    sqlite3_vfs_unregister(vfs);
+    int result = sqlite3_vfs_register(&gather->vfs, 0);
+    if (!result) result = sqlite3_open_v2(path, db, flags, gather->vfs.zName);
+    sqlite3_vfs_unregister(&gather->vfs);
     return result;
 }

@@ -91,7 +91,7 @@ static void look_over(struct sqlite_store *store, struct store_error *error)
 static bool database_open(struct sqlite_store *store, struct store_error *error)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    store->result = gather_open(store->path, &store->db, flags, store->options.vfs, &store->vfs);
+    store->result = gather_open(store->path, &store->db, flags, store->options.vfs, &store->gather);
     if (store->result) return false;
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_wal_hook(store->db, log_grew, store);
@@ -121,6 +121,7 @@ static void sqlite_close(struct store *base)
     struct sqlite_store *store = (struct sqlite_store *)base;
     statements_finalize(store);
     sqlite3_close(store->db);
+    syncer_close(&store->gather.syncer);
     if (store->lock_file >= 0) close(store->lock_file);
     loaded_close(store->loaded);
     turn_release(store);
@@ -193,6 +194,10 @@ static const struct store_kind sqlite_kind = {
     .answer = turn_answer,
     .put = turn_put,
     .commit = turn_commit,
+    .commit_begin = turn_commit_begin,
+    .settle = commit_settle,
+    .settled = commit_settled,
+    .settled_event = commit_settled_event,
     .is_full = sqlite_is_full,
     .rows = sqlite_rows,
     .rows_release = sqlite_rows_release,

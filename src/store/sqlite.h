@@ -5,7 +5,9 @@
 #include "store/kind.h"
 #include "store/line.h"
 
+#include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 // ---- schema.c: the tables ---------------------------------------------------
@@ -115,6 +117,40 @@ enum statement {
     STATEMENTS
 };
 
+// ---- syncer.c: the log is synced beside the program ----------------------------
+
+struct syncer {
+    pthread_t thread;
+    pthread_mutex_t lock;  // of sleep only
+    pthread_cond_t wake, done;
+    sqlite3_file *_Atomic file;
+    _Atomic uint64_t asked, synced;  // writes that are to be durable; that are
+    _Atomic int64_t asked_at;        // nanoseconds; the last
+    _Atomic int result;              // of SQLite: the first that was no success
+    int event;                       // readable when something became durable
+    _Atomic int sleepers;
+    _Atomic bool watched;            // somebody looks at the event
+    bool open, ending;
+};
+
+bool syncer_open(struct syncer *syncer);  // again is fine
+void syncer_close(struct syncer *syncer);
+void syncer_ask(struct syncer *syncer, sqlite3_file *file);
+int syncer_wait(struct syncer *syncer, uint64_t until);  // so many are durable
+int syncer_watch(struct syncer *syncer);                 // the event; -1: there is none
+
+// ---- gather.c: one write a turn for the log --------------------------------------
+
+struct gather {
+    sqlite3_vfs vfs, *below;
+    struct syncer syncer;
+    bool later;  // whoever asks for a sync does not wait for it
+};
+
+// As sqlite3_open_v2(), with the vfs of `gather` between SQLite and the system called `name`.
+int gather_open(const char *path, sqlite3 **db, int flags, const char *name,
+                struct gather *gather);
+
 // ---- The store ------------------------------------------------------------------
 
 // Records of a turn that are kept for a second try; a larger turn has none.
@@ -149,7 +185,7 @@ struct sqlite_store {
     struct store_options options;
     char *path;
     sqlite3 *db;
-    sqlite3_vfs vfs;
+    struct gather gather;
     sqlite3_stmt *statement[STATEMENTS];
     int lock_file;
     bool full;      // the ballast is thrown off
@@ -221,6 +257,10 @@ void turn_answer(struct store *store, const struct store_request *request);
 void turn_put(struct store *store, const struct rota *rota, const struct rota_record *records,
               uint32_t count);
 bool turn_commit(struct store *store);
+uint64_t turn_commit_begin(struct store *store);
+bool commit_settle(struct store *store, uint64_t turn);
+uint64_t commit_settled(struct store *store);
+int commit_settled_event(struct store *store);
 void fail_with(struct sqlite_store *store, int result, const char *doing);
 void put_notes(struct sqlite_store *store);  // catalog_rows.c
 
@@ -242,10 +282,6 @@ bool load_fail(struct sqlite_store *store, const char *table, int64_t id, const 
 bool load_no_memory(struct sqlite_store *store);
 sqlite3_stmt *load_prepare(struct sqlite_store *store, const char *sql);
 bool load_end(struct sqlite_store *store, sqlite3_stmt *statement, int result);
-
-// ---- gather.c: one write a turn for the log --------------------------------------------------
-// As sqlite3_open_v2(), with `vfs` between SQLite and the system called `name`.
-int gather_open(const char *path, sqlite3 **db, int flags, const char *name, sqlite3_vfs *vfs);
 
 // ---- guard.c: whether the file may be opened, and by whom -----------------------------------
 

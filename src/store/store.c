@@ -67,6 +67,27 @@ bool store_commit(struct store *store)
     return store->kind->commit(store);
 }
 
+uint64_t store_commit_begin(struct store *store)
+{
+    const struct store_kind *kind = store->kind;
+    return kind->commit_begin ? kind->commit_begin(store) : kind->commit(store);
+}
+
+bool store_settle(struct store *store, uint64_t turn)
+{
+    return store->kind->settle ? store->kind->settle(store, turn) : !store->error.fault;
+}
+
+uint64_t store_settled(struct store *store)
+{
+    return store->kind->settled ? store->kind->settled(store) : UINT64_MAX;
+}
+
+int store_settled_event(struct store *store)
+{
+    return store->kind->settled_event ? store->kind->settled_event(store) : -1;
+}
+
 bool store_is_full(const struct store *store)
 {
     return store->kind->is_full && store->kind->is_full(store);

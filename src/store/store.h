@@ -87,6 +87,19 @@ void store_put(struct store *store, const struct rota *rota, const struct rota_r
 
 bool store_commit(struct store *store);
 
+// The same in two steps, so that the next turn can be prepared while the disk is at work:
+//
+//     turn = store_commit_begin(store);   // its rows are written, and every reader sees them
+//     ... the next turn ...
+//     store_settle(store, turn);          // now it is durable: its actions may be performed
+//
+// 0 and false: as for store_commit(). Turns are numbered from 1 and become durable in this order;
+// several may do so by one sync.
+uint64_t store_commit_begin(struct store *store);
+bool store_settle(struct store *store, uint64_t turn);
+uint64_t store_settled(struct store *store);   // the last that is durable
+int store_settled_event(struct store *store);  // becomes readable when it changes; -1: never
+
 // True from the moment the disk was full until there is room again: take no new work, only
 // what ends or cancels old work.
 bool store_is_full(const struct store *store);

@@ -234,6 +234,7 @@ static bool turn_again(struct sqlite_store *store)
 static void log_fold(struct sqlite_store *store)
 {
     if (store->wal_pages < (int)store->options.wal_pages) return;
+    store->gather.later = false;  // the database must not know what the log could still lose
     int result = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     if (result == SQLITE_OK || result == SQLITE_BUSY || result == SQLITE_LOCKED) return;
     if (is_full(store->db, result) && store->options.ballast_bytes && !store->full) {
@@ -251,7 +252,7 @@ static void ballast_again(struct sqlite_store *store)
     if (ballast_make(store->path, bytes)) store->full = false;
 }
 
-bool turn_commit(struct store *base)
+static bool turn_write(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     if (base->error.fault) return false;
@@ -270,6 +271,42 @@ bool turn_commit(struct store *base)
     ballast_again(store);
     turn_forget(store);
     return !base->error.fault;
+}
+
+// Turns are numbered from 1, syncs from 0.
+bool commit_settle(struct store *base, uint64_t turn)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    int result = syncer_wait(&store->gather.syncer, turn - 1);
+    if (result) fail_with(store, result, "a turn cannot be made durable");
+    return !base->error.fault;
+}
+
+uint64_t commit_settled(struct store *base)
+{
+    return ((struct sqlite_store *)base)->gather.syncer.synced + 1;
+}
+
+int commit_settled_event(struct store *base)
+{
+    return syncer_watch(&((struct sqlite_store *)base)->gather.syncer);
+}
+
+// Without a thread to be had the sync is waited for, as in turn_commit(). A turn that had nothing
+// to write, or was synced at once, is as durable as the last one that was asked for.
+uint64_t turn_commit_begin(struct store *base)
+{
+    struct gather *gather = &((struct sqlite_store *)base)->gather;
+    gather->later = syncer_open(&gather->syncer);
+    bool written = turn_write(base);
+    gather->later = false;
+    return written ? gather->syncer.asked + 1 : 0;
+}
+
+bool turn_commit(struct store *base)
+{
+    struct syncer *syncer = &((struct sqlite_store *)base)->gather.syncer;
+    return turn_write(base) && commit_settle(base, syncer->asked + 1);
 }
 
 void turn_release(struct sqlite_store *store)

@@ -14,10 +14,11 @@
 #include "scene.h"
 
 static char path[128], ballast[160];
+static bool ahead;
 
 static struct scene scene_make(uint64_t ballast_bytes)
 {
-    struct scene scene = {.path = path};
+    struct scene scene = {.path = path, .ahead = ahead};
     scene.options = store_options_default();
     scene.options.vfs = fault_vfs_register();
     scene.options.ballast_bytes = ballast_bytes;
@@ -84,6 +85,16 @@ static void what_was_acknowledged_survives_torn_and_reordered_writes(void **stat
     at_every_operation((struct fault){.kind = FAULT_NO_POWER, .loss = LOSS_SOME}, "some lost");
 }
 
+static void what_was_settled_survives_when_the_disk_lags_behind(void **state)
+{
+    ahead = true;
+    a_failed_operation_stops_the_store_and_loses_nothing(state);
+    what_was_acknowledged_survives_a_crash(state);
+    what_was_acknowledged_survives_when_no_write_reached_the_disk(state);
+    what_was_acknowledged_survives_torn_and_reordered_writes(state);
+    ahead = false;
+}
+
 static void a_full_disk_costs_the_ballast(bool harms)
 {
     bool happened = true, ever = false;
@@ -117,6 +128,7 @@ int main(void)
         cmocka_unit_test(what_was_acknowledged_survives_a_crash),
         cmocka_unit_test(what_was_acknowledged_survives_when_no_write_reached_the_disk),
         cmocka_unit_test(what_was_acknowledged_survives_torn_and_reordered_writes),
+        cmocka_unit_test(what_was_settled_survives_when_the_disk_lags_behind),
         cmocka_unit_test(a_full_disk_costs_the_ballast_and_nothing_else),
     };
     snprintf(path, sizeof path, "%s/rota-fault-%ld", both_folder(), (long)getpid());

@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,8 @@ struct fault fault;
 static struct write writes[WRITES_MAX];
 static uint32_t write_count;
 static sqlite3_vfs shim_vfs;
+static pthread_mutex_t one_at_a_time
+    = PTHREAD_MUTEX_INITIALIZER;  // a sync may go on beside a write
 static sqlite3_io_methods shim_methods;
 
 // ---- Faults -----------------------------------------------------------------------------
@@ -143,10 +146,12 @@ static int shim_read(sqlite3_file *file, void *data, int size, sqlite3_int64 pla
 static int shim_write(sqlite3_file *file, const void *data, int size, sqlite3_int64 place)
 {
     struct shim *shim = (struct shim *)file;
+    pthread_mutex_lock(&one_at_a_time);
     int error = fault_next(SQLITE_IOERR_WRITE);
-    if (error) return error;
-    if (fault.kind == FAULT_NO_POWER) write_remember(shim, data, size, place);
-    return shim->real->pMethods->xWrite(shim->real, data, size, place);
+    if (!error && fault.kind == FAULT_NO_POWER) write_remember(shim, data, size, place);
+    if (!error) error = shim->real->pMethods->xWrite(shim->real, data, size, place);
+    pthread_mutex_unlock(&one_at_a_time);
+    return error;
 }
 
 static int shim_truncate(sqlite3_file *file, sqlite3_int64 size)
@@ -159,10 +164,12 @@ static int shim_truncate(sqlite3_file *file, sqlite3_int64 size)
 static int shim_sync(sqlite3_file *file, int flags)
 {
     struct shim *shim = (struct shim *)file;
+    pthread_mutex_lock(&one_at_a_time);
     int error = fault_next(SQLITE_IOERR_FSYNC);
-    if (error) return error;
-    writes_forget(shim->path);
-    return shim->real->pMethods->xSync(shim->real, flags);
+    if (!error) writes_forget(shim->path);
+    if (!error) error = shim->real->pMethods->xSync(shim->real, flags);
+    pthread_mutex_unlock(&one_at_a_time);
+    return error;
 }
 
 #define PASS(name, arguments, call)                                                                \

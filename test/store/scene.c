@@ -23,6 +23,7 @@ struct play {
         uint32_t attempt;
     } runs[RUNS];
     uint32_t run_count;
+    uint64_t begun;  // the turn that is being synced
 };
 
 // ---- What happens ---------------------------------------------------------------------
@@ -141,6 +142,26 @@ static void actions_keep(struct play *play, const struct rota_effects *effects)
     }
 }
 
+// What is acknowledged a turn late is the turn before; the last one is when all is over.
+static bool turn_commit(struct play *play, uint32_t turn)
+{
+    struct scene *scene = play->scene;
+    if (!scene->ahead) {
+        if (!store_commit(play->store)) return false;
+        scene->acknowledged = turn;
+        return true;
+    }
+    uint64_t begun = store_commit_begin(play->store);
+    if (!begun) return false;
+    if (play->begun && !store_settle(play->store, play->begun)) return false;
+    if (play->begun) scene->acknowledged = turn - 1;
+    play->begun = begun;
+    if (turn < SCENE_TURNS) return true;
+    if (!store_settle(play->store, begun)) return false;
+    scene->acknowledged = turn;
+    return true;
+}
+
 static bool turn_run(struct play *play, uint32_t turn)
 {
     struct rota_effects effects;
@@ -155,8 +176,7 @@ static bool turn_run(struct play *play, uint32_t turn)
     } while (effects.more);
     play->scene->tried = turn;
     play->scene->digests[turn] = rota_digest(play->rota);
-    if (!store_commit(play->store)) return false;
-    play->scene->acknowledged = turn;
+    if (!turn_commit(play, turn)) return false;
     play->scene->was_full |= store_is_full(play->store);
     actions_keep(play, &effects);
     return true;

@@ -8,6 +8,7 @@ enum { SCENE_TURNS = 14 };
 struct scene {
     const char *path;
     struct store_options options;
+    bool ahead;                         // a turn is prepared while the one before is synced
     uint32_t turns;                     // how many are played; 0: all
     uint64_t digests[SCENE_TURNS + 2];  // of the core after each turn; [0]: before the first
     uint32_t acknowledged;              // turns whose commit said yes
