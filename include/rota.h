@@ -114,6 +114,7 @@ struct rota_event {
             const struct rota_output *sizes;  // what its outputs turned out to be, if it says so
             uint32_t size_count;
             rota_object_id missing;     // an output it did not make; none: all are there
+            bool final;                 // a failure that another attempt would not mend
         } report;
         struct {
             rota_worker_id worker;

@@ -84,6 +84,7 @@ void verb_finish(struct play *play)
     take_sizes(play, &event);
     const char *missing = take_pair(play, "missing");
     if (missing) event.report.missing = object_named(play, missing);
+    event.report.final = take_flag(play, "final");
     take_end(play);
     turn_send(play, &event);
     if (play->halt) return;
