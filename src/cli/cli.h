@@ -12,6 +12,7 @@ command_fn command_verify;                              // verify.c
 command_fn command_define;                              // define.c
 command_fn command_act;                                 // act.c
 command_fn command_allocator;                           // allocator.c
+command_fn command_check, command_graph;                // check.c, graph.c
 
 // ---- session.c: a database file with a core --------------------------------------
 

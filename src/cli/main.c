@@ -12,6 +12,8 @@ static command_fn command_help, command_version;
 
 static const struct command { const char *name; command_fn *run; const char *summary; }
 commands[] = {
+    { "check", command_check, "say what is wrong in a job file" },
+    { "graph", command_graph, "draw the tasks of a job file" },
     { "play", command_play, "run scenarios against the core in virtual time" },
     { "define", command_define, "insert, update and delete definitions, from a file" },
     { "stage", command_act, "a definition is due now" },

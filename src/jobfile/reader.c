@@ -1,0 +1,186 @@
+// reader.c - mistakes, where they are, and what was probably meant.
+#define _GNU_SOURCE
+#include "jobfile/jobfile_parts.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum { REASON_MAX = 16 << 10, WORD_MAX = 40, NAMES_LOOKED_AT = 20000 };
+static const uint64_t memory_max = 2ull << 30;
+
+// ---- Places ----------------------------------------------------------------
+
+struct jobfile_place node_place(const struct reader *reader, uint32_t node)
+{
+    const struct node *where = &reader->tree.nodes[node];
+    return (struct jobfile_place){where->line, where->column};
+}
+
+struct jobfile_place node_place_inside(const struct reader *reader, uint32_t node, uint32_t byte)
+{
+    const struct node *where = &reader->tree.nodes[node];
+    struct jobfile_place place = node_place(reader, node);
+    if (!(where->style & NODE_EXACT)) return place;
+    place.column += (where->style & NODE_SHIFTED) != 0;
+    const char *text = reader->tree.text + where->text;
+    for (uint32_t i = 0; i < byte && i < where->length; i++)
+        place.column += (text[i] & 0xc0) != 0x80;
+    return place;
+}
+
+// ---- Mistakes --------------------------------------------------------------
+
+// How many of the bytes at the text would do something to a terminal instead of being shown:
+// controls, and characters that turn the direction of what follows or take no room.
+static size_t odd_length(const char *text)
+{
+    const uint8_t *byte = (const uint8_t *)text;
+    if (byte[0] < 0x20 || byte[0] == 0x7f) return 1;
+    if (byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0) return 2;
+    if (byte[0] != 0xe2) return 0;
+    bool turns = byte[1] == 0x80
+                 && ((byte[2] >= 0x8b && byte[2] <= 0x8f) || (byte[2] >= 0xa8 && byte[2] <= 0xae));
+    return turns || (byte[1] == 0x81 && byte[2] >= 0xa0 && byte[2] <= 0xaf) ? 3 : 0;
+}
+
+struct quoted quoted(const char *text, size_t length)
+{
+    struct quoted out = {"\""};
+    size_t at = 1, room = sizeof out.text - 12, i = 0;
+    char safe[4] = {0};
+    while (i < length && at < room) {
+        for (size_t k = 0; k < 3; k++) safe[k] = i + k < length ? text[i + k] : 0;
+        size_t odd = odd_length(safe);
+        out.text[at++] = odd ? '?' : text[i];
+        i += odd ? odd : 1;
+        while (!odd && i < length && (text[i] & 0xc0) == 0x80) out.text[at++] = text[i++];
+    }
+    snprintf(out.text + at, sizeof out.text - at, i < length ? "...\"" : "\"");
+    return out;
+}
+
+static bool is_known(const struct jobfile *file, struct jobfile_place place, const char *reason)
+{
+    for (uint32_t i = 0; i < file->error_count; i++) {
+        const struct jobfile_error *error = &file->errors[i];
+        if (error->place.line == place.line && error->place.column == place.column
+            && strcmp(error->reason, reason) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void refuse_text(struct jobfile *file, struct jobfile_place place, const char *format,
+                        va_list arguments)
+{
+    char reason[REASON_MAX];
+    vsnprintf(reason, sizeof reason, format, arguments);
+    if (file->error_count == JOBFILE_ERRORS_MAX || is_known(file, place, reason)) return;
+    file->errors[file->error_count].place = place;
+    file->errors[file->error_count++].reason = jobfile_text(file, reason, strlen(reason));
+}
+
+void refuse_at(struct jobfile *file, struct jobfile_place place, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    refuse_text(file, place, format, arguments);
+    va_end(arguments);
+}
+
+void refuse(struct reader *reader, uint32_t node, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    refuse_text(reader->file, node_place(reader, node), format, arguments);
+    va_end(arguments);
+}
+
+bool reader_is_done(const struct reader *reader)
+{
+    struct jobfile *file = reader->file;
+    if (file->memory_size > memory_max)
+        refuse_at(file, (struct jobfile_place){0}, "the tasks take more than 2 GiB of memory");
+    return file->error_count == JOBFILE_ERRORS_MAX || file->memory_size > memory_max;
+}
+
+void jobfile_errors_write(const struct jobfile *file, FILE *out)
+{
+    for (uint32_t i = 0; i < file->error_count; i++) {
+        const struct jobfile_error *error = &file->errors[i];
+        fputs(file->path, out);
+        if (error->place.line) fprintf(out, ":%u:%u", error->place.line, error->place.column);
+        fprintf(out, ": %s\n", error->reason);
+    }
+    if (file->error_count == JOBFILE_ERRORS_MAX)
+        fprintf(out, "%s: and perhaps more; only the first %d are listed\n", file->path,
+                JOBFILE_ERRORS_MAX);
+}
+
+// ---- What was meant ----------------------------------------------------------
+
+static uint32_t least(uint32_t one, uint32_t other)
+{
+    return one < other ? one : other;
+}
+
+// How many letters are to be changed, added, taken away or swapped with their neighbour.
+static uint32_t distance(const char *one, size_t one_length, const char *other, size_t other_length)
+{
+    uint8_t rows[3][WORD_MAX + 1];
+    for (size_t j = 0; j <= other_length; j++) rows[0][j] = (uint8_t)j;
+    for (size_t i = 1; i <= one_length; i++) {
+        uint8_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
+        row[0] = (uint8_t)i;
+        for (size_t j = 1; j <= other_length; j++) {
+            uint32_t best = above[j - 1] + (one[i - 1] != other[j - 1]);
+            best = least(best, least(above[j], row[j - 1]) + 1u);
+            bool swapped
+                = i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1];
+            if (swapped) best = least(best, second[j - 2] + 1u);
+            row[j] = (uint8_t)best;
+        }
+    }
+    return rows[one_length % 3][other_length];
+}
+
+// The distance of a word that is near enough to be meant, or UINT32_MAX.
+static uint32_t nearness(const char *word, const char *other)
+{
+    size_t length = strlen(word), other_length = strlen(other);
+    if (length > WORD_MAX || other_length > WORD_MAX || !length || !other_length) return UINT32_MAX;
+    size_t apart = length > other_length ? length - other_length : other_length - length;
+    if (apart > 2) return UINT32_MAX;
+    uint32_t found = distance(word, length, other, other_length);
+    return found <= (length < 5 ? 1 : 2) && found < length ? found : UINT32_MAX;
+}
+
+const char *suggestion(const char *word, const char *const *words, uint32_t count)
+{
+    uint32_t best = UINT32_MAX;
+    const char *found = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t near = nearness(word, words[i]);
+        if (near >= best) continue;
+        best = near;
+        found = words[i];
+    }
+    return found;
+}
+
+const char *suggestion_text(struct reader *reader, const char *word)
+{
+    const struct jobfile *file = reader->file;
+    uint32_t best = UINT32_MAX;
+    const char *found = NULL;
+    for (uint32_t i = 0; i < file->task_count && i < NAMES_LOOKED_AT; i++) {
+        uint32_t near = file->tasks[i].name ? nearness(word, file->tasks[i].name) : UINT32_MAX;
+        if (near >= best) continue;
+        best = near;
+        found = file->tasks[i].name;
+    }
+    char text[sizeof(struct quoted) + 40];
+    if (!found) return "";
+    snprintf(text, sizeof text, "; did you mean %s?", QUOTED(found));
+    return jobfile_text(reader->file, text, strlen(text));
+}

@@ -1,0 +1,39 @@
+// tree.c - the file as nodes, whatever it was written in.
+#include "jobfile/jobfile_parts.h"
+
+enum { COLUMN_MAX = (1 << 26) - 1 };
+
+void tree_init(struct tree *tree)
+{
+    tree->depth = 0;
+    tree->open[0].node = tree_add(tree, NODE_LIST, (struct jobfile_place){0});  // nobody
+    tree->open[0].last = 0;
+}
+
+uint32_t tree_add(struct tree *tree, enum node_kind kind, struct jobfile_place place)
+{
+    uint32_t number = tree->count, last = tree->open[tree->depth].last;
+    uint32_t column = place.column < COLUMN_MAX ? place.column : COLUMN_MAX;
+    struct node *node = ARRAY_ADD(tree->nodes, tree->count, tree->capacity);
+    *node = (struct node){.line = place.line, .kind = kind, .column = column & COLUMN_MAX};
+    if (!number) return 0;
+    if (last) tree->nodes[last].next = number;
+    tree->open[tree->depth].last = number;
+    tree->nodes[tree->open[tree->depth].node].length++;
+    return number;
+}
+
+bool tree_open(struct tree *tree, enum node_kind kind, struct jobfile_place place)
+{
+    if (tree->depth == DEPTH_MAX || tree->count > NODES_MAX) return false;
+    uint32_t node = tree_add(tree, kind, place);
+    tree->depth++;
+    tree->open[tree->depth].node = node;
+    tree->open[tree->depth].last = 0;
+    return true;
+}
+
+void tree_close(struct tree *tree)
+{
+    tree->depth--;
+}
