@@ -23,7 +23,7 @@ struct server {
     rota_time now;                // of the turn, read once
     rota_job_id next_job;         // the number that the next new job will have
     struct kept *kept;            // what the events of the turn point to
-    struct rota_action *actions;  // of the last commit
+    struct rota_action *actions;  // of the last turn
     uint32_t action_count, action_capacity;
     char reason[200];  // of the last refusal
 };
@@ -48,7 +48,13 @@ enum rota_error server_step(struct server *server, const struct rota_event *even
 enum rota_error server_submit(struct server *server, const struct rota_job_spec *spec,
                               const struct store_text *texts);
 
+// The time is stepped and the effects are taken, but more may follow in this turn: what is asked
+// for is added to the actions, and must not be performed yet.
+bool server_advance(struct server *server);
+
 bool server_commit(struct server *server);
+// The same without waiting for the disk; the store says when the turn is durable. 0: as false.
+uint64_t server_commit_begin(struct server *server);
 
 // The turn was not to be: the core is as the store has it. False: as for server_open().
 bool server_undo(struct server *server);

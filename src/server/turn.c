@@ -153,17 +153,20 @@ enum rota_error server_submit(struct server *server, const struct rota_job_spec 
 static bool actions_copy(struct server *server, const struct rota_effects *effects)
 {
     void *items = server->actions;
-    bool there = memory_reserve_raw(&heap, &items, &server->action_capacity, effects->action_count,
-                                    sizeof *server->actions);
+    uint32_t count = server->action_count;
+    bool there
+        = memory_reserve_raw(&heap, &items, &server->action_capacity,
+                             (uint64_t)count + effects->action_count, sizeof *server->actions);
     server->actions = items;
     if (!there) return false;
     if (effects->action_count)
-        memcpy(items, effects->actions, effects->action_count * sizeof *server->actions);
-    server->action_count = effects->action_count;
+        memcpy(server->actions + count, effects->actions,
+               effects->action_count * sizeof *server->actions);
+    server->action_count += effects->action_count;
     return true;
 }
 
-bool server_commit(struct server *server)
+bool server_advance(struct server *server)
 {
     struct rota_event time = {.kind = ROTA_EVENT_TIME};
     struct rota_effects effects;
@@ -172,14 +175,26 @@ bool server_commit(struct server *server)
         effects = rota_take(server->rota);
         store_put(server->store, server->rota, effects.records, effects.record_count);
     } while (effects.more);
-    if (!actions_copy(server, &effects)) {
-        say(server, "no memory for the actions of a turn");
-        return false;
-    }
-    bool committed = store_commit(server->store);
+    if (actions_copy(server, &effects)) return true;
+    say(server, "no memory for the actions of a turn");
+    return false;
+}
+
+static uint64_t turn_end(struct server *server, uint64_t turn)
+{
     keep_nothing(server);
-    if (!committed) server->action_count = 0;
-    return committed;
+    if (!turn) server->action_count = 0;
+    return turn;
+}
+
+uint64_t server_commit_begin(struct server *server)
+{
+    return turn_end(server, server_advance(server) ? store_commit_begin(server->store) : 0);
+}
+
+bool server_commit(struct server *server)
+{
+    return turn_end(server, server_advance(server) && store_commit(server->store));
 }
 
 bool task_is_active(const struct server *server, rota_task_id task)

@@ -168,6 +168,7 @@ static bool sqlite_text_find(struct store *base, rota_task_id task, struct store
         return false;
     }
     for (int i = 0; i < 9; i++) *texts[i] = (const char *)sqlite3_column_text(statement, i);
+    text->body = (uint64_t)sqlite3_column_int64(statement, 9);
     return true;
 }
 

@@ -58,7 +58,7 @@ static const char *const texts[STATEMENTS] = {
     [DROP_READY] = "DELETE FROM sched_ready" RUN,
     [DROP_EXEC] = "DELETE FROM sched_exec" RUN,
     [GET_TEXT] = "SELECT name, command, run_days, start_times, run_window, start_mins, cron, zone,"
-                 " overlap FROM sched_job LEFT JOIN sched_calendar USING (id) WHERE id = ?",
+                 " overlap, body FROM sched_job LEFT JOIN sched_calendar USING (id) WHERE id = ?",
     [GET_REQUEST] = "SELECT body_hash, answer FROM sched_request WHERE request = ?",
 };
 

@@ -59,6 +59,7 @@ void store_close(struct store *store);  // null is fine
 // What people call a task, and all the core need not know of it. Null: not given.
 struct store_text {
     const char *name, *command;
+    uint64_t body;  // only when it is found: what the submission said
     const char *run_days, *start_times, *run_window, *start_mins, *cron, *zone, *overlap;
 };
 

@@ -1,0 +1,85 @@
+// run.c - how far each task of a run is.
+#include "run/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct memory heap = {memory_resize_heap, NULL};
+
+void run_open(struct run *run, const struct jobfile *file, const char *folder)
+{
+    *run = (struct run){.file = file, .folder = folder, .held_until = ROTA_NEVER};
+    run->tasks = run_allocate(file->task_count, sizeof *run->tasks);
+    run->order = run_allocate(file->task_count, sizeof *run->order);
+    for (uint32_t i = 0; i < file->task_count; i++)
+        run->count[RUN_WAITING] += !file->tasks[i].is_bundle;
+}
+
+void run_release(struct run *run)
+{
+    for (uint32_t i = 0; run->tasks && i < run->file->task_count; i++) free(run->tasks[i].reason);
+    free(run->tasks);
+    free(run->order);
+    free(run->ends);
+    if (run->server) catalog_close(&run->catalog);
+    *run = (struct run){0};
+}
+
+void run_phase_set(struct run *run, uint32_t task, enum run_phase phase)
+{
+    if (run->file->tasks[task].is_bundle) return;
+    run->count[run->tasks[task].phase]--;
+    run->count[phase]++;
+    run->tasks[task].phase = (uint8_t)phase;
+}
+
+void run_end_add(struct run *run, uint32_t task)
+{
+    void *items = run->ends;
+    if (!memory_reserve_raw(&heap, &items, &run->end_capacity, (uint64_t)run->end_count + 1,
+                            sizeof *run->ends))
+        run_no_memory();
+    run->ends = items;
+    run->ends[run->end_count++] = task;
+}
+
+static enum run_phase phase_of(enum rota_task_state state)
+{
+    switch (state) {
+    case ROTA_TASK_SUCCEEDED: return RUN_OK;
+    case ROTA_TASK_FAILED: return RUN_FAILED;
+    case ROTA_TASK_ABORTED: return RUN_ABORTED;
+    case ROTA_TASK_RUNNING: return RUN_RUNNING;
+    default: return RUN_WAITING;
+    }
+}
+
+// An attempt that ended may be the last of its task, or another one follows: the core decides.
+void run_ends_look(struct run *run)
+{
+    for (uint32_t i = 0; i < run->end_count; i++) {
+        rota_task_id id = {run->job.number, run->ends[i] + 1};
+        run_phase_set(run, run->ends[i], phase_of(rota_task_state(run->server->rota, id)));
+    }
+}
+
+const char *run_end_text(const struct run_task *task, char out[RUN_END_TEXT])
+{
+    const char *core = task->end_flags & WIRE_CORE_DUMPED ? ", core dumped" : "";
+    switch (task->end) {
+    case WIRE_EXITED: snprintf(out, RUN_END_TEXT, "exit %d", task->status); break;
+    case WIRE_SIGNALED:
+        snprintf(out, RUN_END_TEXT, "signal %d (%s%s)", task->status, strsignal(task->status),
+                 core);
+        break;
+    case WIRE_TIMED_OUT: snprintf(out, RUN_END_TEXT, "timed out"); break;
+    case WIRE_OUT_OF_MEMORY: snprintf(out, RUN_END_TEXT, "out of memory"); break;
+    case WIRE_STOPPED: snprintf(out, RUN_END_TEXT, "stopped"); break;
+    default: out[0] = 0; break;
+    }
+    size_t length = strlen(out);
+    if (task->reason)
+        snprintf(out + length, RUN_END_TEXT - length, "%s%s", length ? ": " : "", task->reason);
+    return out;
+}

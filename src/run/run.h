@@ -1,0 +1,146 @@
+// run.h - a job file on this machine: what is submitted, what a worker is told, what came of it.
+//
+// Nothing here reads a clock, a file or a socket; whoever calls does. Without memory the program
+// ends: the database has all that was promised.
+#pragma once
+
+#include "jobfile/jobfile.h"
+#include "server/server.h"
+#include "wire/wire.h"
+
+// ---- run.c: what a run knows ------------------------------------------------------------
+
+enum run_phase {
+    RUN_WAITING,
+    RUN_GIVEN,     // the worker has it, and has not said that it runs
+    RUN_RUNNING,
+    RUN_OK,
+    RUN_DONE,      // it was done before this run
+    RUN_FAILED,
+    RUN_ABORTED,
+    RUN_PHASES
+};
+
+struct run_task {
+    uint64_t signature;  // of all that its result depends on
+    rota_time began, ended;
+    rota_time not_before;    // of its next attempt
+    uint32_t attempt, tries; // in this run
+    int32_t status;
+    uint32_t group;
+    uint8_t phase;           // enum run_phase
+    uint8_t end;             // enum wire_end, of the last attempt; 0: none
+    uint32_t end_flags;      // enum wire_finished_flag
+    uint64_t log_bytes;
+    char *reason;            // null: none
+};
+
+struct run {
+    const struct jobfile *file;
+    const char *folder;       // of the file, absolute
+    struct server *server;    // null: not yet
+    struct run_task *tasks;   // beside file->tasks
+    uint32_t *order;          // all tasks, each behind those it waits for
+    uint32_t count[RUN_PHASES];  // tasks; bundles are not counted
+    rota_job_id job;
+    rota_worker_id worker;    // of this life
+    struct catalog catalog;   // of names
+    uint32_t machine;         // the worker's, which no other file's tasks may use
+    uint32_t machine_carried; // of what need not be done again
+    uint64_t digest;          // of the file
+    uint32_t *ends;           // tasks of which an attempt has ended, not yet told
+    uint32_t end_count, end_capacity;
+    bool is_over;             // the core said so
+    uint32_t carried, hits;   // tasks done in an earlier job; taken from the cache
+    uint32_t held_back;       // assignments that wait for their pause to be over
+    rota_time held_until;     // the first of them
+};
+
+enum { RUN_WORKER_CARRIED = 0xe0000000u };  // never a real one
+
+_Noreturn void run_no_memory(void);
+void *run_allocate(size_t count, size_t size);  // zeroed
+void run_open(struct run *run, const struct jobfile *file, const char *folder);
+void run_release(struct run *run);
+void run_phase_set(struct run *run, uint32_t task, enum run_phase phase);
+void run_end_add(struct run *run, uint32_t task);
+void run_ends_look(struct run *run);  // behind a turn: what the core made of the ends
+
+// ---- sign.c: what a result depends on ----------------------------------------------
+
+// The size and time of a file of the user, or 0: it is not there.
+typedef uint64_t run_stamp_fn(const char *folder, const char *path);
+
+// Fills in the order and every signature.
+void run_sign(struct run *run, run_stamp_fn *stamp);
+uint64_t run_hash(const void *bytes, size_t size);
+// The name of an output for all runs: as long as the signature stays, so does its content.
+rota_object_id run_output_name(const struct run *run, uint32_t task, uint32_t output);
+// And the core's name for it, which is new in each job.
+rota_object_id run_object(const struct run *run, uint32_t task, uint32_t output);
+
+// ---- book.c: which job a file had, kept as the answer to a request -----------------------
+
+struct run_entry {
+    rota_job_id job;
+    uint64_t digest;   // of the file it was made from
+    bool done;         // and nothing is left to do
+    const char *watched;  // lines about files: while all are as they were, it stays done
+};
+
+// False: there is none. Valid until the next question to the store.
+bool run_entry_find(struct store *store, const char *path, struct run_entry *entry);
+// In a turn. The text must last until the commit.
+void run_entry_put(struct run *run, const char *path, const char *watched);
+void run_entry_done(struct run *run, const char *path);
+// The lines for this file, to be freed: sources of the user, and outputs that were put beside them.
+char *run_watched(const struct run *run, run_stamp_fn *stamp);
+bool run_watched_is_same(const char *watched, const char *folder, run_stamp_fn *stamp);
+
+// ---- submit.c: the job -----------------------------------------------------------------
+
+// In a turn, before all others: what the machines of this file are called. False: the server says
+// why.
+bool run_machines(struct run *run);
+// In a turn: all tasks of the file as a new job. Those that are carried are for another machine.
+// Anything but ROTA_OK: the server's reason says why.
+enum rota_error run_submit(struct run *run, const bool *carried);
+
+// ---- carry.c: what need not be done again ------------------------------------------------
+
+// Objects that the worker holds, by the name they have for all runs.
+struct run_held {
+    struct run_held_object {
+        rota_object_id name;
+        uint64_t bytes;
+    } * items;
+    uint32_t count, capacity;
+    struct map by_name;
+};
+void run_held_add(struct run_held *held, const wire_files *files);
+bool run_held_has(const struct run_held *held, rota_object_id name, uint64_t *bytes);
+void run_held_release(struct run_held *held);
+
+// Which tasks were done in an earlier job and are as they were. `old` may be none.
+void run_carry(struct run *run, rota_job_id old, const struct run_held *held, run_stamp_fn *stamp,
+               bool *carried);
+// In a turn, behind the submission: the carried ones succeed without being run.
+void run_carry_out(struct run *run, const bool *carried, const struct run_held *held);
+
+// In a turn: the job of an earlier life goes on. What that life was doing is lost, what failed is
+// tried again.
+void run_resume(struct run *run, const struct run_held *held);
+
+// ---- talk.c: between the core and the worker -----------------------------------------------
+
+void run_join(struct run *run, uint32_t cores, uint32_t memory_mib);
+// In a turn: what the worker said, as events.
+void run_intake(struct run *run, const struct wire_message *message);
+// Behind a turn: what the core asks for, as messages.
+void run_perform(struct run *run, struct wire_out *out);
+// Assignments whose pause is over.
+void run_perform_late(struct run *run, rota_time now, struct wire_out *out);
+
+// "exit 2", "signal 9 (Killed)", "timed out", ...; valid until the next call with this buffer.
+enum { RUN_END_TEXT = 320 };
+const char *run_end_text(const struct run_task *task, char out[RUN_END_TEXT]);

@@ -1,0 +1,181 @@
+// submit.c - a job file as a submission to the core.
+#include "run/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct memory heap = {memory_resize_heap, NULL};
+
+// All of it lives for the turn.
+struct draft {
+    struct run *run;
+    struct rota_task_spec *tasks;
+    struct rota_edge *edges;
+    struct rota_clause *clauses;
+    struct rota_input *inputs;
+    struct rota_output *outputs;
+    struct store_text *texts;
+    uint32_t *lanes;  // the core's number of each lane of the file
+    struct rota_job_spec spec;
+};
+
+static void *turn_array(struct draft *draft, size_t count, size_t size)
+{
+    void *array = server_keep(draft->run->server, count ? count : 1, size);
+    if (!array) run_no_memory();
+    return array;
+}
+
+// ---- Names to numbers -----------------------------------------------------------------
+
+// Lanes and machines of one file are nobody else's, or a job that waits for its next run would
+// stand before the tasks of this one.
+static uint32_t number_of(struct run *run, enum catalog_kind kind, const char *name)
+{
+    char text[8192];
+    snprintf(text, sizeof text, "%s:%s", run->file->path, name);
+    uint32_t number = catalog_number(&run->catalog, kind, text);
+    if (!number) run_no_memory();
+    return number;
+}
+
+bool run_machines(struct run *run)
+{
+    if (!catalog_open(&run->catalog, run->server)) return false;
+    run->machine = number_of(run, CATALOG_MACHINE, "run");
+    run->machine_carried = number_of(run, CATALOG_MACHINE, "done");
+    return true;
+}
+
+static enum rota_error lanes_define(struct draft *draft)
+{
+    const struct jobfile *file = draft->run->file;
+    draft->lanes = turn_array(draft, file->lane_count, sizeof *draft->lanes);
+    for (uint32_t i = 0; i < file->lane_count; i++) {
+        struct rota_event event = {.kind = ROTA_EVENT_LANE};
+        event.lane.lane = draft->lanes[i]
+            = number_of(draft->run, CATALOG_LANE, file->lanes[i].name);
+        event.lane.flags = (file->lanes[i].strict ? ROTA_LANE_STRICT : 0)
+                           | (file->lanes[i].submit_order ? ROTA_LANE_SUBMIT_ORDER : 0);
+        event.lane.patience = ROTA_NEVER;
+        enum rota_error error = server_step(draft->run->server, &event);
+        if (error) return error;
+    }
+    return ROTA_OK;
+}
+
+// Groups are numbered as they come; what is not in a lane needs none.
+static void groups_number(struct run *run)
+{
+    const struct jobfile *file = run->file;
+    struct map by_name = {0};
+    uint32_t groups = 0;
+    for (uint32_t i = 0; i < file->task_count; i++) {
+        const char *group = file->tasks[i].group;
+        if (!group) continue;
+        if (!map_reserve(&heap, &by_name, 1)) run_no_memory();
+        uint32_t *number = map_place(&by_name, run_hash(group, strlen(group)));
+        if (!*number) *number = ++groups;
+        run->tasks[i].group = *number;
+    }
+    map_release(&heap, &by_name);
+}
+
+// ---- Tasks ------------------------------------------------------------------------------
+
+static void task_draft(struct draft *draft, uint32_t at, bool carried)
+{
+    const struct jobfile_task *task = &draft->run->file->tasks[at];
+    struct rota_task_spec *spec = &draft->tasks[at];
+    spec->body = draft->run->tasks[at].signature;
+    spec->flags = task->is_bundle ? ROTA_TASK_BUNDLE : 0;
+    spec->bundle = task->bundle;
+    spec->priority = task->priority;
+    draft->texts[at].name = task->name;
+    draft->texts[at].command = task->is_bundle ? NULL : task->command;
+    spec->clause_first = draft->spec.clause_count;
+    spec->clause_count = task->clause_count;
+    for (uint32_t i = 0; i < task->clause_count; i++)
+        draft->clauses[draft->spec.clause_count++] = task->clauses[i];
+    if (task->is_bundle) return;
+    spec->lane = task->lane ? draft->lanes[task->lane - 1] : 0;
+    spec->group = task->lane ? draft->run->tasks[at].group : 0;
+    spec->access = task->lane ? task->access : ROTA_ACCESS_NONE;
+    spec->machine = carried ? draft->run->machine_carried : draft->run->machine;
+    spec->cores = task->cores;
+    spec->memory_mib = task->memory_mib;
+    spec->retries_max = task->retries.max;
+}
+
+static void edges_draft(struct draft *draft, uint32_t at)
+{
+    const struct jobfile_task *task = &draft->run->file->tasks[at];
+    for (uint32_t i = 0; i < task->need_count; i++)
+        draft->edges[draft->spec.edge_count++] = (struct rota_edge){task->needs[i] + 1, at + 1};
+}
+
+static void objects_draft(struct draft *draft, uint32_t at)
+{
+    const struct jobfile_task *task = &draft->run->file->tasks[at];
+    for (uint32_t i = 0; i < task->input_count; i++) {
+        const struct jobfile_input *input = &task->inputs[i];
+        if (!input->producer) continue;
+        struct rota_input *use = &draft->inputs[draft->spec.input_count++];
+        use->task = at + 1;
+        use->object = run_object(draft->run, input->producer - 1, input->output - 1);
+    }
+    for (uint32_t i = 0; i < task->output_count; i++) {
+        struct rota_output *output = &draft->outputs[draft->spec.output_count++];
+        output->task = at + 1;
+        output->object = run_object(draft->run, at, i);
+        output->flags
+            = task->outputs[i].kind == JOBFILE_STREAM ? ROTA_OBJECT_STREAM : ROTA_OBJECT_KEEP;
+    }
+}
+
+// ---- The whole --------------------------------------------------------------------------
+
+static void draft_make(struct draft *draft, const bool *carried)
+{
+    const struct jobfile *file = draft->run->file;
+    size_t clauses = 0, inputs = 0, outputs = 0, edges = 0;
+    for (uint32_t i = 0; i < file->task_count; i++) {
+        edges += file->tasks[i].need_count;
+        clauses += file->tasks[i].clause_count;
+        inputs += file->tasks[i].input_count;
+        outputs += file->tasks[i].output_count;
+    }
+    draft->tasks = turn_array(draft, file->task_count, sizeof *draft->tasks);
+    draft->texts = turn_array(draft, file->task_count, sizeof *draft->texts);
+    draft->edges = turn_array(draft, edges, sizeof *draft->edges);
+    draft->clauses = turn_array(draft, clauses, sizeof *draft->clauses);
+    draft->inputs = turn_array(draft, inputs, sizeof *draft->inputs);
+    draft->outputs = turn_array(draft, outputs, sizeof *draft->outputs);
+    for (uint32_t i = 0; i < file->task_count; i++) {
+        task_draft(draft, i, carried && carried[i]);
+        edges_draft(draft, i);
+        objects_draft(draft, i);
+    }
+}
+
+enum rota_error run_submit(struct run *run, const bool *carried)
+{
+    struct draft draft = {.run = run};
+    groups_number(run);
+    run->job = run->server->next_job;
+    enum rota_error error = lanes_define(&draft);
+    if (error) return error;
+    draft_make(&draft, carried);
+    draft.spec.client = 1;
+    draft.spec.policy = ROTA_POLICY_PLAN;
+    draft.spec.on_failure = run->file->on_failure;
+    draft.spec.last = true;
+    draft.spec.tasks = draft.tasks;
+    draft.spec.task_count = run->file->task_count;
+    draft.spec.edges = draft.edges;
+    draft.spec.clauses = draft.clauses;
+    draft.spec.inputs = draft.inputs;
+    draft.spec.outputs = draft.outputs;
+    return server_submit(run->server, &draft.spec, draft.texts);
+}

@@ -1,0 +1,282 @@
+// talk.c - between the core and the worker: actions become messages, messages become events.
+#include "run/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GRACE = 5000000, SIGNAL_STATUS = 256 };
+
+// ---- To the worker: run this ----------------------------------------------------------------
+
+static wire_texts texts_of(char **items, uint32_t count)
+{
+    wire_texts texts = {run_allocate(count, sizeof *texts.items), count};
+    for (uint32_t i = 0; i < count; i++) texts.items[i] = wire_text_of(items[i]);
+    return texts;
+}
+
+static char *path_in(const char *folder, const char *path)
+{
+    size_t size = strlen(folder) + strlen(path) + 2;
+    char *out = run_allocate(size, 1);
+    if (path[0] == '/')
+        memcpy(out, path, strlen(path));
+    else
+        snprintf(out, size, "%s/%s", folder, path);
+    return out;
+}
+
+static wire_files inputs_of(const struct run *run, const struct jobfile_task *task)
+{
+    wire_files files = {run_allocate(task->input_count, sizeof *files.items), task->input_count};
+    for (uint32_t i = 0; i < task->input_count; i++) {
+        const struct jobfile_input *input = &task->inputs[i];
+        struct wire_file *file = &files.items[i];
+        file->name = wire_text_of(input->name);
+        if (!input->producer) {
+            file->kind = WIRE_SOURCE;
+            file->path = wire_text_of(path_in(run->folder, input->path));
+            continue;
+        }
+        const struct jobfile_task *producer = &run->file->tasks[input->producer - 1];
+        file->kind = WIRE_FILE + producer->outputs[input->output - 1].kind;
+        file->path = wire_text_of("");
+        file->object = run_output_name(run, input->producer - 1, input->output - 1);
+    }
+    return files;
+}
+
+static wire_files outputs_of(const struct run *run, uint32_t at)
+{
+    const struct jobfile_task *task = &run->file->tasks[at];
+    wire_files files = {run_allocate(task->output_count, sizeof *files.items), task->output_count};
+    for (uint32_t i = 0; i < task->output_count; i++) {
+        const struct jobfile_output *output = &task->outputs[i];
+        struct wire_file *file = &files.items[i];
+        file->kind = WIRE_FILE + output->kind;
+        file->flags = output->keep ? WIRE_KEEP : 0;
+        file->name = wire_text_of(output->name);
+        file->path = wire_text_of(output->keep ? path_in(run->folder, output->name) : "");
+        file->object = run_output_name(run, at, i);
+    }
+    return files;
+}
+
+static void files_release(wire_files *files)
+{
+    for (uint32_t i = 0; i < files->count; i++)
+        if (files->items[i].path.length) free((char *)files->items[i].path.bytes);
+    free(files->items);
+}
+
+static void run_put(struct run *run, const struct rota_action *action, struct wire_out *out)
+{
+    uint32_t at = action->run.task.task - 1;
+    const struct jobfile_task *task = &run->file->tasks[at];
+    bool private = task->input_count || task->output_count;
+    char *cwd = task->cwd ? path_in(run->folder, task->cwd) : NULL;
+    char *stdin_path = NULL;
+    if (task->stdin_input)
+        stdin_path = strdup(task->inputs[task->stdin_input - 1].name);
+    else if (task->stdin_path)
+        stdin_path = path_in(run->folder, task->stdin_path);
+    struct wire_message message = {.kind = WIRE_RUN_MESSAGE};
+    struct wire_run *it = &message.run;
+    it->task = action->run.task;
+    it->attempt = action->run.attempt;
+    it->token = (uint64_t)action->run.task.job << 32 | action->run.attempt;
+    it->name = wire_text_of(task->name);
+    it->argv = texts_of(task->argv, task->argc);
+    it->env = texts_of(task->env, task->env_count);
+    it->cwd = wire_text_of(cwd ? cwd : private ? "" : run->folder);
+    it->stdin_path = wire_text_of(stdin_path);
+    it->timeout = task->timeout > 0 ? task->timeout : 0;
+    it->grace = task->grace >= 0 ? task->grace : GRACE;
+    it->cores = task->cores;
+    it->memory_mib = task->memory_mib;
+    it->flags = (private ? WIRE_RUN_PRIVATE : 0) | (task->cache ? WIRE_RUN_CACHE : 0);
+    it->inputs = inputs_of(run, task);
+    it->outputs = outputs_of(run, at);
+    wire_put(out, &message);
+    files_release(&it->inputs);
+    files_release(&it->outputs);
+    free(it->argv.items);
+    free(it->env.items);
+    free(cwd);
+    free(stdin_path);
+}
+
+static void run_give(struct run *run, const struct rota_action *action, rota_time now,
+                     struct wire_out *out)
+{
+    uint32_t at = action->run.task.task - 1;
+    struct run_task *task = &run->tasks[at];
+    task->attempt = action->run.attempt;
+    if (task->not_before <= now) {
+        run_phase_set(run, at, RUN_GIVEN);
+        run_put(run, action, out);
+        return;
+    }
+    run->held_back++;
+    if (task->not_before < run->held_until) run->held_until = task->not_before;
+}
+
+void run_perform_late(struct run *run, rota_time now, struct wire_out *out)
+{
+    if (!run->held_back || now < run->held_until) return;
+    run->held_back = 0;
+    run->held_until = ROTA_NEVER;
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        struct rota_action action = {.kind = ROTA_ACTION_RUN};
+        rota_task_id id = {run->job.number, i + 1};
+        struct run_task *task = &run->tasks[i];
+        struct rota_task_view view;
+        bool held = task->phase == RUN_WAITING && task->not_before
+                    && rota_task_look(run->server->rota, id, &view)
+                    && view.state == ROTA_TASK_ASSIGNED && view.attempt == task->attempt;
+        if (!held) continue;
+        action.run.task = id;
+        action.run.attempt = task->attempt;
+        run_give(run, &action, now, out);
+    }
+}
+
+void run_perform(struct run *run, struct wire_out *out)
+{
+    const struct server *server = run->server;
+    for (uint32_t i = 0; i < server->action_count; i++) {
+        const struct rota_action *action = &server->actions[i];
+        bool ours
+            = action->kind == ROTA_ACTION_RUN && action->run.worker.number == run->worker.number;
+        if (ours) run_give(run, action, server->now, out);
+        if (action->kind == ROTA_ACTION_STOP) {
+            struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
+            message.stop.task = action->stop.task;
+            message.stop.attempt = action->stop.attempt;
+            message.stop.grace = GRACE;
+            wire_put(out, &message);
+        }
+        if (action->kind == ROTA_ACTION_JOB_OVER && action->job_over.job.number == run->job.number)
+            run->is_over = true;
+    }
+}
+
+// ---- From the worker ------------------------------------------------------------------------
+
+void run_join(struct run *run, uint32_t cores, uint32_t memory_mib)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_WORKER_JOINED};
+    struct rota_worker_view view;
+    run->worker.number = rota_worker_look(run->server->rota, (rota_worker_id){1}, &view) ? 2 : 1;
+    event.worker.id = run->worker;
+    event.worker.cores = cores;
+    event.worker.memory_mib = memory_mib;
+    event.worker.machine = run->machine;
+    server_step(run->server, &event);
+}
+
+static bool is_ours(const struct run *run, rota_task_id task)
+{
+    return task.job == run->job.number && task.task && task.task <= run->file->task_count;
+}
+
+static void started_intake(struct run *run, const struct wire_started *started)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_TASK_STARTED};
+    if (!is_ours(run, started->task)) return;
+    event.report.worker = run->worker;
+    event.report.task = started->task;
+    event.report.attempt = started->attempt;
+    if (server_step(run->server, &event)) return;
+    struct run_task *task = &run->tasks[started->task.task - 1];
+    task->began = started->at;
+    run_phase_set(run, started->task.task - 1, RUN_RUNNING);
+}
+
+static enum rota_outcome outcome_of(const struct wire_finished *finished)
+{
+    if (finished->end == WIRE_STOPPED) return ROTA_OUTCOME_ABORTED;
+    if (finished->end == WIRE_EXITED && !finished->status) return ROTA_OUTCOME_OK;
+    bool result = finished->end == WIRE_EXITED || finished->end == WIRE_SIGNALED;
+    return result ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_ERROR;
+}
+
+static int32_t status_of(const struct wire_finished *finished)
+{
+    bool signal = finished->end == WIRE_SIGNALED || finished->end == WIRE_TIMED_OUT;
+    return signal ? SIGNAL_STATUS + finished->status : finished->status;
+}
+
+// A list of exit codes allows repetition after these, and nothing else.
+static bool is_final(const struct jobfile_retries *retries, const struct wire_finished *finished)
+{
+    if (!retries->code_count) return false;
+    for (uint32_t i = 0; i < retries->code_count; i++)
+        if (finished->end == WIRE_EXITED && retries->codes[i] == finished->status) return false;
+    return true;
+}
+
+static rota_time pause_after(const struct jobfile_retries *retries, uint32_t tries)
+{
+    double pause = (double)retries->backoff;
+    for (uint32_t i = 1; i < tries && pause < 1e15; i++) pause *= retries->factor_percent / 100.0;
+    return pause < 1e15 ? (rota_time)pause : (rota_time)1e15;
+}
+
+static void end_note(struct run_task *task, const struct wire_finished *finished)
+{
+    task->began = finished->began;
+    task->ended = finished->ended;
+    task->status = finished->status;
+    task->end = (uint8_t)finished->end;
+    task->end_flags = finished->flags;
+    task->log_bytes = finished->log_bytes;
+    free(task->reason);
+    task->reason = finished->reason.length ? strdup(finished->reason.bytes) : NULL;
+}
+
+static struct rota_output *sizes_of(struct run *run, const struct wire_finished *finished)
+{
+    uint32_t at = finished->task.task - 1;
+    struct rota_output *sizes
+        = server_keep(run->server, finished->outputs.count + 1, sizeof *sizes);
+    if (!sizes) run_no_memory();
+    for (uint32_t i = 0; i < finished->outputs.count; i++) {
+        sizes[i].task = at + 1;
+        sizes[i].object = run_object(run, at, i);
+        sizes[i].bytes = finished->outputs.items[i].bytes;
+    }
+    return sizes;
+}
+
+static void finished_intake(struct run *run, const struct wire_finished *finished)
+{
+    if (!is_ours(run, finished->task)) return;
+    uint32_t at = finished->task.task - 1;
+    struct run_task *task = &run->tasks[at];
+    const struct jobfile_task *said = &run->file->tasks[at];
+    struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
+    event.report.worker = run->worker;
+    event.report.task = finished->task;
+    event.report.attempt = finished->attempt;
+    event.report.outcome = outcome_of(finished);
+    event.report.status = status_of(finished);
+    event.report.final = is_final(&said->retries, finished);
+    if (event.report.outcome == ROTA_OUTCOME_OK) {
+        event.report.sizes = sizes_of(run, finished);
+        event.report.size_count = finished->outputs.count;
+    }
+    if (server_step(run->server, &event)) return;
+    end_note(task, finished);
+    task->tries++;
+    if (event.report.outcome == ROTA_OUTCOME_OK) run->hits += finished->flags & WIRE_CACHED;
+    task->not_before = finished->ended + pause_after(&said->retries, task->tries);
+    run_end_add(run, at);
+}
+
+void run_intake(struct run *run, const struct wire_message *message)
+{
+    if (message->kind == WIRE_STARTED_MESSAGE) started_intake(run, &message->started);
+    if (message->kind == WIRE_FINISHED_MESSAGE) finished_intake(run, &message->finished);
+}
