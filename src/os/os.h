@@ -1,4 +1,4 @@
-// os.h - what rota asks of the system: the time, sleep, and files.
+// os.h - what rota asks of the system: the time, sleep, files and directories.
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,8 @@
 
 // ---- clock.c ------------------------------------------------------------------
 
-int64_t os_now(void);  // microseconds since 1970 in UTC
+int64_t os_now(void);    // microseconds since 1970 in UTC
+int64_t os_ticks(void);  // microseconds that only go forwards
 
 // From here on TERM and INT no longer end the program but the next sleep.
 void os_signals_hold(void);
@@ -21,3 +22,15 @@ bool os_file_is_there(const char *path);  // false, with errno: it cannot be rea
 // The whole file with a zero behind it, to be freed; "-" is the standard input. Null, with errno:
 // it cannot be read, or has more than `max` bytes.
 char *os_file_read(const char *path, size_t max, size_t *size);
+
+// ---- tree.c: directories and all that is in them -----------------------------------
+
+bool os_directory_make(const char *path);  // with its parents; false with errno
+// Makes the parents of a path. False with errno.
+bool os_parents_make(const char *path);
+// Removes a file, or a directory with all that is in it, and follows no link. False with errno:
+// something is left. It is fine when there is nothing.
+bool os_tree_remove(const char *path);
+// Copies a file or a directory beside `to` and then moves it there, in place of what was there.
+// Links are copied as links. False with errno: `to` is as it was.
+bool os_tree_copy(const char *from, const char *to, uint64_t *bytes);

@@ -1,0 +1,129 @@
+// begin.c - from the queue to a process, or to the reason why there is none.
+#define _GNU_SOURCE
+#include "os/os.h"
+#include "worker/worker_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool refuse(struct run *run, enum wire_end end, int error)
+{
+    run->state = RUN_ENDED;
+    run->end = end;
+    run->status = error;
+    return false;
+}
+
+static bool make_private(struct run *run)
+{
+    if (!(run->command.run.flags & WIRE_RUN_PRIVATE)) return true;
+    const char *directory = run->command.directory;
+    if (os_tree_remove(directory) && os_directory_make(directory)) return true;
+    int error = errno;
+    snprintf(run->reason, sizeof run->reason, "cannot make the directory %s: %s", directory,
+             strerror(error));
+    return refuse(run, WIRE_NOT_STARTED, error);
+}
+
+static bool prepare_files(struct worker *worker, struct run *run)
+{
+    const struct wire_run *message = &run->command.run;
+    if (!message->inputs.count && !message->outputs.count) return true;
+    if (!streams_join(worker, run, run->reason)) return refuse(run, WIRE_NOT_STARTED, errno);
+    switch (files_prepare(&worker->files, message, run->command.directory, run->command.made,
+                          run->reason)) {
+    case FILES_READY: return true;
+    case FILES_CACHED: run->was_cached = true; return refuse(run, WIRE_EXITED, 0);
+    case FILES_BAD: break;
+    }
+    return refuse(run, WIRE_BAD_INPUT, ENOENT);
+}
+
+static void say_why(struct run *run, const struct spawn *spawn)
+{
+    const char *why = strerror(spawn->error), *word = run->command.argv[0];
+    size_t size = sizeof run->reason;
+    switch (spawn->step) {
+    case SPAWN_FORK: snprintf(run->reason, size, "no process for %s: %s", word, why); return;
+    case SPAWN_LIMIT: snprintf(run->reason, size, "no limits for %s: %s", word, why); return;
+    case SPAWN_DIRECTORY:
+        snprintf(run->reason, size, "%s cannot run in %s: %s", word, spawn->directory, why);
+        return;
+    case SPAWN_STDIN:
+        snprintf(run->reason, size, "%s cannot read %s: %s", word, spawn->stdin_path, why);
+        return;
+    case SPAWN_EXEC: break;
+    }
+    if (spawn->error == ENOENT && access(spawn->path, F_OK) == 0)
+        why = "the interpreter of its first line is not there";
+    if (spawn->error == ENOEXEC) why = "neither a program nor a script with #! in its first line";
+    snprintf(run->reason, size, "cannot run %s: %s", word, why);
+}
+
+static bool look_up(struct worker *worker, struct run *run, struct spawn *spawn)
+{
+    spawn->path = finder_find(&worker->finder, &run->command, &worker->environment);
+    if (spawn->path) return true;
+    spawn->error = errno;
+    const char *word = run->command.argv[0];
+    if (errno == ENOENT)
+        snprintf(run->reason, sizeof run->reason, "no command \"%s\" in PATH", word);
+    else
+        snprintf(run->reason, sizeof run->reason, "cannot run %s: %s", word, strerror(errno));
+    return false;
+}
+
+// What was found once may have moved since.
+static pid_t start(struct worker *worker, struct run *run, struct spawn *spawn)
+{
+    if (!look_up(worker, run, spawn)) return -1;
+    pid_t pid = spawn_start(spawn);
+    bool was_looked_up = spawn->path != run->command.argv[0];
+    if (pid < 0 && spawn->step == SPAWN_EXEC && spawn->error == ENOENT && was_looked_up) {
+        finder_forget(&worker->finder, spawn->path);
+        if (!look_up(worker, run, spawn)) return -1;
+        pid = spawn_start(spawn);
+    }
+    if (pid < 0) say_why(run, spawn);
+    return pid;
+}
+
+static struct spawn spawn_of(struct worker *worker, struct run *run)
+{
+    const struct command *command = &run->command;
+    const char *cwd = command->run.cwd.length ? command->run.cwd.bytes : command->directory;
+    return (struct spawn){
+        .directory = strcmp(cwd, ".") == 0 || strcmp(cwd, worker->cwd) == 0 ? NULL : cwd,
+        .stdin_path = command->stdin_path,
+        .argv = command->argv,
+        .envp = command->envp,
+        .output = run->output->write,
+        .data_max = (uint64_t)command->run.memory_mib << 20,
+        .files_max = worker->files_max,
+        .dies_with_worker = !worker->is_init,
+        .stack_end = worker->spawn_stack,
+    };
+}
+
+bool run_begin(struct worker *worker, struct run *run)
+{
+    run->began = os_now();
+    run->ticks = os_ticks();
+    if (!make_private(run) || !prepare_files(worker, run)) return false;
+    run->output = output_take(worker, run);
+    if (!run->output) {
+        int error = errno;
+        snprintf(run->reason, sizeof run->reason, "no pipe for the output: %s", strerror(error));
+        return refuse(run, WIRE_NOT_STARTED, error);
+    }
+    struct spawn spawn = spawn_of(worker, run);
+    run->pid = start(worker, run, &spawn);
+    if (run->pid < 0) return refuse(run, WIRE_NOT_STARTED, spawn.error);
+    run->state = RUN_RUNNING;
+    int64_t timeout = run->command.run.timeout;
+    run->timeout_due = timeout > 0 ? run->ticks + timeout : INT64_MAX;
+    run->kill_due = run->sweep_due = INT64_MAX;
+    return true;
+}

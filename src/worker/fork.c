@@ -1,0 +1,70 @@
+// fork.c - the worker as a process of its own, with walls around it where the system allows them.
+#define _GNU_SOURCE
+#include "worker/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { SOCKET = 3 };
+
+// The caller's next child will be the first process of a new namespace. Gives what is needed to
+// go back; -1: there is none.
+static int enter_namespace(const struct worker_options *options)
+{
+    if (options->contain != WORKER_CONTAIN_BEST) return -1;
+    int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+    if (own < 0 || unshare(CLONE_NEWPID) == 0) return own;
+    close(own);
+    return -1;
+}
+
+static void leave_namespace(int own)
+{
+    if (own < 0) return;
+    int reason = errno;
+    setns(own, CLONE_NEWPID);
+    close(own);
+    errno = reason;
+}
+
+// Mounts of others appear here, ours nowhere else. Without a /proc of its own the worker goes on
+// with less; it looks for that.
+static void mount_proc(void)
+{
+    if (unshare(CLONE_NEWNS) != 0) return;
+    if (mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) != 0) return;
+    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+}
+
+// What the server has open is not for commands: a database that somebody else closes loses locks.
+static int keep_only(int socket)
+{
+    if (socket != SOCKET && dup3(socket, SOCKET, O_CLOEXEC) < 0) return socket;
+    close_range(SOCKET + 1, ~0u, 0);
+    return SOCKET;
+}
+
+pid_t worker_fork(const struct worker_options *options, int *socket)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return -1;
+    int own = enter_namespace(options);
+    pid_t pid = fork();
+    if (pid == 0) {
+        setpgid(0, 0);
+        if (own >= 0) mount_proc();
+        _exit(worker_main(keep_only(ends[1]), options));
+    }
+    leave_namespace(own);
+    int reason = errno;
+    close(ends[1]);
+    if (pid < 0) close(ends[0]);
+    errno = reason;
+    *socket = ends[0];
+    return pid;
+}

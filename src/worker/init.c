@@ -1,0 +1,178 @@
+// init.c - a worker that has all it needs, and one that gives it back.
+#define _GNU_SOURCE
+#include "os/os.h"
+#include "worker/worker_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+extern char **environ;
+
+// ---- Signals ------------------------------------------------------------------------------------
+
+// No handlers, so that a new process needs none reset, and a mask that it only has to empty. What
+// the terminal sends is for the server to decide.
+static int hold_signals(void)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    for (int number = 1; number < NSIG; number++)
+        if (number != SIGKILL && number != SIGSTOP) signal(number, SIG_DFL);
+    sigset_t held, children;
+    sigfillset(&held);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
+    sigprocmask(SIG_SETMASK, &held, NULL);
+    sigemptyset(&children);
+    sigaddset(&children, SIGCHLD);
+    return signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+// ---- Files
+// ----------------------------------------------------------------------------------------
+
+// The standard input of the worker is that of its commands: nothing.
+static bool open_standard_files(struct worker *worker)
+{
+    worker->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (worker->null < 0) return false;
+    bool has_errors = fcntl(2, F_GETFD) >= 0;
+    if (worker->null < 3) {  // some were closed
+        int moved = fcntl(worker->null, F_DUPFD_CLOEXEC, 3);
+        if (moved < 0) return false;
+        close(worker->null);
+        worker->null = moved;
+    }
+    return dup2(worker->null, 0) == 0 && dup2(worker->null, 1) == 1
+           && (has_errors || dup2(worker->null, 2) == 2);
+}
+
+// Six files for each core are enough for pipes, logs and one more of each while another ends.
+static void raise_file_limit(struct worker *worker)
+{
+    struct rlimit limit;
+    rlim_t need = (rlim_t)worker->cores * 6 + 64;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need) return;
+    worker->files_max = (uint32_t)limit.rlim_cur;
+    limit.rlim_cur = need < limit.rlim_max ? need : limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) worker->files_max = 0;
+}
+
+static bool make_folders(struct worker *worker, const char *folder)
+{
+    char path[PATH_MAX];
+    if (!os_directory_make(folder)) return false;
+    worker->folder = realpath(folder, NULL);
+    worker->cwd = getcwd(NULL, 0);
+    if (!worker->cwd) worker->cwd = strdup("");
+    if (!worker->folder || !worker->cwd) return false;
+    snprintf(path, sizeof path, "%s/log", worker->folder);
+    if (!os_directory_make(path)) return false;
+    snprintf(path, sizeof path, "%s/work", worker->folder);
+    if (!os_tree_remove(path)) return false;
+    snprintf(path, sizeof path, "%s/work/streams", worker->folder);
+    return os_directory_make(path);
+}
+
+// ---- Processes
+// --------------------------------------------------------------------------------------
+
+// In a namespace of its own the /proc of another is worse than none: its numbers are others.
+static void open_proc(struct worker *worker)
+{
+    char path[64];
+    ssize_t length = readlink("/proc/self", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    worker->has_proc = strtol(path, NULL, 10) == worker->pid;
+    worker->children = -1;
+    if (!worker->has_proc) return;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)worker->pid);
+    worker->children = open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static bool watch(struct worker *worker, int file, void *what)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
+    return epoll_ctl(worker->epoll, EPOLL_CTL_ADD, file, &event) == 0;
+}
+
+bool worker_init(struct worker *worker, int socket, const struct worker_options *options)
+{
+    *worker = (struct worker){.options = options, .socket = socket};
+    worker->epoll = worker->signals = worker->children = worker->null = -1;
+    worker->cores = options->cores ? options->cores : 1;
+    worker->log_max = options->log_max ? options->log_max : WORKER_LOG_MAX;
+    worker->pid = getpid();
+    worker->is_init = worker->pid == 1;
+    if (!worker->is_init) prctl(PR_SET_CHILD_SUBREAPER, 1);
+    fcntl(socket, F_SETFD, FD_CLOEXEC);
+    raise_file_limit(worker);
+    open_proc(worker);
+    if (!open_standard_files(worker) || !make_folders(worker, options->folder)) return false;
+    worker->files.folder = worker->folder;
+    worker->signals = hold_signals();
+    worker->epoll = epoll_create1(EPOLL_CLOEXEC);
+    worker->spawn_stack = spawn_stack();
+    worker->waste = malloc(LOG_RAW);
+    return worker->signals >= 0 && worker->epoll >= 0 && worker->spawn_stack && worker->waste
+           && environment_init(&worker->environment, environ)
+           && watch(worker, socket, &worker->socket)
+           && watch(worker, worker->signals, &worker->signals);
+}
+
+// ---- The end
+// ----------------------------------------------------------------------------------------
+
+static void list_release(struct run_list *list)
+{
+    for (struct run *run; (run = run_take_first(list));) {
+        free(run->command.block);
+        free(run);
+    }
+}
+
+static void close_all(struct worker *worker)
+{
+    const int files[]
+        = {worker->epoll, worker->signals, worker->children, worker->null, worker->socket};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (files[i] >= 0) close(files[i]);
+}
+
+void worker_release(struct worker *worker)
+{
+    streams_release(worker);
+    for (uint32_t i = 0; i < worker->running_count; i++) {
+        struct run *run = worker->running[i];
+        if (run->log) log_writer_end(run->log), log_writer_close(run->log);
+        output_close(worker, run->output);
+        run_append(&worker->idle, run);
+    }
+    for (struct output *output = worker->outputs, *next; output; output = next) {
+        next = output->next;
+        output_close(worker, output);
+    }
+    for (struct log_writer *log = worker->logs, *next; log; log = next) {
+        next = log->next;
+        log_writer_close(log);
+    }
+    list_release(&worker->queue);
+    list_release(&worker->ended);
+    list_release(&worker->idle);
+    environment_release(&worker->environment);
+    finder_release(&worker->finder);
+    wire_in_release(&worker->in);
+    wire_out_release(&worker->out);
+    free(worker->running);
+    free(worker->strays);
+    free(worker->folder);
+    free(worker->cwd);
+    free(worker->waste);
+    close_all(worker);
+}

@@ -1,0 +1,76 @@
+// worker.h - a process that runs commands for a server, and what is left of them: logs and files.
+//
+// A worker talks with its server over one socket, in the messages of wire.h. It is a process of its
+// own: when it dies, or its server does, no command that it has started is left running.
+#pragma once
+
+#include "wire/wire.h"
+
+#include <sys/types.h>
+
+// ---- worker.c: the loop ---------------------------------------------------------------------
+
+enum worker_contain {
+    WORKER_CONTAIN_BEST,  // a PID namespace where the system allows it, else a tree
+    WORKER_CONTAIN_TREE,  // the worker is the subreaper of all that it starts
+};
+
+struct worker_options {
+    const char *folder;  // has log/ and work/; made if it is not there
+    const char *name;
+    uint32_t cores;  // 0: 1
+    uint32_t memory_mib;
+    uint64_t log_max;  // bytes of output that are kept of an attempt; 0: WORKER_LOG_MAX
+    enum worker_contain contain;
+};
+
+enum { WORKER_LOG_MAX = 64 << 20, WORKER_REASON_MAX = 256 };
+
+// Runs until QUIT is done or the socket is closed. Returns the exit status: 0, or 1 when the server
+// said what it never should or the worker could not begin.
+int worker_main(int socket, const struct worker_options *options);
+
+// ---- fork.c: the process ----------------------------------------------------------------------
+
+// Starts a worker in a process of its own and gives the server's end of the socket. -1 with errno.
+// Call it early: the less memory the caller has, the less the worker begins with.
+pid_t worker_fork(const struct worker_options *options, int *socket);
+
+// ---- log_read.c: what a command has printed ---------------------------------------------------
+
+// A log can be read while it is written, and when a crash has cut it off.
+struct log_reader;
+
+void log_path(char *out, size_t size, const char *folder, rota_task_id task, uint32_t attempt);
+struct log_reader *log_open(const char *path);  // null with errno
+// The next bytes. 0: there are no more for now, ask again later. -1 with errno: it cannot be read.
+ssize_t log_next(struct log_reader *reader, void *out, size_t size);
+bool log_is_whole(const struct log_reader *reader);  // its end has been read; none will follow
+void log_close(struct log_reader *reader);
+
+typedef bool log_fn(void *context, const char *bytes, size_t count);  // false: enough
+// All that is there by now. False with errno: it cannot be read.
+bool log_read(const char *path, log_fn *write, void *context);
+
+// ---- files.c: what goes into a command and what comes out -------------------------------------
+
+struct files {
+    const char *folder;  // of the worker, absolute
+};
+
+enum files_result {
+    FILES_READY,
+    FILES_CACHED,  // only of files_prepare: nothing needs to run, and `made` is filled in
+    FILES_BAD,     // `reason` has WORKER_REASON_MAX bytes and says why
+};
+
+// `directory` is where the command will run or has run. `made` has room for as many as `run` has
+// outputs, and becomes what FINISHED tells of them.
+enum files_result files_prepare(struct files *files, const struct wire_run *run,
+                                const char *directory, struct wire_file *made, char *reason);
+// After an exit status of 0, before the directory is removed.
+enum files_result files_collect(struct files *files, const struct wire_run *run,
+                                const char *directory, struct wire_file *made, char *reason);
+void files_drop(struct files *files, const wire_files *objects);
+// A relative path that stays where it is: no "..", no empty parts, not absolute.
+bool files_name_is_safe(const char *name);
