@@ -3,6 +3,8 @@
 
 #include "server/server.h"
 
+#include <stdio.h>
+
 // Each gets the words behind its name, which is words[-1], and returns the exit status.
 typedef int command_fn(int count, char **words);
 
@@ -12,6 +14,7 @@ command_fn command_verify;                              // verify.c
 command_fn command_define;                              // define.c
 command_fn command_act;                                 // act.c
 command_fn command_allocator;                           // allocator.c
+command_fn command_run;                                 // run.c
 command_fn command_check, command_graph;                // check.c, graph.c
 
 // ---- session.c: a database file with a core --------------------------------------
@@ -46,6 +49,7 @@ struct line_about {
     rota_task_id task;
 };
 void line_print(const struct line_about *line, bool json);
+void json_text(FILE *out, const char *text);  // in quotes
 
 // ---- define.c ----------------------------------------------------------------------
 

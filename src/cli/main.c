@@ -14,6 +14,7 @@ static const struct command { const char *name; command_fn *run; const char *sum
 commands[] = {
     { "check", command_check, "say what is wrong in a job file" },
     { "graph", command_graph, "draw the tasks of a job file" },
+    { "run", command_run, "run a job file with real processes, on this machine" },
     { "play", command_play, "run scenarios against the core in virtual time" },
     { "define", command_define, "insert, update and delete definitions, from a file" },
     { "stage", command_act, "a definition is due now" },

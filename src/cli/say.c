@@ -36,15 +36,19 @@ const char *time_write(rota_time time, char out[TIME_TEXT])
     return out;
 }
 
-// Names are checked when they come: no control characters.
-static void json_text(const char *text)
+void json_text(FILE *out, const char *text)
 {
-    putchar('"');
+    putc('"', out);
     for (; *text; text++) {
-        if (*text == '"' || *text == '\\') putchar('\\');
-        putchar(*text);
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c < 32)
+            fprintf(out, "\\u%04x", c);
+        else
+            putc(c, out);
     }
-    putchar('"');
+    putc('"', out);
 }
 
 void line_print(const struct line_about *line, bool json)
@@ -58,6 +62,6 @@ void line_print(const struct line_about *line, bool json)
     }
     printf("{\"at\":\"%s\",\"what\":\"%s\",\"task\":\"%u.%u\",\"name\":", at, line->what,
            line->task.job, line->task.task);
-    json_text(line->name);
+    json_text(stdout, line->name);
     printf(",\"status\":\"%s\"}\n", line->status);
 }

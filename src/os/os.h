@@ -34,3 +34,28 @@ bool os_tree_remove(const char *path);
 // Copies a file or a directory beside `to` and then moves it there, in place of what was there.
 // Links are copied as links. False with errno: `to` is as it was.
 bool os_tree_copy(const char *from, const char *to, uint64_t *bytes);
+
+// ---- wait.c: any of several things ---------------------------------------------------
+
+// INT, TERM and HUP become bytes to read; -1 with errno. A broken pipe is an error, no signal.
+int os_signals_open(void);
+int os_signal_next(int signals);  // 0: none has come
+
+struct os_watch {
+    int file;
+    bool write;  // also wake when it can be written
+    bool can_read, can_write;
+};
+// Waits until one of them can, or the ticks are there. False: none can.
+bool os_wait(struct os_watch *watches, uint32_t count, int64_t until);
+void os_event_clear(int event);  // of an eventfd
+
+bool os_is_terminal(int file);
+uint32_t os_terminal_width(int file);
+uint32_t os_processors(void);
+uint32_t os_memory_mib(void);
+
+// ---- stamp.c -----------------------------------------------------------------------------
+
+// Another number whenever a file has another size, time or place; 0: it is not there.
+uint64_t os_stamp(const char *folder, const char *path);

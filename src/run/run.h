@@ -51,6 +51,7 @@ struct run {
     uint32_t *ends;           // tasks of which an attempt has ended, not yet told
     uint32_t end_count, end_capacity;
     bool is_over;             // the core said so
+    bool draining;            // nothing new is started
     uint32_t carried, hits;   // tasks done in an earlier job; taken from the cache
     uint32_t held_back;       // assignments that wait for their pause to be over
     rota_time held_until;     // the first of them

@@ -113,6 +113,7 @@ static void run_give(struct run *run, const struct rota_action *action, rota_tim
     uint32_t at = action->run.task.task - 1;
     struct run_task *task = &run->tasks[at];
     task->attempt = action->run.attempt;
+    if (run->draining) return;
     if (task->not_before <= now) {
         run_phase_set(run, at, RUN_GIVEN);
         run_put(run, action, out);

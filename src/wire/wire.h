@@ -72,6 +72,7 @@ enum wire_run_flag {
 #define WIRE_STOP(F) F(task, task) F(u32, attempt) F(time, grace)
 #define WIRE_DROP(F) F(files, objects)  // only `object` of each counts
 #define WIRE_QUIT(F) F(time, grace)     // stops all, reports all, ends
+#define WIRE_DRAIN(F) F(u32, reserved)  // starts nothing more; what waits is forgotten
 
 // Worker to server.
 enum wire_end {
@@ -87,7 +88,7 @@ enum wire_end {
 enum wire_finished_flag { WIRE_CACHED = 1, WIRE_LOG_TRUNCATED = 2, WIRE_CORE_DUMPED = 4 };
 
 #define WIRE_HELLO(F) F(u32, version) F(u32, cores) F(u32, memory_mib) F(text, name) F(text, limits)
-#define WIRE_HELD(F) F(files, objects)  // what is in the cache; also after HELLO
+#define WIRE_HELD(F) F(files, objects)  // what is in the cache; all of it before HELLO
 #define WIRE_LOST(F) F(files, objects)
 #define WIRE_STARTED(F) F(task, task) F(u32, attempt) F(time, at) F(u32, pid)
 #define WIRE_FINISHED(F)                                                \
@@ -107,7 +108,8 @@ enum wire_finished_flag { WIRE_CACHED = 1, WIRE_LOG_TRUNCATED = 2, WIRE_CORE_DUM
 #define WIRE_STREAMED(F) F(files, objects)  // so many bytes of each have passed
 
 #define WIRE_MESSAGES(M)                                                                   \
-    M(HELLO, hello) M(RUN, run) M(STOP, stop) M(DROP, drop) M(QUIT, quit) M(HELD, held)    \
+    M(HELLO, hello) M(RUN, run) M(STOP, stop) M(DROP, drop) M(QUIT, quit) M(DRAIN, drain)  \
+    M(HELD, held)                                                                          \
     M(LOST, lost) M(STARTED, started) M(FINISHED, finished) M(STREAMED, streamed)
 
 enum { WIRE_VERSION = 1 };

@@ -117,6 +117,7 @@ static void queue_stopped(struct worker *worker, struct run *run)
 
 void on_run(struct worker *worker, const struct wire_run *message)
 {
+    if (worker->is_draining && !worker->is_quitting) return;
     const char *fault = find_fault(worker, message);
     if (fault) return refuse(worker, message, EINVAL, fault);
     struct run *run = run_new(worker);
@@ -190,6 +191,13 @@ void on_stop(struct worker *worker, const struct wire_stop *stop)
     for (uint32_t i = 0; i < worker->running_count; i++)
         if (is_attempt(worker->running[i], stop->task, stop->attempt))
             tell_to_end(worker, worker->running[i], WIRE_STOPPED, stop->grace);
+}
+
+void on_drain(struct worker *worker)
+{
+    worker->is_draining = true;
+    for (struct run *run; (run = run_take_first(&worker->queue));)
+        run_append(&worker->idle, run);
 }
 
 void on_quit(struct worker *worker, int64_t grace)

@@ -140,7 +140,7 @@ struct worker {
     pid_t pid;
     bool is_init;  // of a PID namespace
     bool has_proc;
-    bool is_quitting, is_cut_off;
+    bool is_quitting, is_draining, is_cut_off;
     uint32_t cores, cores_used, files_max;
     struct wire_in in;
     struct wire_out out;
@@ -166,6 +166,7 @@ void worker_release(struct worker *worker);
 
 void on_run(struct worker *worker, const struct wire_run *run);
 void on_stop(struct worker *worker, const struct wire_stop *stop);
+void on_drain(struct worker *worker);
 void on_quit(struct worker *worker, int64_t grace);
 void on_output(struct worker *worker, struct output *output);
 void on_children(struct worker *worker);

@@ -1,0 +1,226 @@
+// run_loop.c - `rota run`: messages in, a turn, messages out.
+#define _GNU_SOURCE
+#include "cli/runner.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+// A turn costs as much for one message as for ten. While the worker has enough to do, some may
+// gather; when it has not, nothing waits.
+enum { GATHER = 2000, DRAW = 100000, READ_AT_ONCE = 64 << 10, GRACE = 5000000 };
+
+// ---- The worker's socket --------------------------------------------------------------------
+
+static void worker_lost(struct runner *runner)
+{
+    runner->worker_is_gone = true;
+    if (runner->quitting) return;
+    progress_say(&runner->progress, "the worker has ended unexpectedly; run again to go on\n");
+    runner->fault = 70;
+}
+
+static void messages_send(struct runner *runner)
+{
+    struct wire_out *out = &runner->out;
+    if (out->failed) run_no_memory();
+    while (out->sent < out->length && !runner->worker_is_gone) {
+        ssize_t count = send(runner->socket, out->bytes + out->sent, out->length - out->sent,
+                             MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && errno == EAGAIN) break;
+        if (count < 0) {
+            worker_lost(runner);
+            break;
+        }
+        wire_out_sent(out, (uint32_t)count);
+    }
+}
+
+static void messages_read(struct runner *runner)
+{
+    char *room = wire_in_room(&runner->in, READ_AT_ONCE);
+    if (!room) run_no_memory();
+    ssize_t count = recv(runner->socket, room, READ_AT_ONCE, MSG_DONTWAIT);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count <= 0) {
+        worker_lost(runner);
+        return;
+    }
+    wire_in_came(&runner->in, (uint32_t)count);
+    runner->input = true;
+}
+
+// ---- A turn ---------------------------------------------------------------------------------
+
+static void message_take(struct runner *runner, const struct wire_message *message)
+{
+    struct run *run = &runner->run;
+    switch (message->kind) {
+    case WIRE_HELLO_MESSAGE:
+        runner->hello = true;
+        runner->cores = message->hello.cores;
+        runner->memory_mib = message->hello.memory_mib;
+        snprintf(runner->limits, sizeof runner->limits, "%s", message->hello.limits.bytes);
+        break;
+    case WIRE_HELD_MESSAGE: run_held_add(&runner->held, &message->held.objects); break;
+    case WIRE_STARTED_MESSAGE:
+        run_intake(run, message);
+        if (runner->options.json)
+            progress_started(&runner->progress, message->started.task.task - 1);
+        break;
+    default: run_intake(run, message); break;
+    }
+}
+
+static void messages_take(struct runner *runner)
+{
+    struct wire_message message;
+    enum wire_result result;
+    while ((result = wire_take(&runner->in, &message)) == WIRE_GOT) message_take(runner, &message);
+    if (result == WIRE_NO_MEMORY) run_no_memory();
+    if (result == WIRE_BAD) worker_lost(runner);
+    runner->input = false;
+}
+
+static void drain(struct runner *runner)
+{
+    struct wire_message message = {.kind = WIRE_DRAIN_MESSAGE};
+    if (runner->run.draining) return;
+    runner->run.draining = true;
+    wire_put(&runner->out, &message);
+}
+
+static bool has_failed(const struct run *run)
+{
+    return run->count[RUN_FAILED] > 0;
+}
+
+// What has come is asked of the core and written; only then the worker hears of it. The disk may
+// lag behind: a failure that takes back what was written takes the worker and all its processes
+// with it, because they are on this machine.
+bool runner_turn(struct runner *runner)
+{
+    struct run *run = &runner->run;
+    server_begin(run->server, os_now());
+    messages_take(runner);
+    runner->turn_at = os_ticks();
+    runner->turn = server_commit_begin(run->server);
+    if (!runner->turn) {
+        progress_clear(&runner->progress);
+        runner->fault = session_failed(&runner->session);
+        return false;
+    }
+    run_ends_look(run);
+    if (has_failed(run) && !runner->options.keep_going) drain(runner);
+    run_perform(run, &runner->out);
+    run_perform_late(run, run->server->now, &runner->out);
+    messages_send(runner);
+    return true;
+}
+
+// ---- What was written is durable --------------------------------------------------------------
+
+static void ends_tell(struct runner *runner)
+{
+    struct run *run = &runner->run;
+    if (!run->end_count || store_settled(runner->session.store) < runner->turn) return;
+    for (uint32_t i = 0; i < run->end_count; i++) progress_ended(&runner->progress, run->ends[i]);
+    run->end_count = 0;
+}
+
+// ---- The end ----------------------------------------------------------------------------------
+
+void runner_quit(struct runner *runner, rota_time grace)
+{
+    struct wire_message message = {.kind = WIRE_QUIT_MESSAGE};
+    message.quit.grace = grace;
+    wire_put(&runner->out, &message);
+    runner->quitting = true;
+    messages_send(runner);
+}
+
+static void on_signal(struct runner *runner)
+{
+    while (os_signal_next(runner->signals)) {
+        runner->interrupts++;
+        progress_say(&runner->progress, runner->interrupts == 1
+                                            ? "interrupted: stopping what runs (again to kill it)\n"
+                                            : "killing what runs\n");
+        drain(runner);
+        runner_quit(runner, runner->interrupts == 1 ? GRACE : 0);
+    }
+}
+
+static bool is_over(const struct runner *runner)
+{
+    const struct run *run = &runner->run;
+    if (runner->fault) return true;
+    if (runner->input) return false;
+    bool idle = !run->count[RUN_RUNNING] && (run->draining || !run->count[RUN_GIVEN]);
+    if (runner->quitting) return runner->worker_is_gone;
+    if (run->draining) return idle;
+    return run->is_over || (idle && !run->held_back);
+}
+
+static int64_t wake_at(const struct runner *runner)
+{
+    const struct run *run = &runner->run;
+    int64_t at = INT64_MAX;
+    if (runner->progress.terminal) at = os_ticks() + DRAW;
+    if (runner->input) at = runner->turn_at + GATHER;
+    if (run->held_back) {
+        int64_t pause = os_ticks() + (run->held_until - os_now());
+        if (pause < at) at = pause;
+    }
+    return at;
+}
+
+static bool turn_is_due(const struct runner *runner)
+{
+    const struct run *run = &runner->run;
+    if (run->held_back && os_now() >= run->held_until) return true;
+    if (!runner->input) return false;
+    bool busy = run->count[RUN_GIVEN] > runner->cores;
+    return !busy || os_ticks() >= runner->turn_at + GATHER;
+}
+
+static void once(struct runner *runner, int64_t until)
+{
+    struct os_watch watches[] = {{.file = runner->socket, .write = runner->out.length > 0},
+                                 {.file = runner->signals},
+                                 {.file = runner->settled}};
+    uint32_t count = runner->settled >= 0 ? 3 : 2;
+    os_wait(watches, count, until);
+    if (watches[0].can_read && !runner->worker_is_gone) messages_read(runner);
+    if (watches[0].can_write) messages_send(runner);
+    if (watches[1].can_read) on_signal(runner);
+    if (count == 3 && watches[2].can_read) os_event_clear(runner->settled);
+}
+
+bool runner_meet(struct runner *runner)
+{
+    while (!runner->all_held && !runner->fault) {
+        once(runner, INT64_MAX);
+        messages_take(runner);
+        runner->all_held = runner->hello;
+        if (runner->interrupts) runner->fault = 130;
+    }
+    return !runner->fault;
+}
+
+void runner_loop(struct runner *runner)
+{
+    while (!is_over(runner)) {
+        once(runner, wake_at(runner));
+        if (turn_is_due(runner) && !runner_turn(runner)) return;
+        ends_tell(runner);
+        progress_draw(&runner->progress, os_now());
+    }
+    bool fine = runner->turn == 0 || store_settle(runner->session.store, runner->turn);
+    if (!fine && !runner->fault) runner->fault = session_failed(&runner->session);
+    if (fine) ends_tell(runner);
+    progress_clear(&runner->progress);
+}

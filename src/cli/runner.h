@@ -1,0 +1,79 @@
+// runner.h - `rota run`: what its parts share.
+#pragma once
+
+#include "cli/cli.h"
+#include "run/run.h"
+#include "worker/worker.h"
+
+struct run_options {
+    const char *path;       // of the job file
+    uint32_t jobs;          // how many at a time; 0: as many as there are processors
+    bool keep_going, dry, fresh, json, quiet, verbose;
+    const char *only;       // names, with commas between
+    enum worker_contain contain;
+};
+
+// ---- progress.c: what a run shows ----------------------------------------------------------
+
+struct progress {
+    const struct run_options *options;
+    const struct run *run;
+    const char *folder;      // with the logs
+    rota_time began, drawn;
+    bool terminal, is_drawn;  // a status line stands at the end
+    uint32_t *failed;        // tasks whose last attempt failed
+    uint32_t failed_count, failed_capacity;
+};
+
+void progress_open(struct progress *progress, const struct run_options *options,
+                   const struct run *run, const char *folder);
+void progress_release(struct progress *progress);
+void progress_started(struct progress *progress, uint32_t task);  // --json only
+void progress_ended(struct progress *progress, uint32_t task);
+void progress_draw(struct progress *progress, rota_time now);
+void progress_clear(struct progress *progress);
+void progress_say(struct progress *progress, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// All that a command has printed, with nothing in it that could harm a terminal.
+void log_print(const char *folder, rota_task_id task, uint32_t attempt);
+
+// ---- summary.c -------------------------------------------------------------------------------
+
+void summary_print(struct progress *progress, rota_time now, int status);
+
+// ---- run_loop.c -------------------------------------------------------------------------------
+
+struct runner {
+    struct run_options options;
+    struct session session;
+    struct jobfile file;
+    struct run run;
+    struct progress progress;
+    struct run_held held;
+    char *path, *folder, *hidden;  // of the file, absolute; ".rota" in it
+    uint64_t digest;
+
+    pid_t worker;
+    int socket, signals, settled;
+    struct wire_in in;
+    struct wire_out out;
+    bool hello, all_held;        // the worker has said what it is and has
+    uint32_t cores, memory_mib;
+    char limits[200];
+
+    uint64_t turn;               // the last that was begun
+    int64_t turn_at;             // ticks
+    bool input;                  // messages wait for the next turn
+    bool quitting;               // the worker was told to end
+    bool worker_is_gone;
+    uint32_t interrupts;
+    int fault;                   // exit status of what stopped it; 0: nothing
+};
+
+// Runs until all is over, nothing more can be done, or somebody wants it to end.
+void runner_loop(struct runner *runner);
+// Waits for the worker's first words. False: it has none, and the fault is set.
+bool runner_meet(struct runner *runner);
+bool runner_turn(struct runner *runner);  // what has come, as one turn; false: the fault is set
+void runner_quit(struct runner *runner, rota_time grace);

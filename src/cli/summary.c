@@ -1,0 +1,108 @@
+// summary.c - how a run went: counts, time, the critical path, and what to do about failures.
+#include "cli/runner.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAMES = 6, FAILURES = 20 };
+
+// ---- The critical path -------------------------------------------------------------------------
+
+struct path {
+    rota_time *length;  // of the longest way that ends with each task
+    uint32_t *before;   // the task before it on that way, plus 1
+    uint32_t last;      // plus 1
+    rota_time longest;
+};
+
+static rota_time duration(const struct run_task *task)
+{
+    return task->phase == RUN_OK && task->ended > task->began ? task->ended - task->began : 0;
+}
+
+static void path_find(const struct run *run, struct path *path)
+{
+    uint32_t count = run->file->task_count, other;
+    path->length = run_allocate(count, sizeof *path->length);
+    path->before = run_allocate(count, sizeof *path->before);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = run->order[i];
+        for (uint32_t k = 0; (k = jobfile_waits(&run->file->tasks[at], k, &other)) != 0;) {
+            if (path->length[other] <= path->length[at]) continue;
+            path->length[at] = path->length[other];
+            path->before[at] = other + 1;
+        }
+        path->length[at] += duration(&run->tasks[at]);
+        if (path->length[at] <= path->longest) continue;
+        path->longest = path->length[at];
+        path->last = at + 1;
+    }
+}
+
+static void path_print(const struct run *run)
+{
+    struct path path = {0};
+    const char *names[NAMES];
+    uint32_t count = 0, steps = 0;
+    path_find(run, &path);
+    for (uint32_t at = path.last; at; at = path.before[at - 1]) {
+        if (!duration(&run->tasks[at - 1])) continue;
+        if (count < NAMES) names[count++] = run->file->tasks[at - 1].name;
+        steps++;
+    }
+    if (steps) printf("    critical path %.2f s:", (double)path.longest / 1e6);
+    if (steps > count) printf(" ... >");
+    while (count) printf(" %s%s", names[count - 1], count > 1 ? " >" : "\n"), count--;
+    free(path.length);
+    free(path.before);
+}
+
+// ---- The whole ---------------------------------------------------------------------------------
+
+static void count_print(uint32_t count, const char *word)
+{
+    if (count) printf(", %u %s", count, word);
+}
+
+static void failures_print(const struct progress *progress)
+{
+    const struct run *run = progress->run;
+    for (uint32_t i = 0; i < progress->failed_count && i < FAILURES; i++)
+        printf("    failed: %s    (rota logs %s)\n", run->file->tasks[progress->failed[i]].name,
+               run->file->tasks[progress->failed[i]].name);
+    if (progress->failed_count > FAILURES)
+        printf("    and %u more\n", progress->failed_count - FAILURES);
+}
+
+static void json_print(const struct progress *progress, rota_time now, int status)
+{
+    const struct run *run = progress->run;
+    printf("{\"event\":\"over\",\"job\":%u,\"exit\":%d,\"ok\":%u,\"done_before\":%u,\"cached\":%u,"
+           "\"failed\":%u,\"aborted\":%u,\"not_run\":%u,\"seconds\":%.3f}\n",
+           run->job.number, status, run->count[RUN_OK], run->count[RUN_DONE], run->hits,
+           run->count[RUN_FAILED], run->count[RUN_ABORTED],
+           run->count[RUN_WAITING] + run->count[RUN_GIVEN] + run->count[RUN_RUNNING],
+           (double)(now - progress->began) / 1e6);
+}
+
+void summary_print(struct progress *progress, rota_time now, int status)
+{
+    const struct run *run = progress->run;
+    if (progress->options->json) {
+        json_print(progress, now, status);
+        return;
+    }
+    if (progress->options->quiet && !status) return;
+    uint32_t waiting = run->count[RUN_WAITING] + run->count[RUN_GIVEN] + run->count[RUN_RUNNING];
+    printf("%u ok", run->count[RUN_OK]);
+    count_print(run->count[RUN_DONE], "done before");
+    count_print(run->hits, "of them from the cache");
+    count_print(run->count[RUN_FAILED], "failed");
+    count_print(run->count[RUN_ABORTED], "stopped");
+    count_print(waiting, "not run");
+    printf(" in %.2f s\n", (double)(now - progress->began) / 1e6);
+    if (run->count[RUN_OK] > 1) path_print(run);
+    failures_print(progress);
+    if (status) printf("    to go on: rota run %s\n", progress->options->path);
+}

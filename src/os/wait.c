@@ -1,0 +1,84 @@
+// wait.c - waiting for any of several things: bytes, signals, a time.
+#define _GNU_SOURCE
+#include "os/os.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WATCHES_MAX = 16 };
+
+int os_signals_open(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    if (sigprocmask(SIG_BLOCK, &set, NULL)) return -1;
+    signal(SIGPIPE, SIG_IGN);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int os_signal_next(int signals)
+{
+    struct signalfd_siginfo told;
+    return read(signals, &told, sizeof told) == sizeof told ? (int)told.ssi_signo : 0;
+}
+
+bool os_wait(struct os_watch *watches, uint32_t count, int64_t until)
+{
+    struct pollfd polls[WATCHES_MAX];
+    struct timespec time, *limit = NULL;
+    for (uint32_t i = 0; i < count && i < WATCHES_MAX; i++) {
+        short events = watches[i].write ? POLLIN | POLLOUT : POLLIN;
+        polls[i] = (struct pollfd){.fd = watches[i].file, .events = events};
+    }
+    if (until != INT64_MAX) {
+        int64_t left = until - os_ticks();
+        if (left < 0) left = 0;
+        time = (struct timespec){.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
+        limit = &time;
+    }
+    int ready = ppoll(polls, count, limit, NULL);
+    for (uint32_t i = 0; i < count; i++) {
+        watches[i].can_read = ready > 0 && polls[i].revents & (POLLIN | POLLHUP | POLLERR);
+        watches[i].can_write = ready > 0 && polls[i].revents & POLLOUT;
+    }
+    return ready > 0;
+}
+
+void os_event_clear(int event)
+{
+    uint64_t count;
+    while (read(event, &count, sizeof count) < 0 && errno == EINTR) continue;
+}
+
+bool os_is_terminal(int file)
+{
+    return isatty(file);
+}
+
+uint32_t os_terminal_width(int file)
+{
+    struct winsize size;
+    if (ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col) return size.ws_col;
+    return 80;
+}
+
+uint32_t os_processors(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (uint32_t)count : 1;
+}
+
+uint32_t os_memory_mib(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (uint32_t)((uint64_t)pages * (uint64_t)size >> 20) : 1024;
+}
