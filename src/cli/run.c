@@ -29,7 +29,7 @@ static const char usage[]
       "cancelled,\n"
       "5 nothing can go on, 70 the disk or the worker failed, 130 interrupted.\n";
 
-enum { OVERBOOK = 8, WAL_PAGES = 512, FRESH = 256, ONLY, JSON, CONTAIN };
+enum { OVERBOOK = 8, WAL_PAGES = 2048, FRESH = 256, ONLY, JSON, CONTAIN };
 
 // ---- Options ---------------------------------------------------------------------------------
 
@@ -121,6 +121,7 @@ static int store_open(struct runner *runner)
     char *path;
     if (asprintf(&path, "%s/rota.db", runner->hidden) < 0) run_no_memory();
     options.wal_pages = WAL_PAGES;
+    options.brief = true;
     runner->session.store = store_open_sqlite(path, &options, &error);
     free(path);
     if (runner->session.store) return 0;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -62,6 +63,44 @@ bool guard_file(const char *path, struct store_error *error)
     if (!network) return true;
     store_fail(error, STORE_REFUSED, "%s: lies on %s; a database needs a local file system", path,
                network);
+    return false;
+}
+
+static bool folder_sync(const char *path)
+{
+    char name[PATH_LONGEST + 16];
+    snprintf(name, sizeof name, "%s", path);
+    int folder = open(dirname(name), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool synced = folder >= 0 && fsync(folder) == 0;
+    if (folder >= 0) close(folder);
+    return synced;
+}
+
+static bool image_write(const char *path)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0) return false;
+    ssize_t size = (ssize_t)schema_image_size;
+    ssize_t written = write(file, schema_image, schema_image_size);
+    if (written >= 0 && written < size) errno = ENOSPC;
+    bool made = written == size && fdatasync(file) == 0;
+    close(file);
+    return made;
+}
+
+// Whole or not at all: it is made beside the file and takes its place.
+bool guard_make(const char *path, bool *made, struct store_error *error)
+{
+    char name[PATH_LONGEST + 16];
+    struct stat status;
+    *made = stat(path, &status) || status.st_size == 0;
+    if (!*made) return true;
+    snprintf(name, sizeof name, "%s-new", path);
+    if (image_write(name) && rename(name, path) == 0 && folder_sync(path)) return true;
+    bool full = errno == ENOSPC || errno == EDQUOT;
+    store_fail(error, full ? STORE_FULL : STORE_BROKEN, "%s: cannot be made: %s", path,
+               strerror(errno));
+    unlink(name);
     return false;
 }
 

@@ -362,12 +362,9 @@ static bool load_objects(struct sqlite_store *store, struct loaded *loaded)
     return fine;
 }
 
-struct loaded *loaded_open(struct sqlite_store *store)
+static bool load_all(struct sqlite_store *store, struct loaded *loaded)
 {
-    struct loaded *loaded = calloc(1, sizeof *loaded);
-    bool fine = loaded ? true : load_no_memory(store);
-    fine = fine
-           && load_table(store, loaded, "SELECT * FROM sched_core", ROTA_RECORD_CORE, read_core)
+    return load_table(store, loaded, "SELECT * FROM sched_core", ROTA_RECORD_CORE, read_core)
            && load_table(store, loaded, "SELECT * FROM sched_lane ORDER BY lane", ROTA_RECORD_LANE,
                          read_lane)
            && load_table(store, loaded, "SELECT * FROM sched_worker ORDER BY joined, worker",
@@ -377,6 +374,13 @@ struct loaded *loaded_open(struct sqlite_store *store)
            && load_tasks(store, loaded) && load_objects(store, loaded)
            && load_table(store, loaded, "SELECT * FROM sched_wait_for ORDER BY wait, place",
                          ROTA_RECORD_WAIT, read_wait);
+}
+
+struct loaded *loaded_open(struct sqlite_store *store)
+{
+    struct loaded *loaded = calloc(1, sizeof *loaded);
+    bool fine = loaded ? true : load_no_memory(store);
+    if (fine && !store->is_new) fine = load_all(store, loaded);
     store->placed = fine;
     store->core = fine && loaded->count && loaded->records[0].kind == ROTA_RECORD_CORE
                       ? loaded->records[0]

@@ -7,7 +7,7 @@ static void put_lane(struct sqlite_store *store, const struct rota_record *recor
         statement_run_on(store, DROP_LANE, record->lane.lane);
         return;
     }
-    sqlite3_stmt *statement = store->statement[PUT_LANE];
+    sqlite3_stmt *statement = statement_get(store, PUT_LANE);
     bind_number(statement, 2, record->lane.flags);
     bind_number(statement, 3, record->lane.patience);
     statement_run_on(store, PUT_LANE, record->lane.lane);
@@ -23,7 +23,7 @@ static void put_worker(struct sqlite_store *store, const struct rota_record *rec
         statement_run_on(store, DROP_WORKER, record->worker.id.number);
         return;
     }
-    sqlite3_stmt *statement = store->statement[PUT_WORKER];
+    sqlite3_stmt *statement = statement_get(store, PUT_WORKER);
     bind_number(statement, 2, record->worker.cores);
     bind_number(statement, 3, record->worker.memory_mib);
     bind_number(statement, 4, record->worker.slots);
@@ -50,7 +50,7 @@ static void put_job(struct sqlite_store *store, const struct rota_record *record
         statement_run_on(store, DROP_OBJECTS, job);
         return;
     }
-    sqlite3_stmt *statement = store->statement[PUT_GRAPH];
+    sqlite3_stmt *statement = statement_get(store, PUT_GRAPH);
     bind_text(statement, 2, word_of(words_job_state, record->job.state));
     bind_text(statement, 3, word_of(words_policy, record->job.policy));
     bind_text(statement, 4, word_of(words_on_failure, record->job.on_failure));
@@ -69,7 +69,7 @@ static void put_object(struct sqlite_store *store, const struct rota_record *rec
         statement_run(store, DROP_REPLICAS);
         return;
     }
-    sqlite3_stmt *statement = store->statement[PUT_OBJECT];
+    sqlite3_stmt *statement = statement_get(store, PUT_OBJECT);
     bind_object(store, PUT_OBJECT, 1, record->object.id);
     bind_number(statement, 2, record->object.job.number);
     bind_number(statement, 3, record->object.flags);
@@ -80,7 +80,7 @@ static void put_object(struct sqlite_store *store, const struct rota_record *rec
 static void put_replica(struct sqlite_store *store, const struct rota_record *record)
 {
     enum statement which = record->gone ? DROP_REPLICA : PUT_REPLICA;
-    sqlite3_stmt *statement = store->statement[which];
+    sqlite3_stmt *statement = statement_get(store, which);
     bind_object(store, which, 1, record->replica.object);
     bind_number(statement, 2, record->replica.worker.number);
     if (!record->gone) {
@@ -93,7 +93,7 @@ static void put_replica(struct sqlite_store *store, const struct rota_record *re
 static void put_wait(struct sqlite_store *store, const struct rota_record *record)
 {
     enum statement which = record->gone ? DROP_WAIT_FOR : PUT_WAIT_FOR;
-    sqlite3_stmt *statement = store->statement[which];
+    sqlite3_stmt *statement = statement_get(store, which);
     bind_number(statement, 2, record->wait.index);
     if (!record->gone) {
         bind_number(statement, 3, (int64_t)record->wait.client);

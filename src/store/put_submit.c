@@ -74,7 +74,7 @@ static void order_write(struct line *line, const struct groups *groups, uint32_t
 static void row_write(struct sqlite_store *store, const struct rota_record *record)
 {
     const struct rota_job_spec *spec = record->submit.spec;
-    sqlite3_stmt *statement = store->statement[PUT_SUBMIT];
+    sqlite3_stmt *statement = statement_get(store, PUT_SUBMIT);
     outputs_write(store, spec, 0);
     order_write(&store->lines[LINE_NEEDS], &store->edges, spec->edge_count);
     order_write(&store->lines[LINE_INPUTS], &store->inputs, spec->input_count);
@@ -102,7 +102,7 @@ static void calendar_write(struct sqlite_store *store, rota_task_id task,
     const char *const texts[]
         = {text->run_days, text->start_times, text->run_window, text->start_mins,
            text->cron,     text->zone,        text->overlap};
-    sqlite3_stmt *statement = store->statement[PUT_CALENDAR];
+    sqlite3_stmt *statement = statement_get(store, PUT_CALENDAR);
     bool given = false;
     for (int i = 0; i < 7; i++) {
         bind_text(statement, i + 2, texts[i]);
@@ -113,7 +113,7 @@ static void calendar_write(struct sqlite_store *store, rota_task_id task,
 
 static void task_texts(struct sqlite_store *store, rota_task_id task, const struct store_text *text)
 {
-    sqlite3_stmt *statement = store->statement[PUT_JOB];
+    sqlite3_stmt *statement = statement_get(store, PUT_JOB);
     bind_text(statement, 22, text ? text->name : NULL);
     bind_text(statement, 23, text ? text->command : NULL);
     if (text) calendar_write(store, task, text);
@@ -124,7 +124,7 @@ static void task_write(struct sqlite_store *store, const struct rota_record *rec
 {
     const struct rota_job_spec *spec = record->submit.spec;
     const struct rota_task_spec *task = &spec->tasks[index];
-    sqlite3_stmt *statement = store->statement[PUT_JOB];
+    sqlite3_stmt *statement = statement_get(store, PUT_JOB);
     rota_task_id id = {record->submit.job.number, record->submit.first + index};
     enum rota_task_state state = (enum rota_task_state)spot->state;
     bool active = place_of(state, spot->bundle) != PLACE_JOB && !spot->bundle;

@@ -22,8 +22,8 @@ static bool has_table(enum place place)
 static void run_statement(struct sqlite_store *store, const struct run *run, enum statement which)
 {
     int64_t id = row_id(run->first);
-    bind_number(store->statement[which], 1, id);
-    bind_number(store->statement[which], 2, id + run->count - 1);
+    bind_number(statement_get(store, which), 1, id);
+    bind_number(statement_get(store, which), 2, id + run->count - 1);
     statement_run(store, which);
 }
 
@@ -77,7 +77,7 @@ static void attempts_end(struct sqlite_store *store, const struct run *run)
     bool passed = !was_out && !out && record->task.attempt != run->from.attempt;
     if (!ended && !passed) return;
     enum statement put = ended ? PUT_HISTORY : PUT_PASSED;
-    sqlite3_stmt *statement = store->statement[put];
+    sqlite3_stmt *statement = statement_get(store, put);
     bind_text(statement, 3, end_word(record));
     if (out)
         sqlite3_bind_null(statement, 4);
@@ -91,7 +91,7 @@ static void attempts_end(struct sqlite_store *store, const struct run *run)
 static void bind_attempt(struct sqlite_store *store, enum statement put,
                          const struct rota_record *record)
 {
-    sqlite3_stmt *statement = store->statement[put];
+    sqlite3_stmt *statement = statement_get(store, put);
     bind_number(statement, 12, record->task.worker.number);
     bind_number(statement, 13, (int64_t)record->task.handler);
     bind_number(statement, 14, row_id(record->task.run_as));
@@ -107,7 +107,7 @@ static void stage_move(struct sqlite_store *store, const struct run *run)
     if (run->from.bundle) {
         run_statement(store, run, is ? PUT_BUNDLE : DROP_BUNDLE);
     } else if (is && !run->from.fresh) {
-        bind_text(store->statement[SET_STAGED], 3, "STAGED");
+        bind_text(statement_get(store, SET_STAGED), 3, "STAGED");
         run_statement(store, run, SET_STAGED);
     }
 }
@@ -146,7 +146,7 @@ void put_run(struct sqlite_store *store)
     bool leaves = !run->from.fresh && has_table(run->from.place) && run->from.place != run->to;
     if (leaves) run_statement(store, run, drop_at[run->from.place]);
     enum statement put = statement_of(run);
-    bind_state(store->statement[put], &run->record);
+    bind_state(statement_get(store, put), &run->record);
     if (run->to == PLACE_EXEC) bind_attempt(store, put, &run->record);
     run_statement(store, run, put);
     event_add(&store->events, run);
@@ -191,7 +191,7 @@ static void put_fresh_run(struct sqlite_store *store, const struct run *run)
 {
     if (run->to == PLACE_BUNDLE) run_statement(store, run, PUT_BUNDLE);
     if (!has_table(run->to)) return;
-    bind_fresh(store->statement[put_at[run->to]], (enum rota_task_state)run->from.state);
+    bind_fresh(statement_get(store, put_at[run->to]), (enum rota_task_state)run->from.state);
     run_statement(store, run, put_at[run->to]);
 }
 
@@ -228,13 +228,13 @@ static void put_task_gone(struct sqlite_store *store, rota_task_id task, const s
 {
     struct run run = {.first = task, .count = 1};
     if (spot->place == PLACE_EXEC) {
-        bind_text(store->statement[PUT_HISTORY], 3, "CLOSED");
-        sqlite3_bind_null(store->statement[PUT_HISTORY], 4);
-        bind_number(store->statement[PUT_HISTORY], 5, store->now);
+        bind_text(statement_get(store, PUT_HISTORY), 3, "CLOSED");
+        sqlite3_bind_null(statement_get(store, PUT_HISTORY), 4);
+        bind_number(statement_get(store, PUT_HISTORY), 5, store->now);
         run_statement(store, &run, PUT_HISTORY);
     }
     run_statement(store, &run, drop_at[spot->place]);
-    bind_text(store->statement[SET_STAGED], 3, "CLOSED");
+    bind_text(statement_get(store, SET_STAGED), 3, "CLOSED");
     run_statement(store, &run, SET_STAGED);
 }
 

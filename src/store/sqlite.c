@@ -5,16 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOKED_OVER_BYTES = 16 << 20, LOG_PAGE = 2048 + 24 };
+enum { LOOKED_OVER_BYTES = 16 << 20 };
 
 // The first ones leave no trace in the file, so that the file of somebody else stays as it is.
-// The size of pages counts for new files only; small ones because a turn of few tasks changes a
-// row or two in each of seven tables, and whole pages go to the log.
 static const char careful[]
-    = "PRAGMA page_size = 2048; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA "
-      "mmap_size = 0;"
-      "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 0";
-static const char lasting[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL";
+    = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;"
+      " PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 0;"
+      " PRAGMA synchronous = FULL";
+static const char lasting[] = "PRAGMA journal_mode = WAL";
 
 static int number_take(void *number, int count, char **values, char **names)
 {
@@ -88,6 +86,18 @@ static void look_over(struct sqlite_store *store, struct store_error *error)
     }
 }
 
+// What somebody may have harmed, or an older rota have made.
+static bool file_adopt(struct sqlite_store *store, struct store_error *error)
+{
+    int64_t version;
+    look_over(store, error);
+    if (store->result || error->fault || !schema_fits(store, &version, error)) return false;
+    if (!schema_bring(store, version)) return false;
+    store->sequence = (uint64_t)number_ask(store, "SELECT ifnull(max(sequence), 0)"
+                                                  " FROM sched_event");
+    return !store->result;
+}
+
 static bool database_open(struct sqlite_store *store, struct store_error *error)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
@@ -101,17 +111,10 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
         store_fail(error, STORE_REFUSED, "%s: can only be read", store->path);
         return false;
     }
-    int64_t version;
-    look_over(store, error);
-    if (store->result || error->fault || !schema_fits(store, &version, error)) return false;
-    if (!schema_bring(store, version)) return false;
-    store->sequence = (uint64_t)number_ask(store, "SELECT ifnull(max(sequence), 0)"
-                                                  " FROM sched_event");
-    if (store->result) return false;
-    log_lengthen(store->path, (uint64_t)store->options.wal_pages * LOG_PAGE);
-    if (statements_prepare(store)) return true;
-    store->result = sqlite3_extended_errcode(store->db);
-    return false;
+    if (!store->is_new && !file_adopt(store, error)) return false;
+    if (store->options.brief)
+        sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    return true;
 }
 
 // ---- What store.h calls ----------------------------------------------------------------
@@ -157,7 +160,7 @@ static const struct rota_record *sqlite_rows(struct store *base, uint32_t *count
 static bool sqlite_text_find(struct store *base, rota_task_id task, struct store_text *text)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    sqlite3_stmt *statement = store->statement[GET_TEXT];
+    sqlite3_stmt *statement = statement_get(store, GET_TEXT);
     const char **texts[] = {&text->name,        &text->command,    &text->run_days,
                             &text->start_times, &text->run_window, &text->start_mins,
                             &text->cron,        &text->zone,       &text->overlap};
@@ -175,7 +178,7 @@ static bool sqlite_text_find(struct store *base, rota_task_id task, struct store
 static bool sqlite_answer_find(struct store *base, struct store_request *request)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    sqlite3_stmt *statement = store->statement[GET_REQUEST];
+    sqlite3_stmt *statement = statement_get(store, GET_REQUEST);
     sqlite3_reset(statement);
     sqlite3_bind_blob(statement, 1, request->id, sizeof request->id, SQLITE_STATIC);
     if (sqlite3_step(statement) != SQLITE_ROW) {
@@ -225,10 +228,11 @@ struct store *store_open_sqlite(const char *path, const struct store_options *op
     store->path = name;
     store->lock_file = -1;
     if (guard_file(path, error)) store->lock_file = guard_lock(path, error);
-    bool open = store->lock_file >= 0 && guard_header(path, error) && database_open(store, error);
-    if (open)
-        store->full = !ballast_make(path, store->options.ballast_bytes);
-    else if (store->result)
+    bool open = store->lock_file >= 0 && guard_make(path, &store->is_new, error)
+                && guard_header(path, error) && database_open(store, error);
+    if (open && !store->options.brief)
+        turn_settle_in(store);
+    else if (!open && store->result)
         refuse_with(store, error, "cannot be used");
     if (open) return &store->store;
     sqlite_close(&store->store);

@@ -14,8 +14,15 @@
 
 enum { SCHEMA_APPLICATION = 0x726f7461 };  // "rota", in the header of the file
 
+// Small pages, because a turn of few tasks changes a row or two in each of seven tables, and whole
+// pages go to the log.
+#define SCHEMA_PAGES "PRAGMA page_size = 2048"
+
 int schema_version(void);
 int schema_migrate(sqlite3 *db, int version);  // from that version, in one transaction
+// A new database as a file has it, made while building.
+extern const unsigned char schema_image[];
+extern const size_t schema_image_size;
 
 // ---- groups.c: the edges, inputs and outputs of a submission, task by task ----
 
@@ -71,7 +78,7 @@ void places_drop_job(struct places *places, uint32_t job);
 void places_release(struct places *places);
 enum place place_of(enum rota_task_state state, bool bundle);
 
-// ---- statements.c: prepared once -----------------------------------------------
+// ---- statements.c: prepared when first said -----------------------------------------------
 
 enum statement {
     DO_BEGIN,
@@ -190,6 +197,9 @@ struct sqlite_store {
     int lock_file;
     bool full;      // the ballast is thrown off
     bool begun;     // a transaction is open
+    bool is_new;      // made by us, and nothing was put in it so far
+    bool settled_in;  // the ballast and room in the log are there
+    uint32_t turns;   // until then
     int result;     // of SQLite: the first in this turn that was no success
     int wal_pages;  // as of the last commit
     rota_time now;
@@ -219,7 +229,7 @@ struct sqlite_store {
 };
 
 // ---- statements.c ------------------------------------------------------------------
-bool statements_prepare(struct sqlite_store *store);
+sqlite3_stmt *statement_get(struct sqlite_store *store, enum statement which);  // null: failed
 void statements_finalize(struct sqlite_store *store);
 // Binds 0 as 0: the database needs no byte for it.
 void bind_number(sqlite3_stmt *statement, int place, int64_t number);
@@ -257,6 +267,7 @@ void turn_answer(struct store *store, const struct store_request *request);
 void turn_put(struct store *store, const struct rota *rota, const struct rota_record *records,
               uint32_t count);
 bool turn_commit(struct store *store);
+void turn_settle_in(struct sqlite_store *store);
 uint64_t turn_commit_begin(struct store *store);
 bool commit_settle(struct store *store, uint64_t turn);
 uint64_t commit_settled(struct store *store);
@@ -289,6 +300,8 @@ const char *guard_network(uint64_t magic);  // the name of a file system that is
 bool guard_file(const char *path, struct store_error *error);    // makes it if there is none
 int guard_lock(const char *path, struct store_error *error);     // -1: somebody has it
 bool guard_header(const char *path, struct store_error *error);  // it is a whole database
+// A file without a byte becomes a new database.
+bool guard_make(const char *path, bool *made, struct store_error *error);
 void log_lengthen(const char *path, uint64_t bytes);
 bool ballast_make(const char *path, uint64_t bytes);
 void ballast_drop(const char *path);

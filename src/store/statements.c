@@ -1,4 +1,4 @@
-// statements.c - what is said to the database: prepared once, run many times.
+// statements.c - what is said to the database: prepared when first said, run many times.
 #include "store/sqlite.h"
 
 #include <string.h>
@@ -62,14 +62,13 @@ static const char *const texts[STATEMENTS] = {
     [GET_REQUEST] = "SELECT body_hash, answer FROM sched_request WHERE request = ?",
 };
 
-bool statements_prepare(struct sqlite_store *store)
+sqlite3_stmt *statement_get(struct sqlite_store *store, enum statement which)
 {
-    for (int i = 0; i < STATEMENTS; i++) {
-        int result = sqlite3_prepare_v3(store->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
-                                        &store->statement[i], NULL);
-        if (result) return false;
-    }
-    return true;
+    if (store->statement[which]) return store->statement[which];
+    int result = sqlite3_prepare_v3(store->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT,
+                                    &store->statement[which], NULL);
+    if (result) turn_fail(store, sqlite3_extended_errcode(store->db));
+    return store->statement[which];
 }
 
 void statements_finalize(struct sqlite_store *store)
@@ -111,7 +110,7 @@ void bind_line(sqlite3_stmt *statement, int place, const struct line *line)
 
 void bind_object(struct sqlite_store *store, enum statement which, int place, rota_object_id id)
 {
-    sqlite3_stmt *statement = store->statement[which];
+    sqlite3_stmt *statement = statement_get(store, which);
     if (!id.high && !id.low) {
         sqlite3_bind_null(statement, place);
         return;
@@ -131,13 +130,13 @@ void turn_fail(struct sqlite_store *store, int result)
 void statement_run(struct sqlite_store *store, enum statement which)
 {
     if (store->result) return;
-    int result = sqlite3_step(store->statement[which]);
+    int result = sqlite3_step(statement_get(store, which));
     if (result != SQLITE_DONE) turn_fail(store, sqlite3_extended_errcode(store->db));
-    sqlite3_reset(store->statement[which]);
+    sqlite3_reset(statement_get(store, which));
 }
 
 void statement_run_on(struct sqlite_store *store, enum statement which, int64_t key)
 {
-    sqlite3_bind_int64(store->statement[which], 1, key);
+    sqlite3_bind_int64(statement_get(store, which), 1, key);
     statement_run(store, which);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BRIEF_TURNS = 64, LOG_PAGE = 2048 + 24 };
+
 static const struct memory heap = {memory_resize_heap, NULL};
 
 // Room for one more; false, and the turn has failed: no memory.
@@ -108,8 +110,8 @@ static bool turn_open(struct sqlite_store *store)
         loaded_close(loaded);
         if (!loaded) return false;
     }
-    sqlite3_reset(store->statement[GET_TEXT]);
-    sqlite3_reset(store->statement[GET_REQUEST]);
+    sqlite3_reset(statement_get(store, GET_TEXT));
+    sqlite3_reset(statement_get(store, GET_REQUEST));
     statement_run(store, DO_BEGIN);
     store->begun = true;
     return true;
@@ -146,7 +148,7 @@ void turn_put(struct store *base, const struct rota *rota, const struct rota_rec
 
 static void put_requests(struct sqlite_store *store)
 {
-    sqlite3_stmt *statement = store->statement[PUT_REQUEST];
+    sqlite3_stmt *statement = statement_get(store, PUT_REQUEST);
     for (uint32_t i = 0; i < store->request_count; i++) {
         const struct store_request *request = &store->requests[i];
         sqlite3_bind_blob(statement, 1, request->id, sizeof request->id, SQLITE_STATIC);
@@ -157,7 +159,7 @@ static void put_requests(struct sqlite_store *store)
         statement_run(store, PUT_REQUEST);
     }
     for (uint32_t i = 0; i < store->firing_count; i++) {
-        bind_number(store->statement[SET_FIRED], 2, store->firings[i].minute);
+        bind_number(statement_get(store, SET_FIRED), 2, store->firings[i].minute);
         statement_run_on(store, SET_FIRED, row_id(store->firings[i].task));
     }
 }
@@ -165,7 +167,7 @@ static void put_requests(struct sqlite_store *store)
 // The row of the core is part of the journal's: a page less for each turn.
 static void bind_core(struct sqlite_store *store)
 {
-    sqlite3_stmt *statement = store->statement[PUT_EVENT];
+    sqlite3_stmt *statement = statement_get(store, PUT_EVENT);
     const struct rota_record *record = &store->core;
     if (!record->kind) return;
     bind_number(statement, 4, (int64_t)record->core.sequence);
@@ -181,7 +183,7 @@ static void bind_core(struct sqlite_store *store)
 
 static void put_event(struct sqlite_store *store)
 {
-    sqlite3_stmt *statement = store->statement[PUT_EVENT];
+    sqlite3_stmt *statement = statement_get(store, PUT_EVENT);
     bind_core(store);
     if (store->events.failed) turn_fail(store, SQLITE_NOMEM);
     bind_number(statement, 2, store->now);
@@ -199,7 +201,7 @@ static bool turn_finish(struct sqlite_store *store)
     statement_run(store, DO_COMMIT);
     if (!store->result) {
         store->sequence++;
-        store->begun = false;
+        store->begun = store->is_new = false;
     }
     return !store->result;
 }
@@ -252,6 +254,14 @@ static void ballast_again(struct sqlite_store *store)
     if (ballast_make(store->path, bytes)) store->full = false;
 }
 
+// What a long life needs.
+void turn_settle_in(struct sqlite_store *store)
+{
+    store->full = !ballast_make(store->path, store->options.ballast_bytes);
+    log_lengthen(store->path, (uint64_t)store->options.wal_pages * LOG_PAGE);
+    store->settled_in = true;
+}
+
 static bool turn_write(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
@@ -268,6 +278,7 @@ static bool turn_write(struct store *base)
         return false;
     }
     if (!empty) log_fold(store);
+    if (!store->settled_in && ++store->turns > BRIEF_TURNS) turn_settle_in(store);
     ballast_again(store);
     turn_forget(store);
     return !base->error.fault;
