@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { PASSES_MAX = 1 << 20 };
+
 struct removal {
     int top;         // the folder that is to become empty
     uint32_t moved;  // numbers the folders that were moved to the top
@@ -21,9 +23,10 @@ struct removal {
 
 static DIR *folder_open(int parent, const char *name)
 {
-    int fd = tree_open(parent, name, O_RDONLY | O_DIRECTORY);
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(parent, name, flags);
     if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
-        fd = tree_open(parent, name, O_RDONLY | O_DIRECTORY);
+        fd = openat(parent, name, flags);
     if (fd < 0) return NULL;
     struct stat at;
     if (fstat(fd, &at) == 0 && (at.st_mode & 0700) != 0700) fchmod(fd, 0700);
@@ -101,10 +104,11 @@ bool tree_remove(int directory_fd, const char *name)
     if (!stream) return false;
     struct removal removal = {.top = dirfd(stream)};
     bool gone = false;
+    uint32_t passes = 0;  // somebody may go on making files
     do {
         top_pass(&removal, stream);
         gone = unlinkat(directory_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
-    } while (!gone && removal.progress);
+    } while (!gone && removal.progress && ++passes < PASSES_MAX);
     int reason = removal.first_error ? removal.first_error : errno;
     closedir(stream);
     errno = reason;
