@@ -47,7 +47,10 @@ static bool deliver(struct cache *cache, const struct cache_entry *entry, int pa
     const char *leaf = strrchr(path, '/') + 1;
     if (!put(cache, entry, parent, temporary, CACHE_WRITABLE, error)) return false;
     if (put_in_place(parent, temporary, leaf, entry->kind)) return true;
-    cache_fail_system(error, "put in place", path);
+    if (errno == EISDIR)
+        cache_fail(error, CACHE_REFUSED, "%s is a directory", path);
+    else
+        cache_fail_system(error, "put in place", path);
     tree_remove(parent, temporary);
     return false;
 }
