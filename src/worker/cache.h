@@ -169,5 +169,6 @@ int tree_open_parent(int directory_fd, const char *name, const char **leaf);
 void tree_close_parent(int directory_fd, int parent);
 
 // Removes the file or the whole tree, whatever the modes and the depth. Fine when there is
-// nothing. Only the last part of the name must not be a link; what is before it is the caller's. False with errno: some of it could not be removed, the rest is gone.
+// nothing. The last part of the name may be a link, which is removed; the rest is the caller's.
+// False with errno: some of it could not be removed, the rest is gone.
 bool tree_remove(int directory_fd, const char *name);
