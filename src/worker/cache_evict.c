@@ -154,8 +154,10 @@ void cache_evict(struct cache *cache)
                 && cache_list(cache->folder, "object", object_found, &eviction);
     if (read) trees_need(&eviction);
     if (read && !eviction.failed) {
-        if (eviction.bytes > cache->bytes_max)
+        uint64_t before = eviction.bytes;
+        if (before > cache->bytes_max)
             candidates_evict(&eviction, cache->bytes_max - cache->bytes_max / 8);
+        if (before > eviction.bytes) cache_result_prune(cache);
         total_set(cache, eviction.bytes);
     }
     flock(cache->lock, LOCK_UN);

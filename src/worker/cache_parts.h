@@ -134,6 +134,10 @@ bool cache_put_file(struct cache *cache, const struct cache_entry *entry, int pa
 bool cache_put_tree(struct cache *cache, const struct cache_entry *entry, int parent,
                     const char *leaf, enum cache_copies copies, struct cache_error *error);
 
+// ---- cache_result.c -------------------------------------------------------------------------
+
+void cache_result_prune(struct cache *cache);  // forgets those of which something is gone
+
 // ---- cache_list.c: reading folders --------------------------------------------------------
 
 // Calls for every name in the folder until it says false. False: it could not be read.

@@ -106,23 +106,34 @@ static bool outputs_ready(struct cache *cache, const struct cache_output *output
     return fine;
 }
 
+static bool log_add(struct cache *cache, const char *path, struct cache_entry *log,
+                    struct cache_error *error)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int parent = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    bool fine = parent >= 0 ? cache_add_file(cache, parent, slash ? slash + 1 : path,
+                                             CACHE_MUST_COPY, log, error)
+                            : cache_fail_system(error, "open the folder of", path);
+    if (parent >= 0) close(parent);
+    free(folder);
+    return fine;
+}
+
 bool cache_result_put(struct cache *cache, const uint8_t key[CACHE_HASH],
                       const struct cache_output *outputs, uint32_t count, const char *log_path,
                       struct cache_error *error)
 {
     char hex[CACHE_HEX + 1];
     struct cache_entry log = {0};
-    int root = log_path ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     cache_hex(key, hex);
     cache_enter(cache);
-    bool fine
-        = !log_path || cache_add_file(cache, root, log_path + 1, CACHE_MUST_COPY, &log, error);
-    fine = fine && outputs_ready(cache, outputs, count, error) && cache_sync(cache, error)
-           && result_name(cache, hex, &log, outputs, count, error);
+    bool fine = (!log_path || log_add(cache, log_path, &log, error))
+                && outputs_ready(cache, outputs, count, error) && cache_sync(cache, error)
+                && result_name(cache, hex, &log, outputs, count, error);
     for (uint32_t i = 0; i < count && fine; i++) cache_fresh_drop(cache, &outputs[i].entry);
     if (log.kind != CACHE_NONE) cache_fresh_drop(cache, &log);
     cache_leave(cache);
-    if (root >= 0) close(root);
     return fine;
 }
 
@@ -199,4 +210,33 @@ bool cache_result_find(struct cache *cache, const uint8_t key[CACHE_HASH],
     if (!fine) unlinkat(cache->result, hex, 0);
     for (uint32_t i = 0; i < count && fine; i++) cache_content_used(cache, &outputs[i].entry);
     return fine;
+}
+
+// ---- Forgetting ------------------------------------------------------------------------
+
+// Every line that reads as an entry is one; a name that looks like one costs only the result.
+static bool lines_are_there(struct cache *cache, char *text)
+{
+    struct cache_entry entry;
+    for (char *line = text, *next; line; line = next) {
+        next = strchr(line, '\n');
+        if (next) next++;
+        line[strcspn(line, " \n")] = '\0';
+        if (cache_entry_read(line, &entry) && !cache_has(cache, &entry)) return false;
+    }
+    return true;
+}
+
+static bool result_look(void *context, int folder_fd, const char *name)
+{
+    size_t size;
+    char *text = result_read(context, name, &size);
+    if (!text || !lines_are_there(context, text)) unlinkat(folder_fd, name, 0);
+    free(text);
+    return true;
+}
+
+void cache_result_prune(struct cache *cache)
+{
+    cache_list(cache->folder, "result", result_look, cache);
 }

@@ -76,19 +76,30 @@ static bool deliver_noted(struct cache *cache, const struct cache_entry *entry, 
     return fine;
 }
 
+// The user's own path: links on the way are his, and followed.
+static int folder_make(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        bool made = mkdir(path, 0777) == 0 || errno == EEXIST;
+        *slash = '/';
+        if (!made) return -1;
+    }
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
 bool cache_deliver(struct cache *cache, const struct cache_entry *entry, const char *path,
                    struct cache_error *error)
 {
-    const char *leaf, *fault = *path == '/' ? tree_name_fault(path + 1) : "is not absolute";
+    const char *fault = *path == '/' ? tree_name_fault(path + 1) : "is not absolute";
     if (fault) return cache_fail(error, CACHE_REFUSED, "the path \"%s\" %s", path, fault);
     char *folder = strndup(path, (size_t)(strrchr(path, '/') - path) + 1);
-    int parent = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    int root = parent < 0 && errno == ENOENT ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (root >= 0) parent = tree_open_parent(root, path + 1, &leaf);
+    if (!folder) return cache_fail(error, CACHE_BROKEN, "no memory");
+    int parent = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0 && errno == ENOENT) parent = folder_make(folder);
     bool fine = parent >= 0 ? deliver_noted(cache, entry, parent, path, error)
                             : cache_fail_system(error, "open the folder of", path);
-    if (parent >= 0 && parent != root) close(parent);
-    if (root >= 0) close(root);
+    if (parent >= 0) close(parent);
     free(folder);
     return fine;
 }

@@ -177,6 +177,68 @@ static void what_dead_processes_left_is_removed(void **state)
     text_added(scene, "y");
 }
 
+static void a_result_goes_with_its_contents(void **state)
+{
+    struct scene *scene = *state;
+    uint8_t key[CACHE_HASH] = {1}, other[CACHE_HASH] = {2};
+    struct cache_output goes = {wire_text_of("a"), text_added(scene, "goes")};
+    struct cache_output stays = {wire_text_of("b"), text_added(scene, "stays")};
+    assert_true(cache_result_put(&scene->cache, key, &goes, 1, NULL, &scene->error));
+    assert_true(cache_result_put(&scene->cache, other, &stays, 1, NULL, &scene->error));
+    assert_true(cache_bind(&scene->cache, (rota_object_id){1, 1}, &stays.entry, &scene->error));
+    scene_reopen(scene, 1);
+    cache_evict(&scene->cache);
+    assert_int_equal(files_in(scene, "cache/result"), 1);
+    struct cache_entry log;
+    assert_false(cache_result_find(&scene->cache, key, &goes, 1, &log));
+    assert_true(cache_result_find(&scene->cache, other, &stays, 1, &log));
+}
+
+// Adds, binds, takes and lets go, among few contents that all others want too.
+static int crowd_work(struct scene *scene, uint32_t who)
+{
+    struct cache cache;
+    uint64_t seed = who;
+    char mine[20], text[20];
+    snprintf(mine, sizeof mine, "mine-%u", who);
+    mkdirat(scene->folder, mine, 0755);
+    int folder = openat(scene->folder, mine, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!cache_open(&cache, scene->cache_path, 40, &scene->error)) return 2;
+    for (int i = 0; i < 400; i++) {
+        struct cache_entry entry;
+        rota_object_id object = {who, random_below(&seed, 4)};
+        snprintf(text, sizeof text, "text %u", random_below(&seed, 12));
+        int fd = openat(folder, "out", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        if (write(fd, text, strlen(text)) < 0) return 3;
+        close(fd);
+        bool fine = cache_add(&cache, folder, "out", CACHE_FILE, &entry, &scene->error)
+                    && cache_bind(&cache, object, &entry, &scene->error)
+                    && cache_find(&cache, object, &entry)
+                    && cache_take(&cache, &entry, folder, "in", &scene->error);
+        if (!fine) fprintf(stderr, "%s\n", scene->error.text);
+        if (!fine || !tree_remove(folder, "in")) return 4;
+        if (i % 5 == 0) cache_unbind(&cache, object, NULL);
+    }
+    cache_close(&cache);
+    return 0;
+}
+
+static void processes_that_evict_never_take_from_each_other(void **state)
+{
+    struct scene *scene = *state;
+    pid_t children[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        children[i] = fork();
+        if (children[i] == 0) _exit(crowd_work(scene, i + 1));
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        int status;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(files_in(scene, "cache/tmp"), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_begin, scene_end)
@@ -187,6 +249,8 @@ int main(void)
         TEST(a_tree_keeps_its_files),
         TEST(what_another_process_needs_stays_until_it_dies),
         TEST(what_dead_processes_left_is_removed),
+        TEST(a_result_goes_with_its_contents),
+        TEST(processes_that_evict_never_take_from_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,6 +239,10 @@ static void delivering_replaces_what_is_there(void **state)
     file_write(scene, "kept", "mine");  // the cache does not notice
     taken(scene, &entry, "in");
     file_is(scene, "in", "new");
+    symlinkat("elsewhere", scene->folder, "way");
+    mkdirat(scene->folder, "elsewhere", 0755);
+    delivered(scene, &entry, "way/new/it");  // links in the user's own path are his
+    file_is(scene, "elsewhere/new/it", "new");
     assert_false(cache_deliver(&scene->cache, &entry, scene->path, &scene->error));
     assert_int_equal(scene->error.fault, CACHE_REFUSED);
     assert_false(cache_deliver(&scene->cache, &entry, "kept", &scene->error));
