@@ -1,0 +1,174 @@
+// cache.h - what tasks make and read, kept by content: collected, checked, handed out, evicted.
+//
+// A content is a file named by the SHA-256 of its bytes; it appears whole or not at all, and no
+// object or result names it before it is on the disk. Several processes may share one folder:
+//
+//     content/ab/cdef...      read-only; ".x" behind it: executable, ".d": the list of a tree
+//     object/HIGH-LOW         a link whose target says "KIND:BYTES:HASH", not a path
+//     result/KEY              what a command made, for the next who wants the same
+//     tmp/NAME/               what a process is at; locked while it lives
+//     lock, total             who may evict; the bytes of all contents
+#pragma once
+
+#include "base/base.h"
+#include "rota_types.h"
+#include "wire/wire.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    CACHE_HASH = 32,
+    CACHE_FRESH_MAX = 64,
+    CACHE_TREE_ENTRIES_MAX = 1000000,
+    CACHE_TREE_DEPTH_MAX = 64,
+};
+
+// ---- What can go wrong --------------------------------------------------------
+
+enum cache_fault {
+    CACHE_FINE,
+    CACHE_REFUSED,  // what the task made, or what was asked for, cannot be accepted
+    CACHE_LOST,     // the content is gone or damaged; it has to be made again
+    CACHE_BROKEN,   // the disk is full or failed: nobody's result
+};
+
+struct cache_error {
+    enum cache_fault fault;
+    char text[400];  // a sentence that names the path
+};
+
+// ---- What is kept ---------------------------------------------------------------
+
+enum cache_kind { CACHE_NONE, CACHE_FILE, CACHE_DIRECTORY };
+
+struct cache_entry {
+    uint8_t hash[CACHE_HASH];  // of the file's bytes, or of the list of the tree
+    uint64_t bytes;            // of the file, or of all files of the tree
+    enum cache_kind kind;
+    bool executable;
+};
+
+struct cache_output {
+    wire_text name;
+    struct cache_entry entry;
+};
+
+// A file that is open: it was added or is held, and is locked so that nobody evicts it.
+struct cache_open_file {
+    struct cache_entry entry;  // CACHE_NONE: it was delivered, and only waits to be synced
+    int fd;
+    uint32_t count;  // holds
+    bool unsynced;
+};
+
+struct cache_digest;
+
+struct cache {
+    int folder, content, object, result, temporary, lock, total;
+    int own;  // the folder of this process below tmp; -1 until it is needed
+    char own_name[24];
+    char *path;
+    uint64_t bytes_max, evict_above, serial;
+    struct memory memory;
+    struct map verified;  // contents this process has hashed, as they then were
+    struct cache_digest *digest;
+    char *buffer;
+    struct cache_open_file fresh[CACHE_FRESH_MAX];  // added, and not named by anything yet
+    uint32_t fresh_count;
+    struct cache_open_file *held;
+    uint32_t held_count, held_capacity;
+    uint32_t inside;  // how often the lock was entered
+    bool sync_whole;  // more waits to be synced than is open
+};
+
+// Makes the folders that are missing and removes what dead processes left in tmp.
+bool cache_open(struct cache *cache, const char *folder, uint64_t bytes_max,
+                struct cache_error *error);
+void cache_close(struct cache *cache);
+
+// ---- Collecting -----------------------------------------------------------------
+
+// `name` is relative to the directory and may have slashes; nothing outside it is ever read. The
+// file is taken away if that saves a copy. What was added is safe from eviction until it is bound,
+// put into a result or released, or CACHE_FRESH_MAX others were added.
+bool cache_add(struct cache *cache, int directory_fd, const char *name, enum cache_kind kind,
+               struct cache_entry *out, struct cache_error *error);
+// The same for what is not ours to take: it stays where it is, as it is.
+bool cache_add_copy(struct cache *cache, int directory_fd, const char *name, enum cache_kind kind,
+                    struct cache_entry *out, struct cache_error *error);
+
+// All that was added or delivered is on the disk when it returns. Costs nothing when nothing was.
+bool cache_sync(struct cache *cache, struct cache_error *error);
+
+// ---- Handing out ----------------------------------------------------------------
+
+// Puts it below the directory, read-only, as a link to the content where that is possible.
+// Folders on the way are made; what is there already is refused.
+bool cache_take(struct cache *cache, const struct cache_entry *entry, int directory_fd,
+                const char *name, struct cache_error *error);
+// Puts a copy of the caller's own there, in place of what was there. The copy is on the disk after
+// the next cache_sync, cache_bind or cache_result_put.
+bool cache_deliver(struct cache *cache, const struct cache_entry *entry, const char *path,
+                   struct cache_error *error);
+// Is it there, with all its parts? Looks at sizes only; taking it looks at every byte.
+bool cache_has(struct cache *cache, const struct cache_entry *entry);
+
+// ---- Objects ----------------------------------------------------------------------
+
+bool cache_bind(struct cache *cache, rota_object_id object, const struct cache_entry *entry,
+                struct cache_error *error);
+bool cache_find(struct cache *cache, rota_object_id object, struct cache_entry *entry);
+bool cache_unbind(struct cache *cache, rota_object_id object, struct cache_error *error);
+
+// Calls for all objects whose content is there, by id, until it says false. False: out of memory.
+typedef bool cache_each_fn(void *context, rota_object_id object, const struct cache_entry *entry);
+bool cache_each(struct cache *cache, cache_each_fn *call, void *context);
+
+// ---- Results ------------------------------------------------------------------------
+
+// All that decides what a command makes. Order counts, so the caller sorts what has none.
+struct cache_command {
+    wire_texts argv, environment, outputs;
+    wire_text directory;  // where it runs; empty: in one of its own
+    const struct cache_output *inputs;
+    uint32_t input_count;
+};
+
+bool cache_key(struct cache *cache, const struct cache_command *command, uint8_t key[CACHE_HASH],
+               struct cache_error *error);
+// `log_path` is a file that is kept with it; null: none.
+bool cache_result_put(struct cache *cache, const uint8_t key[CACHE_HASH],
+                      const struct cache_output *outputs, uint32_t count, const char *log_path,
+                      struct cache_error *error);
+// Fills in the entries of the outputs, whose names the caller gives in the order of the put; a log
+// of kind CACHE_NONE: there was none. False: not known, or not all of it is there any more.
+bool cache_result_find(struct cache *cache, const uint8_t key[CACHE_HASH],
+                       struct cache_output *outputs, uint32_t count, struct cache_entry *log);
+
+// ---- Eviction -----------------------------------------------------------------------
+
+// What is held stays, also when another process evicts. Each hold costs an open file.
+bool cache_hold(struct cache *cache, const struct cache_entry *entry, struct cache_error *error);
+void cache_release(struct cache *cache, const struct cache_entry *entry);
+
+// Removes what was not used for longest, until there is room again; never what is held or bound.
+// Adding does this by itself. Not done while another process is adding.
+void cache_evict(struct cache *cache);
+uint64_t cache_bytes(const struct cache *cache);  // of all contents
+
+// ---- tree_*.c: folders, without ever following a link --------------------------------
+
+// Null, or why the name must not be used below a directory: it is absolute, or has ".." in it.
+const char *tree_name_fault(const char *name);
+// Opens what is below the directory, through folders only. -1 with errno.
+int tree_open(int directory_fd, const char *name, int flags);
+// The folder the last part of the name is in, made if it is missing; `leaf` is that last part.
+// It may be the directory itself: close it with tree_close_parent. -1 with errno.
+int tree_open_parent(int directory_fd, const char *name, const char **leaf);
+void tree_close_parent(int directory_fd, int parent);
+
+// Removes the file or the whole tree, whatever the modes and the depth. Fine when there is
+// nothing. The last part of the name may be a link, which is removed; the rest is the caller's.
+// False with errno: some of it could not be removed, the rest is gone.
+bool tree_remove(int directory_fd, const char *name);
