@@ -15,7 +15,11 @@ enum { FOUND_MAX = 256 };
 static bool can_run(const char *path)
 {
     struct stat status;
-    if (access(path, X_OK) != 0 || stat(path, &status) != 0) return false;
+    if (stat(path, &status) != 0) {
+        errno = ENOENT;  // also where a directory may not be looked into
+        return false;
+    }
+    if (access(path, X_OK) != 0) return false;
     if (S_ISREG(status.st_mode)) return true;
     errno = EACCES;
     return false;

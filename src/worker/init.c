@@ -114,6 +114,7 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
     fcntl(socket, F_SETFD, FD_CLOEXEC);
     raise_file_limit(worker);
     open_proc(worker);
+    worker->system_kills = limit_system_kills();
     if (!open_standard_files(worker) || !make_folders(worker, options->folder)) return false;
     worker->files.folder = worker->folder;
     worker->signals = hold_signals();

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SWEEP_EVERY = 10000 };
+enum { SWEEP_EVERY = 10000, LOOK_EVERY = 100000 };
 
 // ---- Lists --------------------------------------------------------------------------------------
 
@@ -219,8 +219,9 @@ static bool is_told_to_die(const struct run *run)
 // Its process is gone: all that it left behind goes too, at once or when its time of grace is over.
 static bool is_swept(struct worker *worker, struct run *run, int64_t now)
 {
-    uint32_t left = tree_signal(worker, run, is_told_to_die(run) ? SIGKILL : 0);
-    run->sweep_due = now + SWEEP_EVERY;
+    bool must_die = is_told_to_die(run);
+    uint32_t left = tree_signal(worker, run, must_die ? SIGKILL : 0);
+    run->sweep_due = now + (must_die ? SWEEP_EVERY : LOOK_EVERY);
     return left == 0;
 }
 
@@ -271,28 +272,17 @@ void on_children(struct worker *worker)
 // ---- After the end
 // ----------------------------------------------------------------------------------
 
-// A limit on memory only makes the command fail by itself; what it used tells why.
-static bool is_out_of_memory(const struct run *run)
-{
-    uint64_t limit = (uint64_t)run->command.run.memory_mib << 20;
-    return limit && (uint64_t)run->usage.ru_maxrss * 1024 >= limit / 8 * 7;
-}
-
-static void tell_end_apart(struct run *run)
+static void tell_end_apart(struct worker *worker, struct run *run)
 {
     int status = run->status;
-    if (WIFSIGNALED(status) && WCOREDUMP(status)) run->flags |= WIRE_CORE_DUMPED;
-    run->end = WIFSIGNALED(status) ? WIRE_SIGNALED : WIRE_EXITED;
-    run->status = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-    if (run->cause) {
+    bool by_signal = WIFSIGNALED(status);
+    run->end = by_signal ? WIRE_SIGNALED : WIRE_EXITED;
+    if (run->cause)
         run->end = run->cause;
-        if (!WIFSIGNALED(status)) run->status = 0;
-    } else if (status && is_out_of_memory(run)) {
+    else if (limit_was_memory(worker, run))
         run->end = WIRE_OUT_OF_MEMORY;
-        snprintf(run->reason, sizeof run->reason, "%s %d with nearly all of its %u MiB in use",
-                 WIFSIGNALED(status) ? "signal" : "exit status", run->status,
-                 run->command.run.memory_mib);
-    }
+    if (by_signal && WCOREDUMP(status)) run->flags |= WIRE_CORE_DUMPED;
+    run->status = by_signal ? WTERMSIG(status) : run->cause ? 0 : WEXITSTATUS(status);
 }
 
 static void finish_log(struct worker *worker, struct run *run)
@@ -319,7 +309,7 @@ static void collect(struct worker *worker, struct run *run)
 static void run_finish(struct worker *worker, struct run *run)
 {
     bool has_run = run->pid > 0;
-    if (has_run) tell_end_apart(run);
+    if (has_run) tell_end_apart(worker, run);
     output_drain(worker, run);
     finish_log(worker, run);
     if (has_run) collect(worker, run);

@@ -140,6 +140,7 @@ struct worker {
     pid_t pid;
     bool is_init;  // of a PID namespace
     bool has_proc;
+    uint64_t system_kills;
     bool is_quitting, is_draining, is_cut_off;
     uint32_t cores, cores_used, files_max;
     struct wire_in in;
@@ -210,6 +211,12 @@ bool tree_has_open(struct worker *worker, struct run *run, const char *path);
 void report_hello(struct worker *worker);
 void report_started(struct worker *worker, const struct run *run);
 void report_finished(struct worker *worker, const struct run *run);
+
+// ---- limit.c: was it memory that a command ran out of? ----------------------------------------
+
+uint64_t limit_system_kills(void);  // since the machine was started
+// For a run whose status is as wait4() gave it. True: with a reason.
+bool limit_was_memory(struct worker *worker, struct run *run);
 
 // ---- stream.c: FIFOs between two commands -----------------------------------------------------
 

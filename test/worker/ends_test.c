@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -241,6 +242,32 @@ static void too_much_output_is_cut_and_counted(void **state)
     free(log);
 }
 
+static void a_full_disk_costs_the_log_and_not_the_command(void **state)
+{
+    (void)state;
+    struct rlimit before, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 100000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);  // as good as a disk that is full
+    struct served served = served_open((struct worker_options){.cores = 1});
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    struct wire_finished it
+        = served_do(&served, COMMAND(1, "head", "-c", "3000000", "/dev/urandom"));
+    expect_end(it, WIRE_EXITED, 0);
+    assert_int_equal(it.flags, WIRE_LOG_TRUNCATED);
+    assert_int_equal(it.log_bytes, 3000000);
+    size_t size;
+    char *log = served_log(&served, 1, &size);
+    assert_non_null(log);
+    assert_true(size > 10000);
+    assert_true(size <= 100000);
+    free(log);
+    served_do(&served, SHELL(2, "echo small"));
+    expect_log(&served, 2, "small\n", 6);
+    served_close(&served);
+}
+
 static void the_environment_says_what_runs(void **state)
 {
     wire_text set[] = {wire_text_of("COLOUR=blue"), wire_text_of("HOME=/elsewhere")};
@@ -297,6 +324,7 @@ int main(void)
         TEST(a_silent_command_has_no_log),
         TEST(a_log_can_be_read_while_it_is_written),
         TEST(too_much_output_is_cut_and_counted),
+        cmocka_unit_test(a_full_disk_costs_the_log_and_not_the_command),
         TEST(the_environment_says_what_runs),
         TEST(a_command_can_read_a_file),
         TEST(signals_are_as_a_program_expects_them),
