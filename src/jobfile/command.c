@@ -23,8 +23,8 @@ static const char *const shell_words[] = {
 
 static bool is_plain(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-           || (c && strchr("_-./,:+@%=", c));
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return letter || (c >= '+' && c <= ':') || c == '_' || c == '@' || c == '%' || c == '=';
 }
 
 // Behind the quote at the text; null: there is something in it that sh would look at.
@@ -92,7 +92,7 @@ static bool words_need_shell(char *const *words)
 {
     if (!*words[0] || strchr(words[0], '=')) return true;
     for (size_t i = 0; i < sizeof shell_words / sizeof *shell_words; i++)
-        if (strcmp(words[0], shell_words[i]) == 0) return true;
+        if (*words[0] == *shell_words[i] && strcmp(words[0], shell_words[i]) == 0) return true;
     if (strcmp(words[0], "echo") != 0) return false;
     for (words++; *words; words++)
         if (**words == '-' || strchr(*words, '\\')) return true;

@@ -77,7 +77,7 @@ static bool tree_read(struct reader *reader, enum jobfile_format format, char *b
         bytes += 3;
         size -= 3;
     }
-    tree_init(&reader->tree);
+    tree_init(&reader->tree, size);
     if (!bytes[strspn(bytes, " \t\r\n")]) return true;  // an empty file is told about later
     return format == JOBFILE_YAML ? yaml_read(reader, bytes, size)
                                   : json_read(reader, bytes, size, format);

@@ -6,7 +6,8 @@
 //     jobfile_release(&file);
 //
 // All texts end with a zero, are UTF-8 and have none inside. Tasks, lanes and outputs are named by
-// their place in the array plus one, and 0 is none, as in the core. Without memory the program ends.
+// their place in the array plus one, and 0 is none, as in the core. Where it says "places in the
+// array", they are not plus one. Without memory the program ends.
 #pragma once
 
 #include <stdbool.h>
@@ -34,7 +35,7 @@ struct jobfile_error {
     const char *reason;
 };
 
-// ---- What a task reads and makes ----------------------------------------------
+// ---- What a task reads and makes ----------------------------------------------------
 
 enum jobfile_kind { JOBFILE_FILE, JOBFILE_DIRECTORY, JOBFILE_STREAM };
 
@@ -59,15 +60,15 @@ struct jobfile_retries {
     uint32_t code_count;
 };
 
-// ---- A task --------------------------------------------------------------------
+// ---- A task -------------------------------------------------------------------------
 
 struct jobfile_task {
     const char *name;
     const char *command;      // for people
     char **argv, **env;       // end with null; env is "NAME=VALUE", by name
     const char *group, *machine, *cwd, *stdin_path;  // null: none
-    const uint32_t *needs;    // places in the array of tasks, none twice, no bundles. What makes its
-                              // inputs is among them, unless it is a stream, which flows meanwhile.
+    const uint32_t *needs;    // places in the array of tasks, none twice, no bundles. Who makes
+                              // its inputs is among them; streams flow meanwhile and are not.
     const uint32_t *members;  // of a bundle, likewise
     const struct rota_clause *clauses;  // `when`, and su(B) for each bundle B in `needs`
     struct jobfile_input *inputs;
@@ -93,7 +94,7 @@ struct jobfile_schedule {  // texts as they stand there; null: not said
     const char *run_days, *start_times, *run_window, *start_mins, *cron, *zone, *overlap;
 };
 
-// ---- A file --------------------------------------------------------------------
+// ---- A file -------------------------------------------------------------------------
 
 struct jobfile_block;
 
@@ -131,12 +132,12 @@ void jobfile_errors_write(const struct jobfile *file, FILE *out);
 // is a place in the array of tasks.
 uint32_t jobfile_waits(const struct jobfile_task *task, uint32_t at, uint32_t *other);
 
-// ---- write.c: as JSON -----------------------------------------------------------
+// ---- write.c: as JSON ---------------------------------------------------------------
 
 void jobfile_json_write(const struct jobfile *file, FILE *out);  // one object, a task a line
 void jobfile_json_text(const char *text, FILE *out);             // in quotes
 
-// ---- dot.c, draw.c: what waits for what -------------------------------------------
+// ---- dot.c, draw.c: what waits for what ---------------------------------------------
 
 void jobfile_dot_write(const struct jobfile *file, FILE *out);    // for Graphviz
 void jobfile_graph_write(const struct jobfile *file, FILE *out);  // as JSON

@@ -3,12 +3,12 @@
 
 #include "jobfile/jobfile.h"
 
-// ---- memory.c: one arena a file, arrays that grow, names to numbers ----------------
+// ---- memory.c: one arena a file, arrays that grow, names to numbers -----------------
 
 void *jobfile_take(struct jobfile *file, size_t size);  // zeroed
 char *jobfile_text(struct jobfile *file, const char *text, size_t length);
 
-// Room for one more item; what is new is not zeroed.
+// Room for one item more than there are; what is new is not zeroed.
 void jobfile_reserve(void **items, uint32_t *capacity, uint32_t count, size_t size);
 #define ARRAY_ADD(items, count, capacity)                                                          \
     (jobfile_reserve((void **)&(items), &(capacity), (count), sizeof *(items)), &(items)[(count)++])
@@ -24,6 +24,7 @@ struct table {
 uint32_t table_find(const struct table *table, const char *name);  // 0: none
 // Returns the value that is there already, or 0 after putting the new one.
 uint32_t table_put(struct table *table, const char *name, uint32_t value);
+void table_reserve(struct table *table, uint32_t more);
 void table_release(struct table *table);
 
 // ---- tree.c: the file as nodes, whatever it was written in --------------------------
@@ -57,7 +58,7 @@ struct tree {
     uint32_t depth;
 };
 
-void tree_init(struct tree *tree);
+void tree_init(struct tree *tree, size_t size);
 uint32_t tree_add(struct tree *tree, enum node_kind kind, struct jobfile_place place);
 bool tree_open(struct tree *tree, enum node_kind kind, struct jobfile_place place);  // too deep?
 void tree_close(struct tree *tree);
@@ -66,7 +67,7 @@ static inline uint32_t node_first(const struct tree *tree, uint32_t node)
     return tree->nodes[node].length && tree->nodes[node].kind != NODE_TEXT ? node + 1 : 0;
 }
 
-// ---- keys.c: the words of a job file --------------------------------------------------
+// ---- keys.c: the words of a job file ------------------------------------------------
 
 // In the order in which they are read.
 enum task_key {
@@ -81,7 +82,7 @@ enum top_key {
 };
 extern const char *const task_words[TASK_KEYS], *const top_words[TOP_KEYS];
 
-// ---- reader.c: a file while it is read, and its mistakes ---------------------------------
+// ---- reader.c: a file while it is read, and its mistakes ----------------------------
 
 struct binding {
     const char *name, *text;
@@ -143,10 +144,10 @@ const char *suggestion_text(struct reader *reader, const char *word);  // "", or
 struct quoted {
     char text[72];
 };
-struct quoted quoted(const char *text, size_t length);  // for people, cut, nothing that prints oddly
+struct quoted quoted(const char *text, size_t length);  // for people: cut, nothing odd
 #define QUOTED(word) quoted((word), strlen(word)).text
 
-// ---- check.c, yaml.c, json.c: from bytes to a tree -----------------------------------------
+// ---- check.c, yaml.c, json.c: from bytes to a tree ----------------------------------
 
 // UTF-8 without control characters. False: said why.
 bool bytes_check(struct jobfile *file, const char *bytes, size_t size);
@@ -154,7 +155,7 @@ bool yaml_read(struct reader *reader, const char *bytes, size_t size);
 // The tree keeps the bytes, which are changed in place.
 bool json_read(struct reader *reader, char *bytes, size_t size, enum jobfile_format format);
 
-// ---- value.c: texts and what they mean --------------------------------------------------------
+// ---- value.c: texts and what they mean ----------------------------------------------
 
 // Each says what is wrong and returns false, or null; `what` is the key, for people.
 const char *node_text(struct reader *reader, uint32_t node, const char *what);
@@ -175,19 +176,19 @@ bool node_fields(struct reader *reader, uint32_t node, const char *what, const c
 uint32_t node_items(const struct reader *reader, uint32_t node, uint32_t *count);
 bool node_name_check(struct reader *reader, uint32_t node, const char *name, const char *what);
 
-// ---- template.c: {{names}} -----------------------------------------------------------------------
+// ---- template.c: {{names}} ----------------------------------------------------------
 
 bool template_is(const char *text, size_t length);
 const char *template_fill(struct reader *reader, uint32_t node);
 // The name without what stands in braces and the signs beside it; empty: nothing is left.
 const char *template_base(struct reader *reader, const char *text, size_t length);
 
-// ---- command.c: words for exec --------------------------------------------------------------------
+// ---- command.c: words for exec ------------------------------------------------------
 
 void command_split(struct jobfile *file, struct jobfile_task *task, const char *text);
 void command_join(struct jobfile *file, struct jobfile_task *task);  // argv as text for people
 
-// ---- top.c, task.c, expand.c, data.c, environment.c: from the tree to tasks -------------------------
+// ---- top.c, task.c, expand.c, data.c, environment.c: tree to tasks -------------------
 
 struct draft {
     uint32_t fields[TASK_KEYS];  // nodes; those of the task, else of the defaults
@@ -200,7 +201,7 @@ void top_read(struct reader *reader, enum jobfile_format format);
 void tasks_read(struct reader *reader, uint32_t node, uint32_t bundle);  // a mapping or a list
 void task_read(struct reader *reader, uint32_t key, uint32_t node, uint32_t bundle);
 void defaults_read(struct reader *reader, uint32_t node);
-void task_expand(struct reader *reader, const struct draft *draft);  // as many task_make as there are
+void task_expand(struct reader *reader, const struct draft *draft);  // foreach, matrix
 uint32_t task_make(struct reader *reader, const struct draft *draft, const char *name);
 // Makes room for a task of that name; 0: refused.
 uint32_t task_add(struct reader *reader, uint32_t node, const char *name);
@@ -209,9 +210,10 @@ void task_inputs_read(struct reader *reader, struct jobfile_task *task, uint32_t
 void task_outputs_read(struct reader *reader, struct jobfile_task *task, uint32_t node);
 void task_keep_read(struct reader *reader, struct jobfile_task *task, uint32_t node);
 void task_stdin_read(struct reader *reader, struct jobfile_task *task, uint32_t node);
-void task_environment_read(struct reader *reader, struct jobfile_task *task, const struct draft *draft);
+void task_environment_read(struct reader *reader, struct jobfile_task *task,
+                           const struct draft *draft);
 
-// ---- resolve.c, condition.c, cycle.c: between tasks ---------------------------------------------------
+// ---- resolve.c, condition.c, cycle.c: between tasks ---------------------------------
 
 void names_resolve(struct reader *reader);
 void condition_resolve(struct reader *reader, const struct named *condition,

@@ -16,9 +16,38 @@ struct source {
 
 // ---- Places ----------------------------------------------------------------
 
+static const uint64_t each_byte = 0x0101010101010101u, each_top = 0x8080808080808080u;
+
+// A top bit for each byte that is zero, and perhaps for those above one.
+static uint64_t zeros_in(uint64_t eight)
+{
+    return (eight - each_byte) & ~eight & each_top;
+}
+
+// Eight characters of a byte each, none of which ends a line.
+static bool is_one_line(const char *bytes)
+{
+    uint64_t eight;
+    memcpy(&eight, bytes, sizeof eight);
+    return !((eight & each_top) | zeros_in(eight ^ each_byte * '\n'));
+}
+
+// Eight characters that stand for themselves in a string.
+static bool is_plain(const char *bytes)
+{
+    uint64_t eight;
+    memcpy(&eight, bytes, sizeof eight);
+    uint64_t controls = (eight - each_byte * 0x20) & ~eight & each_top;
+    return !(controls | zeros_in(eight ^ each_byte * '"') | zeros_in(eight ^ each_byte * '\\'));
+}
+
 // Only ever goes forward, so that counting all places costs one pass.
 static struct jobfile_place here(struct source *source, size_t at)
 {
+    while (at - source->counted >= 8 && is_one_line(source->bytes + source->counted)) {
+        source->counted += 8;
+        source->place.column += 8;
+    }
     for (; source->counted < at; source->counted++) {
         char byte = source->bytes[source->counted];
         if (byte == '\n')
@@ -37,8 +66,11 @@ static bool wrong(struct source *source, size_t at, const char *reason)
 
 static char peek(struct source *source)
 {
-    while (source->at < source->size && strchr(" \t\r\n", source->bytes[source->at])) source->at++;
-    return source->at < source->size ? source->bytes[source->at] : 0;
+    for (; source->at < source->size; source->at++) {
+        char byte = source->bytes[source->at];
+        if (byte != ' ' && byte != '\n' && byte != '\r' && byte != '\t') return byte;
+    }
+    return 0;
 }
 
 // ---- Texts -----------------------------------------------------------------
@@ -112,6 +144,7 @@ static const char *escape_undo(struct source *source, char *out, size_t *length)
 static size_t plain_length(const struct source *source)
 {
     size_t at = source->at;
+    while (source->size - at >= 8 && is_plain(source->bytes + at)) at += 8;
     while (at < source->size && source->bytes[at] != '"' && source->bytes[at] != '\\'
            && (uint8_t)source->bytes[at] >= 0x20)
         at++;

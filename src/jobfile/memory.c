@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 256 << 10, ALIGNED = 8 };
+enum { BLOCK = 1 << 20, ALIGNED = 8 };
 
 struct jobfile_block {
     struct jobfile_block *before;
@@ -96,9 +96,9 @@ static struct table_slot *slot_of(const struct table *table, const char *name, u
     }
 }
 
-static void table_grow(struct table *table)
+static void table_grow(struct table *table, uint32_t capacity)
 {
-    struct table larger = {.capacity = table->capacity ? table->capacity * 2 : 64};
+    struct table larger = {.capacity = capacity};
     larger.slots = must(calloc(larger.capacity, sizeof *larger.slots));
     larger.count = table->count;
     for (uint32_t i = 0; i < table->capacity; i++) {
@@ -109,6 +109,15 @@ static void table_grow(struct table *table)
     *table = larger;
 }
 
+void table_reserve(struct table *table, uint32_t more)
+{
+    uint64_t need = ((uint64_t)table->count + more) * 3 / 2 + 1, capacity = table->capacity;
+    if (need <= capacity) return;
+    if (!capacity) capacity = 64;
+    while (capacity < need) capacity *= 2;
+    table_grow(table, (uint32_t)capacity);
+}
+
 uint32_t table_find(const struct table *table, const char *name)
 {
     return table->count ? slot_of(table, name, hash_of(name))->value : 0;
@@ -116,7 +125,7 @@ uint32_t table_find(const struct table *table, const char *name)
 
 uint32_t table_put(struct table *table, const char *name, uint32_t value)
 {
-    if ((table->count + 1) * 3 > table->capacity * 2) table_grow(table);
+    table_reserve(table, 1);
     uint32_t hash = hash_of(name);
     struct table_slot *slot = slot_of(table, name, hash);
     if (slot->name) return slot->value;

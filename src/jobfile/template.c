@@ -42,7 +42,7 @@ static bool hole_find(const char *text, const char *end, struct hole *hole)
 bool template_is(const char *text, size_t length)
 {
     struct hole hole;
-    return hole_find(text, text + length, &hole);
+    return memchr(text, '{', length) && hole_find(text, text + length, &hole);
 }
 
 static const char *bound_text(const struct reader *reader, const struct hole *hole)

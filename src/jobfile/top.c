@@ -83,6 +83,15 @@ static void job_name_read(struct reader *reader, uint32_t node)
     if (name && node_name_check(reader, node, name, "job")) reader->file->name = name;
 }
 
+static void room_make(struct reader *reader, uint32_t more)
+{
+    struct jobfile *file = reader->file;
+    if (more > JOBFILE_TASKS_MAX) more = JOBFILE_TASKS_MAX;
+    table_reserve(&reader->names, more);
+    jobfile_reserve((void **)&file->tasks, &file->task_capacity, file->task_count + more,
+                    sizeof *file->tasks);
+}
+
 void tasks_read(struct reader *reader, uint32_t node, uint32_t bundle)
 {
     const struct node *nodes = reader->tree.nodes;
@@ -94,6 +103,7 @@ void tasks_read(struct reader *reader, uint32_t node, uint32_t bundle)
         return;
     }
     uint32_t at = node_first(&reader->tree, node);
+    room_make(reader, nodes[node].length / (map ? 2 : 1));
     while (at && !reader_is_done(reader)) {
         task_read(reader, map ? at : 0, map ? nodes[at].next : at, bundle);
         at = map ? nodes[nodes[at].next].next : nodes[at].next;
@@ -155,6 +165,7 @@ static void lines_read(struct reader *reader, uint32_t list)
         node = tree->nodes[node].next;
     }
     if (!node) refuse(reader, list, "the file has no tasks");
+    room_make(reader, tree->nodes[list].length);
     for (; node && !reader_is_done(reader); node = tree->nodes[node].next) {
         if (tree->nodes[node].kind == NODE_MAP)
             task_read(reader, 0, node, 0);

@@ -3,8 +3,11 @@
 
 enum { COLUMN_MAX = (1 << 26) - 1 };
 
-void tree_init(struct tree *tree)
+// Room for as many nodes as the bytes usually make: what is never touched costs nothing.
+void tree_init(struct tree *tree, size_t size)
 {
+    jobfile_reserve((void **)&tree->nodes, &tree->capacity, (uint32_t)(size / 8),
+                    sizeof *tree->nodes);
     tree->depth = 0;
     tree->open[0].node = tree_add(tree, NODE_LIST, (struct jobfile_place){0});  // nobody
     tree->open[0].last = 0;

@@ -227,9 +227,11 @@ static uint32_t word_find(const struct tree *tree, uint32_t key, const char *con
     const struct node *node = &tree->nodes[key];
     if (node->kind != NODE_TEXT) return count;
     const char *text = tree->text + node->text;
-    uint32_t i = 0;
-    while (i < count && (strncmp(words[i], text, node->length) != 0 || words[i][node->length])) i++;
-    return i;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!node->length || *text != *words[i]) continue;
+        if (strncmp(words[i], text, node->length) == 0 && !words[i][node->length]) return i;
+    }
+    return count;
 }
 
 static void key_refuse(struct reader *reader, uint32_t key, const char *what,
