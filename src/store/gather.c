@@ -4,7 +4,7 @@
 // system a page. Nobody reads them before they are synced, so until then they may wait here.
 // Where a torn write can harm what lies beside it, SQLite pads the log behind the sync, and
 // then nothing waits.
-#include "store/sqlite.h"
+#include "store/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,9 @@
 #include "base/base.h"
 #include "store/kind.h"
 #include "store/line.h"
+#include "store/log.h"
 
-#include <pthread.h>
 #include <sqlite3.h>
-#include <stdatomic.h>
 #include <stdio.h>
 
 // ---- schema.c: the tables ---------------------------------------------------
@@ -123,40 +122,6 @@ enum statement {
     GET_REQUEST,
     STATEMENTS
 };
-
-// ---- syncer.c: the log is synced beside the program ----------------------------
-
-struct syncer {
-    pthread_t thread;
-    pthread_mutex_t lock;  // of sleep only
-    pthread_cond_t wake, done;
-    sqlite3_file *_Atomic file;
-    _Atomic uint64_t asked, synced;  // writes that are to be durable; that are
-    _Atomic int64_t asked_at;        // nanoseconds; the last
-    _Atomic int result;              // of SQLite: the first that was no success
-    int event;                       // readable when something became durable
-    _Atomic int sleepers;
-    _Atomic bool watched;            // somebody looks at the event
-    bool open, ending;
-};
-
-bool syncer_open(struct syncer *syncer);  // again is fine
-void syncer_close(struct syncer *syncer);
-void syncer_ask(struct syncer *syncer, sqlite3_file *file);
-int syncer_wait(struct syncer *syncer, uint64_t until);  // so many are durable
-int syncer_watch(struct syncer *syncer);                 // the event; -1: there is none
-
-// ---- gather.c: one write a turn for the log --------------------------------------
-
-struct gather {
-    sqlite3_vfs vfs, *below;
-    struct syncer syncer;
-    bool later;  // whoever asks for a sync does not wait for it
-};
-
-// As sqlite3_open_v2(), with the vfs of `gather` between SQLite and the system called `name`.
-int gather_open(const char *path, sqlite3 **db, int flags, const char *name,
-                struct gather *gather);
 
 // ---- The store ------------------------------------------------------------------
 

@@ -43,8 +43,9 @@ struct store_options {
     uint64_t ballast_bytes;  // thrown off when the disk is full; 0: none
     uint32_t wal_pages;      // the log is folded into the database when it is so long
     const char *vfs;         // null: the system's; tests bring their own
-    bool brief;              // for lives that may be short: the ballast and room in the log are made
-                             // after some turns, and the log is left as it is in the end
+    // For lives that may be short: the ballast and room in the log are made after some turns, and
+    // the log is left as it is in the end.
+    bool brief;
 };
 
 struct store_options store_options_default(void);

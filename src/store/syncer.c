@@ -3,7 +3,7 @@
 // A disk is often done sooner than a sleeping thread is awake. So both sides first look for a
 // moment, and sleep only when nothing has come; the thread only while that pays, because who looks
 // takes from who works.
-#include "store/sqlite.h"
+#include "store/log.h"
 
 #include <sys/eventfd.h>
 #include <time.h>
