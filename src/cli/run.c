@@ -109,17 +109,23 @@ static bool places_find(struct runner *runner)
     free(copy);
     if (!runner->folder || asprintf(&runner->hidden, "%s/.rota", runner->folder) < 0)
         run_no_memory();
-    if (os_directory_make(runner->hidden)) return true;
+    if (runner->options.dry || os_directory_make(runner->hidden)) return true;
     fprintf(stderr, "rota: %s: %s\n", runner->hidden, strerror(errno));
     return false;
+}
+
+static char *hidden_path(const struct runner *runner, const char *name)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s", runner->hidden, name) < 0) run_no_memory();
+    return path;
 }
 
 static int store_open(struct runner *runner)
 {
     struct store_options options = store_options_default();
     struct store_error error;
-    char *path;
-    if (asprintf(&path, "%s/rota.db", runner->hidden) < 0) run_no_memory();
+    char *path = hidden_path(runner, "rota.db");
     options.wal_pages = WAL_PAGES;
     options.brief = true;
     runner->session.store = store_open_sqlite(path, &options, &error);
@@ -149,8 +155,9 @@ static int job_begin(struct runner *runner)
     struct run *run = &runner->run;
     struct server *server = run->server;
     struct run_entry entry;
+    runner->watched = run_watched(run, os_stamp);
     bool known = run_entry_find(runner->session.store, runner->path, &entry);
-    bool same = known && entry.digest == run->digest && !entry.done && !runner->options.fresh
+    bool same = known && entry.digest == run->digest && !runner->options.fresh
                 && run_watched_is_same(entry.watched, runner->folder, os_stamp);
     server_begin(server, os_now());
     if (!run_machines(run)) return session_failed(&runner->session);
@@ -173,10 +180,8 @@ static int job_begin(struct runner *runner)
         struct rota_event event = {.kind = ROTA_EVENT_CLOSE, .close = {entry.job}};
         server_step(server, &event);
     }
-    char *watched = run_watched(run, os_stamp);
-    run_entry_put(run, runner->path, watched);
+    run_entry_put(run, runner->path, runner->watched);
     run_carry_out(run, carried, &runner->held);
-    free(watched);
     free(carried);
     return 0;
 }
@@ -212,35 +217,60 @@ static int status_of(const struct runner *runner)
     return run->count[RUN_WAITING] + run->count[RUN_GIVEN] + run->count[RUN_RUNNING] ? 5 : 0;
 }
 
-static int done_note(struct runner *runner)
-{
-    server_begin(runner->run.server, os_now());
-    run_entry_done(&runner->run, runner->path);
-    return server_commit(runner->run.server) ? 0 : session_failed(&runner->session);
-}
-
 static int work(struct runner *runner)
 {
+    char *socket = hidden_path(runner, "socket");
     runner->settled = store_settled_event(runner->session.store);
+    runner->control = os_socket_listen(socket);  // without it the run goes on, alone
+    free(socket);
     int status = first_turn(runner);
     if (status) return status;
     progress_open(&runner->progress, &runner->options, &runner->run, runner->hidden);
     runner_loop(runner);
     status = status_of(runner);
-    if (!status) status = done_note(runner);
+    runner->is_done = status == 0 && !runner->options.only;
     summary_print(&runner->progress, os_now(), status);
     return status;
 }
 
 // ---- The command ------------------------------------------------------------------------------
 
-static bool nothing_to_do(struct runner *runner)
+// ---- The shortcut -----------------------------------------------------------------------------
+
+static char *done_path(const struct runner *runner)
 {
-    struct run_entry entry;
+    char name[40];
+    uint64_t hash = run_hash(runner->path, strlen(runner->path));
+    snprintf(name, sizeof name, "done-%016llx", (unsigned long long)hash);
+    return hidden_path(runner, name);
+}
+
+static uint64_t database_stamp(const struct runner *runner)
+{
+    return hash_mix(os_stamp(runner->hidden, "rota.db"), os_stamp(runner->hidden, "rota.db-wal"));
+}
+
+static bool nothing_to_do(const struct runner *runner)
+{
+    size_t size;
     if (runner->options.fresh || runner->options.only) return false;
-    return run_entry_find(runner->session.store, runner->path, &entry) && entry.done
-           && entry.digest == runner->digest
-           && run_watched_is_same(entry.watched, runner->folder, os_stamp);
+    char *path = done_path(runner), *text = os_file_read(path, JOBFILE_SIZE_MAX, &size);
+    bool holds
+        = text
+          && run_done_holds(text, runner->digest, database_stamp(runner), runner->folder, os_stamp);
+    free(path);
+    free(text);
+    return holds;
+}
+
+// The database is closed: it is as the next run will find it.
+static void done_note(const struct runner *runner)
+{
+    char *path = done_path(runner);
+    char *text = run_done_text(runner->digest, database_stamp(runner), runner->watched);
+    os_file_write(path, text, strlen(text));  // without it the next run only takes longer
+    free(path);
+    free(text);
 }
 
 static int file_digest(struct runner *runner)
@@ -278,18 +308,64 @@ static int file_load(struct runner *runner)
     run_open(&runner->run, &runner->file, runner->folder);
     runner->run.digest = runner->digest;
     run_sign(&runner->run, os_stamp);
+    const char *unknown
+        = runner->options.only ? run_only(&runner->run, runner->options.only) : NULL;
+    if (!unknown) return 0;
+    fprintf(stderr, "rota run: --only: there is no task '%.*s' in %s\n", (int)strcspn(unknown, ","),
+            unknown, runner->options.path);
+    return 2;
+}
+
+// What a run would do now, and nothing else.
+static int dry_run(struct runner *runner)
+{
+    struct run *run = &runner->run;
+    struct run_entry entry = {0};
+    bool *done = run_allocate(run->file->task_count, sizeof *done);
+    bool known = runner->session.store && !runner->options.fresh
+                 && run_entry_find(runner->session.store, runner->path, &entry);
+    if (runner->session.store)
+        run_carry(run, known ? entry.job : (rota_job_id){0}, NULL, os_stamp, done);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        const struct jobfile_task *task = &run->file->tasks[run->order[i]];
+        if (task->is_bundle || done[run->order[i]] || !run_wants(run, run->order[i])) continue;
+        count++;
+        if (runner->options.json) {
+            fputs("{\"task\":", stdout), json_text(stdout, task->name);
+            fputs(",\"command\":", stdout), json_text(stdout, task->command), puts("}");
+        } else {
+            printf("%s: %s\n", task->name, task->command);
+        }
+    }
+    if (!runner->options.json)
+        printf("%u of %u would run\n", count, run->file->task_count - run->file->bundle_count);
+    free(done);
     return 0;
+}
+
+static int run_dry(struct runner *runner)
+{
+    char *path = hidden_path(runner, "rota.db");
+    bool there = os_file_is_there(path);
+    free(path);
+    int status = file_load(runner);
+    if (!status && there) status = store_open(runner);
+    if (!status && there) status = server_make(runner);
+    return status ? status : dry_run(runner);
 }
 
 static int run_file(struct runner *runner)
 {
     int status = file_digest(runner);
-    if (!status) status = store_open(runner);
     if (status) return status;
+    if (runner->options.dry) return run_dry(runner);
     if (nothing_to_do(runner)) {
         if (!runner->options.quiet && !runner->options.json) puts("nothing to do");
         return 0;
     }
+    status = store_open(runner);
+    if (status) return status;
     runner->signals = os_signals_open();
     status = worker_begin(runner);
     if (!status) status = file_load(runner);
@@ -301,7 +377,7 @@ static int run_file(struct runner *runner)
 
 int command_run(int count, char **words)
 {
-    struct runner runner = {.socket = -1, .settled = -1};
+    struct runner runner = {.socket = -1, .settled = -1, .control = -1};
     int status = options_read(&runner.options, count, words);
     if (status >= 0) return status;
     status = places_find(&runner) ? run_file(&runner) : 2;
@@ -312,6 +388,8 @@ int command_run(int count, char **words)
     wire_in_release(&runner.in);
     wire_out_release(&runner.out);
     session_close(&runner.session);
+    if (runner.is_done) done_note(&runner);
+    free(runner.watched);
     jobfile_release(&runner.file);
     free(runner.path), free(runner.folder), free(runner.hidden);
     return status;

@@ -103,9 +103,14 @@ static bool has_failed(const struct run *run)
 // with it, because they are on this machine.
 bool runner_turn(struct runner *runner)
 {
-    struct run *run = &runner->run;
-    server_begin(run->server, os_now());
+    server_begin(runner->run.server, os_now());
     messages_take(runner);
+    return runner_turn_end(runner);
+}
+
+bool runner_turn_end(struct runner *runner)
+{
+    struct run *run = &runner->run;
     runner->turn_at = os_ticks();
     runner->turn = server_commit_begin(run->server);
     if (!runner->turn) {
@@ -191,13 +196,14 @@ static void once(struct runner *runner, int64_t until)
 {
     struct os_watch watches[] = {{.file = runner->socket, .write = runner->out.length > 0},
                                  {.file = runner->signals},
-                                 {.file = runner->settled}};
-    uint32_t count = runner->settled >= 0 ? 3 : 2;
-    os_wait(watches, count, until);
+                                 {.file = runner->settled},
+                                 {.file = runner->control}};
+    os_wait(watches, 4, until);  // what is not there has number -1, and never comes
     if (watches[0].can_read && !runner->worker_is_gone) messages_read(runner);
     if (watches[0].can_write) messages_send(runner);
     if (watches[1].can_read) on_signal(runner);
-    if (count == 3 && watches[2].can_read) os_event_clear(runner->settled);
+    if (watches[2].can_read) os_event_clear(runner->settled);
+    if (watches[3].can_read) control_answer(runner);
 }
 
 bool runner_meet(struct runner *runner)

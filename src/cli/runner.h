@@ -52,10 +52,11 @@ struct runner {
     struct progress progress;
     struct run_held held;
     char *path, *folder, *hidden;  // of the file, absolute; ".rota" in it
+    char *watched;               // what the files looked like when it began
     uint64_t digest;
 
     pid_t worker;
-    int socket, signals, settled;
+    int socket, signals, settled, control;
     struct wire_in in;
     struct wire_out out;
     bool hello, all_held;        // the worker has said what it is and has
@@ -68,6 +69,7 @@ struct runner {
     bool quitting;               // the worker was told to end
     bool worker_is_gone;
     uint32_t interrupts;
+    bool is_done;                // nothing is left to do
     int fault;                   // exit status of what stopped it; 0: nothing
 };
 
@@ -76,4 +78,9 @@ void runner_loop(struct runner *runner);
 // Waits for the worker's first words. False: it has none, and the fault is set.
 bool runner_meet(struct runner *runner);
 bool runner_turn(struct runner *runner);  // what has come, as one turn; false: the fault is set
+bool runner_turn_end(struct runner *runner);  // the same, behind server_begin()
 void runner_quit(struct runner *runner, rota_time grace);
+
+// ---- run_control.c ----------------------------------------------------------------------------
+
+void control_answer(struct runner *runner);  // somebody asks

@@ -53,3 +53,19 @@ char *os_file_read(const char *path, size_t max, size_t *size)
     errno = reason;
     return bytes;
 }
+
+bool os_file_write(const char *path, const char *bytes, size_t size)
+{
+    char name[8192];
+    int length = snprintf(name, sizeof name, "%s.%ld", path, (long)getpid());
+    if (length < 0 || (size_t)length >= sizeof name) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    FILE *file = fopen(name, "w");
+    if (!file) return false;
+    bool written = fwrite(bytes, 1, size, file) == size;
+    written = fclose(file) == 0 && written && rename(name, path) == 0;
+    if (!written) unlink(name);
+    return written;
+}

@@ -22,6 +22,8 @@ bool os_file_is_there(const char *path);  // false, with errno: it cannot be rea
 // The whole file with a zero behind it, to be freed; "-" is the standard input. Null, with errno:
 // it cannot be read, or has more than `max` bytes.
 char *os_file_read(const char *path, size_t max, size_t *size);
+// In place of what was there, as a whole. False with errno.
+bool os_file_write(const char *path, const char *bytes, size_t size);
 
 // ---- tree.c: directories and all that is in them -----------------------------------
 
@@ -59,3 +61,12 @@ uint32_t os_memory_mib(void);
 
 // Another number whenever a file has another size, time or place; 0: it is not there.
 uint64_t os_stamp(const char *folder, const char *path);
+
+// ---- socket.c: a line over a local socket, and one back ----------------------------------------
+
+int os_socket_listen(const char *path);  // for its owner only; -1 with errno
+// The next who asks, and the line; -1: nobody, or nobody who may.
+int os_socket_accept(int listening, char *line, size_t size);
+void os_socket_reply(int peer, const char *line);
+// False: nobody listens there, or nobody answers.
+bool os_socket_ask(const char *path, const char *line, char *answer, size_t size);

@@ -15,49 +15,29 @@ static void request_name(struct store_request *request, const char *kind, const 
     memcpy(request->id, parts, sizeof request->id);
 }
 
-static bool is_done(struct store *store, const char *path, uint32_t job)
-{
-    struct store_request request = {0};
-    request_name(&request, "run: done", path);
-    return store_answer_find(store, &request) && strtoul(request.answer, NULL, 10) == job;
-}
-
 bool run_entry_find(struct store *store, const char *path, struct run_entry *entry)
 {
     struct store_request request = {0};
     request_name(&request, "run: job", path);
     *entry = (struct run_entry){0};
     if (!store_answer_find(store, &request)) return false;
-    char *end;
-    entry->job.number = (uint32_t)strtoul(request.answer, &end, 10);
-    entry->done = is_done(store, path, entry->job.number);
-    store_answer_find(store, &request);
+    entry->job.number = (uint32_t)strtoul(request.answer, NULL, 10);
     entry->digest = request.body_hash;
-    end = strchr(request.answer, '\n');
+    const char *end = strchr(request.answer, '\n');
     entry->watched = end ? end + 1 : "";
     return true;
 }
 
-static void entry_answer(struct run *run, const char *kind, const char *path, const char *watched)
+void run_entry_put(struct run *run, const char *path, const char *watched)
 {
     struct store_request request = {.body_hash = run->digest};
     size_t length = strlen(watched), size = length + 32;
     char *answer = server_keep(run->server, size, 1);
     if (!answer) run_no_memory();
-    request_name(&request, kind, path);
+    request_name(&request, "run: job", path);
     snprintf(answer, size, "%" PRIu32 "\n%s", run->job.number, watched);
     request.answer = answer;
     store_answer(run->server->store, &request);
-}
-
-void run_entry_put(struct run *run, const char *path, const char *watched)
-{
-    entry_answer(run, "run: job", path, watched);
-}
-
-void run_entry_done(struct run *run, const char *path)
-{
-    entry_answer(run, "run: done", path, "");
 }
 
 // ---- Files that are watched ---------------------------------------------------------------
@@ -118,4 +98,25 @@ bool run_watched_is_same(const char *watched, const char *folder, run_stamp_fn *
         watched = end + 1;
     }
     return true;
+}
+
+// ---- A file that says: nothing to do ------------------------------------------------------
+
+// Only a shortcut: it holds while the job file, the database and all that is watched are as they
+// were when it was written.
+char *run_done_text(uint64_t digest, uint64_t database, const char *watched)
+{
+    size_t size = strlen(watched) + 80;
+    char *text = run_allocate(size, 1);
+    snprintf(text, size, "%" PRIu64 " %" PRIu64 "\n%s", digest, database, watched);
+    return text;
+}
+
+bool run_done_holds(const char *text, uint64_t digest, uint64_t database, const char *folder,
+                    run_stamp_fn *stamp)
+{
+    char first[80];
+    int length = snprintf(first, sizeof first, "%" PRIu64 " %" PRIu64 "\n", digest, database);
+    return strncmp(text, first, (size_t)length) == 0
+           && run_watched_is_same(text + length, folder, stamp);
 }

@@ -67,7 +67,7 @@ static bool outputs_are_there(const struct run *run, uint32_t at, const struct r
     for (uint32_t i = 0; i < task->output_count; i++) {
         const struct jobfile_output *output = &task->outputs[i];
         if (output->kind == JOBFILE_STREAM) return false;
-        if (!run_held_has(held, run_output_name(run, at, i), &bytes)) return false;
+        if (held && !run_held_has(held, run_output_name(run, at, i), &bytes)) return false;
         if (output->keep && !stamp(run->file->folder, output->name)) return false;
     }
     return true;
@@ -164,10 +164,25 @@ void run_carry_out(struct run *run, const bool *carried, const struct run_held *
     worker_step(run, ROTA_EVENT_WORKER_LEFT, nobody, run->machine_carried);
 }
 
-static void task_retry(struct run *run, rota_task_id id)
+static void task_step(struct run *run, enum rota_event_kind kind, rota_task_id id)
 {
-    struct rota_event event = {.kind = ROTA_EVENT_RETRY, .task = {id}};
+    struct rota_event event = {.kind = kind, .task = {id}};
     step(run, event);
+}
+
+static void task_resume(struct run *run, uint32_t at)
+{
+    rota_task_id id = {run->job.number, at + 1};
+    enum rota_task_state state = rota_task_state(run->server->rota, id);
+    bool ended = state == ROTA_TASK_FAILED || state == ROTA_TASK_ABORTED;
+    if (!run_wants(run, at)) {
+        if (state >= ROTA_TASK_STAGED && state <= ROTA_TASK_OFFERED)
+            task_step(run, ROTA_EVENT_CANCEL, id);
+    } else if (ended) {
+        task_step(run, ROTA_EVENT_RETRY, id);
+    } else if (state == ROTA_TASK_IDLE) {
+        task_step(run, ROTA_EVENT_STAGE, id);
+    }
 }
 
 // A new worker takes over what the old one had; then that one is gone with all it was doing.
@@ -182,10 +197,6 @@ void run_resume(struct run *run, const struct run_held *held)
     }
     rota_worker_id old = {run->worker.number == 1 ? 2 : 1};
     worker_step(run, ROTA_EVENT_WORKER_LEFT, old, 0);
-    for (uint32_t i = 0; i < run->file->task_count; i++) {
-        rota_task_id id = {run->job.number, i + 1};
-        enum rota_task_state state = rota_task_state(rota, id);
-        bool ended = state == ROTA_TASK_FAILED || state == ROTA_TASK_ABORTED;
-        if (ended && !run->file->tasks[i].is_bundle) task_retry(run, id);
-    }
+    for (uint32_t i = 0; i < run->file->task_count; i++)
+        if (!run->file->tasks[i].is_bundle) task_resume(run, i);
 }

@@ -21,6 +21,7 @@ void run_release(struct run *run)
     for (uint32_t i = 0; run->tasks && i < run->file->task_count; i++) free(run->tasks[i].reason);
     free(run->tasks);
     free(run->order);
+    free(run->wanted);
     free(run->ends);
     if (run->server) catalog_close(&run->catalog);
     *run = (struct run){0};
@@ -56,12 +57,15 @@ static enum run_phase phase_of(enum rota_task_state state)
 }
 
 // An attempt that ended may be the last of its task, or another one follows: the core decides.
+void run_phase_look(struct run *run, uint32_t task)
+{
+    rota_task_id id = {run->job.number, task + 1};
+    run_phase_set(run, task, phase_of(rota_task_state(run->server->rota, id)));
+}
+
 void run_ends_look(struct run *run)
 {
-    for (uint32_t i = 0; i < run->end_count; i++) {
-        rota_task_id id = {run->job.number, run->ends[i] + 1};
-        run_phase_set(run, run->ends[i], phase_of(rota_task_state(run->server->rota, id)));
-    }
+    for (uint32_t i = 0; i < run->end_count; i++) run_phase_look(run, run->ends[i]);
 }
 
 const char *run_end_text(const struct run_task *task, char out[RUN_END_TEXT])

@@ -18,6 +18,7 @@ enum run_phase {
     RUN_DONE,      // it was done before this run
     RUN_FAILED,
     RUN_ABORTED,
+    RUN_LEFT_OUT,  // not wanted in this run
     RUN_PHASES
 };
 
@@ -40,6 +41,7 @@ struct run {
     const char *folder;       // of the file, absolute
     struct server *server;    // null: not yet
     struct run_task *tasks;   // beside file->tasks
+    bool *wanted;             // by task; null: all are
     uint32_t *order;          // all tasks, each behind those it waits for
     uint32_t count[RUN_PHASES];  // tasks; bundles are not counted
     rota_job_id job;
@@ -65,7 +67,9 @@ void run_open(struct run *run, const struct jobfile *file, const char *folder);
 void run_release(struct run *run);
 void run_phase_set(struct run *run, uint32_t task, enum run_phase phase);
 void run_end_add(struct run *run, uint32_t task);
-void run_ends_look(struct run *run);  // behind a turn: what the core made of the ends
+// Behind a turn: what the core says about a task, about all whose attempt ended.
+void run_phase_look(struct run *run, uint32_t task);
+void run_ends_look(struct run *run);
 
 // ---- sign.c: what a result depends on ----------------------------------------------
 
@@ -80,23 +84,32 @@ rota_object_id run_output_name(const struct run *run, uint32_t task, uint32_t ou
 // And the core's name for it, which is new in each job.
 rota_object_id run_object(const struct run *run, uint32_t task, uint32_t output);
 
+// ---- only.c: which tasks are wanted ----------------------------------------------------
+
+// Behind run_sign(). Names with commas between; null, or the first that is not there.
+const char *run_only(struct run *run, const char *names);
+bool run_wants(const struct run *run, uint32_t task);
+
 // ---- book.c: which job a file had, kept as the answer to a request -----------------------
 
 struct run_entry {
     rota_job_id job;
     uint64_t digest;   // of the file it was made from
-    bool done;         // and nothing is left to do
-    const char *watched;  // lines about files: while all are as they were, it stays done
+    const char *watched;  // lines about files: while all are as they were, so are the tasks
 };
 
 // False: there is none. Valid until the next question to the store.
 bool run_entry_find(struct store *store, const char *path, struct run_entry *entry);
 // In a turn. The text must last until the commit.
 void run_entry_put(struct run *run, const char *path, const char *watched);
-void run_entry_done(struct run *run, const char *path);
 // The lines for this file, to be freed: sources of the user, and outputs that were put beside them.
 char *run_watched(const struct run *run, run_stamp_fn *stamp);
 bool run_watched_is_same(const char *watched, const char *folder, run_stamp_fn *stamp);
+
+// What a file beside the database says when all is done, to be freed, and whether it still holds.
+char *run_done_text(uint64_t digest, uint64_t database, const char *watched);
+bool run_done_holds(const char *text, uint64_t digest, uint64_t database, const char *folder,
+                    run_stamp_fn *stamp);
 
 // ---- submit.c: the job -----------------------------------------------------------------
 
@@ -122,14 +135,15 @@ void run_held_add(struct run_held *held, const wire_files *files);
 bool run_held_has(const struct run_held *held, rota_object_id name, uint64_t *bytes);
 void run_held_release(struct run_held *held);
 
-// Which tasks were done in an earlier job and are as they were. `old` may be none.
+// Which tasks were done in an earlier job and are as they were. `old` may be none; without `held`
+// nobody asks whether their objects are still there.
 void run_carry(struct run *run, rota_job_id old, const struct run_held *held, run_stamp_fn *stamp,
                bool *carried);
 // In a turn, behind the submission: the carried ones succeed without being run.
 void run_carry_out(struct run *run, const bool *carried, const struct run_held *held);
 
-// In a turn: the job of an earlier life goes on. What that life was doing is lost, what failed is
-// tried again.
+// In a turn: the job of an earlier life goes on. What that life was doing is lost, what failed or
+// was left out is tried, and what is not wanted now is cancelled.
 void run_resume(struct run *run, const struct run_held *held);
 
 // ---- talk.c: between the core and the worker -----------------------------------------------

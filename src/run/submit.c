@@ -90,6 +90,7 @@ static void task_draft(struct draft *draft, uint32_t at, bool carried)
     struct rota_task_spec *spec = &draft->tasks[at];
     spec->body = draft->run->tasks[at].signature;
     spec->flags = task->is_bundle ? ROTA_TASK_BUNDLE : 0;
+    if (!carried && !run_wants(draft->run, at)) spec->flags |= ROTA_TASK_ON_DEMAND;
     spec->bundle = task->bundle;
     spec->priority = task->priority;
     draft->texts[at].name = task->name;

@@ -7,6 +7,11 @@
 
 enum { GRACE = 5000000, SIGNAL_STATUS = 256 };
 
+static bool is_ours(const struct run *run, rota_task_id task)
+{
+    return task.job == run->job.number && task.task && task.task <= run->file->task_count;
+}
+
 // ---- To the worker: run this ----------------------------------------------------------------
 
 static wire_texts texts_of(char **items, uint32_t count)
@@ -158,6 +163,9 @@ void run_perform(struct run *run, struct wire_out *out)
             message.stop.grace = GRACE;
             wire_put(out, &message);
         }
+        if (action->kind == ROTA_ACTION_CONFIRM && is_ours(run, action->confirm.task)
+            && run->tasks[action->confirm.task.task - 1].phase == RUN_WAITING)
+            run_phase_look(run, action->confirm.task.task - 1);
         if (action->kind == ROTA_ACTION_JOB_OVER && action->job_over.job.number == run->job.number)
             run->is_over = true;
     }
@@ -175,11 +183,6 @@ void run_join(struct run *run, uint32_t cores, uint32_t memory_mib)
     event.worker.memory_mib = memory_mib;
     event.worker.machine = run->machine;
     server_step(run->server, &event);
-}
-
-static bool is_ours(const struct run *run, rota_task_id task)
-{
-    return task.job == run->job.number && task.task && task.task <= run->file->task_count;
 }
 
 static void started_intake(struct run *run, const struct wire_started *started)
