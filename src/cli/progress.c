@@ -217,9 +217,9 @@ static void success_print(struct progress *progress, uint32_t at)
     if (progress->terminal && !progress->options->verbose) return;
     progress_clear(progress);
     const char *how = task->end_flags & WIRE_CACHED ? " (cached)" : "";
-    printf("[%u/%u] %s%s%s%s %.2f s\n", over(run), total(run), progress->terminal ? green : "",
-           run->file->tasks[at].name, progress->terminal ? plain : "", how,
-           (double)(task->ended - task->began) / 1e6);
+    printf("[%u/%u] %s%s%s%s %.2f s\n", progress->shown, total(run),
+           progress->terminal ? green : "", run->file->tasks[at].name,
+           progress->terminal ? plain : "", how, (double)(task->ended - task->began) / 1e6);
 }
 
 void progress_ended(struct progress *progress, uint32_t task)
@@ -228,6 +228,8 @@ void progress_ended(struct progress *progress, uint32_t task)
     bool failed = phase == RUN_FAILED;
     const char *word = failed ? "FAILED" : phase == RUN_ABORTED ? "STOPPED" : "RETRY";
     if (failed) failed_add(progress, task);
+    if (!progress->shown) progress->shown = progress->run->count[RUN_DONE];
+    progress->shown += phase == RUN_OK || failed || phase == RUN_ABORTED;
     if (progress->options->json)
         json_end(progress, task, phase == RUN_OK ? "SUCCESS" : word);
     else if (phase == RUN_OK)

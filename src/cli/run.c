@@ -167,6 +167,7 @@ static int job_begin(struct runner *runner)
         run_resume(run, &runner->held);
         return 0;
     }
+    run_replace_worker(run);
     bool *carried = run_allocate(run->file->task_count, sizeof *carried);
     rota_job_id old = {known && !runner->options.fresh ? entry.job.number : 0};
     run_carry(run, old, &runner->held, os_stamp, carried);
@@ -214,7 +215,7 @@ static int status_of(const struct runner *runner)
     if (runner->interrupts) return 130;
     if (run->count[RUN_FAILED]) return 1;
     if (run->count[RUN_ABORTED]) return 3;
-    return run->count[RUN_WAITING] + run->count[RUN_GIVEN] + run->count[RUN_RUNNING] ? 5 : 0;
+    return run_left(run) ? 5 : 0;
 }
 
 static int work(struct runner *runner)
@@ -307,6 +308,8 @@ static int file_load(struct runner *runner)
     runner->file.path = runner->path;
     run_open(&runner->run, &runner->file, runner->folder);
     runner->run.digest = runner->digest;
+    gethostname(runner->host, sizeof runner->host - 1);
+    runner->run.host = runner->host;
     run_sign(&runner->run, os_stamp);
     const char *unknown
         = runner->options.only ? run_only(&runner->run, runner->options.only) : NULL;

@@ -159,6 +159,15 @@ static void on_signal(struct runner *runner)
     }
 }
 
+// When something is to be done though nothing comes: the core has a plan to make, or a pause is
+// over.
+static rota_time next_time(const struct runner *runner)
+{
+    const struct run *run = &runner->run;
+    rota_time core = rota_deadline(run->server->rota);
+    return run->held_back && run->held_until < core ? run->held_until : core;
+}
+
 static bool is_over(const struct runner *runner)
 {
     const struct run *run = &runner->run;
@@ -167,26 +176,24 @@ static bool is_over(const struct runner *runner)
     bool idle = !run->count[RUN_RUNNING] && (run->draining || !run->count[RUN_GIVEN]);
     if (runner->quitting) return runner->worker_is_gone;
     if (run->draining) return idle;
-    return run->is_over || (idle && !run->held_back);
+    return !run_left(run) || (idle && !run->held_back && next_time(runner) == ROTA_NEVER);
 }
 
 static int64_t wake_at(const struct runner *runner)
 {
-    const struct run *run = &runner->run;
     int64_t at = INT64_MAX;
     if (runner->progress.terminal) at = os_ticks() + DRAW;
     if (runner->input) at = runner->turn_at + GATHER;
-    if (run->held_back) {
-        int64_t pause = os_ticks() + (run->held_until - os_now());
-        if (pause < at) at = pause;
-    }
-    return at;
+    rota_time next = next_time(runner);
+    if (next == ROTA_NEVER) return at;
+    int64_t then = os_ticks() + (next - os_now());
+    return then < at ? then : at;
 }
 
 static bool turn_is_due(const struct runner *runner)
 {
     const struct run *run = &runner->run;
-    if (run->held_back && os_now() >= run->held_until) return true;
+    if (os_now() >= next_time(runner)) return true;
     if (!runner->input) return false;
     bool busy = run->count[RUN_GIVEN] > runner->cores;
     return !busy || os_ticks() >= runner->turn_at + GATHER;

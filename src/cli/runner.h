@@ -20,6 +20,7 @@ struct progress {
     const struct run *run;
     const char *folder;      // with the logs
     rota_time began, drawn;
+    uint32_t shown;          // tasks that are over, as far as was told
     bool terminal, is_drawn;  // a status line stands at the end
     uint32_t *failed;        // tasks whose last attempt failed
     uint32_t failed_count, failed_capacity;
@@ -61,7 +62,7 @@ struct runner {
     struct wire_out out;
     bool hello, all_held;        // the worker has said what it is and has
     uint32_t cores, memory_mib;
-    char limits[200];
+    char limits[200], host[256];
 
     uint64_t turn;               // the last that was begun
     int64_t turn_at;             // ticks

@@ -81,8 +81,7 @@ static void json_print(const struct progress *progress, rota_time now, int statu
     printf("{\"event\":\"over\",\"job\":%u,\"exit\":%d,\"ok\":%u,\"done_before\":%u,\"cached\":%u,"
            "\"failed\":%u,\"aborted\":%u,\"not_run\":%u,\"seconds\":%.3f}\n",
            run->job.number, status, run->count[RUN_OK], run->count[RUN_DONE], run->hits,
-           run->count[RUN_FAILED], run->count[RUN_ABORTED],
-           run->count[RUN_WAITING] + run->count[RUN_GIVEN] + run->count[RUN_RUNNING],
+           run->count[RUN_FAILED], run->count[RUN_ABORTED], run_left(run),
            (double)(now - progress->began) / 1e6);
 }
 
@@ -94,13 +93,12 @@ void summary_print(struct progress *progress, rota_time now, int status)
         return;
     }
     if (progress->options->quiet && !status) return;
-    uint32_t waiting = run->count[RUN_WAITING] + run->count[RUN_GIVEN] + run->count[RUN_RUNNING];
     printf("%u ok", run->count[RUN_OK]);
     count_print(run->count[RUN_DONE], "done before");
     count_print(run->hits, "of them from the cache");
     count_print(run->count[RUN_FAILED], "failed");
     count_print(run->count[RUN_ABORTED], "stopped");
-    count_print(waiting, "not run");
+    count_print(run_left(run), "not run");
     printf(" in %.2f s\n", (double)(now - progress->began) / 1e6);
     if (run->count[RUN_OK] > 1) path_print(run);
     failures_print(progress);

@@ -164,6 +164,12 @@ void run_carry_out(struct run *run, const bool *carried, const struct run_held *
     worker_step(run, ROTA_EVENT_WORKER_LEFT, nobody, run->machine_carried);
 }
 
+void run_replace_worker(struct run *run)
+{
+    rota_worker_id old = {run->worker.number == 1 ? 2 : 1};
+    worker_step(run, ROTA_EVENT_WORKER_LEFT, old, 0);
+}
+
 static void task_step(struct run *run, enum rota_event_kind kind, rota_task_id id)
 {
     struct rota_event event = {.kind = kind, .task = {id}};
@@ -195,8 +201,7 @@ void run_resume(struct run *run, const struct run_held *held)
         outputs_locate(run, i, held);
         run_phase_set(run, i, RUN_DONE);
     }
-    rota_worker_id old = {run->worker.number == 1 ? 2 : 1};
-    worker_step(run, ROTA_EVENT_WORKER_LEFT, old, 0);
+    run_replace_worker(run);
     for (uint32_t i = 0; i < run->file->task_count; i++)
         if (!run->file->tasks[i].is_bundle) task_resume(run, i);
 }

@@ -27,6 +27,11 @@ void run_release(struct run *run)
     *run = (struct run){0};
 }
 
+uint32_t run_left(const struct run *run)
+{
+    return run->count[RUN_WAITING] + run->count[RUN_GIVEN] + run->count[RUN_RUNNING];
+}
+
 void run_phase_set(struct run *run, uint32_t task, enum run_phase phase)
 {
     if (run->file->tasks[task].is_bundle) return;

@@ -39,6 +39,7 @@ struct run_task {
 struct run {
     const struct jobfile *file;
     const char *folder;       // of the file, absolute
+    const char *host;         // what this machine is called
     struct server *server;    // null: not yet
     struct run_task *tasks;   // beside file->tasks
     bool *wanted;             // by task; null: all are
@@ -52,7 +53,6 @@ struct run {
     uint64_t digest;          // of the file
     uint32_t *ends;           // tasks of which an attempt has ended, not yet told
     uint32_t end_count, end_capacity;
-    bool is_over;             // the core said so
     bool draining;            // nothing new is started
     uint32_t carried, hits;   // tasks done in an earlier job; taken from the cache
     uint32_t held_back;       // assignments that wait for their pause to be over
@@ -65,6 +65,7 @@ _Noreturn void run_no_memory(void);
 void *run_allocate(size_t count, size_t size);  // zeroed
 void run_open(struct run *run, const struct jobfile *file, const char *folder);
 void run_release(struct run *run);
+uint32_t run_left(const struct run *run);  // tasks that are not over
 void run_phase_set(struct run *run, uint32_t task, enum run_phase phase);
 void run_end_add(struct run *run, uint32_t task);
 // Behind a turn: what the core says about a task, about all whose attempt ended.
@@ -145,6 +146,8 @@ void run_carry_out(struct run *run, const bool *carried, const struct run_held *
 // In a turn: the job of an earlier life goes on. What that life was doing is lost, what failed or
 // was left out is tried, and what is not wanted now is cancelled.
 void run_resume(struct run *run, const struct run_held *held);
+// In a turn: the worker of an earlier life is gone, with all it had.
+void run_replace_worker(struct run *run);
 
 // ---- talk.c: between the core and the worker -----------------------------------------------
 

@@ -82,6 +82,13 @@ static void groups_number(struct run *run)
     map_release(&heap, &by_name);
 }
 
+// Who asks for another machine than this one waits for it.
+static uint32_t machine_of(struct run *run, const char *name)
+{
+    bool here = !name || strcmp(name, run->host) == 0 || strcmp(name, "localhost") == 0;
+    return here ? run->machine : number_of(run, CATALOG_MACHINE, name);
+}
+
 // ---- Tasks ------------------------------------------------------------------------------
 
 static void task_draft(struct draft *draft, uint32_t at, bool carried)
@@ -103,7 +110,7 @@ static void task_draft(struct draft *draft, uint32_t at, bool carried)
     spec->lane = task->lane ? draft->lanes[task->lane - 1] : 0;
     spec->group = task->lane ? draft->run->tasks[at].group : 0;
     spec->access = task->lane ? task->access : ROTA_ACCESS_NONE;
-    spec->machine = carried ? draft->run->machine_carried : draft->run->machine;
+    spec->machine = carried ? draft->run->machine_carried : machine_of(draft->run, task->machine);
     spec->cores = task->cores;
     spec->memory_mib = task->memory_mib;
     spec->retries_max = task->retries.max;

@@ -166,8 +166,6 @@ void run_perform(struct run *run, struct wire_out *out)
         if (action->kind == ROTA_ACTION_CONFIRM && is_ours(run, action->confirm.task)
             && run->tasks[action->confirm.task.task - 1].phase == RUN_WAITING)
             run_phase_look(run, action->confirm.task.task - 1);
-        if (action->kind == ROTA_ACTION_JOB_OVER && action->job_over.job.number == run->job.number)
-            run->is_over = true;
     }
 }
 

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""run_test - rota run: order, failures, going on, changes, interruption, exit codes."""
+import json
+import os
+import signal
+import subprocess
+
+from end import ROTA, Tap
+from runs import Folder
+
+say = Tap.say
+
+GRAPH = """\
+tasks:
+  one: echo one >> order
+  two: {run: echo two >> order, needs: one}
+  three: {run: echo three >> order, needs: [one, two]}
+"""
+
+with Folder(GRAPH) as folder:
+    done = folder.run()
+    say(done.returncode == 0 and folder.read("order") == "one\ntwo\nthree\n",
+        "tasks run in the order of their needs", done.stderr)
+    say("[3/3] three" in done.stdout and "3 ok" in done.stdout,
+        "each has a line, and there is a summary", done.stdout)
+    done = folder.run()
+    say(done.returncode == 0 and done.stdout == "nothing to do\n"
+        and folder.read("order") == "one\ntwo\nthree\n", "what is done is not done again")
+    os.remove(next(os.path.join(folder.path, ".rota", name)
+                   for name in os.listdir(os.path.join(folder.path, ".rota"))
+                   if name.startswith("done-")))
+    done = folder.run()
+    say(done.returncode == 0 and "0 ok, 3 done before" in done.stdout,
+        "the database knows it without the shortcut", done.stdout)
+    folder.write("job.yaml", GRAPH.replace("echo two", "echo TWO") + "# and a comment\n")
+    say(folder.ran() == ["three", "two"], "a changed command and what needs it run again")
+    folder.write("job.yaml", GRAPH.replace("echo two", "echo TWO"))
+    say(folder.ran() == [], "a changed comment runs nothing")
+    done = folder.run("--fresh")
+    say("3 ok" in done.stdout, "--fresh forgets what was done", done.stdout)
+    say(folder.verify().returncode == 0, "the database is sound", folder.verify().stdout)
+
+FAILS = """\
+tasks:
+  good: sleep 0.1
+  bad: {run: "echo before; echo why >&2; exit 3"}
+  after: {run: "true", needs: bad}
+  other: {run: "true", needs: good}
+"""
+with Folder(FAILS) as folder:
+    done = folder.run("-j1", "-k")
+    say(done.returncode == 1 and "FAILED: bad (exit 3" in done.stdout
+        and "before\nwhy\n" in done.stdout, "a failure is shown with all it printed", done.stdout)
+    say("2 ok, 1 failed, 1 not run" in done.stdout, "-k runs what does not need it", done.stdout)
+    done = folder.run("-j1", "-n")
+    say(done.stdout.endswith("2 of 4 would run\n") and "after: true" in done.stdout,
+        "-n says what is left", done.stdout)
+    folder.write("job.yaml", FAILS.replace("exit 3", "exit 0"))
+    say(folder.ran() == ["after", "bad"], "mended, it goes on where it stopped")
+    say(folder.run().returncode == 0, "and is done")
+
+with Folder("tasks: {a: exit 1, b: sleep 0.2; touch b, c: {run: touch c, needs: b}}") as folder:
+    done = folder.run("-j2")
+    say(done.returncode == 1 and folder.has("b") and not folder.has("c"),
+        "without -k nothing is started after a failure, and what runs may end", done.stdout)
+
+with Folder("""
+tasks:
+  flaky:
+    run: 'echo x >> tries; test $(wc -l < tries) -ge 3'
+    retries: {max: 5, backoff: 10ms}
+""") as folder:
+    done = folder.run()
+    say(done.returncode == 0 and folder.read("tries") == "x\n" * 3,
+        "a task is repeated as often as it may be", done.stdout)
+
+CODES = "tasks: {a: {run: 'echo x >> tries; exit 4', retries: {max: 5, codes: [3]}}}"
+with Folder(CODES) as folder:
+    say(folder.run().returncode == 1 and folder.read("tries") == "x\n",
+        "but only after the exit codes that are listed")
+
+with Folder("""
+tasks:
+  env: {run: 'echo $ROTA_TASK $ROTA_ATTEMPT $ROTA_CPUS $GREETING > env', cpus: 1,
+        env: {GREETING: hello}}
+  where: {run: 'pwd > where', cwd: sub}
+  stdin: {run: 'cat > copy', stdin: job.yaml}
+  direct: [touch, 'a name with spaces']
+""") as folder:
+    os.mkdir(os.path.join(folder.path, "sub"))
+    done = folder.run()
+    say(folder.read("env") == "env 1 1 hello\n", "the environment is set", done.stdout)
+    say(folder.read("sub/where") == os.path.realpath(folder.path) + "/sub\n",
+        "cwd is where it runs")
+    say(folder.read("copy") == folder.read("job.yaml"), "stdin is a file")
+    say(folder.has("a name with spaces"), "a list is run as it is")
+
+for text, words in (("tasks: {a: 'kill -9 $$'}", "signal 9 (Killed)"),
+                    ("tasks: {a: {run: sleep 60, timeout: 200ms, grace: 100ms}}", "timed out"),
+                    ("tasks: {a: [/no/such/program]}", "/no/such/program"),
+                    ("tasks: {a: exit 255}", "exit 255")):
+    with Folder(text) as folder:
+        done = folder.run()
+        say(done.returncode == 1 and words in done.stdout, f"an end is told: {words}",
+            done.stdout + done.stderr)
+
+with Folder("tasks: {a: {run: 'true', machine: elsewhere}, b: 'true'}") as folder:
+    done = folder.run()
+    say(done.returncode == 5 and "1 ok, 1 not run" in done.stdout,
+        "exit 5: nothing can go on", done.stdout + done.stderr)
+
+with Folder("lanes: {db: {}}\ntasks:\n" + "".join(
+        f"  w{i}: {{run: 'test ! -e busy && touch busy && sleep 0.1 && rm busy && echo {i} >> l',"
+        f" lane: db, group: all, access: write}}\n" for i in range(8))) as folder:
+    done = folder.run("-j4")
+    say(done.returncode == 0 and folder.read("l").split() == [str(i) for i in range(8)],
+        "tasks of a group run one at a time, in order", done.stdout)
+
+with Folder("tasks: {a: 'touch began; sleep 60', b: {run: 'true', needs: a}}") as folder:
+    process = folder.start(env=dict(os.environ, MARK=folder.path))
+    folder.wait_for("began")
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    say(process.returncode == 130 and not folder.wait_gone() and "STOPPED: a" in out,
+        "interrupted, it stops what runs and says so", out + err)
+    folder.write("job.yaml", "tasks: {a: 'touch began', b: {run: 'true', needs: a}}")
+    say(folder.run().returncode == 0, "and can go on")
+
+with Folder("tasks: {a: 'trap : TERM; touch began; while :; do sleep 0.05; done'}") as folder:
+    process = folder.start(env=dict(os.environ, MARK=folder.path))
+    folder.wait_for("began")
+    os.kill(process.pid, signal.SIGINT)
+    os.kill(process.pid, signal.SIGINT) if process.poll() is None else None
+    out, err = process.communicate(timeout=30)
+    say(process.returncode == 130 and not folder.wait_gone(), "twice kills it", out + err)
+
+with Folder("tasks: {a: 'setsid sh -c \"touch began; exec sleep 60\" & wait'}") as folder:
+    process = folder.start(env=dict(os.environ, MARK=folder.path))
+    folder.wait_for("began")
+    os.kill(process.pid, signal.SIGTERM)
+    out, err = process.communicate(timeout=30)
+    say(not folder.wait_gone(), "a grandchild in a session of its own ends too", folder.processes())
+
+with Folder("tasks: {a: 'touch began; sleep 60', b: sleep 60}") as folder:
+    process = folder.start("-j2", env=dict(os.environ, MARK=folder.path))
+    folder.wait_for("began")
+    second = folder.run()
+    say(second.returncode == 2 and "in use" in second.stderr, "one run at a time", second.stderr)
+    process.kill()
+    process.communicate()
+    say(not folder.wait_gone(), "killed alone, it leaves nothing running", folder.processes())
+
+with Folder("tasks: {a: echo hello, b: exit 2}") as folder:
+    events, status = folder.events("-k")
+    kinds = [(e["event"], e.get("task"), e.get("status")) for e in events]
+    say(status == 1 and ("ended", "a", "SUCCESS") in kinds and ("ended", "b", "FAILED") in kinds
+        and kinds[-1][0] == "over" and events[-1]["exit"] == 1, "--json tells every event", kinds)
+
+for words, reason in ((["--only", "nobody"], "there is no task 'nobody'"), (["-j", "0"], "'0'"),
+                      (["--frish"], "--frish"), (["-j", "x"], "'x'")):
+    with Folder(GRAPH) as folder:
+        done = folder.run(*words)
+        say(done.returncode == 2 and reason in done.stderr and not folder.has("order"),
+            f"{' '.join(words)} is refused", done.stderr)
+with Folder("tasks: {a: {runn: x}}") as folder:
+    done = folder.run()
+    say(done.returncode == 2 and "job.yaml:1:" in done.stderr, "a bad file is refused", done.stderr)
+done = subprocess.run([ROTA, "run", "/no/file"], capture_output=True, text=True, check=False)
+say(done.returncode == 2 and "/no/file: No such file" in done.stderr, "a file must be there")
+
+with Folder("tasks: {a: 'printf \"\\033[31mred\\007\"; exit 1'}") as folder:
+    done = folder.run()
+    say("\\x1b[31mred\\x07" in done.stdout and "\033" not in done.stdout,
+        "what could harm a terminal is shown as text", repr(done.stdout))
+
+Tap.end()

@@ -1,0 +1,99 @@
+"""runs - job files in a folder of their own, run by the real program."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from end import ROTA
+
+
+class Folder:
+    """A folder with a job file; `rota run` in it."""
+
+    def __init__(self, text=None, name="job.yaml"):
+        self.path = tempfile.mkdtemp(prefix="rota-run-")
+        self.name = name
+        if text is not None:
+            self.write(name, text)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def write(self, name, text):
+        with open(os.path.join(self.path, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self, name):
+        with open(os.path.join(self.path, name), encoding="utf-8") as file:
+            return file.read()
+
+    def has(self, name):
+        return os.path.exists(os.path.join(self.path, name))
+
+    def words(self, *options):
+        return [os.path.abspath(ROTA), "run", *options, self.name]
+
+    def run(self, *options, timeout=120, **more):
+        return subprocess.run(self.words(*options), cwd=self.path, capture_output=True, text=True,
+                              check=False, timeout=timeout, **more)
+
+    def start(self, *options, **more):
+        """In a process group of its own."""
+        return subprocess.Popen(self.words(*options), cwd=self.path, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, start_new_session=True, **more)
+
+    def events(self, *options):
+        """The events of a run with --json, and its exit status."""
+        done = self.run("--json", *options)
+        return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
+
+    def ran(self, *options):
+        """The names of the tasks that were started, sorted."""
+        events, _ = self.events(*options)
+        return sorted(e["task"] for e in events if e["event"] == "started")
+
+    def wait_for(self, name, seconds=30):
+        end = time.monotonic() + seconds
+        while not self.has(name):
+            if time.monotonic() > end:
+                raise TimeoutError(name)
+            time.sleep(0.01)
+
+    def verify(self):
+        return subprocess.run([ROTA, "verify", os.path.join(self.path, ".rota/rota.db")],
+                              capture_output=True, text=True, check=False)
+
+    def processes(self):
+        """Processes that have this folder in their environment or command line."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    environment = file.read()
+                with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                    state = file.read().rsplit(")", 1)[1].split()[0]
+            except OSError:
+                continue
+            if f"MARK={self.path}\0".encode() in environment and state != "Z":
+                found.append(int(pid))
+        return found
+
+    def wait_gone(self, seconds=20):
+        end = time.monotonic() + seconds
+        while self.processes() and time.monotonic() < end:
+            time.sleep(0.02)
+        return self.processes()
+
+
+def kill_group(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.communicate()
