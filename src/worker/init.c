@@ -109,7 +109,7 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
     worker->cores = options->cores ? options->cores : 1;
     worker->log_max = options->log_max ? options->log_max : WORKER_LOG_MAX;
     worker->pid = getpid();
-    worker->is_init = worker->pid == 1;
+    worker->is_init = worker->pid == 1 && options->contain == WORKER_CONTAIN_BEST;
     if (!worker->is_init) prctl(PR_SET_CHILD_SUBREAPER, 1);
     fcntl(socket, F_SETFD, FD_CLOEXEC);
     raise_file_limit(worker);

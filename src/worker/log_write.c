@@ -29,9 +29,8 @@ struct log_writer *log_writer_open(void)
 void log_writer_begin(struct log_writer *log, const char *path, uint64_t max)
 {
     ZSTD_CCtx_reset(log->compressor, ZSTD_reset_session_only);
-    size_t length = strlen(path);
-    log->broken = length >= sizeof log->path;
-    if (!log->broken) memcpy(log->path, path, length + 1);
+    log->path = path;
+    log->broken = false;
     log->file = -1;
     log->last = '\n';
     log->kept = log->came = 0;

@@ -21,6 +21,7 @@ struct process {
     uint64_t began;   // clock ticks since the machine was started
     struct run *run;  // none: not known
     char state;
+    int threads;
     bool is_ours;     // descends from the worker
     bool is_nobodys;  // of a run that is over
 };
@@ -56,12 +57,18 @@ static bool process_read(struct process *process, pid_t pid)
     if (read_proc(pid, "stat", text, sizeof text) <= 0) return false;
     const char *after_name = strrchr(text, ')');  // the name may have anything in it
     if (!after_name) return false;
-    return sscanf(after_name + 1,
-                  " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d"
-                  " %" SCNu64,
-                  &process->state, &process->parent, &process->group, &process->session,
-                  &process->began)
-           == 5;
+    int count = sscanf(after_name + 1,
+                       " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d"
+                       " %" SCNu64,
+                       &process->state, &process->parent, &process->group, &process->session,
+                       &process->threads, &process->began);
+    return count == 6;
+}
+
+// The first thread of a process may have ended while others go on.
+static bool is_dead(const struct process *process)
+{
+    return process->state == 'X' || (process->state == 'Z' && process->threads <= 1);
 }
 
 static int by_pid(const void *a, const void *b)
@@ -252,11 +259,11 @@ void tree_forget_run(struct worker *worker, const struct run *run)
             worker->strays[i--] = worker->strays[--worker->stray_count];
 }
 
-// Without /proc only the group is known.
+// Without /proc only the group is known, and who is alone.
 static uint32_t group_signal(const struct worker *worker, const struct run *run, int signal)
 {
-    if (worker->is_init && worker->running_count == 1) kill(-1, signal);
-    return kill(-run->pid, signal) == 0;
+    bool is_alone = worker->is_init && worker->running_count == 1;
+    return kill(is_alone ? -1 : -run->pid, signal) == 0;
 }
 
 uint32_t tree_signal(struct worker *worker, struct run *run, int signal)
@@ -270,8 +277,7 @@ uint32_t tree_signal(struct worker *worker, struct run *run, int signal)
     uint32_t count = 0;
     for (uint32_t i = 0; i < all.count; i++) {
         const struct process *process = &all.items[i];
-        bool is_dead = process->state == 'Z' || process->state == 'X';
-        if (!process->is_ours || is_dead) continue;
+        if (!process->is_ours || is_dead(process)) continue;
         if (process->run == run || process->is_nobodys) {
             count += process->run == run;
             if (signal) process_signal(process, process->is_nobodys ? SIGKILL : signal);
@@ -293,7 +299,7 @@ uint32_t tree_signal_all(struct worker *worker, int signal)
     uint32_t count = 0;
     for (uint32_t i = 0; i < all.count; i++) {
         const struct process *process = &all.items[i];
-        if (!process->is_ours || process->state == 'Z') continue;
+        if (!process->is_ours || is_dead(process)) continue;
         process_signal(process, signal);
         count++;
     }

@@ -27,7 +27,8 @@ struct worker_options {
 enum { WORKER_LOG_MAX = 64 << 20, WORKER_REASON_MAX = 256 };
 
 // Runs until QUIT is done or the socket is closed. Returns the exit status: 0, or 1 when the server
-// said what it never should or the worker could not begin.
+// said what it never should or the worker could not begin. The process must have no other threads
+// or children. As process 1 with CONTAIN_BEST it owns its namespace, and kills all that is in it.
 int worker_main(int socket, const struct worker_options *options);
 
 // ---- fork.c: the process ----------------------------------------------------------------------

@@ -17,7 +17,7 @@ struct log_writer {
     uint64_t kept, came, max;
     uint32_t used;    // of raw
     int64_t due;      // when what waits is to be flushed; INT64_MAX: nothing waits
-    char path[512];
+    const char *path;  // of the run that it is for
     char *raw, *packed;
 };
 

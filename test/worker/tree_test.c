@@ -2,12 +2,14 @@
 #define _GNU_SOURCE
 #include "worker/served.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -184,6 +186,32 @@ static void a_tree_has_its_time_of_grace(void **state)
     served_close(&scene.served);
 }
 
+// Its first thread is over, which makes it look dead; but it still has the lock.
+static void a_process_of_which_a_thread_goes_on_is_found(void **state)
+{
+    (void)state;
+    struct scene scene = open_scene(WORKER_CONTAIN_TREE, "thread");
+    start(&scene, 1,
+          "setsid python3 -c 'import ctypes, fcntl, os, threading, time\n"
+          "folder = os.environ[\"FOLDER\"]\n"
+          "lock = open(folder + \"/lock\", \"w\")\n"
+          "fcntl.flock(lock, fcntl.LOCK_EX)\n"
+          "def stay():\n"
+          "  while open(\"/proc/self/stat\").read().split()[2] != \"Z\": time.sleep(0.01)\n"
+          "  open(folder + \"/there\", \"w\").write(\"1\\n\")\n"
+          "  time.sleep(1000)\n"
+          "threading.Thread(target=stay).start()\n"
+          "ctypes.CDLL(None).syscall(93 if os.uname().machine == \"aarch64\" else 60, 0)' "
+          "&" WAIT_FOR_IT);
+    assert_int_equal(served_finished(&scene.served).end, WIRE_EXITED);
+    char path[100];
+    snprintf(path, sizeof path, "%s/lock", scene.served.folder);
+    int lock = open(path, O_RDONLY);
+    assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
+    close(lock);
+    served_close(&scene.served);
+}
+
 static void a_fork_bomb_is_stopped(void **state)
 {
     (void)state;
@@ -213,6 +241,7 @@ int main(void)
         cmocka_unit_test(a_server_that_is_gone_leaves_nothing),
         cmocka_unit_test(quitting_stops_all_and_reports_all),
         cmocka_unit_test(a_tree_has_its_time_of_grace),
+        cmocka_unit_test(a_process_of_which_a_thread_goes_on_is_found),
         cmocka_unit_test(a_fork_bomb_is_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
