@@ -29,7 +29,17 @@ static const char usage[]
       "cancelled,\n"
       "5 nothing can go on, 70 the disk or the worker failed, 130 interrupted.\n";
 
-enum { OVERBOOK = 8, WAL_PAGES = 2048, FRESH = 256, ONLY, JSON, CONTAIN };
+// A shortcut pays when reading the database takes longer than the rest.
+enum {
+    SHORTCUT_TASKS = 10,
+    HEAP_BYTES = 768 << 10,
+    OVERBOOK = 8,
+    WAL_PAGES = 2048,
+    FRESH = 256,
+    ONLY,
+    JSON,
+    CONTAIN
+};
 
 // ---- Options ---------------------------------------------------------------------------------
 
@@ -220,10 +230,7 @@ static int status_of(const struct runner *runner)
 
 static int work(struct runner *runner)
 {
-    char *socket = hidden_path(runner, "socket");
     runner->settled = store_settled_event(runner->session.store);
-    runner->control = os_socket_listen(socket);  // without it the run goes on, alone
-    free(socket);
     int status = first_turn(runner);
     if (status) return status;
     progress_open(&runner->progress, &runner->options, &runner->run, runner->hidden);
@@ -367,10 +374,11 @@ static int run_file(struct runner *runner)
         if (!runner->options.quiet && !runner->options.json) puts("nothing to do");
         return 0;
     }
-    status = store_open(runner);
-    if (status) return status;
     runner->signals = os_signals_open();
-    status = worker_begin(runner);
+    status = worker_begin(runner);  // early: the less we have, the less it begins with
+    if (status) return status;
+    os_memory_ready(HEAP_BYTES);
+    status = store_open(runner);
     if (!status) status = file_load(runner);
     if (status) return status;
     if (!runner_meet(runner)) return runner->fault;
@@ -391,7 +399,7 @@ int command_run(int count, char **words)
     wire_in_release(&runner.in);
     wire_out_release(&runner.out);
     session_close(&runner.session);
-    if (runner.is_done) done_note(&runner);
+    if (runner.is_done && runner.file.task_count >= SHORTCUT_TASKS) done_note(&runner);
     free(runner.watched);
     jobfile_release(&runner.file);
     free(runner.path), free(runner.folder), free(runner.hidden);

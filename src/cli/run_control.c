@@ -35,6 +35,15 @@ static const char *line_do(struct runner *runner, char *line)
     return "it must be: cancel [TASK], or retry TASK";
 }
 
+// Without it the run goes on, alone.
+void control_open(struct runner *runner)
+{
+    char path[8192];
+    snprintf(path, sizeof path, "%s/socket", runner->hidden);
+    runner->control = os_socket_listen(path);
+    if (runner->control < 0) runner->control = -2;
+}
+
 void control_answer(struct runner *runner)
 {
     char line[LINE], answer[300] = "ok\n";

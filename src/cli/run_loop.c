@@ -10,7 +10,13 @@
 
 // A turn costs as much for one message as for ten. While the worker has enough to do, some may
 // gather; when it has not, nothing waits.
-enum { GATHER = 2000, DRAW = 100000, READ_AT_ONCE = 64 << 10, GRACE = 5000000 };
+enum {
+    GATHER = 2000,
+    DRAW = 100000,
+    LISTEN_AFTER = 50000,
+    READ_AT_ONCE = 64 << 10,
+    GRACE = 5000000
+};
 
 // ---- The worker's socket --------------------------------------------------------------------
 
@@ -184,6 +190,7 @@ static int64_t wake_at(const struct runner *runner)
     int64_t at = INT64_MAX;
     if (runner->progress.terminal) at = os_ticks() + DRAW;
     if (runner->input) at = runner->turn_at + GATHER;
+    if (runner->control == -1 && runner->listen_at < at) at = runner->listen_at;
     rota_time next = next_time(runner);
     if (next == ROTA_NEVER) return at;
     int64_t then = os_ticks() + (next - os_now());
@@ -226,11 +233,13 @@ bool runner_meet(struct runner *runner)
 
 void runner_loop(struct runner *runner)
 {
+    runner->listen_at = os_ticks() + LISTEN_AFTER;  // nobody asks a run that is over by then
     while (!is_over(runner)) {
         once(runner, wake_at(runner));
         if (turn_is_due(runner) && !runner_turn(runner)) return;
         ends_tell(runner);
         progress_draw(&runner->progress, os_now());
+        if (runner->control == -1 && os_ticks() >= runner->listen_at) control_open(runner);
     }
     bool fine = runner->turn == 0 || store_settle(runner->session.store, runner->turn);
     if (!fine && !runner->fault) runner->fault = session_failed(&runner->session);

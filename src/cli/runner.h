@@ -57,7 +57,9 @@ struct runner {
     uint64_t digest;
 
     pid_t worker;
-    int socket, signals, settled, control;
+    int socket, signals, settled;
+    int control;                 // -1: not yet; -2: never
+    int64_t listen_at;           // ticks
     struct wire_in in;
     struct wire_out out;
     bool hello, all_held;        // the worker has said what it is and has
@@ -84,4 +86,5 @@ void runner_quit(struct runner *runner, rota_time grace);
 
 // ---- run_control.c ----------------------------------------------------------------------------
 
+void control_open(struct runner *runner);
 void control_answer(struct runner *runner);  // somebody asks

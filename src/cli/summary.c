@@ -93,6 +93,10 @@ void summary_print(struct progress *progress, rota_time now, int status)
         return;
     }
     if (progress->options->quiet && !status) return;
+    if (!status && !run->count[RUN_OK]) {
+        puts("nothing to do");
+        return;
+    }
     printf("%u ok", run->count[RUN_OK]);
     count_print(run->count[RUN_DONE], "done before");
     count_print(run->hits, "of them from the cache");

@@ -62,7 +62,7 @@ uint32_t os_memory_mib(void);
 // Another number whenever a file has another size, time or place; 0: it is not there.
 uint64_t os_stamp(const char *folder, const char *path);
 
-// ---- socket.c: a line over a local socket, and one back ----------------------------------------
+// ---- socket.c: a line over a local socket, and one back ---------------------------------
 
 int os_socket_listen(const char *path);  // for its owner only; -1 with errno
 // The next who asks, and the line; -1: nobody, or nobody who may.
@@ -70,3 +70,8 @@ int os_socket_accept(int listening, char *line, size_t size);
 void os_socket_reply(int peer, const char *line);
 // False: nobody listens there, or nobody answers.
 bool os_socket_ask(const char *path, const char *line, char *answer, size_t size);
+
+// ---- memory.c ---------------------------------------------------------------------------
+
+// The program, and so much of the heap, without waiting for each page.
+void os_memory_ready(size_t bytes);

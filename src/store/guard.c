@@ -43,6 +43,13 @@ static bool refuse_errno(struct store_error *error, const char *path, const char
     return false;
 }
 
+static int folder_open(const char *path)
+{
+    char name[PATH_LONGEST + 16];
+    snprintf(name, sizeof name, "%s", path);
+    return open(dirname(name), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 // ---- The file ---------------------------------------------------------------------
 
 bool guard_file(const char *path, struct store_error *error)
@@ -50,13 +57,15 @@ bool guard_file(const char *path, struct store_error *error)
     struct stat status;
     struct statfs system;
     if (strlen(path) > PATH_LONGEST) return refuse(error, path, "the name is too long");
-    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
+    int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    bool is_new = file < 0 && errno == ENOENT;  // then it is its folder that counts
+    if (is_new) file = folder_open(path);
     if (file < 0) return refuse_errno(error, path, "cannot be opened for writing");
     bool known = fstat(file, &status) == 0 && fstatfs(file, &system) == 0;
     close(file);
     if (!known) return refuse_errno(error, path, "cannot be looked at");
-    if (!S_ISREG(status.st_mode)) return refuse(error, path, "is not a regular file");
-    if (status.st_nlink > 1) {
+    if (!is_new && !S_ISREG(status.st_mode)) return refuse(error, path, "is not a regular file");
+    if (!is_new && status.st_nlink > 1) {
         return refuse(error, path, "has more than one name; its log would be found by only one");
     }
     const char *network = guard_network((uint64_t)(uint32_t)system.f_type);
@@ -64,16 +73,6 @@ bool guard_file(const char *path, struct store_error *error)
     store_fail(error, STORE_REFUSED, "%s: lies on %s; a database needs a local file system", path,
                network);
     return false;
-}
-
-static bool folder_sync(const char *path)
-{
-    char name[PATH_LONGEST + 16];
-    snprintf(name, sizeof name, "%s", path);
-    int folder = open(dirname(name), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool synced = folder >= 0 && fsync(folder) == 0;
-    if (folder >= 0) close(folder);
-    return synced;
 }
 
 static bool image_write(const char *path)
@@ -88,7 +87,8 @@ static bool image_write(const char *path)
     return made;
 }
 
-// Whole or not at all: it is made beside the file and takes its place.
+// Whole or not at all: it is made beside the file and takes its place. Its name in the folder
+// becomes durable with that of its log, which SQLite sees to before the first commit.
 bool guard_make(const char *path, bool *made, struct store_error *error)
 {
     char name[PATH_LONGEST + 16];
@@ -96,7 +96,7 @@ bool guard_make(const char *path, bool *made, struct store_error *error)
     *made = stat(path, &status) || status.st_size == 0;
     if (!*made) return true;
     snprintf(name, sizeof name, "%s-new", path);
-    if (image_write(name) && rename(name, path) == 0 && folder_sync(path)) return true;
+    if (image_write(name) && rename(name, path) == 0) return true;
     bool full = errno == ENOSPC || errno == EDQUOT;
     store_fail(error, full ? STORE_FULL : STORE_BROKEN, "%s: cannot be made: %s", path,
                strerror(errno));

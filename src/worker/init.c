@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -64,20 +65,27 @@ static void raise_file_limit(struct worker *worker)
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) worker->files_max = 0;
 }
 
-static bool make_folders(struct worker *worker, const char *folder)
+// Two workers of one folder could run one task twice. One whose server was killed still has to end
+// what it runs: this one waits for that, and the system ends the wait if that one is killed too.
+static bool folder_lock(const char *folder)
+{
+    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (file >= 0 && flock(file, LOCK_EX) != 0)
+        if (errno != EINTR) return false;
+    return file >= 0;
+}
+
+// What lies in it is made when it is first needed.
+static bool find_folder(struct worker *worker, const char *folder)
 {
     char path[PATH_MAX];
     if (!os_directory_make(folder)) return false;
     worker->folder = realpath(folder, NULL);
     worker->cwd = getcwd(NULL, 0);
     if (!worker->cwd) worker->cwd = strdup("");
-    if (!worker->folder || !worker->cwd) return false;
-    snprintf(path, sizeof path, "%s/log", worker->folder);
-    if (!os_directory_make(path)) return false;
+    if (!worker->folder || !worker->cwd || !folder_lock(worker->folder)) return false;
     snprintf(path, sizeof path, "%s/work", worker->folder);
-    if (!os_tree_remove(path)) return false;
-    snprintf(path, sizeof path, "%s/work/streams", worker->folder);
-    return os_directory_make(path);
+    return os_tree_remove(path);
 }
 
 // ---- Processes
@@ -115,7 +123,7 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
     raise_file_limit(worker);
     open_proc(worker);
     worker->system_kills = limit_system_kills();
-    if (!open_standard_files(worker) || !make_folders(worker, options->folder)) return false;
+    if (!open_standard_files(worker) || !find_folder(worker, options->folder)) return false;
     worker->files.folder = worker->folder;
     worker->signals = hold_signals();
     worker->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -1,5 +1,6 @@
 // log_write.c - output becomes a log: compressed, of limited length, and on disk soon.
 #define _GNU_SOURCE
+#include "os/os.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>
@@ -12,6 +13,14 @@
 #include <zstd.h>
 
 enum { LEVEL = 1, WINDOW = 17, PACKED = 128 << 10 };
+
+static int file_make(const char *path)
+{
+    int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
+    int file = open(path, flags, 0666);
+    if (file < 0 && errno == ENOENT && os_parents_make(path)) file = open(path, flags, 0666);
+    return file;
+}
 
 struct log_writer *log_writer_open(void)
 {
@@ -60,8 +69,7 @@ static void push(struct log_writer *log, ZSTD_EndDirective how)
         log->used = 0;
         return;
     }
-    if (log->file < 0)
-        log->file = open(log->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (log->file < 0) log->file = file_make(log->path);
     if (log->file < 0) log->broken = true;
     ZSTD_inBuffer in = {log->raw, log->used, 0};
     for (size_t left = 1; left && !log->broken;) {

@@ -196,8 +196,7 @@ void on_stop(struct worker *worker, const struct wire_stop *stop)
 void on_drain(struct worker *worker)
 {
     worker->is_draining = true;
-    for (struct run *run; (run = run_take_first(&worker->queue));)
-        run_append(&worker->idle, run);
+    for (struct run *run; (run = run_take_first(&worker->queue));) run_append(&worker->idle, run);
 }
 
 void on_quit(struct worker *worker, int64_t grace)

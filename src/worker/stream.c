@@ -5,6 +5,7 @@
 // open, the worker lets go, and the consumer sees the end. When the consumer ends first, what is
 // written from then on goes nowhere.
 #define _GNU_SOURCE
+#include "os/os.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>
@@ -44,7 +45,7 @@ static struct stream *stream_open(struct worker *worker, rota_object_id object)
     char path[PATH_MAX];
     stream_path(path, sizeof path, worker->folder, object);
     unlink(path);
-    if (mkfifo(path, 0600) != 0) return NULL;
+    if (!os_parents_make(path) || mkfifo(path, 0600) != 0) return NULL;
     int held = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     struct stream *stream = held >= 0 ? calloc(1, sizeof *stream + strlen(path) + 1) : NULL;
     if (!stream) {

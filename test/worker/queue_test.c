@@ -1,4 +1,5 @@
 // queue_test.c - what starts when, and a worker that is told nonsense or too much.
+#include "os/os.h"
 #include "worker/served.h"
 
 #include <setjmp.h>
@@ -108,7 +109,7 @@ static void two_thousand_commands_run_without_a_trace(void **state)
     for (; done < 2000; done++) assert_int_equal(served_finished(&served).end, WIRE_EXITED);
     char path[100];
     snprintf(path, sizeof path, "%s/log", served.folder);
-    assert_int_equal(rmdir(path), 0);  // it is empty
+    assert_int_equal(access(path, F_OK), -1);  // nobody had anything to write
     served_quit(&served, 0);
     assert_int_equal(served_end(&served), 0);
     served_close(&served);
@@ -158,7 +159,7 @@ static void what_an_earlier_life_left_is_removed(void **state)
     served_end(&served);
     char path[100];
     snprintf(path, sizeof path, "%s/work/7.1.1", served.folder);
-    assert_int_equal(mkdir(path, 0700), 0);
+    assert_true(os_directory_make(path));
     struct worker_options options = {.folder = served.folder, .name = "again"};
     served.pid = worker_fork(&options, &served.socket);
     served.in.length = served.in.taken = 0;
