@@ -224,11 +224,13 @@ static void json_says_the_same(void **state)
 {
     (void)state;
     struct jobfile file;
-    parsed(&file, JOBFILE_JSON,
-           "{\"name\": \"n\\u00e4cht\\ud83d\\ude00\",\r\n \"tasks\": [\n"
-           "  {\"name\": \"a\", \"run\": \"printf 'x\\\\n' | cat\", \"cpus\": 2, \"cache\": true},\n"
-           "  {\"name\": \"b\", \"run\": [\"echo\", \"\\t\\\"\"], \"needs\": [\"a\"], \"env\": {\"N\": 5}}"
-           "]}\n");
+    parsed(
+        &file, JOBFILE_JSON,
+        "{\"name\": \"n\\u00e4cht\\ud83d\\ude00\",\r\n \"tasks\": [\n"
+        "  {\"name\": \"a\", \"run\": \"printf 'x\\\\n' | cat\", \"cpus\": 2, \"cache\": true},\n"
+        "  {\"name\": \"b\", \"run\": [\"echo\", \"\\t\\\"\"], \"needs\": [\"a\"], \"env\": "
+        "{\"N\": 5}}"
+        "]}\n");
     assert_string_equal(file.name, "n\xc3\xa4"
                                    "cht\xf0\x9f\x98\x80");
     assert_string_equal(file.tasks[0].argv[2], "printf 'x\\n' | cat");
@@ -308,13 +310,13 @@ static void only_what_a_shell_would_not_look_at_is_split(void **state)
     splits("echo hello", "echo|hello");
     splits("true\n\n", "true");
     static const char *const shells[]
-        = {"a | b",     "a > b",  "a $x",    "a \"$x\"", "a *",        "a ?",       "a [b]",
-           "a ~",       "a #b",   "a \\b",   "a 'b",     "a \"b\\c\"", "a\nb",      "X=1 a",
-           "cd /tmp",   "exit 3", "export A", ". ./x",   ": x",        "a; b",      "a && b",
-           "a &",       "(a)",    "{ a; }",  "! a",      "if a",       "echo -n a", "echo 'a\\n'",
-           "printf %s", "test a", "time a",  "a {b,c}",  "a `b`",      "a 'b' \"c", "\xc3\xa4 b",
-           "'a=b' c",   "kill 1", "set -e",  "ulimit -n", "umask 0",   "source x",  "exec a",
-           "a ^b",      "a !b",   "'' a",    "\"cd\" x",  "trap x",    "wait",      "eval a"};
+        = {"a | b",     "a > b",  "a $x",     "a \"$x\"",  "a *",        "a ?",       "a [b]",
+           "a ~",       "a #b",   "a \\b",    "a 'b",      "a \"b\\c\"", "a\nb",      "X=1 a",
+           "cd /tmp",   "exit 3", "export A", ". ./x",     ": x",        "a; b",      "a && b",
+           "a &",       "(a)",    "{ a; }",   "! a",       "if a",       "echo -n a", "echo 'a\\n'",
+           "printf %s", "test a", "time a",   "a {b,c}",   "a `b`",      "a 'b' \"c", "\xc3\xa4 b",
+           "'a=b' c",   "kill 1", "set -e",   "ulimit -n", "umask 0",    "source x",  "exec a",
+           "a ^b",      "a !b",   "'' a",     "\"cd\" x",  "trap x",     "wait",      "eval a"};
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) splits(shells[i], "$");
 }
 

@@ -10,8 +10,7 @@ void parsed(struct jobfile *file, enum jobfile_format format, const char *text)
     fail();
 }
 
-void refused_bytes(enum jobfile_format format, const char *bytes, size_t size,
-                   const char *expected)
+void refused_bytes(enum jobfile_format format, const char *bytes, size_t size, const char *expected)
 {
     struct jobfile file;
     char errors[8000] = "";
