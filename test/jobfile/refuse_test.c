@@ -159,6 +159,8 @@ static const struct wrong wrong_tasks[] = {
     // Many from one.
     {"  a: {run: 'x {{y}} z'}\n", "2:15: \"{{y}}\" is bound to nothing here\n"},
     {"  a: {foreach: [1], run: 'x {{y}}'}\n", "2:29: \"{{y}}\" is bound to nothing here\n"},
+    {"  a-{{y}}: {foreach: [1, 2], run: x}\n  b: {run: x, needs: a}\n",
+     "2:5: \"{{y}}\" is bound to nothing here\n"},
     {"  a: {foreach: [], run: x}\n", "2:16: foreach is an empty list\n"},
     {"  a: {foreach: x, run: x}\n", "2:16: foreach is not a list\n"},
     {"  a: {foreach: {glob: '*'}, run: x}\n", "2:23: a glob has no folder to look in here\n"},
