@@ -81,6 +81,7 @@ static bool words_count(const char *text, uint32_t *count, size_t *size)
     for (;;) {
         text += strspn(text, " \t");
         if (!text[strspn(text, " \t\n")]) return *count > 0;
+        if (*text == '\n') return false;
         if (!(text = word_end(text, &length))) return false;
         ++*count;
         *size += length + 1;

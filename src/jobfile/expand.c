@@ -193,8 +193,8 @@ static const char *name_make(struct reader *reader, uint32_t node, const char *i
     return name;
 }
 
-// False: the name that stands for all of them is somebody else's.
-static bool family_add(struct reader *reader, uint32_t node, uint32_t count)
+// False: the name that stands for all of them is somebody else's. Those that are made join later.
+static bool family_add(struct reader *reader, uint32_t node)
 {
     const struct node *value = &reader->tree.nodes[node];
     const char *base = template_base(reader, reader->tree.text + value->text, value->length);
@@ -206,12 +206,13 @@ static bool family_add(struct reader *reader, uint32_t node, uint32_t count)
     }
     struct family *family
         = ARRAY_ADD(reader->families, reader->family_count, reader->family_capacity);
-    *family = (struct family){reader->file->task_count, count};
+    *family = (struct family){reader->file->task_count, 0};
     return true;
 }
 
+// The family is the last one, or none when nothing is left of the name.
 static void all_make(struct reader *reader, const struct draft *draft, struct axes *axes,
-                     uint32_t count)
+                     uint32_t count, uint32_t family)
 {
     struct binding bindings[AXES_MAX + 1];
     char index[16];
@@ -221,6 +222,7 @@ static void all_make(struct reader *reader, const struct draft *draft, struct ax
         reader->bound = (struct bindings){bindings, axes->count + 1};
         const char *name = name_make(reader, draft->fields[KEY_NAME], index);
         if (!name || !task_make(reader, draft, name)) break;
+        if (family < reader->family_count) reader->families[family].count++;
         axes_step(axes);
     }
     reader->bound = (struct bindings){0};
@@ -236,8 +238,9 @@ void task_expand(struct reader *reader, const struct draft *draft)
     }
     if (!axes_read(reader, draft, &axes)) return;
     uint64_t size = axes_size(&axes);
+    uint32_t family = reader->family_count;
     if (size > JOBFILE_TASKS_MAX)
         refuse(reader, draft->node, "more than %d tasks", JOBFILE_TASKS_MAX);
-    else if (family_add(reader, name, (uint32_t)size))
-        all_make(reader, draft, &axes, (uint32_t)size);
+    else if (family_add(reader, name))
+        all_make(reader, draft, &axes, (uint32_t)size, family);
 }

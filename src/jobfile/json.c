@@ -44,7 +44,7 @@ static bool is_plain(const char *bytes)
 // Only ever goes forward, so that counting all places costs one pass.
 static struct jobfile_place here(struct source *source, size_t at)
 {
-    while (at - source->counted >= 8 && is_one_line(source->bytes + source->counted)) {
+    while (source->counted + 8 <= at && is_one_line(source->bytes + source->counted)) {
         source->counted += 8;
         source->place.column += 8;
     }
@@ -151,6 +151,13 @@ static size_t plain_length(const struct source *source)
     return at - source->at;
 }
 
+// It is wrong where it begins; what is behind that is counted already.
+static bool endless(struct source *source, uint32_t node, const char *reason)
+{
+    refuse(source->reader, node, "%s", reason);
+    return false;
+}
+
 static bool string_read(struct source *source)
 {
     size_t start = source->at++, length = 0, text = source->at;
@@ -165,13 +172,11 @@ static bool string_read(struct source *source)
             memmove(source->bytes + text + length, source->bytes + at, plain);
         }
         length += plain;
-        if (source->at == source->size) return wrong(source, start, "this string has no end");
+        if (source->at == source->size) return endless(source, number, "this string has no end");
         char byte = source->bytes[source->at];
         if (byte == '"') break;
-        if (byte != '\\')
-            return wrong(source, byte == '\n' || byte == '\r' ? start : source->at,
-                         byte == '\t' ? "a tab in a string is written \\t"
-                                      : "this string has no end on its line");
+        if (byte == '\t') return wrong(source, source->at, "a tab in a string is written \\t");
+        if (byte != '\\') return endless(source, number, "this string has no end on its line");
         at = source->at++;
         exact = false;
         char undone[4];
