@@ -33,7 +33,7 @@ static const char usage[]
 enum {
     SHORTCUT_TASKS = 10,
     HEAP_BYTES = 768 << 10,
-    OVERBOOK = 8,
+    OVERBOOK = 32,
     WAL_PAGES = 2048,
     FRESH = 256,
     ONLY,
@@ -202,7 +202,7 @@ static int first_turn(struct runner *runner)
     struct run *run = &runner->run;
     int status = job_begin(runner);
     if (status) return status;
-    runner->turn = server_commit_begin(run->server);
+    runner->turn = server_commit_write(run->server);
     if (!runner->turn) return session_failed(&runner->session);
     run_perform(run, &runner->out);
     return 0;
@@ -230,7 +230,6 @@ static int status_of(const struct runner *runner)
 
 static int work(struct runner *runner)
 {
-    runner->settled = store_settled_event(runner->session.store);
     int status = first_turn(runner);
     if (status) return status;
     progress_open(&runner->progress, &runner->options, &runner->run, runner->hidden);

@@ -66,7 +66,8 @@ struct runner {
     uint32_t cores, memory_mib;
     char limits[200], host[256];
 
-    uint64_t turn;               // the last that was begun
+    uint64_t turn, synced;       // the last that was written; that the disk was asked for
+    int64_t sync_at;             // ticks
     int64_t turn_at;             // ticks
     bool input;                  // messages wait for the next turn
     bool quitting;               // the worker was told to end

@@ -53,8 +53,8 @@ enum rota_error server_submit(struct server *server, const struct rota_job_spec 
 bool server_advance(struct server *server);
 
 bool server_commit(struct server *server);
-// The same without waiting for the disk; the store says when the turn is durable. 0: as false.
-uint64_t server_commit_begin(struct server *server);
+// The same without asking the disk: store_sync_begin() and store_settle() do. 0: as false.
+uint64_t server_commit_write(struct server *server);
 
 // The turn was not to be: the core is as the store has it. False: as for server_open().
 bool server_undo(struct server *server);

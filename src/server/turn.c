@@ -187,9 +187,9 @@ static uint64_t turn_end(struct server *server, uint64_t turn)
     return turn;
 }
 
-uint64_t server_commit_begin(struct server *server)
+uint64_t server_commit_write(struct server *server)
 {
-    return turn_end(server, server_advance(server) ? store_commit_begin(server->store) : 0);
+    return turn_end(server, server_advance(server) ? store_commit_write(server->store) : 0);
 }
 
 bool server_commit(struct server *server)

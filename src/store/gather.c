@@ -37,15 +37,38 @@ static int gathered_write(struct gathered *gathered)
     return below->pMethods->xWrite(below, gathered->bytes, length, gathered->at);
 }
 
+// ---- Syncs ---------------------------------------------------------------------------
+
+int gather_sync(struct gather *gather, int flags)
+{
+    struct syncer *syncer = &gather->syncer;
+    sqlite3_file *behind = gather->behind;
+    int result = syncer_wait(syncer, syncer->asked);
+    gather->behind = NULL;
+    if (result || !behind) return result;
+    result = behind->pMethods->xSync(behind, flags);
+    syncer_note(syncer, result);
+    return result;
+}
+
+int gather_sync_ask(struct gather *gather)
+{
+    if (!gather->behind) return SQLITE_OK;
+    if (!syncer_open(&gather->syncer))
+        return gather_sync(gather, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+    syncer_ask(&gather->syncer, gather->behind);
+    gather->behind = NULL;
+    return SQLITE_OK;
+}
+
 // ---- The methods of a log -----------------------------------------------------------
 
 static int log_close(sqlite3_file *file)
 {
     sqlite3_file *below = of(file)->below;
     int result = gathered_write(of(file));
-    struct syncer *syncer = &of(file)->gather->syncer;
-    int waited = syncer_wait(syncer, syncer->asked);
-    if (!result) result = waited;
+    int synced = gather_sync(of(file)->gather, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+    if (!result) result = synced;
     free(of(file)->bytes);
     int closed = below->pMethods->xClose(below);
     return result ? result : closed;
@@ -86,15 +109,11 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
 static int log_sync(sqlite3_file *file, int flags)
 {
     struct gathered *gathered = of(file);
-    struct syncer *syncer = &gathered->gather->syncer;
     int result = gathered_write(gathered);
     if (result) return result;
-    if (gathered->gather->later && gathered->synced && syncer->open) {
-        syncer_ask(syncer, gathered->below);
-        return SQLITE_OK;
-    }
-    result = syncer_wait(syncer, syncer->asked);
-    if (!result) result = gathered->below->pMethods->xSync(gathered->below, flags);
+    gathered->gather->behind = gathered->below;
+    if (gathered->gather->later && gathered->synced) return SQLITE_OK;
+    result = gather_sync(gathered->gather, flags);
     gathered->synced |= !result;
     return result;
 }

@@ -14,7 +14,8 @@ struct store_kind {
     void (*put)(struct store *store, const struct rota *rota, const struct rota_record *records,
                 uint32_t count);
     bool (*commit)(struct store *store);
-    uint64_t (*commit_begin)(struct store *store);
+    uint64_t (*commit_write)(struct store *store);
+    bool (*sync_begin)(struct store *store);
     bool (*settle)(struct store *store, uint64_t turn);
     uint64_t (*settled)(struct store *store);
     int (*settled_event)(struct store *store);

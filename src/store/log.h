@@ -27,6 +27,7 @@ bool syncer_open(struct syncer *syncer);  // again is fine
 void syncer_close(struct syncer *syncer);
 void syncer_ask(struct syncer *syncer, sqlite3_file *file);
 int syncer_wait(struct syncer *syncer, uint64_t until);  // so many are durable
+void syncer_note(struct syncer *syncer, int result);     // one more was made durable by somebody else
 int syncer_watch(struct syncer *syncer);                 // the event; -1: there is none
 
 // ---- gather.c: one write a turn for the log --------------------------------------
@@ -34,9 +35,12 @@ int syncer_watch(struct syncer *syncer);                 // the event; -1: there
 struct gather {
     sqlite3_vfs vfs, *below;
     struct syncer syncer;
-    bool later;  // whoever asks for a sync does not wait for it
+    sqlite3_file *behind;  // a log that was written to and not synced, nor was that asked for
+    bool later;            // SQLite believes that it was
 };
 
 // As sqlite3_open_v2(), with the vfs of `gather` between SQLite and the system called `name`.
 int gather_open(const char *path, sqlite3 **db, int flags, const char *name,
                 struct gather *gather);
+int gather_sync(struct gather *gather, int flags);  // all that was written is durable
+int gather_sync_ask(struct gather *gather);         // or will be

@@ -233,7 +233,8 @@ void turn_put(struct store *store, const struct rota *rota, const struct rota_re
               uint32_t count);
 bool turn_commit(struct store *store);
 void turn_settle_in(struct sqlite_store *store);
-uint64_t turn_commit_begin(struct store *store);
+uint64_t turn_commit_write(struct store *store);
+bool commit_sync_begin(struct store *store);
 bool commit_settle(struct store *store, uint64_t turn);
 uint64_t commit_settled(struct store *store);
 int commit_settled_event(struct store *store);

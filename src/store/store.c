@@ -67,10 +67,21 @@ bool store_commit(struct store *store)
     return store->kind->commit(store);
 }
 
-uint64_t store_commit_begin(struct store *store)
+uint64_t store_commit_write(struct store *store)
 {
     const struct store_kind *kind = store->kind;
-    return kind->commit_begin ? kind->commit_begin(store) : kind->commit(store);
+    return kind->commit_write ? kind->commit_write(store) : kind->commit(store);
+}
+
+bool store_sync_begin(struct store *store)
+{
+    return !store->kind->sync_begin || store->kind->sync_begin(store);
+}
+
+uint64_t store_commit_begin(struct store *store)
+{
+    uint64_t turn = store_commit_write(store);
+    return turn && store_sync_begin(store) ? turn : 0;
 }
 
 bool store_settle(struct store *store, uint64_t turn)

@@ -100,6 +100,9 @@ bool store_commit(struct store *store);
 // 0 and false: as for store_commit(). Turns are numbered from 1 and become durable in this order;
 // several may do so by one sync.
 uint64_t store_commit_begin(struct store *store);
+// And in three: written, without asking the disk; later asked, for all turns so far.
+uint64_t store_commit_write(struct store *store);
+bool store_sync_begin(struct store *store);
 bool store_settle(struct store *store, uint64_t turn);
 uint64_t store_settled(struct store *store);   // the last that is durable
 int store_settled_event(struct store *store);  // becomes readable when it changes; -1: never

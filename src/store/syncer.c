@@ -53,29 +53,34 @@ static void sleepers_wake(struct syncer *syncer, pthread_cond_t *condition)
     pthread_mutex_unlock(&syncer->lock);
 }
 
-static bool work_wait(struct syncer *syncer, uint64_t synced)
+static bool work_is_there(struct syncer *syncer)
+{
+    return atomic_load(&syncer->asked) > atomic_load(&syncer->synced);
+}
+
+static void work_wait(struct syncer *syncer)
 {
     pthread_mutex_lock(&syncer->lock);
     atomic_fetch_add(&syncer->sleepers, 1);
-    while (atomic_load(&syncer->asked) == synced && !syncer->ending)
+    while (!work_is_there(syncer) && !syncer->ending)
         pthread_cond_wait(&syncer->wake, &syncer->lock);
     atomic_fetch_sub(&syncer->sleepers, 1);
     pthread_mutex_unlock(&syncer->lock);
-    return atomic_load(&syncer->asked) != synced;
 }
 
-// `rest` is how long it had to wait lately.
+// `rest` is how long it had to wait lately. False: it is to end.
 static bool work_comes(struct syncer *syncer, int64_t *rest)
 {
-    uint64_t synced = atomic_load(&syncer->synced);
+    uint64_t asked = atomic_load(&syncer->asked);
     int64_t began = now_ns();
-    bool came = *rest < LOOK_NS && changes_soon(&syncer->asked, synced);
-    if (!came) came = work_wait(syncer, synced);
+    if (!work_is_there(syncer) && *rest < LOOK_NS) changes_soon(&syncer->asked, asked);
+    if (!work_is_there(syncer)) work_wait(syncer);
     int64_t waited = atomic_load(&syncer->asked_at) - began;  // without the time to wake up
     if (waited < 0) waited = 0;
     *rest += ((waited < 8 * LOOK_NS ? waited : 8 * LOOK_NS) - *rest) / 4;
-    return came;
+    return work_is_there(syncer);
 }
+
 static void *syncer_work(void *context)
 {
     struct syncer *syncer = context;
@@ -133,7 +138,7 @@ void syncer_ask(struct syncer *syncer, sqlite3_file *file)
 
 int syncer_wait(struct syncer *syncer, uint64_t until)
 {
-    if (!syncer->open) return SQLITE_OK;
+    if (!syncer->open) return atomic_load(&syncer->result);
     uint64_t synced = atomic_load(&syncer->synced);
     while (synced < until && changes_soon(&syncer->synced, synced))
         synced = atomic_load(&syncer->synced);
@@ -146,6 +151,15 @@ int syncer_wait(struct syncer *syncer, uint64_t until)
         pthread_mutex_unlock(&syncer->lock);
     }
     return atomic_load(&syncer->result);
+}
+
+void syncer_note(struct syncer *syncer, int result)
+{
+    int fine = SQLITE_OK;
+    if (result) atomic_compare_exchange_strong(&syncer->result, &fine, result);
+    // In this order the thread never takes it for something to do.
+    atomic_store(&syncer->synced, atomic_load(&syncer->asked) + 1);
+    atomic_fetch_add(&syncer->asked, 1);
 }
 
 int syncer_watch(struct syncer *syncer)

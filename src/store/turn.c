@@ -284,13 +284,33 @@ static bool turn_write(struct store *base)
     return !base->error.fault;
 }
 
-// Turns are numbered from 1, syncs from 0.
+// Turns are numbered from 1, syncs from 0. The next sync covers all that was written so far.
+static uint64_t turn_number(const struct gather *gather)
+{
+    return gather->syncer.asked + (gather->behind ? 1 : 0) + 1;
+}
+
+static bool sync_failed(struct sqlite_store *store, int result)
+{
+    if (result) fail_with(store, result, "a turn cannot be made durable");
+    return result;
+}
+
 bool commit_settle(struct store *base, uint64_t turn)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    int result = syncer_wait(&store->gather.syncer, turn - 1);
-    if (result) fail_with(store, result, "a turn cannot be made durable");
+    struct gather *gather = &store->gather;
+    bool asked = turn - 1 <= gather->syncer.asked;
+    int flags = SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY;
+    int result = asked ? syncer_wait(&gather->syncer, turn - 1) : gather_sync(gather, flags);
+    sync_failed(store, result);
     return !base->error.fault;
+}
+
+bool commit_sync_begin(struct store *base)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    return !sync_failed(store, gather_sync_ask(&store->gather));
 }
 
 uint64_t commit_settled(struct store *base)
@@ -303,21 +323,19 @@ int commit_settled_event(struct store *base)
     return syncer_watch(&((struct sqlite_store *)base)->gather.syncer);
 }
 
-// Without a thread to be had the sync is waited for, as in turn_commit(). A turn that had nothing
-// to write, or was synced at once, is as durable as the last one that was asked for.
-uint64_t turn_commit_begin(struct store *base)
+uint64_t turn_commit_write(struct store *base)
 {
     struct gather *gather = &((struct sqlite_store *)base)->gather;
-    gather->later = syncer_open(&gather->syncer);
+    gather->later = true;
     bool written = turn_write(base);
     gather->later = false;
-    return written ? gather->syncer.asked + 1 : 0;
+    return written ? turn_number(gather) : 0;
 }
 
 bool turn_commit(struct store *base)
 {
-    struct syncer *syncer = &((struct sqlite_store *)base)->gather.syncer;
-    return turn_write(base) && commit_settle(base, syncer->asked + 1);
+    return turn_write(base)
+           && commit_settle(base, turn_number(&((struct sqlite_store *)base)->gather));
 }
 
 void turn_release(struct sqlite_store *store)

@@ -113,6 +113,7 @@ static bool watch(struct worker *worker, int file, void *what)
 bool worker_init(struct worker *worker, int socket, const struct worker_options *options)
 {
     *worker = (struct worker){.options = options, .socket = socket};
+    worker->started_due = INT64_MAX;
     worker->epoll = worker->signals = worker->children = worker->null = -1;
     worker->cores = options->cores ? options->cores : 1;
     worker->log_max = options->log_max ? options->log_max : WORKER_LOG_MAX;

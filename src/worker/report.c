@@ -3,6 +3,9 @@
 
 #include <sys/wait.h>
 
+// A start alone wakes nobody for so long: the end often comes with it.
+enum { REPORT_STARTED_WAITS = 4000 };
+
 static const char *limits_text(const struct worker *worker)
 {
     if (worker->is_init && worker->has_proc) return "PID namespace; memory by RLIMIT_DATA";
@@ -19,6 +22,7 @@ void report_hello(struct worker *worker)
     message.hello.memory_mib = worker->options->memory_mib;
     message.hello.name = wire_text_of(worker->options->name);
     message.hello.limits = wire_text_of(limits_text(worker));
+    worker->is_urgent = true;
     wire_put(&worker->out, &message);
 }
 
@@ -30,6 +34,8 @@ void report_started(struct worker *worker, const struct run *run)
     message.started.at = run->began;
     message.started.pid = (uint32_t)run->pid;
     wire_put(&worker->out, &message);
+    int64_t due = run->ticks + REPORT_STARTED_WAITS;
+    if (due < worker->started_due) worker->started_due = due;
 }
 
 static int64_t time_of(struct timeval time)
@@ -55,5 +61,6 @@ void report_finished(struct worker *worker, const struct run *run)
     it->reason = wire_text_of(run->reason);
     if (run->end == WIRE_EXITED && run->status == 0)
         it->outputs = (wire_files){run->command.made, run->command.run.outputs.count};
+    worker->is_urgent = true;
     wire_put(&worker->out, &message);
 }

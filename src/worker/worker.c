@@ -74,6 +74,9 @@ static bool send_reports(struct worker *worker)
 {
     struct wire_out *out = &worker->out;
     if (out->failed) return complain(worker, "no memory for reports"), false;
+    if (out->length && !worker->is_urgent && os_ticks() < worker->started_due) return true;
+    worker->is_urgent = out->length > 0;
+    worker->started_due = INT64_MAX;
     while (out->sent < out->length) {
         ssize_t count = send(worker->socket, out->bytes + out->sent, out->length - out->sent,
                              MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -83,6 +86,7 @@ static bool send_reports(struct worker *worker)
         wire_out_sent(out, (uint32_t)count);
     }
     watch_socket(worker, out->length > 0);
+    worker->is_urgent = out->length > 0;
     return true;
 }
 
@@ -138,6 +142,7 @@ static bool loop(struct worker *worker)
     while (!is_over(worker)) {
         int64_t due = INT64_MAX;
         if (worker->running_count) due = on_timers(worker, os_ticks());
+        if (worker->started_due < due) due = worker->started_due;
         if (worker->ended.first) due = 0;
         int count = wait_events(worker, events, due);
         if (!turn(worker, events, count) || !send_reports(worker)) return false;

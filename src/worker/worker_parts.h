@@ -146,6 +146,8 @@ struct worker {
     struct wire_in in;
     struct wire_out out;
     bool out_is_watched;
+    bool is_urgent;       // what waits there is more than starts
+    int64_t started_due;  // when even these are sent
     struct environment environment;
     struct finder finder;
     struct files files;
