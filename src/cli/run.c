@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,7 +214,10 @@ static int first_turn(struct runner *runner)
 static void worker_end(struct runner *runner)
 {
     if (runner->worker <= 0) return;
-    if (!runner->quitting && !runner->worker_is_gone) runner_quit(runner, 0);
+    if (!runner->hello)
+        kill(runner->worker, SIGKILL);  // it may be waiting for the worker of another run
+    else if (!runner->quitting && !runner->worker_is_gone)
+        runner_quit(runner, 0);
     close(runner->socket);
     waitpid(runner->worker, NULL, 0);
 }

@@ -27,7 +27,7 @@ bool syncer_open(struct syncer *syncer);  // again is fine
 void syncer_close(struct syncer *syncer);
 void syncer_ask(struct syncer *syncer, sqlite3_file *file);
 int syncer_wait(struct syncer *syncer, uint64_t until);  // so many are durable
-void syncer_note(struct syncer *syncer, int result);     // one more was made durable by somebody else
+void syncer_note(struct syncer *syncer, int result);     // somebody else has synced once
 int syncer_watch(struct syncer *syncer);                 // the event; -1: there is none
 
 // ---- gather.c: one write a turn for the log --------------------------------------

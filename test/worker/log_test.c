@@ -1,4 +1,5 @@
 // log_test.c - logs that are not whole can be read as far as they go.
+#include "os/os.h"
 #include "worker/served.h"
 
 #include <errno.h>
@@ -61,6 +62,7 @@ static void a_file_that_is_no_log_is_refused(void **state)
     char path[256];
     path_of(served, path, sizeof path);
     served_await(served, WIRE_HELLO_MESSAGE);
+    assert_true(os_parents_make(path));
     int file = open(path, O_WRONLY | O_CREAT, 0600);
     assert_int_equal(write(file, "this is not a log at all\n", 25), 25);
     close(file);
