@@ -4,7 +4,6 @@
 #include "os/os.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,98 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char usage[]
-    = "usage: rota run [OPTION...] FILE\n\n"
-      "    rota run build.yaml            run it; again, and it goes on where it stopped\n"
-      "    rota run -j 8 -k build.yaml    eight at a time, and go on after failures\n"
-      "    rota run -n build.yaml         only say what would run\n\n"
-      "    -j, --jobs N      so many at a time (as many as there are processors)\n"
-      "    -k, --keep-going  after a failure run all that does not need what failed\n"
-      "    -n, --dry-run     run nothing; list what would run\n"
-      "    --fresh           forget what was done before\n"
-      "    --only NAME,...   only these tasks and what they need\n"
-      "    --json            one object a line for each event\n"
-      "    -q, --quiet       only failures\n"
-      "    -v, --verbose     a line for each task, on a terminal too\n\n"
-      "Exit status: 0 all is done, 1 a task failed, 2 the file or an option is wrong, 3 "
-      "cancelled,\n"
-      "5 nothing can go on, 70 the disk or the worker failed, 130 interrupted.\n";
-
-// A shortcut pays when reading the database takes longer than the rest.
-enum {
-    SHORTCUT_TASKS = 10,
-    HEAP_BYTES = 768 << 10,
-    OVERBOOK = 32,
-    WAL_PAGES = 2048,
-    FRESH = 256,
-    ONLY,
-    JSON,
-    CONTAIN
-};
-
-// ---- Options ---------------------------------------------------------------------------------
-
-static bool number_read(const char *text, uint32_t *number)
-{
-    char *end;
-    errno = 0;
-    unsigned long value = strtoul(text, &end, 10);
-    if (errno || *end || !*text || *text == '-' || value < 1 || value > 100000) return false;
-    *number = (uint32_t)value;
-    return true;
-}
-
-static bool option_take(struct run_options *options, int option)
-{
-    switch (option) {
-    case 'j': return number_read(optarg, &options->jobs);
-    case 'k': return options->keep_going = true;
-    case 'n': return options->dry = true;
-    case 'q': return options->quiet = true;
-    case 'v': return options->verbose = true;
-    case FRESH: return options->fresh = true;
-    case JSON: return options->json = true;
-    case ONLY: return (options->only = optarg) != NULL;
-    case CONTAIN:
-        options->contain = WORKER_CONTAIN_TREE;
-        return strcmp(optarg, "tree") == 0 || strcmp(optarg, "best") == 0;
-    default: return false;
-    }
-}
-
-// -1: go on; else the exit status.
-static int options_read(struct run_options *options, int count, char **words)
-{
-    static const struct option longs[] = {{"jobs", required_argument, NULL, 'j'},
-                                          {"keep-going", no_argument, NULL, 'k'},
-                                          {"dry-run", no_argument, NULL, 'n'},
-                                          {"quiet", no_argument, NULL, 'q'},
-                                          {"verbose", no_argument, NULL, 'v'},
-                                          {"fresh", no_argument, NULL, FRESH},
-                                          {"only", required_argument, NULL, ONLY},
-                                          {"json", no_argument, NULL, JSON},
-                                          {"contain", required_argument, NULL, CONTAIN},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
-    int option;
-    optind = 1;
-    while ((option = getopt_long(count + 1, words - 1, "j:knqvh", longs, NULL)) != -1) {
-        if (option == 'h') {
-            fputs(usage, stdout);
-            return 0;
-        }
-        if (option_take(options, option)) continue;
-        if (option != '?') fprintf(stderr, "rota run: '%s' cannot be used there\n", optarg);
-        fputs("'rota run --help' says more\n", stderr);
-        return 2;
-    }
-    if (optind != count) {
-        fputs(usage, stderr);
-        return 2;
-    }
-    options->path = words[optind - 1];
-    return -1;
-}
+enum { HEAP_BYTES = 768 << 10, OVERBOOK = 32, WAL_PAGES = 2048 };
 
 // ---- Places -----------------------------------------------------------------------------------
 
@@ -125,18 +33,11 @@ static bool places_find(struct runner *runner)
     return false;
 }
 
-static char *hidden_path(const struct runner *runner, const char *name)
-{
-    char *path;
-    if (asprintf(&path, "%s/%s", runner->hidden, name) < 0) run_no_memory();
-    return path;
-}
-
 static int store_open(struct runner *runner)
 {
     struct store_options options = store_options_default();
     struct store_error error;
-    char *path = hidden_path(runner, "rota.db");
+    char *path = runner_path(runner, "rota.db");
     options.wal_pages = WAL_PAGES;
     options.brief = true;
     runner->session.store = store_open_sqlite(path, &options, &error);
@@ -155,57 +56,6 @@ static int server_make(struct runner *runner)
     if (!server_open(&runner->session.server, runner->session.store, &config))
         return session_failed(&runner->session);
     runner->run.server = &runner->session.server;
-    return 0;
-}
-
-// ---- Beginning --------------------------------------------------------------------------------
-
-// In the first turn: a job of an earlier run goes on, or a new one begins.
-static int job_begin(struct runner *runner)
-{
-    struct run *run = &runner->run;
-    struct server *server = run->server;
-    struct run_entry entry;
-    runner->watched = run_watched(run, os_stamp);
-    bool known = run_entry_find(runner->session.store, runner->path, &entry);
-    bool same = known && entry.digest == run->digest && !runner->options.fresh
-                && run_watched_is_same(entry.watched, runner->folder, os_stamp);
-    server_begin(server, os_now());
-    if (!run_machines(run)) return session_failed(&runner->session);
-    run_join(run, runner->cores, runner->memory_mib);
-    if (same) {
-        run->job = entry.job;
-        run_resume(run, &runner->held);
-        return 0;
-    }
-    run_replace_worker(run);
-    bool *carried = run_allocate(run->file->task_count, sizeof *carried);
-    rota_job_id old = {known && !runner->options.fresh ? entry.job.number : 0};
-    run_carry(run, old, &runner->held, os_stamp, carried);
-    enum rota_error error = run_submit(run, carried);
-    if (error) {
-        fprintf(stderr, "%s: %s\n", runner->options.path, server->reason);
-        free(carried);
-        return 2;
-    }
-    if (known) {
-        struct rota_event event = {.kind = ROTA_EVENT_CLOSE, .close = {entry.job}};
-        server_step(server, &event);
-    }
-    run_entry_put(run, runner->path, runner->watched);
-    run_carry_out(run, carried, &runner->held);
-    free(carried);
-    return 0;
-}
-
-static int first_turn(struct runner *runner)
-{
-    struct run *run = &runner->run;
-    int status = job_begin(runner);
-    if (status) return status;
-    runner->turn = server_commit_write(run->server);
-    if (!runner->turn) return session_failed(&runner->session);
-    run_perform(run, &runner->out);
     return 0;
 }
 
@@ -234,7 +84,7 @@ static int status_of(const struct runner *runner)
 
 static int work(struct runner *runner)
 {
-    int status = first_turn(runner);
+    int status = runner_begin(runner);
     if (status) return status;
     progress_open(&runner->progress, &runner->options, &runner->run, runner->hidden);
     runner_loop(runner);
@@ -245,44 +95,6 @@ static int work(struct runner *runner)
 }
 
 // ---- The command ------------------------------------------------------------------------------
-
-// ---- The shortcut -----------------------------------------------------------------------------
-
-static char *done_path(const struct runner *runner)
-{
-    char name[40];
-    uint64_t hash = run_hash(runner->path, strlen(runner->path));
-    snprintf(name, sizeof name, "done-%016llx", (unsigned long long)hash);
-    return hidden_path(runner, name);
-}
-
-static uint64_t database_stamp(const struct runner *runner)
-{
-    return hash_mix(os_stamp(runner->hidden, "rota.db"), os_stamp(runner->hidden, "rota.db-wal"));
-}
-
-static bool nothing_to_do(const struct runner *runner)
-{
-    size_t size;
-    if (runner->options.fresh || runner->options.only) return false;
-    char *path = done_path(runner), *text = os_file_read(path, JOBFILE_SIZE_MAX, &size);
-    bool holds
-        = text
-          && run_done_holds(text, runner->digest, database_stamp(runner), runner->folder, os_stamp);
-    free(path);
-    free(text);
-    return holds;
-}
-
-// The database is closed: it is as the next run will find it.
-static void done_note(const struct runner *runner)
-{
-    char *path = done_path(runner);
-    char *text = run_done_text(runner->digest, database_stamp(runner), runner->watched);
-    os_file_write(path, text, strlen(text));  // without it the next run only takes longer
-    free(path);
-    free(text);
-}
 
 static int file_digest(struct runner *runner)
 {
@@ -329,43 +141,15 @@ static int file_load(struct runner *runner)
     return 2;
 }
 
-// What a run would do now, and nothing else.
-static int dry_run(struct runner *runner)
-{
-    struct run *run = &runner->run;
-    struct run_entry entry = {0};
-    bool *done = run_allocate(run->file->task_count, sizeof *done);
-    bool known = runner->session.store && !runner->options.fresh
-                 && run_entry_find(runner->session.store, runner->path, &entry);
-    if (runner->session.store)
-        run_carry(run, known ? entry.job : (rota_job_id){0}, NULL, os_stamp, done);
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < run->file->task_count; i++) {
-        const struct jobfile_task *task = &run->file->tasks[run->order[i]];
-        if (task->is_bundle || done[run->order[i]] || !run_wants(run, run->order[i])) continue;
-        count++;
-        if (runner->options.json) {
-            fputs("{\"task\":", stdout), json_text(stdout, task->name);
-            fputs(",\"command\":", stdout), json_text(stdout, task->command), puts("}");
-        } else {
-            printf("%s: %s\n", task->name, task->command);
-        }
-    }
-    if (!runner->options.json)
-        printf("%u of %u would run\n", count, run->file->task_count - run->file->bundle_count);
-    free(done);
-    return 0;
-}
-
 static int run_dry(struct runner *runner)
 {
-    char *path = hidden_path(runner, "rota.db");
+    char *path = runner_path(runner, "rota.db");
     bool there = os_file_is_there(path);
     free(path);
     int status = file_load(runner);
     if (!status && there) status = store_open(runner);
     if (!status && there) status = server_make(runner);
-    return status ? status : dry_run(runner);
+    return status ? status : runner_look(runner);
 }
 
 static int run_file(struct runner *runner)
@@ -373,7 +157,7 @@ static int run_file(struct runner *runner)
     int status = file_digest(runner);
     if (status) return status;
     if (runner->options.dry) return run_dry(runner);
-    if (nothing_to_do(runner)) {
+    if (runner_has_nothing_to_do(runner)) {
         if (!runner->options.quiet && !runner->options.json) puts("nothing to do");
         return 0;
     }
@@ -392,7 +176,7 @@ static int run_file(struct runner *runner)
 int command_run(int count, char **words)
 {
     struct runner runner = {.socket = -1, .settled = -1, .control = -1};
-    int status = options_read(&runner.options, count, words);
+    int status = run_options_read(&runner.options, count, words);
     if (status >= 0) return status;
     status = places_find(&runner) ? run_file(&runner) : 2;
     worker_end(&runner);
@@ -402,7 +186,7 @@ int command_run(int count, char **words)
     wire_in_release(&runner.in);
     wire_out_release(&runner.out);
     session_close(&runner.session);
-    if (runner.is_done && runner.file.task_count >= SHORTCUT_TASKS) done_note(&runner);
+    runner_note_done(&runner);
     free(runner.watched);
     jobfile_release(&runner.file);
     free(runner.path), free(runner.folder), free(runner.hidden);

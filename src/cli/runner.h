@@ -13,6 +13,9 @@ struct run_options {
     enum worker_contain contain;
 };
 
+// -1: go on; else the exit status.
+int run_options_read(struct run_options *options, int count, char **words);  // run_options.c
+
 // ---- progress.c: what a run shows ----------------------------------------------------------
 
 struct progress {
@@ -89,3 +92,14 @@ void runner_quit(struct runner *runner, rota_time grace);
 
 void control_open(struct runner *runner);
 void control_answer(struct runner *runner);  // somebody asks
+
+// ---- run_begin.c ------------------------------------------------------------------------------
+
+int runner_begin(struct runner *runner);  // the first turn; 0, or the exit status
+int runner_look(struct runner *runner);   // only says what would run
+
+// ---- run_done.c -------------------------------------------------------------------------------
+
+char *runner_path(const struct runner *runner, const char *name);  // in .rota, to be freed
+bool runner_has_nothing_to_do(const struct runner *runner);
+void runner_note_done(const struct runner *runner);  // behind the end: the database is closed
