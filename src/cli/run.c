@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { HEAP_BYTES = 768 << 10, OVERBOOK = 32, WAL_PAGES = 2048 };
+enum { HEAP_BYTES = 256 << 10, OVERBOOK = 32, WAL_PAGES = 512 };
 
 // ---- Places -----------------------------------------------------------------------------------
 

@@ -10,22 +10,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
+#ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
 enum { KEPT_BYTES = 64 << 20 };
 
-extern char __executable_start, edata, end;  // of the linker
-
 // An older kernel refuses, and then the pages come one by one.
-static void range_ready(const char *from, const char *to, int how)
+static void range_ready(const char *from, const char *to)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t first = (uintptr_t)from / page * page;
     uintptr_t last = ((uintptr_t)to + page - 1) / page * page;
-    int result = madvise((void *)first, last - first, how);
+    int result = madvise((void *)first, last - first, MADV_POPULATE_WRITE);
     (void)result;
 }
 
@@ -35,7 +32,6 @@ void os_memory_ready(size_t bytes)
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
     mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
     char *heap = malloc(bytes);
-    if (heap) range_ready(heap, heap + bytes, MADV_POPULATE_WRITE);
+    if (heap) range_ready(heap, heap + bytes);
     free(heap);
-    range_ready(&__executable_start, &edata, MADV_POPULATE_READ);
 }

@@ -73,5 +73,5 @@ bool os_socket_ask(const char *path, const char *line, char *answer, size_t size
 
 // ---- memory.c ---------------------------------------------------------------------------
 
-// The program, and so much of the heap, without waiting for each page.
+// So much of the heap, without waiting for each page.
 void os_memory_ready(size_t bytes);
