@@ -27,18 +27,27 @@ static bool make_private(struct run *run)
     return refuse(run, WIRE_NOT_STARTED, error);
 }
 
+static bool files_are(struct worker *worker, struct run *run, enum files_result result)
+{
+    if (result == FILES_READY) return true;
+    run->was_cached = result == FILES_CACHED;
+    if (run->was_cached) return refuse(run, WIRE_EXITED, 0);
+    report_lost(worker);
+    return refuse(run, WIRE_BAD_INPUT, ENOENT);
+}
+
+static bool look_into_cache(struct worker *worker, struct run *run)
+{
+    if (!(run->command.run.flags & WIRE_RUN_CACHE)) return true;
+    return files_are(worker, run, files_look_up(&worker->files, run));
+}
+
 static bool prepare_files(struct worker *worker, struct run *run)
 {
     const struct wire_run *message = &run->command.run;
     if (!message->inputs.count && !message->outputs.count) return true;
     if (!streams_join(worker, run, run->reason)) return refuse(run, WIRE_NOT_STARTED, errno);
-    switch (files_prepare(&worker->files, message, run->command.directory, run->command.made,
-                          run->reason)) {
-    case FILES_READY: return true;
-    case FILES_CACHED: run->was_cached = true; return refuse(run, WIRE_EXITED, 0);
-    case FILES_BAD: break;
-    }
-    return refuse(run, WIRE_BAD_INPUT, ENOENT);
+    return files_are(worker, run, files_prepare(&worker->files, run));
 }
 
 static void say_why(struct run *run, const struct spawn *spawn)
@@ -111,7 +120,8 @@ bool run_begin(struct worker *worker, struct run *run)
 {
     run->began = os_now();
     run->ticks = os_ticks();
-    if (!make_private(run) || !prepare_files(worker, run)) return false;
+    bool fine = look_into_cache(worker, run) && make_private(run) && prepare_files(worker, run);
+    if (!fine) return false;
     run->output = output_take(worker, run);
     if (!run->output) {
         int error = errno;

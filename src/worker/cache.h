@@ -70,6 +70,7 @@ struct cache {
     char own_name[24];
     char *path;
     uint64_t bytes_max, evict_above, serial;
+    uint64_t link_above;  // what is taken and has so many bytes or less is copied
     struct memory memory;
     struct map verified;  // contents this process has hashed, as they then were
     struct cache_digest *digest;
@@ -162,7 +163,7 @@ uint64_t cache_bytes(const struct cache *cache);  // of all contents
 // Null, or why the name must not be used below a directory: it is absolute, or has ".." in it.
 const char *tree_name_fault(const char *name);
 // Opens what is below the directory, through folders only. -1 with errno.
-int tree_open(int directory_fd, const char *name, int flags);
+int tree_open_below(int directory_fd, const char *name, int flags);
 // The folder the last part of the name is in, made if it is missing; `leaf` is that last part.
 // It may be the directory itself: close it with tree_close_parent. -1 with errno.
 int tree_open_parent(int directory_fd, const char *name, const char **leaf);

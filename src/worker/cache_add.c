@@ -46,7 +46,8 @@ int cache_source_open(int directory_fd, const char *name, enum cache_kind kind,
     struct stat at;
     const char *fault = tree_name_fault(name);
     if (fault) return cache_fail(error, CACHE_REFUSED, "the name \"%s\" %s", name, fault) - 1;
-    int fd = tree_open(directory_fd, name, O_RDONLY | (kind == CACHE_DIRECTORY ? O_DIRECTORY : 0));
+    int fd = tree_open_below(directory_fd, name,
+                             O_RDONLY | (kind == CACHE_DIRECTORY ? O_DIRECTORY : 0));
     if (fd < 0) return refuse_open(directory_fd, name, kind, error) - 1;
     bool fine = fstat(fd, &at) == 0;
     if (!fine)

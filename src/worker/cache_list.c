@@ -14,7 +14,7 @@ static bool is_name(const char *name)
 
 bool cache_list(int parent_fd, const char *folder, cache_list_fn *call, void *context)
 {
-    int fd = tree_open(parent_fd, folder, O_RDONLY | O_DIRECTORY);
+    int fd = tree_open_below(parent_fd, folder, O_RDONLY | O_DIRECTORY);
     DIR *stream = fd < 0 ? NULL : fdopendir(fd);
     if (!stream) {
         if (fd >= 0) close(fd);

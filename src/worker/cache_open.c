@@ -52,7 +52,7 @@ static bool note_follow(void *context, int folder_fd, const char *name)
 static bool stale_remove(void *context, int folder_fd, const char *name)
 {
     (void)context;
-    int fd = tree_open(folder_fd, name, O_RDONLY);
+    int fd = tree_open_below(folder_fd, name, O_RDONLY);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
         cache_list(folder_fd, name, note_follow, NULL);
         tree_remove(folder_fd, name);
@@ -115,7 +115,7 @@ static bool own_try(struct cache *cache)
     if (getrandom(&number, sizeof number, 0) != sizeof number) return false;
     snprintf(cache->own_name, sizeof cache->own_name, "%016" PRIx64, number);
     if (mkdirat(cache->temporary, cache->own_name, 0700) != 0) return false;
-    int fd = tree_open(cache->temporary, cache->own_name, O_RDONLY | O_DIRECTORY);
+    int fd = tree_open_below(cache->temporary, cache->own_name, O_RDONLY | O_DIRECTORY);
     bool mine = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0
                 && fstatat(cache->temporary, cache->own_name, &at, AT_SYMLINK_NOFOLLOW) == 0;
     if (mine) cache->own = fd;

@@ -47,7 +47,8 @@ bool cache_put_file(struct cache *cache, const struct cache_entry *entry, int pa
     if (!cache_content_check(cache, entry, &at, error)) return false;
     cache_content_used(cache, entry);
     cache_name(entry, name);
-    if (copies == CACHE_LINKED) {
+    bool is_copied = cache->link_above && entry->bytes <= cache->link_above;
+    if (copies == CACHE_LINKED && !is_copied) {
         if (linkat(cache->content, name, parent, leaf, 0) == 0) return true;
         if (errno != EXDEV && errno != EMLINK && errno != EPERM) return refuse_there(leaf, error);
     }
@@ -108,7 +109,7 @@ bool cache_put_tree(struct cache *cache, const struct cache_entry *entry, int pa
     if (!cache_manifest_load(cache, entry, &manifest, error)) return false;
     bool made = mkdirat(parent, leaf, 0777) == 0;
     bool fine = made || refuse_there(leaf, error);
-    int root = fine ? tree_open(parent, leaf, O_RDONLY | O_DIRECTORY) : -1;
+    int root = fine ? tree_open_below(parent, leaf, O_RDONLY | O_DIRECTORY) : -1;
     if (fine && root < 0) fine = cache_fail_system(error, "open", leaf);
     if (fine) fine = items_put(cache, &manifest, root, copies, &inner);
     if (fine) cache_content_used(cache, entry);

@@ -106,6 +106,16 @@ static wire_files fill_files(struct filler *filler, wire_files files)
     return (wire_files){items, files.count};
 }
 
+static wire_texts fill_texts(struct filler *filler, wire_texts texts)
+{
+    wire_text *items = fill_room(filler, texts.count * sizeof *items);
+    for (uint32_t i = 0; i < texts.count; i++) {
+        wire_text text = fill_text(filler, texts.items[i]);
+        if (items) items[i] = text;
+    }
+    return (wire_texts){items, texts.count};
+}
+
 static void fill_run(struct filler *filler, struct command *command, const struct wire_run *run)
 {
     struct wire_run copy = *run;
@@ -114,7 +124,9 @@ static void fill_run(struct filler *filler, struct command *command, const struc
     copy.stdin_path = fill_text(filler, run->stdin_path);
     copy.inputs = fill_files(filler, run->inputs);
     copy.outputs = fill_files(filler, run->outputs);
-    copy.argv = copy.env = (wire_texts){0};  // they become argv and envp
+    bool is_cached = run->flags & WIRE_RUN_CACHE;  // else all they become is argv and envp
+    copy.argv = is_cached ? fill_texts(filler, run->argv) : (wire_texts){0};
+    copy.env = is_cached ? fill_texts(filler, run->env) : (wire_texts){0};
     char **argv = fill_room(filler, (run->argv.count + 1) * sizeof *argv);
     for (uint32_t i = 0; i < run->argv.count; i++) {
         char *word = fill(filler, run->argv.items[i].bytes, (size_t)run->argv.items[i].length + 1);

@@ -1,16 +1,15 @@
-// files.c - what goes into a command and what comes out. The cache works behind these functions.
+// files.c - what goes into a command and what comes out, between its directory and the cache.
 #define _GNU_SOURCE
 #include "os/os.h"
+#include "worker/cache.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 bool files_name_is_safe(const char *name)
@@ -30,13 +29,34 @@ static bool join(char *out, const char *directory, const char *name)
     bool is_absolute = name[0] == '/';
     int length = snprintf(out, PATH_MAX, "%s%s%s", is_absolute ? "" : directory,
                           is_absolute ? "" : "/", name);
+    errno = ENAMETOOLONG;
     return length > 0 && length < PATH_MAX;
 }
 
-static enum files_result bad(char *reason, const char *what, const struct wire_file *file,
+static bool is_private(const struct run *run)
+{
+    return run->command.run.flags & WIRE_RUN_PRIVATE;
+}
+
+static enum cache_kind kind_of(const struct wire_file *file)
+{
+    return file->kind == WIRE_DIRECTORY ? CACHE_DIRECTORY : CACHE_FILE;
+}
+
+static enum files_result bad(struct run *run, const char *what, const struct wire_file *file,
                              const char *why)
 {
-    snprintf(reason, WORKER_REASON_MAX, "%s %s %s", what, file->name.bytes, why);
+    snprintf(run->reason, sizeof run->reason, "%s %s %s", what, file->name.bytes, why);
+    return FILES_BAD;
+}
+
+// Most sentences of the cache begin with the name already.
+static enum files_result bad_output(struct run *run, const struct wire_file *file,
+                                    const struct cache_error *error)
+{
+    bool is_named = strncmp(error->text, file->name.bytes, file->name.length) == 0;
+    snprintf(run->reason, sizeof run->reason, "the output %s%s%s", is_named ? "" : file->name.bytes,
+             is_named ? "" : ": ", error->text);
     return FILES_BAD;
 }
 
@@ -48,8 +68,8 @@ static bool put_link(const char *directory, const char *name, const char *target
     return join(path, directory, name) && os_parents_make(path) && symlink(target, path) == 0;
 }
 
-static enum files_result prepare_input(struct files *files, const struct wire_file *file,
-                                       const char *directory, bool is_private, char *reason)
+static enum files_result prepare_link(struct files *files, struct run *run,
+                                      const struct wire_file *file, const char *what)
 {
     char stream[PATH_MAX];
     const char *target = file->path.bytes;
@@ -57,122 +77,128 @@ static enum files_result prepare_input(struct files *files, const struct wire_fi
         stream_path(stream, sizeof stream, files->folder, file->object);
         target = stream;
     } else if (access(target, F_OK) != 0) {
-        return bad(reason, "the input", file, file->path.length ? strerror(errno) : "is not here");
+        return bad(run, what, file, file->path.length ? strerror(errno) : "has no path");
     }
-    if (!is_private || put_link(directory, file->name.bytes, target)) return FILES_READY;
-    return bad(reason, "the input", file, strerror(errno));
+    if (!is_private(run) || put_link(run->command.directory, file->name.bytes, target))
+        return FILES_READY;
+    return bad(run, what, file, strerror(errno));
 }
 
-static enum files_result prepare_output(struct files *files, const struct wire_file *file,
-                                        const char *directory, bool is_private, char *reason)
+static enum files_result prepare_object(struct files *files, struct run *run, int directory,
+                                        const struct wire_file *file)
 {
-    char path[PATH_MAX];
-    if (file->kind != WIRE_STREAM) {
-        bool made = join(path, directory, file->name.bytes) && os_parents_make(path);
-        return made ? FILES_READY : bad(reason, "the output", file, strerror(errno));
-    }
-    stream_path(path, sizeof path, files->folder, file->object);
-    if (!is_private || put_link(directory, file->name.bytes, path)) return FILES_READY;
-    return bad(reason, "the output", file, strerror(errno));
+    struct cache_entry entry;
+    struct cache_error error = {.fault = CACHE_LOST, .text = "is not in the cache any more"};
+    if (directory < 0) return bad(run, "the input", file, "needs a directory of the task's own");
+    struct cache *cache = files_cache(files, &error);
+    if (cache && cache_find(cache, file->object, &entry)
+        && cache_take(cache, &entry, directory, file->name.bytes, &error))
+        return FILES_READY;
+    if (cache && error.fault == CACHE_LOST) files_lost_add(files, file->object);
+    snprintf(run->reason, sizeof run->reason, "the input %s: %s", file->name.bytes, error.text);
+    return FILES_BAD;
 }
 
-enum files_result files_prepare(struct files *files, const struct wire_run *run,
-                                const char *directory, struct wire_file *made, char *reason)
+// All are looked at, so that all that is lost is told at once.
+static enum files_result prepare_inputs(struct files *files, struct run *run, int directory)
 {
-    (void)made;
-    bool is_private = run->flags & WIRE_RUN_PRIVATE;
+    const wire_files *inputs = &run->command.run.inputs;
     enum files_result result = FILES_READY;
-    for (uint32_t i = 0; i < run->inputs.count && result == FILES_READY; i++)
-        result = prepare_input(files, &run->inputs.items[i], directory, is_private, reason);
-    for (uint32_t i = 0; i < run->outputs.count && result == FILES_READY; i++)
-        result = prepare_output(files, &run->outputs.items[i], directory, is_private, reason);
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        const struct wire_file *file = &inputs->items[i];
+        bool is_object = file->kind == WIRE_FILE || file->kind == WIRE_DIRECTORY;
+        enum files_result one = is_object ? prepare_object(files, run, directory, file)
+                                          : prepare_link(files, run, file, "the input");
+        if (one != FILES_READY) result = one;
+    }
     return result;
 }
 
-// ---- After
-// ----------------------------------------------------------------------------------------
-
-// In a private directory no part of the name may be a link; elsewhere only the last may not.
-static int open_output(const char *directory, const char *name, bool is_private)
+static enum files_result prepare_output(struct files *files, struct run *run,
+                                        const struct wire_file *file)
 {
     char path[PATH_MAX];
-    if (!is_private)
-        return join(path, directory, name) ? open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
-    int inside = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (inside < 0) return -1;
-    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-    int file = (int)syscall(SYS_openat2, inside, name, &how, sizeof how);
-    int reason = errno;
-    close(inside);
-    errno = reason;
-    return file;
+    if (file->kind == WIRE_STREAM) return prepare_link(files, run, file, "the output");
+    if (!strchr(file->name.bytes, '/')) return FILES_READY;
+    bool made = join(path, run->command.directory, file->name.bytes) && os_parents_make(path);
+    return made ? FILES_READY : bad(run, "the output", file, strerror(errno));
 }
 
-static const char *fault_of(const struct wire_file *file, mode_t mode)
+enum files_result files_prepare(struct files *files, struct run *run)
 {
-    if (S_ISLNK(mode)) return "is a link";
-    if (S_ISFIFO(mode)) return "is a FIFO";
-    if (S_ISSOCK(mode)) return "is a socket";
-    if (S_ISCHR(mode) || S_ISBLK(mode)) return "is a device";
-    if (file->kind == WIRE_DIRECTORY && !S_ISDIR(mode)) return "is not a directory";
-    if (file->kind == WIRE_FILE && !S_ISREG(mode)) return "is a directory";
-    return NULL;
+    const wire_files *outputs = &run->command.run.outputs;
+    int directory
+        = is_private(run) ? open(run->command.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    enum files_result result = prepare_inputs(files, run, directory);
+    if (directory >= 0) close(directory);
+    for (uint32_t i = 0; i < outputs->count && result == FILES_READY; i++)
+        result = prepare_output(files, run, &outputs->items[i]);
+    return result;
 }
 
-static enum files_result keep(const struct wire_file *file, const char *directory,
-                              struct wire_file *made, char *reason)
+// ---- After --------------------------------------------------------------------------------------
+
+// Only what lies in a directory of the task's own may be taken away from there.
+static enum files_result add_outputs(struct cache *cache, struct run *run, int directory,
+                                     struct cache_output *made)
 {
-    char from[PATH_MAX];
-    struct stat one, other;
-    if (!join(from, directory, file->name.bytes))
-        return bad(reason, "the output", file, "is too long");
-    bool is_there = stat(from, &one) == 0 && stat(file->path.bytes, &other) == 0
-                    && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-    if (is_there) return FILES_READY;
-    uint64_t bytes = 0;
-    if (!os_tree_copy(from, file->path.bytes, &bytes)) {
-        snprintf(reason, WORKER_REASON_MAX, "the output %s cannot be put at %s: %s",
-                 file->name.bytes, file->path.bytes, strerror(errno));
-        return FILES_BAD;
+    const wire_files *outputs = &run->command.run.outputs;
+    struct cache_error error = {0};
+    for (uint32_t i = 0; i < outputs->count; i++) {
+        const struct wire_file *file = &outputs->items[i];
+        run->command.made[i] = *file;
+        made[i].name = file->name;
+        if (file->kind == WIRE_STREAM) continue;
+        bool fine = is_private(run) ? cache_add(cache, directory, file->name.bytes, kind_of(file),
+                                                &made[i].entry, &error)
+                                    : cache_add_copy(cache, directory, file->name.bytes,
+                                                     kind_of(file), &made[i].entry, &error);
+        if (!fine) return bad_output(run, file, &error);
+        run->command.made[i].bytes = made[i].entry.bytes;
     }
-    made->bytes = bytes;
     return FILES_READY;
 }
 
-static enum files_result collect_output(const struct wire_file *file, const char *directory,
-                                        bool is_private, struct wire_file *made, char *reason)
+enum files_result files_hand_over(struct files *files, struct run *run,
+                                  const struct cache_output *made)
 {
-    *made = *file;
-    if (file->kind == WIRE_STREAM) return FILES_READY;
-    int opened = open_output(directory, file->name.bytes, is_private);
-    if (opened < 0)
-        return bad(reason, "the output", file, errno == ENOENT ? "was not made" : strerror(errno));
-    struct stat status;
-    bool is_known = fstat(opened, &status) == 0;
-    int error = errno;
-    close(opened);
-    if (!is_known) return bad(reason, "the output", file, strerror(error));
-    const char *fault = fault_of(file, status.st_mode);
-    if (fault) return bad(reason, "the output", file, fault);
-    made->bytes = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
-    return file->flags & WIRE_KEEP ? keep(file, directory, made, reason) : FILES_READY;
+    const wire_files *outputs = &run->command.run.outputs;
+    struct cache_error error = {0};
+    for (uint32_t i = 0; i < outputs->count; i++) {
+        const struct wire_file *file = &outputs->items[i];
+        if (file->kind == WIRE_STREAM || !(file->flags & WIRE_KEEP)) continue;
+        if (!cache_deliver(files->cache, &made[i].entry, file->path.bytes, &error))
+            return bad_output(run, file, &error);
+    }
+    if (run->key.is_known && !run->was_cached) files_result_put(files, run, made);
+    for (uint32_t i = 0; i < outputs->count; i++) {
+        const struct wire_file *file = &outputs->items[i];
+        bool is_named = file->object.high || file->object.low;
+        if (file->kind == WIRE_STREAM || !is_named) continue;
+        if (!cache_bind(files->cache, file->object, &made[i].entry, &error))
+            return bad_output(run, file, &error);
+    }
+    return FILES_READY;
 }
 
-enum files_result files_collect(struct files *files, const struct wire_run *run,
-                                const char *directory, struct wire_file *made, char *reason)
+enum files_result files_collect(struct files *files, struct run *run)
 {
-    (void)files;
-    bool is_private = run->flags & WIRE_RUN_PRIVATE;
-    enum files_result result = FILES_READY;
-    for (uint32_t i = 0; i < run->outputs.count && result == FILES_READY; i++)
-        result = collect_output(&run->outputs.items[i], directory, is_private, &made[i], reason);
+    uint32_t count = run->command.run.outputs.count;
+    struct cache_error error = {0};
+    struct cache *cache = files_cache(files, &error);
+    struct cache_output *made = calloc(count + 1, sizeof *made);
+    int directory = open(run->command.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    enum files_result result = FILES_BAD;
+    if (!cache)
+        snprintf(run->reason, sizeof run->reason, "no output can be kept: %s", error.text);
+    else if (!made || (count && directory < 0))
+        snprintf(run->reason, sizeof run->reason, "no output can be read: %s", strerror(errno));
+    else
+        result = add_outputs(cache, run, directory, made);
+    if (result == FILES_READY) result = files_hand_over(files, run, made);
+    for (uint32_t i = 0; cache && made && i < count && result == FILES_BAD; i++)
+        if (made[i].entry.kind != CACHE_NONE) cache_release(cache, &made[i].entry);
+    if (directory >= 0) close(directory);
+    free(made);
     return result;
-}
-
-// Nothing is kept yet.
-void files_drop(struct files *files, const wire_files *objects)
-{
-    (void)files;
-    (void)objects;
 }

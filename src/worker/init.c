@@ -54,11 +54,12 @@ static bool open_standard_files(struct worker *worker)
            && (has_errors || dup2(worker->null, 2) == 2);
 }
 
-// Six files for each core are enough for pipes, logs and one more of each while another ends.
+// Six files for each core are enough for pipes, logs and one more of each while another ends; the
+// cache has up to a hundred.
 static void raise_file_limit(struct worker *worker)
 {
     struct rlimit limit;
-    rlim_t need = (rlim_t)worker->cores * 6 + 64;
+    rlim_t need = (rlim_t)worker->cores * 6 + 192;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need) return;
     worker->files_max = (uint32_t)limit.rlim_cur;
     limit.rlim_cur = need < limit.rlim_max ? need : limit.rlim_max;
@@ -126,6 +127,7 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
     worker->system_kills = limit_system_kills();
     if (!open_standard_files(worker) || !find_folder(worker, options->folder)) return false;
     worker->files.folder = worker->folder;
+    worker->files.cache_max = options->cache_max ? options->cache_max : WORKER_CACHE_MAX;
     worker->signals = hold_signals();
     worker->epoll = epoll_create1(EPOLL_CLOEXEC);
     worker->spawn_stack = spawn_stack();
@@ -175,6 +177,7 @@ void worker_release(struct worker *worker)
     list_release(&worker->queue);
     list_release(&worker->ended);
     list_release(&worker->idle);
+    files_release(&worker->files);
     environment_release(&worker->environment);
     finder_release(&worker->finder);
     wire_in_release(&worker->in);

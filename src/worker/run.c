@@ -298,11 +298,8 @@ static void finish_log(struct worker *worker, struct run *run)
 static void collect(struct worker *worker, struct run *run)
 {
     if (run->end != WIRE_EXITED || run->status != 0 || run->was_cached) return;
-    if (!run->command.run.outputs.count) return;
-    if (files_collect(&worker->files, &run->command.run, run->command.directory, run->command.made,
-                      run->reason)
-        == FILES_BAD)
-        run->end = WIRE_BAD_OUTPUT;
+    if (!run->command.run.outputs.count && !run->key.is_known) return;
+    if (files_collect(&worker->files, run) == FILES_BAD) run->end = WIRE_BAD_OUTPUT;
 }
 
 static void run_finish(struct worker *worker, struct run *run)

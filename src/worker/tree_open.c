@@ -25,7 +25,7 @@ const char *tree_name_fault(const char *name)
     return NULL;
 }
 
-int tree_open(int directory_fd, const char *name, int flags)
+int tree_open_below(int directory_fd, const char *name, int flags)
 {
     struct open_how how = {
         .flags = (uint64_t)(flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC),
@@ -46,7 +46,7 @@ static int folders_make(int directory_fd, char *path)
         next = strchr(part, '/');
         if (next) *next++ = '\0';
         bool made = mkdirat(folder, part, 0777) == 0 || errno == EEXIST;
-        int inner = made ? tree_open(folder, part, O_PATH | O_DIRECTORY) : -1;
+        int inner = made ? tree_open_below(folder, part, O_PATH | O_DIRECTORY) : -1;
         int reason = errno;
         tree_close_parent(directory_fd, folder);
         errno = reason;
@@ -62,7 +62,7 @@ int tree_open_parent(int directory_fd, const char *name, const char **leaf)
     if (!slash) return directory_fd;
     char *folder = strndup(name, (size_t)(slash - name));
     if (!folder) return -1;
-    int parent = tree_open(directory_fd, folder, O_PATH | O_DIRECTORY);
+    int parent = tree_open_below(directory_fd, folder, O_PATH | O_DIRECTORY);
     if (parent < 0 && errno == ENOENT) parent = folders_make(directory_fd, folder);
     int reason = errno;
     free(folder);

@@ -180,6 +180,7 @@ int worker_main(int socket, const struct worker_options *options)
         worker_release(&worker);
         return 1;
     }
+    report_held(&worker);
     report_hello(&worker);
     bool is_done = send_reports(&worker) && loop(&worker);
     kill_everything(&worker);

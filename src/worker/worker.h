@@ -16,15 +16,17 @@ enum worker_contain {
 };
 
 struct worker_options {
-    const char *folder;  // has log/ and work/; made if it is not there
+    const char *folder;  // has log/, work/ and, once needed, cache/; made if it is not there
     const char *name;
     uint32_t cores;  // 0: 1
     uint32_t memory_mib;
-    uint64_t log_max;  // bytes of output that are kept of an attempt; 0: WORKER_LOG_MAX
+    uint64_t log_max;    // bytes of output that are kept of an attempt; 0: WORKER_LOG_MAX
+    uint64_t cache_max;  // bytes of contents that are kept; 0: WORKER_CACHE_MAX
     enum worker_contain contain;
 };
 
-enum { WORKER_LOG_MAX = 64 << 20, WORKER_REASON_MAX = 256 };
+enum { WORKER_LOG_MAX = 64 << 20, WORKER_REASON_MAX = 512 };
+#define WORKER_CACHE_MAX ((uint64_t)10 << 30)
 
 // Runs until QUIT is done or the socket is closed. Returns the exit status: 0, or 1 when the server
 // said what it never should or the worker could not begin. The process must have no other threads
@@ -52,26 +54,3 @@ void log_close(struct log_reader *reader);
 typedef bool log_fn(void *context, const char *bytes, size_t count);  // false: enough
 // All that is there by now. False with errno: it cannot be read.
 bool log_read(const char *path, log_fn *write, void *context);
-
-// ---- files.c: what goes into a command and what comes out -------------------------------------
-
-struct files {
-    const char *folder;  // of the worker, absolute
-};
-
-enum files_result {
-    FILES_READY,
-    FILES_CACHED,  // only of files_prepare: nothing needs to run, and `made` is filled in
-    FILES_BAD,     // `reason` has WORKER_REASON_MAX bytes and says why
-};
-
-// `directory` is where the command will run or has run. `made` has room for as many as `run` has
-// outputs, and becomes what FINISHED tells of them.
-enum files_result files_prepare(struct files *files, const struct wire_run *run,
-                                const char *directory, struct wire_file *made, char *reason);
-// After an exit status of 0, before the directory is removed.
-enum files_result files_collect(struct files *files, const struct wire_run *run,
-                                const char *directory, struct wire_file *made, char *reason);
-void files_drop(struct files *files, const wire_files *objects);
-// A relative path that stays where it is: no "..", no empty parts, not absolute.
-bool files_name_is_safe(const char *name);

@@ -94,6 +94,57 @@ struct spawn {
 void *spawn_stack(void);  // null: no memory
 pid_t spawn_start(struct spawn *spawn);  // -1 with error and step
 
+// ---- files.c, files_*.c: what goes into a command and what comes out --------------------------
+
+struct cache;
+struct cache_error;
+struct cache_entry;
+struct cache_output;
+struct run;
+
+// The folder of the cache is made when the first content goes into it, not before.
+struct files {
+    const char *folder;  // of the worker, absolute
+    uint64_t cache_max;
+    struct cache *cache;     // null: not needed yet
+    struct wire_file *lost;  // inputs that have turned out not to be there
+    uint32_t lost_count, lost_capacity;
+    struct map hashed;       // sources by what they look like; a place in hashes, from 1
+    uint8_t (*hashes)[WIRE_HASH];
+    uint32_t hash_count, hash_capacity;
+};
+
+struct files_key {  // of all that decides what a command makes
+    uint8_t hash[WIRE_HASH];
+    bool is_known;
+};
+
+enum files_result {
+    FILES_READY,
+    FILES_CACHED,  // only of files_look_up: nothing needs to run
+    FILES_BAD,     // the run's reason says why; `lost` has what is to be told of
+};
+
+// Before there is a directory: was the same done already? Then all is put where it belongs.
+enum files_result files_look_up(struct files *files, struct run *run);
+enum files_result files_prepare(struct files *files, struct run *run);
+// After an exit status of 0, before the directory is removed.
+enum files_result files_collect(struct files *files, struct run *run);
+void files_drop(struct files *files, const wire_files *objects);
+void files_release(struct files *files);
+// A relative path that stays where it is: no "..", no empty parts, not absolute.
+bool files_name_is_safe(const char *name);
+
+struct cache *files_cache(struct files *files, struct cache_error *error);  // null: an error
+void files_lost_add(struct files *files, rota_object_id object);
+// Delivers what is kept, stores the result, and binds the objects, in this order.
+enum files_result files_hand_over(struct files *files, struct run *run,
+                                  const struct cache_output *made);
+enum files_result files_key_make(struct files *files, struct run *run, struct files_key *key);
+void files_result_put(struct files *files, struct run *run, const struct cache_output *made);
+// False: it cannot be read, is neither a file nor a folder, or has links that lead out of it.
+bool files_source_hash(struct files *files, const char *path, struct cache_entry *entry);
+
 // ---- run.c: the life of one attempt -----------------------------------------------------------
 
 enum run_state {
@@ -127,6 +178,7 @@ struct run {
     uint32_t flags;
     uint64_t log_bytes;
     bool was_cached, output_is_shared;
+    struct files_key key;
     char reason[WORKER_REASON_MAX];
 };
 
@@ -210,7 +262,9 @@ bool tree_has_open(struct worker *worker, struct run *run, const char *path);
 
 // ---- report.c: what the server hears ----------------------------------------------------------
 
+void report_held(struct worker *worker);  // what lies in the cache from before
 void report_hello(struct worker *worker);
+void report_lost(struct worker *worker);
 void report_started(struct worker *worker, const struct run *run);
 void report_finished(struct worker *worker, const struct run *run);
 

@@ -114,12 +114,12 @@ static void an_output_that_is_not_as_declared_is_told(void **state)
         const char *script, *why;
         uint32_t kind;
     } cases[] = {
-        {"true", "was not made", WIRE_FILE},
-        {"ln -s /etc/passwd result", "is a link", WIRE_FILE},
+        {"true", "is missing", WIRE_FILE},
+        {"ln -s /etc/passwd result", "is a symbolic link", WIRE_FILE},
         {"mkfifo result", "is a FIFO", WIRE_FILE},
         {"mkdir result", "is a directory", WIRE_FILE},
-        {"touch result", "is not a directory", WIRE_DIRECTORY},
-        {"ln -s /etc result", "is a link", WIRE_DIRECTORY},
+        {"touch result", "is a file, not a directory", WIRE_DIRECTORY},
+        {"ln -s /etc result", "is a symbolic link", WIRE_DIRECTORY},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct wire_file output = file_of(cases[i].kind, "result", "", 5);

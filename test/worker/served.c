@@ -30,11 +30,16 @@ struct served served_open(struct worker_options options)
     struct served served = {.folder = "/tmp/rota-worker-XXXXXX"};
     char *made = mkdtemp(served.folder);
     assert(made);
-    options.folder = served.folder;
-    if (!options.name) options.name = "test";
-    served.pid = worker_fork(&options, &served.socket);
-    assert(served.pid > 0);
+    served_again(&served, options);
     return served;
+}
+
+void served_again(struct served *served, struct worker_options options)
+{
+    options.folder = served->folder;
+    if (!options.name) options.name = "test";
+    served->pid = worker_fork(&options, &served->socket);
+    assert(served->pid > 0);
 }
 
 int served_end(struct served *served)
@@ -89,6 +94,12 @@ void served_quit(struct served *served, int64_t grace)
 {
     struct wire_message message = {.kind = WIRE_QUIT_MESSAGE, .quit = {grace}};
     wire_put(&served->out, &message);
+    send_now(served);
+}
+
+void served_send(struct served *served, const struct wire_message *message)
+{
+    wire_put(&served->out, message);
     send_now(served);
 }
 

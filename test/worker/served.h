@@ -12,6 +12,7 @@ struct served {
 };
 
 struct served served_open(struct worker_options options);  // its folder is a new one
+void served_again(struct served *served, struct worker_options options);  // another, same folder
 void served_close(struct served *served);                  // waits for its end, removes the folder
 int served_end(struct served *served);                     // waits; its status as of waitpid()
 
@@ -23,6 +24,7 @@ struct wire_run served_command(uint32_t task, const char *const *words);
 void served_run(struct served *served, const struct wire_run *run);
 void served_stop(struct served *served, uint32_t task, int64_t grace);
 void served_quit(struct served *served, int64_t grace);
+void served_send(struct served *served, const struct wire_message *message);
 // The next message, valid until the next call. False: the worker is gone.
 bool served_next(struct served *served, struct wire_message *message);
 struct wire_message served_await(struct served *served, enum wire_kind kind);  // skips the others
