@@ -89,7 +89,7 @@ static int work(struct runner *runner)
     progress_open(&runner->progress, &runner->options, &runner->run, runner->hidden);
     runner_loop(runner);
     status = status_of(runner);
-    runner->is_done = status == 0 && !runner->options.only;
+    runner->is_done = status == 0 && !runner->options.only && !runner->file.has_globs;
     summary_print(&runner->progress, os_now(), status);
     return status;
 }
@@ -109,9 +109,29 @@ static int file_digest(struct runner *runner)
     return 0;
 }
 
+// "500M"; 0: it is not said how large the cache may be.
+static bool cache_max_read(uint64_t *bytes)
+{
+    static const char suffixes[] = "KMG";
+    const char *text = getenv("ROTA_CACHE_MAX");
+    char *end;
+    *bytes = 0;
+    if (!text || !*text) return true;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    const char *suffix = *end ? strchr(suffixes, *end) : NULL;
+    int shift = suffix ? 10 * (int)(suffix - suffixes + 1) : 0;
+    *bytes = (uint64_t)number << shift;
+    bool fits = !errno && number && *text >= '0' && *text <= '9' && *bytes >> shift == number;
+    if (fits && (!*end || (suffix && !end[1]))) return true;
+    fprintf(stderr, "rota: ROTA_CACHE_MAX is not a size such as 500M or 20G: %s\n", text);
+    return false;
+}
+
 static int worker_begin(struct runner *runner)
 {
     struct worker_options options = {.folder = runner->hidden, .name = "local"};
+    if (!cache_max_read(&options.cache_max)) return 2;
     options.cores = runner->options.jobs ? runner->options.jobs : os_processors();
     options.memory_mib = os_memory_mib();
     options.contain = runner->options.contain;
@@ -129,7 +149,7 @@ static int file_load(struct runner *runner)
     }
     runner->file.path = runner->path;
     run_open(&runner->run, &runner->file, runner->folder);
-    runner->run.digest = runner->digest;
+    runner->run.digest = run_digest(&runner->run, runner->digest);
     gethostname(runner->host, sizeof runner->host - 1);
     runner->run.host = runner->host;
     run_sign(&runner->run, os_stamp);

@@ -22,7 +22,6 @@ static int job_begin(struct runner *runner)
         run_resume(run, &runner->held);
         return 0;
     }
-    run_replace_worker(run);
     bool *carried = run_allocate(run->file->task_count, sizeof *carried);
     rota_job_id old = {known && !runner->options.fresh ? entry.job.number : 0};
     run_carry(run, old, &runner->held, os_stamp, carried);
@@ -35,7 +34,9 @@ static int job_begin(struct runner *runner)
     if (known) {
         struct rota_event event = {.kind = ROTA_EVENT_CLOSE, .close = {entry.job}};
         server_step(server, &event);
+        run_drop(run, entry.job, &runner->held, &runner->out);
     }
+    run_replace_worker(run);
     run_entry_put(run, runner->path, runner->watched);
     run_carry_out(run, carried, &runner->held);
     free(carried);

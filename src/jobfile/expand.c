@@ -84,6 +84,7 @@ static bool glob_read(struct reader *reader, uint32_t node, struct axis *axis)
         return false;
     }
     glob_t found = {0};
+    reader->file->has_globs = true;
     int status = glob(pattern_make(reader, pattern, &skip), GLOB_NOSORT, NULL, &found);
     if (!status && found.gl_pathc <= JOBFILE_TASKS_MAX) paths_take(reader, &found, skip, axis);
     if (status)

@@ -109,6 +109,7 @@ struct jobfile {
     uint32_t task_count, lane_count, bundle_count, need_count;
     struct jobfile_error errors[JOBFILE_ERRORS_MAX];
     uint32_t error_count;
+    bool has_globs;  // which tasks there are depends on which files there are
 
     uint32_t task_capacity, lane_capacity;
     struct jobfile_block *memory;  // where all that is above lies

@@ -63,6 +63,10 @@ static void task_watch(struct line *line, const struct run *run, const struct jo
         uint64_t now = input->producer ? 0 : stamp(run->file->folder, input->path);
         if (now) watch(line, input->path, now);
     }
+    if (task->stdin_path && !task->stdin_input) {
+        uint64_t now = stamp(run->file->folder, task->stdin_path);
+        if (now) watch(line, task->stdin_path, now);
+    }
     for (uint32_t i = 0; i < task->output_count; i++)
         if (task->outputs[i].keep) watch(line, task->outputs[i].name, 0);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DROP_AT_ONCE = 256 };
+
 static const struct memory heap = {memory_resize_heap, NULL};
 
 // ---- Objects that the worker holds --------------------------------------------------------
@@ -97,6 +99,39 @@ void run_carry(struct run *run, rota_job_id old, const struct run_held *held, ru
     map_release(&heap, &succeeded);
 }
 
+// Signatures of a job that this file no longer has. Nobody will ask for what their tasks made.
+static void stale_add(struct run *run, rota_job_id old, struct map *stale)
+{
+    struct store_text text;
+    rota_task_id id = {old.number, 1};
+    for (; store_text_find(run->server->store, id, &text); id.task++) {
+        if (!map_reserve(&heap, stale, 1)) run_no_memory();
+        *map_place(stale, text.body) = 1;
+    }
+    for (uint32_t i = 0; i < run->file->task_count; i++)
+        if (map_find(stale, run->tasks[i].signature)) map_remove(stale, run->tasks[i].signature);
+}
+
+void run_drop(struct run *run, rota_job_id old, const struct run_held *held, struct wire_out *out)
+{
+    struct map stale = {0};
+    struct wire_message message = {.kind = WIRE_DROP_MESSAGE};
+    struct wire_file items[DROP_AT_ONCE] = {0};
+    if (!held->count) return;
+    stale_add(run, old, &stale);
+    message.drop.objects.items = items;
+    for (uint32_t i = 0; i < held->count; i++) {
+        if (map_find(&stale, held->items[i].name.high))
+            items[message.drop.objects.count++].object = held->items[i].name;
+        bool is_full = message.drop.objects.count == DROP_AT_ONCE;
+        if (message.drop.objects.count && (is_full || i + 1 == held->count)) {
+            wire_put(out, &message);
+            message.drop.objects.count = 0;
+        }
+    }
+    map_release(&heap, &stale);
+}
+
 // ---- Telling the core ---------------------------------------------------------------------
 
 static void step(struct run *run, struct rota_event event)
@@ -134,17 +169,17 @@ static void carried_end(struct run *run, const struct rota_action *action,
     event.report.task = action->run.task;
     event.report.attempt = action->run.attempt;
     step(run, event);
-    outputs_locate(run, action->run.task.task - 1, held);
     event.kind = ROTA_EVENT_TASK_FINISHED;
     event.report.outcome = ROTA_OUTCOME_OK;
     step(run, event);
+    outputs_locate(run, action->run.task.task - 1, held);
     run_phase_set(run, action->run.task.task - 1, RUN_DONE);
 }
 
 // They pass through all stages as others do, on a worker that runs nothing, and all in one turn.
 void run_carry_out(struct run *run, const bool *carried, const struct run_held *held)
 {
-    rota_worker_id nobody = {RUN_WORKER_CARRIED};
+    rota_worker_id nobody = {RUN_WORKER_CARRIED + run->machine_carried};
     uint32_t count = 0;
     for (uint32_t i = 0; i < run->file->task_count; i++)
         count += carried[i] && !run->file->tasks[i].is_bundle;
@@ -162,12 +197,6 @@ void run_carry_out(struct run *run, const bool *carried, const struct run_held *
         }
     } while (seen > before);
     worker_step(run, ROTA_EVENT_WORKER_LEFT, nobody, run->machine_carried);
-}
-
-void run_replace_worker(struct run *run)
-{
-    rota_worker_id old = {run->worker.number == 1 ? 2 : 1};
-    worker_step(run, ROTA_EVENT_WORKER_LEFT, old, 0);
 }
 
 static void task_step(struct run *run, enum rota_event_kind kind, rota_task_id id)

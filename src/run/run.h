@@ -30,6 +30,7 @@ struct run_task {
     int32_t status;
     uint32_t group;
     uint8_t phase;           // enum run_phase
+    bool again;              // its attempt is one of worker_again
     uint8_t end;             // enum wire_end, of the last attempt; 0: none
     uint32_t end_flags;      // enum wire_finished_flag
     uint64_t log_bytes;
@@ -47,6 +48,9 @@ struct run {
     uint32_t count[RUN_PHASES];  // tasks; bundles are not counted
     rota_job_id job;
     rota_worker_id worker;    // of this life
+    rota_worker_id worker_before;  // of the last life of a run of this file
+    rota_worker_id worker_again;   // the same one, for what was carried and then lost
+    uint32_t cores, memory_mib;
     struct catalog catalog;   // of names
     uint32_t machine;         // the worker's, which no other file's tasks may use
     uint32_t machine_carried; // of what need not be done again
@@ -59,7 +63,7 @@ struct run {
     rota_time held_until;     // the first of them
 };
 
-enum { RUN_WORKER_CARRIED = 0xe0000000u };  // never a real one
+enum { RUN_WORKER_CARRIED = 0xe0000000u };  // plus the machine: nobody, and worker_again
 
 _Noreturn void run_no_memory(void);
 void *run_allocate(size_t count, size_t size);  // zeroed
@@ -80,6 +84,7 @@ typedef uint64_t run_stamp_fn(const char *folder, const char *path);
 // Fills in the order and every signature.
 void run_sign(struct run *run, run_stamp_fn *stamp);
 uint64_t run_hash(const void *bytes, size_t size);
+uint64_t run_digest(const struct run *run, uint64_t digest);  // of the file, and of its tasks
 // The name of an output for all runs: as long as the signature stays, so does its content.
 rota_object_id run_output_name(const struct run *run, uint32_t task, uint32_t output);
 // And the core's name for it, which is new in each job.
@@ -143,11 +148,24 @@ void run_carry(struct run *run, rota_job_id old, const struct run_held *held, ru
 // In a turn, behind the submission: the carried ones succeed without being run.
 void run_carry_out(struct run *run, const bool *carried, const struct run_held *held);
 
+// Behind a submission: what only the tasks of an older job had made need not be held any more.
+void run_drop(struct run *run, rota_job_id old, const struct run_held *held, struct wire_out *out);
+
 // In a turn: the job of an earlier life goes on. What that life was doing is lost, what failed or
 // was left out is tried, and what is not wanted now is cancelled.
 void run_resume(struct run *run, const struct run_held *held);
+
+// ---- lost.c: objects that turn out to be gone ----------------------------------------------
+
+// In a turn: the objects are made again.
+void run_lost(struct run *run, const wire_files *objects);
+// In a turn: what worker_again has made is there for all.
+void run_made_again(struct run *run, uint32_t task, const struct wire_finished *finished);
+void run_worker_join(struct run *run, rota_worker_id id, uint32_t machine);
 // In a turn: the worker of an earlier life is gone, with all it had.
 void run_replace_worker(struct run *run);
+rota_worker_id run_worker_of(const struct run *run, uint32_t task);
+bool run_worker_is_ours(const struct run *run, rota_worker_id id);
 
 // ---- talk.c: between the core and the worker -----------------------------------------------
 
@@ -160,5 +178,5 @@ void run_perform(struct run *run, struct wire_out *out);
 void run_perform_late(struct run *run, rota_time now, struct wire_out *out);
 
 // "exit 2", "signal 9 (Killed)", "timed out", ...; valid until the next call with this buffer.
-enum { RUN_END_TEXT = 320 };
+enum { RUN_END_TEXT = 576 };
 const char *run_end_text(const struct run_task *task, char out[RUN_END_TEXT]);

@@ -83,7 +83,8 @@ static void add_number(XXH3_state_t *state, uint64_t number)
     XXH3_64bits_update(state, &number, sizeof number);
 }
 
-static void add_command(XXH3_state_t *state, const struct jobfile_task *task)
+static void add_command(XXH3_state_t *state, const struct run *run, const struct jobfile_task *task,
+                        run_stamp_fn *stamp)
 {
     add_number(state, task->argc);
     for (uint32_t i = 0; i < task->argc; i++) add(state, task->argv[i]);
@@ -92,6 +93,8 @@ static void add_command(XXH3_state_t *state, const struct jobfile_task *task)
     add(state, task->cwd);
     add(state, task->stdin_path);
     add_number(state, task->stdin_input);
+    if (task->stdin_path && !task->stdin_input)
+        add_number(state, stamp(run->file->folder, task->stdin_path));
 }
 
 static void add_files(XXH3_state_t *state, const struct run *run, const struct jobfile_task *task,
@@ -118,7 +121,7 @@ static uint64_t signature_make(const struct run *run, uint32_t at, run_stamp_fn 
     uint32_t other;
     XXH3_64bits_reset(state);
     add(state, task->name);
-    add_command(state, task);
+    add_command(state, run, task, stamp);
     add_files(state, run, task, stamp);
     for (uint32_t i = 0; (i = jobfile_waits(task, i, &other)) != 0;)
         add_number(state, run->tasks[other].signature);
@@ -137,6 +140,16 @@ void run_sign(struct run *run, run_stamp_fn *stamp)
         run->tasks[at].signature = signature_make(run, at, stamp, state);
     }
     XXH3_freeState(state);
+}
+
+// Which tasks a file has may depend on which files there are.
+uint64_t run_digest(const struct run *run, uint64_t digest)
+{
+    for (uint32_t i = 0; run->file->has_globs && i < run->file->task_count; i++) {
+        const char *name = run->file->tasks[i].name;
+        digest = hash_mix(digest, run_hash(name, strlen(name))) >> 1;
+    }
+    return digest;
 }
 
 // ---- Objects ----------------------------------------------------------------------------

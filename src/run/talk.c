@@ -118,6 +118,7 @@ static void run_give(struct run *run, const struct rota_action *action, rota_tim
     uint32_t at = action->run.task.task - 1;
     struct run_task *task = &run->tasks[at];
     task->attempt = action->run.attempt;
+    task->again = action->run.worker.number == run->worker_again.number;
     if (run->draining) return;
     if (task->not_before <= now) {
         run_phase_set(run, at, RUN_GIVEN);
@@ -144,6 +145,7 @@ void run_perform_late(struct run *run, rota_time now, struct wire_out *out)
         if (!held) continue;
         action.run.task = id;
         action.run.attempt = task->attempt;
+        action.run.worker = run_worker_of(run, i);
         run_give(run, &action, now, out);
     }
 }
@@ -153,9 +155,8 @@ void run_perform(struct run *run, struct wire_out *out)
     const struct server *server = run->server;
     for (uint32_t i = 0; i < server->action_count; i++) {
         const struct rota_action *action = &server->actions[i];
-        bool ours
-            = action->kind == ROTA_ACTION_RUN && action->run.worker.number == run->worker.number;
-        if (ours) run_give(run, action, server->now, out);
+        if (action->kind == ROTA_ACTION_RUN && run_worker_is_ours(run, action->run.worker))
+            run_give(run, action, server->now, out);
         if (action->kind == ROTA_ACTION_STOP) {
             struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
             message.stop.task = action->stop.task;
@@ -173,21 +174,21 @@ void run_perform(struct run *run, struct wire_out *out)
 
 void run_join(struct run *run, uint32_t cores, uint32_t memory_mib)
 {
-    struct rota_event event = {.kind = ROTA_EVENT_WORKER_JOINED};
     struct rota_worker_view view;
-    run->worker.number = rota_worker_look(run->server->rota, (rota_worker_id){1}, &view) ? 2 : 1;
-    event.worker.id = run->worker;
-    event.worker.cores = cores;
-    event.worker.memory_mib = memory_mib;
-    event.worker.machine = run->machine;
-    server_step(run->server, &event);
+    rota_worker_id first = {run->machine * 2}, second = {run->machine * 2 + 1};
+    bool is_taken = rota_worker_look(run->server->rota, first, &view);
+    run->worker = is_taken ? second : first;
+    run->worker_before = is_taken ? first : second;
+    run->cores = cores;
+    run->memory_mib = memory_mib;
+    run_worker_join(run, run->worker, run->machine);
 }
 
 static void started_intake(struct run *run, const struct wire_started *started)
 {
     struct rota_event event = {.kind = ROTA_EVENT_TASK_STARTED};
     if (!is_ours(run, started->task)) return;
-    event.report.worker = run->worker;
+    event.report.worker = run_worker_of(run, started->task.task - 1);
     event.report.task = started->task;
     event.report.attempt = started->attempt;
     if (server_step(run->server, &event)) return;
@@ -259,7 +260,7 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
     struct run_task *task = &run->tasks[at];
     const struct jobfile_task *said = &run->file->tasks[at];
     struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
-    event.report.worker = run->worker;
+    event.report.worker = run_worker_of(run, at);
     event.report.task = finished->task;
     event.report.attempt = finished->attempt;
     event.report.outcome = outcome_of(finished);
@@ -269,7 +270,12 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
         event.report.sizes = sizes_of(run, finished);
         event.report.size_count = finished->outputs.count;
     }
-    if (server_step(run->server, &event)) return;
+    if (server_step(run->server, &event)) {
+        if (task->phase == RUN_GIVEN && task->attempt == finished->attempt)
+            run_phase_look(run, at);  // it was taken back before it began
+        return;
+    }
+    if (event.report.outcome == ROTA_OUTCOME_OK) run_made_again(run, at, finished);
     end_note(task, finished);
     task->tries++;
     if (event.report.outcome == ROTA_OUTCOME_OK) run->hits += finished->flags & WIRE_CACHED;
@@ -281,4 +287,5 @@ void run_intake(struct run *run, const struct wire_message *message)
 {
     if (message->kind == WIRE_STARTED_MESSAGE) started_intake(run, &message->started);
     if (message->kind == WIRE_FINISHED_MESSAGE) finished_intake(run, &message->finished);
+    if (message->kind == WIRE_LOST_MESSAGE) run_lost(run, &message->lost.objects);
 }
