@@ -158,32 +158,32 @@ void log_print(const char *folder, rota_task_id task, uint32_t attempt)
 
 // ---- Ends -------------------------------------------------------------------------------------
 
-static void json_begin(const struct progress *progress, const char *event, uint32_t task)
+static void json_begin(const struct progress *progress, const char *event, uint32_t task,
+                       uint32_t attempt)
 {
     const struct run *run = progress->run;
     printf("{\"event\":\"%s\",\"id\":\"%u.%u\",\"task\":", event, run->job.number, task + 1);
     json_text(stdout, run->file->tasks[task].name);
-    printf(",\"attempt\":%u", run->tasks[task].attempt);
+    printf(",\"attempt\":%u", attempt);
 }
 
 void progress_started(struct progress *progress, uint32_t task)
 {
     if (task >= progress->run->file->task_count) return;
-    json_begin(progress, "started", task);
+    json_begin(progress, "started", task, progress->run->tasks[task].attempt);
     printf(",\"at\":%" PRId64 "}\n", progress->run->tasks[task].began);
 }
 
-static void json_end(const struct progress *progress, uint32_t at, const char *word)
+static void json_end(const struct progress *progress, const struct run_end *end, const char *word)
 {
-    const struct run_task *task = &progress->run->tasks[at];
+    const struct run_task *task = &progress->run->tasks[end->task];
     char text[RUN_END_TEXT];
-    json_begin(progress, "ended", at);
+    json_begin(progress, "ended", end->task, end->attempt);
     printf(",\"status\":\"%s\",\"exit\":%d,\"end\":", word, task->status);
     json_text(stdout, run_end_text(task, text));
-    printf(",\"began\":%" PRId64 ",\"ended\":%" PRId64 ",\"log_bytes\":%" PRIu64
-           ",\"cached\":%s}\n",
-           task->began, task->ended, task->log_bytes,
-           task->end_flags & WIRE_CACHED ? "true" : "false");
+    printf(
+        ",\"began\":%" PRId64 ",\"ended\":%" PRId64 ",\"log_bytes\":%" PRIu64 ",\"cached\":%s}\n",
+        end->began, task->ended, task->log_bytes, task->end_flags & WIRE_CACHED ? "true" : "false");
 }
 
 static void failed_add(struct progress *progress, uint32_t task)
@@ -196,44 +196,45 @@ static void failed_add(struct progress *progress, uint32_t task)
     progress->failed[progress->failed_count++] = task;
 }
 
-static void failure_print(struct progress *progress, uint32_t at, const char *word)
+static void failure_print(struct progress *progress, const struct run_end *end, const char *word)
 {
     const struct run *run = progress->run;
-    const struct run_task *task = &run->tasks[at];
+    const struct run_task *task = &run->tasks[end->task];
+    const struct jobfile_task *said = &run->file->tasks[end->task];
     const bool colour = progress->terminal;
     char text[RUN_END_TEXT];
     progress_clear(progress);
     printf("%s%s%s: %s (%s, attempt %u, %.2f s)\n    %s\n", colour ? red : "", word,
-           colour ? plain : "", run->file->tasks[at].name, run_end_text(task, text), task->attempt,
-           (double)(task->ended - task->began) / 1e6, run->file->tasks[at].command);
-    log_print(progress->folder, (rota_task_id){run->job.number, at + 1}, task->attempt);
+           colour ? plain : "", said->name, run_end_text(task, text), end->attempt,
+           (double)(task->ended - end->began) / 1e6, said->command);
+    log_print(progress->folder, (rota_task_id){run->job.number, end->task + 1}, end->attempt);
 }
 
-static void success_print(struct progress *progress, uint32_t at)
+static void success_print(struct progress *progress, const struct run_end *end)
 {
     const struct run *run = progress->run;
-    const struct run_task *task = &run->tasks[at];
+    const struct run_task *task = &run->tasks[end->task];
     if (progress->options->quiet) return;
     if (progress->terminal && !progress->options->verbose) return;
     progress_clear(progress);
     const char *how = task->end_flags & WIRE_CACHED ? " (cached)" : "";
     printf("[%u/%u] %s%s%s%s %.2f s\n", progress->shown, total(run),
-           progress->terminal ? green : "", run->file->tasks[at].name,
-           progress->terminal ? plain : "", how, (double)(task->ended - task->began) / 1e6);
+           progress->terminal ? green : "", run->file->tasks[end->task].name,
+           progress->terminal ? plain : "", how, (double)(task->ended - end->began) / 1e6);
 }
 
-void progress_ended(struct progress *progress, uint32_t task)
+void progress_ended(struct progress *progress, const struct run_end *end)
 {
-    enum run_phase phase = progress->run->tasks[task].phase;
+    enum run_phase phase = end->phase;
     bool failed = phase == RUN_FAILED;
     const char *word = failed ? "FAILED" : phase == RUN_ABORTED ? "STOPPED" : "RETRY";
-    if (failed) failed_add(progress, task);
+    if (failed) failed_add(progress, end->task);
     if (!progress->shown) progress->shown = progress->run->count[RUN_DONE];
     progress->shown += phase == RUN_OK || failed || phase == RUN_ABORTED;
     if (progress->options->json)
-        json_end(progress, task, phase == RUN_OK ? "SUCCESS" : word);
+        json_end(progress, end, phase == RUN_OK ? "SUCCESS" : word);
     else if (phase == RUN_OK)
-        success_print(progress, task);
+        success_print(progress, end);
     else
-        failure_print(progress, task, word);
+        failure_print(progress, end, word);
 }

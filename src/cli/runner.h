@@ -33,7 +33,7 @@ void progress_open(struct progress *progress, const struct run_options *options,
                    const struct run *run, const char *folder);
 void progress_release(struct progress *progress);
 void progress_started(struct progress *progress, uint32_t task);  // --json only
-void progress_ended(struct progress *progress, uint32_t task);
+void progress_ended(struct progress *progress, const struct run_end *end);
 void progress_draw(struct progress *progress, rota_time now);
 void progress_clear(struct progress *progress);
 void progress_say(struct progress *progress, const char *format, ...)

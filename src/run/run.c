@@ -47,7 +47,9 @@ void run_end_add(struct run *run, uint32_t task)
                             sizeof *run->ends))
         run_no_memory();
     run->ends = items;
-    run->ends[run->end_count++] = task;
+    const struct run_task *it = &run->tasks[task];
+    run->ends[run->end_count++]
+        = (struct run_end){.task = task, .attempt = it->attempt, .began = it->began};
 }
 
 static enum run_phase phase_of(enum rota_task_state state)
@@ -70,7 +72,11 @@ void run_phase_look(struct run *run, uint32_t task)
 
 void run_ends_look(struct run *run)
 {
-    for (uint32_t i = 0; i < run->end_count; i++) run_phase_look(run, run->ends[i]);
+    for (; run->end_seen < run->end_count; run->end_seen++) {
+        struct run_end *end = &run->ends[run->end_seen];
+        run_phase_look(run, end->task);
+        end->phase = (enum run_phase)run->tasks[end->task].phase;
+    }
 }
 
 const char *run_end_text(const struct run_task *task, char out[RUN_END_TEXT])

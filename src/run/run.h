@@ -37,6 +37,12 @@ struct run_task {
     char *reason;            // null: none
 };
 
+struct run_end {
+    uint32_t task, attempt;
+    rota_time began;
+    enum run_phase phase;  // what it led to; by now another attempt may be out
+};
+
 struct run {
     const struct jobfile *file;
     const char *folder;       // of the file, absolute
@@ -55,8 +61,8 @@ struct run {
     uint32_t machine;         // the worker's, which no other file's tasks may use
     uint32_t machine_carried; // of what need not be done again
     uint64_t digest;          // of the file
-    uint32_t *ends;           // tasks of which an attempt has ended, not yet told
-    uint32_t end_count, end_capacity;
+    struct run_end *ends;     // of attempts, not yet told
+    uint32_t end_count, end_seen, end_capacity;  // seen: the core was asked what became of them
     bool draining;            // nothing new is started
     uint32_t carried, hits;   // tasks done in an earlier job; taken from the cache
     uint32_t held_back;       // assignments that wait for their pause to be over
