@@ -252,6 +252,38 @@ static struct rota_output *sizes_of(struct run *run, const struct wire_finished 
     return sizes;
 }
 
+static const char *const ends[] = {
+    [WIRE_EXITED] = "exit",          [WIRE_SIGNALED] = "signal", [WIRE_TIMED_OUT] = "timeout",
+    [WIRE_OUT_OF_MEMORY] = "memory", [WIRE_STOPPED] = "stopped", [WIRE_NOT_STARTED] = "not_started",
+    [WIRE_BAD_OUTPUT] = "output",    [WIRE_BAD_INPUT] = "input",
+};
+
+// For those who ask later; the core needs none of it.
+static void attempt_note(struct run *run, const struct wire_finished *finished)
+{
+    bool known = finished->end < sizeof ends / sizeof *ends && ends[finished->end];
+    struct store_attempt attempt = {
+        .task = finished->task,
+        .attempt = finished->attempt,
+        .end = known ? ends[finished->end] : "unknown",
+        .status = finished->status,
+        .flags = finished->flags,
+        .began = finished->began,
+        .ended = finished->ended,
+        .user = finished->user,
+        .system = finished->system,
+        .memory_bytes = finished->memory_bytes,
+        .log_bytes = finished->log_bytes,
+    };
+    if (finished->reason.length) {
+        char *reason = server_keep(run->server, finished->reason.length + 1, 1);
+        if (!reason) run_no_memory();
+        memcpy(reason, finished->reason.bytes, finished->reason.length);
+        attempt.reason = reason;
+    }
+    store_put_attempt(run->server->store, &attempt);
+}
+
 static void finished_intake(struct run *run, const struct wire_finished *finished)
 {
     if (!is_ours(run, finished->task)) return;
@@ -270,6 +302,7 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
         event.report.size_count = finished->outputs.count;
     }
     if (server_step(run->server, &event)) return;
+    attempt_note(run, finished);
     end_note(task, finished);
     task->tries++;
     if (event.report.outcome == ROTA_OUTCOME_OK) run->hits += finished->flags & WIRE_CACHED;
