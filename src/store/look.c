@@ -172,6 +172,23 @@ bool look_attempts(struct store *base, uint32_t job, look_attempt_fn *take, void
     return load_end(store, row, result);
 }
 
+// ---- The rest ---------------------------------------------------------------------------
+
+bool look_journal(struct store *base, rota_time since, look_turn_fn *take, void *context)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    const char *sql = "SELECT at, lines FROM sched_event WHERE at >= ? ORDER BY sequence";
+    sqlite3_stmt *row = load_prepare(store, sql);
+    int result = SQLITE_ERROR;
+    if (row) bind_number(row, 1, since);
+    while (row && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        if (take(context, sqlite3_column_int64(row, 0), text_at(row, 1))) continue;
+        load_no_memory(store);
+        break;
+    }
+    return load_end(store, row, result);
+}
+
 uint32_t look_last_job(struct store *store)
 {
     return (uint32_t)(number_ask((struct sqlite_store *)store, "SELECT max(id) FROM sched_job")
