@@ -26,6 +26,7 @@ struct ask_task {
     uint32_t attempt, tries; // the last one; since somebody asked for it
     uint32_t first, count;   // its attempts, ask->attempts[first ... first + count)
     int32_t priority, exit;
+    uint64_t asked;          // the turn in which it asked for its lane
     rota_time since;         // in this state: 0 is unknown
     bool is_bundle;
 };
@@ -42,6 +43,7 @@ struct ask_attempt {
     uint64_t memory_bytes, log_bytes;
     uint32_t slot;           // ask_slots() fills it in
     bool is_carried;         // nothing ran: it was done in an earlier job
+    bool ran;                // and its times are known: it is out, or its worker reported it
 };
 
 struct ask {
@@ -52,7 +54,9 @@ struct ask {
     uint32_t task_count, task_capacity, attempt_count, attempt_capacity;
     struct catalog_rows catalog;   // what numbers of lanes and machines are called
     const char *path;              // of the job file; "": not known
-    struct rota *rota;             // after ask_core()
+    struct rota *rota;             // after ask_core(), and the rows it was made of
+    const struct rota_record *rows;
+    uint32_t row_count;
     struct ask_block *blocks;      // where the texts lie
 };
 

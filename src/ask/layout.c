@@ -34,7 +34,7 @@ uint32_t ask_slots(struct ask *ask, rota_time now)
     rota_time *free_at = ask_allocate(ask, ask->attempt_count * sizeof *free_at);
     uint32_t slots = 0, count = 0;
     for (uint32_t i = 0; i < ask->attempt_count; i++)
-        if (!ask->attempts[i].is_carried) order[count++] = &ask->attempts[i];
+        if (ask->attempts[i].ran) order[count++] = &ask->attempts[i];
     if (count) qsort(order, count, sizeof *order, began_compare);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = slot_find(free_at, slots, order[i]->began);
@@ -52,8 +52,7 @@ rota_time ask_duration(const struct ask *ask, uint32_t at, rota_time now)
     const struct ask_task *task = &ask->tasks[at];
     rota_time sum = 0;
     for (uint32_t i = task->first; i < task->first + task->count; i++)
-        if (!ask->attempts[i].is_carried)
-            sum += ended_of(&ask->attempts[i], now) - ask->attempts[i].began;
+        if (ask->attempts[i].ran) sum += ended_of(&ask->attempts[i], now) - ask->attempts[i].began;
     return sum;
 }
 

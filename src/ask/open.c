@@ -92,6 +92,7 @@ static bool task_take(void *context, const struct look_task *from)
         .tries = from->tries,
         .priority = from->priority,
         .exit = from->exit,
+        .asked = from->asked,
         .since = from->started,
         .is_bundle = from->is_bundle,
     };
@@ -235,6 +236,7 @@ static bool attempt_take(void *context, const struct look_attempt *from)
         .memory_bytes = from->it.memory_bytes,
         .log_bytes = from->it.log_bytes,
         .is_carried = from->worker == ASK_WORKER_CARRIED,
+        .ran = *from->it.end != 0,
     };
     return true;
 }
@@ -293,7 +295,8 @@ static void attempts_out(struct ask *ask)
                                         .status = "RUNNING",
                                         .end = "",
                                         .reason = "",
-                                        .began = task->since};
+                                        .began = task->since,
+                                        .ran = true};
     }
 }
 
@@ -359,7 +362,8 @@ struct rota *ask_core(struct ask *ask, const char **reason)
     config.edges_max = config.jobs_max = 1u << 28;
     config.lanes_max = config.workers_max = 1u << 20;
     if (rota_open(&config, &ask->rota)) return NULL;
-    event.restore.records = store_rows(ask->store, &event.restore.count);
+    ask->rows = event.restore.records = store_rows(ask->store, &event.restore.count);
+    ask->row_count = event.restore.count;
     bool fine = !store_error(ask->store)->fault
                 && (!event.restore.count || rota_step(ask->rota, &event) == ROTA_OK);
     if (fine) return ask->rota;

@@ -89,11 +89,12 @@ static const char tasks_sql[]
       " j.condition, j.needs, j.inputs, j.outputs, j.access, coalesce(s.outcome, j.outcome),"
       " j.parent, j.machine, j.lane, j.grp, j.cores, j.memory_mib, j.retries,"
       " coalesce(s.attempt, j.attempt), coalesce(s.tries, j.tries), j.priority,"
-      " coalesce(s.exit, j.exit), s.started FROM sched_job j LEFT JOIN ("
-      "SELECT id, status, outcome, attempt, tries, exit, started FROM sched_exec UNION ALL"
-      " SELECT id, status, outcome, attempt, tries, exit, 0 FROM sched_wait UNION ALL"
-      " SELECT id, status, outcome, attempt, tries, exit, 0 FROM sched_ready UNION ALL"
-      " SELECT id, status, outcome, attempt, tries, exit, 0 FROM sched_queue) s ON s.id = j.id"
+      " coalesce(s.exit, j.exit), s.started, s.asked FROM sched_job j LEFT JOIN ("
+      "SELECT id, status, outcome, attempt, tries, exit, started, asked FROM sched_exec UNION ALL"
+      " SELECT id, status, outcome, attempt, tries, exit, 0, asked FROM sched_wait UNION ALL"
+      " SELECT id, status, outcome, attempt, tries, exit, 0, asked FROM sched_ready UNION ALL"
+      " SELECT id, status, outcome, attempt, tries, exit, 0, asked FROM sched_queue) s ON s.id = "
+      "j.id"
       " WHERE j.id BETWEEN ? AND ? ORDER BY j.id";
 
 static void task_read(sqlite3_stmt *row, struct look_task *task)
@@ -111,6 +112,7 @@ static void task_read(sqlite3_stmt *row, struct look_task *task)
     task->priority = sqlite3_column_int(row, 21);
     task->exit = sqlite3_column_int(row, 22);
     task->started = sqlite3_column_int64(row, 23);
+    task->asked = (uint64_t)sqlite3_column_int64(row, 24);
 }
 
 bool look_tasks(struct store *base, uint32_t job, look_task_fn *take, void *context)

@@ -19,6 +19,7 @@ struct look_task {
     uint32_t parent, machine, lane, group, cores, memory_mib, retries, attempt, tries;
     int32_t priority, exit;
     rota_time started;   // of an attempt that is out; 0: none is
+    uint64_t asked;      // the turn in which it asked for its lane
 };
 
 struct look_attempt {
