@@ -41,7 +41,8 @@ struct ask_attempt {
     rota_time began, ended;  // ended 0: it is out
     rota_time user, system;
     uint64_t memory_bytes, log_bytes;
-    uint32_t slot;           // ask_slots() fills it in
+    uint32_t slot;           // ask_slots() fills it in,
+    rota_time drawn;         // and where its bar begins in that line
     bool is_carried;         // nothing ran: it was done in an earlier job
     bool ran;                // and its times are known: it is out, or its worker reported it
 };
@@ -96,7 +97,7 @@ bool ask_object(const struct ask *ask, uint32_t task, uint32_t nth, struct ask_o
 
 // ---- layout.c: for pictures -----------------------------------------------------------------
 
-// Gives each attempt a line in which it overlaps none. Returns how many lines there are.
+// Gives each attempt that ran a line in which its bar overlaps none. Returns how many there are.
 uint32_t ask_slots(struct ask *ask, rota_time now);
 
 // The chain of tasks that took longest, first to last; `path` has room for all tasks. Returns how

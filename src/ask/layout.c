@@ -20,29 +20,45 @@ static int began_compare(const void *one, const void *other)
     return left < right ? -1 : left > right;
 }
 
-// The first line that is free by then; there are few.
-static uint32_t slot_find(const rota_time *free_at, uint32_t slots, rota_time began)
+// A worker begins with the next command before it has looked at its clock for the end of the last:
+// such a small overlap is none.
+enum { OVERLAP = 5000, OVERLAP_PART = 4 };
+
+struct slot {
+    rota_time began, ended;  // of its last bar
+};
+
+static bool is_free(const struct slot *slot, rota_time began)
 {
-    uint32_t slot = 0;
-    while (slot < slots && free_at[slot] > began) slot++;
-    return slot;
+    rota_time slack = (slot->ended - slot->began) / OVERLAP_PART;
+    return slot->ended - (slack < OVERLAP ? slack : OVERLAP) <= began;
+}
+
+static void slot_take(struct slot *slot, struct ask_attempt *attempt, rota_time now)
+{
+    rota_time ended = ended_of(attempt, now);
+    attempt->drawn = attempt->began > slot->ended ? attempt->began : slot->ended;
+    if (attempt->drawn > ended) attempt->drawn = ended;
+    slot->began = attempt->drawn;
+    if (ended > slot->ended) slot->ended = ended;
 }
 
 uint32_t ask_slots(struct ask *ask, rota_time now)
 {
     struct ask_attempt **order = ask_allocate(ask, ask->attempt_count * sizeof(void *));
-    rota_time *free_at = ask_allocate(ask, ask->attempt_count * sizeof *free_at);
-    uint32_t slots = 0, count = 0;
+    struct slot *slots = ask_allocate(ask, ask->attempt_count * sizeof *slots);
+    uint32_t slot_count = 0, count = 0;
     for (uint32_t i = 0; i < ask->attempt_count; i++)
         if (ask->attempts[i].ran) order[count++] = &ask->attempts[i];
     if (count) qsort(order, count, sizeof *order, began_compare);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t slot = slot_find(free_at, slots, order[i]->began);
-        if (slot == slots) slots++;
-        free_at[slot] = ended_of(order[i], now);
-        order[i]->slot = slot;
+        uint32_t at = 0;
+        while (at < slot_count && !is_free(&slots[at], order[i]->began)) at++;
+        if (at == slot_count) slot_count++;
+        order[i]->slot = at;
+        slot_take(&slots[at], order[i], now);
     }
-    return slots;
+    return slot_count;
 }
 
 // ---- The longest chain ----------------------------------------------------------------------

@@ -83,8 +83,8 @@ static void attempt_write(struct report *report, const struct ask_attempt *attem
     rota_time ended = attempt->ended ? attempt->ended : report->asker->now;
     char end[ASK_TEXT];
     fprintf(report->out, "%s\n[%u,%u,\"%s\",%" PRId64 ",%" PRId64 ",%u,", is_first ? "" : ",",
-            attempt->task, attempt->attempt, attempt->status, attempt->began - report->first,
-            ended > attempt->began ? ended - attempt->began : 0, attempt->slot);
+            attempt->task, attempt->attempt, attempt->status, attempt->drawn - report->first,
+            ended > attempt->drawn ? ended - attempt->drawn : 0, attempt->slot);
     json_text(report->out, ask_end_text(attempt, end));
     fprintf(report->out, ",%u]", attempt->flags);
 }

@@ -18,6 +18,7 @@ function make(parent, tag, text, style) {
 // ---- Words ------------------------------------------------------------------------------------
 
 function time(us) {
+  if (!us) return '0';
   if (us < 1e3) return `${us} µs`;
   if (us < 1e6) return `${(us / 1e3).toFixed(us < 1e4 ? 1 : 0)} ms`;
   if (us < 6e7) return `${(us / 1e6).toFixed(2)} s`;

@@ -48,8 +48,8 @@ static void attempt_write(FILE *out, const struct asker *asker, const struct ask
     fprintf(out,
             ",\"cat\":\"%s\",\"pid\":%d,\"tid\":%u,\"ts\":%" PRId64 ",\"dur\":%" PRId64
             ",\"args\":{\"id\":\"%u.%u\",\"attempt\":%u,\"end\":",
-            attempt->status, PROCESS, attempt->slot + 1, attempt->began - first,
-            ended > attempt->began ? ended - attempt->began : 0, task->id.job, task->id.task,
+            attempt->status, PROCESS, attempt->slot + 1, attempt->drawn - first,
+            ended > attempt->drawn ? ended - attempt->drawn : 0, task->id.job, task->id.task,
             attempt->attempt);
     json_text(out, ask_end_text(attempt, text));
     fputs(",\"command\":", out);
@@ -73,7 +73,7 @@ static const struct ask_attempt *ran(const struct ask *ask, uint32_t task)
 static void arrow_write(FILE *out, const struct ask_attempt *from, const struct ask_attempt *to,
                         uint64_t number, rota_time first)
 {
-    rota_time at = from->ended > from->began ? from->ended - 1 : from->began;
+    rota_time at = from->ended > from->drawn ? from->ended - 1 : from->drawn;
     fprintf(out,
             ",\n{\"ph\":\"s\",\"id\":%" PRIu64 ",\"name\":\"needs\",\"cat\":\"needs\",\"pid\":%d,"
             "\"tid\":%u,\"ts\":%" PRId64 "}",
@@ -81,7 +81,7 @@ static void arrow_write(FILE *out, const struct ask_attempt *from, const struct 
     fprintf(out,
             ",\n{\"ph\":\"f\",\"bp\":\"e\",\"id\":%" PRIu64
             ",\"name\":\"needs\",\"cat\":\"needs\",\"pid\":%d,\"tid\":%u,\"ts\":%" PRId64 "}",
-            number, PROCESS, to->slot + 1, to->began - first);
+            number, PROCESS, to->slot + 1, to->drawn - first);
 }
 
 static void arrows_write(FILE *out, const struct ask *ask, rota_time first)
