@@ -167,7 +167,8 @@ class Chart {
       if (began > view.to) break;
       const left = Math.max(-2, this.x(began));
       const right = Math.min(this.width + 2, this.x(began + length));
-      if (right < covered + 0.5 && bar.attempt.task !== view.chosen) continue;
+      const plain = bar.attempt.status === 'SUCCESS' && bar.attempt.task !== view.chosen;
+      if (right < covered + 0.5 && plain) continue;
       const wide = Math.max(1, right - left);
       pen.fillStyle = this.colour(bar.attempt);
       pen.fillRect(left, y, wide, thick);
