@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import tempfile
 
-from asked import ROTA, Folder
+from asked import ROTA, Asked
 from end import Tap
 
 say = Tap.say
@@ -70,7 +70,8 @@ def show(folder):
     done = folder.rota("show", "write", "1.1")
     say(all(text in done.stdout for text in
             ("write (1.3)", "needs      load", "lane       db, to write, group g",
-             "attempt 1  exit 3", "attempt 2  exit 0", "up to 1 retries", "load (1.1)", "out        data.txt")),
+             "attempt 1  exit 3", "attempt 2  exit 0", "up to 1 retries", "load (1.1)",
+             "out        data.txt")),
         "show tells everything, by name or number", done.stdout + done.stderr)
     task = folder.json("show", "--json", "write")[0]
     ends = [(one["attempt"], one["end"], one["code"], one["status"]) for one in task["attempts"]]
@@ -236,7 +237,7 @@ def strange_names(folder):
 
 
 def over():
-    with Folder(NIGHT) as folder:
+    with Asked(NIGHT) as folder:
         done = folder.rota("run", "-k", "night.yaml")
         say(done.returncode == 1, "the run has failed", done.stdout + done.stderr)
         before = files(folder)
@@ -282,9 +283,9 @@ tasks:
 
 
 def at_work():
-    with Folder(GATE, "gate.yaml") as folder:
+    with Asked(GATE, "gate.yaml") as folder:
         folder.fifo("fifo"), folder.fifo("fifo2")
-        run = folder.start("run", "-k", "-j", "6", "gate.yaml")
+        run = folder.beside("run", "-k", "-j", "6", "gate.yaml")
         ready = folder.until(lambda: [folder.status(name) for name in
                                       ("gate", "inside", "queued", "flop")]
                              == ["RUNNING", "RUNNING", "HELD", "FAILED"])
@@ -309,7 +310,7 @@ def at_work():
         say(bars["atWork"] and any(bar[2] == "RUNNING" for bar in bars["attempts"]),
             "a report has what runs", bars["attempts"])
         told(folder)
-        follow = folder.start("logs", "-f", "gate")
+        follow = folder.beside("logs", "-f", "gate")
         say(follow.stdout.readline() == "begun\n", "logs -f shows what is there")
         folder.release("fifo", "further"), folder.release("fifo2")
         say(follow.stdout.read() == "further\n" and follow.wait() == 0,
@@ -335,11 +336,11 @@ def told(folder):
 
 
 def killed():
-    with Folder(GATE, "gate.yaml") as folder:
+    with Asked(GATE, "gate.yaml") as folder:
         folder.fifo("fifo"), folder.fifo("fifo2")
-        run = folder.start("run", "-k", "-j", "6", "gate.yaml", start_new_session=True)
+        run = folder.beside("run", "-k", "-j", "6", "gate.yaml", start_new_session=True)
         say(folder.until(lambda: folder.status("gate") == "RUNNING"), "a run that will be killed")
-        follow = folder.start("logs", "-f", "gate")
+        follow = folder.beside("logs", "-f", "gate")
         say(follow.stdout.readline() == "begun\n", "somebody follows it")
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()
@@ -353,7 +354,7 @@ def many():
     lines = [json.dumps({"name": f"task-{i:04}", "run": ["true"],
                          **({"needs": [f"task-{i // 2:04}"]} if i > 1 else {})})
              for i in range(2000)]
-    with Folder("\n".join(lines) + "\n", "many.jsonl") as folder:
+    with Asked("\n".join(lines) + "\n", "many.jsonl") as folder:
         done = folder.rota("run", "-q", "many.jsonl")
         say(done.returncode == 0, "2,000 tasks have run", done.stdout + done.stderr)
         say(len(folder.json("ps", "-a", "--json")) == 2000, "ps -a lists all of them")

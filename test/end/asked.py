@@ -2,37 +2,30 @@
 import json
 import os
 import pty
-import shutil
 import subprocess
-import tempfile
 import time
 
 from end import BUILD
+from runs import Folder
 
 ROTA = os.path.abspath(os.path.join(BUILD, "rota"))
 
 
-class Folder:
-    """A folder of its own; `file` is the job file in it."""
+class Asked(Folder):
+    """The commands that ask, in the folder of a run."""
 
-    def __init__(self, text, file="night.yaml"):
-        parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self.path = tempfile.mkdtemp(prefix="rota-ask-", dir=parent)
-        self.file = os.path.join(self.path, file)
+    def __init__(self, text, name="night.yaml"):
+        super().__init__(text, name)
+        self.file = os.path.join(self.path, name)
         self.database = os.path.join(self.path, ".rota", "rota.db")
-        self.runs = []
-        with open(self.file, "w", encoding="utf-8") as out:
-            out.write(text)
+        self.others = []
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for run in self.runs:
+    def __exit__(self, *what):
+        for run in self.others:
             if run.poll() is None:
                 run.kill()
             run.communicate()
-        shutil.rmtree(self.path)
+        super().__exit__(*what)
 
     def rota(self, *words, cwd=None):
         return subprocess.run([ROTA, *words], capture_output=True, check=False, timeout=120,
@@ -64,11 +57,11 @@ class Folder:
             run.wait()
         return said.decode("utf-8", "replace")
 
-    def start(self, *words, **how):
+    def beside(self, *words, **how):
         """A command that goes on beside the script."""
         run = subprocess.Popen([ROTA, *words], cwd=self.path, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, **how)
-        self.runs.append(run)
+        self.others.append(run)
         return run
 
     def fifo(self, name):
@@ -76,15 +69,14 @@ class Folder:
 
     def release(self, name, word="go"):
         """Whoever reads from the fifo goes on."""
-        with open(os.path.join(self.path, name), "w", encoding="utf-8") as out:
-            out.write(word + "\n")
+        self.write(name, word + "\n")
 
     def status(self, name):
         rows = [row for row in self.json("ps", "-a", "--json") if row["name"] == name]
         return rows[0]["status"] if rows else None
 
     def until(self, what):
-        """Waits for something that nobody announces; a run that hangs is a failure."""
+        """Waits for something that nobody announces; what never comes is a failure."""
         give_up = time.monotonic() + 60
         while time.monotonic() < give_up:
             try:
