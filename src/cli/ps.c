@@ -69,7 +69,9 @@ static void task_add(const struct asker *asker, struct table *table, uint32_t at
     else
         table_add(table, "-");
     table_add(table, task->since ? ask_time_text(asker->now - task->since, text) : "-");
-    table_add(table, last ? ask_time_text(ask_duration(&asker->ask, at, asker->now), text) : "-");
+    table_add(table, last && last->ran
+                         ? ask_time_text(ask_duration(&asker->ask, at, asker->now), text)
+                         : "-");
     table_add(table, last && last->ended && *last->end
                          ? ask_time_text(cpu_of(&asker->ask, task), text)
                          : "-");

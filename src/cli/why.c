@@ -33,7 +33,7 @@ static const char *task_name(const void *context, rota_task_id id)
 static const char *worker_name(const void *context, rota_worker_id id)
 {
     (void)context, (void)id;
-    return "the worker";
+    return "local";  // what rota run calls it
 }
 
 static const char *lane_name(const void *context, uint32_t lane)
@@ -96,6 +96,7 @@ static void over_write(const struct ask *ask, const struct ask_task *task, struc
                        : is(task, "FAILED")  ? "failed"
                        : is(task, "ABORTED") ? "was stopped"
                        : is(task, "IDLE")    ? "is not to be run"
+                       : is(task, "CLOSED")  ? "was not run before a later job took its place"
                                              : "is over";
     bool by_itself = last && (strcmp(last->end, "exit") == 0 || strcmp(last->end, "signal") == 0);
     if (is(task, "FAILED") && *how)
@@ -126,6 +127,22 @@ static void waits_write(const struct asker *asker, const struct rota_why *why, s
     snprintf(part->text, sizeof part->text, "waits for %s%s", name_of(ask, why->task), others);
 }
 
+// The sentences begin without the name of the task, and some without a verb.
+static const char *verb_of(enum rota_hold hold)
+{
+    switch (hold) {
+    case ROTA_HOLD_NO_WORKER:
+    case ROTA_HOLD_ROOM: return "has to wait: ";
+    case ROTA_HOLD_LOST_INPUT:
+    case ROTA_HOLD_CACHED:
+    case ROTA_HOLD_INPUTS:
+    case ROTA_HOLD_PLAN:
+    case ROTA_HOLD_SILENT: return "";
+    case ROTA_HOLD_NONE: return "could run: ";
+    default: return "is ";
+    }
+}
+
 static void held_write(const struct asker *asker, struct rota *rota, const struct rota_why *why,
                        struct part *part)
 {
@@ -142,7 +159,8 @@ static void held_write(const struct asker *asker, struct rota *rota, const struc
         .memory_mib = task->memory_mib,
         .access = strcmp(task->access, "write") == 0 ? ROTA_ACCESS_WRITE : ROTA_ACCESS_READ,
     };
-    why_text(why, &subject, &names, part->text, sizeof part->text);
+    int length = snprintf(part->text, sizeof part->text, "%s", verb_of(why->hold));
+    why_text(why, &subject, &names, part->text + length, sizeof part->text - (size_t)length);
 }
 
 static void waiting_write(const struct asker *asker, struct rota *rota, struct part *part)

@@ -297,7 +297,8 @@ def at_work():
         say(done.stdout.startswith("behind waits for gate; gate runs since "), "why sees it, too",
             done.stdout)
         done = folder.rota("why", "queued")
-        say("queued held in lane db: group g is busy, held by inside; inside runs" in done.stdout,
+        said = "queued is held in lane db: group g is busy, held by inside; inside runs since "
+        say(done.stdout.startswith(said),
             "and knows lanes", done.stdout)
         lane = folder.json("lanes", "--json")[0]
         say([one["name"] for one in lane["inside"]] == ["inside"]
