@@ -16,6 +16,22 @@ command_fn command_act;                                 // act.c
 command_fn command_allocator;                           // allocator.c
 command_fn command_run;                                 // run.c
 command_fn command_check, command_graph;                // check.c, graph.c
+command_fn command_ps, command_show, command_logs;      // ps.c, show.c, logs.c
+command_fn command_why, command_lanes, command_data;    // why.c, lanes.c, data.c
+command_fn command_tell;                                // tell.c
+command_fn command_trace, command_report;               // trace.c, report.c
+command_fn command_completion;                          // completion.c
+
+// ---- main.c: the table of them -------------------------------------------------------
+
+struct command {
+    const char *name;
+    command_fn *run;
+    const char *summary;
+    const char *words;    // what follows it, for completion: file, task, database, name
+    const char *options;  // with blanks between
+};
+const struct command *command_at(size_t place);  // null behind the last
 
 // ---- session.c: a database file with a core --------------------------------------
 
@@ -50,6 +66,9 @@ struct line_about {
 };
 void line_print(const struct line_about *line, bool json);
 void json_text(FILE *out, const char *text);  // in quotes
+void json_text_part(FILE *out, const char *text, size_t length);
+// A text on one line, with nothing in it that could harm a terminal. Returns its columns.
+size_t plain_write(FILE *out, const char *text, size_t length);
 
 // ---- define.c ----------------------------------------------------------------------
 

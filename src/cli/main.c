@@ -10,34 +10,80 @@
 
 static command_fn command_help, command_version;
 
-static const struct command { const char *name; command_fn *run; const char *summary; }
-commands[] = {
-    { "check", command_check, "say what is wrong in a job file" },
-    { "graph", command_graph, "draw the tasks of a job file" },
-    { "run", command_run, "run a job file with real processes, on this machine" },
-    { "play", command_play, "run scenarios against the core in virtual time" },
-    { "define", command_define, "insert, update and delete definitions, from a file" },
-    { "stage", command_act, "a definition is due now" },
-    { "start", command_act, "the same, whatever its condition says" },
-    { "green", command_act, "a definition counts as succeeded" },
-    { "red", command_act, "a definition counts as failed" },
-    { "reset", command_act, "a definition counts as never run" },
-    { "freeze", command_act, "a definition does not run; whoever needs it goes on" },
-    { "abort", command_act, "a definition that is active is stopped" },
-    { "allocator", command_allocator, "stage what is due by the calendar" },
-    { "sql", command_sql, "ask a database file a question, or change its definitions" },
-    { "jobs", command_jobs, "list the jobs in a database file" },
-    { "history", command_history, "list what ran" },
-    { "verify", command_verify, "check every promise about a database file" },
-    { "help", command_help, "list the commands" },
-    { "version", command_version, "say which rota this is" },
+#define ASKING "--json --job --db --help"
+
+// A row without a function is the head of a group.
+static const struct command commands[] = {
+    {"run a job file", NULL, NULL, NULL, NULL},
+    {"run", command_run, "run it with real processes, or go on where it stopped", "file",
+     "-j -k -n -q -v --jobs --keep-going --dry-run --fresh --only --json --quiet --verbose --help"},
+    {"check", command_check, "say what is wrong in it", "file", "--json --help"},
+    {"graph", command_graph, "draw its tasks", "file", "--text --dot --json --help"},
+
+    {"ask about it", NULL, NULL, NULL, NULL},
+    {"ps", command_ps, "what runs, waits or failed", "file", "-a --all " ASKING},
+    {"show", command_show, "everything about a task", "task", ASKING},
+    {"logs", command_logs, "what a task printed, or prints (-f)", "task",
+     "-f --follow --attempt --raw " ASKING},
+    {"why", command_why, "what keeps a task from running", "task", ASKING},
+    {"lanes", command_lanes, "who is inside each lane, and who waits", "file", ASKING},
+    {"data", command_data, "the files and streams that tasks make", "file", ASKING},
+    {"retry", command_tell, "try again what failed", "task", ASKING},
+    {"cancel", command_tell, "stop a task, or the whole job", "task", ASKING},
+    {"trace", command_trace, "all attempts, for Perfetto or Chrome", "file", "-o --output " ASKING},
+    {"report", command_report, "all of it as one web page", "file", "-o --output " ASKING},
+
+    {"definitions and calendar", NULL, NULL, NULL, NULL},
+    {"define", command_define, "insert, update and delete definitions, from a file", "file",
+     "--db --help"},
+    {"stage", command_act, "a definition is due now", "name", "--db --help"},
+    {"start", command_act, "the same, whatever its condition says", "name", "--db --help"},
+    {"green", command_act, "a definition counts as succeeded", "name", "--db --help"},
+    {"red", command_act, "a definition counts as failed", "name", "--db --help"},
+    {"reset", command_act, "a definition counts as never run", "name", "--db --help"},
+    {"freeze", command_act, "a definition does not run; whoever needs it goes on", "name",
+     "--db --help"},
+    {"abort", command_act, "a definition that is active is stopped", "name", "--db --help"},
+    {"allocator", command_allocator, "stage what is due by the calendar", "",
+     "--db --pretend --once --json --from --until --help"},
+
+    {"a database file", NULL, NULL, NULL, NULL},
+    {"sql", command_sql, "ask it a question, or change its definitions", "database",
+     "--json --help"},
+    {"jobs", command_jobs, "list its jobs", "database", "--json --help"},
+    {"history", command_history, "list what ran", "database", "--json --task --help"},
+    {"verify", command_verify, "check every promise about it", "database", "--help"},
+
+    {"more", NULL, NULL, NULL, NULL},
+    {"play", command_play, "run scenarios against the core in virtual time", "file", "--help"},
+    {"completion", command_completion, "of commands, for bash, zsh or fish", "bash zsh fish",
+     "--help"},
+    {"help", command_help, "list the commands", "", ""},
+    {"version", command_version, "say which rota this is", "", ""},
 };
+
+static const char examples[]
+    = "    rota run build.yaml         run a graph of commands; again, and it goes on\n"
+      "    rota ps                     what runs, waits or failed\n"
+      "    rota logs -f compile        what a task prints\n"
+      "    rota why link               what it waits for\n"
+      "    rota report -o report.html  how it went, as a web page\n\n"
+      "usage: rota COMMAND [ARGUMENT...]; rota COMMAND --help says more\n";
+
+const struct command *command_at(size_t place)
+{
+    return place < sizeof commands / sizeof *commands ? &commands[place] : NULL;
+}
 
 static int usage(FILE *out)
 {
-    fprintf(out, "usage: rota COMMAND [ARGUMENT...]\n\n");
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        fprintf(out, "    %-10s %s\n", commands[i].name, commands[i].summary);
+    fputs(examples, out);
+    const struct command *command;
+    for (size_t i = 0; (command = command_at(i)); i++) {
+        if (command->run)
+            fprintf(out, "    %-11s %s\n", command->name, command->summary);
+        else
+            fprintf(out, "\n%s\n", command->name);
     }
     return out == stdout ? 0 : 2;
 }
@@ -61,9 +107,10 @@ int main(int count, char **words)
     const char *name = words[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
     if (strcmp(name, "--version") == 0) name = "version";
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        if (strcmp(commands[i].name, name) == 0) return commands[i].run(count - 2, words + 2);
-    }
+    const struct command *command;
+    for (size_t i = 0; (command = command_at(i)); i++)
+        if (command->run && strcmp(command->name, name) == 0)
+            return command->run(count - 2, words + 2);
     fprintf(stderr, "rota: there is no command '%s'; 'rota help' lists them\n", name);
     return 2;
 }

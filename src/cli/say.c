@@ -36,19 +36,75 @@ const char *time_write(rota_time time, char out[TIME_TEXT])
     return out;
 }
 
-void json_text(FILE *out, const char *text)
+// ---- Texts of others ----------------------------------------------------------------------
+
+// The length of the character in UTF-8 at the front of `text`, and its number; 0: it is none.
+static size_t character_read(const char *text, size_t length, uint32_t *number)
+{
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned char first = (unsigned char)*text;
+    size_t size = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 0;
+    if (!size || size > length || first > 0xf4) return 0;
+    *number = size == 1 ? first : first & (0xffu >> (size + 1));
+    for (size_t i = 1; i < size; i++) {
+        if (((unsigned char)text[i] & 0xc0) != 0x80) return 0;
+        *number = *number << 6 | ((unsigned char)text[i] & 0x3f);
+    }
+    bool surrogate = *number >= 0xd800 && *number < 0xe000;
+    return *number < smallest[size] || surrogate || *number > 0x10ffff ? 0 : size;
+}
+
+void json_text_part(FILE *out, const char *text, size_t length)
 {
     putc('"', out);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(out, "\\%c", c);
-        else if (c < 32)
-            fprintf(out, "\\u%04x", c);
+    while (length) {
+        uint32_t number;
+        size_t size = character_read(text, length, &number);
+        if (!size)
+            fputs("\\ufffd", out);
+        else if (number == '"' || number == '\\')
+            fprintf(out, "\\%c", (int)number);
+        else if (number < 32 || number == 127)
+            fprintf(out, "\\u%04x", number);
         else
-            putc(c, out);
+            fwrite(text, 1, size, out);
+        text += size ? size : 1;
+        length -= size ? size : 1;
     }
     putc('"', out);
+}
+
+void json_text(FILE *out, const char *text)
+{
+    json_text_part(out, text, strlen(text));
+}
+
+// What moves the cursor, changes a terminal, or makes a text look like another one.
+static bool is_harmful(uint32_t number)
+{
+    bool control = number < 32 || (number >= 127 && number < 160);
+    bool turns = (number >= 0x202a && number <= 0x202e) || (number >= 0x2066 && number <= 0x2069);
+    bool unseen = (number >= 0x200b && number <= 0x200f) || number == 0x2028 || number == 0x2029
+                  || number == 0xfeff;
+    return control || turns || unseen;
+}
+
+size_t plain_write(FILE *out, const char *text, size_t length)
+{
+    size_t width = 0;
+    while (length) {
+        uint32_t number;
+        size_t size = character_read(text, length, &number);
+        if (!size)
+            width += (size_t)fprintf(out, "\\x%02x", (unsigned char)*text);
+        else if (is_harmful(number))
+            width += (size_t)fprintf(out, number < 256 ? "\\x%02x" : "\\u%04x", number);
+        else
+            width += fwrite(text, 1, size, out) > 0;
+        text += size ? size : 1;
+        length -= size ? size : 1;
+    }
+    return width;
 }
 
 void line_print(const struct line_about *line, bool json)

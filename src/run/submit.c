@@ -1,5 +1,6 @@
 // submit.c - a job file as a submission to the core.
 #include "run/run.h"
+#include "store/line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +92,33 @@ static uint32_t machine_of(struct run *run, const char *name)
 
 // ---- Tasks ------------------------------------------------------------------------------
 
+static void detail(struct line *line, const char *word, const char *text)
+{
+    if (!text) return;
+    line_add_word(line, word);
+    line_add_char(line, ' ');
+    for (; *text; text++) line_add_char(line, *text == '\n' ? '?' : *text);
+    line_add_char(line, '\n');
+}
+
+// What only people need to know, a line each; null: nothing.
+static const char *details_of(struct draft *draft, const struct jobfile_task *task)
+{
+    static const char *const kinds[] = {"out", "out-directory", "out-stream"};
+    struct line line = {0};
+    if (task->lane) detail(&line, "group", task->group);
+    detail(&line, "cwd", task->cwd);
+    for (uint32_t i = 0; i < task->input_count; i++)
+        detail(&line, task->inputs[i].producer ? "in" : "in-file", task->inputs[i].path);
+    for (uint32_t i = 0; i < task->output_count; i++)
+        detail(&line, kinds[task->outputs[i].kind], task->outputs[i].name);
+    if (line.failed) run_no_memory();
+    char *text = line.length ? turn_array(draft, line.length + 1, 1) : NULL;
+    if (text) memcpy(text, line.data, line.length);
+    line_release(&line);
+    return text;
+}
+
 static void task_draft(struct draft *draft, uint32_t at, bool carried)
 {
     const struct jobfile_task *task = &draft->run->file->tasks[at];
@@ -102,6 +130,7 @@ static void task_draft(struct draft *draft, uint32_t at, bool carried)
     spec->priority = task->priority;
     draft->texts[at].name = task->name;
     draft->texts[at].command = task->is_bundle ? NULL : task->command;
+    draft->texts[at].details = details_of(draft, task);
     spec->clause_first = draft->spec.clause_count;
     spec->clause_count = task->clause_count;
     for (uint32_t i = 0; i < task->clause_count; i++)

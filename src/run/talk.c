@@ -253,6 +253,38 @@ static struct rota_output *sizes_of(struct run *run, const struct wire_finished 
     return sizes;
 }
 
+static const char *const ends[] = {
+    [WIRE_EXITED] = "exit",          [WIRE_SIGNALED] = "signal", [WIRE_TIMED_OUT] = "timeout",
+    [WIRE_OUT_OF_MEMORY] = "memory", [WIRE_STOPPED] = "stopped", [WIRE_NOT_STARTED] = "not_started",
+    [WIRE_BAD_OUTPUT] = "output",    [WIRE_BAD_INPUT] = "input",
+};
+
+// For those who ask later; the core needs none of it.
+static void attempt_note(struct run *run, const struct wire_finished *finished)
+{
+    bool known = finished->end < sizeof ends / sizeof *ends && ends[finished->end];
+    struct store_attempt attempt = {
+        .task = finished->task,
+        .attempt = finished->attempt,
+        .end = known ? ends[finished->end] : "unknown",
+        .status = finished->status,
+        .flags = finished->flags,
+        .began = finished->began,
+        .ended = finished->ended,
+        .user = finished->user,
+        .system = finished->system,
+        .memory_bytes = finished->memory_bytes,
+        .log_bytes = finished->log_bytes,
+    };
+    if (finished->reason.length) {
+        char *reason = server_keep(run->server, finished->reason.length + 1, 1);
+        if (!reason) run_no_memory();
+        memcpy(reason, finished->reason.bytes, finished->reason.length);
+        attempt.reason = reason;
+    }
+    store_put_attempt(run->server->store, &attempt);
+}
+
 static void finished_intake(struct run *run, const struct wire_finished *finished)
 {
     if (!is_ours(run, finished->task)) return;
@@ -275,6 +307,7 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
             run_phase_look(run, at);  // it was taken back before it began
         return;
     }
+    attempt_note(run, finished);
     if (event.report.outcome == ROTA_OUTCOME_OK) run_made_again(run, at, finished);
     end_note(task, finished);
     task->tries++;

@@ -1,4 +1,5 @@
 // play_things.c - what the names of a play stand for, and what the ids of the core are called.
+#include "ask/ask.h"
 #include "sim/play_parts.h"
 
 #include <stdlib.h>
@@ -180,7 +181,8 @@ static const char *why_machine(const void *context, uint32_t machine)
 
 void play_why(const struct play *play, rota_task_id id, char *text, size_t size)
 {
-    struct why_names names = { play, why_task, why_worker, why_lane, why_group, why_machine };
+    struct why_names names = { play, why_task, why_worker, why_lane, why_group, why_machine,
+                               time_text };
     struct rota_why why = rota_why(play->rota, id);
     struct rota_task_view view = { 0 };
     rota_task_look(play->rota, id, &view);

@@ -23,26 +23,3 @@ struct play_options {
 // `file` is only a name for messages, which go to `out`.
 enum play_result play_run(const char *file, const char *text, const struct play_options *options,
                           FILE *out);
-
-// ---- why_text.c: the reason why a task does not run, in English ------------
-
-// How to call what the reason points to; the answers must live until why_text() is over.
-struct why_names {
-    const void *context;
-    const char *(*task)(const void *context, rota_task_id id);
-    const char *(*worker)(const void *context, rota_worker_id id);
-    const char *(*lane)(const void *context, uint32_t lane);
-    const char *(*group)(const void *context, uint32_t group);
-    const char *(*machine)(const void *context, uint32_t machine);
-};
-
-// What the reason does not say itself about the task, and about the other one in it.
-struct why_subject {
-    const char *status, *other_status;  // in the words of the tables
-    rota_worker_id worker;              // where it runs
-    uint32_t cores, memory_mib;         // what it needs
-    enum rota_access access;
-};
-
-void why_text(const struct rota_why *why, const struct why_subject *subject,
-              const struct why_names *names, char *out, size_t size);

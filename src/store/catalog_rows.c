@@ -31,7 +31,7 @@ static const char *const statements[NOTES] = {
 // Plays keep their rows in memory and have no definitions.
 static bool keeps_notes(const struct store *store)
 {
-    return store->kind->answer != NULL;
+    return store->kind->answer_find != NULL;
 }
 
 static void note_add(struct store *base, const struct note *note)

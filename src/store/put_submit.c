@@ -116,6 +116,7 @@ static void task_texts(struct sqlite_store *store, rota_task_id task, const stru
     sqlite3_stmt *statement = statement_get(store, PUT_JOB);
     bind_text(statement, 22, text ? text->name : NULL);
     bind_text(statement, 23, text ? text->command : NULL);
+    bind_text(statement, 24, text ? text->details : NULL);
     if (text) calendar_write(store, task, text);
 }
 

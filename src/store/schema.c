@@ -74,8 +74,16 @@ static const char version_2[]
       "CREATE TABLE sched_name(kind TEXT, number INTEGER, name TEXT NOT NULL,"
       " PRIMARY KEY (kind, number)) WITHOUT ROWID;";
 
+// What came of attempts, as their worker told it, and what only people need to know of a task.
+static const char version_3[]
+    = "CREATE TABLE sched_attempt(id INTEGER, attempt INTEGER, \"end\" TEXT NOT NULL,"
+      " status INTEGER, reason TEXT, began INTEGER, ended INTEGER, user_us INTEGER,"
+      " system_us INTEGER, memory_bytes INTEGER, log_bytes INTEGER, flags INTEGER,"
+      " PRIMARY KEY (id, attempt)) WITHOUT ROWID;"
+      "ALTER TABLE sched_job ADD COLUMN details TEXT;";
+
 // Each takes the tables one version further.
-static const char *const steps[] = {version_1, version_2};
+static const char *const steps[] = {version_1, version_2, version_3};
 
 int schema_version(void)
 {

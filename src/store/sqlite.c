@@ -119,7 +119,7 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
 
 // ---- What store.h calls ----------------------------------------------------------------
 
-static void sqlite_close(struct store *base)
+void sqlite_close(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     statements_finalize(store);
@@ -137,14 +137,14 @@ static bool sqlite_is_full(const struct store *base)
     return ((const struct sqlite_store *)base)->full;
 }
 
-static void sqlite_rows_release(struct store *base)
+void sqlite_rows_release(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     loaded_close(store->loaded);
     store->loaded = NULL;
 }
 
-static const struct rota_record *sqlite_rows(struct store *base, uint32_t *count)
+const struct rota_record *sqlite_rows(struct store *base, uint32_t *count)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     *count = 0;
@@ -157,7 +157,7 @@ static const struct rota_record *sqlite_rows(struct store *base, uint32_t *count
     return store->loaded->records;
 }
 
-static bool sqlite_text_find(struct store *base, rota_task_id task, struct store_text *text)
+bool sqlite_text_find(struct store *base, rota_task_id task, struct store_text *text)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     sqlite3_stmt *statement = statement_get(store, GET_TEXT);
@@ -175,7 +175,7 @@ static bool sqlite_text_find(struct store *base, rota_task_id task, struct store
     return true;
 }
 
-static bool sqlite_answer_find(struct store *base, struct store_request *request)
+bool sqlite_answer_find(struct store *base, struct store_request *request)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     sqlite3_stmt *statement = statement_get(store, GET_REQUEST);
@@ -196,6 +196,7 @@ static const struct store_kind sqlite_kind = {
     .define = turn_define,
     .fired = turn_fired,
     .answer = turn_answer,
+    .attempt = turn_attempt,
     .put = turn_put,
     .commit = turn_commit,
     .commit_write = turn_commit_write,

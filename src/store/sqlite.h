@@ -91,6 +91,7 @@ enum statement {
     PUT_OBJECT,
     PUT_REPLICA,
     PUT_WAIT_FOR,
+    PUT_ATTEMPT,
     PUT_REQUEST,
     PUT_EVENT,
     PUT_BUNDLE,
@@ -180,11 +181,13 @@ struct sqlite_store {
     struct definition *definitions;
     struct store_request *requests;
     struct firing *firings;
+    struct store_attempt *attempts;
     struct note *notes;  // what no record asks for
     struct fresh_span *fresh;
     uint32_t kept_count, kept_capacity, definition_count, definition_capacity, definition_at;
     uint32_t request_count, request_capacity, firing_count, firing_capacity;
     uint32_t fresh_count, fresh_capacity, note_count, note_capacity;
+    uint32_t attempt_count, attempt_capacity;
     bool too_many;  // more records than are kept
 
     struct line lines[LINES], events;
@@ -229,6 +232,7 @@ void turn_define(struct store *store, const struct rota_job_spec *spec,
                  const struct store_text *texts);
 void turn_fired(struct store *store, rota_task_id task, rota_time minute);
 void turn_answer(struct store *store, const struct store_request *request);
+void turn_attempt(struct store *store, const struct store_attempt *attempt);
 void turn_put(struct store *store, const struct rota *rota, const struct rota_record *records,
               uint32_t count);
 bool turn_commit(struct store *store);
@@ -259,6 +263,14 @@ bool load_fail(struct sqlite_store *store, const char *table, int64_t id, const 
 bool load_no_memory(struct sqlite_store *store);
 sqlite3_stmt *load_prepare(struct sqlite_store *store, const char *sql);
 bool load_end(struct sqlite_store *store, sqlite3_stmt *statement, int result);
+
+// ---- sqlite.c: what a connection that only reads has in common with the store's own ----------
+
+void sqlite_close(struct store *store);
+const struct rota_record *sqlite_rows(struct store *store, uint32_t *count);
+void sqlite_rows_release(struct store *store);
+bool sqlite_text_find(struct store *store, rota_task_id task, struct store_text *text);
+bool sqlite_answer_find(struct store *store, struct store_request *request);
 
 // ---- guard.c: whether the file may be opened, and by whom -----------------------------------
 

@@ -20,12 +20,13 @@ static const char *const texts[STATEMENTS] = {
     [PUT_SUBMIT] = "REPLACE INTO sched_submit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_JOB] = "REPLACE INTO sched_job(id, kind, condition, needs, parent, machine, priority,"
                 " lane, grp, access, cores, memory_mib, retries, estimate, key, body, on_demand,"
-                " inputs, outputs, status, outcome, name, command) VALUES (?, ?, ?, ?, ?, ?, ?, ?,"
-                " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " inputs, outputs, status, outcome, name, command, details) VALUES (?, ?, ?, ?, ?,"
+                " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_CALENDAR] = "REPLACE INTO sched_calendar VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
     [PUT_OBJECT] = "REPLACE INTO sched_object VALUES (?, ?, ?, ?)",
     [PUT_REPLICA] = "REPLACE INTO sched_replica VALUES (?, ?, ?, ?)",
     [PUT_WAIT_FOR] = "REPLACE INTO sched_wait_for VALUES (?, ?, ?, ?, ?, ?)",
+    [PUT_ATTEMPT] = "REPLACE INTO sched_attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_REQUEST] = "REPLACE INTO sched_request VALUES (?, ?, ?, ?, ?)",
     [PUT_EVENT] = "INSERT INTO sched_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_BUNDLE] = "REPLACE INTO sched_bundle SELECT id" OF_JOBS,

@@ -64,6 +64,7 @@ struct store_text {
     const char *name, *command;
     uint64_t body;  // only when it is found: what the submission said
     const char *run_days, *start_times, *run_window, *start_mins, *cron, *zone, *overlap;
+    const char *details;  // for people: lines such as "group g" and "out a.txt"; is not found again
 };
 
 void store_begin(struct store *store, rota_time now);  // now: what the history will say
@@ -83,6 +84,19 @@ struct store_request {
     const char *answer;
 };
 void store_answer(struct store *store, const struct store_request *request);
+
+// What came of an attempt, as its worker told it. The texts must last until the commit.
+struct store_attempt {
+    rota_task_id task;
+    uint32_t attempt;
+    const char *end;     // exit, signal, timeout, memory, stopped, not_started, output, input
+    int32_t status;      // the exit status, signal or errno
+    uint32_t flags;
+    const char *reason;  // null: none
+    rota_time began, ended, user, system;
+    uint64_t memory_bytes, log_bytes;
+};
+void store_put_attempt(struct store *store, const struct store_attempt *attempt);
 
 // The records of the turn, in as many pieces as rota_take() gives. The core is asked for the
 // states of tasks that are new in this turn: their submission is their only record.

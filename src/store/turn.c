@@ -87,8 +87,20 @@ void turn_answer(struct store *base, const struct store_request *request)
     store->requests[store->request_count++] = *request;
 }
 
+void turn_attempt(struct store *base, const struct store_attempt *attempt)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    void *items = store->attempts;
+    bool there = more(store, &items, store->attempt_count, &store->attempt_capacity,
+                      sizeof *store->attempts);
+    store->attempts = items;
+    if (!there) return;
+    store->attempts[store->attempt_count++] = *attempt;
+}
+
 static void turn_forget(struct sqlite_store *store)
 {
+    store->attempt_count = 0;
     store->kept_count = store->definition_count = store->definition_at = 0;
     store->request_count = store->firing_count = store->fresh_count = store->note_count = 0;
     store->too_many = false;
@@ -164,6 +176,26 @@ static void put_requests(struct sqlite_store *store)
     }
 }
 
+static void put_attempts(struct sqlite_store *store)
+{
+    sqlite3_stmt *statement = store->attempt_count ? statement_get(store, PUT_ATTEMPT) : NULL;
+    for (uint32_t i = 0; i < store->attempt_count; i++) {
+        const struct store_attempt *attempt = &store->attempts[i];
+        bind_number(statement, 2, attempt->attempt);
+        bind_text(statement, 3, attempt->end);
+        bind_number(statement, 4, attempt->status);
+        bind_text(statement, 5, attempt->reason);
+        bind_number(statement, 6, attempt->began);
+        bind_number(statement, 7, attempt->ended);
+        bind_number(statement, 8, attempt->user);
+        bind_number(statement, 9, attempt->system);
+        bind_number(statement, 10, (int64_t)attempt->memory_bytes);
+        bind_number(statement, 11, (int64_t)attempt->log_bytes);
+        bind_number(statement, 12, attempt->flags);
+        statement_run_on(store, PUT_ATTEMPT, row_id(attempt->task));
+    }
+}
+
 // The row of the core is part of the journal's: a page less for each turn.
 static void bind_core(struct sqlite_store *store)
 {
@@ -196,6 +228,7 @@ static bool turn_finish(struct sqlite_store *store)
     put_run(store);
     put_fresh(store);
     put_requests(store);
+    put_attempts(store);
     put_notes(store);
     put_event(store);
     statement_run(store, DO_COMMIT);
@@ -267,7 +300,7 @@ static bool turn_write(struct store *base)
     struct sqlite_store *store = (struct sqlite_store *)base;
     if (base->error.fault) return false;
     bool empty = !store->begun && !store->result && !store->request_count && !store->firing_count
-                 && !store->note_count;
+                 && !store->note_count && !store->attempt_count;
     if (!empty && turn_open(store)) {
         bool done = turn_finish(store);
         if (!done && is_full(store->db, store->result)) done = turn_again(store);
@@ -344,6 +377,7 @@ void turn_release(struct sqlite_store *store)
     free(store->definitions);
     free(store->requests);
     free(store->firings);
+    free(store->attempts);
     free(store->notes);
     free(store->fresh);
     line_release(&store->events);

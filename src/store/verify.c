@@ -49,6 +49,11 @@ static const struct rule task_rules[] = {
      "SELECT id FROM sched_history EXCEPT SELECT id FROM sched_job"},
     {"has one attempt twice in the history",
      "SELECT id FROM sched_history GROUP BY id, attempt HAVING count(*) > 1"},
+    {"has an attempt that was reported and was never defined",
+     "SELECT id FROM sched_attempt WHERE id NOT IN (SELECT id FROM sched_job)"},
+    {"has an attempt that was reported and is not in the history",
+     "SELECT id FROM (SELECT id, attempt FROM sched_attempt EXCEPT SELECT id, attempt FROM"
+     " sched_history)"},
     {"ended an attempt before it began", "SELECT id FROM sched_history WHERE ended < started"},
     {"has an ended attempt that is not in the history",
      "SELECT id FROM (SELECT id, attempt FROM sched_job WHERE attempt > 0 AND status IN"

@@ -1,7 +1,8 @@
 // why_text.c - the reason why a task does not run, as one English sentence.
-#include "sim/play_parts.h"
+#include "ask/ask.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 // {task}, {worker} and so on are put in by part_write().
@@ -155,7 +156,7 @@ static void shortage_write(struct sentence *sentence)
 static void until_write(struct sentence *sentence)
 {
     char text[32];
-    time_text(sentence->why->until, text, sizeof text);
+    sentence->names->time(sentence->why->until, text, sizeof text);
     add(sentence, "%s", text);
 }
 

@@ -1,0 +1,141 @@
+// find.c - what people call tasks, lanes and objects.
+#include "ask/ask.h"
+#include "base/base.h"
+#include "store/line.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---- Tasks ----------------------------------------------------------------------------------
+
+bool ask_id_read(const char *word, rota_task_id *id)
+{
+    uint64_t job, task;
+    bool fine = text_read_number(&word, &job) && text_read_char(&word, '.')
+                && text_read_number(&word, &task) && !*word;
+    if (!fine || !job || !task || job > UINT32_MAX || task > UINT32_MAX) return false;
+    *id = (rota_task_id){(uint32_t)job, (uint32_t)task};
+    return true;
+}
+
+uint32_t ask_find(const struct ask *ask, const char *word)
+{
+    rota_task_id id;
+    for (uint32_t i = 0; i < ask->task_count; i++)
+        if (strcmp(ask->tasks[i].name, word) == 0) return i;
+    bool ours = ask_id_read(word, &id) && id.job == ask->job.number && id.task <= ask->task_count;
+    return ours ? id.task - 1 : ASK_NONE;
+}
+
+// ---- The nearest name -----------------------------------------------------------------------
+
+enum { WORD_MAX = 255 };
+
+static uint32_t least(uint32_t one, uint32_t two, uint32_t three)
+{
+    uint32_t less = one < two ? one : two;
+    return less < three ? less : three;
+}
+
+// How many letters have to be changed, added or left out.
+static uint32_t distance(const char *from, const char *to)
+{
+    uint32_t row[WORD_MAX + 1];
+    size_t width = strlen(to);
+    if (width > WORD_MAX) return UINT32_MAX;
+    for (uint32_t i = 0; i <= width; i++) row[i] = i;
+    for (uint32_t line = 1; *from; from++, line++) {
+        uint32_t before = row[0];
+        row[0] = line;
+        for (size_t i = 1; i <= width; i++) {
+            uint32_t above = row[i];
+            row[i] = least(above + 1, row[i - 1] + 1, before + (*from != to[i - 1]));
+            before = above;
+        }
+    }
+    return row[width];
+}
+
+const char *ask_nearest(const struct ask *ask, const char *word)
+{
+    const char *best = NULL;
+    size_t length = strlen(word);
+    uint32_t limit = (uint32_t)(length < 3 ? 1 : length < 9 ? 2 : length / 3);
+    if (length > WORD_MAX) return NULL;
+    for (uint32_t i = 0; i < ask->task_count; i++) {
+        size_t other = strlen(ask->tasks[i].name);
+        if (other > length + limit || length > other + limit) continue;
+        uint32_t away = distance(word, ask->tasks[i].name);
+        if (away > limit || (best && away == limit)) continue;
+        best = ask->tasks[i].name;
+        limit = away;
+    }
+    return best;
+}
+
+// ---- Lanes and objects ----------------------------------------------------------------------
+
+const char *ask_lane_name(const struct ask *ask, uint32_t lane)
+{
+    for (uint32_t i = 0; i < ask->catalog.name_count; i++) {
+        const struct catalog_name *name = &ask->catalog.names[i];
+        if (name->kind != CATALOG_LANE || name->number != lane) continue;
+        size_t length = strlen(ask->path);
+        bool of_file
+            = length && strncmp(name->name, ask->path, length) == 0 && name->name[length] == ':';
+        return of_file ? name->name + length + 1 : name->name;
+    }
+    return "?";
+}
+
+const char *ask_detail(const char *details, const char *word, uint32_t nth, size_t *length)
+{
+    size_t size = strlen(word);
+    while (*details) {
+        size_t end = strcspn(details, "\n");
+        bool found = strncmp(details, word, size) == 0 && details[size] == ' ';
+        if (found && !nth--) {
+            *length = end - size - 1;
+            return details + size + 1;
+        }
+        details += end + (details[end] == '\n');
+    }
+    return NULL;
+}
+
+static bool output_at(const char *text, uint32_t nth, struct rota_output *output)
+{
+    while (*text && output_read(&text, output)) {
+        if (!nth--) return true;
+        text_read_char(&text, ' ');
+    }
+    return false;
+}
+
+// The nth line about an output, whatever its kind.
+static void object_name(const char *details, uint32_t nth, struct ask_object *object)
+{
+    static const struct {
+        const char *word, *kind;
+    } kinds[] = {{"out ", "file"}, {"out-directory ", "directory"}, {"out-stream ", "stream"}};
+    for (; *details; details += strcspn(details, "\n"), details += *details == '\n') {
+        size_t kind = 0;
+        while (kind < 3 && strncmp(details, kinds[kind].word, strlen(kinds[kind].word)) != 0)
+            kind++;
+        if (kind == 3 || nth--) continue;
+        object->kind = kinds[kind].kind;
+        object->name = details + strlen(kinds[kind].word);
+        object->length = (int)strcspn(object->name, "\n");
+        return;
+    }
+}
+
+bool ask_object(const struct ask *ask, uint32_t task, uint32_t nth, struct ask_object *object)
+{
+    struct rota_output output = {0};
+    if (!output_at(ask->tasks[task].outputs, nth, &output)) return false;
+    *object = (struct ask_object){.id = output.object, .task = task, .kind = "file", .name = ""};
+    object->keep = output.flags & ROTA_OBJECT_KEEP;
+    object_name(ask->tasks[task].details, nth, object);
+    return true;
+}

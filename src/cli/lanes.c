@@ -1,0 +1,207 @@
+// lanes.c - `rota lanes`: who is inside each lane, and who waits for it.
+#include "cli/asker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[]
+    = "    rota lanes              the lanes of the last job of this folder\n\n"
+      "usage: rota lanes [--json] [--job N] [--db DATABASE] [FILE]\n\n"
+      "    Each with those inside, and those that wait, the head first: it goes next.\n";
+
+struct lane {
+    uint32_t number, flags;
+    uint32_t *tasks;                     // of it; those that are held in their order
+    uint32_t inside, held, later, over;  // how many are
+};
+
+// ---- Finding them -------------------------------------------------------------------------------
+
+enum where { INSIDE, HELD, LATER, OVER };
+
+// An offer counts: whoever has it is inside.
+static enum where where_is(const struct ask_task *task)
+{
+    static const struct {
+        const char *status;
+        enum where where;
+    } words[] = {{"RUNNING", INSIDE}, {"ASSIGNED", INSIDE}, {"OFFERED", INSIDE},
+                 {"HELD", HELD},      {"WAITING", LATER},   {"BLOCKED", LATER},
+                 {"READY", LATER},    {"STAGED", LATER},    {"QUEUED", LATER}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(task->status, words[i].status) == 0) return words[i].where;
+    return OVER;
+}
+
+struct order {
+    uint64_t asked;
+    uint32_t task;
+    bool is_head;
+};
+
+static int order_compare(const void *one, const void *other)
+{
+    const struct order *left = one, *right = other;
+    if (left->is_head != right->is_head) return left->is_head ? -1 : 1;
+    if (left->asked != right->asked) return left->asked < right->asked ? -1 : 1;
+    return left->task < right->task ? -1 : left->task > right->task;
+}
+
+// Priorities may put a task before others; who is the head, the core knows.
+static void held_sort(const struct ask *ask, const struct rota *rota, struct lane *lane)
+{
+    struct order *order = calloc(lane->held + 1, sizeof *order);
+    uint32_t *held = lane->tasks + lane->inside, head = ASK_NONE;
+    if (!order) ask_no_memory();
+    for (uint32_t i = 0; i < lane->held; i++) {
+        struct rota_why why = rota_why(rota, ask->tasks[held[i]].id);
+        order[i] = (struct order){ask->tasks[held[i]].asked, held[i], false};
+        if (why.hold != ROTA_HOLD_ORDER)
+            head = held[i];
+        else if (why.task.job == ask->job.number)
+            head = why.task.task - 1;
+    }
+    for (uint32_t i = 0; i < lane->held; i++) order[i].is_head = order[i].task == head;
+    qsort(order, lane->held, sizeof *order, order_compare);
+    for (uint32_t i = 0; i < lane->held; i++) held[i] = order[i].task;
+    free(order);
+}
+
+static void tasks_add(const struct ask *ask, struct lane *lane, enum where where, uint32_t *count)
+{
+    uint32_t before = lane->inside + lane->held + lane->later;
+    for (uint32_t i = 0; i < ask->task_count; i++) {
+        if (ask->tasks[i].lane != lane->number || where_is(&ask->tasks[i]) != where) continue;
+        if (where != OVER) lane->tasks[before + *count] = i;
+        ++*count;
+    }
+}
+
+static void lane_fill(const struct asker *asker, const struct rota *rota, struct lane *lane)
+{
+    const struct ask *ask = &asker->ask;
+    lane->tasks = calloc(ask->task_count + 1, sizeof *lane->tasks);
+    if (!lane->tasks) ask_no_memory();
+    uint32_t count = 0;
+    tasks_add(ask, lane, INSIDE, &count), lane->inside = count, count = 0;
+    tasks_add(ask, lane, HELD, &count), lane->held = count, count = 0;
+    tasks_add(ask, lane, LATER, &count), lane->later = count, count = 0;
+    tasks_add(ask, lane, OVER, &count), lane->over = count;
+    held_sort(ask, rota, lane);
+}
+
+// ---- Showing them
+// ---------------------------------------------------------------------------------
+
+static void list_print(const struct ask *ask, const char *word, const uint32_t *tasks,
+                       uint32_t count)
+{
+    enum { NAMES = 12 };
+    if (!count) return;
+    printf("    %-8s", word);
+    for (uint32_t i = 0; i < count && i < NAMES; i++) {
+        const struct ask_task *task = &ask->tasks[tasks[i]];
+        fputs(i ? ", " : "", stdout);
+        name_write(stdout, ask, tasks[i]);
+        if (*task->access) printf(" (%s)", task->access);
+    }
+    if (count > NAMES) printf(" and %u more", count - NAMES);
+    putchar('\n');
+}
+
+static const char *order_name(const struct lane *lane)
+{
+    return lane->flags & ROTA_LANE_SUBMIT_ORDER ? "in the order of the file"
+                                                : "as they become ready";
+}
+
+static void lane_print(const struct asker *asker, const struct lane *lane)
+{
+    const struct ask *ask = &asker->ask;
+    const char *name = ask_lane_name(ask, lane->number);
+    plain_write(stdout, name, strlen(name));
+    printf(" (%s%s): %u inside, %u waiting, %u not yet there, %u over\n", order_name(lane),
+           lane->flags & ROTA_LANE_STRICT ? ", strict" : "", lane->inside, lane->held, lane->later,
+           lane->over);
+    list_print(ask, "inside", lane->tasks, lane->inside);
+    list_print(ask, "head", lane->tasks + lane->inside, lane->held ? 1 : 0);
+    if (lane->held > 1) list_print(ask, "then", lane->tasks + lane->inside + 1, lane->held - 1);
+}
+
+static void json_list(const struct ask *ask, const char *key, const uint32_t *tasks, uint32_t count)
+{
+    printf(",\"%s\":[", key);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ask_task *task = &ask->tasks[tasks[i]];
+        printf("%s{\"id\":\"%u.%u\",\"name\":", i ? "," : "", task->id.job, task->id.task);
+        json_text(stdout, task->name);
+        printf(",\"status\":\"%s\",\"access\":\"%s\"}", task->status, task->access);
+    }
+    putchar(']');
+}
+
+static void json_print(const struct asker *asker, const struct lane *lane)
+{
+    const struct ask *ask = &asker->ask;
+    fputs("{\"lane\":", stdout);
+    json_text(stdout, ask_lane_name(ask, lane->number));
+    printf(",\"order\":\"%s\",\"strict\":%s,\"over\":%u",
+           lane->flags & ROTA_LANE_SUBMIT_ORDER ? "submit" : "ready",
+           lane->flags & ROTA_LANE_STRICT ? "true" : "false", lane->over);
+    json_list(ask, "inside", lane->tasks, lane->inside);
+    json_list(ask, "waiting", lane->tasks + lane->inside, lane->held);
+    json_list(ask, "not_yet", lane->tasks + lane->inside + lane->held, lane->later);
+    puts("}");
+}
+
+// ---- The command
+// ----------------------------------------------------------------------------------
+
+static uint32_t flags_of(const struct ask *ask, uint32_t lane)
+{
+    for (uint32_t i = 0; i < ask->row_count; i++)
+        if (ask->rows[i].kind == ROTA_RECORD_LANE && ask->rows[i].lane.lane == lane)
+            return ask->rows[i].lane.flags;
+    return 0;
+}
+
+static bool is_first_of_lane(const struct ask *ask, uint32_t at)
+{
+    for (uint32_t i = 0; i < at; i++)
+        if (ask->tasks[i].lane == ask->tasks[at].lane) return false;
+    return ask->tasks[at].lane != 0;
+}
+
+static int lanes_show(struct asker *asker)
+{
+    int status;
+    struct rota *rota = asker_core(asker, &status);
+    uint32_t found = 0;
+    for (uint32_t i = 0; rota && i < asker->ask.task_count; i++) {
+        if (!asker->ask.tasks[i].lane || !is_first_of_lane(&asker->ask, i)) continue;
+        struct lane lane = {.number = asker->ask.tasks[i].lane};
+        lane.flags = flags_of(&asker->ask, lane.number);
+        lane_fill(asker, rota, &lane);
+        found++;
+        if (asker->json)
+            json_print(asker, &lane);
+        else
+            lane_print(asker, &lane);
+        free(lane.tasks);
+    }
+    if (rota && !found && !asker->json) printf("job %u has no lanes\n", asker->ask.job.number);
+    return status;
+}
+
+int command_lanes(int count, char **words)
+{
+    static const struct asker_use use = {"lanes", usage, "", ASKER_FILE};
+    struct asker asker;
+    int status = asker_open(&asker, &use, count, words);
+    if (status < 0) {
+        status = asker_load(&asker);
+        if (!status) status = lanes_show(&asker);
+    }
+    asker_close(&asker);
+    return status;
+}

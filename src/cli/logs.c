@@ -1,0 +1,224 @@
+// logs.c - `rota logs`: what a task has printed, and with -f what it prints.
+#include "cli/asker.h"
+#include "os/os.h"
+#include "worker/worker.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const char usage[]
+    = "    rota logs build             what the last attempt of \"build\" has printed\n"
+      "    rota logs -f build          and what it prints, until it is over\n"
+      "    rota logs --attempt 1 build what the first attempt printed\n\n"
+      "usage: rota logs [-f] [--attempt N] [--raw] [--json] [--job N] [--db DATABASE] [FILE] "
+      "TASK...\n\n"
+      "    -f, --follow   goes on until the task is over, through all its attempts\n"
+      "    --raw          on a terminal, too, print what could change it (elsewhere this is so)\n"
+      "    --json         one object a line: task, attempt, text\n";
+
+enum { PAUSE = 50000, LOOK = 4 };  // pauses until the database is asked again
+
+// ---- Showing ------------------------------------------------------------------------------------
+
+struct viewer {
+    const char *name;
+    uint32_t attempt;
+    bool json, raw;
+    bool is_ended;  // the last thing printed was the end of a line
+};
+
+// Lines stay lines and tabs stay tabs.
+static void escaped_write(const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count;) {
+        size_t length = 0;
+        while (i + length < count && bytes[i + length] != '\n' && bytes[i + length] != '\t')
+            length++;
+        plain_write(stdout, bytes + i, length);
+        if (i + length < count) putchar(bytes[i + length]);
+        i += length + 1;
+    }
+}
+
+static bool part_show(void *context, const char *bytes, size_t count)
+{
+    struct viewer *viewer = context;
+    if (!count) return true;
+    if (viewer->json) {
+        fputs("{\"task\":", stdout);
+        json_text(stdout, viewer->name);
+        printf(",\"attempt\":%u,\"text\":", viewer->attempt);
+        json_text_part(stdout, bytes, count);
+        puts("}");
+        return true;
+    }
+    if (viewer->raw)
+        fwrite(bytes, 1, count, stdout);
+    else
+        escaped_write(bytes, count);
+    viewer->is_ended = bytes[count - 1] == '\n';
+    return !ferror(stdout);
+}
+
+static struct viewer viewer_make(const struct asker *asker, const char *name)
+{
+    return (struct viewer){.name = name,
+                           .json = asker->json,
+                           .raw = asker->raw || !os_is_terminal(1),
+                           .is_ended = true};
+}
+
+static void viewer_end(const struct viewer *viewer)
+{
+    if (!viewer->is_ended && !viewer->raw) putchar('\n');
+    fflush(stdout);
+}
+
+// ---- One attempt -----------------------------------------------------------------------------
+
+static bool attempt_show(const struct asker *asker, uint32_t at, uint32_t number)
+{
+    const struct ask_task *task = &asker->ask.tasks[at];
+    struct viewer viewer = viewer_make(asker, task->name);
+    char path[8192];
+    viewer.attempt = number;
+    log_path(path, sizeof path, asker->folder, task->id, number);
+    bool fine = log_read(path, part_show, &viewer) || errno == ENOENT;  // it printed nothing
+    viewer_end(&viewer);
+    if (!fine) fprintf(stderr, "rota: %s: %s\n", path, strerror(errno));
+    return fine;
+}
+
+static bool is_over(const struct ask_task *task)
+{
+    static const char *const words[] = {"SUCCESS", "FAILED", "ABORTED", "FROZEN", "IDLE", "CLOSED"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(task->status, words[i]) == 0) return true;
+    return false;
+}
+
+// ---- Following -------------------------------------------------------------------------------
+
+struct follower {
+    struct asker *asker;
+    const char *name;
+    struct viewer viewer;
+    struct log_reader *reader;  // null: there is no log so far
+};
+
+static ssize_t more_show(struct follower *follower, rota_task_id id)
+{
+    char path[8192], bytes[16 << 10];
+    log_path(path, sizeof path, follower->asker->folder, id, follower->viewer.attempt);
+    if (!follower->reader) follower->reader = log_open(path);
+    if (!follower->reader) return errno == ENOENT ? 0 : -1;
+    ssize_t count, sum = 0;
+    while ((count = log_next(follower->reader, bytes, sizeof bytes)) > 0) {
+        part_show(&follower->viewer, bytes, (size_t)count);
+        sum += count;
+    }
+    fflush(stdout);
+    return count < 0 ? -1 : sum;
+}
+
+static void attempt_next(struct follower *follower, uint32_t attempt)
+{
+    log_close(follower->reader);
+    follower->reader = NULL;
+    follower->viewer.attempt = attempt;
+}
+
+// What was printed before the database said that it is over has been written before it.
+static int state_look(struct follower *follower, rota_task_id *id, bool *over)
+{
+    struct asker *asker = follower->asker;
+    uint32_t at;
+    asker_unload(asker);
+    int status = asker_load(asker);
+    if (status) return status;
+    if (!asker_find(asker, follower->name, &at)) return 2;
+    const struct ask_task *task = &asker->ask.tasks[at];
+    *id = task->id;
+    *over = is_over(task) || strcmp(task->status, "BLOCKED") == 0;
+    if (!*over && !asker->at_work) {
+        fprintf(stderr, "rota: it is not over, but no rota run is at work\n");
+        *over = true;
+    }
+    more_show(follower, *id);
+    if (task->attempt > follower->viewer.attempt)
+        attempt_next(follower,
+                     follower->viewer.attempt ? follower->viewer.attempt + 1 : task->attempt);
+    else
+        return 0;
+    *over = false;  // the attempt that came has its own log
+    return 0;
+}
+
+static int task_follow(struct asker *asker, const char *name)
+{
+    struct follower follower = {.asker = asker, .name = name};
+    rota_task_id id = {0};
+    bool over = false;
+    int status = 0;
+    follower.viewer = viewer_make(asker, name);
+    follower.viewer.attempt = asker->attempt;
+    for (uint32_t i = 0; !over && !status; i++) {
+        ssize_t count = id.task ? more_show(&follower, id) : 0;
+        if (count < 0) {
+            fprintf(stderr, "rota: the log of %s: %s\n", name, strerror(errno));
+            status = 70;
+        } else if (!count && i % LOOK == 0) {
+            status = state_look(&follower, &id, &over);
+        }
+        if (!over && !status && !count && !os_sleep_until(os_now() + PAUSE)) break;
+    }
+    log_close(follower.reader);
+    viewer_end(&follower.viewer);
+    return status;
+}
+
+// ---- The command -----------------------------------------------------------------------------
+
+static int task_show(struct asker *asker, const char *name)
+{
+    uint32_t at;
+    if (!asker_find(asker, name, &at)) return 2;
+    const struct ask_task *task = &asker->ask.tasks[at];
+    uint32_t number = asker->attempt ? asker->attempt : task->attempt;
+    if (task->is_bundle || !number) {
+        fprintf(stderr, "rota: %s %s\n", name,
+                task->is_bundle ? "is a bundle" : "was not run so far");
+        return 0;
+    }
+    if (number > task->attempt) {
+        fprintf(stderr, "rota: %s has no attempt %u, the last is %u\n", name, number,
+                task->attempt);
+        return 2;
+    }
+    return attempt_show(asker, at, number) ? 0 : 70;
+}
+
+static int all_show(struct asker *asker)
+{
+    bool heads = asker->name_count > 1 && !asker->json;
+    int status = asker_load(asker);
+    for (uint32_t i = 0; !status && i < asker->name_count; i++) {
+        if (heads) printf("%s==> %s <==\n", i ? "\n" : "", asker->names[i]);
+        status = asker->follow ? task_follow(asker, asker->names[i])
+                               : task_show(asker, asker->names[i]);
+    }
+    return status;
+}
+
+int command_logs(int count, char **words)
+{
+    static const struct asker_use use = {"logs", usage, "frn", ASKER_TASKS};
+    struct asker asker;
+    int status = asker_open(&asker, &use, count, words);
+    if (status < 0) {
+        status = asker.name_count ? all_show(&asker) : asker_wrong(&asker, "of which task?");
+    }
+    asker_close(&asker);
+    return status;
+}

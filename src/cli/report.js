@@ -1,0 +1,508 @@
+'use strict';
+// report.js - draws the page of `rota report` from the JSON in it. Texts of the user only ever
+// become text nodes.
+const data = JSON.parse(document.getElementById('data').textContent);
+const tasks = data.tasks;
+const attempts = data.attempts.map(([task, attempt, status, began, length, slot, end, flags]) =>
+  ({ task, attempt, status, began, length, slot, end, flags }));
+const critical = new Set(data.critical);
+const byId = (id) => document.getElementById(id);
+
+function make(parent, tag, text, style) {
+  const element = parent.appendChild(document.createElement(tag));
+  if (text !== undefined) element.textContent = text;
+  if (style) element.className = style;
+  return element;
+}
+
+// ---- Words ------------------------------------------------------------------------------------
+
+function time(us) {
+  if (!us) return '0';
+  if (us < 1e3) return `${us} µs`;
+  if (us < 1e6) return `${(us / 1e3).toFixed(us < 1e4 ? 1 : 0)} ms`;
+  if (us < 6e7) return `${(us / 1e6).toFixed(2)} s`;
+  const seconds = Math.round(us / 1e6);
+  const two = (number) => String(number).padStart(2, '0');
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} m ${two(seconds % 60)} s`;
+  return `${Math.floor(seconds / 3600)} h ${two(Math.floor(seconds / 60) % 60)} m`;
+}
+
+function bytes(count) {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let at = 0;
+  for (; count >= 1024 && at < 4; at++) count /= 1024;
+  return `${at ? count.toFixed(1) : count} ${units[at]}`;
+}
+
+const short = (text, most) => (text.length > most ? text.slice(0, most) + '…' : text);
+
+// ---- Summary ----------------------------------------------------------------------------------
+
+function count(...status) {
+  return tasks.filter((task) => !task.isBundle && status.includes(task.status)).length;
+}
+
+function tile(number, word, style) {
+  const box = make(byId('tiles'), 'div', undefined, 'tile' + (style ? ' ' + style : ''));
+  make(box, 'b', number);
+  make(box, 'span', word);
+}
+
+function summary() {
+  const all = tasks.filter((task) => !task.isBundle).length;
+  const failed = count('FAILED', 'ABORTED');
+  const busy = attempts.reduce((sum, attempt) => sum + attempt.length, 0);
+  const cached = attempts.filter((attempt) => attempt.flags & 1).length;
+  const name = data.path.split('/').pop() || 'rota';
+  byId('title').textContent = name;
+  document.title = `${name} - rota report`;
+  const when = new Date((data.began || data.made) / 1000).toLocaleString();
+  byId('subtitle').textContent = `job ${data.job}, ${when}, ` +
+    (data.atWork ? 'still at work' : failed ? 'with failures' : 'at rest');
+  tile(all, 'tasks');
+  tile(count('SUCCESS'), 'succeeded');
+  if (failed) tile(failed, 'failed or stopped', 'bad');
+  const left = all - count('SUCCESS', 'FAILED', 'ABORTED');
+  if (left) tile(left, 'not run or running');
+  if (cached) tile(cached, 'from the cache');
+  tile(time(data.wall), 'from first to last');
+  tile(time(data.criticalTime), 'critical path');
+  tile(data.wall ? (busy / data.wall).toFixed(2) : '-', 'at a time, on average');
+  tile(time(tasks.reduce((sum, task) => sum + task.cpu, 0)), 'on processors');
+  const retried = tasks.filter((task) => task.attempt > 1).length;
+  if (retried) tile(retried, 'tried more than once');
+}
+
+// ---- Charts -----------------------------------------------------------------------------------
+
+const colours = {};
+function coloursRead() {
+  const style = getComputedStyle(document.documentElement);
+  for (const name of ['page', 'card', 'ink', 'soft', 'line', 'accent', 'ok', 'cached', 'bad',
+    'stopped', 'run', 'wait', 'read', 'write', 'mark']) {
+    colours[name] = style.getPropertyValue('--' + name).trim();
+  }
+}
+
+function stateColour(attempt) {
+  if (attempt.flags & 1) return colours.cached;
+  if (attempt.status === 'SUCCESS') return colours.ok;
+  if (attempt.status === 'RUNNING') return colours.run;
+  return attempt.status === 'FAILED' ? colours.bad : colours.stopped;
+}
+
+const legend = [['ok', 'succeeded'], ['bad', 'failed'], ['stopped', 'stopped or lost'],
+  ['run', 'running'], ['cached', 'from the cache'], ['mark', 'on the critical path']];
+
+// The time that all charts show, and who is chosen.
+const view = { from: 0, to: Math.max(1, data.wall), chosen: -1 };
+const charts = [];
+const AXIS = 24;
+
+function stepOf(span, pixels) {
+  const rough = span / Math.max(1, pixels / 110);
+  const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
+  return [1, 2, 5, 10].map((by) => by * power).find((step) => step >= rough) || power * 10;
+}
+
+class Chart {
+  constructor(canvas, bars, rows, height, colour) {
+    Object.assign(this, { canvas, rows, height, colour, drawn: 0, queued: false });
+    this.lines = Array.from({ length: rows }, () => []);
+    for (const bar of bars) this.lines[bar.row].push(bar);
+    for (const line of this.lines) line.sort((a, b) => a.attempt.began - b.attempt.began);
+    this.listen();
+    charts.push(this);
+  }
+
+  x(at) {
+    return (at - view.from) / (view.to - view.from) * this.width;
+  }
+
+  at(x) {
+    return view.from + x / this.width * (view.to - view.from);
+  }
+
+  draw() {
+    const ratio = window.devicePixelRatio || 1;
+    this.width = Math.max(200, this.canvas.parentElement.clientWidth);
+    const tall = AXIS + this.rows * this.height + 4;
+    this.canvas.style.width = this.width + 'px';
+    this.canvas.style.height = tall + 'px';
+    this.canvas.width = this.width * ratio;
+    this.canvas.height = tall * ratio;
+    const pen = this.canvas.getContext('2d');
+    pen.scale(ratio, ratio);
+    pen.clearRect(0, 0, this.width, tall);
+    this.axisDraw(pen, tall);
+    this.drawn = 0;
+    this.lines.forEach((line, row) => this.lineDraw(pen, line, row));
+  }
+
+  axisDraw(pen, tall) {
+    const step = stepOf(view.to - view.from, this.width);
+    pen.font = '12px system-ui, sans-serif';
+    pen.textBaseline = 'middle';
+    for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {
+      const x = Math.round(this.x(at)) + 0.5;
+      pen.strokeStyle = colours.line;
+      pen.beginPath();
+      pen.moveTo(x, AXIS - 6);
+      pen.lineTo(x, tall);
+      pen.stroke();
+      pen.fillStyle = colours.soft;
+      if (x < this.width - 40) pen.fillText(time(Math.round(at)), x + 4, AXIS / 2);
+    }
+  }
+
+  // Bars of less than a pixel that follow each other become one.
+  lineDraw(pen, line, row) {
+    const y = AXIS + row * this.height;
+    const thick = this.height > 6 ? this.height - 3 : this.height;
+    let covered = -1;
+    for (const bar of line) {
+      const { began, length } = bar.attempt;
+      if (began + length < view.from) continue;
+      if (began > view.to) break;
+      const left = Math.max(-2, this.x(began));
+      const right = Math.min(this.width + 2, this.x(began + length));
+      const plain = bar.attempt.status === 'SUCCESS' && bar.attempt.task !== view.chosen;
+      if (right < covered + 0.5 && plain) continue;
+      const wide = Math.max(1, right - left);
+      pen.fillStyle = this.colour(bar.attempt);
+      pen.fillRect(left, y, wide, thick);
+      this.drawn++;
+      covered = left + wide;
+      if (critical.has(bar.attempt.task) && wide > 1 && this.canvas.id === 'chart') {
+        pen.fillStyle = colours.mark;
+        pen.fillRect(left, y + thick - 3, wide, 3);
+      }
+      if (bar.attempt.task === view.chosen) {
+        pen.strokeStyle = colours.ink;
+        pen.lineWidth = 2;
+        pen.strokeRect(left + 1, y + 1, Math.max(1, wide - 2), thick - 2);
+        pen.lineWidth = 1;
+      }
+      if (wide > 34 && thick > 11) this.nameDraw(pen, bar, left, y, wide, thick);
+    }
+  }
+
+  nameDraw(pen, bar, left, y, wide, thick) {
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, y, wide - 3, thick);
+    pen.clip();
+    pen.fillStyle = '#fff';
+    pen.fillText(short(tasks[bar.attempt.task].name, 80), Math.max(left, 0) + 5, y + thick / 2);
+    pen.restore();
+  }
+
+  find(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const line = this.lines[Math.floor((event.clientY - box.top - AXIS) / this.height)];
+    if (!line) return null;
+    const x = event.clientX - box.left;
+    const at = this.at(x), slack = this.at(x + 2) - at;
+    let low = 0, high = line.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (line[middle].attempt.began <= at + slack) low = middle + 1;
+      else high = middle;
+    }
+    const found = line[low - 1];
+    const near = found && found.attempt.began + found.attempt.length >= at - slack;
+    return near ? found.attempt : null;
+  }
+
+  listen() {
+    const canvas = this.canvas;
+    let held = null;
+    canvas.addEventListener('pointerdown', (event) => {
+      held = { x: event.clientX, from: view.from, to: view.to, moved: false };
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener('pointermove', (event) => {
+      if (!held) return tipShow(event, this.find(event));
+      const by = (held.x - event.clientX) / this.width * (held.to - held.from);
+      held.moved ||= Math.abs(held.x - event.clientX) > 3;
+      if (held.moved) show(held.from + by, held.to + by);
+    });
+    canvas.addEventListener('pointerup', (event) => {
+      const found = held && !held.moved ? this.find(event) : null;
+      held = null;
+      if (found) choose(found.task);
+    });
+    canvas.addEventListener('pointerleave', () => tipShow(null, null));
+    canvas.addEventListener('dblclick', (event) => {
+      const found = this.find(event);
+      const around = found ? found.length : 0;
+      if (found) show(found.began - around, found.began + found.length + around + 1);
+    });
+    canvas.addEventListener('wheel', (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const box = canvas.getBoundingClientRect();
+      zoom(event.deltaY > 0 ? 1.25 : 0.8, this.at(event.clientX - box.left));
+    }, { passive: false });
+    canvas.addEventListener('keydown', (event) => {
+      const by = (view.to - view.from) / 8;
+      if (event.key === 'ArrowLeft') show(view.from - by, view.to - by);
+      else if (event.key === 'ArrowRight') show(view.from + by, view.to + by);
+      else if (event.key === '+' || event.key === '=') zoom(0.7);
+      else if (event.key === '-') zoom(1.4);
+      else if (event.key === '0') show(0, data.wall);
+      else return;
+      event.preventDefault();
+    });
+  }
+}
+
+let queued = false;
+function redraw() {
+  if (queued) return;
+  queued = true;
+  requestAnimationFrame(() => {
+    queued = false;
+    for (const chart of charts) chart.draw();
+    document.documentElement.dataset.bars = charts.length ? charts[0].drawn : 0;
+  });
+}
+
+function show(from, to) {
+  const all = Math.max(1, data.wall);
+  const span = Math.min(Math.max(to - from, 20), all * 1.02);
+  view.from = Math.min(Math.max(from, -all * 0.01), all * 1.01 - span);
+  view.to = view.from + span;
+  redraw();
+}
+
+function zoom(by, around = (view.from + view.to) / 2) {
+  show(around - (around - view.from) * by, around + (view.to - around) * by);
+}
+
+function tipShow(event, attempt) {
+  const tip = byId('tip');
+  tip.hidden = !attempt;
+  if (!attempt) return;
+  const task = tasks[attempt.task];
+  tip.textContent = `${short(task.name, 120)}\n${attempt.end}, ${time(attempt.length)}` +
+    (attempt.attempt > 1 ? `, attempt ${attempt.attempt}` : '') +
+    (task.lane ? `\nlane ${short(task.lane, 60)}, ${task.access}` : '');
+  tip.style.left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8) + 'px';
+  tip.style.top = Math.min(event.clientY + 16, innerHeight - tip.offsetHeight - 8) + 'px';
+}
+
+// ---- One task ---------------------------------------------------------------------------------
+
+function choose(at) {
+  const task = tasks[at], box = byId('detail');
+  view.chosen = at;
+  box.hidden = false;
+  box.replaceChildren();
+  make(box, 'h3', `${task.name} (${task.id})`);
+  const list = make(box, 'dl');
+  const row = (word, text, tag) => {
+    if (!text) return;
+    make(list, 'dt', word);
+    const value = make(list, 'dd');
+    if (tag) make(value, tag, text);
+    else value.textContent = text;
+  };
+  const names = (places) => short(places.map((place) => tasks[place].name).join(', '), 600);
+  const tries = attempts.filter((attempt) => attempt.task === at);
+  row('state', task.status + (task.end ? `, ${task.end}` : ''));
+  row('command', task.command, 'pre');
+  row('needs', names(task.needs));
+  row('needed by', names(tasks.flatMap((other, place) => (other.needs.includes(at) ? [place] : []))));
+  row('members', names(tasks.flatMap((other, place) => (other.bundle === at ? [place] : []))));
+  row('bundle', task.bundle === undefined ? '' : tasks[task.bundle].name);
+  row('lane', task.lane && `${task.lane}, ${task.access}`);
+  row('attempts', tries.map((attempt) =>
+    `${attempt.attempt}: ${attempt.end}, ${time(attempt.length)}`).join('; '));
+  row('processors', task.cpu ? time(task.cpu) : '');
+  row('memory', task.memory ? bytes(task.memory) : '');
+  redraw();
+}
+
+// ---- Critical path ----------------------------------------------------------------------------
+
+function criticalShow() {
+  if (!data.critical.length) {
+    byId('critical').hidden = true;
+    return;
+  }
+  const share = data.wall ? Math.round(data.criticalTime / data.wall * 100) : 100;
+  byId('criticalSum').textContent = `${data.critical.length} tasks, ${time(data.criticalTime)}, ` +
+    `${share} % of the time from first to last`;
+  const first = new Map();
+  for (const attempt of attempts) {
+    const began = first.get(attempt.task);
+    if (began === undefined || attempt.began < began) first.set(attempt.task, attempt.began);
+  }
+  const longest = [...data.critical].sort((a, b) => tasks[b].time - tasks[a].time);
+  const shown = new Set(longest.slice(0, 200));
+  for (const at of data.critical) {
+    if (!shown.has(at)) continue;
+    const step = make(byId('steps'), 'div', undefined, 'step');
+    const name = make(step, 'span', tasks[at].name);
+    name.title = short(tasks[at].name, 300);
+    name.onclick = () => choose(at);
+    const bar = make(make(step, 'div'), 'i');
+    bar.style.left = `${(first.get(at) || 0) / Math.max(1, data.wall) * 100}%`;
+    bar.style.width = `${tasks[at].time / Math.max(1, data.wall) * 100}%`;
+    make(step, 'em', time(tasks[at].time));
+  }
+  if (data.critical.length > shown.size)
+    make(byId('steps'), 'p', `and ${data.critical.length - shown.size} shorter ones`, 'note');
+}
+
+// ---- Lanes ------------------------------------------------------------------------------------
+
+// Attempts of one lane side by side.
+function pack(list) {
+  const free = [];
+  return list.sort((a, b) => a.began - b.began).map((attempt) => {
+    let row = free.findIndex((until) => until <= attempt.began);
+    if (row < 0) row = free.length;
+    free[row] = attempt.began + attempt.length;
+    return { attempt, row };
+  });
+}
+
+function lanesShow() {
+  const lanes = new Map();
+  tasks.forEach((task) => {
+    if (task.lane && !lanes.has(task.lane)) lanes.set(task.lane, []);
+  });
+  for (const attempt of attempts) {
+    const lane = tasks[attempt.task].lane;
+    if (lane) lanes.get(lane).push(attempt);
+  }
+  byId('lanes').hidden = !lanes.size;
+  const colour = (attempt) => (attempt.status === 'FAILED' ? colours.bad
+    : tasks[attempt.task].access === 'write' ? colours.write : colours.read);
+  for (const [name, list] of lanes) {
+    const box = make(byId('laneList'), 'div', undefined, 'lane');
+    const head = make(box, 'h3', name);
+    const of = tasks.filter((task) => task.lane === name);
+    const writers = of.filter((task) => task.access === 'write').length;
+    make(head, 'small', `${of.length - writers} read, ${writers} write`);
+    const bars = pack(list);
+    const rows = bars.reduce((most, bar) => Math.max(most, bar.row + 1), 1);
+    const frame = make(box, 'div', undefined, 'frame');
+    new Chart(make(frame, 'canvas'), bars, rows, 16, colour);
+  }
+}
+
+// ---- The table --------------------------------------------------------------------------------
+
+const columns = [['name', 'name'], ['state', 'status'], ['end', 'end'], ['attempts', 'attempt', true],
+  ['time', 'time', true], ['processors', 'cpu', true], ['memory', 'memory', true],
+  ['lane', 'lane'], ['command', 'command']];
+const table = { sort: null, down: false, limit: 200 };
+
+function rowMake(at) {
+  const task = tasks[at], row = document.createElement('tr');
+  const cell = (text, style) => make(row, 'td', text, style);
+  cell(short(task.name, 200));
+  make(cell(), 'span', task.status, 'state ' + task.status);
+  cell(short(task.end, 120));
+  cell(task.attempt || '', 'number');
+  cell(task.time ? time(task.time) : '', 'number');
+  cell(task.cpu ? time(task.cpu) : '', 'number');
+  cell(task.memory ? bytes(task.memory) : '', 'number');
+  cell(task.lane ? short(`${task.lane} (${task.access})`, 80) : '');
+  make(cell(), 'code', short(task.command.replace(/\s+/g, ' '), 200));
+  row.onclick = () => {
+    choose(at);
+    byId('detail').scrollIntoView({ block: 'nearest' });
+  };
+  return row;
+}
+
+function tableShow() {
+  const wanted = byId('filter').value.toLowerCase(), status = byId('status').value;
+  let found = tasks.map((task, at) => at).filter((at) =>
+    (!status || tasks[at].status === status) &&
+    (!wanted || (tasks[at].name + '\n' + tasks[at].command).toLowerCase().includes(wanted)));
+  if (table.sort) {
+    const key = table.sort, way = table.down ? -1 : 1;
+    const value = (at) => tasks[at][key] ?? '';
+    found.sort((a, b) => way * (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : a - b));
+  }
+  byId('rows').replaceChildren(...found.slice(0, table.limit).map(rowMake));
+  byId('found').textContent = `${found.length} of ${tasks.length}`;
+  byId('more').hidden = found.length <= table.limit;
+}
+
+function tableOpen() {
+  for (const [word, key, number] of columns) {
+    const head = make(byId('columns'), 'th', word, number ? 'number' : '');
+    head.onclick = () => {
+      table.down = table.sort === key ? !table.down : Boolean(number);
+      table.sort = key;
+      tableShow();
+    };
+  }
+  const option = make(byId('status'), 'option', 'all states');
+  option.value = '';
+  for (const status of [...new Set(tasks.map((task) => task.status))].sort())
+    make(byId('status'), 'option', status).value = status;
+  byId('filter').oninput = byId('status').onchange = () => {
+    table.limit = 200;
+    tableShow();
+  };
+  byId('more').onclick = () => {
+    table.limit += 1000;
+    tableShow();
+  };
+  tableShow();
+}
+
+// ---- All of it --------------------------------------------------------------------------------
+
+function legendShow() {
+  byId('legend').replaceChildren();
+  for (const [name, word] of legend) {
+    const entry = make(byId('legend'), 'span');
+    make(entry, 'i').style.background = colours[name];
+    entry.append(word);
+  }
+}
+
+function themeTurn() {
+  const root = document.documentElement;
+  const dark = getComputedStyle(root).colorScheme === 'dark';
+  root.dataset.theme = dark ? 'light' : 'dark';
+  coloursRead();
+  legendShow();
+  redraw();
+}
+
+function begin() {
+  coloursRead();
+  summary();
+  legendShow();
+  const bars = attempts.map((attempt) => ({ attempt, row: attempt.slot }));
+  const height = data.slots > 40 ? 10 : 22;
+  byId('chart').setAttribute('aria-label', `${attempts.length} attempts on ${data.slots} lines`);
+  new Chart(byId('chart'), bars, Math.max(1, data.slots), height, stateColour);
+  criticalShow();
+  lanesShow();
+  tableOpen();
+  for (const button of document.querySelectorAll('[data-zoom]')) {
+    const way = button.dataset.zoom;
+    button.onclick = () => (way === 'fit' ? show(0, data.wall) : zoom(way === 'in' ? 0.5 : 2));
+  }
+  byId('theme').onclick = themeTurn;
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+    coloursRead();
+    legendShow();
+    redraw();
+  });
+  addEventListener('resize', redraw);
+  redraw();
+}
+
+begin();

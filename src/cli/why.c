@@ -1,0 +1,351 @@
+// why.c - `rota why`: what keeps a task from running, and what to do about it.
+#include "cli/asker.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char usage[]
+    = "    rota why report         what \"report\" waits for, and what that waits for\n\n"
+      "usage: rota why [--json] [--job N] [--db DATABASE] [FILE] TASK...\n";
+
+enum { CHAIN_MAX = 12, BLOCKERS = 20 };
+
+// ---- Names ------------------------------------------------------------------------------------
+
+struct naming {
+    const struct ask *ask;
+    char *group;  // room for a name
+};
+
+static const char *name_of(const struct ask *ask, rota_task_id id)
+{
+    bool ours = id.job == ask->job.number && id.task && id.task <= ask->task_count;
+    return ours ? ask->tasks[id.task - 1].name : "a task of another job";
+}
+
+static const char *task_name(const void *context, rota_task_id id)
+{
+    return name_of(((const struct naming *)context)->ask, id);
+}
+
+static const char *worker_name(const void *context, rota_worker_id id)
+{
+    (void)context, (void)id;
+    return "local";  // what rota run calls it
+}
+
+static const char *lane_name(const void *context, uint32_t lane)
+{
+    return ask_lane_name(((const struct naming *)context)->ask, lane);
+}
+
+// The core numbers groups; what they are called stands with the tasks.
+static const char *group_name(const void *context, uint32_t group)
+{
+    const struct naming *naming = context;
+    for (uint32_t i = 0; i < naming->ask->task_count; i++) {
+        const struct ask_task *task = &naming->ask->tasks[i];
+        size_t length;
+        const char *name = ask_detail(task->details, "group", 0, &length);
+        if (task->group != group || !name) continue;
+        snprintf(naming->group, ASK_TEXT, "%.*s", (int)length, name);
+        return naming->group;
+    }
+    return "?";
+}
+
+static const char *machine_name(const void *context, uint32_t machine)
+{
+    (void)context, (void)machine;
+    return "of this run";
+}
+
+static void time_name(rota_time time, char *out, size_t size)
+{
+    char text[TIME_TEXT];
+    snprintf(out, size, "%s", time_write(time, text));
+}
+
+// ---- One task ---------------------------------------------------------------------------------
+
+struct part {
+    uint32_t task, next;  // the place of what it waits for, or ASK_NONE
+    enum rota_hold hold;
+    char text[1024];  // without its name
+};
+
+static bool is(const struct ask_task *task, const char *status)
+{
+    return strcmp(task->status, status) == 0;
+}
+
+static bool is_ready(const struct ask_task *task)
+{
+    return is(task, "OFFERED") || is(task, "READY") || is(task, "ASSIGNED") || is(task, "STAGED")
+           || is(task, "QUEUED");
+}
+
+static void over_write(const struct ask *ask, const struct ask_task *task, struct part *part)
+{
+    const struct ask_attempt *last = attempt_last(ask, task);
+    char end[ASK_TEXT] = "";
+    const char *how = last && !task->is_bundle ? ask_end_text(last, end) : "";
+    const char *word = is(task, "SUCCESS")   ? "has succeeded"
+                       : is(task, "FAILED")  ? "failed"
+                       : is(task, "ABORTED") ? "was stopped"
+                       : is(task, "IDLE")    ? "is not to be run"
+                       : is(task, "CLOSED")  ? "was not run before a later job took its place"
+                                             : "is over";
+    bool by_itself = last && (strcmp(last->end, "exit") == 0 || strcmp(last->end, "signal") == 0);
+    if (is(task, "FAILED") && *how)
+        snprintf(part->text, sizeof part->text, "failed%s %s%s", by_itself ? " with" : ":", how,
+                 task->tries > 1 ? ", as often as it was tried" : "");
+    else
+        snprintf(part->text, sizeof part->text, "%s", word);
+}
+
+static void running_write(const struct asker *asker, const struct ask_task *task, struct part *part)
+{
+    char text[ASK_TEXT];
+    if (asker->at_work)
+        snprintf(part->text, sizeof part->text, "runs since %s (attempt %u)",
+                 ask_time_text(asker->now - task->since, text), task->attempt);
+    else
+        snprintf(part->text, sizeof part->text,
+                 "was running when its rota run ended; the next rota run starts it again");
+}
+
+static void waits_write(const struct asker *asker, const struct rota_why *why, struct part *part)
+{
+    const struct ask *ask = &asker->ask;
+    char others[64] = "";
+    if (why->count > 1)
+        snprintf(others, sizeof others, " and %u other%s", why->count - 1,
+                 why->count > 2 ? "s" : "");
+    snprintf(part->text, sizeof part->text, "waits for %s%s", name_of(ask, why->task), others);
+}
+
+// The sentences begin without the name of the task, and some without a verb.
+static const char *verb_of(enum rota_hold hold)
+{
+    switch (hold) {
+    case ROTA_HOLD_NO_WORKER:
+    case ROTA_HOLD_ROOM: return "has to wait: ";
+    case ROTA_HOLD_LOST_INPUT:
+    case ROTA_HOLD_CACHED:
+    case ROTA_HOLD_INPUTS:
+    case ROTA_HOLD_PLAN:
+    case ROTA_HOLD_SILENT: return "";
+    case ROTA_HOLD_NONE: return "could run: ";
+    default: return "is ";
+    }
+}
+
+static void held_write(const struct asker *asker, struct rota *rota, const struct rota_why *why,
+                       struct part *part)
+{
+    const struct ask *ask = &asker->ask;
+    const struct ask_task *task = &ask->tasks[part->task];
+    char group[ASK_TEXT];
+    struct naming naming = {ask, group};
+    struct why_names names
+        = {&naming, task_name, worker_name, lane_name, group_name, machine_name, time_name};
+    struct why_subject subject = {
+        .status = task->status,
+        .other_status = rota_task_status(rota, why->task),
+        .cores = task->cores,
+        .memory_mib = task->memory_mib,
+        .access = strcmp(task->access, "write") == 0 ? ROTA_ACCESS_WRITE : ROTA_ACCESS_READ,
+    };
+    int length = snprintf(part->text, sizeof part->text, "%s", verb_of(why->hold));
+    why_text(why, &subject, &names, part->text + length, sizeof part->text - (size_t)length);
+}
+
+static void waiting_write(const struct asker *asker, struct rota *rota, struct part *part)
+{
+    const struct ask *ask = &asker->ask;
+    const struct ask_task *task = &ask->tasks[part->task];
+    struct rota_why why = rota_why(rota, task->id);
+    part->hold = why.hold;
+    bool ours
+        = why.task.job == ask->job.number && why.task.task && why.task.task <= ask->task_count;
+    if (ours) part->next = why.task.task - 1;
+    switch (why.hold) {
+    case ROTA_HOLD_PREREQUISITE:
+    case ROTA_HOLD_FAILURE:
+    case ROTA_HOLD_BLOCKED: waits_write(asker, &why, part); break;
+    case ROTA_HOLD_CONDITION:
+        snprintf(part->text, sizeof part->text, "waits until %s is true", task->condition);
+        break;
+    default: held_write(asker, rota, &why, part); break;
+    }
+}
+
+// A bundle is what its members are; the first that is not done says more.
+static void bundle_write(const struct ask *ask, struct part *part)
+{
+    uint32_t members = 0, done = 0;
+    for (uint32_t i = 0; i < ask->task_count; i++) {
+        if (ask->tasks[i].bundle != part->task + 1) continue;
+        members++;
+        bool fine = is(&ask->tasks[i], "SUCCESS");
+        done += fine;
+        if (!fine && part->next == ASK_NONE) part->next = i;
+    }
+    snprintf(part->text, sizeof part->text, "is a bundle, %s: %u of %u members have succeeded",
+             ask->tasks[part->task].status, done, members);
+}
+
+static void part_write(const struct asker *asker, struct rota *rota, uint32_t at, struct part *part)
+{
+    const struct ask_task *task = &asker->ask.tasks[at];
+    *part = (struct part){.task = at, .next = ASK_NONE};
+    if (task->is_bundle)
+        bundle_write(&asker->ask, part);
+    else if (is(task, "RUNNING"))
+        running_write(asker, task, part);
+    else if (is_ready(task) && !asker->at_work)
+        snprintf(part->text, sizeof part->text, "could run, but no rota run is at work");
+    else if (is(task, "WAITING") || is(task, "BLOCKED") || is(task, "HELD") || is(task, "SHARED")
+             || is_ready(task))
+        waiting_write(asker, rota, part);
+    else
+        over_write(&asker->ask, task, part);
+}
+
+// ---- The chain ----------------------------------------------------------------------------------
+
+struct answer {
+    struct part parts[CHAIN_MAX];
+    uint32_t count;
+};
+
+static bool is_in(const struct answer *answer, uint32_t task)
+{
+    for (uint32_t i = 0; i < answer->count; i++)
+        if (answer->parts[i].task == task) return true;
+    return false;
+}
+
+static void answer_make(const struct asker *asker, struct rota *rota, uint32_t at,
+                        struct answer *answer)
+{
+    answer->count = 0;
+    while (at != ASK_NONE && answer->count < CHAIN_MAX && !is_in(answer, at)) {
+        struct part *part = &answer->parts[answer->count++];
+        part_write(asker, rota, at, part);
+        at = part->next;
+    }
+}
+
+// Names that a shell would take apart stand in quotes.
+static void word_write(const char *name)
+{
+    bool plain = *name
+                 && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                 "0123456789_.:/=+-@%")
+                        == strlen(name);
+    if (!plain) putchar('\'');
+    plain_write(stdout, name, strlen(name));
+    if (!plain) putchar('\'');
+}
+
+static void advice_write(const struct asker *asker, const struct part *last)
+{
+    const struct ask_task *task = &asker->ask.tasks[last->task];
+    bool failed = is(task, "FAILED") || is(task, "ABORTED");
+    if (failed && !task->is_bundle) {
+        fputs(" (rota logs ", stdout);
+        word_write(task->name);
+        fputs("; rota retry ", stdout);
+        word_write(task->name);
+        putchar(')');
+    }
+    if (!asker->at_work && (is_ready(task) || is(task, "RUNNING")) && *asker->ask.path) {
+        fputs(" (rota run ", stdout);
+        word_write(asker->ask.path);
+        putchar(')');
+    }
+}
+
+static void text_print(const struct asker *asker, const struct answer *answer)
+{
+    for (uint32_t i = 0; i < answer->count; i++) {
+        const struct part *part = &answer->parts[i];
+        if (i) fputs("; ", stdout);
+        name_write(stdout, &asker->ask, part->task);
+        putchar(' ');
+        plain_write(stdout, part->text, strlen(part->text));
+    }
+    advice_write(asker, &answer->parts[answer->count - 1]);
+    putchar('\n');
+}
+
+// All that failed, where more than one thing did.
+static void blockers_print(const struct asker *asker, struct rota *rota, uint32_t at)
+{
+    rota_task_id found[BLOCKERS];
+    const struct ask *ask = &asker->ask;
+    uint32_t count = rota_blockers(rota, ask->tasks[at].id, found, BLOCKERS);
+    if (count < 2) return;
+    for (uint32_t i = 1; i < count && i < BLOCKERS; i++) {
+        if (found[i].job != ask->job.number || found[i].task > ask->task_count) continue;
+        struct answer answer = {.count = 1};
+        part_write(asker, rota, found[i].task - 1, &answer.parts[0]);
+        fputs("    and ", stdout);
+        text_print(asker, &answer);
+    }
+}
+
+static void json_print(const struct asker *asker, const struct answer *answer)
+{
+    const struct ask *ask = &asker->ask;
+    const struct ask_task *task = &ask->tasks[answer->parts[0].task];
+    printf("{\"id\":\"%u.%u\",\"name\":", task->id.job, task->id.task);
+    json_text(stdout, task->name);
+    printf(",\"status\":\"%s\",\"at_work\":%s,\"chain\":[", task->status,
+           asker->at_work ? "true" : "false");
+    for (uint32_t i = 0; i < answer->count; i++) {
+        const struct part *part = &answer->parts[i];
+        printf("%s{\"name\":", i ? "," : "");
+        json_text(stdout, ask->tasks[part->task].name);
+        printf(",\"status\":\"%s\",\"why\":", ask->tasks[part->task].status);
+        json_text(stdout, part->text);
+        putchar('}');
+    }
+    puts("]}");
+}
+
+static int task_explain(struct asker *asker, const char *name)
+{
+    struct answer answer;
+    uint32_t at;
+    int status;
+    if (!asker_find(asker, name, &at)) return 2;
+    struct rota *rota = asker_core(asker, &status);
+    if (!rota) return status;
+    answer_make(asker, rota, at, &answer);
+    if (asker->json) {
+        json_print(asker, &answer);
+        return 0;
+    }
+    text_print(asker, &answer);
+    blockers_print(asker, rota, at);
+    return 0;
+}
+
+int command_why(int count, char **words)
+{
+    static const struct asker_use use = {"why", usage, "", ASKER_TASKS};
+    struct asker asker;
+    int status = asker_open(&asker, &use, count, words);
+    if (status < 0) {
+        status = asker.name_count ? asker_load(&asker) : asker_wrong(&asker, "which task?");
+        for (uint32_t i = 0; !status && i < asker.name_count; i++)
+            status = task_explain(&asker, asker.names[i]);
+    }
+    asker_close(&asker);
+    return status;
+}

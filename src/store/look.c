@@ -1,0 +1,198 @@
+// look.c - one moment of a database file, read on a connection that cannot write.
+#include "store/look.h"
+#include "store/reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---- Opening --------------------------------------------------------------------------
+
+static const struct store_kind look_kind = {
+    .close = sqlite_close,
+    .rows = sqlite_rows,
+    .rows_release = sqlite_rows_release,
+    .text_find = sqlite_text_find,
+    .answer_find = sqlite_answer_find,
+};
+
+static int64_t number_ask(struct sqlite_store *store, const char *sql)
+{
+    sqlite3_stmt *row = load_prepare(store, sql);
+    int result = row ? sqlite3_step(row) : SQLITE_ERROR;
+    int64_t number = result == SQLITE_ROW ? sqlite3_column_int64(row, 0) : 0;
+    return load_end(store, row, result) ? number : 0;
+}
+
+// The first question is the moment that all others see.
+static bool moment_begin(struct sqlite_store *store, struct store_error *error)
+{
+    int result = sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);
+    if (result) fail_with(store, result, "cannot be read");
+    int64_t version = result ? 0
+                             : number_ask(store, "SELECT user_version FROM pragma_user_version,"
+                                                 " (SELECT count(*) FROM sqlite_schema)");
+    *error = store->store.error;
+    if (!error->fault && version != schema_version())
+        store_fail(error, STORE_REFUSED,
+                   "%s: has version %lld of the tables, from an older rota; 'rota run' makes them"
+                   " version %d",
+                   store->path, (long long)version, schema_version());
+    return !error->fault;
+}
+
+struct store *store_look(const char *path, struct store_error *error)
+{
+    *error = (struct store_error){0};
+    if (!guard_header(path, error)) return NULL;
+    struct sqlite_store *store = calloc(1, sizeof *store);
+    char *name = strdup(path);
+    if (!store || !name) {
+        store_fail(error, STORE_NO_MEMORY, "%s: no memory", path);
+        free(store), free(name);
+        return NULL;
+    }
+    store->store.kind = &look_kind;
+    store->path = name;
+    store->lock_file = -1;
+    store->db = reader_open(path, error);
+    if (store->db && moment_begin(store, error)) return &store->store;
+    sqlite_close(&store->store);
+    return NULL;
+}
+
+// ---- Columns ----------------------------------------------------------------------------
+
+static const char *text_at(sqlite3_stmt *row, int column)
+{
+    return (const char *)sqlite3_column_text(row, column);
+}
+
+static uint32_t small_at(sqlite3_stmt *row, int column)
+{
+    return (uint32_t)sqlite3_column_int64(row, column);
+}
+
+static sqlite3_stmt *of_job(struct sqlite_store *store, const char *sql, uint32_t job)
+{
+    sqlite3_stmt *row = load_prepare(store, sql);
+    if (!row) return NULL;
+    bind_number(row, 1, row_id((rota_task_id){job, 0}));
+    bind_number(row, 2, row_id((rota_task_id){job, UINT32_MAX}));
+    return row;
+}
+
+// ---- Tasks ------------------------------------------------------------------------------
+
+// Of the table in which it is now: `s` is any of those of active tasks.
+static const char tasks_sql[]
+    = "SELECT j.id, j.kind = 'bundle', j.name, j.command, j.details, coalesce(s.status, j.status),"
+      " j.condition, j.needs, j.inputs, j.outputs, j.access, coalesce(s.outcome, j.outcome),"
+      " j.parent, j.machine, j.lane, j.grp, j.cores, j.memory_mib, j.retries,"
+      " coalesce(s.attempt, j.attempt), coalesce(s.tries, j.tries), j.priority,"
+      " coalesce(s.exit, j.exit), s.started, s.asked FROM sched_job j LEFT JOIN ("
+      "SELECT id, status, outcome, attempt, tries, exit, started, asked FROM sched_exec UNION ALL"
+      " SELECT id, status, outcome, attempt, tries, exit, 0, asked FROM sched_wait UNION ALL"
+      " SELECT id, status, outcome, attempt, tries, exit, 0, asked FROM sched_ready UNION ALL"
+      " SELECT id, status, outcome, attempt, tries, exit, 0, asked FROM sched_queue) s ON s.id = "
+      "j.id"
+      " WHERE j.id BETWEEN ? AND ? ORDER BY j.id";
+
+static void task_read(sqlite3_stmt *row, struct look_task *task)
+{
+    const char **texts[]
+        = {&task->name,  &task->command, &task->details, &task->status, &task->condition,
+           &task->needs, &task->inputs,  &task->outputs, &task->access, &task->outcome};
+    uint32_t *numbers[]
+        = {&task->parent,     &task->machine, &task->lane,    &task->group, &task->cores,
+           &task->memory_mib, &task->retries, &task->attempt, &task->tries};
+    task->id = row_task(sqlite3_column_int64(row, 0));
+    task->is_bundle = sqlite3_column_int(row, 1) != 0;
+    for (int i = 0; i < 10; i++) *texts[i] = text_at(row, 2 + i);
+    for (int i = 0; i < 9; i++) *numbers[i] = small_at(row, 12 + i);
+    task->priority = sqlite3_column_int(row, 21);
+    task->exit = sqlite3_column_int(row, 22);
+    task->started = sqlite3_column_int64(row, 23);
+    task->asked = (uint64_t)sqlite3_column_int64(row, 24);
+}
+
+bool look_tasks(struct store *base, uint32_t job, look_task_fn *take, void *context)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    sqlite3_stmt *row = of_job(store, tasks_sql, job);
+    int result = SQLITE_ERROR;
+    while (row && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        struct look_task task;
+        task_read(row, &task);
+        if (take(context, &task)) continue;
+        load_no_memory(store);
+        break;
+    }
+    return load_end(store, row, result);
+}
+
+// ---- Attempts ---------------------------------------------------------------------------
+
+static const char attempts_sql[]
+    = "SELECT h.id, h.attempt, h.worker, h.status, h.started, h.ended, h.exit, a.\"end\", a.status,"
+      " a.reason, a.began, a.ended, a.user_us, a.system_us, a.memory_bytes, a.log_bytes, a.flags"
+      " FROM sched_history h LEFT JOIN sched_attempt a ON a.id = h.id AND a.attempt = h.attempt"
+      " WHERE h.id BETWEEN ? AND ? ORDER BY h.id, h.attempt";
+
+static void attempt_read(sqlite3_stmt *row, struct look_attempt *attempt)
+{
+    struct store_attempt *it = &attempt->it;
+    bool said = sqlite3_column_type(row, 7) != SQLITE_NULL;
+    it->task = row_task(sqlite3_column_int64(row, 0));
+    it->attempt = small_at(row, 1);
+    attempt->worker = small_at(row, 2);
+    attempt->status = text_at(row, 3);
+    attempt->started = sqlite3_column_int64(row, 4);
+    it->end = said ? text_at(row, 7) : "";
+    it->status = sqlite3_column_int(row, said ? 8 : 6);
+    it->reason = text_at(row, 9);
+    it->began = sqlite3_column_int64(row, said ? 10 : 4);
+    it->ended = sqlite3_column_int64(row, said ? 11 : 5);
+    it->user = sqlite3_column_int64(row, 12);
+    it->system = sqlite3_column_int64(row, 13);
+    it->memory_bytes = (uint64_t)sqlite3_column_int64(row, 14);
+    it->log_bytes = (uint64_t)sqlite3_column_int64(row, 15);
+    it->flags = small_at(row, 16);
+}
+
+bool look_attempts(struct store *base, uint32_t job, look_attempt_fn *take, void *context)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    sqlite3_stmt *row = of_job(store, attempts_sql, job);
+    int result = SQLITE_ERROR;
+    while (row && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        struct look_attempt attempt;
+        attempt_read(row, &attempt);
+        if (take(context, &attempt)) continue;
+        load_no_memory(store);
+        break;
+    }
+    return load_end(store, row, result);
+}
+
+// ---- The rest ---------------------------------------------------------------------------
+
+bool look_journal(struct store *base, rota_time since, look_turn_fn *take, void *context)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    const char *sql = "SELECT at, lines FROM sched_event WHERE at >= ? ORDER BY sequence";
+    sqlite3_stmt *row = load_prepare(store, sql);
+    int result = SQLITE_ERROR;
+    if (row) bind_number(row, 1, since);
+    while (row && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        if (take(context, sqlite3_column_int64(row, 0), text_at(row, 1))) continue;
+        load_no_memory(store);
+        break;
+    }
+    return load_end(store, row, result);
+}
+
+uint32_t look_last_job(struct store *store)
+{
+    return (uint32_t)(number_ask((struct sqlite_store *)store, "SELECT max(id) FROM sched_job")
+                      >> 32);
+}

@@ -1,0 +1,41 @@
+// look.h - one moment of a database file, for those who only look: also beside a server.
+#pragma once
+
+#include "store/store.h"
+
+// A store that can only be read, with store_rows(), store_text_find(), store_answer_find() and
+// store_catalog(). All of it is of one moment, however long it is open; a server's log grows
+// meanwhile. Null: the error says why.
+struct store *store_look(const char *path, struct store_error *error);
+
+// The rest is for such a store only. Texts are null where there are none, and last for the call.
+
+struct look_task {
+    rota_task_id id;
+    bool is_bundle;
+    const char *name, *command, *details;
+    const char *status;  // now, in the words of doc/store.md
+    const char *condition, *needs, *inputs, *outputs, *access, *outcome;
+    uint32_t parent, machine, lane, group, cores, memory_mib, retries, attempt, tries;
+    int32_t priority, exit;
+    rota_time started;   // of an attempt that is out; 0: none is
+    uint64_t asked;      // the turn in which it asked for its lane
+};
+
+struct look_attempt {
+    const char *status;       // of the history
+    rota_time started;        // handed out
+    uint32_t worker;
+    struct store_attempt it;  // where the worker said nothing, end is ""
+};
+
+typedef bool look_task_fn(void *context, const struct look_task *task);  // false: no memory
+typedef bool look_attempt_fn(void *context, const struct look_attempt *attempt);
+
+// Tasks of a job by number; attempts that ended by task and number. False: store_error() says why.
+bool look_tasks(struct store *store, uint32_t job, look_task_fn *take, void *context);
+bool look_attempts(struct store *store, uint32_t job, look_attempt_fn *take, void *context);
+// The journal from a time on; `lines` may be null.
+typedef bool look_turn_fn(void *context, rota_time at, const char *lines);
+bool look_journal(struct store *store, rota_time since, look_turn_fn *take, void *context);
+uint32_t look_last_job(struct store *store);  // 0: there is none

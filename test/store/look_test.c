@@ -1,0 +1,242 @@
+// look_test.c - older tables become these; attempts are kept; a look sees one moment.
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "both.h"
+#include "scene.h"
+#include "store/catalog.h"
+#include "store/look.h"
+#include "store/query.h"
+
+static char path[128];
+static struct scene scene;
+
+// ---- Tools ------------------------------------------------------------------------------
+
+static void file_make(void)
+{
+    scene = (struct scene){.path = path, .turns = 9, .options = store_options_default()};
+    scene.options.ballast_bytes = 0;
+    scene.options.wal_pages = 50;
+    both_remove(path);
+    assert_true(scene_run(&scene));
+}
+
+static void sql_run(const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL)) fail_msg("%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
+static struct store *server_open_there(void)
+{
+    struct store_error error;
+    struct store *store = store_open_sqlite(path, &scene.options, &error);
+    if (!store) fail_msg("%s", error.text);
+    return store;
+}
+
+static struct store *look_open(void)
+{
+    struct store_error error;
+    struct store *store = store_look(path, &error);
+    if (!store) fail_msg("%s", error.text);
+    return store;
+}
+
+static uint64_t digest_of(struct store *store)
+{
+    struct rota_config config = rota_config_default();
+    struct rota *rota;
+    struct rota_event event = {.kind = ROTA_EVENT_RESTORE};
+    assert_int_equal(rota_open(&config, &rota), ROTA_OK);
+    event.restore.records = store_rows(store, &event.restore.count);
+    assert_true(event.restore.count > 0);
+    assert_int_equal(rota_step(rota, &event), ROTA_OK);
+    uint64_t digest = rota_digest(rota);
+    rota_close(rota);
+    return digest;
+}
+
+static bool first_take(void *context, const struct look_attempt *attempt)
+{
+    struct look_attempt *first = context;
+    if (!first->it.attempt) *first = *attempt;
+    return true;
+}
+
+static bool one_take(void *context, const struct look_attempt *attempt)
+{
+    struct look_attempt *wanted = context;
+    bool same = attempt->it.task.task == wanted->it.task.task
+                && attempt->it.attempt == wanted->it.attempt;
+    if (!same) return true;
+    *wanted = *attempt;
+    wanted->it.end = strdup(attempt->it.end);
+    wanted->it.reason = attempt->it.reason ? strdup(attempt->it.reason) : NULL;
+    return true;
+}
+
+static bool names_count(void *context, const struct look_task *task)
+{
+    assert_non_null(task->status);
+    *(uint32_t *)context += task->id.task != 0;
+    return true;
+}
+
+// ---- Migration --------------------------------------------------------------------------
+
+static void back_to_version_2(void)
+{
+    file_make();
+    sql_run("DROP TABLE sched_attempt; ALTER TABLE sched_job DROP COLUMN details;"
+            " PRAGMA user_version = 2");
+}
+
+static void a_database_of_version_2_becomes_one_of_version_3(void **state)
+{
+    (void)state;
+    struct store_error error;
+    back_to_version_2();
+    const char *wrong = scene_judge(&scene);
+    if (wrong) fail_msg("%s", wrong);
+    uint32_t broken = store_verify(path, stderr, &error);
+    assert_int_equal(error.fault, STORE_FINE);
+    assert_int_equal(broken, 0);
+    struct store *look = look_open();
+    assert_int_equal(digest_of(look), scene.digests[9]);
+    store_close(look);
+}
+
+static void a_look_at_older_tables_says_what_to_do(void **state)
+{
+    (void)state;
+    struct store_error error;
+    back_to_version_2();
+    assert_null(store_look(path, &error));
+    assert_non_null(strstr(error.text, "has version 2 of the tables, from an older rota"));
+    assert_int_equal(store_exit_status(&error), 2);
+}
+
+// ---- Looking ----------------------------------------------------------------------------
+
+static void a_look_rebuilds_the_core_beside_a_server(void **state)
+{
+    (void)state;
+    uint32_t tasks = 0;
+    file_make();
+    struct store *server = server_open_there(), *look = look_open();
+    assert_int_equal(digest_of(look), scene.digests[9]);
+    assert_true(look_last_job(look) > 0);
+    assert_true(look_tasks(look, 1, names_count, &tasks));
+    assert_true(tasks > 0);
+    struct catalog_rows rows;
+    assert_true(store_catalog(look, &rows));
+    catalog_rows_release(&rows);
+    store_close(look);
+    store_close(server);
+}
+
+static bool is_answered(struct store *store)
+{
+    struct store_request request = {.id = "look"};
+    return store_answer_find(store, &request) && strcmp(request.answer, "seen") == 0;
+}
+
+static void a_look_sees_one_moment(void **state)
+{
+    (void)state;
+    struct store_request request = {.id = "look", .answer = "seen"};
+    file_make();
+    struct store *server = server_open_there(), *before = look_open();
+    assert_false(is_answered(before));
+    store_begin(server, 1000);
+    store_answer(server, &request);
+    assert_true(store_commit(server));
+    assert_false(is_answered(before));
+    struct store *after = look_open();
+    assert_true(is_answered(after));
+    store_close(before);
+    store_close(after);
+    store_close(server);
+}
+
+static void what_a_worker_reports_is_kept(void **state)
+{
+    (void)state;
+    struct store_error error;
+    struct look_attempt first = {0};
+    file_make();
+    struct store *server = server_open_there(), *look = look_open();
+    assert_true(look_attempts(look, 1, first_take, &first));
+    assert_true(first.it.attempt > 0);
+    store_close(look);
+
+    struct store_attempt said = {
+        .task = first.it.task, .attempt = first.it.attempt, .end = "signal", .status = 9,
+        .reason = "it was \"killed\"", .began = 100, .ended = 250, .user = 7, .system = 8,
+        .memory_bytes = 1ull << 40, .log_bytes = 12, .flags = 4};
+    store_begin(server, 1000);
+    store_put_attempt(server, &said);
+    store_put_attempt(server, &said);  // twice is as good as once
+    assert_true(store_commit(server));
+    store_close(server);
+
+    look = look_open();
+    assert_true(look_attempts(look, 1, one_take, &first));
+    assert_string_equal(first.it.end, "signal");
+    assert_string_equal(first.it.reason, "it was \"killed\"");
+    assert_int_equal(first.it.status, 9);
+    assert_int_equal(first.it.ended - first.it.began, 150);
+    assert_int_equal(first.it.user + first.it.system, 15);
+    assert_true(first.it.memory_bytes == 1ull << 40);
+    assert_int_equal(first.it.log_bytes, 12);
+    assert_int_equal(first.it.flags, 4);
+    free((void *)(uintptr_t)first.it.end);
+    free((void *)(uintptr_t)first.it.reason);
+    store_close(look);
+    assert_int_equal(store_verify(path, stderr, &error), 0);
+}
+
+static void what_is_no_database_is_refused(void **state)
+{
+    (void)state;
+    struct store_error error;
+    both_remove(path);
+    assert_null(store_look(path, &error));
+    assert_int_equal(store_exit_status(&error), 2);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("once upon a time there was no database at all", file);
+    fclose(file);
+    assert_null(store_look(path, &error));
+    assert_non_null(strstr(error.text, "is not a database"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_database_of_version_2_becomes_one_of_version_3),
+        cmocka_unit_test(a_look_at_older_tables_says_what_to_do),
+        cmocka_unit_test(a_look_rebuilds_the_core_beside_a_server),
+        cmocka_unit_test(a_look_sees_one_moment),
+        cmocka_unit_test(what_a_worker_reports_is_kept),
+        cmocka_unit_test(what_is_no_database_is_refused),
+    };
+    snprintf(path, sizeof path, "%s/rota-look-%ld", both_folder(), (long)getpid());
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    both_remove(path);
+    return failed;
+}
