@@ -94,7 +94,7 @@ static void add_left(struct status *status, const struct progress *progress, rot
     const struct run *run = progress->run;
     uint64_t done = over(run) - run->count[RUN_DONE], left = total(run) - over(run);
     if (done < 2 || !left) return;
-    uint64_t seconds = (uint64_t)(now - progress->began) / 1000000 * left / done;
+    uint64_t seconds = ((uint64_t)(now - progress->began) * left / done + 999999) / 1000000;
     add(status, " %" PRIu64 ":%02" PRIu64 " left", seconds / 60, seconds % 60);
 }
 
