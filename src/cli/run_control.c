@@ -8,8 +8,14 @@
 
 enum { LINE = 4096 };
 
+// By its id, as 7.3, or by its name.
 static bool task_find(const struct run *run, const char *name, uint32_t *at)
 {
+    unsigned job = 0, task = 0;
+    int length = 0;
+    bool id = sscanf(name, "%u.%u%n", &job, &task, &length) == 2 && !name[length];
+    *at = task - 1;
+    if (id && job == run->job.number && task && task <= run->file->task_count) return true;
     for (*at = 0; *at < run->file->task_count; ++*at)
         if (strcmp(run->file->tasks[*at].name, name) == 0) return true;
     return false;
