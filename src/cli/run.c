@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { HEAP_BYTES = 256 << 10, OVERBOOK = 32, WAL_PAGES = 512 };
+enum { HEAP_BYTES = 256 << 10, OVERBOOK = 16, WAL_PAGES = 4096 };
 
 // ---- Places -----------------------------------------------------------------------------------
 
@@ -52,7 +52,7 @@ static int server_make(struct runner *runner)
 {
     struct rota_config config = rota_config_default();
     config.plan_submit = config.plan_update = config.plan_idle = 0;
-    config.overbook = runner->cores * 2 > OVERBOOK ? runner->cores * 2 : OVERBOOK;
+    config.overbook = runner->cores * OVERBOOK;
     if (!server_open(&runner->session.server, runner->session.store, &config))
         return session_failed(&runner->session);
     runner->run.server = &runner->session.server;

@@ -11,10 +11,10 @@
 // A turn costs as much for one message as for ten. While the worker has enough to do, some may
 // gather; when it has not, nothing waits.
 enum {
-    GATHER = 2000,
+    GATHER = 4000,
     DRAW = 100000,
     LISTEN_AFTER = 50000,
-    SYNC_EVERY = 20000,
+    SYNC_EVERY = 50000,
     READ_AT_ONCE = 64 << 10,
     GRACE = 5000000
 };
@@ -105,9 +105,9 @@ static bool has_failed(const struct run *run)
     return run->count[RUN_FAILED] > 0;
 }
 
-// What has come is asked of the core and written; only then the worker hears of it. The disk may
-// lag behind: a failure that takes back what was written takes the worker and all its processes
-// with it, because they are on this machine.
+// What has come is asked of the core; then the worker hears of it, and while it starts what is next,
+// the turn is written. Whatever ends this process, or takes back what was written, ends the worker
+// and all its processes before another run begins: so nothing goes on that nobody knows of.
 bool runner_turn(struct runner *runner)
 {
     server_begin(runner->run.server, os_now());
@@ -115,22 +115,25 @@ bool runner_turn(struct runner *runner)
     return runner_turn_end(runner);
 }
 
+static bool turn_failed(struct runner *runner)
+{
+    progress_clear(&runner->progress);
+    runner->fault = session_failed(&runner->session);
+    return false;
+}
+
 bool runner_turn_end(struct runner *runner)
 {
     struct run *run = &runner->run;
     runner->turn_at = os_ticks();
-    runner->turn = server_commit_write(run->server);
-    if (!runner->turn) {
-        progress_clear(&runner->progress);
-        runner->fault = session_failed(&runner->session);
-        return false;
-    }
+    if (!server_decide(run->server)) return turn_failed(runner);
     run_ends_look(run);
     if (has_failed(run) && !runner->options.keep_going) drain(runner);
     run_perform(run, &runner->out);
     run_perform_late(run, run->server->now, &runner->out);
     messages_send(runner);
-    return true;
+    runner->turn = server_commit_write(run->server);
+    return runner->turn || turn_failed(runner);
 }
 
 // ---- What was written becomes durable

@@ -25,6 +25,8 @@ struct server {
     struct kept *kept;            // what the events of the turn point to
     struct rota_action *actions;  // of the last turn
     uint32_t action_count, action_capacity;
+    struct rota_effects effects;  // decided, not put
+    bool is_decided;
     char reason[200];  // of the last refusal
 };
 
@@ -48,8 +50,10 @@ enum rota_error server_step(struct server *server, const struct rota_event *even
 enum rota_error server_submit(struct server *server, const struct rota_job_spec *spec,
                               const struct store_text *texts);
 
-// The time is stepped and the effects are taken, but more may follow in this turn: what is asked
-// for is added to the actions, and must not be performed yet.
+// The time is stepped, and the actions are there. Nothing of it is kept yet: only who dies with
+// this process may hear of them before the turn is written. Nothing may be stepped in between.
+bool server_decide(struct server *server);
+// The same, and the records are put; more may follow in this turn.
 bool server_advance(struct server *server);
 
 bool server_commit(struct server *server);

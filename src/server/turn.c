@@ -166,18 +166,28 @@ static bool actions_copy(struct server *server, const struct rota_effects *effec
     return true;
 }
 
-bool server_advance(struct server *server)
+bool server_decide(struct server *server)
 {
     struct rota_event time = {.kind = ROTA_EVENT_TIME};
-    struct rota_effects effects;
+    struct rota_effects *effects = &server->effects;
     if (server_step(server, &time)) return false;
-    do {
-        effects = rota_take(server->rota);
-        store_put(server->store, server->rota, effects.records, effects.record_count);
-    } while (effects.more);
-    if (actions_copy(server, &effects)) return true;
-    say(server, "no memory for the actions of a turn");
-    return false;
+    *effects = rota_take(server->rota);
+    while (effects->more) {
+        store_put(server->store, server->rota, effects->records, effects->record_count);
+        *effects = rota_take(server->rota);
+    }
+    server->is_decided = actions_copy(server, effects);
+    if (!server->is_decided) say(server, "no memory for the actions of a turn");
+    return server->is_decided;
+}
+
+bool server_advance(struct server *server)
+{
+    const struct rota_effects *effects = &server->effects;
+    if (!server->is_decided && !server_decide(server)) return false;
+    store_put(server->store, server->rota, effects->records, effects->record_count);
+    server->is_decided = false;
+    return true;
 }
 
 static uint64_t turn_end(struct server *server, uint64_t turn)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOKED_OVER_BYTES = 16 << 20 };
+enum { LOOKED_OVER_BYTES = 16 << 20, BRIEF_LOG_PAGES = 128 };
 
 // The first ones leave no trace in the file, so that the file of somebody else stays as it is.
 static const char careful[]
@@ -112,8 +112,6 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
         return false;
     }
     if (!store->is_new && !file_adopt(store, error)) return false;
-    if (store->options.brief)
-        sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     return true;
 }
 
@@ -123,6 +121,9 @@ void sqlite_close(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     statements_finalize(store);
+    // Folding the log takes some syncs now; reading it takes the next opening longer the more it is.
+    int leave = store->options.brief && store->wal_pages <= BRIEF_LOG_PAGES;
+    if (store->db) sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave, NULL);
     sqlite3_close(store->db);
     syncer_close(&store->gather.syncer);
     if (store->lock_file >= 0) close(store->lock_file);

@@ -44,7 +44,7 @@ struct store_options {
     uint32_t wal_pages;      // the log is folded into the database when it is so long
     const char *vfs;         // null: the system's; tests bring their own
     // For lives that may be short: the ballast and room in the log are made after some turns, and
-    // the log is left as it is in the end.
+    // a log that is still short is left as it is in the end.
     bool brief;
 };
 
