@@ -38,6 +38,7 @@ asan:
 soak: all asan  ## ten million random events, 4,000 kills, then random runs for SECONDS=600
 	@$(BUILD)/test/model-model_test --events 10000000
 	@BUILD=$(BUILD) test/end/kill_test.py --all
+	@BUILD=$(BUILD) test/end/heavy_test.py --all
 	@BUILD=$(BUILD) test/end/kill_soak.py --kills $(KILLS)
 	@tool/soak $(BUILD)-asan
 

@@ -132,28 +132,37 @@ void progress_draw(struct progress *progress, rota_time now)
 
 // ---- Logs -------------------------------------------------------------------------------------
 
-// What could move the cursor or change a terminal is shown as what it is.
+// What could move the cursor or change a terminal is shown as what it is. The bytes from 128 to 159
+// do so behind 0xc2, which is UTF-8, and behind a plain letter, which is what was before.
+static void byte_show(unsigned char before, unsigned char c)
+{
+    bool is_high = c >= 128 && c < 160 && (before == 0xc2 || before < 128);
+    if (before == 0xc2) fputs(is_high ? "\\xc2" : "\xc2", stdout);
+    if (c == 0xc2) return;  // until it is known what follows
+    if ((c < 32 && c != '\n' && c != '\t') || c == 127 || is_high)
+        printf("\\x%02x", c);
+    else
+        putchar(c);
+}
+
 static bool log_show(void *context, const char *bytes, size_t count)
 {
-    bool *ended = context;
+    unsigned char *before = context;
     for (size_t i = 0; i < count; i++) {
-        unsigned char c = (unsigned char)bytes[i];
-        if ((c < 32 && c != '\n' && c != '\t') || c == 127)
-            printf("\\x%02x", c);
-        else
-            putchar(c);
+        byte_show(*before, (unsigned char)bytes[i]);
+        *before = (unsigned char)bytes[i];
     }
-    if (count) *ended = bytes[count - 1] == '\n';
     return true;
 }
 
 void log_print(const char *folder, rota_task_id task, uint32_t attempt)
 {
     char path[8192];
-    bool ended = true;
+    unsigned char last = '\n';
     log_path(path, sizeof path, folder, task, attempt);
-    if (!log_read(path, log_show, &ended)) return;
-    if (!ended) putchar('\n');
+    if (!log_read(path, log_show, &last)) return;
+    if (last == 0xc2) putchar(last);
+    if (last != '\n') putchar('\n');
 }
 
 // ---- Ends -------------------------------------------------------------------------------------

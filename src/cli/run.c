@@ -4,17 +4,35 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { HEAP_BYTES = 256 << 10, OVERBOOK = 16, WAL_PAGES = 4096 };
 
 // ---- Places -----------------------------------------------------------------------------------
+
+// Anything else may have no end, or keep us waiting, and its folder is not ours to write in.
+static bool file_is_regular(const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) == 0 && S_ISREG(about.st_mode)) return true;
+    fprintf(stderr, "%s: this is not a regular file\n", path);
+    return false;
+}
+
+// Others may not change what is done here, nor see what is printed, whatever the umask says.
+static bool hidden_make(const char *path)
+{
+    if (mkdir(path, 0700) == 0) return true;
+    return errno == EEXIST && os_directory_make(path);
+}
 
 static bool places_find(struct runner *runner)
 {
@@ -24,11 +42,12 @@ static bool places_find(struct runner *runner)
         fprintf(stderr, "%s: %s\n", runner->options.path, strerror(errno));
         return false;
     }
+    if (!file_is_regular(runner->options.path)) return free(copy), false;
     runner->folder = strdup(dirname(copy));
     free(copy);
     if (!runner->folder || asprintf(&runner->hidden, "%s/.rota", runner->folder) < 0)
         run_no_memory();
-    if (runner->options.dry || os_directory_make(runner->hidden)) return true;
+    if (runner->options.dry || hidden_make(runner->hidden)) return true;
     fprintf(stderr, "rota: %s: %s\n", runner->hidden, strerror(errno));
     return false;
 }
@@ -193,9 +212,20 @@ static int run_file(struct runner *runner)
     return status ? status : work(runner);
 }
 
+// What we open next must not become our standard output: a text would end in a database. And a
+// umask may not lock us out of our own files.
+static void surroundings_mend(void)
+{
+    int file;
+    while ((file = open("/dev/null", O_RDWR)) >= 0 && file <= STDERR_FILENO) continue;
+    if (file >= 0) close(file);
+    umask(umask(0777) & ~0700u);
+}
+
 int command_run(int count, char **words)
 {
     struct runner runner = {.socket = -1, .settled = -1, .control = -1};
+    surroundings_mend();
     int status = run_options_read(&runner.options, count, words);
     if (status >= 0) return status;
     status = places_find(&runner) ? run_file(&runner) : 2;

@@ -46,7 +46,7 @@ static bool option_take(struct run_options *options, int option)
     case 'v': return options->verbose = true;
     case FRESH: return options->fresh = true;
     case JSON: return options->json = true;
-    case ONLY: return (options->only = optarg) != NULL;
+    case ONLY: return *(options->only = optarg) != 0;
     case CONTAIN:
         options->contain = WORKER_CONTAIN_TREE;
         return strcmp(optarg, "tree") == 0 || strcmp(optarg, "best") == 0;
@@ -77,6 +77,10 @@ int run_options_read(struct run_options *options, int count, char **words)
         if (option_take(options, option)) continue;
         if (option != '?') fprintf(stderr, "rota run: '%s' cannot be used there\n", optarg);
         fputs("'rota run --help' says more\n", stderr);
+        return 2;
+    }
+    if (options->quiet && options->verbose) {
+        fputs("rota run: --quiet and --verbose cannot both be meant\n", stderr);
         return 2;
     }
     if (optind != count) {

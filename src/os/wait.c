@@ -13,15 +13,24 @@
 
 enum { WATCHES_MAX = 16 };
 
+// Who starts us may want us to ignore a signal, as nohup does. A blocked signal would come anyway.
+static void add_unless_ignored(sigset_t *set, int number)
+{
+    struct sigaction action;
+    if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN) return;
+    sigaddset(set, number);
+}
+
 int os_signals_open(void)
 {
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
+    add_unless_ignored(&set, SIGINT);
+    add_unless_ignored(&set, SIGTERM);
+    add_unless_ignored(&set, SIGHUP);
     if (sigprocmask(SIG_BLOCK, &set, NULL)) return -1;
-    signal(SIGPIPE, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);  // these two are errors of a write, and told as such
+    signal(SIGXFSZ, SIG_IGN);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
