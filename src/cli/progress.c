@@ -155,6 +155,15 @@ static bool log_show(void *context, const char *bytes, size_t count)
     return true;
 }
 
+void text_print(const char *text)
+{
+    unsigned char before = '\n';
+    for (; *text; text++) {
+        byte_show(before, (unsigned char)*text);
+        before = (unsigned char)*text;
+    }
+}
+
 void log_print(const char *folder, rota_task_id task, uint32_t attempt)
 {
     char path[8192];
@@ -213,9 +222,11 @@ static void failure_print(struct progress *progress, const struct run_end *end, 
     const bool colour = progress->terminal;
     char text[RUN_END_TEXT];
     progress_clear(progress);
-    printf("%s%s%s: %s (%s, attempt %u, %.2f s)\n    %s\n", colour ? red : "", word,
+    printf("%s%s%s: %s (%s, attempt %u, %.2f s)\n    ", colour ? red : "", word,
            colour ? plain : "", said->name, run_end_text(task, text), end->attempt,
-           (double)(task->ended - end->began) / 1e6, said->command);
+           (double)(task->ended - end->began) / 1e6);
+    text_print(said->command);
+    putchar('\n');
     log_print(progress->folder, (rota_task_id){run->job.number, end->task + 1}, end->attempt);
 }
 

@@ -59,7 +59,9 @@ int runner_begin(struct runner *runner)
 static void would_print(const struct runner *runner, const struct jobfile_task *task)
 {
     if (!runner->options.json) {
-        printf("%s: %s\n", task->name, task->command);
+        printf("%s: ", task->name);
+        text_print(task->command);
+        putchar('\n');
         return;
     }
     fputs("{\"task\":", stdout);

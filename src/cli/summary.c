@@ -93,6 +93,7 @@ void summary_print(struct progress *progress, rota_time now, int status)
         return;
     }
     if (progress->options->quiet && !status) return;
+    if (status == 70) return;  // what was counted may not have become durable
     if (!status && !run->count[RUN_OK]) {
         puts("nothing to do");
         return;

@@ -121,7 +121,7 @@ void sqlite_close(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     statements_finalize(store);
-    // Folding the log takes some syncs now; reading it takes the next opening longer the more it is.
+    // Folding the log takes some syncs now; reading it, the longer it is, the next opening longer.
     int leave = store->options.brief && store->wal_pages <= BRIEF_LOG_PAGES;
     if (store->db) sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave, NULL);
     sqlite3_close(store->db);

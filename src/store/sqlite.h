@@ -166,6 +166,7 @@ struct sqlite_store {
     bool is_new;      // made by us, and nothing was put in it so far
     bool settled_in;  // the ballast and room in the log are there
     uint32_t turns;   // until then
+    rota_time first;  // of them
     int result;     // of SQLite: the first in this turn that was no success
     int wal_pages;  // as of the last commit
     rota_time now;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BRIEF_TURNS = 64, LOG_PAGE = 2048 + 24 };
+enum { BRIEF_TURNS = 64, BRIEF_TIME = 100000, LOG_PAGE = 2048 + 24 };
 
 static const struct memory heap = {memory_resize_heap, NULL};
 
@@ -295,6 +295,12 @@ void turn_settle_in(struct sqlite_store *store)
     store->settled_in = true;
 }
 
+static bool life_is_long(struct sqlite_store *store)
+{
+    if (!store->turns) store->first = store->now;
+    return ++store->turns > BRIEF_TURNS || store->now - store->first > BRIEF_TIME;
+}
+
 static bool turn_write(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
@@ -311,7 +317,7 @@ static bool turn_write(struct store *base)
         return false;
     }
     if (!empty) log_fold(store);
-    if (!store->settled_in && ++store->turns > BRIEF_TURNS) turn_settle_in(store);
+    if (!store->settled_in && life_is_long(store)) turn_settle_in(store);
     ballast_again(store);
     turn_forget(store);
     return !base->error.fault;
