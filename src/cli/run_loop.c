@@ -106,8 +106,8 @@ static bool has_failed(const struct run *run)
 }
 
 // What has come is asked of the core; then the worker hears of it, and while it starts what is
-// next, the turn is written. Whatever ends this process, or takes back what was written, ends the worker
-// and all its processes before another run begins: so nothing goes on that nobody knows of.
+// next, the turn is written. Whatever ends this process, or takes back what was written, ends the
+// worker and all its processes before another run begins: nothing goes on that nobody knows of.
 bool runner_turn(struct runner *runner)
 {
     server_begin(runner->run.server, os_now());
