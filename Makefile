@@ -16,8 +16,9 @@ all:            ## build/rota, build/librota.a, build/librota.so, rota.pc
 setup:          ## install the Debian packages that are missing
 	@tool/setup build test
 
-demo: setup     ## build, then play the examples and show what happens
-	@$(MAKE) --no-print-directory all
+demo: setup     ## build rota, run an example with it, and say what to do next
+	@tool/configure $(BUILD) $(options)
+	@ninja -C $(BUILD) rota
 	@tool/demo $(BUILD)
 
 test: setup     ## everything, plain and then under ASan and UBSan
