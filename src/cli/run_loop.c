@@ -265,4 +265,5 @@ void runner_loop(struct runner *runner)
     if (!fine && !runner->fault) runner->fault = session_failed(&runner->session);
     if (fine) ends_tell(runner);
     progress_clear(&runner->progress);
+    if (!runner->fault) run_sort_out(&runner->run);
 }

@@ -79,10 +79,10 @@ static void json_print(const struct progress *progress, rota_time now, int statu
 {
     const struct run *run = progress->run;
     printf("{\"event\":\"over\",\"job\":%u,\"exit\":%d,\"ok\":%u,\"done_before\":%u,\"cached\":%u,"
-           "\"failed\":%u,\"aborted\":%u,\"not_run\":%u,\"seconds\":%.3f}\n",
+           "\"failed\":%u,\"aborted\":%u,\"not_needed\":%u,\"not_run\":%u,\"seconds\":%.3f}\n",
            run->job.number, status, run->count[RUN_OK], run->count[RUN_DONE], run->hits,
-           run->count[RUN_FAILED], run->count[RUN_ABORTED], run_left(run),
-           (double)(now - progress->began) / 1e6);
+           run->count[RUN_FAILED], run->count[RUN_ABORTED], run->count[RUN_NOT_NEEDED],
+           run_left(run), (double)(now - progress->began) / 1e6);
 }
 
 void summary_print(struct progress *progress, rota_time now, int status)
@@ -103,6 +103,7 @@ void summary_print(struct progress *progress, rota_time now, int status)
     count_print(run->hits, "of them from the cache");
     count_print(run->count[RUN_FAILED], "failed");
     count_print(run->count[RUN_ABORTED], "stopped");
+    count_print(run->count[RUN_NOT_NEEDED], "not needed");
     count_print(run_left(run), "not run");
     printf(" in %.2f s\n", (double)(now - progress->began) / 1e6);
     if (run->count[RUN_OK] > 1) path_print(run);

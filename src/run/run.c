@@ -32,6 +32,17 @@ uint32_t run_left(const struct run *run)
     return run->count[RUN_WAITING] + run->count[RUN_GIVEN] + run->count[RUN_RUNNING];
 }
 
+void run_sort_out(struct run *run)
+{
+    const struct rota *rota = run->server->rota;
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        rota_task_id id = {run->job.number, i + 1}, blocker;
+        bool blocked
+            = run->tasks[i].phase == RUN_WAITING && rota_task_state(rota, id) == ROTA_TASK_BLOCKED;
+        if (blocked && !rota_blockers(rota, id, &blocker, 1)) run_phase_set(run, i, RUN_NOT_NEEDED);
+    }
+}
+
 void run_phase_set(struct run *run, uint32_t task, enum run_phase phase)
 {
     if (run->file->tasks[task].is_bundle) return;

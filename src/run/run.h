@@ -19,6 +19,7 @@ enum run_phase {
     RUN_FAILED,
     RUN_ABORTED,
     RUN_LEFT_OUT,  // not wanted in this run
+    RUN_NOT_NEEDED,  // its condition can no longer come true, and nothing failed
     RUN_PHASES
 };
 
@@ -76,6 +77,8 @@ void *run_allocate(size_t count, size_t size);  // zeroed
 void run_open(struct run *run, const struct jobfile *file, const char *folder);
 void run_release(struct run *run);
 uint32_t run_left(const struct run *run);  // tasks that are not over
+// When nothing goes on any more: handlers of failures that did not happen are over too.
+void run_sort_out(struct run *run);
 void run_phase_set(struct run *run, uint32_t task, enum run_phase phase);
 void run_end_add(struct run *run, uint32_t task);
 // Behind a turn: what the core says about a task, about all whose attempt ended.
