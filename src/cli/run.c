@@ -172,12 +172,24 @@ static int file_load(struct runner *runner)
     gethostname(runner->host, sizeof runner->host - 1);
     runner->run.host = runner->host;
     run_sign(&runner->run, os_stamp);
+    if (run_has_handlers(&runner->file)) runner->options.keep_going = true;
     const char *unknown
         = runner->options.only ? run_only(&runner->run, runner->options.only) : NULL;
     if (!unknown) return 0;
     fprintf(stderr, "rota run: --only: there is no task '%.*s' in %s\n", (int)strcspn(unknown, ","),
             unknown, runner->options.path);
     return 2;
+}
+
+static bool streams_fit(const struct runner *runner)
+{
+    uint32_t task, need;
+    if (run_streams_fit(&runner->file, runner->cores, &task, &need)) return true;
+    fprintf(stderr,
+            "%s: %s and those it shares streams with run side by side; they take %u"
+            " processors, and there are %u: try -j %u\n",
+            runner->options.path, runner->file.tasks[task].name, need, runner->cores, need);
+    return false;
 }
 
 static int run_dry(struct runner *runner)
@@ -191,13 +203,21 @@ static int run_dry(struct runner *runner)
     return status ? status : runner_look(runner);
 }
 
+static void nothing_print(const struct run_options *options)
+{
+    if (options->json)
+        puts("{\"event\":\"over\",\"exit\":0,\"ok\":0,\"nothing_to_do\":true}");
+    else if (!options->quiet)
+        puts("nothing to do");
+}
+
 static int run_file(struct runner *runner)
 {
     int status = file_digest(runner);
     if (status) return status;
     if (runner->options.dry) return run_dry(runner);
     if (runner_has_nothing_to_do(runner)) {
-        if (!runner->options.quiet && !runner->options.json) puts("nothing to do");
+        nothing_print(&runner->options);
         return 0;
     }
     runner->signals = os_signals_open();
@@ -208,6 +228,7 @@ static int run_file(struct runner *runner)
     if (!status) status = file_load(runner);
     if (status) return status;
     if (!runner_meet(runner)) return runner->fault;
+    if (!streams_fit(runner)) return 2;
     status = server_make(runner);
     return status ? status : work(runner);
 }

@@ -4,6 +4,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+// A job that fails as a whole takes no request any more.
+static bool has_failed_for_good(const struct run *run, rota_job_id job)
+{
+    return run->file->on_failure == ROTA_FAILURE_FAIL_JOB
+           && strcmp(rota_job_status(run->server->rota, job), "FAILED") == 0;
+}
 
 static int job_begin(struct runner *runner)
 {
@@ -14,6 +22,7 @@ static int job_begin(struct runner *runner)
     bool known = run_entry_find(runner->session.store, runner->path, &entry);
     bool same = known && entry.digest == run->digest && !runner->options.fresh
                 && run_watched_is_same(entry.watched, runner->folder, os_stamp);
+    same = same && !has_failed_for_good(run, entry.job);
     server_begin(server, os_now());
     if (!run_machines(run)) return session_failed(&runner->session);
     run_join(run, runner->cores, runner->memory_mib);

@@ -58,6 +58,6 @@ void control_answer(struct runner *runner)
     server_begin(runner->run.server, os_now());
     const char *reason = line_do(runner, line);
     if (reason) snprintf(answer, sizeof answer, "error %s\n", reason);
-    runner_turn_end(runner);
-    os_socket_reply(peer, answer);
+    bool durable = runner_turn_end(runner) && store_settle(runner->session.store, runner->turn);
+    os_socket_reply(peer, durable ? answer : "error it could not be made durable\n");
 }

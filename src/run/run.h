@@ -99,6 +99,14 @@ rota_object_id run_output_name(const struct run *run, uint32_t task, uint32_t ou
 // And the core's name for it, which is new in each job.
 rota_object_id run_object(const struct run *run, uint32_t task, uint32_t output);
 
+// ---- need.c: what a file needs of the one who runs it -------------------------------------
+
+// Whether a condition asks for more than success: then a failure is not the end.
+bool run_has_handlers(const struct jobfile *file);
+// Tasks joined by streams run side by side. False: so many cores are not enough; `task` is one of
+// those that need `need`.
+bool run_streams_fit(const struct jobfile *file, uint32_t cores, uint32_t *task, uint32_t *need);
+
 // ---- only.c: which tasks are wanted ----------------------------------------------------
 
 // Behind run_sign(). Names with commas between; null, or the first that is not there.

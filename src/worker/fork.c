@@ -8,15 +8,25 @@
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SOCKET = 3 };
+
+// In a plain chroot the root is no mount, and nothing can be mounted for ourselves alone. A
+// namespace without a /proc of its own is worse than none.
+static bool root_is_mount(void)
+{
+    struct statx about;
+    if (statx(AT_FDCWD, "/", 0, STATX_TYPE, &about) != 0) return false;
+    return about.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
 
 // The caller's next child will be the first process of a new namespace. Gives what is needed to
 // go back; -1: there is none.
 static int enter_namespace(const struct worker_options *options)
 {
-    if (options->contain != WORKER_CONTAIN_BEST) return -1;
+    if (options->contain != WORKER_CONTAIN_BEST || !root_is_mount()) return -1;
     int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
     if (own < 0 || unshare(CLONE_NEWPID) == 0) return own;
     close(own);

@@ -42,6 +42,10 @@ with Folder(MANY) as folder:
         "a larger file leaves a shortcut")
     os.remove(folder.path + "/.rota/" + shortcut[0])
     say(folder.run().stdout == "nothing to do\n", "the database knows it without the shortcut")
+    folder.run()
+    events, status = folder.events()
+    say(status == 0 and events == [{"event": "over", "exit": 0, "ok": 0, "nothing_to_do": True}],
+        "--json says so too", events)
     say(all(folder.read(f"done{i}") == f"{i}\n" for i in range(20)), "and it is true")
 
 FAILS = """\
@@ -159,6 +163,37 @@ with Folder("tasks: {a: echo hello, b: exit 2}") as folder:
     kinds = [(e["event"], e.get("task"), e.get("status")) for e in events]
     say(status == 1 and ("ended", "a", "SUCCESS") in kinds and ("ended", "b", "FAILED") in kinds
         and kinds[-1][0] == "over" and events[-1]["exit"] == 1, "--json tells every event", kinds)
+
+HANDLERS = """
+tasks:
+  bad: exit 1
+  slow: {run: sleep 0.3, needs: []}
+  tell: {run: touch told, when: fa(bad)}
+  clean: {run: touch cleaned, when: done(bad)}
+  calm: {run: touch calm, when: fa(slow)}
+"""
+with Folder(HANDLERS) as folder:
+    done = folder.run("-j1")
+    say(done.returncode == 1 and folder.has("told") and folder.has("cleaned")
+        and not folder.has("calm") and "1 not needed" in done.stdout,
+        "handlers of failures run without -k, and only when they are needed", done.stdout)
+
+PIPED = "tasks: {a: {run: 'seq 3 > $ROTA_OUT_s', out: [{name: s, kind: stream}]}, " \
+        "b: {run: 'cat s > got', in: [s], out: [{name: got, keep: true}]}}"
+with Folder(PIPED) as folder:
+    done = folder.run("-j1")
+    say(done.returncode == 2 and "try -j 2" in done.stderr and not folder.has("got"),
+        "tasks that share a stream need room side by side", done.stderr)
+    done = folder.run("-j2")
+    say(done.returncode == 0 and folder.read("got") == "1\n2\n3\n", "and then it flows",
+        done.stdout + done.stderr)
+
+with Folder("on_failure: fail_job\ntasks: {a: 'true', b: {run: test -e ok, needs: a}}") as folder:
+    say(folder.run().returncode == 1, "a job can fail as a whole")
+    folder.write("ok", "")
+    done = folder.run()
+    say(done.returncode == 0 and "1 ok, 1 done before" in done.stdout, "and is done again",
+        done.stdout)
 
 for words, reason in ((["--only", "nobody"], "there is no task 'nobody'"), (["-j", "0"], "'0'"),
                       (["--frish"], "--frish"), (["-j", "x"], "'x'")):
