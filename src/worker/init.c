@@ -13,11 +13,20 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 extern char **environ;
 
 // ---- Signals ------------------------------------------------------------------------------------
+
+// The C library keeps two signals to itself and refuses to touch them, but hands them on ignored to
+// whatever it spawns: what make starts has them so. The system does as it is told.
+static void signal_reset(int number)
+{
+    unsigned long plain[4] = {0};  // as the kernel has it: handler, flags, restorer, mask
+    syscall(SYS_rt_sigaction, number, plain, NULL, sizeof *plain);
+}
 
 // No handlers, so that a new process needs none reset, and a mask that it only has to empty. What
 // the terminal sends is for the server to decide.
@@ -25,7 +34,7 @@ static int hold_signals(void)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
     for (int number = 1; number < NSIG; number++)
-        if (number != SIGKILL && number != SIGSTOP) signal(number, SIG_DFL);
+        if (number != SIGKILL && number != SIGSTOP) signal_reset(number);
     sigset_t held, children;
     sigfillset(&held);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
