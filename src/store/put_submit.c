@@ -102,13 +102,11 @@ static void calendar_write(struct sqlite_store *store, rota_task_id task,
     const char *const texts[]
         = {text->run_days, text->start_times, text->run_window, text->start_mins,
            text->cron,     text->zone,        text->overlap};
-    sqlite3_stmt *statement = statement_get(store, PUT_CALENDAR);
     bool given = false;
-    for (int i = 0; i < 7; i++) {
-        bind_text(statement, i + 2, texts[i]);
-        given |= texts[i] != NULL;
-    }
-    if (given) statement_run_on(store, PUT_CALENDAR, row_id(task));
+    for (int i = 0; i < 7; i++) given |= texts[i] != NULL;
+    if (!given) return;
+    for (int i = 0; i < 7; i++) bind_text(statement_get(store, PUT_CALENDAR), i + 2, texts[i]);
+    statement_run_on(store, PUT_CALENDAR, row_id(task));
 }
 
 static void task_texts(struct sqlite_store *store, rota_task_id task, const struct store_text *text)
@@ -118,6 +116,31 @@ static void task_texts(struct sqlite_store *store, rota_task_id task, const stru
     bind_text(statement, 23, text ? text->command : NULL);
     bind_text(statement, 24, text ? text->details : NULL);
     if (text) calendar_write(store, task, text);
+}
+
+// Neighbours often want the same, and what is bound stays bound.
+static bool is_alike(const struct rota_task_spec *a, const struct rota_task_spec *b)
+{
+    return a->bundle == b->bundle && a->machine == b->machine && a->priority == b->priority
+           && a->lane == b->lane && a->group == b->group && a->access == b->access
+           && a->cores == b->cores && a->memory_mib == b->memory_mib
+           && a->retries_max == b->retries_max && a->estimate == b->estimate
+           && a->flags == b->flags;
+}
+
+static void bind_wants(sqlite3_stmt *statement, const struct rota_task_spec *task)
+{
+    bind_number(statement, 5, task->bundle);
+    bind_number(statement, 6, task->machine);
+    bind_number(statement, 7, task->priority);
+    bind_number(statement, 8, task->lane);
+    bind_number(statement, 9, task->group);
+    bind_text(statement, 10, word_of(words_access, task->access));
+    bind_number(statement, 11, task->cores);
+    bind_number(statement, 12, task->memory_mib);
+    bind_number(statement, 13, task->retries_max);
+    bind_number(statement, 14, task->estimate);
+    bind_number(statement, 17, (task->flags & ROTA_TASK_ON_DEMAND) != 0);
 }
 
 static void task_write(struct sqlite_store *store, const struct rota_record *record, uint32_t index,
@@ -139,19 +162,9 @@ static void task_write(struct sqlite_store *store, const struct rota_record *rec
     bind_text(statement, 2, spot->bundle ? "bundle" : "callable");
     bind_line(statement, 3, condition);
     bind_line(statement, 4, &store->lines[LINE_NEEDS]);
-    bind_number(statement, 5, task->bundle);
-    bind_number(statement, 6, task->machine);
-    bind_number(statement, 7, task->priority);
-    bind_number(statement, 8, task->lane);
-    bind_number(statement, 9, task->group);
-    bind_text(statement, 10, word_of(words_access, task->access));
-    bind_number(statement, 11, task->cores);
-    bind_number(statement, 12, task->memory_mib);
-    bind_number(statement, 13, task->retries_max);
-    bind_number(statement, 14, task->estimate);
+    if (!index || !is_alike(task, task - 1)) bind_wants(statement, task);
     bind_object(store, PUT_JOB, 15, task->key);
     bind_number(statement, 16, (int64_t)task->body);
-    bind_number(statement, 17, (task->flags & ROTA_TASK_ON_DEMAND) != 0);
     bind_line(statement, 18, &store->lines[LINE_INPUTS]);
     bind_line(statement, 19, &store->lines[LINE_OUTPUTS]);
     bind_text(statement, 20, active ? "STAGED" : word_of(words_state, state));
