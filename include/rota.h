@@ -113,8 +113,8 @@ struct rota_event {
             int32_t status;
             const struct rota_output *sizes;  // what its outputs turned out to be, if it says so
             uint32_t size_count;
-            rota_object_id missing;     // an output it did not make; none: all are there
             bool final;                 // a failure that another attempt would not mend
+            rota_object_id missing;     // an output it did not make; none: all are there
         } report;
         struct {
             rota_worker_id worker;
