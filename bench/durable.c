@@ -201,7 +201,10 @@ int durable_command(const char **arguments)
     uint32_t queued = arguments[3] ? number_parse(arguments[3]) : 0;
     struct durable durable;
     durable_open(&durable, arguments[0], batch);
-    if (queued) durable_turn(&durable, queued);
+    if (queued) {
+        durable_turn(&durable, queued);
+        durable_settle(&durable);
+    }
     double bytes = 0, began = seconds_now();
     while (durable.recorded < count) {
         durable_turn(&durable, queued || durable.submitted < count ? batch : 0);

@@ -92,15 +92,14 @@ static const char *const texts[STATEMENTS] = {
     "INSERT INTO sched_graph VALUES (?1, 'LAST', 'plan', 'block', 1, 0, 0)",
     "INSERT INTO sched_submit VALUES (?1, ?1, 1, ?2, 0, 1, 0, 'plan', NULL, 1, NULL, NULL, NULL,"
     " NULL)",
-    "INSERT INTO sched_job(id, kind, parent, machine, priority, lane, grp, cores, memory_mib,"
-    " retries, estimate, body, on_demand, status, outcome, command) VALUES (?1, 'callable', 0, 0,"
-    " 0, 0, 0, 1, 0, 0, 0, 1, 0, 'STAGED', 'new', 'compile src/module/file.c')",
+    "INSERT INTO sched_task(id, kind, parent, machine, priority, lane, grp, cores, memory_mib,"
+    " retries, estimate, body, on_demand, command) VALUES (?1, 'callable', 0, 0, 0, 0, 0, 1, 0, 0,"
+    " 0, 1, 0, 'compile src/module/file.c')",
     "INSERT INTO sched_exec VALUES (?1, 'ASSIGNED', 1, 1, NULL, NULL, 0, 0, 0, 0, 1, 0, 0, ?2)",
-    "INSERT INTO sched_history(id, attempt, worker, handler, status, exit, started, ended)"
+    "INSERT INTO sched_run(id, attempt, worker, handler, status, exit, started, ended)"
     " VALUES (?1, 1, 1, 0, 'SUCCESS', 0, ?2, ?2)",
     "DELETE FROM sched_exec WHERE id = ?1",
-    "UPDATE sched_job SET status = 'SUCCESS', attempt = 1, tries = 1, outcome = 'ok', exit = 0,"
-    " flags = 0, phase = 0, asked = 0, since = 0 WHERE id = ?1",
+    "INSERT INTO sched_last VALUES (?1, 'SUCCESS', 1, 1, 'ok', 0, 0, 0, 0, 0)",
     "DELETE FROM sched_graph WHERE job = ?1",
     "DELETE FROM sched_submit WHERE job = ?1",
     "INSERT INTO sched_event VALUES (?1, ?2, ?3, ?1, ?1, ?1, ?1, ?1, 0, ?1, 1, 2)",
@@ -188,7 +187,7 @@ static double rows_run(const char *path, uint32_t count, uint32_t batch)
 
 static double scan_run(const char *path)
 {
-    static const char *const tables[] = {"SELECT * FROM sched_job", "SELECT * FROM sched_wait"};
+    static const char *const tables[] = {"SELECT * FROM sched_task", "SELECT * FROM sched_wait"};
     sqlite3 *db;
     double began = seconds_now();
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL)) stop("cannot open the database");

@@ -187,7 +187,7 @@ static bool read_spot(struct sqlite_store *store, struct loaded *loaded, sqlite3
         return load_fail(store, "sched_job", id, "has a status that does not exist");
     }
     enum place place = place_of((enum rota_task_state)record->task.state, bundle);
-    if (place != PLACE_JOB && !bundle) {
+    if (place != PLACE_LAST && !bundle) {
         return load_fail(store, "sched_job", id, "is active and not staged");
     }
     *spot = (struct spot){.attempt = record->task.attempt & ATTEMPT_MAX,

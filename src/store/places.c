@@ -21,7 +21,7 @@ enum place place_of(enum rota_task_state state, bool bundle)
         [ROTA_TASK_ASSIGNED] = PLACE_EXEC, [ROTA_TASK_RUNNING] = PLACE_EXEC,
     };
     enum place place = (enum place)places[state];
-    return bundle && place != PLACE_JOB ? PLACE_BUNDLE : place;
+    return bundle && place != PLACE_LAST ? PLACE_BUNDLE : place;
 }
 
 struct spot *places_find(const struct places *places, rota_task_id task)

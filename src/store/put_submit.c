@@ -111,10 +111,10 @@ static void calendar_write(struct sqlite_store *store, rota_task_id task,
 
 static void task_texts(struct sqlite_store *store, rota_task_id task, const struct store_text *text)
 {
-    sqlite3_stmt *statement = statement_get(store, PUT_JOB);
-    bind_text(statement, 22, text ? text->name : NULL);
-    bind_text(statement, 23, text ? text->command : NULL);
-    bind_text(statement, 24, text ? text->details : NULL);
+    sqlite3_stmt *statement = statement_get(store, PUT_TASK);
+    bind_text(statement, 20, text ? text->name : NULL);
+    bind_text(statement, 21, text ? text->command : NULL);
+    bind_text(statement, 22, text ? text->details : NULL);
     if (text) calendar_write(store, task, text);
 }
 
@@ -143,15 +143,12 @@ static void bind_wants(sqlite3_stmt *statement, const struct rota_task_spec *tas
     bind_number(statement, 17, (task->flags & ROTA_TASK_ON_DEMAND) != 0);
 }
 
-static void task_write(struct sqlite_store *store, const struct rota_record *record, uint32_t index,
-                       const struct spot *spot)
+static void task_write(struct sqlite_store *store, const struct rota_record *record, uint32_t index)
 {
     const struct rota_job_spec *spec = record->submit.spec;
     const struct rota_task_spec *task = &spec->tasks[index];
-    sqlite3_stmt *statement = statement_get(store, PUT_JOB);
+    sqlite3_stmt *statement = statement_get(store, PUT_TASK);
     rota_task_id id = {record->submit.job.number, record->submit.first + index};
-    enum rota_task_state state = (enum rota_task_state)spot->state;
-    bool active = place_of(state, spot->bundle) != PLACE_JOB && !spot->bundle;
     struct line *condition = &store->lines[LINE_CONDITION];
     line_clear(condition);
     condition_write(condition, spec->clauses + task->clause_first, task->clause_count);
@@ -159,18 +156,16 @@ static void task_write(struct sqlite_store *store, const struct rota_record *rec
     inputs_write(store, spec, index + 1);
     outputs_write(store, spec, index + 1);
     bind_number(statement, 1, row_id(id));
-    bind_text(statement, 2, spot->bundle ? "bundle" : "callable");
+    bool bundle = task->flags & ROTA_TASK_BUNDLE;
+    bind_text(statement, 2, bundle ? "bundle" : "callable");
     bind_line(statement, 3, condition);
     bind_line(statement, 4, &store->lines[LINE_NEEDS]);
     if (!index || !is_alike(task, task - 1)) bind_wants(statement, task);
-    bind_object(store, PUT_JOB, 15, task->key);
+    bind_object(store, PUT_TASK, 15, task->key);
     bind_number(statement, 16, (int64_t)task->body);
     bind_line(statement, 18, &store->lines[LINE_INPUTS]);
     bind_line(statement, 19, &store->lines[LINE_OUTPUTS]);
-    bind_text(statement, 20, active ? "STAGED" : word_of(words_state, state));
-    // As long as what it becomes if all goes well, SUCCESS and ok: the row then stays where it is.
-    bind_text(statement, 21, active ? "new" : NULL);
-    statement_run(store, PUT_JOB);
+    statement_run(store, PUT_TASK);
 }
 
 // They were given in the order of the submissions; some may have had no record.
@@ -216,7 +211,7 @@ void put_submit(struct sqlite_store *store, const struct rota *rota,
                                  .bundle = (spec->tasks[i].flags & ROTA_TASK_BUNDLE) != 0,
                                  .state = (uint32_t)state & 31u};
         task_texts(store, (rota_task_id){job, first + i}, texts ? &texts[i] : NULL);
-        task_write(store, record, i, &spots[i]);
+        task_write(store, record, i);
     }
     event_add(&store->events, record);
     for (int i = 0; i < LINES; i++) {

@@ -3,20 +3,12 @@
 
 #include <string.h>
 
-static const enum statement put_at[PLACES] = {[PLACE_QUEUE] = PUT_QUEUE,
-                                              [PLACE_WAIT] = PUT_WAIT,
-                                              [PLACE_READY] = PUT_READY,
-                                              [PLACE_EXEC] = PUT_EXEC};
-static const enum statement drop_at[PLACES] = {[PLACE_QUEUE] = DROP_QUEUE,
-                                               [PLACE_WAIT] = DROP_WAIT,
-                                               [PLACE_READY] = DROP_READY,
-                                               [PLACE_EXEC] = DROP_EXEC,
-                                               [PLACE_BUNDLE] = DROP_BUNDLE};
-
-static bool has_table(enum place place)
-{
-    return place != PLACE_JOB && place != PLACE_BUNDLE;
-}
+static const enum statement put_at[PLACES]
+    = {[PLACE_LAST] = PUT_LAST,   [PLACE_QUEUE] = PUT_QUEUE, [PLACE_WAIT] = PUT_WAIT,
+       [PLACE_READY] = PUT_READY, [PLACE_EXEC] = PUT_EXEC,   [PLACE_BUNDLE] = PUT_LAST};
+static const enum statement drop_at[PLACES]
+    = {[PLACE_LAST] = DROP_LAST,   [PLACE_QUEUE] = DROP_QUEUE, [PLACE_WAIT] = DROP_WAIT,
+       [PLACE_READY] = DROP_READY, [PLACE_EXEC] = DROP_EXEC,   [PLACE_BUNDLE] = DROP_LAST};
 
 // Places 1 and 2 are the first and the last id.
 static void run_statement(struct sqlite_store *store, const struct run *run, enum statement which)
@@ -45,9 +37,9 @@ static void bind_state(sqlite3_stmt *statement, const struct rota_record *record
     bind_number(statement, 11, record->task.since);
 }
 
-static void bind_fresh(sqlite3_stmt *statement, enum rota_task_state state)
+static void bind_status(sqlite3_stmt *statement, const char *status)
 {
-    bind_text(statement, 3, word_of(words_state, state));
+    bind_text(statement, 3, status);
     for (int place = 4; place <= 11; place++) sqlite3_bind_null(statement, place);
 }
 
@@ -100,16 +92,11 @@ static void bind_attempt(struct sqlite_store *store, enum statement put,
 
 // ---- Moving ---------------------------------------------------------------------
 
-static void stage_move(struct sqlite_store *store, const struct run *run)
+// A bundle is in sched_last always, and in sched_bundle while it is active.
+static void bundle_move(struct sqlite_store *store, const struct run *run)
 {
-    bool was = !run->from.fresh && run->from.place != PLACE_JOB, is = run->to != PLACE_JOB;
-    if (was == is && !run->from.fresh) return;
-    if (run->from.bundle) {
-        run_statement(store, run, is ? PUT_BUNDLE : DROP_BUNDLE);
-    } else if (is && !run->from.fresh) {
-        bind_text(statement_get(store, SET_STAGED), 3, "STAGED");
-        run_statement(store, run, SET_STAGED);
-    }
+    bool was = !run->from.fresh && run->from.place == PLACE_BUNDLE, is = run->to == PLACE_BUNDLE;
+    if (was != is) run_statement(store, run, is ? PUT_BUNDLE : DROP_BUNDLE);
 }
 
 static void event_add(struct line *line, const struct run *run)
@@ -131,7 +118,6 @@ static void event_add(struct line *line, const struct run *run)
 // An attempt that is still the same keeps the time at which it was handed out.
 static enum statement statement_of(const struct run *run)
 {
-    if (!has_table(run->to)) return SET_JOB;
     bool was_out = run->from.place == PLACE_EXEC && !run->from.fresh;
     if (run->to != PLACE_EXEC || !was_out) return put_at[run->to];
     return run->from.attempt == run->record.task.attempt ? SET_EXEC : PUT_EXEC;
@@ -142,8 +128,8 @@ void put_run(struct sqlite_store *store)
     struct run *run = &store->run;
     if (!run->count) return;
     attempts_end(store, run);
-    stage_move(store, run);
-    bool leaves = !run->from.fresh && has_table(run->from.place) && run->from.place != run->to;
+    bundle_move(store, run);
+    bool leaves = !run->from.fresh && put_at[run->from.place] != put_at[run->to];
     if (leaves) run_statement(store, run, drop_at[run->from.place]);
     enum statement put = statement_of(run);
     bind_state(statement_get(store, put), &run->record);
@@ -190,8 +176,7 @@ void put_task(struct sqlite_store *store, const struct rota_record *record)
 static void put_fresh_run(struct sqlite_store *store, const struct run *run)
 {
     if (run->to == PLACE_BUNDLE) run_statement(store, run, PUT_BUNDLE);
-    if (!has_table(run->to)) return;
-    bind_fresh(statement_get(store, put_at[run->to]), (enum rota_task_state)run->from.state);
+    bind_status(statement_get(store, put_at[run->to]), word_of(words_state, run->from.state));
     run_statement(store, run, put_at[run->to]);
 }
 
@@ -233,9 +218,10 @@ static void put_task_gone(struct sqlite_store *store, rota_task_id task, const s
         bind_number(statement_get(store, PUT_HISTORY), 5, store->now);
         run_statement(store, &run, PUT_HISTORY);
     }
+    if (spot->place == PLACE_BUNDLE) run_statement(store, &run, DROP_BUNDLE);
     run_statement(store, &run, drop_at[spot->place]);
-    bind_text(statement_get(store, SET_STAGED), 3, "CLOSED");
-    run_statement(store, &run, SET_STAGED);
+    bind_status(statement_get(store, PUT_LAST), "CLOSED");
+    run_statement(store, &run, PUT_LAST);
 }
 
 // Its tasks were over or were stopped; what became of the last ones no record says.
@@ -244,7 +230,7 @@ void put_job_gone(struct sqlite_store *store, uint32_t job)
     rota_task_id task = {job, 1};
     const struct spot *spot;
     for (; (spot = places_find(&store->places, task)); task.task++) {
-        if (spot->place != PLACE_JOB) put_task_gone(store, task, spot);
+        if (spot->place != PLACE_LAST) put_task_gone(store, task, spot);
     }
     places_drop_job(&store->places, job);
 }

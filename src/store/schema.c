@@ -82,8 +82,46 @@ static const char version_3[]
       " PRIMARY KEY (id, attempt)) WITHOUT ROWID;"
       "ALTER TABLE sched_job ADD COLUMN details TEXT;";
 
+// What a task is and how far it was when it was active last are written at different times, so they
+// are in different tables: a row that ends is short, and the definition is not written again.
+static const char version_4[]
+    = "CREATE TABLE sched_task(id INTEGER PRIMARY KEY, name TEXT, kind TEXT NOT NULL, command TEXT,"
+      " condition TEXT, needs TEXT, parent INTEGER, machine INTEGER, priority INTEGER,"
+      " lane INTEGER, grp INTEGER, access TEXT, cores INTEGER, memory_mib INTEGER,"
+      " retries INTEGER, estimate INTEGER, key TEXT, body INTEGER, on_demand INTEGER, inputs TEXT,"
+      " outputs TEXT, details TEXT);"
+      "CREATE TABLE sched_last(id INTEGER PRIMARY KEY, " STATE_COLUMNS ");"
+      "CREATE TABLE sched_run(seq INTEGER PRIMARY KEY, id INTEGER NOT NULL, attempt INTEGER,"
+      " worker INTEGER, handler INTEGER, status TEXT NOT NULL, exit INTEGER, started INTEGER,"
+      " ended INTEGER);"
+      "INSERT INTO sched_task SELECT id, name, kind, command, condition, needs, parent, machine,"
+      " priority, lane, grp, access, cores, memory_mib, retries, estimate, key, body, on_demand,"
+      " inputs, outputs, details FROM sched_job;"
+      "INSERT INTO sched_last SELECT id, status, attempt, tries, outcome, exit, flags, phase,"
+      " asked, since FROM sched_job WHERE kind = 'bundle' OR status <> 'STAGED';"
+      "INSERT INTO sched_run SELECT seq, id, attempt, worker, handler, status, exit, started, ended"
+      " FROM sched_history;"
+      "DROP VIEW sched_status; DROP TABLE sched_job; DROP TABLE sched_history;"
+      "CREATE VIEW sched_job(id, job, task, name, kind, command, condition, needs, parent, machine,"
+      " priority, lane, grp, access, cores, memory_mib, retries, estimate, key, body, on_demand,"
+      " inputs, outputs, status, attempt, tries, outcome, exit, flags, phase, asked, since,"
+      " details) AS SELECT t.id, t.id >> 32, t.id & 4294967295, t.name, t.kind, t.command, "
+      "t.condition,"
+      " t.needs, t.parent, t.machine, t.priority, t.lane, t.grp, t.access, t.cores, t.memory_mib,"
+      " t.retries, t.estimate, t.key, t.body, t.on_demand, t.inputs, t.outputs,"
+      " coalesce(l.status, 'STAGED'), l.attempt, l.tries, l.outcome, l.exit, l.flags, l.phase,"
+      " l.asked, l.since, t.details FROM sched_task t LEFT JOIN sched_last l ON l.id = t.id;"
+      "CREATE VIEW sched_history(seq, id, job, task, attempt, worker, handler, status, exit,"
+      " started, ended) AS SELECT seq, id, id >> 32, id & 4294967295, attempt, worker, handler,"
+      " status, exit, started, ended FROM sched_run;"
+      "CREATE VIEW sched_status(id, job, task, name, status) AS"
+      " SELECT j.id, j.job, j.task, j.name, coalesce(q.status, w.status, r.status, e.status,"
+      " j.status) FROM sched_job j LEFT JOIN sched_queue q ON q.id = j.id"
+      " LEFT JOIN sched_wait w ON w.id = j.id LEFT JOIN sched_ready r ON r.id = j.id"
+      " LEFT JOIN sched_exec e ON e.id = j.id;";
+
 // Each takes the tables one version further.
-static const char *const steps[] = {version_1, version_2, version_3};
+static const char *const steps[] = {version_1, version_2, version_3, version_4};
 
 int schema_version(void)
 {

@@ -42,7 +42,7 @@ void groups_release(struct groups *groups);
 // ---- places.c: in which table each task is ------------------------------------
 
 enum place {
-    PLACE_JOB,  // in sched_job alone: idle, over or frozen
+    PLACE_LAST,  // not active: idle, over or frozen
     PLACE_QUEUE,
     PLACE_WAIT,
     PLACE_READY,
@@ -86,7 +86,7 @@ enum statement {
     PUT_WORKER,
     PUT_GRAPH,
     PUT_SUBMIT,
-    PUT_JOB,
+    PUT_TASK,
     PUT_CALENDAR,
     PUT_OBJECT,
     PUT_REPLICA,
@@ -98,11 +98,10 @@ enum statement {
     PUT_QUEUE,
     PUT_WAIT,
     PUT_READY,
+    PUT_LAST,
     PUT_EXEC,
     PUT_HISTORY,
     PUT_PASSED,
-    SET_JOB,
-    SET_STAGED,
     SET_EXEC,
     SET_FIRED,
     DROP_LANE,
@@ -114,6 +113,7 @@ enum statement {
     DROP_REPLICA,
     DROP_REPLICAS,
     DROP_WAIT_FOR,
+    DROP_LAST,
     DROP_BUNDLE,
     DROP_QUEUE,
     DROP_WAIT,

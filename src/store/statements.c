@@ -5,7 +5,7 @@
 
 // Tasks with neighbouring numbers, from ?1 to ?2, and the columns of their state.
 #define RUN " WHERE id BETWEEN ?1 AND ?2"
-#define OF_JOBS " FROM sched_job" RUN
+#define OF_TASKS " FROM sched_task" RUN
 #define STATE "?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11"
 #define SET_STATE                                                                                  \
     "status = ?3, attempt = ?4, tries = ?5, outcome = ?6, exit = ?7, flags = ?8, phase = ?9,"      \
@@ -18,10 +18,10 @@ static const char *const texts[STATEMENTS] = {
     [PUT_WORKER] = "REPLACE INTO sched_worker VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_GRAPH] = "REPLACE INTO sched_graph VALUES (?, ?, ?, ?, ?, ?, ?)",
     [PUT_SUBMIT] = "REPLACE INTO sched_submit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [PUT_JOB] = "REPLACE INTO sched_job(id, kind, condition, needs, parent, machine, priority,"
-                " lane, grp, access, cores, memory_mib, retries, estimate, key, body, on_demand,"
-                " inputs, outputs, status, outcome, name, command, details) VALUES (?, ?, ?, ?, ?,"
-                " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_TASK] = "REPLACE INTO sched_task(id, kind, condition, needs, parent, machine, priority,"
+                 " lane, grp, access, cores, memory_mib, retries, estimate, key, body, on_demand,"
+                 " inputs, outputs, name, command, details) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+                 " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_CALENDAR] = "REPLACE INTO sched_calendar VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
     [PUT_OBJECT] = "REPLACE INTO sched_object VALUES (?, ?, ?, ?)",
     [PUT_REPLICA] = "REPLACE INTO sched_replica VALUES (?, ?, ?, ?)",
@@ -29,18 +29,17 @@ static const char *const texts[STATEMENTS] = {
     [PUT_ATTEMPT] = "REPLACE INTO sched_attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_REQUEST] = "REPLACE INTO sched_request VALUES (?, ?, ?, ?, ?)",
     [PUT_EVENT] = "INSERT INTO sched_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [PUT_BUNDLE] = "REPLACE INTO sched_bundle SELECT id" OF_JOBS,
-    [PUT_QUEUE] = "REPLACE INTO sched_queue SELECT id, " STATE OF_JOBS,
-    [PUT_WAIT] = "REPLACE INTO sched_wait SELECT id, " STATE OF_JOBS,
-    [PUT_READY] = "REPLACE INTO sched_ready SELECT id, " STATE OF_JOBS,
-    [PUT_EXEC] = "REPLACE INTO sched_exec SELECT id, " STATE ", ?12, ?13, ?14, ?15" OF_JOBS,
-    [PUT_HISTORY] = "INSERT INTO sched_history(id, attempt, worker, handler, status, exit, started,"
+    [PUT_BUNDLE] = "REPLACE INTO sched_bundle SELECT id" OF_TASKS,
+    [PUT_QUEUE] = "REPLACE INTO sched_queue SELECT id, " STATE OF_TASKS,
+    [PUT_WAIT] = "REPLACE INTO sched_wait SELECT id, " STATE OF_TASKS,
+    [PUT_READY] = "REPLACE INTO sched_ready SELECT id, " STATE OF_TASKS,
+    [PUT_LAST] = "REPLACE INTO sched_last SELECT id, " STATE OF_TASKS,
+    [PUT_EXEC] = "REPLACE INTO sched_exec SELECT id, " STATE ", ?12, ?13, ?14, ?15" OF_TASKS,
+    [PUT_HISTORY] = "INSERT INTO sched_run(id, attempt, worker, handler, status, exit, started,"
                     " ended) SELECT id, attempt, worker, handler, ?3, ?4, started,"
                     " max(started, ?5) FROM sched_exec" RUN,
-    [PUT_PASSED] = "INSERT INTO sched_history(id, attempt, worker, handler, status, exit, started,"
-                   " ended) SELECT id, ?6, 0, 0, ?3, ?4, ?5, ?5" OF_JOBS,
-    [SET_JOB] = "UPDATE sched_job SET " SET_STATE RUN,
-    [SET_STAGED] = "UPDATE sched_job SET status = ?3" RUN,
+    [PUT_PASSED] = "INSERT INTO sched_run(id, attempt, worker, handler, status, exit, started,"
+                   " ended) SELECT id, ?6, 0, 0, ?3, ?4, ?5, ?5" OF_TASKS,
     [SET_EXEC]
     = "UPDATE sched_exec SET " SET_STATE ", worker = ?12, handler = ?13, run_as = ?14" RUN,
     [SET_FIRED] = "UPDATE sched_calendar SET last_fired = ?2 WHERE id = ?1",
@@ -53,13 +52,14 @@ static const char *const texts[STATEMENTS] = {
     [DROP_REPLICA] = "DELETE FROM sched_replica WHERE object = ? AND worker = ?",
     [DROP_REPLICAS] = "DELETE FROM sched_replica WHERE object = ?",
     [DROP_WAIT_FOR] = "DELETE FROM sched_wait_for WHERE wait = ? AND place = ?",
+    [DROP_LAST] = "DELETE FROM sched_last" RUN,
     [DROP_BUNDLE] = "DELETE FROM sched_bundle" RUN,
     [DROP_QUEUE] = "DELETE FROM sched_queue" RUN,
     [DROP_WAIT] = "DELETE FROM sched_wait" RUN,
     [DROP_READY] = "DELETE FROM sched_ready" RUN,
     [DROP_EXEC] = "DELETE FROM sched_exec" RUN,
     [GET_TEXT] = "SELECT name, command, run_days, start_times, run_window, start_mins, cron, zone,"
-                 " overlap, body FROM sched_job LEFT JOIN sched_calendar USING (id) WHERE id = ?",
+                 " overlap, body FROM sched_task LEFT JOIN sched_calendar USING (id) WHERE id = ?",
     [GET_REQUEST] = "SELECT body_hash, answer FROM sched_request WHERE request = ?",
 };
 

@@ -59,6 +59,8 @@ static const struct rule task_rules[] = {
      "SELECT id FROM (SELECT id, attempt FROM sched_job WHERE attempt > 0 AND status IN"
      " ('SUCCESS', 'FAILED', 'ABORTED') AND kind = 'callable'"
      " EXCEPT SELECT id, attempt FROM sched_history)"},
+    {"has a row of how far it is and was never defined",
+     "SELECT id FROM sched_last EXCEPT SELECT id FROM sched_task"},
     {"is waited for and not there",
      "SELECT task FROM sched_wait_for WHERE task > 0 AND task NOT IN (SELECT id FROM sched_job)"},
 };

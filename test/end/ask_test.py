@@ -221,8 +221,8 @@ def files(folder):
 def strange_names(folder):
     """No job file can say them, but another program may have."""
     link = sqlite3.connect(folder.database)
-    link.execute("UPDATE sched_job SET name = 'a' || char(27) || '[2J' || char(10) || 'b"
-                 "' || char(8238) || 'c', command = char(7) || 'x' WHERE task = 5")
+    link.execute("UPDATE sched_task SET name = 'a' || char(27) || '[2J' || char(10) || 'b"
+                 "' || char(8238) || 'c', command = char(7) || 'x' WHERE id & 65535 = 5")
     link.commit()
     link.close()
     texts = [folder.rota(*words).stdout for words in
