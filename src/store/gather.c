@@ -8,8 +8,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { GATHERED_MAX = 1 << 16 };  // the system of SQLite takes less than 1 << 17 at a time
+enum {
+    GATHERED_MAX = 1 << 16,  // the system of SQLite takes less than 1 << 17 at a time
+    LOG_HEADER = 32
+};
 
 // Lies before the file of the system below, in memory that SQLite gives.
 struct gathered {
@@ -19,8 +23,8 @@ struct gathered {
     sqlite3_int64 at;  // where they belong
     sqlite3_file *below;
     struct gather *gather;
-    bool synced;  // once, so that its name in the folder is durable
-    bool safe;    // a torn write harms nothing beside it
+    bool safe;   // a torn write harms nothing beside it
+    bool empty;  // nothing was ever written to it
 };
 
 static struct gathered *of(sqlite3_file *file)
@@ -33,11 +37,21 @@ static int gathered_write(struct gathered *gathered)
     int length = gathered->length;
     gathered->length = 0;  // what failed is not tried again
     if (!length) return SQLITE_OK;
+    gathered->empty = false;
     sqlite3_file *below = gathered->below;
     return below->pMethods->xWrite(below, gathered->bytes, length, gathered->at);
 }
 
 // ---- Syncs ---------------------------------------------------------------------------
+
+static int image_sync(struct gather *gather)
+{
+    if (gather->image < 0) return SQLITE_OK;
+    int result = fdatasync(gather->image) == 0 ? SQLITE_OK : SQLITE_IOERR_FSYNC;
+    close(gather->image);
+    gather->image = -1;
+    return result;
+}
 
 int gather_sync(struct gather *gather, int flags)
 {
@@ -46,7 +60,9 @@ int gather_sync(struct gather *gather, int flags)
     int result = syncer_wait(syncer, syncer->asked);
     gather->behind = NULL;
     if (result || !behind) return result;
-    result = behind->pMethods->xSync(behind, flags);
+    result = image_sync(gather);
+    if (!result) result = behind->pMethods->xSync(behind, flags);
+    gather->named |= !result;
     syncer_note(syncer, result);
     return result;
 }
@@ -54,7 +70,7 @@ int gather_sync(struct gather *gather, int flags)
 int gather_sync_ask(struct gather *gather)
 {
     if (!gather->behind) return SQLITE_OK;
-    if (!syncer_open(&gather->syncer))
+    if (!gather->named || !syncer_open(&gather->syncer))
         return gather_sync(gather, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
     syncer_ask(&gather->syncer, gather->behind);
     gather->behind = NULL;
@@ -91,6 +107,7 @@ static int log_write(sqlite3_file *file, const void *from, int length, sqlite3_i
         gathered->at = at;
     }
     if (length > GATHERED_MAX || !gathered->safe) {
+        gathered->empty = false;
         return gathered->below->pMethods->xWrite(gathered->below, from, length, at);
     }
     memcpy(gathered->bytes + gathered->length, from, (size_t)length);
@@ -105,17 +122,23 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
     return result ? result : below->pMethods->xTruncate(below, size);
 }
 
+// SQLite has the header of a log on disk before what follows it, lest an old log that begins anew
+// be taken for a new one. A log that was empty has nothing old.
+static bool is_first_header(const struct gathered *gathered)
+{
+    return gathered->empty && gathered->at == 0 && gathered->length == LOG_HEADER;
+}
+
 // The data is written before this returns, so every reader finds it; only the disk may lag.
 static int log_sync(sqlite3_file *file, int flags)
 {
     struct gathered *gathered = of(file);
+    if (is_first_header(gathered)) return SQLITE_OK;
     int result = gathered_write(gathered);
     if (result) return result;
     gathered->gather->behind = gathered->below;
-    if (gathered->gather->later && gathered->synced) return SQLITE_OK;
-    result = gather_sync(gathered->gather, flags);
-    gathered->synced |= !result;
-    return result;
+    if (gathered->gather->later) return SQLITE_OK;
+    return gather_sync(gathered->gather, flags);
 }
 
 static int log_size(sqlite3_file *file, sqlite3_int64 *size)
@@ -196,8 +219,12 @@ static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file
         free(gathered->bytes);
         return result;
     }
+    sqlite3_int64 size = 1;
     file->pMethods = &log_methods;
     gathered->safe = log_characteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
+    gathered->empty = gathered->below->pMethods->xFileSize(gathered->below, &size) == SQLITE_OK
+                      && size == 0;
+    gather->named = false;
     return SQLITE_OK;
 }
 

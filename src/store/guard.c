@@ -75,28 +75,30 @@ bool guard_file(const char *path, struct store_error *error)
     return false;
 }
 
-static bool image_write(const char *path)
+// The file, not closed; -1: errno says why not.
+static int image_write(const char *path)
 {
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (file < 0) return false;
-    ssize_t size = (ssize_t)schema_image_size;
+    if (file < 0) return -1;
     ssize_t written = write(file, schema_image, schema_image_size);
-    if (written >= 0 && written < size) errno = ENOSPC;
-    bool made = written == size && fdatasync(file) == 0;
+    if (written == (ssize_t)schema_image_size) return file;
+    if (written >= 0) errno = ENOSPC;
     close(file);
-    return made;
+    return -1;
 }
 
-// Whole or not at all: it is made beside the file and takes its place. Its name in the folder
-// becomes durable with that of its log, which SQLite sees to before the first commit.
-bool guard_make(const char *path, bool *made, struct store_error *error)
+// Whole or not at all: it is made beside the file and takes its place. It becomes durable before
+// the first turn does, and its name together with that of its log. When power fails before that,
+// a file system that orders what it writes has an empty file, and that is made again.
+bool guard_make(const char *path, int *made, struct store_error *error)
 {
     char name[PATH_LONGEST + 16];
     struct stat status;
-    *made = stat(path, &status) || status.st_size == 0;
-    if (!*made) return true;
+    *made = -1;
+    if (stat(path, &status) == 0 && status.st_size > 0) return true;
     snprintf(name, sizeof name, "%s-new", path);
-    if (image_write(name) && rename(name, path) == 0) return true;
+    *made = image_write(name);
+    if (*made >= 0 && rename(name, path) == 0) return true;
     bool full = errno == ENOSPC || errno == EDQUOT;
     store_fail(error, full ? STORE_FULL : STORE_BROKEN, "%s: cannot be made: %s", path,
                strerror(errno));

@@ -37,6 +37,8 @@ struct gather {
     struct syncer syncer;
     sqlite3_file *behind;  // a log that was written to and not synced, nor was that asked for
     bool later;            // SQLite believes that it was
+    bool named;            // the name of the log is durable: it was synced once
+    int image;             // a new database that is to be durable before its log is; -1: none
 };
 
 // As sqlite3_open_v2(), with the vfs of `gather` between SQLite and the system called `name`.

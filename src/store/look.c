@@ -53,7 +53,7 @@ struct store *store_look(const char *path, struct store_error *error)
     }
     store->store.kind = &look_kind;
     store->path = name;
-    store->lock_file = -1;
+    store->lock_file = store->gather.image = -1;
     store->db = reader_open(path, error);
     if (store->db && moment_begin(store, error)) return &store->store;
     sqlite_close(&store->store);

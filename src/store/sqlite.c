@@ -126,6 +126,7 @@ void sqlite_close(struct store *base)
     if (store->db) sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave, NULL);
     sqlite3_close(store->db);
     syncer_close(&store->gather.syncer);
+    if (store->gather.image >= 0) close(store->gather.image);
     if (store->lock_file >= 0) close(store->lock_file);
     loaded_close(store->loaded);
     turn_release(store);
@@ -229,10 +230,11 @@ struct store *store_open_sqlite(const char *path, const struct store_options *op
     store->store.kind = &sqlite_kind;
     store->options = options ? *options : store_options_default();
     store->path = name;
-    store->lock_file = -1;
+    store->lock_file = store->gather.image = -1;
     if (guard_file(path, error)) store->lock_file = guard_lock(path, error);
-    bool open = store->lock_file >= 0 && guard_make(path, &store->is_new, error)
-                && guard_header(path, error) && database_open(store, error);
+    bool open = store->lock_file >= 0 && guard_make(path, &store->gather.image, error);
+    store->is_new = store->gather.image >= 0;
+    open = open && (store->is_new || guard_header(path, error)) && database_open(store, error);
     if (open && !store->options.brief)
         turn_settle_in(store);
     else if (!open && store->result)
