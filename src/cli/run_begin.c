@@ -54,13 +54,10 @@ static int job_begin(struct runner *runner)
 
 int runner_begin(struct runner *runner)
 {
-    struct run *run = &runner->run;
     int status = job_begin(runner);
     if (status) return status;
-    runner->turn = server_commit_write(run->server);
-    if (!runner->turn) return session_failed(&runner->session);
-    run_perform(run, &runner->out);
-    return 0;
+    bool fine = server_decide(runner->run.server) && runner_perform(runner);
+    return fine ? 0 : session_failed(&runner->session);
 }
 
 // ---- Only looking -----------------------------------------------------------------------------

@@ -9,9 +9,11 @@
 #include <sys/socket.h>
 
 // A turn costs as much for one message as for ten. While the worker has enough to do, some may
-// gather; when it has not, nothing waits.
+// gather; when it has not, nothing waits. That commands have started asks for nothing, and most
+// of them end before anybody would look.
 enum {
-    GATHER = 4000,
+    GATHER = 8000,
+    GATHER_STARTS = 50000,
     DRAW = 100000,
     LISTEN_AFTER = 50000,
     SYNC_EVERY = 50000,
@@ -105,6 +107,17 @@ static bool has_failed(const struct run *run)
     return run->count[RUN_FAILED] > 0;
 }
 
+// What was decided is told, and written.
+bool runner_perform(struct runner *runner)
+{
+    struct run *run = &runner->run;
+    run_perform(run, &runner->out);
+    run_perform_late(run, run->server->now, &runner->out);
+    messages_send(runner);
+    runner->turn = server_commit_write(run->server);
+    return runner->turn;
+}
+
 // What has come is asked of the core; then the worker hears of it, and while it starts what is
 // next, the turn is written. Whatever ends this process, or takes back what was written, ends the
 // worker and all its processes before another run begins: nothing goes on that nobody knows of.
@@ -129,15 +142,10 @@ bool runner_turn_end(struct runner *runner)
     if (!server_decide(run->server)) return turn_failed(runner);
     run_ends_look(run);
     if (has_failed(run) && !runner->options.keep_going) drain(runner);
-    run_perform(run, &runner->out);
-    run_perform_late(run, run->server->now, &runner->out);
-    messages_send(runner);
-    runner->turn = server_commit_write(run->server);
-    return runner->turn || turn_failed(runner);
+    return runner_perform(runner) || turn_failed(runner);
 }
 
-// ---- What was written becomes durable
-// --------------------------------------------------------------
+// ---- What was written becomes durable ---------------------------------------------------------
 
 // Nobody is told before it is durable, and nobody minds some milliseconds: the disk is asked for
 // many turns at once. A thread does so, but a short run needs none.
@@ -202,11 +210,18 @@ static bool is_over(const struct runner *runner)
     return !run_left(run) || (idle && !run->held_back && next_time(runner) == ROTA_NEVER);
 }
 
+// Until when what has come may wait, if the worker has something to do.
+static int64_t input_due(const struct runner *runner)
+{
+    bool starts = wire_are_all(&runner->in, WIRE_STARTED_MESSAGE);
+    return runner->turn_at + (starts ? GATHER_STARTS : GATHER);
+}
+
 static int64_t wake_at(const struct runner *runner)
 {
     int64_t at = INT64_MAX;
     if (runner->progress.terminal) at = os_ticks() + DRAW;
-    if (runner->input) at = runner->turn_at + GATHER;
+    if (runner->input) at = input_due(runner);
     if (runner->control == -1 && runner->listen_at < at) at = runner->listen_at;
     if (runner->turn != runner->synced && runner->sync_at < at) at = runner->sync_at;
     rota_time next = next_time(runner);
@@ -220,8 +235,9 @@ static bool turn_is_due(const struct runner *runner)
     const struct run *run = &runner->run;
     if (os_now() >= next_time(runner)) return true;
     if (!runner->input) return false;
-    bool busy = run->count[RUN_GIVEN] > runner->cores;
-    return !busy || os_ticks() >= runner->turn_at + GATHER;
+    bool busy = run->count[RUN_GIVEN] > runner->cores
+                || wire_are_all(&runner->in, WIRE_STARTED_MESSAGE);
+    return !busy || os_ticks() >= input_due(runner);
 }
 
 static void once(struct runner *runner, int64_t until)
@@ -261,6 +277,8 @@ void runner_loop(struct runner *runner)
         progress_draw(&runner->progress, os_now());
         if (runner->control == -1 && os_ticks() >= runner->listen_at) control_open(runner);
     }
+    // It ends while the disk works.
+    if (!runner->fault && !runner->quitting && !runner->worker_is_gone) runner_quit(runner, 0);
     bool fine = runner->turn == 0 || store_settle(runner->session.store, runner->turn);
     if (!fine && !runner->fault) runner->fault = session_failed(&runner->session);
     if (fine) ends_tell(runner);

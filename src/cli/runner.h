@@ -87,6 +87,7 @@ void runner_loop(struct runner *runner);
 bool runner_meet(struct runner *runner);
 bool runner_turn(struct runner *runner);  // what has come, as one turn; false: the fault is set
 bool runner_turn_end(struct runner *runner);  // the same, behind server_begin()
+bool runner_perform(struct runner *runner);   // what was decided; false: the store says why not
 void runner_quit(struct runner *runner, rota_time grace);
 
 // ---- run_control.c ----------------------------------------------------------------------------

@@ -172,3 +172,16 @@ enum wire_result wire_take(struct wire_in *in, struct wire_message *message)
     in->taken += WIRE_HEAD + length;
     return WIRE_GOT;
 }
+
+bool wire_are_all(const struct wire_in *in, enum wire_kind kind)
+{
+    uint32_t at = in->taken;
+    while (in->length - at > WIRE_HEAD) {
+        uint32_t length;
+        memcpy(&length, in->bytes + at, sizeof length);
+        if (length > in->length - at - WIRE_HEAD) return true;
+        if (length == 0 || in->bytes[at + WIRE_HEAD] != (char)kind) return false;
+        at += WIRE_HEAD + length;
+    }
+    return true;
+}

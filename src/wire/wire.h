@@ -167,6 +167,8 @@ void wire_in_came(struct wire_in *in, uint32_t count);
 // The next message, valid until the next call of any of these. MORE: it is not whole yet. BAD: this
 // is none of ours, and nothing behind it can be believed.
 enum wire_result wire_take(struct wire_in *in, struct wire_message *message);
+// Whether all the whole messages that have come are of this kind; bytes that are none are not.
+bool wire_are_all(const struct wire_in *in, enum wire_kind kind);
 void wire_in_release(struct wire_in *in);
 
 // ---- dump.c: for people --------------------------------------------------------------------

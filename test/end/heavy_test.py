@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 
 from end import ROTA, Tap
 from runs import Folder
@@ -54,12 +55,21 @@ class Watched:
         self.server = self.worker = self.length = 0
         self.tail = b""
         process = subprocess.Popen(folder.words(*options), cwd=folder.path, stdout=subprocess.PIPE)
+        over = threading.Event()
+        looks = threading.Thread(target=self.look_often, args=(process.pid, over))
+        looks.start()
         while chunk := os.read(process.stdout.fileno(), MEBIBYTE):
             self.length += len(chunk)
             self.tail = (self.tail + chunk)[-4096:]
-            self.look(process.pid)
+        over.set()
+        looks.join()
         process.stdout.close()
         self.status = process.wait()
+
+    def look_often(self, server, over):
+        """Also while nothing is said: the worker may be gone when its last words come."""
+        while not over.wait(0.02):
+            self.look(server)
 
     def look(self, server):
         worker = worker_of(server)

@@ -107,12 +107,36 @@ static void a_frame_longer_than_allowed_is_refused_at_both_ends(void **state)
     wire_in_release(&in);
 }
 
+static void what_waits_can_be_told_by_its_kind(void **state)
+{
+    (void)state;
+    struct wire_message started = {.kind = WIRE_STARTED_MESSAGE},
+                        lost = {.kind = WIRE_LOST_MESSAGE};
+    struct wire_message got;
+    struct wire_out out = {0};
+    struct wire_in in = {0};
+    assert_true(wire_are_all(&in, WIRE_STARTED_MESSAGE));
+    wire_put(&out, &lost);
+    wire_put(&out, &started);
+    wire_put(&out, &started);
+    wire_put(&out, &lost);
+    feed(&in, out.bytes, out.length - 1);
+    assert_false(wire_are_all(&in, WIRE_STARTED_MESSAGE));
+    assert_int_equal(wire_take(&in, &got), WIRE_GOT);
+    assert_true(wire_are_all(&in, WIRE_STARTED_MESSAGE));  // the last is not whole
+    feed(&in, out.bytes + out.length - 1, 1);
+    assert_false(wire_are_all(&in, WIRE_STARTED_MESSAGE));
+    wire_out_release(&out);
+    wire_in_release(&in);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_message_comes_out_as_it_went_in),
         cmocka_unit_test(broken_frames_are_refused),
         cmocka_unit_test(a_frame_longer_than_allowed_is_refused_at_both_ends),
+        cmocka_unit_test(what_waits_can_be_told_by_its_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
