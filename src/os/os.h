@@ -25,14 +25,16 @@ char *os_file_read(const char *path, size_t max, size_t *size);
 // In place of what was there, as a whole. False with errno.
 bool os_file_write(const char *path, const char *bytes, size_t size);
 
-// ---- tree.c: directories and all that is in them -----------------------------------
+// ---- tree.c, tree_remove.c, copy.c: directories and all that is in them ------------
 
 bool os_directory_make(const char *path);  // with its parents; false with errno
 // Makes the parents of a path. False with errno.
 bool os_parents_make(const char *path);
-// Removes a file, or a directory with all that is in it, and follows no link. False with errno:
-// something is left. It is fine when there is nothing.
+// Removes the file or the whole tree, whatever the modes and the depth. Fine when there is
+// nothing. The last part of the name may be a link, which is removed; the rest is the caller's.
+// False with errno: some of it could not be removed, the rest is gone.
 bool os_tree_remove(const char *path);
+bool os_tree_remove_at(int directory, const char *name);  // below an open directory
 // Copies a file or a directory beside `to` and then moves it there, in place of what was there.
 // Links are copied as links. False with errno: `to` is as it was.
 bool os_tree_copy(const char *from, const char *to, uint64_t *bytes);

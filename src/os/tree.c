@@ -1,16 +1,11 @@
-// tree.c - directories with all that is in them: made and removed.
-#define _GNU_SOURCE
+// tree.c - directories, made with those they lie in.
 #include "os/os.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-// ---- Making ---------------------------------------------------------------------------------
 
 static bool make_parts(char *path)
 {
@@ -46,77 +41,4 @@ bool os_directory_make(const char *path)
     if (S_ISDIR(stat_of.st_mode)) return true;
     errno = ENOTDIR;
     return false;
-}
-
-// ---- Removing -------------------------------------------------------------------------------
-
-enum { DIRECTORY = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
-
-// A directory may have been left without the right to look into it.
-static int open_inside(int parent, const char *name)
-{
-    int file = openat(parent, name, DIRECTORY);
-    if (file < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
-        file = openat(parent, name, DIRECTORY);
-    return file;
-}
-
-static bool is_dots(const char *name)
-{
-    return name[0] == '.' && (name[1] == 0 || (name[1] == '.' && name[2] == 0));
-}
-
-// Removes what can be removed here. 1: a directory that is not empty is in `below`; 0: all is
-// gone; -1: something refuses.
-static int empty_once(DIR *directory, char *below)
-{
-    int file = dirfd(directory);
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        if (is_dots(entry->d_name)) continue;
-        if (unlinkat(file, entry->d_name, 0) == 0 || errno == ENOENT) continue;
-        bool was_refused = errno == EACCES || errno == EPERM;
-        if (was_refused && fchmod(file, 0700) == 0 && unlinkat(file, entry->d_name, 0) == 0)
-            continue;
-        if (errno != EISDIR && errno != EPERM) return -1;
-        if (unlinkat(file, entry->d_name, AT_REMOVEDIR) == 0) continue;
-        if (errno != ENOTEMPTY && errno != EEXIST) return -1;
-        memcpy(below, entry->d_name, strlen(entry->d_name) + 1);
-        return 1;
-    }
-    return 0;
-}
-
-// Takes the file and closes it. Down and up again with one open directory at a time, so that no
-// depth is too much; what was emptied goes when its parent is read again.
-static bool empty_all(int file)
-{
-    char below[NAME_MAX + 1];
-    for (long depth = 0; file >= 0;) {
-        DIR *directory = fdopendir(file);
-        if (!directory) return close(file), false;
-        int found = empty_once(directory, below);
-        if (found < 0 || (found == 0 && depth == 0)) {
-            int reason = errno;
-            closedir(directory);
-            errno = reason;
-            return found == 0;
-        }
-        int next = found ? open_inside(dirfd(directory), below)
-                         : openat(dirfd(directory), "..", DIRECTORY);
-        depth += found ? 1 : -1;
-        int reason = errno;
-        closedir(directory);
-        errno = reason;
-        file = next;
-    }
-    return false;
-}
-
-bool os_tree_remove(const char *path)
-{
-    if (unlink(path) == 0 || errno == ENOENT) return true;
-    if (errno != EISDIR && errno != EPERM) return false;
-    if (rmdir(path) == 0) return true;
-    if (errno != ENOTEMPTY && errno != EEXIST) return false;
-    return empty_all(open_inside(AT_FDCWD, path)) && rmdir(path) == 0;
 }

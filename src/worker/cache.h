@@ -158,7 +158,7 @@ void cache_release(struct cache *cache, const struct cache_entry *entry);
 void cache_evict(struct cache *cache);
 uint64_t cache_bytes(const struct cache *cache);  // of all contents
 
-// ---- tree_*.c: folders, without ever following a link --------------------------------
+// ---- tree_open.c: folders, without ever following a link --------------------------------
 
 // Null, or why the name must not be used below a directory: it is absolute, or has ".." in it.
 const char *tree_name_fault(const char *name);
@@ -168,8 +168,3 @@ int tree_open_below(int directory_fd, const char *name, int flags);
 // It may be the directory itself: close it with tree_close_parent. -1 with errno.
 int tree_open_parent(int directory_fd, const char *name, const char **leaf);
 void tree_close_parent(int directory_fd, int parent);
-
-// Removes the file or the whole tree, whatever the modes and the depth. Fine when there is
-// nothing. The last part of the name may be a link, which is removed; the rest is the caller's.
-// False with errno: some of it could not be removed, the rest is gone.
-bool tree_remove(int directory_fd, const char *name);

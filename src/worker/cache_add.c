@@ -1,4 +1,5 @@
 // cache_add.c - collects a file that a task made: by moving it if it may, else by a copy.
+#include "os/os.h"
 #include "worker/cache_parts.h"
 
 #include <errno.h>
@@ -95,7 +96,7 @@ static bool file_is_moved(struct cache *cache, int directory_fd, const char *nam
     if (fstatat(cache->own, temporary, &moved, AT_SYMLINK_NOFOLLOW) == 0
         && moved.st_ino == at->st_ino && moved.st_dev == at->st_dev)
         return true;
-    tree_remove(cache->own, temporary);
+    os_tree_remove_at(cache->own, temporary);
     return false;
 }
 
@@ -111,7 +112,7 @@ static bool file_copy(struct cache *cache, int fd, const char *name, const struc
     fine = fine && (is_unchanged(fd, at) || refuse_change(name, error));
     if (fine) return cache_content_install(cache, out, temporary, copy, error);
     close(copy);
-    tree_remove(cache->own, temporary);
+    os_tree_remove_at(cache->own, temporary);
     return false;
 }
 
@@ -129,7 +130,7 @@ static bool file_move(struct cache *cache, int directory_fd, const char *name, i
         return file_copy(cache, fd, name, at, out, error);
     int kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (kept >= 0) return cache_content_install(cache, out, temporary, kept, error);
-    tree_remove(cache->own, temporary);
+    os_tree_remove_at(cache->own, temporary);
     return cache_fail_system(error, "keep open", name);
 }
 

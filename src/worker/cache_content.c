@@ -1,5 +1,6 @@
 // cache_content.c - contents: how they get their name, and whether they still deserve it.
 #define _GNU_SOURCE
+#include "os/os.h"
 #include "worker/cache_parts.h"
 
 #include <errno.h>
@@ -79,7 +80,7 @@ void cache_content_throw(struct cache *cache, const struct cache_entry *entry, i
             at.st_size = 0;
         total_add(cache, -(int64_t)at.st_size);
     }
-    tree_remove(cache->own, aside);
+    os_tree_remove_at(cache->own, aside);
 }
 
 static bool content_lost(struct cache *cache, const struct cache_entry *entry, const char *what,
@@ -168,13 +169,13 @@ bool cache_content_install(struct cache *cache, const struct cache_entry *entry,
     for (int tries = 0; !named && errno == EEXIST && tries < 9; tries++) {
         if (cache_content_reuse(cache, entry)) {
             close(fd);
-            return tree_remove(cache->own, temporary);
+            return os_tree_remove_at(cache->own, temporary);
         }
         named = content_rename(cache, temporary, name);  // it was damaged, and is gone now
     }
     if (!named) {
         cache_fail_system(error, "store the content in", cache->path);
-        tree_remove(cache->own, temporary);
+        os_tree_remove_at(cache->own, temporary);
         close(fd);
         return false;
     }

@@ -1,5 +1,6 @@
 // cache_open.c - the folders of the cache, its lock, and what dead processes left behind.
 #define _GNU_SOURCE
+#include "os/os.h"
 #include "worker/cache_parts.h"
 
 #include <errno.h>
@@ -44,7 +45,7 @@ static bool note_follow(void *context, int folder_fd, const char *name)
     if (length <= 0) return true;
     path[length] = '\0';
     char *leaf = strrchr(path, '/');
-    if (leaf && strncmp(leaf, "/.rota-", 7) == 0) tree_remove(AT_FDCWD, path);
+    if (leaf && strncmp(leaf, "/.rota-", 7) == 0) os_tree_remove(path);
     return true;
 }
 
@@ -55,7 +56,7 @@ static bool stale_remove(void *context, int folder_fd, const char *name)
     int fd = tree_open_below(folder_fd, name, O_RDONLY);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
         cache_list(folder_fd, name, note_follow, NULL);
-        tree_remove(folder_fd, name);
+        os_tree_remove_at(folder_fd, name);
     }
     if (fd >= 0) close(fd);
     return true;
@@ -84,7 +85,7 @@ void cache_close(struct cache *cache)
     if (!cache->path) return;
     cache_fresh_close(cache);
     cache_held_close(cache);
-    if (cache->own >= 0) tree_remove(cache->temporary, cache->own_name);
+    if (cache->own >= 0) os_tree_remove_at(cache->temporary, cache->own_name);
     int files[] = {cache->own,    cache->total,  cache->lock,    cache->temporary,
                    cache->result, cache->object, cache->content, cache->folder};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)

@@ -1,5 +1,6 @@
 // cache_put.c - puts a content, or the tree that a list describes, into a folder.
 #define _GNU_SOURCE
+#include "os/os.h"
 #include "worker/cache_parts.h"
 
 #include <errno.h>
@@ -114,7 +115,7 @@ bool cache_put_tree(struct cache *cache, const struct cache_entry *entry, int pa
     if (fine) fine = items_put(cache, &manifest, root, copies, &inner);
     if (fine) cache_content_used(cache, entry);
     if (root >= 0) close(root);
-    if (made && !fine) tree_remove(parent, leaf);
+    if (made && !fine) os_tree_remove_at(parent, leaf);
     if (inner.fault != CACHE_FINE && error) *error = inner;
     cache_manifest_release(&manifest);
     return fine;

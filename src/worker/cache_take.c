@@ -1,5 +1,6 @@
 // cache_take.c - hands contents out: to a task as links, to the user as files of his own.
 #define _GNU_SOURCE
+#include "os/os.h"
 #include "worker/cache_parts.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ static bool put_in_place(int parent, const char *temporary, const char *leaf, en
     if (kind == CACHE_FILE || (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR))
         return false;
     if (renameat2(parent, temporary, parent, leaf, RENAME_EXCHANGE) != 0) return false;
-    return tree_remove(parent, temporary);
+    return os_tree_remove_at(parent, temporary);
 }
 
 static bool deliver(struct cache *cache, const struct cache_entry *entry, int parent,
@@ -51,7 +52,7 @@ static bool deliver(struct cache *cache, const struct cache_entry *entry, int pa
         cache_fail(error, CACHE_REFUSED, "%s is a directory", path);
     else
         cache_fail_system(error, "put in place", path);
-    tree_remove(parent, temporary);
+    os_tree_remove_at(parent, temporary);
     return false;
 }
 

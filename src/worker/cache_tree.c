@@ -1,5 +1,6 @@
 // cache_tree.c - collects a whole directory: its files one by one, then the list of them.
 #define _GNU_SOURCE
+#include "os/os.h"
 #include "worker/cache_parts.h"
 
 #include <dirent.h>
@@ -115,7 +116,7 @@ static bool manifest_add(struct collection *collection, struct cache_entry *out)
         = fine && cache_hash_file(cache, fd, at.st_size, out->hash, cache->path, collection->error);
     if (fine) return cache_content_install(cache, out, temporary, fd, collection->error);
     close(fd);
-    tree_remove(cache->own, temporary);
+    os_tree_remove_at(cache->own, temporary);
     return false;
 }
 

@@ -216,7 +216,7 @@ static int crowd_work(struct scene *scene, uint32_t who)
                     && cache_find(&cache, object, &entry)
                     && cache_take(&cache, &entry, folder, "in", &scene->error);
         if (!fine) fprintf(stderr, "%s\n", scene->error.text);
-        if (!fine || !tree_remove(folder, "in")) return 4;
+        if (!fine || !os_tree_remove_at(folder, "in")) return 4;
         if (i % 5 == 0) cache_unbind(&cache, object, NULL);
     }
     cache_close(&cache);

@@ -18,7 +18,7 @@ enum { ROUNDS = 200 };
 static void output_make(const struct scene *scene, uint64_t number)
 {
     size_t size = number * 7919 % 60000;
-    tree_remove(scene->folder, "out");
+    os_tree_remove_at(scene->folder, "out");
     if (number % 3) {
         bytes_write(scene, "out", number, size);
         return;
@@ -87,7 +87,7 @@ static void object_is_right(struct scene *scene, uint64_t number)
         fail_msg("object %d is lost", (int)number);
     if (!cache_take(&scene->cache, &found, scene->folder, "in", &scene->error))
         fail_msg("object %d: %s", (int)number, scene->error.text);
-    assert_true(tree_remove(scene->folder, "in"));
+    assert_true(os_tree_remove_at(scene->folder, "in"));
     output_make(scene, number);  // taking it has looked at every byte: the hash is enough
     expected = added(scene, "out", kind_of(number));
     assert_memory_equal(&found, &expected, sizeof found);
@@ -105,9 +105,9 @@ static void what_was_told_is_there_after_a_kill(void **state)
     }
     scene_reopen(scene, 1 << 20);
     assert_int_equal(files_in(scene, "cache/tmp"), 0);
-    tree_remove(scene->folder, "out");
-    tree_remove(scene->folder, "kept-0");
-    tree_remove(scene->folder, "kept-1");
+    os_tree_remove_at(scene->folder, "out");
+    os_tree_remove_at(scene->folder, "kept-0");
+    os_tree_remove_at(scene->folder, "kept-1");
     assert_int_equal(files_in(scene, ".") - files_in(scene, "cache"), 1);  // no copy half way
 }
 

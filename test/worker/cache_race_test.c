@@ -46,7 +46,8 @@ static void names_renew(const struct scene *scene, pid_t swapper)
     const char *names[] = {"work/out", "work/link", "work/tree", "work/way", "work/fixed"};
     kill(swapper, SIGSTOP);
     assert_int_equal(waitpid(swapper, NULL, WUNTRACED), swapper);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) tree_remove(scene->folder, names[i]);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        os_tree_remove_at(scene->folder, names[i]);
     names_make(scene);
     kill(swapper, SIGCONT);
 }
@@ -63,7 +64,7 @@ static void collect(struct scene *scene, int work, bool move)
         else
             cache_add_copy(&scene->cache, work, names[i], kind, &entry, &scene->error);
     }
-    tree_remove(scene->folder, "in");
+    os_tree_remove_at(scene->folder, "in");
 }
 
 static void nothing_outside_is_read_or_moved(void **state)

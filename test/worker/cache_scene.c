@@ -27,7 +27,7 @@ int scene_end(void **state)
     struct scene *scene = *state;
     cache_close(&scene->cache);
     close(scene->folder);
-    bool gone = tree_remove(AT_FDCWD, scene->path);
+    bool gone = os_tree_remove(scene->path);
     free(scene);
     return gone ? 0 : -1;
 }

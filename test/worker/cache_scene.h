@@ -1,6 +1,7 @@
 // cache_scene.h - a folder of our own with a cache in it, and files to put into it.
 #pragma once
 
+#include "os/os.h"
 #include "worker/cache.h"
 
 #include <setjmp.h>

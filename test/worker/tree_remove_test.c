@@ -20,9 +20,9 @@ static void links_are_removed_and_not_followed(void **state)
     symlinkat("../../outside", scene->folder, "work/deep/link");
     mkfifoat(scene->folder, "work/deep/fifo", 0600);
     symlinkat("outside", scene->folder, "link");
-    assert_true(tree_remove(scene->folder, "work"));
-    assert_true(tree_remove(scene->folder, "link"));
-    assert_true(tree_remove(scene->folder, "nothing"));
+    assert_true(os_tree_remove_at(scene->folder, "work"));
+    assert_true(os_tree_remove_at(scene->folder, "link"));
+    assert_true(os_tree_remove_at(scene->folder, "nothing"));
     assert_false(file_is_there(scene, "work"));
     assert_false(file_is_there(scene, "link"));
     file_is(scene, "outside/canary", "alive");
@@ -39,7 +39,7 @@ static void a_tree_deeper_than_any_path_is_removed(void **state)
         folder = inner;
     }
     close(folder);
-    assert_true(tree_remove(scene->folder, "directory"));
+    assert_true(os_tree_remove_at(scene->folder, "directory"));
     assert_false(file_is_there(scene, "directory"));
 }
 
@@ -56,7 +56,7 @@ static void a_wide_tree_with_names_of_ours_is_removed(void **state)
         snprintf(path, sizeof path, "work/.rota-removed-%d/.rota-removed-%d/file", i, 299 - i);
         file_write(scene, path, "x");
     }
-    assert_true(tree_remove(scene->folder, "work"));
+    assert_true(os_tree_remove_at(scene->folder, "work"));
     assert_false(file_is_there(scene, "work"));
 }
 
@@ -71,7 +71,7 @@ static int remove_as_nobody(const struct scene *scene)
     fchmodat(scene->folder, "open/work/a/b", 0, 0);
     fchmodat(scene->folder, "open/work/a", 0500, 0);
     fchmodat(scene->folder, "open/work", 0, 0);
-    return tree_remove(scene->folder, "open/work") ? 0 : 1;
+    return os_tree_remove_at(scene->folder, "open/work") ? 0 : 1;
 }
 
 static void modes_do_not_stop_it(void **state)

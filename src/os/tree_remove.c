@@ -2,7 +2,7 @@
 //
 // Folders inside folders are first moved to the top, so nothing is ever more than two deep.
 #define _GNU_SOURCE
-#include "worker/cache.h"
+#include "os/os.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -95,22 +95,27 @@ static void top_pass(struct removal *removal, DIR *stream)
     }
 }
 
-bool tree_remove(int directory_fd, const char *name)
+bool os_tree_remove_at(int directory, const char *name)
 {
-    if (unlinkat(directory_fd, name, 0) == 0 || errno == ENOENT) return true;
+    if (unlinkat(directory, name, 0) == 0 || errno == ENOENT) return true;
     if (errno != EISDIR && errno != EPERM) return false;
-    if (unlinkat(directory_fd, name, AT_REMOVEDIR) == 0) return true;
-    DIR *stream = folder_open(directory_fd, name);
+    if (unlinkat(directory, name, AT_REMOVEDIR) == 0) return true;
+    DIR *stream = folder_open(directory, name);
     if (!stream) return false;
     struct removal removal = {.top = dirfd(stream)};
     bool gone = false;
     uint32_t passes = 0;  // somebody may go on making files
     do {
         top_pass(&removal, stream);
-        gone = unlinkat(directory_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+        gone = unlinkat(directory, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
     } while (!gone && removal.progress && ++passes < PASSES_MAX);
     int reason = removal.first_error ? removal.first_error : errno;
     closedir(stream);
     errno = reason;
     return gone;
+}
+
+bool os_tree_remove(const char *path)
+{
+    return os_tree_remove_at(AT_FDCWD, path);
 }
