@@ -12,8 +12,8 @@ static const char usage[]
       "    -o, --output FILE   instead of the standard output (a terminal gets rota-report.html)\n"
       "    --json              only what the page is made of\n";
 
-// The files report.html, report.css and report.js, put in while building.
-extern const char report_html[], report_css[], report_js[];
+// The files of the page, put in while building.
+extern const char report_html[], report_css[], report_chart_js[], report_js[];
 
 // ---- What the page shows, as JSON
 // -----------------------------------------------------------------
@@ -151,6 +151,7 @@ static void page_write(FILE *out, const char *json)
     fputs("<script type=\"application/json\" id=\"data\">\n", out);
     script_write(out, json);
     fputs("</script>\n<script>\n", out);
+    fputs(report_chart_js, out);
     fputs(report_js, out);
     fputs("</script>\n</body>\n</html>\n", out);
 }
