@@ -2,9 +2,6 @@
 #include "store/look.h"
 #include "store/reader.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 // ---- Opening --------------------------------------------------------------------------
 
 static const struct store_kind look_kind = {
@@ -44,16 +41,8 @@ struct store *store_look(const char *path, struct store_error *error)
 {
     *error = (struct store_error){0};
     if (!guard_header(path, error)) return NULL;
-    struct sqlite_store *store = calloc(1, sizeof *store);
-    char *name = strdup(path);
-    if (!store || !name) {
-        store_fail(error, STORE_NO_MEMORY, "%s: no memory", path);
-        free(store), free(name);
-        return NULL;
-    }
-    store->store.kind = &look_kind;
-    store->path = name;
-    store->lock_file = store->gather.image = -1;
+    struct sqlite_store *store = sqlite_allocate(&look_kind, path, error);
+    if (!store) return NULL;
     store->db = reader_open(path, error);
     if (store->db && moment_begin(store, error)) return &store->store;
     sqlite_close(&store->store);

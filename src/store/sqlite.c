@@ -115,6 +115,22 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
     return true;
 }
 
+struct sqlite_store *sqlite_allocate(const struct store_kind *kind, const char *path,
+                                     struct store_error *error)
+{
+    struct sqlite_store *store = calloc(1, sizeof *store);
+    char *name = strdup(path);
+    if (!store || !name) {
+        store_fail(error, STORE_NO_MEMORY, "%s: no memory", path);
+        free(store), free(name);
+        return NULL;
+    }
+    store->store.kind = kind;
+    store->path = name;
+    store->lock_file = store->gather.image = -1;
+    return store;
+}
+
 // ---- What store.h calls ----------------------------------------------------------------
 
 void sqlite_close(struct store *base)
@@ -220,17 +236,9 @@ struct store *store_open_sqlite(const char *path, const struct store_options *op
     // Counting memory costs a lock for each piece of it. Too late, and refused, if SQLite is in
     // use already; then it is only slower.
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-    struct sqlite_store *store = calloc(1, sizeof *store);
-    char *name = strdup(path);
-    if (!store || !name) {
-        store_fail(error, STORE_NO_MEMORY, "%s: no memory", path);
-        free(store), free(name);
-        return NULL;
-    }
-    store->store.kind = &sqlite_kind;
+    struct sqlite_store *store = sqlite_allocate(&sqlite_kind, path, error);
+    if (!store) return NULL;
     store->options = options ? *options : store_options_default();
-    store->path = name;
-    store->lock_file = store->gather.image = -1;
     if (guard_file(path, error)) store->lock_file = guard_lock(path, error);
     bool open = store->lock_file >= 0 && guard_make(path, &store->gather.image, error);
     store->is_new = store->gather.image >= 0;

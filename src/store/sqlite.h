@@ -267,6 +267,9 @@ bool load_end(struct sqlite_store *store, sqlite3_stmt *statement, int result);
 
 // ---- sqlite.c: what a connection that only reads has in common with the store's own ----------
 
+// Nothing is open yet. Null: the error is set.
+struct sqlite_store *sqlite_allocate(const struct store_kind *kind, const char *path,
+                                     struct store_error *error);
 void sqlite_close(struct store *store);
 const struct rota_record *sqlite_rows(struct store *store, uint32_t *count);
 void sqlite_rows_release(struct store *store);
