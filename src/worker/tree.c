@@ -206,6 +206,15 @@ static void attribute_all(const struct worker *worker, struct processes *all)
     }
 }
 
+// All processes there are now, and whose each is. The items are to be freed.
+static struct processes processes_look(const struct worker *worker)
+{
+    struct processes all = {0};
+    processes_read(&all);
+    attribute_all(worker, &all);
+    return all;
+}
+
 // ---- Signals
 // ---------------------------------------------------------------------------------------------
 
@@ -271,9 +280,7 @@ uint32_t tree_signal(struct worker *worker, struct run *run, int signal)
     if (!worker->has_proc) return group_signal(worker, run, signal);
     // Nothing can be born in between when all are killed in one call.
     if (signal == SIGKILL && worker->is_init && worker->running_count == 1) kill(-1, SIGKILL);
-    struct processes all = {0};
-    processes_read(&all);
-    attribute_all(worker, &all);
+    struct processes all = processes_look(worker);
     uint32_t count = 0;
     for (uint32_t i = 0; i < all.count; i++) {
         const struct process *process = &all.items[i];
@@ -293,9 +300,7 @@ uint32_t tree_signal(struct worker *worker, struct run *run, int signal)
 uint32_t tree_signal_all(struct worker *worker, int signal)
 {
     if (worker->is_init) return kill(-1, signal) == 0;
-    struct processes all = {0};
-    processes_read(&all);
-    attribute_all(worker, &all);
+    struct processes all = processes_look(worker);
     uint32_t count = 0;
     for (uint32_t i = 0; i < all.count; i++) {
         const struct process *process = &all.items[i];
@@ -354,9 +359,7 @@ static bool has_open(pid_t pid, const char *path)
 
 bool tree_has_open(struct worker *worker, struct run *run, const char *path)
 {
-    struct processes all = {0};
-    processes_read(&all);
-    attribute_all(worker, &all);
+    struct processes all = processes_look(worker);
     bool found = false;
     for (uint32_t i = 0; i < all.count && !found; i++)
         found = all.items[i].run == run && has_open(all.items[i].pid, path);
