@@ -17,20 +17,6 @@
 
 #define SECOND 1000000
 
-static int begin(void **state)
-{
-    static struct served served;
-    served = served_open((struct worker_options){.cores = 2});
-    *state = &served;
-    return 0;
-}
-
-static int end(void **state)
-{
-    served_close(*state);
-    return 0;
-}
-
 static void expect_end(struct wire_finished it, enum wire_end end, int status)
 {
     if (it.end != (uint32_t)end || it.status != status)
@@ -308,27 +294,26 @@ int main(void)
 {
     setenv("LD_BIND_NOW", "1", 1);
     signal(SIGPIPE, SIG_IGN);
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(the_worker_says_who_it_is_and_what_holds),
-        TEST(an_exit_status_is_told),
-        TEST(a_signal_is_told),
-        TEST(a_timeout_is_told_with_the_signal),
-        TEST(a_command_that_is_stopped_is_told_apart),
-        TEST(a_command_that_takes_too_much_memory_is_told_apart),
-        TEST(what_cannot_be_started_is_told_with_a_reason),
-        TEST(words_that_are_none_are_refused),
-        TEST(what_a_command_used_is_told),
-        TEST(output_is_kept_byte_for_byte),
-        TEST(both_outputs_keep_their_order),
-        TEST(a_silent_command_has_no_log),
-        TEST(a_log_can_be_read_while_it_is_written),
-        TEST(too_much_output_is_cut_and_counted),
+        SERVED_TEST(the_worker_says_who_it_is_and_what_holds),
+        SERVED_TEST(an_exit_status_is_told),
+        SERVED_TEST(a_signal_is_told),
+        SERVED_TEST(a_timeout_is_told_with_the_signal),
+        SERVED_TEST(a_command_that_is_stopped_is_told_apart),
+        SERVED_TEST(a_command_that_takes_too_much_memory_is_told_apart),
+        SERVED_TEST(what_cannot_be_started_is_told_with_a_reason),
+        SERVED_TEST(words_that_are_none_are_refused),
+        SERVED_TEST(what_a_command_used_is_told),
+        SERVED_TEST(output_is_kept_byte_for_byte),
+        SERVED_TEST(both_outputs_keep_their_order),
+        SERVED_TEST(a_silent_command_has_no_log),
+        SERVED_TEST(a_log_can_be_read_while_it_is_written),
+        SERVED_TEST(too_much_output_is_cut_and_counted),
         cmocka_unit_test(a_full_disk_costs_the_log_and_not_the_command),
-        TEST(the_environment_says_what_runs),
-        TEST(a_command_can_read_a_file),
-        TEST(signals_are_as_a_program_expects_them),
-        TEST(no_file_of_the_worker_is_handed_on),
+        SERVED_TEST(the_environment_says_what_runs),
+        SERVED_TEST(a_command_can_read_a_file),
+        SERVED_TEST(signals_are_as_a_program_expects_them),
+        SERVED_TEST(no_file_of_the_worker_is_handed_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,20 +12,6 @@
 
 #include <cmocka.h>
 
-static int begin(void **state)
-{
-    static struct served served;
-    served = served_open((struct worker_options){.cores = 2});
-    *state = &served;
-    return 0;
-}
-
-static int end(void **state)
-{
-    served_close(*state);
-    return 0;
-}
-
 static void again(struct served *served)
 {
     served_quit(served, 0);
@@ -259,18 +245,17 @@ static void what_failed_is_no_result(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(without_objects_there_is_no_cache),
-        TEST(an_object_goes_from_one_command_to_the_next),
-        TEST(all_objects_are_told_before_hello),
-        TEST(what_is_dropped_is_not_held),
-        TEST(a_lost_input_is_told_before_the_end_of_who_wants_it),
-        TEST(an_input_that_is_written_to_stays_what_it_was),
-        TEST(a_result_is_known_the_second_time),
-        TEST(another_input_is_another_result),
-        TEST(a_result_of_which_something_is_gone_is_made_again),
-        TEST(what_failed_is_no_result),
+        SERVED_TEST(without_objects_there_is_no_cache),
+        SERVED_TEST(an_object_goes_from_one_command_to_the_next),
+        SERVED_TEST(all_objects_are_told_before_hello),
+        SERVED_TEST(what_is_dropped_is_not_held),
+        SERVED_TEST(a_lost_input_is_told_before_the_end_of_who_wants_it),
+        SERVED_TEST(an_input_that_is_written_to_stays_what_it_was),
+        SERVED_TEST(a_result_is_known_the_second_time),
+        SERVED_TEST(another_input_is_another_result),
+        SERVED_TEST(a_result_of_which_something_is_gone_is_made_again),
+        SERVED_TEST(what_failed_is_no_result),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,20 +14,6 @@
 
 #include <cmocka.h>
 
-static int begin(void **state)
-{
-    static struct served served;
-    served = served_open((struct worker_options){.cores = 2});
-    *state = &served;
-    return 0;
-}
-
-static int end(void **state)
-{
-    served_close(*state);
-    return 0;
-}
-
 static struct wire_file file_of(uint32_t kind, const char *name, const char *path, uint64_t object)
 {
     struct wire_file file = {.kind = kind, .object = {1, object}};
@@ -209,16 +195,15 @@ static void a_consumer_that_leaves_does_not_hold_the_producer(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(a_private_directory_is_there_and_then_gone),
-        TEST(outputs_are_told_and_kept),
-        TEST(an_output_that_is_not_as_declared_is_told),
-        TEST(no_output_is_taken_from_outside_the_directory),
-        TEST(an_input_that_is_not_there_is_told),
-        TEST(a_stream_flows_whoever_comes_first),
-        TEST(a_consumer_that_comes_late_gets_all),
-        TEST(a_consumer_that_leaves_does_not_hold_the_producer),
+        SERVED_TEST(a_private_directory_is_there_and_then_gone),
+        SERVED_TEST(outputs_are_told_and_kept),
+        SERVED_TEST(an_output_that_is_not_as_declared_is_told),
+        SERVED_TEST(no_output_is_taken_from_outside_the_directory),
+        SERVED_TEST(an_input_that_is_not_there_is_told),
+        SERVED_TEST(a_stream_flows_whoever_comes_first),
+        SERVED_TEST(a_consumer_that_comes_late_gets_all),
+        SERVED_TEST(a_consumer_that_leaves_does_not_hold_the_producer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

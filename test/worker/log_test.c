@@ -14,20 +14,6 @@
 
 #include <cmocka.h>
 
-static int begin(void **state)
-{
-    static struct served served;
-    served = served_open((struct worker_options){.cores = 1});
-    *state = &served;
-    return 0;
-}
-
-static int end(void **state)
-{
-    served_close(*state);
-    return 0;
-}
-
 static void path_of(struct served *served, char *path, size_t size)
 {
     log_path(path, size, served->folder, (rota_task_id){7, 1}, 1);
@@ -93,11 +79,10 @@ static void output_of_many_sizes_is_kept(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(a_log_of_any_length_is_a_beginning),
-        TEST(a_file_that_is_no_log_is_refused),
-        TEST(output_of_many_sizes_is_kept),
+        SERVED_TEST(a_log_of_any_length_is_a_beginning),
+        SERVED_TEST(a_file_that_is_no_log_is_refused),
+        SERVED_TEST(output_of_many_sizes_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,6 +60,20 @@ void served_close(struct served *served)
     assert(removed);
 }
 
+int served_set_up(void **state)
+{
+    static struct served served;
+    served = served_open((struct worker_options){.cores = 2});
+    *state = &served;
+    return 0;
+}
+
+int served_tear_down(void **state)
+{
+    served_close(*state);
+    return 0;
+}
+
 struct wire_run served_command(uint32_t task, const char *const *words)
 {
     struct wire_run run = {.task = {7, task}, .attempt = 1, .token = 40 + task, .grace = 100000};

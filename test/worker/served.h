@@ -16,6 +16,12 @@ void served_again(struct served *served, struct worker_options options);  // ano
 void served_close(struct served *served);                  // waits for its end, removes the folder
 int served_end(struct served *served);                     // waits; its status as of waitpid()
 
+// Around each test of cmocka: the state is a worker of two cores.
+int served_set_up(void **state);
+int served_tear_down(void **state);
+#define SERVED_TEST(name)                                                                          \
+    cmocka_unit_test_setup_teardown(name, served_set_up, served_tear_down)
+
 // A command with attempt 1, as a null-terminated list of words. `task` counts within job 7.
 struct wire_run served_command(uint32_t task, const char *const *words);
 #define COMMAND(task, ...) served_command(task, (const char *const[]){__VA_ARGS__, NULL})
