@@ -138,7 +138,6 @@ void rota_check(const struct rota *rota);       // recomputes all; stops on a br
 const char *rota_error_name(enum rota_error error);  // "bad_graph"
 const char *rota_error_text(enum rota_error error);
 const char *rota_task_state_name(enum rota_task_state state);
-const char *rota_hold_text(enum rota_hold hold);
 
 // The legal moves of a task, for the documentation: true when some cause takes
 // `from` to `to`.

@@ -31,35 +31,3 @@ const char *rota_task_state_name(enum rota_task_state state)
     };
     return state < ROTA_TASK_STATES ? names[state] : "UNKNOWN";
 }
-
-const char *rota_hold_text(enum rota_hold hold)
-{
-    static const char *const texts[ROTA_HOLDS] = {
-        [ROTA_HOLD_NONE] = "runs, or is over",
-        [ROTA_HOLD_IDLE] = "is not staged",
-        [ROTA_HOLD_FROZEN] = "is frozen",
-        [ROTA_HOLD_PREREQUISITE] = "waits for a prerequisite",
-        [ROTA_HOLD_FAILURE] = "is blocked by a failure",
-        [ROTA_HOLD_BLOCKED] = "needs a task that is blocked",
-        [ROTA_HOLD_CONDITION] = "waits for its condition",
-        [ROTA_HOLD_LOST_INPUT] = "waits for a lost input to be made again",
-        [ROTA_HOLD_ORDER] = "is behind another task in its lane",
-        [ROTA_HOLD_START] = "waits until the task before it in its strict lane has started",
-        [ROTA_HOLD_GROUP] = "waits for its group",
-        [ROTA_HOLD_ACCESS] = "waits until its lane changes between readers and writers",
-        [ROTA_HOLD_SHARED] = "shares the execution of another task",
-        [ROTA_HOLD_HANDLER] = "waits for a handler to claim it",
-        [ROTA_HOLD_NO_WORKER] = "waits for a first worker",
-        [ROTA_HOLD_MACHINE] = "names a machine that is unknown",
-        [ROTA_HOLD_TOO_BIG] = "is too big for every worker",
-        [ROTA_HOLD_ROOM] = "waits for room on a worker",
-        [ROTA_HOLD_CACHED] = "waits for a worker that has its result",
-        [ROTA_HOLD_INPUTS] = "waits for a worker that has an input",
-        [ROTA_HOLD_PICK] = "waits for a worker to ask for it",
-        [ROTA_HOLD_PLAN] = "waits for the next plan",
-        [ROTA_HOLD_START_REPORT] = "is assigned and has not started",
-        [ROTA_HOLD_SILENT] = "is on a worker that is silent",
-        [ROTA_HOLD_STOPPING] = "was told to stop",
-    };
-    return hold < ROTA_HOLDS && texts[hold] ? texts[hold] : "unknown";
-}
