@@ -1,25 +1,13 @@
 // check.c - whether bytes are text: UTF-8 without control characters.
+#include "base/base.h"
 #include "jobfile/jobfile_parts.h"
 
 #include <string.h>
 
-// The length of the character there, or 0. At least four bytes can be read.
-static size_t character_length(const uint8_t *byte)
+static bool is_control(uint32_t number)
 {
-    uint8_t lead = byte[0];
-    size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if (lead > 0xf4) return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((byte[i] & 0xc0) != 0x80) return 0;
-    bool longer = (lead == 0xe0 && byte[1] < 0xa0) || (lead == 0xf0 && byte[1] < 0x90);
-    bool surrogate = lead == 0xed && byte[1] >= 0xa0;
-    bool beyond = lead == 0xf4 && byte[1] >= 0x90;
-    return longer || surrogate || beyond ? 0 : length;
-}
-
-static bool is_control(uint8_t byte)
-{
-    return (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
+    return (number < 0x20 && number != '\t' && number != '\n' && number != '\r')
+           || number == 0x7f;
 }
 
 // Eight bytes at a time: none of them below 0x20, above 0x7e.
@@ -58,12 +46,11 @@ bool bytes_check(struct jobfile *file, const char *bytes, size_t size)
             i += 8;
             continue;
         }
-        uint8_t next[4] = {0};
-        memcpy(next, bytes + i, size - i < 4 ? size - i : 4);
-        if (!next[0]) return wrong(file, bytes, i, "a byte that is zero; this is not a text");
-        size_t length = character_length(next);
+        uint32_t number;
+        size_t length = character_read(bytes + i, size - i, &number);
         if (!length) return wrong(file, bytes, i, "this is not UTF-8");
-        if (is_control(next[0])) return wrong(file, bytes, i, "a control character");
+        if (!number) return wrong(file, bytes, i, "a byte that is zero; this is not a text");
+        if (is_control(number)) return wrong(file, bytes, i, "a control character");
         i += length;
     }
     return true;
