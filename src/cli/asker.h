@@ -3,6 +3,7 @@
 
 #include "ask/ask.h"
 #include "cli/cli.h"
+#include "jobfile/jobfile.h"
 
 // ---- asker.c: options, the database and the job ------------------------------------------
 

@@ -65,8 +65,6 @@ struct line_about {
     rota_task_id task;
 };
 void line_print(const struct line_about *line, bool json);
-void json_text(FILE *out, const char *text);  // in quotes
-void json_text_part(FILE *out, const char *text, size_t length);
 // A text on one line, with nothing in it that could harm a terminal. Returns its columns.
 size_t plain_write(FILE *out, const char *text, size_t length);
 

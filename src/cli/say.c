@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "base/base.h"
 #include "cli/cli.h"
+#include "jobfile/jobfile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,31 +39,6 @@ const char *time_write(rota_time time, char out[TIME_TEXT])
 }
 
 // ---- Texts of others ----------------------------------------------------------------------
-
-void json_text_part(FILE *out, const char *text, size_t length)
-{
-    putc('"', out);
-    while (length) {
-        uint32_t number;
-        size_t size = character_read(text, length, &number);
-        if (!size)
-            fputs("\\ufffd", out);
-        else if (number == '"' || number == '\\')
-            fprintf(out, "\\%c", (int)number);
-        else if (number < 32 || number == 127)
-            fprintf(out, "\\u%04x", number);
-        else
-            fwrite(text, 1, size, out);
-        text += size ? size : 1;
-        length -= size ? size : 1;
-    }
-    putc('"', out);
-}
-
-void json_text(FILE *out, const char *text)
-{
-    json_text_part(out, text, strlen(text));
-}
 
 // What moves the cursor, changes a terminal, or makes a text look like another one.
 static bool is_harmful(uint32_t number)

@@ -111,9 +111,9 @@ static void json_edge(struct sink *sink, uint32_t before, uint32_t after, const 
 {
     FILE *out = sink->out;
     fputs(sink->edges++ ? ",\n[" : "\n[", out);
-    jobfile_json_text(sink->file->tasks[before].name, out);
+    json_text(out, sink->file->tasks[before].name);
     putc(',', out);
-    jobfile_json_text(sink->file->tasks[after].name, out);
+    json_text(out, sink->file->tasks[after].name);
     fprintf(out, ",\"%s\"]", kind);
 }
 
@@ -122,7 +122,7 @@ void jobfile_graph_write(const struct jobfile *file, FILE *out)
     fputs("{\"tasks\":[", out);
     for (uint32_t i = 0; i < file->task_count; i++) {
         fputs(i ? ",\n" : "\n", out);
-        jobfile_json_text(file->tasks[i].name, out);
+        json_text(out, file->tasks[i].name);
     }
     fputs("],\n\"edges\":[", out);
     struct sink sink = {.file = file, .out = out};

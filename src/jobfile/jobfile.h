@@ -136,7 +136,11 @@ uint32_t jobfile_waits(const struct jobfile_task *task, uint32_t at, uint32_t *o
 // ---- write.c: as JSON ---------------------------------------------------------------
 
 void jobfile_json_write(const struct jobfile *file, FILE *out);  // one object, a task a line
-void jobfile_json_text(const char *text, FILE *out);             // in quotes
+
+// ---- json_text.c: texts of anybody, in quotes; what is no UTF-8 becomes U+FFFD -------------
+
+void json_text(FILE *out, const char *text);
+void json_text_part(FILE *out, const char *text, size_t length);
 
 // ---- dot.c, draw.c: what waits for what ---------------------------------------------
 

@@ -3,25 +3,11 @@
 
 #include <inttypes.h>
 
-void jobfile_json_text(const char *text, FILE *out)
-{
-    putc('"', out);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fprintf(out, "\\%c", *text);
-        else if ((uint8_t)*text < 0x20 || *text == 0x7f)
-            fprintf(out, "\\u%04x", *text);
-        else
-            putc(*text, out);
-    }
-    putc('"', out);
-}
-
 static void key_write(const char *key, const char *text, FILE *out)
 {
     if (!text) return;
     fprintf(out, ",\"%s\":", key);
-    jobfile_json_text(text, out);
+    json_text(out, text);
 }
 
 static void words_write(const char *key, char *const *words, uint32_t count, FILE *out)
@@ -30,7 +16,7 @@ static void words_write(const char *key, char *const *words, uint32_t count, FIL
     fprintf(out, ",\"%s\":[", key);
     for (uint32_t i = 0; i < count; i++) {
         if (i) putc(',', out);
-        jobfile_json_text(words[i], out);
+        json_text(out, words[i]);
     }
     putc(']', out);
 }
@@ -42,7 +28,7 @@ static void names_write(const char *key, const struct jobfile *file, const uint3
     fprintf(out, ",\"%s\":[", key);
     for (uint32_t i = 0; i < count; i++) {
         if (i) putc(',', out);
-        jobfile_json_text(file->tasks[tasks[i]].name, out);
+        json_text(out, file->tasks[tasks[i]].name);
     }
     putc(']', out);
 }
@@ -60,7 +46,7 @@ static void clauses_write(const struct jobfile *file, const struct jobfile_task 
         fprintf(out, "%s[\"%s\"", i ? "," : "", words[clause->kind]);
         if (clause->task.task) {
             putc(',', out);
-            jobfile_json_text(file->tasks[clause->task.task - 1].name, out);
+            json_text(out, file->tasks[clause->task.task - 1].name);
         }
         putc(']', out);
     }
@@ -74,7 +60,7 @@ static void inputs_write(const struct jobfile *file, const struct jobfile_task *
     for (uint32_t i = 0; i < task->input_count; i++) {
         const struct jobfile_input *input = &task->inputs[i];
         fputs(i ? ",{\"name\":" : "{\"name\":", out);
-        jobfile_json_text(input->name, out);
+        json_text(out, input->name);
         key_write("path", input->path, out);
         if (input->producer) key_write("from", file->tasks[input->producer - 1].name, out);
         putc('}', out);
@@ -90,7 +76,7 @@ static void outputs_write(const struct jobfile_task *task, FILE *out)
     for (uint32_t i = 0; i < task->output_count; i++) {
         const struct jobfile_output *output = &task->outputs[i];
         fputs(i ? ",{\"name\":" : "{\"name\":", out);
-        jobfile_json_text(output->name, out);
+        json_text(out, output->name);
         fprintf(out, ",\"kind\":\"%s\",\"keep\":%s}", kinds[output->kind],
                 output->keep ? "true" : "false");
     }
@@ -136,7 +122,7 @@ static void command_write(const struct jobfile_task *task, FILE *out)
 static void task_write(const struct jobfile *file, const struct jobfile_task *task, FILE *out)
 {
     fputs("{\"name\":", out);
-    jobfile_json_text(task->name, out);
+    json_text(out, task->name);
     fprintf(out, ",\"line\":%u,\"column\":%u", task->place.line, task->place.column);
     if (task->bundle) key_write("bundle", file->tasks[task->bundle - 1].name, out);
     if (task->is_bundle) fputs(",\"is_bundle\":true", out);
@@ -153,7 +139,7 @@ static void task_write(const struct jobfile *file, const struct jobfile_task *ta
 static void schedule_write(const struct jobfile_schedule *schedule, FILE *out)
 {
     fputs(",\"schedule\":{\"overlap\":", out);
-    jobfile_json_text(schedule->overlap ? schedule->overlap : "skip", out);
+    json_text(out, schedule->overlap ? schedule->overlap : "skip");
     key_write("run_days", schedule->run_days, out);
     key_write("start_times", schedule->start_times, out);
     key_write("run_window", schedule->run_window, out);
@@ -169,7 +155,7 @@ static void lanes_write(const struct jobfile *file, FILE *out)
     for (uint32_t i = 0; i < file->lane_count; i++) {
         const struct jobfile_lane *lane = &file->lanes[i];
         fputs(i ? ",{\"name\":" : "{\"name\":", out);
-        jobfile_json_text(lane->name, out);
+        json_text(out, lane->name);
         fprintf(out, ",\"order\":\"%s\",\"strict\":%s}", lane->submit_order ? "submit" : "request",
                 lane->strict ? "true" : "false");
     }
@@ -182,7 +168,7 @@ void jobfile_json_write(const struct jobfile *file, FILE *out)
     static const char *const failures[] = {NULL, "block", "fail_job"};
     const struct jobfile_schedule *schedule = &file->schedule;
     fputs("{\"path\":", out);
-    jobfile_json_text(file->path, out);
+    json_text(out, file->path);
     key_write("name", file->name, out);
     key_write("policy", policies[file->policy], out);
     key_write("on_failure", failures[file->on_failure], out);
