@@ -65,8 +65,21 @@ struct line_about {
     rota_task_id task;
 };
 void line_print(const struct line_about *line, bool json);
-// A text on one line, with nothing in it that could harm a terminal. Returns its columns.
-size_t plain_write(FILE *out, const char *text, size_t length);
+
+// ---- plain.c: texts of others, with nothing in them that could harm a terminal --------
+
+size_t plain_write(FILE *out, const char *text, size_t length);  // on one line; its columns
+void plain_lines_write(FILE *out, const char *text, size_t length);  // newlines and tabs stay
+
+// What a command has printed, on the standard output, in pieces that may cut a character.
+enum { PLAIN_CUT = 4 };
+struct plain_log {
+    char cut[PLAIN_CUT];  // a character that is not whole so far
+    size_t cut_length;
+    bool is_open;         // the last line has no end
+};
+void plain_log_add(struct plain_log *log, const char *bytes, size_t count);
+void plain_log_end(struct plain_log *log);  // with the end of a line, if that is missing
 
 // ---- define.c ----------------------------------------------------------------------
 

@@ -25,21 +25,8 @@ struct viewer {
     const char *name;
     uint32_t attempt;
     bool json, raw;
-    bool is_ended;  // the last thing printed was the end of a line
+    struct plain_log log;
 };
-
-// Lines stay lines and tabs stay tabs.
-static void escaped_write(const char *bytes, size_t count)
-{
-    for (size_t i = 0; i < count;) {
-        size_t length = 0;
-        while (i + length < count && bytes[i + length] != '\n' && bytes[i + length] != '\t')
-            length++;
-        plain_write(stdout, bytes + i, length);
-        if (i + length < count) putchar(bytes[i + length]);
-        i += length + 1;
-    }
-}
 
 static bool part_show(void *context, const char *bytes, size_t count)
 {
@@ -56,8 +43,7 @@ static bool part_show(void *context, const char *bytes, size_t count)
     if (viewer->raw)
         fwrite(bytes, 1, count, stdout);
     else
-        escaped_write(bytes, count);
-    viewer->is_ended = bytes[count - 1] == '\n';
+        plain_log_add(&viewer->log, bytes, count);
     return !ferror(stdout);
 }
 
@@ -65,13 +51,12 @@ static struct viewer viewer_make(const struct asker *asker, const char *name)
 {
     return (struct viewer){.name = name,
                            .json = asker->json,
-                           .raw = asker->raw || !os_is_terminal(1),
-                           .is_ended = true};
+                           .raw = asker->raw || !os_is_terminal(1)};
 }
 
-static void viewer_end(const struct viewer *viewer)
+static void viewer_end(struct viewer *viewer)
 {
-    if (!viewer->is_ended && !viewer->raw) putchar('\n');
+    plain_log_end(&viewer->log);
     fflush(stdout);
 }
 

@@ -132,46 +132,19 @@ void progress_draw(struct progress *progress, rota_time now)
 
 // ---- Logs -------------------------------------------------------------------------------------
 
-// What could move the cursor or change a terminal is shown as what it is. The bytes from 128 to 159
-// do so behind 0xc2, which is UTF-8, and behind a plain letter, which is what was before.
-static void byte_show(unsigned char before, unsigned char c)
-{
-    bool is_high = c >= 128 && c < 160 && (before == 0xc2 || before < 128);
-    if (before == 0xc2) fputs(is_high ? "\\xc2" : "\xc2", stdout);
-    if (c == 0xc2) return;  // until it is known what follows
-    if ((c < 32 && c != '\n' && c != '\t') || c == 127 || is_high)
-        printf("\\x%02x", c);
-    else
-        putchar(c);
-}
-
 static bool log_show(void *context, const char *bytes, size_t count)
 {
-    unsigned char *before = context;
-    for (size_t i = 0; i < count; i++) {
-        byte_show(*before, (unsigned char)bytes[i]);
-        *before = (unsigned char)bytes[i];
-    }
+    plain_log_add(context, bytes, count);
     return true;
 }
 
-void text_print(const char *text)
-{
-    unsigned char before = '\n';
-    for (; *text; text++) {
-        byte_show(before, (unsigned char)*text);
-        before = (unsigned char)*text;
-    }
-}
-
-void log_print(const char *folder, rota_task_id task, uint32_t attempt)
+static void log_print(const char *folder, rota_task_id task, uint32_t attempt)
 {
     char path[8192];
-    unsigned char last = '\n';
+    struct plain_log log = {0};
     log_path(path, sizeof path, folder, task, attempt);
-    if (!log_read(path, log_show, &last)) return;
-    if (last == 0xc2) putchar(last);
-    if (last != '\n') putchar('\n');
+    log_read(path, log_show, &log);
+    plain_log_end(&log);
 }
 
 // ---- Ends -------------------------------------------------------------------------------------
@@ -225,7 +198,7 @@ static void failure_print(struct progress *progress, const struct run_end *end, 
     printf("%s%s%s: %s (%s, attempt %u, %.2f s)\n    ", colour ? red : "", word,
            colour ? plain : "", said->name, run_end_text(task, text), end->attempt,
            (double)(task->ended - end->began) / 1e6);
-    text_print(said->command);
+    plain_lines_write(stdout, said->command, strlen(said->command));
     putchar('\n');
     log_print(progress->folder, (rota_task_id){run->job.number, end->task + 1}, end->attempt);
 }

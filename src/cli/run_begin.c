@@ -66,7 +66,7 @@ static void would_print(const struct runner *runner, const struct jobfile_task *
 {
     if (!runner->options.json) {
         printf("%s: ", task->name);
-        text_print(task->command);
+        plain_lines_write(stdout, task->command, strlen(task->command));
         putchar('\n');
         return;
     }

@@ -39,10 +39,6 @@ void progress_clear(struct progress *progress);
 void progress_say(struct progress *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// All that a command has printed, with nothing in it that could harm a terminal.
-void text_print(const char *text);
-void log_print(const char *folder, rota_task_id task, uint32_t attempt);
-
 // ---- summary.c -------------------------------------------------------------------------------
 
 void summary_print(struct progress *progress, rota_time now, int status);

@@ -1,6 +1,5 @@
 // say.c - times and lines about tasks, from text and to text.
 #define _GNU_SOURCE
-#include "base/base.h"
 #include "cli/cli.h"
 #include "jobfile/jobfile.h"
 
@@ -36,36 +35,6 @@ const char *time_write(rota_time time, char out[TIME_TEXT])
     if (!gmtime_r(&seconds, &date) || !strftime(out, TIME_TEXT, "%Y-%m-%dT%H:%M:%SZ", &date))
         snprintf(out, TIME_TEXT, "-");
     return out;
-}
-
-// ---- Texts of others ----------------------------------------------------------------------
-
-// What moves the cursor, changes a terminal, or makes a text look like another one.
-static bool is_harmful(uint32_t number)
-{
-    bool control = number < 32 || (number >= 127 && number < 160);
-    bool turns = (number >= 0x202a && number <= 0x202e) || (number >= 0x2066 && number <= 0x2069);
-    bool unseen = (number >= 0x200b && number <= 0x200f) || number == 0x2028 || number == 0x2029
-                  || number == 0xfeff;
-    return control || turns || unseen;
-}
-
-size_t plain_write(FILE *out, const char *text, size_t length)
-{
-    size_t width = 0;
-    while (length) {
-        uint32_t number;
-        size_t size = character_read(text, length, &number);
-        if (!size)
-            width += (size_t)fprintf(out, "\\x%02x", (unsigned char)*text);
-        else if (is_harmful(number))
-            width += (size_t)fprintf(out, number < 256 ? "\\x%02x" : "\\u%04x", number);
-        else
-            width += fwrite(text, 1, size, out) > 0;
-        text += size ? size : 1;
-        length -= size ? size : 1;
-    }
-    return width;
 }
 
 void line_print(const struct line_about *line, bool json)

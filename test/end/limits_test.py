@@ -104,6 +104,16 @@ with Folder(HARM) as folder:
     done = folder.run(errors="surrogateescape")
     say(r"A\x1b[2J\x1b]0;title\x07B\xc2\x9b2JC\x9b2JD ä \x0d<script>" in done.stdout,
         "sequences for terminals are shown as text, letters as letters", repr(done.stdout))
+LETTERS = """tasks:
+  a:
+    run: |
+      python3 -c "print('x' + 30000 * '\\u00e4\\u20ac')"
+      exit 1
+"""
+with Folder(LETTERS) as folder:
+    done = folder.run()
+    say("x" + 30000 * "\u00e4\u20ac" + "\n" in done.stdout,
+        "letters stay whole in any amount of output", repr(done.stdout[:99]))
 ESCAPED = """tasks:
   a:
     run: |
