@@ -172,6 +172,29 @@ void run_drop(struct run *run, rota_job_id old, const struct run_held *held, str
 // was left out is tried, and what is not wanted now is cancelled.
 void run_resume(struct run *run, const struct run_held *held);
 
+// ---- begin.c: the first turn ------------------------------------------------------------
+
+struct run_start {
+    const char *path;             // of the file, absolute
+    const char *watched;          // its run_watched(); null: only looking
+    run_stamp_fn *stamp;
+    const struct run_held *held;  // by the worker
+    uint32_t cores, memory_mib;   // of the worker
+    bool fresh;                   // what was done before does not count
+};
+
+enum run_begun {
+    RUN_BEGUN,
+    RUN_BEGIN_REFUSED,  // the server's reason says why
+    RUN_BEGIN_FAILED,   // the store has failed
+};
+
+// In a turn, before all others: a job of an earlier run goes on, or a new one begins.
+enum run_begun run_job_begin(struct run *run, const struct run_start *start, struct wire_out *out);
+// Only looking: which tasks would run, as far as can be said without a worker. Without a server
+// nothing was done before.
+void run_preview(struct run *run, const struct run_start *start, bool *would);
+
 // ---- lost.c: objects that turn out to be gone ----------------------------------------------
 
 // In a turn: the objects are made again.
