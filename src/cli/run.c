@@ -172,7 +172,7 @@ static int file_load(struct runner *runner)
     gethostname(runner->host, sizeof runner->host - 1);
     runner->run.host = runner->host;
     run_sign(&runner->run, os_stamp);
-    if (run_has_handlers(&runner->file)) runner->options.keep_going = true;
+    runner->run.keep_going |= runner->options.keep_going;
     const char *unknown
         = runner->options.only ? run_only(&runner->run, runner->options.only) : NULL;
     if (!unknown) return 0;

@@ -94,25 +94,11 @@ static void messages_take(struct runner *runner)
     runner->input = false;
 }
 
-static void drain(struct runner *runner)
-{
-    struct wire_message message = {.kind = WIRE_DRAIN_MESSAGE};
-    if (runner->run.draining) return;
-    runner->run.draining = true;
-    wire_put(&runner->out, &message);
-}
-
-static bool has_failed(const struct run *run)
-{
-    return run->count[RUN_FAILED] > 0;
-}
-
 // What was decided is told, and written.
 bool runner_perform(struct runner *runner)
 {
     struct run *run = &runner->run;
     run_perform(run, &runner->out);
-    run_perform_late(run, run->server->now, &runner->out);
     messages_send(runner);
     runner->turn = server_commit_write(run->server);
     return runner->turn;
@@ -140,8 +126,6 @@ bool runner_turn_end(struct runner *runner)
     struct run *run = &runner->run;
     runner->turn_at = os_ticks();
     if (!server_decide(run->server)) return turn_failed(runner);
-    run_ends_look(run);
-    if (has_failed(run) && !runner->options.keep_going) drain(runner);
     return runner_perform(runner) || turn_failed(runner);
 }
 
@@ -185,29 +169,16 @@ static void on_signal(struct runner *runner)
         progress_say(&runner->progress, runner->interrupts == 1
                                             ? "interrupted: stopping what runs (again to kill it)\n"
                                             : "killing what runs\n");
-        drain(runner);
+        run_drain(&runner->run, &runner->out);
         runner_quit(runner, runner->interrupts == 1 ? GRACE : 0);
     }
 }
 
-// When something is to be done though nothing comes: the core has a plan to make, or a pause is
-// over.
-static rota_time next_time(const struct runner *runner)
-{
-    const struct run *run = &runner->run;
-    rota_time core = rota_deadline(run->server->rota);
-    return run->held_back && run->held_until < core ? run->held_until : core;
-}
-
 static bool is_over(const struct runner *runner)
 {
-    const struct run *run = &runner->run;
     if (runner->fault) return true;
     if (runner->input) return false;
-    bool idle = !run->count[RUN_RUNNING] && (run->draining || !run->count[RUN_GIVEN]);
-    if (runner->quitting) return runner->worker_is_gone;
-    if (run->draining) return idle;
-    return !run_left(run) || (idle && !run->held_back && next_time(runner) == ROTA_NEVER);
+    return runner->quitting ? runner->worker_is_gone : run_is_over(&runner->run);
 }
 
 // Until when what has come may wait, if the worker has something to do.
@@ -224,7 +195,7 @@ static int64_t wake_at(const struct runner *runner)
     if (runner->input) at = input_due(runner);
     if (runner->control == -1 && runner->listen_at < at) at = runner->listen_at;
     if (runner->turn != runner->synced && runner->sync_at < at) at = runner->sync_at;
-    rota_time next = next_time(runner);
+    rota_time next = run_deadline(&runner->run);
     if (next == ROTA_NEVER) return at;
     int64_t then = os_ticks() + (next - os_now());
     return then < at ? then : at;
@@ -233,7 +204,7 @@ static int64_t wake_at(const struct runner *runner)
 static bool turn_is_due(const struct runner *runner)
 {
     const struct run *run = &runner->run;
-    if (os_now() >= next_time(runner)) return true;
+    if (os_now() >= run_deadline(run)) return true;
     if (!runner->input) return false;
     bool busy = run->count[RUN_GIVEN] > runner->cores
                 || wire_are_all(&runner->in, WIRE_STARTED_MESSAGE);

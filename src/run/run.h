@@ -64,6 +64,7 @@ struct run {
     uint64_t digest;          // of the file
     struct run_end *ends;     // of attempts, not yet told
     uint32_t end_count, end_seen, end_capacity;  // seen: the core was asked what became of them
+    bool keep_going;          // a failure is not the end of what does not need it
     bool draining;            // nothing new is started
     uint32_t carried, hits;   // tasks done in an earlier job; taken from the cache
     uint32_t held_back;       // assignments that wait for their pause to be over
@@ -84,6 +85,11 @@ void run_end_add(struct run *run, uint32_t task);
 // Behind a turn: what the core says about a task, about all whose attempt ended.
 void run_phase_look(struct run *run, uint32_t task);
 void run_ends_look(struct run *run);
+// When something is to be done though nothing comes: the core has a plan to make, or a pause is
+// over.
+rota_time run_deadline(const struct run *run);
+// All is over, or nothing more can be done.
+bool run_is_over(const struct run *run);
 
 // ---- sign.c: what a result depends on ----------------------------------------------
 
@@ -101,7 +107,7 @@ rota_object_id run_object(const struct run *run, uint32_t task, uint32_t output)
 
 // ---- need.c: what a file needs of the one who runs it -------------------------------------
 
-// Whether a condition asks for more than success: then a failure is not the end.
+// Whether a condition asks for more than success: then a failure is never the end.
 bool run_has_handlers(const struct jobfile *file);
 // Tasks joined by streams run side by side. False: so many cores are not enough; `task` is one of
 // those that need `need`.
@@ -212,10 +218,11 @@ bool run_worker_is_ours(const struct run *run, rota_worker_id id);
 void run_join(struct run *run, uint32_t cores, uint32_t memory_mib);
 // In a turn: what the worker said, as events.
 void run_intake(struct run *run, const struct wire_message *message);
-// Behind a turn: what the core asks for, as messages.
+// Behind a turn: what the core asks for, as messages; after a failure nothing new, unless the run
+// keeps going.
 void run_perform(struct run *run, struct wire_out *out);
-// Assignments whose pause is over.
-void run_perform_late(struct run *run, rota_time now, struct wire_out *out);
+// Nothing new is started from now on, by the worker neither.
+void run_drain(struct run *run, struct wire_out *out);
 
 // "exit 2", "signal 9 (Killed)", "timed out", ...; valid until the next call with this buffer.
 enum { RUN_END_TEXT = 576 };

@@ -129,7 +129,8 @@ static void run_give(struct run *run, const struct rota_action *action, rota_tim
     if (task->not_before < run->held_until) run->held_until = task->not_before;
 }
 
-void run_perform_late(struct run *run, rota_time now, struct wire_out *out)
+// Assignments whose pause is over.
+static void perform_late(struct run *run, rota_time now, struct wire_out *out)
 {
     if (!run->held_back || now < run->held_until) return;
     run->held_back = 0;
@@ -150,7 +151,7 @@ void run_perform_late(struct run *run, rota_time now, struct wire_out *out)
     }
 }
 
-void run_perform(struct run *run, struct wire_out *out)
+static void perform_new(struct run *run, struct wire_out *out)
 {
     const struct server *server = run->server;
     for (uint32_t i = 0; i < server->action_count; i++) {
@@ -168,6 +169,22 @@ void run_perform(struct run *run, struct wire_out *out)
             && run->tasks[action->confirm.task.task - 1].phase == RUN_WAITING)
             run_phase_look(run, action->confirm.task.task - 1);
     }
+}
+
+void run_drain(struct run *run, struct wire_out *out)
+{
+    struct wire_message message = {.kind = WIRE_DRAIN_MESSAGE};
+    if (run->draining) return;
+    run->draining = true;
+    wire_put(out, &message);
+}
+
+void run_perform(struct run *run, struct wire_out *out)
+{
+    run_ends_look(run);
+    if (run->count[RUN_FAILED] && !run->keep_going) run_drain(run, out);
+    perform_new(run, out);
+    perform_late(run, run->server->now, out);
 }
 
 // ---- From the worker ------------------------------------------------------------------------
