@@ -104,9 +104,10 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
     store->result = gather_open(store->path, &store->db, flags, store->options.vfs, &store->gather);
     if (store->result) return false;
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_wal_hook(store->db, log_grew, store);
     store->result = sqlite3_exec(store->db, careful, NULL, NULL, NULL);
     if (store->result) return false;
+    // Behind the pragmas: wal_autocheckpoint takes away whatever hook there is.
+    sqlite3_wal_hook(store->db, log_grew, store);
     if (sqlite3_db_readonly(store->db, "main") == 1) {
         store_fail(error, STORE_REFUSED, "%s: can only be read", store->path);
         return false;

@@ -272,9 +272,12 @@ static void log_fold(struct sqlite_store *store)
     store->gather.later = false;  // the database must not know what the log could still lose
     int result = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     if (result == SQLITE_OK || result == SQLITE_BUSY || result == SQLITE_LOCKED) return;
-    if (is_full(store->db, result) && store->options.ballast_bytes && !store->full) {
-        ballast_drop(store->path);
-        store->full = true;  // the next fold will have the room
+    if (is_full(store->db, result)) {
+        // The turn is in the log, whatever comes of this. The next fold may have the room.
+        if (store->options.ballast_bytes && !store->full) {
+            ballast_drop(store->path);
+            store->full = true;
+        }
         return;
     }
     fail_with(store, result, "the log cannot be folded into the database");
