@@ -238,6 +238,7 @@ bool runner_meet(struct runner *runner)
 
 void runner_loop(struct runner *runner)
 {
+    store_foresee(runner->session.store);  // the worker has just been told what to begin with
     runner->listen_at = os_ticks() + LISTEN_AFTER;  // nobody asks a run that is over by then
     runner->sync_at = os_ticks() + SYNC_EVERY;
     while (!is_over(runner)) {

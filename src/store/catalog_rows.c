@@ -173,6 +173,7 @@ bool store_catalog(struct store *base, struct catalog_rows *rows)
     struct sqlite_store *store = (struct sqlite_store *)base;
     *rows = (struct catalog_rows){0};
     if (!keeps_notes(base) || base->error.fault) return false;
+    if (store->is_new) return true;
     return table_read(store, rows,
                       "SELECT id, name, definition, settled, remembered FROM sched_define"
                       " ORDER BY name",

@@ -44,7 +44,7 @@ static int gathered_write(struct gathered *gathered)
 
 // ---- Syncs ---------------------------------------------------------------------------
 
-static int image_sync(struct gather *gather)
+int gather_image_sync(struct gather *gather)
 {
     if (gather->image < 0) return SQLITE_OK;
     int result = fdatasync(gather->image) == 0 ? SQLITE_OK : SQLITE_IOERR_FSYNC;
@@ -60,7 +60,7 @@ int gather_sync(struct gather *gather, int flags)
     int result = syncer_wait(syncer, syncer->asked);
     gather->behind = NULL;
     if (result || !behind) return result;
-    result = image_sync(gather);
+    result = gather_image_sync(gather);
     if (!result) result = behind->pMethods->xSync(behind, flags);
     gather->named |= !result;
     syncer_note(syncer, result);

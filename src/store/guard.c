@@ -156,8 +156,9 @@ int guard_lock(const char *path, struct store_error *error)
         return -1;
     }
     if (flock(file, LOCK_EX | LOCK_NB) == 0) {
-        int length = snprintf(holder, sizeof holder, "%ld\n", (long)getpid());
-        bool written = ftruncate(file, 0) == 0 && pwrite(file, holder, (size_t)length, 0) > 0;
+        // As long as any other, so that the file need not be cut.
+        int length = snprintf(holder, sizeof holder, "%-20ld\n", (long)getpid());
+        ssize_t written = pwrite(file, holder, (size_t)length, 0);
         (void)written;  // the number only helps people
         return file;
     }

@@ -20,6 +20,7 @@ struct store_kind {
     bool (*settle)(struct store *store, uint64_t turn);
     uint64_t (*settled)(struct store *store);
     int (*settled_event)(struct store *store);
+    void (*foresee)(struct store *store);
     bool (*is_full)(const struct store *store);
     const struct rota_record *(*rows)(struct store *store, uint32_t *count);
     void (*rows_release)(struct store *store);

@@ -362,7 +362,7 @@ static bool load_objects(struct sqlite_store *store, struct loaded *loaded)
     return fine;
 }
 
-static bool load_all(struct sqlite_store *store, struct loaded *loaded)
+static bool load_tables(struct sqlite_store *store, struct loaded *loaded)
 {
     return load_table(store, loaded, "SELECT * FROM sched_core", ROTA_RECORD_CORE, read_core)
            && load_table(store, loaded, "SELECT * FROM sched_lane ORDER BY lane", ROTA_RECORD_LANE,
@@ -374,6 +374,18 @@ static bool load_all(struct sqlite_store *store, struct loaded *loaded)
            && load_tasks(store, loaded) && load_objects(store, loaded)
            && load_table(store, loaded, "SELECT * FROM sched_wait_for ORDER BY wait, place",
                          ROTA_RECORD_WAIT, read_wait);
+}
+
+// As of one moment, and with one lock.
+static bool load_all(struct sqlite_store *store, struct loaded *loaded)
+{
+    bool alone = sqlite3_get_autocommit(store->db);
+    if (alone) sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);
+    bool fine = load_tables(store, loaded);
+    int result = sqlite3_extended_errcode(store->db);
+    if (alone) sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
+    if (!fine) fail_with(store, result, "cannot be read");
+    return fine;
 }
 
 struct loaded *loaded_open(struct sqlite_store *store)

@@ -46,3 +46,4 @@ int gather_open(const char *path, sqlite3 **db, int flags, const char *name,
                 struct gather *gather);
 int gather_sync(struct gather *gather, int flags);  // all that was written is durable
 int gather_sync_ask(struct gather *gather);         // or will be
+int gather_image_sync(struct gather *gather);       // the new database, if it is one, is durable

@@ -90,9 +90,11 @@ static void look_over(struct sqlite_store *store, struct store_error *error)
 static bool file_adopt(struct sqlite_store *store, struct store_error *error)
 {
     int64_t version;
+    store->result = sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);  // one lock for all of it
     look_over(store, error);
-    if (store->result || error->fault || !schema_fits(store, &version, error)) return false;
-    if (!schema_bring(store, version)) return false;
+    bool fits = !store->result && !error->fault && schema_fits(store, &version, error);
+    sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
+    if (!fits || !schema_bring(store, version)) return false;
     store->sequence = (uint64_t)number_ask(store, "SELECT ifnull(max(sequence), 0)"
                                                   " FROM sched_event");
     return !store->result;
@@ -197,6 +199,7 @@ bool sqlite_text_find(struct store *base, rota_task_id task, struct store_text *
 bool sqlite_answer_find(struct store *base, struct store_request *request)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
+    if (store->is_new) return false;
     sqlite3_stmt *statement = statement_get(store, GET_REQUEST);
     sqlite3_reset(statement);
     sqlite3_bind_blob(statement, 1, request->id, sizeof request->id, SQLITE_STATIC);
@@ -223,6 +226,7 @@ static const struct store_kind sqlite_kind = {
     .settle = commit_settle,
     .settled = commit_settled,
     .settled_event = commit_settled_event,
+    .foresee = turn_foresee,
     .is_full = sqlite_is_full,
     .rows = sqlite_rows,
     .rows_release = sqlite_rows_release,

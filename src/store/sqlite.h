@@ -239,6 +239,7 @@ void turn_put(struct store *store, const struct rota *rota, const struct rota_re
 bool turn_commit(struct store *store);
 void turn_settle_in(struct sqlite_store *store);
 uint64_t turn_commit_write(struct store *store);
+void turn_foresee(struct store *store);
 bool commit_sync_begin(struct store *store);
 bool commit_settle(struct store *store, uint64_t turn);
 uint64_t commit_settled(struct store *store);

@@ -104,6 +104,11 @@ int store_settled_event(struct store *store)
     return store->kind->settled_event ? store->kind->settled_event(store) : -1;
 }
 
+void store_foresee(struct store *store)
+{
+    if (store->kind->foresee) store->kind->foresee(store);
+}
+
 bool store_is_full(const struct store *store)
 {
     return store->kind->is_full && store->kind->is_full(store);

@@ -121,6 +121,10 @@ bool store_settle(struct store *store, uint64_t turn);
 uint64_t store_settled(struct store *store);   // the last that is durable
 int store_settled_event(struct store *store);  // becomes readable when it changes; -1: never
 
+// While there is nothing else to do: makes ready what the first end of a task will need. May wait
+// for the disk if the database is new.
+void store_foresee(struct store *store);
+
 // True from the moment the disk was full until there is room again: take no new work, only
 // what ends or cancels old work.
 bool store_is_full(const struct store *store);

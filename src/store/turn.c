@@ -122,8 +122,8 @@ static bool turn_open(struct sqlite_store *store)
         loaded_close(loaded);
         if (!loaded) return false;
     }
-    sqlite3_reset(statement_get(store, GET_TEXT));
-    sqlite3_reset(statement_get(store, GET_REQUEST));
+    sqlite3_reset(store->statement[GET_TEXT]);
+    sqlite3_reset(store->statement[GET_REQUEST]);
     statement_run(store, DO_BEGIN);
     store->begun = true;
     return true;
@@ -363,6 +363,15 @@ uint64_t commit_settled(struct store *base)
 int commit_settled_event(struct store *base)
 {
     return syncer_watch(&((struct sqlite_store *)base)->gather.syncer);
+}
+
+void turn_foresee(struct store *base)
+{
+    static const enum statement ends[] = {PUT_HISTORY, DROP_EXEC, PUT_LAST, PUT_ATTEMPT};
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    if (base->error.fault) return;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) statement_get(store, ends[i]);
+    sync_failed(store, gather_image_sync(&store->gather));
 }
 
 uint64_t turn_commit_write(struct store *base)
