@@ -65,7 +65,8 @@ static const char *get_bytes(struct reader *reader, uint64_t count)
     }
 NUMBER(u32)
 NUMBER(u64)
-NUMBER(i32) NUMBER(time)
+NUMBER(i32)
+NUMBER(time)
 #undef NUMBER
 
     static wire_task get_task(struct reader *reader)
@@ -82,6 +83,9 @@ static wire_text get_text(struct reader *reader)
     return bytes && !reader->bad ? (wire_text){bytes, length} : (wire_text){"", 0};
 }
 
+// Lists lie one behind the other in the arena; no message has more of them.
+enum { ALIGNED = 8, LISTS = 16 };
+
 // A list of which each item takes at least `least` bytes of the frame. The arena has been made
 // large enough for every list that a frame of this length can have.
 static void *get_list(struct reader *reader, uint32_t *count, uint32_t least, size_t size)
@@ -93,39 +97,56 @@ static void *get_list(struct reader *reader, uint32_t *count, uint32_t least, si
         *count = 0;
     }
     void *items = (char *)in->arena + in->arena_used;
-    in->arena_used += *count * (uint32_t)size;
+    in->arena_used += (*count * (uint32_t)size + ALIGNED - 1) / ALIGNED * ALIGNED;
     assert(in->arena_used <= in->arena_capacity);
     return items;
 }
 
-enum { TEXT_LEAST = 5, FILE_LEAST = 4 + 4 + 5 + 5 + 8 + 8 + 8 };
+static wire_object get_object(struct reader *reader)
+{
+    uint64_t high = get_u64(reader), low = get_u64(reader);
+    return (wire_object){high, low};
+}
+
+// What a field takes of a frame at least.
+enum {
+    LEAST_u32 = 4,
+    LEAST_u64 = 8,
+    LEAST_i32 = 4,
+    LEAST_time = 8,
+    LEAST_task = 8,
+    LEAST_object = 16,
+    LEAST_text = 5
+};
 
 static wire_texts get_texts(struct reader *reader)
 {
     wire_texts texts;
-    texts.items = get_list(reader, &texts.count, TEXT_LEAST, sizeof *texts.items);
+    texts.items = get_list(reader, &texts.count, LEAST_text, sizeof *texts.items);
     for (uint32_t i = 0; i < texts.count; i++) texts.items[i] = get_text(reader);
     return texts;
 }
 
-static wire_files get_files(struct reader *reader)
-{
-    wire_files files;
-    files.items = get_list(reader, &files.count, FILE_LEAST, sizeof *files.items);
-    for (uint32_t i = 0; i < files.count; i++) {
-        struct wire_file *file = &files.items[i];
-        file->kind = get_u32(reader);
-        file->flags = get_u32(reader);
-        file->name = get_text(reader);
-        file->path = get_text(reader);
-        file->object.high = get_u64(reader);
-        file->object.low = get_u64(reader);
-        file->bytes = get_u64(reader);
+#define FIELD(kind, name) item->name = get_##kind(reader);
+#define LEAST(kind, name) +LEAST_##kind
+#define ROW(NAME, name)                                                                            \
+    static wire_##name##s get_##name##s(struct reader *reader)                                     \
+    {                                                                                              \
+        enum { ROW_LEAST = 0 WIRE_##NAME##_ROW(LEAST) };                                           \
+        _Static_assert(sizeof(struct wire_##name) * LEAST_text <= ROW_LEAST * sizeof(wire_text),   \
+                       "a row takes no more room for its bytes than a text");                      \
+        wire_##name##s list;                                                                       \
+        list.items = get_list(reader, &list.count, ROW_LEAST, sizeof *list.items);                 \
+        for (uint32_t i = 0; i < list.count; i++) {                                                \
+            struct wire_##name *item = &list.items[i];                                             \
+            WIRE_##NAME##_ROW(FIELD)                                                               \
+        }                                                                                          \
+        return list;                                                                               \
     }
-    return files;
-}
-
-// ---- Messages --------------------------------------------------------------------------
+WIRE_ROWS(ROW)
+#undef ROW
+#undef LEAST
+#undef FIELD
 
 #define FIELD(kind, name) it->name = get_##kind(reader);
 #define MESSAGE(NAME, name)                                                                        \
@@ -137,10 +158,10 @@ WIRE_MESSAGES(MESSAGE)
 #undef MESSAGE
 #undef FIELD
 
-// The item of a list takes most room for what it is in the frame when it is a text of no bytes.
+// A text of no bytes takes most room for what it is in the frame, and no row more than texts do.
 static bool arena_reserve(struct wire_in *in, uint32_t length)
 {
-    uint64_t need = (uint64_t)length / TEXT_LEAST * sizeof(wire_text) + sizeof(struct wire_file);
+    uint64_t need = (uint64_t)length / LEAST_text * sizeof(wire_text) + LISTS * ALIGNED;
     in->arena_used = 0;
     if (need <= in->arena_capacity) return true;
     void *arena = need <= UINT32_MAX ? realloc(in->arena, need) : NULL;

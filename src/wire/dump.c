@@ -57,14 +57,24 @@ static void add_texts(struct dump *text, wire_texts texts)
         add(text, i ? "," : ""), add_text(text, texts.items[i]);
 }
 
-static void add_files(struct dump *text, wire_files files)
+static void add_object(struct dump *text, wire_object object)
 {
-    for (uint32_t i = 0; i < files.count; i++) {
-        const struct wire_file *file = &files.items[i];
-        add(text, "%s%s:%" PRIx64 "-%" PRIx64 ":%" PRIu64, i ? "," : "", file->name.bytes,
-            file->object.high, file->object.low, file->bytes);
-    }
+    add(text, "%" PRIx64 "-%" PRIx64, object.high, object.low);
 }
+
+#define FIELD(kind, name) add(text, " " #name "="), add_##kind(text, item->name);
+#define ROW(NAME, name)                                                                            \
+    static void add_##name##s(struct dump *text, wire_##name##s list)                              \
+    {                                                                                              \
+        for (uint32_t i = 0; i < list.count; i++) {                                                \
+            const struct wire_##name *item = &list.items[i];                                       \
+            add(text, "{");                                                                        \
+            WIRE_##NAME##_ROW(FIELD) add(text, " }");                                              \
+        }                                                                                          \
+    }
+WIRE_ROWS(ROW)
+#undef ROW
+#undef FIELD
 
 const char *wire_kind_name(enum wire_kind kind)
 {

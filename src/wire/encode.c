@@ -73,20 +73,25 @@ static void put_texts(struct wire_out *out, wire_texts texts)
     for (uint32_t i = 0; i < texts.count; i++) put_text(out, texts.items[i]);
 }
 
-static void put_files(struct wire_out *out, wire_files files)
+static void put_object(struct wire_out *out, wire_object object)
 {
-    put_u32(out, files.count);
-    for (uint32_t i = 0; i < files.count; i++) {
-        const struct wire_file *file = &files.items[i];
-        put_u32(out, file->kind);
-        put_u32(out, file->flags);
-        put_text(out, file->name);
-        put_text(out, file->path);
-        put_u64(out, file->object.high);
-        put_u64(out, file->object.low);
-        put_u64(out, file->bytes);
-    }
+    put_u64(out, object.high);
+    put_u64(out, object.low);
 }
+
+#define FIELD(kind, name) put_##kind(out, item->name);
+#define ROW(NAME, name)                                                                            \
+    static void put_##name##s(struct wire_out *out, wire_##name##s list)                           \
+    {                                                                                              \
+        put_u32(out, list.count);                                                                  \
+        for (uint32_t i = 0; i < list.count; i++) {                                                \
+            const struct wire_##name *item = &list.items[i];                                       \
+            WIRE_##NAME##_ROW(FIELD)                                                               \
+        }                                                                                          \
+    }
+WIRE_ROWS(ROW)
+#undef ROW
+#undef FIELD
 
 #define FIELD(kind, name) put_##kind(out, it->name);
 #define MESSAGE(NAME, name)                                                                        \

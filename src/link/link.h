@@ -1,0 +1,96 @@
+// link.h - connections between processes of rota: messages in, messages out, nobody waits.
+//
+// A link is a stream socket that carries the frames of wire.h: over a Unix socket between processes
+// of one user, else over TLS 1.3 with a key that both sides have. Whoever owns a link watches its
+// file and calls link_work() when that can be read or written; what has come is then in `in`, and
+// what was put into `out` leaves.
+//
+// An address is "/path", a Unix socket, or "host:port" (an IPv6 host in brackets).
+#pragma once
+
+#include "wire/wire.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// ---- keys.c: who may do what --------------------------------------------------------------
+
+// A key is a line "rota-key ROLE ID SECRET": a word of enum wire_role, up to 32 letters and digits,
+// 64 hexadecimal digits. A file of keys has one or more of them, belongs to its reader, and nobody
+// else may read it; any other file is refused.
+enum { LINK_ID_MAX = 32, LINK_SECRET = 32, LINK_KEYS_MAX = 1024 };
+
+struct link_key {
+    enum wire_role role;
+    char id[LINK_ID_MAX + 1];
+    uint8_t secret[LINK_SECRET];
+};
+
+struct link_keys {
+    struct link_key *items;
+    uint32_t count;
+};
+
+struct link_error {
+    char text[400];  // a sentence that names the address or the file
+};
+
+bool link_keys_read(struct link_keys *keys, const char *path, struct link_error *error);
+void link_keys_release(struct link_keys *keys);  // wipes the secrets
+// Makes a key with a fresh secret. False: the system has no randomness to give.
+bool link_key_make(struct link_key *key, enum wire_role role);
+// The line of a key, with its end. `out` has room for LINK_LINE_MAX bytes.
+enum { LINK_LINE_MAX = 160 };
+void link_key_write(const struct link_key *key, char out[LINK_LINE_MAX]);
+
+// ---- address.c: where to find whom -----------------------------------------------------------
+
+bool link_address_is_local(const char *address);   // a Unix socket
+bool link_address_is_loopback(const char *address);
+
+// ---- listen.c, connect.c ---------------------------------------------------------------------
+
+struct link_listener {
+    int file;  // readable: somebody waits
+    bool local;
+    const struct link_keys *keys;
+    char address[300];  // as it turned out: with the port that port 0 got
+};
+
+// Any address but a Unix socket needs keys. The socket of a path is made anew, mode 0600; one that
+// somebody listens at is refused.
+bool link_listen(struct link_listener *listener, const char *address, const struct link_keys *keys,
+                 struct link_error *error);
+void link_listener_close(struct link_listener *listener);
+
+enum link_state {
+    LINK_OPENING,  // who is there is not known yet; nothing has come or gone
+    LINK_OPEN,
+    LINK_CLOSED,   // by the other side, or because of what it did; `reason` says why
+};
+
+struct link {
+    int file;
+    enum link_state state;
+    bool wants_write;      // watch for that too
+    uint32_t roles;        // enum wire_role, together: what the other side may be
+    char id[LINK_ID_MAX + 1];  // of the key that it has; "": a local user
+    struct wire_in in;
+    struct wire_out out;
+    int64_t opened_at;     // ticks
+    const char *reason;
+    struct tls *tls;       // null: none
+};
+
+// The next who waits. Null: nobody, or nobody who may come in.
+struct link *link_accept(struct link_listener *listener);
+// Begins to connect. `key` may be null for a Unix socket. Null: it cannot even begin.
+struct link *link_connect(const char *address, const struct link_key *key,
+                          struct link_error *error);
+// Over a socket that is open already, such as one of a pair. Null: no memory.
+struct link *link_over(int file);
+// Reads and writes as much as goes without waiting. False: it is closed.
+bool link_work(struct link *link);
+// Only what waits in `out`. False: it is closed.
+bool link_flush(struct link *link);
+void link_close(struct link *link);  // null is fine

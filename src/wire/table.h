@@ -1,0 +1,264 @@
+// table.h - every message that rota's processes send each other, as one table.
+//
+// A message is a list of fields, each with its kind. The structs, the encoder, the decoder, the
+// dump and doc/protocol.md all come from these rows, so they cannot disagree.
+#pragma once
+
+#include "rota_types.h"
+
+#include <stdint.h>
+
+// ---- Kinds of fields --------------------------------------------------------------
+
+typedef uint32_t wire_u32;
+typedef uint64_t wire_u64;
+typedef int32_t wire_i32;
+typedef int64_t wire_time;  // microseconds; a point in time is UTC
+typedef rota_task_id wire_task;
+typedef rota_object_id wire_object;
+typedef struct { const char *bytes; uint32_t length; } wire_text;  // ends with a zero once decoded
+typedef struct { wire_text *items; uint32_t count; } wire_texts;
+
+enum wire_file_kind {
+    WIRE_FILE = 1,        // a regular file
+    WIRE_DIRECTORY,       // a whole tree
+    WIRE_STREAM,          // flows while both ends run
+    WIRE_SOURCE,          // inputs: a file or directory of the user, at `path`
+};
+enum wire_file_flag { WIRE_KEEP = 1 };  // outputs: also put at `path` when the task succeeds
+
+// Rows of which a message may have a list.
+#define WIRE_FILE_ROW(F)                                                              \
+    F(u32, kind)      /* enum wire_file_kind */                                       \
+    F(u32, flags)     /* enum wire_file_flag */                                       \
+    F(text, name)     /* under which the task knows it, relative to its directory */  \
+    F(text, path)     /* absolute; see kind and flags */                              \
+    F(object, object) /* none: a source */                                            \
+    F(u64, bytes)     /* outputs, once made */
+#define WIRE_ATTEMPT_ROW(F) F(task, task) F(u32, attempt) F(u64, token) F(u32, state)
+#define WIRE_LANE_ROW(F) F(text, name) F(u32, flags)  // enum rota_lane_flag
+#define WIRE_SPEC_ROW(F)                                                              \
+    F(text, name)                                                                     \
+    F(text, details)  /* for people */                                                \
+    F(u32, body)      /* which of the bodies, from 1; 0: a bundle */                  \
+    F(u32, flags)     /* enum rota_task_flag */                                       \
+    F(u32, bundle)    /* number of the enclosing task; 0: none */                     \
+    F(u32, lane)      /* which of the lanes, from 1; 0: none */                       \
+    F(u32, group)     /* which of the groups, from 1; 0: none */                      \
+    F(u32, access)                                                                    \
+    F(u32, machine)   /* which of the machines, from 1; 0: any */                     \
+    F(u32, cores)                                                                     \
+    F(u32, memory_mib)                                                                \
+    F(u32, retries)                                                                   \
+    F(i32, priority)                                                                  \
+    F(time, estimate)                                                                 \
+    F(u32, clause_first)                                                              \
+    F(u32, clause_count)                                                              \
+    F(object, key)
+#define WIRE_EDGE_ROW(F) F(u32, before) F(u32, after)
+#define WIRE_CLAUSE_ROW(F) F(u32, kind) F(task, task)
+#define WIRE_USE_ROW(F) F(u32, task) F(object, object) F(u32, flags)
+#define WIRE_MAKE_ROW(F) F(u32, task) F(object, object) F(u64, bytes) F(u32, flags)
+
+#define WIRE_ROWS(R)                                                                  \
+    R(FILE, file) R(ATTEMPT, attempt) R(LANE, lane) R(SPEC, spec) R(EDGE, edge)       \
+    R(CLAUSE, clause) R(USE, use) R(MAKE, make)
+
+#define WIRE_FIELD(kind, name) wire_##kind name;
+#define WIRE_STRUCT(NAME, name)                                                       \
+    struct wire_##name { WIRE_##NAME##_ROW(WIRE_FIELD) };                             \
+    typedef struct { struct wire_##name *items; uint32_t count; } wire_##name##s;
+WIRE_ROWS(WIRE_STRUCT)
+#undef WIRE_STRUCT
+#undef WIRE_FIELD
+
+#define WIRE_KINDS(K)                                                                 \
+    K(u32) K(u64) K(i32) K(time) K(task) K(object) K(text) K(texts)                   \
+    K(files) K(attempts) K(lanes) K(specs) K(edges) K(clauses) K(uses) K(makes)
+
+// ---- Messages ------------------------------------------------------------------------
+
+enum wire_run_flag {
+    WIRE_RUN_CACHE = 1,    // the result may be taken from, and is put into, the cache
+    WIRE_RUN_PRIVATE = 2,  // in a directory of its own, with its inputs in it
+};
+
+// ---- Between a server and a worker -------------------------------------------------------
+
+// Server to worker.
+#define WIRE_RUN(F)                                                                  \
+    F(task, task)                                                                    \
+    F(u32, attempt)                                                                  \
+    F(u64, token)       /* fencing token */                                          \
+    F(u64, beat)        /* the newest BEAT known before it was committed; 0: none */ \
+    F(text, name)                                                                    \
+    F(texts, argv)      /* the first word is looked up in PATH */                    \
+    F(texts, env)       /* NAME=VALUE, on top of the worker's own */                 \
+    F(text, cwd)        /* absolute; "" with PRIVATE: that directory */              \
+    F(text, stdin_path) /* "": nothing to read */                                    \
+    F(time, timeout)    /* 0: none */                                                \
+    F(time, grace)      /* between TERM and KILL */                                  \
+    F(u32, cores)                                                                    \
+    F(u32, memory_mib)                                                               \
+    F(u64, log_max)     /* bytes of output that are kept; 0: the worker's default */ \
+    F(u32, flags)       /* enum wire_run_flag */                                     \
+    F(files, inputs)                                                                 \
+    F(files, outputs)
+#define WIRE_STOP(F) F(task, task) F(u32, attempt) F(time, grace)
+#define WIRE_DROP(F) F(files, objects)  // only `object` of each counts
+#define WIRE_QUIT(F) F(time, grace)     // stops all, reports all, ends
+#define WIRE_DRAIN(F) F(u32, reserved)  // starts nothing more; what waits is forgotten
+#define WIRE_BEATEN(F) F(u64, sent)     // that BEAT has come, and the lease runs from its sending
+enum wire_how {
+    WIRE_NOW_RECORDED = 1,
+    WIRE_WAS_RECORDED,  // by an earlier report of the same attempt
+    WIRE_IS_STALE,      // the attempt is no longer current
+};
+#define WIRE_RECORDED(F) F(task, task) F(u32, attempt) F(u32, how)  // need not be sent again
+#define WIRE_FETCH(F)                                                   \
+    F(object, object)                                                   \
+    F(u64, bytes)                                                       \
+    F(texts, addresses) /* of workers that hold it, the best first */   \
+    F(text, ticket)     /* to be shown there */
+// Whoever shows the ticket within `valid` may fetch the object here.
+#define WIRE_SERVE(F) F(object, object) F(text, ticket) F(time, valid)
+
+// Worker to server.
+enum wire_end {
+    WIRE_EXITED = 1,       // status: the exit status
+    WIRE_SIGNALED,         // status: the signal
+    WIRE_TIMED_OUT,        // status: the signal that ended it
+    WIRE_OUT_OF_MEMORY,
+    WIRE_STOPPED,          // as asked for
+    WIRE_NOT_STARTED,      // could not be started; status: errno
+    WIRE_BAD_OUTPUT,       // it exited with 0, but an output is not there or not as declared
+    WIRE_BAD_INPUT,        // an input is not there
+};
+enum wire_finished_flag { WIRE_CACHED = 1, WIRE_LOG_TRUNCATED = 2, WIRE_CORE_DUMPED = 4 };
+
+#define WIRE_HELLO(F) F(u32, version) F(u32, cores) F(u32, memory_mib) F(text, name) F(text, limits)
+#define WIRE_HELD(F) F(files, objects)  // what is in the cache; all of it before HELLO
+#define WIRE_LOST(F) F(files, objects)
+#define WIRE_STARTED(F) F(task, task) F(u32, attempt) F(time, at) F(u32, pid)
+#define WIRE_FINISHED(F)                                                \
+    F(task, task)                                                       \
+    F(u32, attempt)                                                     \
+    F(u64, token)                                                       \
+    F(u32, end)          /* enum wire_end */                            \
+    F(i32, status)                                                      \
+    F(u32, flags)        /* enum wire_finished_flag */                  \
+    F(time, began)                                                      \
+    F(time, ended)                                                      \
+    F(time, user)        /* of the command and all it waited for */     \
+    F(time, system)                                                     \
+    F(u64, memory_bytes) /* the largest of its processes */             \
+    F(u64, log_bytes)    /* of output, before any was cut; 0: no log */ \
+    F(text, reason)      /* "", or why it is not as it should be */     \
+    F(files, outputs)
+#define WIRE_STREAMED(F) F(files, objects)  // so many bytes of each have passed
+
+enum wire_attempt_state {
+    WIRE_ATTEMPT_QUEUED = 1,  // given, not started
+    WIRE_ATTEMPT_RUNNING,
+    WIRE_ATTEMPT_SPOOLED,     // ended, and its report not yet recorded
+};
+// Says what it is and has, on each new connection, before all else but GREET.
+#define WIRE_JOIN(F)                                                          \
+    F(u32, cores)                                                             \
+    F(u32, memory_mib)                                                        \
+    F(text, machine)                                                          \
+    F(text, address)      /* where others fetch its objects; "": nowhere */   \
+    F(text, limits)       /* as in HELLO */                                   \
+    F(attempts, attempts) /* all that it has been given and is not recorded */
+#define WIRE_BEAT(F) F(u64, sent)  // microseconds of its own clock, read before sending
+#define WIRE_MISSED(F) F(object, object) F(text, reason)  // it could not be fetched
+#define WIRE_LOGGED(F)                                     \
+    F(u64, request) F(task, task) F(u32, attempt)          \
+    F(u64, offset) F(text, bytes)                          \
+    F(u32, whole) /* 1: the log ends here; 0: so far */
+
+// ---- Between a client and a server --------------------------------------------------------
+
+enum wire_role { WIRE_CLIENT = 1, WIRE_WORKER = 2, WIRE_ADMIN = 4, WIRE_PEER = 8 };
+
+// The first message of every connection, and the first answer.
+#define WIRE_GREET(F)                                                              \
+    F(u32, version)                                                                \
+    F(u32, role)        /* enum wire_role; the key must allow it */                \
+    F(text, name)       /* of a worker: always the same; of others: for people */  \
+    F(u64, boot)        /* another one whenever all its processes are gone */      \
+    F(u64, connection)  /* of a worker: grows, over its restarts too */
+#define WIRE_WELCOME(F)                                                            \
+    F(u32, version)                                                                \
+    F(u64, server)      /* another one for another database */                     \
+    F(u64, peer)        /* the server's number for this peer */                    \
+    F(time, lease)      /* a worker counts so long from the sending of a BEAT */   \
+    F(time, beat)       /* and sends one so often */
+enum wire_code {
+    WIRE_REFUSED_VERSION = 1, WIRE_REFUSED_ROLE, WIRE_REFUSED_REQUEST, WIRE_REFUSED_STATE,
+    WIRE_REFUSED_NOT_FOUND, WIRE_REFUSED_CONFLICT, WIRE_REFUSED_FULL, WIRE_REFUSED_MEMORY,
+    WIRE_REFUSED_FRAME,
+};
+#define WIRE_REFUSE(F) F(u64, high) F(u64, low) F(u32, code) F(text, reason)
+
+enum wire_submit_flag {
+    WIRE_SUBMIT_MORE = 1,  // not all of it: another piece follows, and nothing happens before
+    WIRE_SUBMIT_OPEN = 2,  // the job may grow later
+};
+// A job, or more of one. `high` and `low` are the id of the request; the same twice is done once.
+// Pieces of one submission have the same id; numbers and indexes go on from one to the next.
+#define WIRE_SUBMIT(F)                                                       \
+    F(u64, high) F(u64, low)                                                 \
+    F(u32, flags)                                                            \
+    F(u32, job)         /* one that is open; 0: a new one */                 \
+    F(u32, policy) F(u32, on_failure)                                        \
+    F(text, name)                                                            \
+    F(lanes, lanes)                                                          \
+    F(texts, groups)                                                         \
+    F(texts, machines)                                                       \
+    F(texts, bodies)    /* each a whole RUN frame; its numbers are set later */ \
+    F(texts, commands)  /* beside the bodies, for people */                  \
+    F(specs, tasks) F(edges, edges) F(clauses, clauses)                      \
+    F(uses, inputs) F(makes, outputs)
+#define WIRE_ACCEPTED(F) F(u64, high) F(u64, low) F(u32, job) F(u32, first)
+
+enum wire_verb {
+    WIRE_CANCEL = 1, WIRE_RETRY, WIRE_STAGE, WIRE_START, WIRE_GREEN, WIRE_RED, WIRE_RESET,
+    WIRE_FREEZE, WIRE_CLOSE, WIRE_PAUSE, WIRE_RESUME, WIRE_VERBS
+};
+#define WIRE_CHANGE(F) F(u64, high) F(u64, low) F(u32, verb) F(task, task)
+#define WIRE_DONE(F) F(u64, high) F(u64, low) F(text, answer)
+
+// From now on all that ends in a job, or in every job (0), is told; first what has ended already.
+#define WIRE_WATCH(F) F(u32, job)
+#define WIRE_ENDED(F)                                               \
+    F(task, task) F(u32, outcome) F(i32, status) F(u32, attempt)    \
+    F(text, name) F(text, reason)
+#define WIRE_OVER(F) F(u32, job) F(u32, succeeded) F(u32, failed) F(u32, aborted) F(u32, tasks)
+
+// A question that a command of this program answers, and its output in pieces.
+#define WIRE_ASK(F) F(u64, request) F(texts, words)
+#define WIRE_ANSWER(F) F(u64, request) F(u32, stream) F(text, bytes)
+#define WIRE_ANSWERED(F) F(u64, request) F(u32, status)
+
+#define WIRE_LOG(F) F(u64, request) F(task, task) F(u32, attempt) F(u64, offset)
+
+// Handlers: who is given a task by hand.
+#define WIRE_CLAIM(F) F(u64, high) F(u64, low) F(u64, handler) F(task, task) F(u32, flags)
+#define WIRE_GRANTED(F) F(u64, high) F(u64, low) F(task, task) F(u32, attempt) F(text, body)
+#define WIRE_DELIVER(F) F(u64, high) F(u64, low) F(u64, handler) F(task, task) F(u32, flags)
+#define WIRE_FAIL(F) F(u64, high) F(u64, low) F(u64, handler) F(task, task) F(u32, flags)
+
+// ---- All of them ------------------------------------------------------------------------
+
+#define WIRE_MESSAGES(M)                                                                   \
+    M(HELLO, hello) M(RUN, run) M(STOP, stop) M(DROP, drop) M(QUIT, quit) M(DRAIN, drain)  \
+    M(HELD, held) M(LOST, lost) M(STARTED, started) M(FINISHED, finished)                  \
+    M(STREAMED, streamed)                                                                  \
+    M(GREET, greet) M(WELCOME, welcome) M(REFUSE, refuse) M(JOIN, join)                    \
+    M(BEAT, beat) M(BEATEN, beaten) M(RECORDED, recorded) M(FETCH, fetch)                  \
+    M(SERVE, serve) M(MISSED, missed) M(LOG, log) M(LOGGED, logged)                        \
+    M(SUBMIT, submit) M(ACCEPTED, accepted) M(CHANGE, change) M(DONE, done)                \
+    M(WATCH, watch) M(ENDED, ended) M(OVER, over)                                          \
+    M(ASK, ask) M(ANSWER, answer) M(ANSWERED, answered)                                    \
+    M(CLAIM, claim) M(GRANTED, granted) M(DELIVER, deliver) M(FAIL, fail)
