@@ -81,6 +81,7 @@ WIRE_ROWS(WIRE_STRUCT)
 enum wire_run_flag {
     WIRE_RUN_CACHE = 1,    // the result may be taken from, and is put into, the cache
     WIRE_RUN_PRIVATE = 2,  // in a directory of its own, with its inputs in it
+    WIRE_RUN_EXCLUSIVE = 4,  // it holds a group or a class: it ends with the worker's lease
 };
 
 // ---- Between a server and a worker -------------------------------------------------------
