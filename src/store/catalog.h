@@ -18,7 +18,7 @@ struct catalog_row {
 };
 
 // What lanes, groups and machines are called. A number is given once and stays.
-enum catalog_kind { CATALOG_LANE, CATALOG_GROUP, CATALOG_MACHINE, CATALOG_KINDS };
+enum catalog_kind { CATALOG_LANE, CATALOG_GROUP, CATALOG_MACHINE, CATALOG_WORKER, CATALOG_KINDS };
 
 struct catalog_name {
     enum catalog_kind kind;

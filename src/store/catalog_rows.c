@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const struct memory heap = {memory_resize_heap, NULL};
-static const char *const kinds[CATALOG_KINDS] = {"lane", "group", "machine"};
+static const char *const kinds[CATALOG_KINDS] = {"lane", "group", "machine", "worker"};
 
 // A row that no record of the core asks for: a statement, and what is bound to it.
 enum note_kind { NOTE_DEFINE, NOTE_DROP, NOTE_CALENDAR, NOTE_NAME, NOTES };
@@ -148,7 +148,7 @@ static bool name_read(struct catalog_rows *rows, sqlite3_stmt *at)
     struct catalog_name *name = &rows->names[rows->name_count++];
     const char *kind = (const char *)sqlite3_column_text(at, 0);
     int number = 0;
-    while (kind && number < CATALOG_MACHINE && strcmp(kinds[number], kind) != 0) number++;
+    while (kind && number < CATALOG_WORKER && strcmp(kinds[number], kind) != 0) number++;
     name->kind = (enum catalog_kind)number;
     name->number = (uint32_t)sqlite3_column_int64(at, 1);
     name->name = column_copy(at, 2);

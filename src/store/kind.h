@@ -12,6 +12,7 @@ struct store_kind {
     void (*fired)(struct store *store, rota_task_id task, rota_time minute);
     void (*answer)(struct store *store, const struct store_request *request);
     void (*attempt)(struct store *store, const struct store_attempt *attempt);
+    void (*body)(struct store *store, const struct store_body *body);
     void (*put)(struct store *store, const struct rota *rota, const struct rota_record *records,
                 uint32_t count);
     bool (*commit)(struct store *store);
@@ -25,6 +26,7 @@ struct store_kind {
     const struct rota_record *(*rows)(struct store *store, uint32_t *count);
     void (*rows_release)(struct store *store);
     bool (*text_find)(struct store *store, rota_task_id task, struct store_text *text);
+    bool (*bodies)(struct store *store, rota_job_id job, store_body_fn *take, void *context);
     bool (*answer_find)(struct store *store, struct store_request *request);
 };
 

@@ -47,6 +47,7 @@ static void put_job(struct sqlite_store *store, const struct rota_record *record
         put_job_gone(store, job);
         statement_run_on(store, DROP_GRAPH, job);
         statement_run_on(store, DROP_SUBMITS, job);
+        statement_run_on(store, DROP_BODIES, job);
         statement_run_on(store, DROP_OBJECTS, job);
         return;
     }

@@ -120,8 +120,12 @@ static const char version_4[]
       " LEFT JOIN sched_wait w ON w.id = j.id LEFT JOIN sched_ready r ON r.id = j.id"
       " LEFT JOIN sched_exec e ON e.id = j.id;";
 
+// What a worker is told to run: several tasks of a job may have the same.
+static const char version_5[]
+    = "CREATE TABLE sched_body(id INTEGER PRIMARY KEY, frame BLOB NOT NULL);";
+
 // Each takes the tables one version further.
-static const char *const steps[] = {version_1, version_2, version_3, version_4};
+static const char *const steps[] = {version_1, version_2, version_3, version_4, version_5};
 
 int schema_version(void)
 {

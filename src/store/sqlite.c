@@ -196,6 +196,28 @@ bool sqlite_text_find(struct store *base, rota_task_id task, struct store_text *
     return true;
 }
 
+bool sqlite_bodies(struct store *base, rota_job_id job, store_body_fn *take, void *context)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    sqlite3_stmt *row = load_prepare(store, "SELECT id, frame FROM sched_body"
+                                            " WHERE id BETWEEN ? AND ? ORDER BY id");
+    int result = SQLITE_ERROR;
+    if (row) {
+        bind_number(row, 1, row_id((rota_task_id){job.number, 0}));
+        bind_number(row, 2, row_id((rota_task_id){job.number, UINT32_MAX}));
+    }
+    while (row && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        struct store_body body = {.job = job,
+                                  .number = row_task(sqlite3_column_int64(row, 0)).task,
+                                  .bytes = sqlite3_column_blob(row, 1),
+                                  .length = (uint32_t)sqlite3_column_bytes(row, 1)};
+        if (take(context, &body)) continue;
+        load_no_memory(store);
+        break;
+    }
+    return load_end(store, row, result);
+}
+
 bool sqlite_answer_find(struct store *base, struct store_request *request)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
@@ -219,6 +241,7 @@ static const struct store_kind sqlite_kind = {
     .fired = turn_fired,
     .answer = turn_answer,
     .attempt = turn_attempt,
+    .body = turn_body,
     .put = turn_put,
     .commit = turn_commit,
     .commit_write = turn_commit_write,
@@ -231,6 +254,7 @@ static const struct store_kind sqlite_kind = {
     .rows = sqlite_rows,
     .rows_release = sqlite_rows_release,
     .text_find = sqlite_text_find,
+    .bodies = sqlite_bodies,
     .answer_find = sqlite_answer_find,
 };
 

@@ -92,6 +92,7 @@ enum statement {
     PUT_REPLICA,
     PUT_WAIT_FOR,
     PUT_ATTEMPT,
+    PUT_BODY,
     PUT_REQUEST,
     PUT_EVENT,
     PUT_BUNDLE,
@@ -108,6 +109,7 @@ enum statement {
     DROP_WORKER,
     DROP_GRAPH,
     DROP_SUBMITS,
+    DROP_BODIES,
     DROP_OBJECT,
     DROP_OBJECTS,
     DROP_REPLICA,
@@ -183,12 +185,13 @@ struct sqlite_store {
     struct store_request *requests;
     struct firing *firings;
     struct store_attempt *attempts;
+    struct store_body *bodies;
     struct note *notes;  // what no record asks for
     struct fresh_span *fresh;
     uint32_t kept_count, kept_capacity, definition_count, definition_capacity, definition_at;
     uint32_t request_count, request_capacity, firing_count, firing_capacity;
     uint32_t fresh_count, fresh_capacity, note_count, note_capacity;
-    uint32_t attempt_count, attempt_capacity;
+    uint32_t attempt_count, attempt_capacity, body_count, body_capacity;
     bool too_many;  // more records than are kept
 
     struct line lines[LINES], events;
@@ -234,6 +237,7 @@ void turn_define(struct store *store, const struct rota_job_spec *spec,
 void turn_fired(struct store *store, rota_task_id task, rota_time minute);
 void turn_answer(struct store *store, const struct store_request *request);
 void turn_attempt(struct store *store, const struct store_attempt *attempt);
+void turn_body(struct store *store, const struct store_body *body);
 void turn_put(struct store *store, const struct rota *rota, const struct rota_record *records,
               uint32_t count);
 bool turn_commit(struct store *store);
@@ -275,6 +279,7 @@ void sqlite_close(struct store *store);
 const struct rota_record *sqlite_rows(struct store *store, uint32_t *count);
 void sqlite_rows_release(struct store *store);
 bool sqlite_text_find(struct store *store, rota_task_id task, struct store_text *text);
+bool sqlite_bodies(struct store *store, rota_job_id job, store_body_fn *take, void *context);
 bool sqlite_answer_find(struct store *store, struct store_request *request);
 
 // ---- guard.c: whether the file may be opened, and by whom -----------------------------------

@@ -61,6 +61,11 @@ void store_put_attempt(struct store *store, const struct store_attempt *attempt)
     if (store->kind->attempt) store->kind->attempt(store, attempt);
 }
 
+void store_put_body(struct store *store, const struct store_body *body)
+{
+    if (store->kind->body) store->kind->body(store, body);
+}
+
 void store_put(struct store *store, const struct rota *rota, const struct rota_record *records,
                uint32_t count)
 {
@@ -127,6 +132,11 @@ void store_rows_release(struct store *store)
 bool store_text_find(struct store *store, rota_task_id task, struct store_text *text)
 {
     return store->kind->text_find && store->kind->text_find(store, task, text);
+}
+
+bool store_bodies(struct store *store, rota_job_id job, store_body_fn *take, void *context)
+{
+    return store->kind->bodies && store->kind->bodies(store, job, take, context);
 }
 
 bool store_answer_find(struct store *store, struct store_request *request)

@@ -98,6 +98,16 @@ struct store_attempt {
 };
 void store_put_attempt(struct store *store, const struct store_attempt *attempt);
 
+// What a worker is to be told for tasks of a job: `number` from 1, bytes that nobody here looks
+// into. They must last until the commit. They go when their job does.
+struct store_body {
+    rota_job_id job;
+    uint32_t number;
+    const void *bytes;
+    uint32_t length;
+};
+void store_put_body(struct store *store, const struct store_body *body);
+
 // The records of the turn, in as many pieces as rota_take() gives. The core is asked for the
 // states of tasks that are new in this turn: their submission is their only record.
 void store_put(struct store *store, const struct rota *rota, const struct rota_record *records,
@@ -138,6 +148,10 @@ void store_rows_release(struct store *store);  // gives the memory of the rows b
 
 // What was defined with a task. False: no such task. Valid until the next call.
 bool store_text_find(struct store *store, rota_task_id task, struct store_text *text);
+
+// The bodies of a job, by number. False: the store has failed, or keeps none.
+typedef bool store_body_fn(void *context, const struct store_body *body);  // false: no memory
+bool store_bodies(struct store *store, rota_job_id job, store_body_fn *take, void *context);
 
 // The answer a request got; request->id says which. False: it never came. Valid until the next
 // call.

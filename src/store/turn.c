@@ -98,9 +98,20 @@ void turn_attempt(struct store *base, const struct store_attempt *attempt)
     store->attempts[store->attempt_count++] = *attempt;
 }
 
+void turn_body(struct store *base, const struct store_body *body)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    void *items = store->bodies;
+    bool there
+        = more(store, &items, store->body_count, &store->body_capacity, sizeof *store->bodies);
+    store->bodies = items;
+    if (!there) return;
+    store->bodies[store->body_count++] = *body;
+}
+
 static void turn_forget(struct sqlite_store *store)
 {
-    store->attempt_count = 0;
+    store->attempt_count = store->body_count = 0;
     store->kept_count = store->definition_count = store->definition_at = 0;
     store->request_count = store->firing_count = store->fresh_count = store->note_count = 0;
     store->too_many = false;
@@ -196,6 +207,16 @@ static void put_attempts(struct sqlite_store *store)
     }
 }
 
+static void put_bodies(struct sqlite_store *store)
+{
+    for (uint32_t i = 0; i < store->body_count; i++) {
+        const struct store_body *body = &store->bodies[i];
+        sqlite3_bind_blob(statement_get(store, PUT_BODY), 2, body->bytes, (int)body->length,
+                          SQLITE_STATIC);
+        statement_run_on(store, PUT_BODY, row_id((rota_task_id){body->job.number, body->number}));
+    }
+}
+
 // The row of the core is part of the journal's: a page less for each turn.
 static void bind_core(struct sqlite_store *store)
 {
@@ -229,6 +250,7 @@ static bool turn_finish(struct sqlite_store *store)
     put_fresh(store);
     put_requests(store);
     put_attempts(store);
+    put_bodies(store);
     put_notes(store);
     put_event(store);
     statement_run(store, DO_COMMIT);
@@ -309,7 +331,7 @@ static bool turn_write(struct store *base)
     struct sqlite_store *store = (struct sqlite_store *)base;
     if (base->error.fault) return false;
     bool empty = !store->begun && !store->result && !store->request_count && !store->firing_count
-                 && !store->note_count && !store->attempt_count;
+                 && !store->note_count && !store->attempt_count && !store->body_count;
     if (!empty && turn_open(store)) {
         bool done = turn_finish(store);
         if (!done && is_full(store->db, store->result)) done = turn_again(store);
@@ -396,6 +418,7 @@ void turn_release(struct sqlite_store *store)
     free(store->requests);
     free(store->firings);
     free(store->attempts);
+    free(store->bodies);
     free(store->notes);
     free(store->fresh);
     line_release(&store->events);

@@ -1,0 +1,153 @@
+// hub.h - the server of a cluster: what its peers say becomes events, and what the core asks for
+// becomes messages to them.
+//
+//     hub_begin(hub, now);
+//     hub_take(hub, peer, &message);     // any number; an answer may wait in peer->out at once
+//     turn = hub_write(hub);             // decided and written; what it asks for is held back
+//     ... the disk works ...
+//     hub_settled(hub, turn);            // and now it is in the peers' out
+//
+// At most two turns are out at a time. Nothing here reads a clock, a file or a socket. Without memory
+// the program ends: the store has all that was promised.
+#pragma once
+
+#include "server/server.h"
+#include "wire/wire.h"
+
+enum { HUB_LOSSES = 5 };  // so many attempts may be lost with their workers, beside the retries
+
+struct hub_limits {
+    rota_time lease;  // of a worker, from the sending of its heartbeat
+    rota_time beat;   // how often it sends one
+};
+
+// ---- peer.c: a connection ----------------------------------------------------------------------
+
+struct hub_peer {
+    struct hub_peer *next, *previous;  // of the hub
+    uint32_t roles;                    // what its key allows
+    enum wire_role role;               // what it said it is; 0: nothing yet
+    char id[40];                       // of its key
+    struct wire_out *out;              // leaves as soon as it can
+    struct wire_out held[2];           // by turn: leaves when that is durable
+    struct hub_worker *worker;         // null: none, or not joined
+    struct hub_draft *draft;           // a submission that is not whole; null: none
+    uint64_t number;
+    uint32_t watched;                  // the job it watches; UINT32_MAX: none; 0: all
+    bool closing;                      // nothing more is read; closed when `out` is empty
+};
+
+// `out` is the connection's own and lasts as long as the peer.
+struct hub_peer *hub_peer_add(struct hub *hub, uint32_t roles, const char *id,
+                              struct wire_out *out);
+// In a turn: the connection is gone.
+void hub_peer_remove(struct hub *hub, struct hub_peer *peer);
+// In a turn. False: the connection is to be closed once its `out` is empty.
+bool hub_take(struct hub *hub, struct hub_peer *peer, const struct wire_message *message);
+void hub_refuse(struct hub_peer *peer, uint64_t high, uint64_t low, enum wire_code code,
+                const char *reason);
+
+// ---- hub.c: turns --------------------------------------------------------------------------------
+
+struct hub {
+    struct server *server;
+    struct hub_limits limits;
+    struct hub_peer *peers;
+    struct hub_worker *workers;
+    struct map workers_by_id;      // number + 1 of the array below
+    struct hub_worker **worker_at;
+    uint32_t worker_count, worker_capacity;
+    struct map names[CATALOG_KINDS];  // hash of a name: its number
+    uint32_t last_name[CATALOG_KINDS];
+    struct map jobs_by_id;         // index + 1
+    struct hub_job **jobs;
+    uint32_t job_count, job_capacity;
+    uint64_t id;                   // of the database
+    uint64_t peers_seen;
+    uint64_t turn;                 // the last that was written
+    rota_time ticks;               // of this turn, on a clock that is never set
+};
+
+// Takes over what the store has: every worker is silent from now on. False: the server says why.
+bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *limits,
+              rota_time now);
+void hub_close(struct hub *hub);
+
+void hub_begin(struct hub *hub, rota_time now, rota_time ticks);
+uint64_t hub_write(struct hub *hub);  // 0: stop; the server or the store says why
+void hub_settled(struct hub *hub, uint64_t turn);
+rota_time hub_deadline(const struct hub *hub);  // on the clock of `now`; ROTA_NEVER
+
+_Noreturn void hub_no_memory(void);
+void *hub_allocate(size_t count, size_t size);  // zeroed
+void *hub_keep(struct hub *hub, size_t count, size_t size);  // until the turn is over
+
+// ---- names.c: what lanes, groups, machines and workers are called ----------------------------------
+
+bool hub_names_load(struct hub *hub);
+uint32_t hub_name(struct hub *hub, enum catalog_kind kind, const char *name);  // in a turn
+
+// ---- body.c: what workers are told --------------------------------------------------------------
+
+// Of a job: the frames of its bodies, one behind the other.
+struct hub_job {
+    rota_job_id id;
+    char *frames;
+    uint32_t *ends;  // by body, from 0
+    uint32_t count, capacity, length, frame_capacity;
+    bool loaded;     // the store was asked
+    uint32_t succeeded, failed, aborted;
+};
+
+struct hub_job *hub_job_get(struct hub *hub, rota_job_id id);  // makes it
+void hub_job_drop(struct hub *hub, rota_job_id id);
+// In a turn: gives it the next number of its job.
+uint32_t hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, uint32_t length);
+// Null: there is none.
+const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint32_t *length);
+
+// ---- worker.c: who runs commands -----------------------------------------------------------------
+
+struct hub_worker {
+    rota_worker_id id;
+    char *name, *address;
+    struct hub_peer *peer;     // null: it is away
+    uint64_t connection, boot;
+    uint64_t beat;             // the newest that has come
+    rota_time heard;           // ticks
+    bool silent;               // the core was told so
+};
+
+struct hub_worker *hub_worker_get(struct hub *hub, rota_worker_id id);  // null: never heard of
+struct hub_worker *hub_worker_meet(struct hub *hub, rota_worker_id id, const char *name);
+bool hub_join(struct hub *hub, struct hub_peer *peer, const struct wire_join *join);
+void hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *beat);
+void hub_worker_away(struct hub *hub, struct hub_worker *worker);
+void hub_workers_look(struct hub *hub);  // in a turn: who has not been heard for too long
+
+// ---- report.c: what workers say --------------------------------------------------------------------
+
+void hub_started(struct hub *hub, struct hub_peer *peer, const struct wire_started *started);
+void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_finished *finished);
+void hub_held(struct hub *hub, struct hub_peer *peer, const wire_files *files);
+void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files);
+
+// ---- request.c: what clients ask for, once each ----------------------------------------------------
+
+// True: it was carried out before, and has been answered again, or refused as another one.
+bool hub_request_is_old(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
+                        uint64_t body_hash);
+// In the turn that carries it out.
+void hub_request_note(struct hub *hub, uint64_t high, uint64_t low, uint64_t body_hash,
+                      const char *answer);
+void hub_change(struct hub *hub, struct hub_peer *peer, const struct wire_change *change);
+void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch);
+
+// ---- submit.c: jobs ----------------------------------------------------------------------------------
+
+void hub_submit(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit);
+void hub_draft_drop(struct hub_peer *peer);
+
+// ---- perform.c: what the core asks for ---------------------------------------------------------------
+
+void hub_perform(struct hub *hub, uint64_t turn);  // into `held`
