@@ -19,6 +19,7 @@ struct rota_task_view {
     enum rota_outcome outcome;   // of the last attempt that ended
     int32_t status;              // the same; 0 while another one is out
     uint32_t attempt, tries;     // all of them; since somebody last asked for it
+    uint32_t retries_max;        // as it was submitted
     rota_worker_id worker;       // where it is assigned or runs
     rota_task_id run_as;         // the name its worker knows the attempt by
     rota_task_id leader;         // SHARED: the task that runs for it

@@ -14,6 +14,8 @@
 #include "server/server.h"
 #include "wire/wire.h"
 
+struct hub;
+
 enum { HUB_LOSSES = 5 };  // so many attempts may be lost with their workers, beside the retries
 
 struct hub_limits {
@@ -29,7 +31,7 @@ struct hub_peer {
     enum wire_role role;               // what it said it is; 0: nothing yet
     char id[40];                       // of its key
     struct wire_out *out;              // leaves as soon as it can
-    struct wire_out held[2];           // by turn: leaves when that is durable
+    struct wire_out held[2];           // by slot of a turn: leaves when that is durable
     struct hub_worker *worker;         // null: none, or not joined
     struct hub_draft *draft;           // a submission that is not whole; null: none
     uint64_t number;
@@ -53,9 +55,8 @@ struct hub {
     struct server *server;
     struct hub_limits limits;
     struct hub_peer *peers;
-    struct hub_worker *workers;
-    struct map workers_by_id;      // number + 1 of the array below
-    struct hub_worker **worker_at;
+    struct map workers_by_id;      // index + 1
+    struct hub_worker **workers;
     uint32_t worker_count, worker_capacity;
     struct map names[CATALOG_KINDS];  // hash of a name: its number
     uint32_t last_name[CATALOG_KINDS];
@@ -64,7 +65,9 @@ struct hub {
     uint32_t job_count, job_capacity;
     uint64_t id;                   // of the database
     uint64_t peers_seen;
-    uint64_t turn;                 // the last that was written
+    uint64_t token;                // the last that was given out
+    uint64_t turn[2];              // by slot: written, not known to be durable; 0: none
+    uint32_t slot;                 // of the turn that is being prepared
     rota_time ticks;               // of this turn, on a clock that is never set
 };
 
@@ -73,9 +76,11 @@ bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *l
               rota_time now);
 void hub_close(struct hub *hub);
 
+bool hub_can_begin(const struct hub *hub);  // one of the two slots is free
 void hub_begin(struct hub *hub, rota_time now, rota_time ticks);
 uint64_t hub_write(struct hub *hub);  // 0: stop; the server or the store says why
 void hub_settled(struct hub *hub, uint64_t turn);
+struct wire_out *hub_later(struct hub *hub, struct hub_peer *peer);  // of the turn at hand
 rota_time hub_deadline(const struct hub *hub);  // on the clock of `now`; ROTA_NEVER
 
 _Noreturn void hub_no_memory(void);
@@ -85,7 +90,9 @@ void *hub_keep(struct hub *hub, size_t count, size_t size);  // until the turn i
 // ---- names.c: what lanes, groups, machines and workers are called ----------------------------------
 
 bool hub_names_load(struct hub *hub);
-uint32_t hub_name(struct hub *hub, enum catalog_kind kind, const char *name);  // in a turn
+// In a turn: the number of a name, which gets one if it has none.
+uint32_t hub_name(struct hub *hub, enum catalog_kind kind, const char *name);
+uint64_t hub_hash(const void *bytes, size_t size);
 
 // ---- body.c: what workers are told --------------------------------------------------------------
 
@@ -141,6 +148,10 @@ bool hub_request_is_old(struct hub *hub, struct hub_peer *peer, uint64_t high, u
 void hub_request_note(struct hub *hub, uint64_t high, uint64_t low, uint64_t body_hash,
                       const char *answer);
 void hub_change(struct hub *hub, struct hub_peer *peer, const struct wire_change *change);
+void hub_accepted_put(struct wire_out *out, uint64_t high, uint64_t low, uint32_t job,
+                      uint32_t first);
+void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
+                      enum rota_error error);
 void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch);
 
 // ---- submit.c: jobs ----------------------------------------------------------------------------------
@@ -150,4 +161,6 @@ void hub_draft_drop(struct hub_peer *peer);
 
 // ---- perform.c: what the core asks for ---------------------------------------------------------------
 
-void hub_perform(struct hub *hub, uint64_t turn);  // into `held`
+void hub_perform(struct hub *hub);  // into `held`
+void hub_ended_put(struct wire_out *out, rota_task_id task, enum rota_outcome outcome,
+                   int32_t status);

@@ -126,6 +126,11 @@ void wire_put(struct wire_out *out, const struct wire_message *message)
     memcpy(out->bytes + start, &length, sizeof length);
 }
 
+void wire_out_append(struct wire_out *out, const char *frames, uint32_t length)
+{
+    put_bytes(out, frames, length);
+}
+
 void wire_out_sent(struct wire_out *out, uint32_t count)
 {
     out->sent += count;

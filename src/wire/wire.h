@@ -47,6 +47,7 @@ struct wire_out {
 };
 
 void wire_put(struct wire_out *out, const struct wire_message *message);
+void wire_out_append(struct wire_out *out, const char *frames, uint32_t length);  // whole ones
 void wire_out_sent(struct wire_out *out, uint32_t count);
 void wire_out_release(struct wire_out *out);
 

@@ -1,0 +1,86 @@
+// body.c - what workers are told for the tasks of a job, kept as the frames that will be sent.
+#include "hub/hub.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct memory heap = {memory_resize_heap, NULL};
+
+struct hub_job *hub_job_get(struct hub *hub, rota_job_id id)
+{
+    uint32_t at = map_find(&hub->jobs_by_id, id.number);
+    if (at) return hub->jobs[at - 1];
+    void *items = hub->jobs;
+    bool there = map_reserve(&heap, &hub->jobs_by_id, 1)
+                 && memory_reserve(&heap, &items, &hub->job_capacity, (uint64_t)hub->job_count + 1,
+                                   sizeof *hub->jobs);
+    hub->jobs = items;
+    if (!there) hub_no_memory();
+    struct hub_job *job = hub_allocate(1, sizeof *job);
+    job->id = id;
+    hub->jobs[hub->job_count++] = job;
+    map_put(&hub->jobs_by_id, id.number, hub->job_count);
+    return job;
+}
+
+void hub_job_drop(struct hub *hub, rota_job_id id)
+{
+    uint32_t at = map_find(&hub->jobs_by_id, id.number);
+    if (!at) return;
+    struct hub_job *job = hub->jobs[at - 1], *last = hub->jobs[--hub->job_count];
+    hub->jobs[at - 1] = last;
+    *map_place(&hub->jobs_by_id, last->id.number) = at;
+    map_remove(&hub->jobs_by_id, id.number);
+    free(job->frames);
+    free(job->ends);
+    free(job);
+}
+
+static void frame_append(struct hub_job *job, const char *frame, uint32_t length)
+{
+    void *frames = job->frames, *ends = job->ends;
+    bool there = memory_reserve_raw(&heap, &frames, &job->frame_capacity,
+                                    (uint64_t)job->length + length, 1)
+                 && memory_reserve_raw(&heap, &ends, &job->capacity, (uint64_t)job->count + 1,
+                                       sizeof *job->ends);
+    job->frames = frames;
+    job->ends = ends;
+    if (!there) hub_no_memory();
+    memcpy(job->frames + job->length, frame, length);
+    job->length += length;
+    job->ends[job->count++] = job->length;
+}
+
+static bool body_take(void *context, const struct store_body *body)
+{
+    struct hub_job *job = context;
+    if (body->number == job->count + 1) frame_append(job, body->bytes, body->length);
+    return true;
+}
+
+static void job_load(struct hub *hub, struct hub_job *job)
+{
+    if (!job->loaded && !job->count) store_bodies(hub->server->store, job->id, body_take, job);
+    job->loaded = true;
+}
+
+uint32_t hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, uint32_t length)
+{
+    job_load(hub, job);
+    frame_append(job, frame, length);
+    char *kept = hub_keep(hub, length, 1);
+    memcpy(kept, frame, length);
+    struct store_body body = {job->id, job->count, kept, length};
+    store_put_body(hub->server->store, &body);
+    return job->count;
+}
+
+const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint32_t *length)
+{
+    struct hub_job *job = hub_job_get(hub, id);
+    job_load(hub, job);
+    if (!number || number > job->count) return NULL;
+    uint32_t first = number > 1 ? job->ends[number - 2] : 0;
+    *length = job->ends[number - 1] - first;
+    return job->frames + first;
+}

@@ -1,0 +1,157 @@
+// hub.c - turns: begun, decided, written, and told when they are durable.
+#include "hub/hub.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Noreturn void hub_no_memory(void)
+{
+    fputs("rota: no memory; what was promised is in the database\n", stderr);
+    exit(70);
+}
+
+void *hub_allocate(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory) hub_no_memory();
+    return memory;
+}
+
+void *hub_keep(struct hub *hub, size_t count, size_t size)
+{
+    void *memory = server_keep(hub->server, count ? count : 1, size);
+    if (!memory) hub_no_memory();
+    return memory;
+}
+
+// ---- Opening ---------------------------------------------------------------------------------
+
+// A lease that ran before we were there may have been renewed without a trace: all begin anew.
+static void worker_take_over(struct hub *hub, uint32_t number)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_WORKER_HEARD};
+    struct rota_worker_view view;
+    event.worker.id.number = number;
+    if (!rota_worker_look(hub->server->rota, event.worker.id, &view)) return;
+    server_step(hub->server, &event);
+    event.kind = ROTA_EVENT_WORKER_SILENT;
+    server_step(hub->server, &event);
+    hub_worker_meet(hub, event.worker.id, NULL)->silent = true;
+}
+
+bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *limits,
+              rota_time now)
+{
+    *hub = (struct hub){.server = server, .limits = *limits, .token = (uint64_t)now};
+    if (!hub_names_load(hub)) return false;
+    server_begin(server, now);
+    for (uint32_t i = 1; i <= hub->last_name[CATALOG_WORKER]; i++) worker_take_over(hub, i);
+    return server_commit(server);
+}
+
+static void peer_release(struct hub *hub, struct hub_peer *peer)
+{
+    if (peer->previous)
+        peer->previous->next = peer->next;
+    else
+        hub->peers = peer->next;
+    if (peer->next) peer->next->previous = peer->previous;
+    hub_draft_drop(peer);
+    for (int i = 0; i < 2; i++) wire_out_release(&peer->held[i]);
+    free(peer);
+}
+
+void hub_close(struct hub *hub)
+{
+    static const struct memory heap = {memory_resize_heap, NULL};
+    while (hub->peers) peer_release(hub, hub->peers);
+    while (hub->job_count) hub_job_drop(hub, hub->jobs[hub->job_count - 1]->id);
+    for (uint32_t i = 0; i < hub->worker_count; i++) {
+        free(hub->workers[i]->name);
+        free(hub->workers[i]->address);
+        free(hub->workers[i]);
+    }
+    free(hub->workers);
+    free(hub->jobs);
+    map_release(&heap, &hub->workers_by_id);
+    map_release(&heap, &hub->jobs_by_id);
+    for (int i = 0; i < CATALOG_KINDS; i++) map_release(&heap, &hub->names[i]);
+    *hub = (struct hub){0};
+}
+
+// ---- Peers -----------------------------------------------------------------------------------
+
+struct hub_peer *hub_peer_add(struct hub *hub, uint32_t roles, const char *id, struct wire_out *out)
+{
+    struct hub_peer *peer = hub_allocate(1, sizeof *peer);
+    peer->roles = roles;
+    peer->out = out;
+    peer->number = ++hub->peers_seen;
+    peer->watched = UINT32_MAX;
+    snprintf(peer->id, sizeof peer->id, "%s", id);
+    peer->next = hub->peers;
+    if (peer->next) peer->next->previous = peer;
+    hub->peers = peer;
+    return peer;
+}
+
+void hub_peer_remove(struct hub *hub, struct hub_peer *peer)
+{
+    if (peer->worker) hub_worker_away(hub, peer->worker);
+    peer_release(hub, peer);
+}
+
+// ---- A turn ----------------------------------------------------------------------------------
+
+bool hub_can_begin(const struct hub *hub)
+{
+    return hub->turn[hub->slot] == 0;
+}
+
+void hub_begin(struct hub *hub, rota_time now, rota_time ticks)
+{
+    assert(hub_can_begin(hub));
+    hub->ticks = ticks;
+    server_begin(hub->server, now);
+}
+
+struct wire_out *hub_later(struct hub *hub, struct hub_peer *peer)
+{
+    return &peer->held[hub->slot];
+}
+
+uint64_t hub_write(struct hub *hub)
+{
+    hub_workers_look(hub);
+    if (!server_decide(hub->server)) return 0;
+    hub_perform(hub);
+    uint64_t turn = server_commit_write(hub->server);
+    hub->turn[hub->slot] = turn;
+    hub->slot ^= 1;
+    return turn;
+}
+
+static void held_move(struct hub_peer *peer, uint32_t slot)
+{
+    struct wire_out *held = &peer->held[slot];
+    if (held->failed) hub_no_memory();
+    if (!held->length) return;
+    wire_out_append(peer->out, held->bytes, held->length);
+    held->length = held->sent = 0;
+}
+
+void hub_settled(struct hub *hub, uint64_t turn)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t slot = hub->slot ^ i;  // the older one first
+        if (!hub->turn[slot] || hub->turn[slot] > turn) continue;
+        for (struct hub_peer *peer = hub->peers; peer; peer = peer->next) held_move(peer, slot);
+        hub->turn[slot] = 0;
+    }
+}
+
+rota_time hub_deadline(const struct hub *hub)
+{
+    return rota_deadline(hub->server->rota);
+}

@@ -1,0 +1,94 @@
+// peer.c - what a peer says goes to who knows what to do with it.
+#include "hub/hub.h"
+
+#include <string.h>
+
+void hub_refuse(struct hub_peer *peer, uint64_t high, uint64_t low, enum wire_code code,
+                const char *reason)
+{
+    struct wire_message message = {.kind = WIRE_REFUSE_MESSAGE};
+    message.refuse.high = high;
+    message.refuse.low = low;
+    message.refuse.code = code;
+    message.refuse.reason = wire_text_of(reason);
+    wire_put(peer->out, &message);
+}
+
+static bool turn_away(struct hub_peer *peer, enum wire_code code, const char *reason)
+{
+    hub_refuse(peer, 0, 0, code, reason);
+    peer->closing = true;
+    return false;
+}
+
+static bool greet(struct hub *hub, struct hub_peer *peer, const struct wire_greet *greet)
+{
+    if (peer->role) return turn_away(peer, WIRE_REFUSED_STATE, "a peer says once who it is");
+    if (greet->version != WIRE_VERSION)
+        return turn_away(peer, WIRE_REFUSED_VERSION, "this server speaks version 1");
+    bool known
+        = greet->role == WIRE_CLIENT || greet->role == WIRE_WORKER || greet->role == WIRE_ADMIN;
+    if (!known || !(peer->roles & greet->role))
+        return turn_away(peer, WIRE_REFUSED_ROLE, "the key does not allow that");
+    peer->role = (enum wire_role)greet->role;
+    if (peer->role == WIRE_WORKER) {
+        if (!greet->name.length || greet->name.length > 200)
+            return turn_away(peer, WIRE_REFUSED_REQUEST, "a worker has a name of 1 to 200 bytes");
+        rota_worker_id id = {hub_name(hub, CATALOG_WORKER, greet->name.bytes)};
+        struct hub_worker *worker = hub_worker_meet(hub, id, greet->name.bytes);
+        if (greet->connection <= worker->connection && worker->peer && greet->boot == worker->boot)
+            return turn_away(peer, WIRE_REFUSED_STATE, "there is a newer connection");
+        if (worker->peer) {
+            worker->peer->closing = true;
+            hub_worker_away(hub, worker);
+        }
+        worker->connection = greet->connection;
+        worker->boot = greet->boot;
+        worker->beat = 0;
+        worker->peer = peer;
+        worker->heard = hub->ticks;
+        peer->worker = worker;
+    }
+    struct wire_message message = {.kind = WIRE_WELCOME_MESSAGE};
+    message.welcome.version = WIRE_VERSION;
+    message.welcome.server = hub->id;
+    message.welcome.peer = peer->worker ? peer->worker->id.number : peer->number;
+    message.welcome.lease = hub->limits.lease;
+    message.welcome.beat = hub->limits.beat;
+    wire_put(peer->out, &message);
+    return true;
+}
+
+static bool take_worker(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
+{
+    if (peer->worker->peer != peer)
+        return turn_away(peer, WIRE_REFUSED_STATE, "there is a newer connection");
+    peer->worker->heard = hub->ticks;
+    switch (message->kind) {
+    case WIRE_JOIN_MESSAGE: return hub_join(hub, peer, &message->join);
+    case WIRE_BEAT_MESSAGE: hub_beat(hub, peer, &message->beat); return true;
+    case WIRE_STARTED_MESSAGE: hub_started(hub, peer, &message->started); return true;
+    case WIRE_FINISHED_MESSAGE: hub_finished(hub, peer, &message->finished); return true;
+    case WIRE_HELD_MESSAGE: hub_held(hub, peer, &message->held.objects); return true;
+    case WIRE_LOST_MESSAGE: hub_lost(hub, peer, &message->lost.objects); return true;
+    default: return turn_away(peer, WIRE_REFUSED_FRAME, "a worker does not say that");
+    }
+}
+
+static bool take_client(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
+{
+    switch (message->kind) {
+    case WIRE_SUBMIT_MESSAGE: hub_submit(hub, peer, &message->submit); return true;
+    case WIRE_CHANGE_MESSAGE: hub_change(hub, peer, &message->change); return true;
+    case WIRE_WATCH_MESSAGE: hub_watch(hub, peer, &message->watch); return true;
+    default: return turn_away(peer, WIRE_REFUSED_FRAME, "a client does not say that");
+    }
+}
+
+bool hub_take(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
+{
+    if (peer->closing) return false;
+    if (message->kind == WIRE_GREET_MESSAGE) return greet(hub, peer, &message->greet);
+    if (!peer->role) return turn_away(peer, WIRE_REFUSED_STATE, "a peer first says who it is");
+    return peer->worker ? take_worker(hub, peer, message) : take_client(hub, peer, message);
+}

@@ -1,0 +1,111 @@
+// perform.c - what the core asks for, as messages that wait until the turn is durable.
+#include "hub/hub.h"
+
+#include <string.h>
+
+// Where the numbers of an attempt lie in the frame of a RUN; wire_test looks that this is so.
+enum {
+    AT_TASK = WIRE_HEAD + 1,
+    AT_ATTEMPT = AT_TASK + 8,
+    AT_TOKEN = AT_ATTEMPT + 4,
+    AT_BEAT = AT_TOKEN + 8,
+    AT_END = AT_BEAT + 8
+};
+
+static const rota_time grace = 5000000;
+
+static struct hub_worker *worker_here(struct hub *hub, rota_worker_id id)
+{
+    struct hub_worker *worker = hub_worker_get(hub, id);
+    return worker && worker->peer ? worker : NULL;
+}
+
+// The newest heartbeat is that of before the turn is written, because this is.
+static void run_put(struct hub *hub, const struct rota_action *action)
+{
+    struct hub_worker *worker = worker_here(hub, action->run.worker);
+    uint32_t length;
+    rota_job_id job = {action->run.task.job};
+    const char *frame = hub_body_find(hub, job, (uint32_t)action->run.body, &length);
+    if (!worker || !frame || length < AT_END) return;
+    struct wire_out *out = hub_later(hub, worker->peer);
+    uint32_t at = out->length;
+    wire_out_append(out, frame, length);
+    if (out->failed) hub_no_memory();
+    uint64_t token = ++hub->token;
+    memcpy(out->bytes + at + AT_TASK, &action->run.task, sizeof action->run.task);
+    memcpy(out->bytes + at + AT_ATTEMPT, &action->run.attempt, sizeof action->run.attempt);
+    memcpy(out->bytes + at + AT_TOKEN, &token, sizeof token);
+    memcpy(out->bytes + at + AT_BEAT, &worker->beat, sizeof worker->beat);
+}
+
+static void stop_put(struct hub *hub, const struct rota_action *action)
+{
+    struct hub_worker *worker = worker_here(hub, action->stop.worker);
+    struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
+    if (!worker) return;
+    message.stop.task = action->stop.task;
+    message.stop.attempt = action->stop.attempt;
+    message.stop.grace = grace;
+    wire_put(hub_later(hub, worker->peer), &message);
+}
+
+static void drop_put(struct hub *hub, const struct rota_action *action)
+{
+    struct hub_worker *worker = worker_here(hub, action->drop.worker);
+    struct wire_file file = {.name = wire_text_of(""), .path = wire_text_of("")};
+    struct wire_message message = {.kind = WIRE_DROP_MESSAGE};
+    if (!worker) return;
+    file.object = action->drop.object;
+    message.drop.objects = (wire_files){&file, 1};
+    wire_put(hub_later(hub, worker->peer), &message);
+}
+
+// ---- To those who watch -----------------------------------------------------------------------
+
+void hub_ended_put(struct wire_out *out, rota_task_id task, enum rota_outcome outcome,
+                   int32_t status)
+{
+    struct wire_message message = {.kind = WIRE_ENDED_MESSAGE};
+    message.ended.task = task;
+    message.ended.outcome = outcome;
+    message.ended.status = status;
+    message.ended.name = message.ended.reason = wire_text_of("");
+    wire_put(out, &message);
+}
+
+static void ended_tell(struct hub *hub, const struct rota_action *action)
+{
+    for (struct hub_peer *peer = hub->peers; peer; peer = peer->next)
+        if (!peer->watched || peer->watched == action->confirm.task.job)
+            hub_ended_put(hub_later(hub, peer), action->confirm.task, action->confirm.outcome,
+                          action->confirm.status);
+}
+
+static void over_tell(struct hub *hub, const struct rota_action *action)
+{
+    struct wire_message message = {.kind = WIRE_OVER_MESSAGE};
+    message.over.job = action->job_over.job.number;
+    message.over.succeeded = action->job_over.succeeded;
+    message.over.failed = action->job_over.failed;
+    message.over.aborted = action->job_over.aborted;
+    for (struct hub_peer *peer = hub->peers; peer; peer = peer->next)
+        if (!peer->watched || peer->watched == message.over.job)
+            wire_put(hub_later(hub, peer), &message);
+}
+
+void hub_perform(struct hub *hub)
+{
+    const struct server *server = hub->server;
+    for (uint32_t i = 0; i < server->action_count; i++) {
+        const struct rota_action *action = &server->actions[i];
+        switch (action->kind) {
+        case ROTA_ACTION_RUN: run_put(hub, action); break;
+        case ROTA_ACTION_STOP: stop_put(hub, action); break;
+        case ROTA_ACTION_DROP: drop_put(hub, action); break;
+        case ROTA_ACTION_CONFIRM: ended_tell(hub, action); break;
+        case ROTA_ACTION_JOB_OVER: over_tell(hub, action); break;
+        default: break;
+        }
+    }
+}

@@ -1,0 +1,146 @@
+// report.c - what workers say about attempts and objects becomes events.
+#include "hub/hub.h"
+
+#include <string.h>
+
+enum { SIGNAL_STATUS = 256 };
+
+void hub_started(struct hub *hub, struct hub_peer *peer, const struct wire_started *started)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_TASK_STARTED};
+    event.report.worker = peer->worker->id;
+    event.report.task = started->task;
+    event.report.attempt = started->attempt;
+    server_step(hub->server, &event);
+}
+
+// ---- Ends
+// ----------------------------------------------------------------------------------------
+
+static enum rota_outcome outcome_of(const struct wire_finished *finished)
+{
+    if (finished->end == WIRE_STOPPED) return ROTA_OUTCOME_ABORTED;
+    if (finished->end == WIRE_EXITED && !finished->status) return ROTA_OUTCOME_OK;
+    bool result = finished->end == WIRE_EXITED || finished->end == WIRE_SIGNALED;
+    return result ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_ERROR;
+}
+
+static int32_t status_of(const struct wire_finished *finished)
+{
+    bool signal = finished->end == WIRE_SIGNALED || finished->end == WIRE_TIMED_OUT;
+    return signal ? SIGNAL_STATUS + finished->status : finished->status;
+}
+
+static const struct rota_output *sizes_of(struct hub *hub, const struct wire_finished *finished)
+{
+    struct rota_output *sizes = hub_keep(hub, finished->outputs.count, sizeof *sizes);
+    for (uint32_t i = 0; i < finished->outputs.count; i++) {
+        sizes[i].task = finished->task.task;
+        sizes[i].object = finished->outputs.items[i].object;
+        sizes[i].bytes = finished->outputs.items[i].bytes;
+    }
+    return sizes;
+}
+
+static const char *text_keep(struct hub *hub, wire_text text)
+{
+    if (!text.length) return NULL;
+    char *kept = hub_keep(hub, text.length + 1, 1);
+    memcpy(kept, text.bytes, text.length);
+    return kept;
+}
+
+// For those who ask later; the core needs none of it.
+static void attempt_note(struct hub *hub, const struct wire_finished *finished)
+{
+    static const char *const ends[]
+        = {[WIRE_EXITED] = "exit",       [WIRE_SIGNALED] = "signal",
+           [WIRE_TIMED_OUT] = "timeout", [WIRE_OUT_OF_MEMORY] = "memory",
+           [WIRE_STOPPED] = "stopped",   [WIRE_NOT_STARTED] = "not_started",
+           [WIRE_BAD_OUTPUT] = "output", [WIRE_BAD_INPUT] = "input"};
+    bool known = finished->end < sizeof ends / sizeof *ends && ends[finished->end];
+    struct store_attempt attempt = {
+        .task = finished->task,
+        .attempt = finished->attempt,
+        .end = known ? ends[finished->end] : "unknown",
+        .status = finished->status,
+        .flags = finished->flags,
+        .reason = text_keep(hub, finished->reason),
+        .began = finished->began,
+        .ended = finished->ended,
+        .user = finished->user,
+        .system = finished->system,
+        .memory_bytes = finished->memory_bytes,
+        .log_bytes = finished->log_bytes,
+    };
+    store_put_attempt(hub->server->store, &attempt);
+}
+
+static void recorded_put(struct hub *hub, struct hub_peer *peer,
+                         const struct wire_finished *finished, enum wire_how how)
+{
+    struct wire_message message = {.kind = WIRE_RECORDED_MESSAGE};
+    message.recorded.task = finished->task;
+    message.recorded.attempt = finished->attempt;
+    message.recorded.how = how;
+    wire_put(hub_later(hub, peer), &message);
+}
+
+// A failure ends the task when its own retries are used up; only losses have more.
+static bool is_final(struct hub *hub, const struct wire_finished *finished,
+                     enum rota_outcome outcome)
+{
+    struct rota_task_view view;
+    if (outcome == ROTA_OUTCOME_OK || outcome == ROTA_OUTCOME_ABORTED) return false;
+    if (!rota_task_look(hub->server->rota, finished->task, &view)) return false;
+    return view.tries + HUB_LOSSES > view.retries_max;
+}
+
+void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_finished *finished)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
+    event.report.worker = peer->worker->id;
+    event.report.task = finished->task;
+    event.report.attempt = finished->attempt;
+    event.report.outcome = outcome_of(finished);
+    event.report.status = status_of(finished);
+    event.report.final = is_final(hub, finished, event.report.outcome);
+    if (event.report.outcome == ROTA_OUTCOME_OK) {
+        event.report.sizes = sizes_of(hub, finished);
+        event.report.size_count = finished->outputs.count;
+    }
+    if (server_step(hub->server, &event) == ROTA_OK) {
+        attempt_note(hub, finished);
+        recorded_put(hub, peer, finished, WIRE_NOW_RECORDED);
+        return;
+    }
+    struct rota_task_view view;
+    bool same = rota_task_look(hub->server->rota, finished->task, &view)
+                && view.attempt == finished->attempt && !view.worker.number;
+    recorded_put(hub, peer, finished, same ? WIRE_WAS_RECORDED : WIRE_IS_STALE);
+}
+
+// ---- Objects
+// --------------------------------------------------------------------------------------
+
+static void replicas_tell(struct hub *hub, struct hub_peer *peer, const wire_files *files,
+                          enum rota_event_kind kind)
+{
+    for (uint32_t i = 0; i < files->count; i++) {
+        struct rota_event event = {.kind = kind};
+        event.replica.worker = peer->worker->id;
+        event.replica.object = files->items[i].object;
+        event.replica.bytes = files->items[i].bytes;
+        server_step(hub->server, &event);
+    }
+}
+
+void hub_held(struct hub *hub, struct hub_peer *peer, const wire_files *files)
+{
+    replicas_tell(hub, peer, files, ROTA_EVENT_OBJECT_HELD);
+}
+
+void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files)
+{
+    replicas_tell(hub, peer, files, ROTA_EVENT_OBJECT_LOST);
+}

@@ -1,0 +1,144 @@
+// request.c - what clients ask for is carried out once, however often it comes.
+#include "hub/hub.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- The same again
+// ------------------------------------------------------------------------------
+
+static struct store_request request_of(uint64_t high, uint64_t low)
+{
+    struct store_request request = {{0}, 0, NULL};
+    memcpy(request.id, &high, sizeof high);
+    memcpy(request.id + sizeof high, &low, sizeof low);
+    return request;
+}
+
+static void done_put(struct wire_out *out, uint64_t high, uint64_t low, const char *answer)
+{
+    struct wire_message message = {.kind = WIRE_DONE_MESSAGE};
+    message.done.high = high;
+    message.done.low = low;
+    message.done.answer = wire_text_of(answer);
+    wire_put(out, &message);
+}
+
+void hub_accepted_put(struct wire_out *out, uint64_t high, uint64_t low, uint32_t job,
+                      uint32_t first)
+{
+    struct wire_message message = {.kind = WIRE_ACCEPTED_MESSAGE};
+    message.accepted.high = high;
+    message.accepted.low = low;
+    message.accepted.job = job;
+    message.accepted.first = first;
+    wire_put(out, &message);
+}
+
+bool hub_request_is_old(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
+                        uint64_t body_hash)
+{
+    struct store_request request = request_of(high, low);
+    uint32_t job, first;
+    if (!high && !low) {
+        hub_refuse(peer, 0, 0, WIRE_REFUSED_REQUEST, "a request has an id");
+        return true;
+    }
+    if (!store_answer_find(hub->server->store, &request)) return false;
+    if (request.body_hash != body_hash)
+        hub_refuse(peer, high, low, WIRE_REFUSED_CONFLICT, "another request had this id");
+    else if (sscanf(request.answer, "job %" SCNu32 " from %" SCNu32, &job, &first) == 2)
+        hub_accepted_put(hub_later(hub, peer), high, low, job, first);
+    else
+        done_put(hub_later(hub, peer), high, low, request.answer);
+    return true;
+}
+
+void hub_request_note(struct hub *hub, uint64_t high, uint64_t low, uint64_t body_hash,
+                      const char *answer)
+{
+    struct store_request request = request_of(high, low);
+    size_t size = strlen(answer) + 1;
+    char *kept = hub_keep(hub, size, 1);
+    memcpy(kept, answer, size);
+    request.body_hash = body_hash;
+    request.answer = kept;
+    store_answer(hub->server->store, &request);
+}
+
+// ---- Changes
+// --------------------------------------------------------------------------------------
+
+static bool event_of(const struct wire_change *change, struct rota_event *event)
+{
+    static const uint8_t manual[WIRE_VERBS] = {[WIRE_START] = ROTA_MANUAL_START,
+                                               [WIRE_GREEN] = ROTA_MANUAL_GREEN,
+                                               [WIRE_RED] = ROTA_MANUAL_RED,
+                                               [WIRE_RESET] = ROTA_MANUAL_RESET,
+                                               [WIRE_FREEZE] = ROTA_MANUAL_FREEZE};
+    static const uint8_t plain[WIRE_VERBS] = {[WIRE_CANCEL] = ROTA_EVENT_CANCEL,
+                                              [WIRE_RETRY] = ROTA_EVENT_RETRY,
+                                              [WIRE_STAGE] = ROTA_EVENT_STAGE};
+    if (change->verb >= WIRE_VERBS) return false;
+    *event = (struct rota_event){.kind = ROTA_EVENT_MANUAL};
+    if (manual[change->verb]) {
+        event->manual.task = change->task;
+        event->manual.action = (enum rota_manual)manual[change->verb];
+    } else if (plain[change->verb]) {
+        event->kind = (enum rota_event_kind)plain[change->verb];
+        event->task.task = change->task;
+    } else if (change->verb == WIRE_CLOSE) {
+        event->kind = ROTA_EVENT_CLOSE;
+        event->close.job.number = change->task.job;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static enum wire_code code_of(enum rota_error error)
+{
+    if (error == ROTA_NOT_FOUND) return WIRE_REFUSED_NOT_FOUND;
+    if (error == ROTA_TOO_MANY) return WIRE_REFUSED_FULL;
+    if (error == ROTA_NO_MEMORY) return WIRE_REFUSED_MEMORY;
+    return error == ROTA_NOT_NOW ? WIRE_REFUSED_STATE : WIRE_REFUSED_REQUEST;
+}
+
+void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
+                      enum rota_error error)
+{
+    hub_refuse(peer, high, low, code_of(error), hub->server->reason);
+}
+
+void hub_change(struct hub *hub, struct hub_peer *peer, const struct wire_change *change)
+{
+    struct rota_event event;
+    uint64_t hash = hash_mix(hash_mix(change->verb, change->task.job), change->task.task);
+    if (hub_request_is_old(hub, peer, change->high, change->low, hash)) return;
+    if (!event_of(change, &event)) {
+        hub_refuse(peer, change->high, change->low, WIRE_REFUSED_REQUEST, "no such verb");
+        return;
+    }
+    enum rota_error error = server_step(hub->server, &event);
+    if (error) {
+        hub_refuse_error(hub, peer, change->high, change->low, error);
+        return;
+    }
+    hub_request_note(hub, change->high, change->low, hash, "done");
+    done_put(hub_later(hub, peer), change->high, change->low, "done");
+}
+
+void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch)
+{
+    struct rota_task_view view;
+    peer->watched = watch->job;
+    rota_task_id task = {watch->job, 1};
+    for (; watch->job && rota_task_look(hub->server->rota, task, &view); task.task++) {
+        bool over = view.state == ROTA_TASK_SUCCEEDED || view.state == ROTA_TASK_FAILED
+                    || view.state == ROTA_TASK_ABORTED;
+        if (over) hub_ended_put(hub_later(hub, peer), task, view.outcome, view.status);
+    }
+    bool gone = watch->job && task.task == 1;
+    if (gone) hub_refuse(peer, 0, watch->job, WIRE_REFUSED_NOT_FOUND, "there is no such job");
+}

@@ -1,0 +1,159 @@
+// worker.c - workers come, are heard of, fall silent, and come back with what they had.
+#include "hub/hub.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BEATS_MISSED = 3 };
+
+static const struct memory heap = {memory_resize_heap, NULL};
+
+struct hub_worker *hub_worker_get(struct hub *hub, rota_worker_id id)
+{
+    uint32_t at = map_find(&hub->workers_by_id, id.number);
+    return at ? hub->workers[at - 1] : NULL;
+}
+
+struct hub_worker *hub_worker_meet(struct hub *hub, rota_worker_id id, const char *name)
+{
+    struct hub_worker *worker = hub_worker_get(hub, id);
+    if (worker) return worker;
+    void *items = hub->workers;
+    bool there = map_reserve(&heap, &hub->workers_by_id, 1)
+                 && memory_reserve(&heap, &items, &hub->worker_capacity,
+                                   (uint64_t)hub->worker_count + 1, sizeof *hub->workers);
+    hub->workers = items;
+    if (!there) hub_no_memory();
+    worker = hub_allocate(1, sizeof *worker);
+    worker->id = id;
+    worker->name = strdup(name ? name : "");
+    worker->address = strdup("");
+    if (!worker->name || !worker->address) hub_no_memory();
+    hub->workers[hub->worker_count++] = worker;
+    map_put(&hub->workers_by_id, id.number, hub->worker_count);
+    return worker;
+}
+
+// ---- Silence
+// --------------------------------------------------------------------------------------
+
+static void tell_core(struct hub *hub, struct hub_worker *worker, bool silent)
+{
+    struct rota_event event = {.kind = silent ? ROTA_EVENT_WORKER_SILENT : ROTA_EVENT_WORKER_HEARD};
+    if (worker->silent == silent) return;
+    event.worker.id = worker->id;
+    if (server_step(hub->server, &event) == ROTA_OK) worker->silent = silent;
+}
+
+void hub_worker_away(struct hub *hub, struct hub_worker *worker)
+{
+    worker->peer->worker = NULL;
+    worker->peer = NULL;
+    tell_core(hub, worker, true);
+}
+
+void hub_workers_look(struct hub *hub)
+{
+    rota_time patience = BEATS_MISSED * hub->limits.beat;
+    for (uint32_t i = 0; i < hub->worker_count; i++) {
+        struct hub_worker *worker = hub->workers[i];
+        if (worker->peer && hub->ticks - worker->heard > patience) tell_core(hub, worker, true);
+    }
+}
+
+void hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *beat)
+{
+    struct hub_worker *worker = peer->worker;
+    struct wire_message message = {.kind = WIRE_BEATEN_MESSAGE};
+    if (beat->sent > worker->beat) worker->beat = beat->sent;
+    message.beaten.sent = beat->sent;
+    wire_put(peer->out, &message);
+    tell_core(hub, worker, false);
+}
+
+// ---- What a worker has
+// -----------------------------------------------------------------------------
+
+static int by_task(const void *left, const void *right)
+{
+    const struct wire_attempt *one = left, *other = right;
+    if (one->task.job != other->task.job) return one->task.job < other->task.job ? -1 : 1;
+    if (one->task.task != other->task.task) return one->task.task < other->task.task ? -1 : 1;
+    return 0;
+}
+
+// It was given to this worker on an earlier connection, and the worker has never heard of it.
+static void attempt_lost(struct hub *hub, rota_worker_id worker, rota_task_id task,
+                         const struct rota_task_view *view)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
+    event.report.worker = worker;
+    event.report.task = task;
+    event.report.attempt = view->attempt;
+    event.report.outcome = ROTA_OUTCOME_LOST;
+    server_step(hub->server, &event);
+}
+
+static void attempts_compare(struct hub *hub, struct hub_worker *worker, wire_attempts *attempts)
+{
+    qsort(attempts->items, attempts->count, sizeof *attempts->items, by_task);
+    uint32_t count = rota_list(hub->server->rota, ROTA_LIST_EXEC, worker->id, NULL, 0);
+    rota_task_id *tasks = hub_keep(hub, count, sizeof *tasks);
+    count = rota_list(hub->server->rota, ROTA_LIST_EXEC, worker->id, tasks, count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct rota_task_view view;
+        if (!rota_task_look(hub->server->rota, tasks[i], &view)) continue;
+        if (view.worker.number != worker->id.number) continue;
+        struct wire_attempt like = {.task = tasks[i]};
+        const struct wire_attempt *listed
+            = bsearch(&like, attempts->items, attempts->count, sizeof like, by_task);
+        if (!listed || listed->attempt != view.attempt)
+            attempt_lost(hub, worker->id, tasks[i], &view);
+    }
+}
+
+// What nobody knows of must not go on.
+static void strangers_stop(struct hub *hub, struct hub_peer *peer, const wire_attempts *attempts)
+{
+    for (uint32_t i = 0; i < attempts->count; i++) {
+        const struct wire_attempt *attempt = &attempts->items[i];
+        struct rota_task_view view;
+        bool ours = rota_task_look(hub->server->rota, attempt->task, &view)
+                    && view.attempt == attempt->attempt
+                    && view.worker.number == peer->worker->id.number;
+        if (ours || attempt->state == WIRE_ATTEMPT_SPOOLED) continue;
+        struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
+        message.stop.task = attempt->task;
+        message.stop.attempt = attempt->attempt;
+        wire_put(peer->out, &message);
+    }
+}
+
+bool hub_join(struct hub *hub, struct hub_peer *peer, const struct wire_join *join)
+{
+    struct hub_worker *worker = peer->worker;
+    struct rota_event event = {.kind = ROTA_EVENT_WORKER_JOINED};
+    wire_attempts attempts = join->attempts;
+    event.worker.id = worker->id;
+    event.worker.cores = join->cores ? join->cores : 1;
+    event.worker.memory_mib = join->memory_mib;
+    if (join->machine.length)
+        event.worker.machine = hub_name(hub, CATALOG_MACHINE, join->machine.bytes);
+    enum rota_error error = server_step(hub->server, &event);
+    if (error) {
+        hub_refuse(peer, 0, 0, WIRE_REFUSED_FULL, hub->server->reason);
+        peer->closing = true;
+        return false;
+    }
+    worker->silent = false;
+    free(worker->address);
+    worker->address = strdup(join->address.bytes);
+    if (!worker->address) hub_no_memory();
+    attempts_compare(hub, worker, &attempts);
+    strangers_stop(hub, peer, &attempts);
+    event = (struct rota_event){.kind = ROTA_EVENT_WORKER_ASKS};
+    event.asks.id = worker->id;
+    event.asks.count = ROTA_ASK_ALWAYS;
+    server_step(hub->server, &event);
+    return true;
+}
