@@ -45,52 +45,66 @@ void link_key_write(const struct link_key *key, char out[LINK_LINE_MAX]);
 
 // ---- address.c: where to find whom -----------------------------------------------------------
 
-bool link_address_is_local(const char *address);   // a Unix socket
-bool link_address_is_loopback(const char *address);
+bool link_address_is_local(const char *address);     // a Unix socket
+bool link_address_is_loopback(const char *address);  // localhost, 127.x.x.x or [::1]
 
 // ---- listen.c, connect.c ---------------------------------------------------------------------
 
 struct link_listener {
-    int file;  // readable: somebody waits
+    int file;  // readable: somebody waits; -1: closed
     bool local;
-    const struct link_keys *keys;
+    const struct link_keys *keys;  // may be changed to others while listening
     char address[300];  // as it turned out: with the port that port 0 got
+    struct door *door;
 };
 
 // Any address but a Unix socket needs keys. The socket of a path is made anew, mode 0600; one that
 // somebody listens at is refused.
 bool link_listen(struct link_listener *listener, const char *address, const struct link_keys *keys,
                  struct link_error *error);
-void link_listener_close(struct link_listener *listener);
+void link_listener_close(struct link_listener *listener);  // its links stay
 
 enum link_state {
     LINK_OPENING,  // who is there is not known yet; nothing has come or gone
     LINK_OPEN,
     LINK_CLOSED,   // by the other side, or because of what it did; `reason` says why
 };
+enum {
+    LINK_LOCAL_ROLES = WIRE_CLIENT | WIRE_WORKER | WIRE_ADMIN,  // of a local user
+    LINK_OPENING_MAX = 64,              // of one listener; the oldest is closed for the next
+    LINK_OPENING_TICKS = 10 * 1000000,
+    LINK_OPENING_BYTES = 4096,          // to be taken from somebody who is not known
+};
 
 struct link {
-    int file;
+    int file;  // may stand for another socket after link_work(), under the same number
     enum link_state state;
     bool wants_write;      // watch for that too
-    uint32_t roles;        // enum wire_role, together: what the other side may be
-    char id[LINK_ID_MAX + 1];  // of the key that it has; "": a local user
+    uint32_t roles;        // enum wire_role, together: what the other side may be; 0: a server
+    char id[LINK_ID_MAX + 1];  // of the key that both have; "": a local user
     struct wire_in in;
     struct wire_out out;
     int64_t opened_at;     // ticks
-    const char *reason;
+    const char *reason;    // null while it is not closed
     struct tls *tls;       // null: none
+    struct search *search;      // null: it is connected, or came in
+    struct door *door;          // while opening: where it came in
+    struct link *older, *newer; // while opening: who else did
 };
 
-// The next who waits. Null: nobody, or nobody who may come in.
+// The next who waits. Null: nobody who may come in.
 struct link *link_accept(struct link_listener *listener);
 // Begins to connect. `key` may be null for a Unix socket. Null: it cannot even begin.
 struct link *link_connect(const char *address, const struct link_key *key,
                           struct link_error *error);
-// Over a socket that is open already, such as one of a pair. Null: no memory.
+// Over a socket that is open already, such as one of a pair, and becomes the link's. Null: no
+// memory, and the socket is still the caller's.
 struct link *link_over(int file);
-// Reads and writes as much as goes without waiting. False: it is closed.
+// Reads and writes what goes without waiting: all that waits in `out`, and of what has come about
+// 1 MiB, so that others have their turn. False: it is closed. What came before that is in `in`.
 bool link_work(struct link *link);
 // Only what waits in `out`. False: it is closed.
 bool link_flush(struct link *link);
+// Closes a link that is still opening LINK_OPENING_TICKS after it began. True: it was.
+bool link_overdue(struct link *link, int64_t now);
 void link_close(struct link *link);  // null is fine

@@ -1,0 +1,183 @@
+// listen.c - letting others in.
+#define _GNU_SOURCE
+#include "link/link_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { BACKLOG = 128 };
+
+// ---- Who is opening -----------------------------------------------------------------------
+
+static void door_enter(struct door *door, struct link *link)
+{
+    link->door = door;
+    link->older = door->newest;
+    *(door->newest ? &door->newest->newer : &door->oldest) = link;
+    door->newest = link;
+    door->count++;
+}
+
+void door_leave(struct link *link)
+{
+    struct door *door = link->door;
+    if (!door) return;
+    *(link->older ? &link->older->newer : &door->oldest) = link->newer;
+    *(link->newer ? &link->newer->older : &door->newest) = link->older;
+    link->older = link->newer = NULL;
+    link->door = NULL;
+    door->count--;
+}
+
+// Its owner watches the file: shut down, it can be read at once. Closed, its number could already
+// be another's when the owner looks.
+static void oldest_drop(struct door *door)
+{
+    struct link *link = door->oldest;
+    shutdown(link->file, SHUT_RDWR);
+    link_end(link, "others wanted in, and it had not said who it is");
+}
+
+// ---- A Unix socket ------------------------------------------------------------------------
+
+bool peer_is_trusted(int file)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (getsockopt(file, SOL_SOCKET, SO_PEERCRED, &peer, &size)) return false;
+    return peer.uid == geteuid() || peer.uid == 0;
+}
+
+// A socket that nobody listens at was left behind by a process that was killed.
+static bool path_clear(const char *path, const struct sockaddr_un *name, struct link_error *error)
+{
+    struct stat status;
+    if (lstat(path, &status)) return true;  // bind() says what else may be wrong
+    if (!S_ISSOCK(status.st_mode))
+        return link_fail(error, "%s: something that is no socket is there already", path);
+    int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (file < 0) return link_fail(error, "%s: %s", path, strerror(errno));
+    bool is_left = connect(file, (const struct sockaddr *)name, sizeof *name)
+                   && errno == ECONNREFUSED;
+    close(file);
+    if (!is_left) return link_fail(error, "%s: somebody listens there already", path);
+    if (unlink(path) && errno != ENOENT)
+        return link_fail(error, "%s: %s", path, strerror(errno));
+    return true;
+}
+
+static bool path_bind(struct link_listener *listener, const char *path, struct link_error *error)
+{
+    struct sockaddr_un name;
+    address_of_path(path, &name);
+    if (!path_clear(path, &name, error)) return false;
+    listener->file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    // The mode of a socket becomes that of its path: there is no moment at which others may.
+    if (listener->file < 0 || fchmod(listener->file, 0600)
+        || bind(listener->file, (struct sockaddr *)&name, sizeof name)
+        || listen(listener->file, BACKLOG) || lstat(path, &listener->door->path))
+        return link_fail(error, "%s: %s", path, strerror(errno));
+    return true;
+}
+
+// Two processes that find the same old socket must not both take its place: one of them would
+// listen where nobody ever comes. The folder is locked meanwhile.
+static bool path_listen(struct link_listener *listener, const char *path, struct link_error *error)
+{
+    char folder[sizeof(struct sockaddr_un)];
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path) + 1, path);
+    int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock < 0) return link_fail(error, "%s: %s", folder, strerror(errno));
+    while (flock(lock, LOCK_EX) && errno == EINTR) continue;
+    bool fine = path_bind(listener, path, error);
+    close(lock);
+    return fine;
+}
+
+// Somebody else may listen there by now, and have got the number of ours: then the time differs.
+static void path_remove(const struct link_listener *listener)
+{
+    const struct stat *ours = &listener->door->path;
+    struct stat now;
+    if (!ours->st_ino || lstat(listener->address, &now)) return;
+    if (now.st_ino == ours->st_ino && now.st_dev == ours->st_dev
+        && now.st_mtim.tv_sec == ours->st_mtim.tv_sec
+        && now.st_mtim.tv_nsec == ours->st_mtim.tv_nsec)
+        unlink(listener->address);
+}
+
+// ---- Listening ----------------------------------------------------------------------------
+
+bool link_listen(struct link_listener *listener, const char *text, const struct link_keys *keys,
+                 struct link_error *error)
+{
+    struct address address;
+    *listener = (struct link_listener){.file = -1, .keys = keys};
+    if (!address_read(&address, text, error)) return false;
+    listener->local = address.local;
+    listener->door = calloc(1, sizeof *listener->door);
+    if (!listener->door) return link_fail(error, "%s: no memory", text);
+    listener->door->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    snprintf(listener->address, sizeof listener->address, "%s", text);
+    bool fine = address.local ? path_listen(listener, text, error)
+                              : link_fail(error, "%s: only Unix sockets so far", text);
+    if (!fine) link_listener_close(listener);
+    return fine;
+}
+
+void link_listener_close(struct link_listener *listener)
+{
+    struct door *door = listener->door;
+    if (!door) return;
+    while (door->oldest) oldest_drop(door);
+    path_remove(listener);
+    if (door->reserve >= 0) close(door->reserve);
+    if (listener->file >= 0) close(listener->file);
+    free(door);
+    listener->door = NULL;
+    listener->file = -1;
+}
+
+// ---- Accepting ----------------------------------------------------------------------------
+
+// Without a file to spare, whoever waits would keep the listener readable and its owner busy: the
+// spare one is given up for as long as it takes to turn him away.
+static void turn_away(const struct link_listener *listener)
+{
+    struct door *door = listener->door;
+    if (door->reserve >= 0) close(door->reserve);
+    int file = accept4(listener->file, NULL, NULL, SOCK_CLOEXEC);
+    if (file >= 0) close(file);
+    door->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static struct link *let_in(struct link_listener *listener, int file)
+{
+    if (listener->local) return peer_is_trusted(file) ? link_over(file) : NULL;
+    struct link *link = link_new(file);
+    if (!link) return NULL;
+    if (listener->door->count == LINK_OPENING_MAX) oldest_drop(listener->door);
+    door_enter(listener->door, link);
+    return link;
+}
+
+struct link *link_accept(struct link_listener *listener)
+{
+    for (int i = 0; i < BACKLOG; i++) {
+        int file = accept4(listener->file, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (file < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
+        if (file < 0) {
+            if (errno == EMFILE || errno == ENFILE) turn_away(listener);
+            return NULL;
+        }
+        struct link *link = let_in(listener, file);
+        if (link) return link;
+        close(file);
+    }
+    return NULL;
+}
