@@ -16,8 +16,9 @@
 // ---- keys.c: who may do what --------------------------------------------------------------
 
 // A key is a line "rota-key ROLE ID SECRET": a word of enum wire_role, up to 32 letters and digits,
-// 64 hexadecimal digits. A file of keys has one or more of them, belongs to its reader, and nobody
-// else may read it; any other file is refused.
+// 64 hexadecimal digits. A file of keys has one or more of them, and no id twice. It belongs to its
+// reader, nobody else may read it, and only its owner or root may write in its folder; any other
+// file is refused.
 enum { LINK_ID_MAX = 32, LINK_SECRET = 32, LINK_KEYS_MAX = 1024 };
 
 struct link_key {
@@ -35,13 +36,26 @@ struct link_error {
     char text[400];  // a sentence that names the address or the file
 };
 
-bool link_keys_read(struct link_keys *keys, const char *path, struct link_error *error);
+// The keys of a text; `path` is what mistakes are said to be in. False: there are none to release.
+bool link_keys_parse(struct link_keys *keys, const char *text, size_t size, const char *path,
+                     struct link_error *error);
 void link_keys_release(struct link_keys *keys);  // wipes the secrets
 // Makes a key with a fresh secret. False: the system has no randomness to give.
 bool link_key_make(struct link_key *key, enum wire_role role);
 // The line of a key, with its end. `out` has room for LINK_LINE_MAX bytes.
 enum { LINK_LINE_MAX = 160 };
 void link_key_write(const struct link_key *key, char out[LINK_LINE_MAX]);
+const char *link_role_name(enum wire_role role);
+bool link_role_read(const char *word, enum wire_role *role);
+
+// ---- keys_file.c: files that only one user may read ------------------------------------------
+
+bool link_keys_read(struct link_keys *keys, const char *path, struct link_error *error);
+enum link_write { LINK_WRITE_NEW, LINK_WRITE_OVER };  // what is there: refused; replaced
+bool link_keys_write(const struct link_keys *keys, const char *path, enum link_write how,
+                     struct link_error *error);
+// Nobody else who asks for it has the folder of this file while the result is open. -1: it failed.
+int link_keys_lock(const char *path, struct link_error *error);
 
 // ---- address.c: where to find whom -----------------------------------------------------------
 
