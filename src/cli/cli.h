@@ -21,6 +21,8 @@ command_fn command_why, command_lanes, command_data;    // why.c, lanes.c, data.
 command_fn command_tell;                                // tell.c
 command_fn command_trace, command_report;               // trace.c, report.c
 command_fn command_completion;                          // completion.c
+command_fn command_server;                              // serve.c
+command_fn command_submit;                              // submit.c
 
 // ---- main.c: the table of them -------------------------------------------------------
 
@@ -90,3 +92,9 @@ int session_define(struct session *session, const char *file, const char *text, 
 
 bool sql_writes(const char *sql);
 int sql_write(const char *path, const char *sql);
+
+// ---- places.c: of a server -------------------------------------------------------------
+
+enum { PLACE_MAX = 4096 };
+const char *default_address(char path[PLACE_MAX]);  // where it listens, or is to be found
+const char *default_database(char path[PLACE_MAX]);

@@ -33,6 +33,12 @@ static const struct command commands[] = {
     {"trace", command_trace, "all attempts, for Perfetto or Chrome", "file", "-o --output " ASKING},
     {"report", command_report, "all of it as one web page", "file", "-o --output " ASKING},
 
+    {"many machines", NULL, NULL, NULL, NULL},
+    {"server", command_server, "takes jobs, and gives them to workers", "",
+     "--listen --db --memory --keys --lease --ahead --help"},
+    {"submit", command_submit, "hand a job file to a server", "file",
+     "--server --key --wait --json --help"},
+
     {"definitions and calendar", NULL, NULL, NULL, NULL},
     {"define", command_define, "insert, update and delete definitions, from a file", "file",
      "--db --help"},

@@ -7,8 +7,8 @@
 //     ... the disk works ...
 //     hub_settled(hub, turn);            // and now it is in the peers' out
 //
-// At most two turns are out at a time. Nothing here reads a clock, a file or a socket. Without memory
-// the program ends: the store has all that was promised.
+// At most two turns are out at a time. Nothing here reads a clock, a file or a socket. Without
+// memory the program ends: the store has all that was promised.
 #pragma once
 
 #include "server/server.h"
@@ -49,7 +49,7 @@ bool hub_take(struct hub *hub, struct hub_peer *peer, const struct wire_message 
 void hub_refuse(struct hub_peer *peer, uint64_t high, uint64_t low, enum wire_code code,
                 const char *reason);
 
-// ---- hub.c: turns --------------------------------------------------------------------------------
+// ---- hub.c: turns ------------------------------------------------------------------------------
 
 struct hub {
     struct server *server;
@@ -87,14 +87,14 @@ _Noreturn void hub_no_memory(void);
 void *hub_allocate(size_t count, size_t size);  // zeroed
 void *hub_keep(struct hub *hub, size_t count, size_t size);  // until the turn is over
 
-// ---- names.c: what lanes, groups, machines and workers are called ----------------------------------
+// ---- names.c: what lanes, groups, machines and workers are called ------------------------------
 
 bool hub_names_load(struct hub *hub);
 // In a turn: the number of a name, which gets one if it has none.
 uint32_t hub_name(struct hub *hub, enum catalog_kind kind, const char *name);
 uint64_t hub_hash(const void *bytes, size_t size);
 
-// ---- body.c: what workers are told --------------------------------------------------------------
+// ---- body.c: what workers are told -------------------------------------------------------------
 
 // Of a job: the frames of its bodies, one behind the other.
 struct hub_job {
@@ -113,7 +113,7 @@ uint32_t hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, u
 // Null: there is none.
 const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint32_t *length);
 
-// ---- worker.c: who runs commands -----------------------------------------------------------------
+// ---- worker.c: who runs commands ---------------------------------------------------------------
 
 struct hub_worker {
     rota_worker_id id;
@@ -132,14 +132,14 @@ void hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *be
 void hub_worker_away(struct hub *hub, struct hub_worker *worker);
 void hub_workers_look(struct hub *hub);  // in a turn: who has not been heard for too long
 
-// ---- report.c: what workers say --------------------------------------------------------------------
+// ---- report.c: what workers say ----------------------------------------------------------------
 
 void hub_started(struct hub *hub, struct hub_peer *peer, const struct wire_started *started);
 void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_finished *finished);
 void hub_held(struct hub *hub, struct hub_peer *peer, const wire_files *files);
 void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files);
 
-// ---- request.c: what clients ask for, once each ----------------------------------------------------
+// ---- request.c: what clients ask for, once each ------------------------------------------------
 
 // True: it was carried out before, and has been answered again, or refused as another one.
 bool hub_request_is_old(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
@@ -154,12 +154,12 @@ void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uin
                       enum rota_error error);
 void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch);
 
-// ---- submit.c: jobs ----------------------------------------------------------------------------------
+// ---- submit.c: jobs ----------------------------------------------------------------------------
 
 void hub_submit(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit);
 void hub_draft_drop(struct hub_peer *peer);
 
-// ---- perform.c: what the core asks for ---------------------------------------------------------------
+// ---- perform.c: what the core asks for ---------------------------------------------------------
 
 void hub_perform(struct hub *hub);  // into `held`
 void hub_ended_put(struct wire_out *out, rota_task_id task, enum rota_outcome outcome,

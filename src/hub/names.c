@@ -1,4 +1,5 @@
 // names.c - what lanes, groups, machines and workers are called, and the core's numbers for them.
+#define XXH_INLINE_ALL
 #include "hub/hub.h"
 
 #include <stdlib.h>

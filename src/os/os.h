@@ -54,6 +54,19 @@ struct os_watch {
 bool os_wait(struct os_watch *watches, uint32_t count, int64_t until);
 void os_event_clear(int event);  // of an eventfd
 
+// ---- loop.c: any of very many things ---------------------------------------------------
+
+struct os_ready {
+    void *owner;
+    bool can_read, can_write;
+};
+int os_loop_open(void);  // -1 with errno
+bool os_loop_add(int loop, int file, void *owner);
+void os_loop_write(int loop, int file, void *owner, bool also);  // wake when it can be written, too
+void os_loop_remove(int loop, int file);
+// Those that can, at most `max`; waits until the ticks are there.
+uint32_t os_loop_wait(int loop, struct os_ready *ready, uint32_t max, int64_t until);
+
 bool os_is_terminal(int file);
 uint32_t os_terminal_width(int file);
 uint32_t os_processors(void);

@@ -213,6 +213,18 @@ void run_replace_worker(struct run *run);
 rota_worker_id run_worker_of(const struct run *run, uint32_t task);
 bool run_worker_is_ours(const struct run *run, rota_worker_id id);
 
+// ---- command.c: what a worker is told to run -----------------------------------------------
+
+struct run_command {
+    const struct jobfile *file;
+    const char *folder;  // what relative paths are relative to
+    rota_object_id (*object)(const void *context, uint32_t task, uint32_t output);  // its name
+    const void *context;
+};
+// A RUN for a task; of `numbers` those of the attempt and the flags count.
+void run_command_put(const struct run_command *command, uint32_t task,
+                     const struct wire_run *numbers, struct wire_out *out);
+
 // ---- talk.c: between the core and the worker -----------------------------------------------
 
 void run_join(struct run *run, uint32_t cores, uint32_t memory_mib);

@@ -14,102 +14,17 @@ static bool is_ours(const struct run *run, rota_task_id task)
 
 // ---- To the worker: run this ----------------------------------------------------------------
 
-static wire_texts texts_of(char **items, uint32_t count)
+static rota_object_id name_of(const void *context, uint32_t task, uint32_t output)
 {
-    wire_texts texts = {run_allocate(count, sizeof *texts.items), count};
-    for (uint32_t i = 0; i < count; i++) texts.items[i] = wire_text_of(items[i]);
-    return texts;
-}
-
-static char *path_in(const char *folder, const char *path)
-{
-    size_t size = strlen(folder) + strlen(path) + 2;
-    char *out = run_allocate(size, 1);
-    if (path[0] == '/')
-        memcpy(out, path, strlen(path));
-    else
-        snprintf(out, size, "%s/%s", folder, path);
-    return out;
-}
-
-static wire_files inputs_of(const struct run *run, const struct jobfile_task *task)
-{
-    wire_files files = {run_allocate(task->input_count, sizeof *files.items), task->input_count};
-    for (uint32_t i = 0; i < task->input_count; i++) {
-        const struct jobfile_input *input = &task->inputs[i];
-        struct wire_file *file = &files.items[i];
-        file->name = wire_text_of(input->name);
-        if (!input->producer) {
-            file->kind = WIRE_SOURCE;
-            file->path = wire_text_of(path_in(run->folder, input->path));
-            continue;
-        }
-        const struct jobfile_task *producer = &run->file->tasks[input->producer - 1];
-        file->kind = WIRE_FILE + producer->outputs[input->output - 1].kind;
-        file->path = wire_text_of("");
-        file->object = run_output_name(run, input->producer - 1, input->output - 1);
-    }
-    return files;
-}
-
-static wire_files outputs_of(const struct run *run, uint32_t at)
-{
-    const struct jobfile_task *task = &run->file->tasks[at];
-    wire_files files = {run_allocate(task->output_count, sizeof *files.items), task->output_count};
-    for (uint32_t i = 0; i < task->output_count; i++) {
-        const struct jobfile_output *output = &task->outputs[i];
-        struct wire_file *file = &files.items[i];
-        file->kind = WIRE_FILE + output->kind;
-        file->flags = output->keep ? WIRE_KEEP : 0;
-        file->name = wire_text_of(output->name);
-        file->path = wire_text_of(output->keep ? path_in(run->folder, output->name) : "");
-        file->object = run_output_name(run, at, i);
-    }
-    return files;
-}
-
-static void files_release(wire_files *files)
-{
-    for (uint32_t i = 0; i < files->count; i++)
-        if (files->items[i].path.length) free((char *)files->items[i].path.bytes);
-    free(files->items);
+    return run_output_name(context, task, output);
 }
 
 static void run_put(struct run *run, const struct rota_action *action, struct wire_out *out)
 {
-    uint32_t at = action->run.task.task - 1;
-    const struct jobfile_task *task = &run->file->tasks[at];
-    bool private = task->input_count || task->output_count;
-    char *cwd = task->cwd ? path_in(run->folder, task->cwd) : NULL;
-    char *stdin_path = NULL;
-    if (task->stdin_input)
-        stdin_path = strdup(task->inputs[task->stdin_input - 1].name);
-    else if (task->stdin_path)
-        stdin_path = path_in(run->folder, task->stdin_path);
-    struct wire_message message = {.kind = WIRE_RUN_MESSAGE};
-    struct wire_run *it = &message.run;
-    it->task = action->run.task;
-    it->attempt = action->run.attempt;
-    it->token = (uint64_t)action->run.task.job << 32 | action->run.attempt;
-    it->name = wire_text_of(task->name);
-    it->argv = texts_of(task->argv, task->argc);
-    it->env = texts_of(task->env, task->env_count);
-    it->cwd = wire_text_of(cwd ? cwd : private ? "" : run->folder);
-    it->stdin_path = wire_text_of(stdin_path);
-    it->timeout = task->timeout > 0 ? task->timeout : 0;
-    it->grace = task->grace >= 0 ? task->grace : GRACE;
-    it->cores = task->cores;
-    it->memory_mib = task->memory_mib;
-    it->flags = (private ? WIRE_RUN_PRIVATE : 0) | (task->cache ? WIRE_RUN_CACHE : 0);
-    it->inputs = inputs_of(run, task);
-    it->outputs = outputs_of(run, at);
-    wire_put(out, &message);
-    files_release(&it->inputs);
-    files_release(&it->outputs);
-    free(it->argv.items);
-    free(it->env.items);
-    free(cwd);
-    free(stdin_path);
+    struct run_command command = {run->file, run->folder, name_of, run};
+    struct wire_run numbers = {.task = action->run.task, .attempt = action->run.attempt};
+    numbers.token = (uint64_t)action->run.task.job << 32 | action->run.attempt;
+    run_command_put(&command, action->run.task.task - 1, &numbers, out);
 }
 
 static void run_give(struct run *run, const struct rota_action *action, rota_time now,

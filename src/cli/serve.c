@@ -1,0 +1,183 @@
+// serve.c - `rota server`: opens what a server needs, and closes it again.
+#include "cli/serve.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[]
+    = "usage: rota server [OPTION...]\n\n"
+      "    rota server --listen /run/user/1000/rota.sock\n"
+      "    rota server --db state.db --listen 10.0.0.1:7450 --keys server.keys\n\n"
+      "    --listen ADDRESS  where to be found: the path of a socket, or HOST:PORT; may be said\n"
+      "                      several times ($XDG_RUNTIME_DIR/rota/server.sock)\n"
+      "    --db FILE         where everything is kept ($XDG_STATE_HOME/rota/server.db)\n"
+      "    --memory          keep nothing: all is forgotten when it ends\n"
+      "    --keys FILE       who may connect to HOST:PORT; 'rota keys' makes them\n"
+      "    --lease SECONDS   a worker that is silent for so long is lost (60)\n"
+      "    --ahead N         tasks a worker is given beyond what it can run at a time (16)\n\n"
+      "Ends by INT or TERM; workers go on with what they run. Exit status: 0, 2 an option or\n"
+      "file is wrong, 70 the disk failed.\n";
+
+enum { LEASE = 60, LEASE_MIN = 2, LEASE_MAX = 86400, AHEAD = 16, AHEAD_MAX = 100000 };
+
+static bool number_read(const char *text, long least, long most, long *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtol(text, &end, 10);
+    return !errno && *text && !*end && *number >= least && *number <= most;
+}
+
+// Returns false when the word or its value is not understood.
+static bool option_take(struct serve_options *options, const char *word, const char *value,
+                        int *used)
+{
+    long number;
+    *used = 0;
+    if (strcmp(word, "--memory") == 0) return (options->database = NULL, options->forgets = true);
+    *used = 1;
+    if (!value) return false;
+    if (strcmp(word, "--db") == 0) return (options->database = value) != NULL;
+    if (strcmp(word, "--keys") == 0) return (options->keys = value) != NULL;
+    if (strcmp(word, "--listen") == 0) {
+        if (options->address_count == SERVE_LISTENERS) return false;
+        options->addresses[options->address_count++] = value;
+        return true;
+    }
+    if (strcmp(word, "--lease") == 0 && number_read(value, LEASE_MIN, LEASE_MAX, &number))
+        return (options->lease = number * 1000000) > 0;
+    if (strcmp(word, "--ahead") == 0 && number_read(value, 0, AHEAD_MAX, &number)) {
+        options->ahead = (uint32_t)number;
+        return true;
+    }
+    return false;
+}
+
+int serve_options_read(struct serve_options *options, int count, char **words)
+{
+    *options = (struct serve_options){.lease = LEASE * 1000000ll, .ahead = AHEAD};
+    for (int i = 0, used; i < count; i += 1 + used) {
+        if (strcmp(words[i], "--help") == 0) {
+            fputs(usage, stdout);
+            return 0;
+        }
+        if (option_take(options, words[i], i + 1 < count ? words[i + 1] : NULL, &used)) continue;
+        fprintf(stderr,
+                "rota server: '%s' is not understood here; 'rota server --help' says more\n",
+                words[i]);
+        return 2;
+    }
+    if (!options->address_count)
+        options->addresses[options->address_count++] = default_address(options->default_address);
+    if (!options->database && !options->forgets)
+        options->database = default_database(options->default_database);
+    return -1;
+}
+
+// ---- Opening -----------------------------------------------------------------------------------
+
+static int store_begin_at(struct serve *serve)
+{
+    struct store_error error = {0};
+    if (!serve->options.database) {
+        serve->store = store_open_memory();
+        if (!serve->store) hub_no_memory();
+        return 0;
+    }
+    struct store_options options = store_options_default();
+    if (!os_parents_make(serve->options.database)) {
+        fprintf(stderr, "rota server: %s: %s\n", serve->options.database, strerror(errno));
+        return 2;
+    }
+    serve->store = store_open_sqlite(serve->options.database, &options, &error);
+    if (serve->store) return 0;
+    fprintf(stderr, "rota server: %s\n", error.text);
+    return store_exit_status(&error);
+}
+
+// What a worker believes ends a quarter before what we do: clocks differ, and killing takes time.
+static struct hub_limits limits_of(rota_time lease)
+{
+    rota_time margin = lease / 4;
+    return (struct hub_limits){.lease = lease - margin, .beat = (lease - margin) / 5};
+}
+
+static int hub_begin_at(struct serve *serve)
+{
+    struct rota_config config = rota_config_default();
+    struct hub_limits limits = limits_of(serve->options.lease);
+    config.lease = serve->options.lease;
+    config.overbook = serve->options.ahead;
+    config.plan_submit = config.plan_update = config.plan_idle = 0;
+    bool open = server_open(&serve->server, serve->store, &config)
+                && hub_open(&serve->hub, &serve->server, &limits, os_now());
+    if (open) return 0;
+    const struct store_error *error = store_error(serve->store);
+    fprintf(stderr, "rota server: %s\n", error->fault ? error->text : serve->server.reason);
+    return server_exit_status(&serve->server);
+}
+
+static int listen_at(struct serve *serve)
+{
+    struct link_error error;
+    if (serve->options.keys && !link_keys_read(&serve->keys, serve->options.keys, &error)) {
+        fprintf(stderr, "rota server: %s\n", error.text);
+        return 2;
+    }
+    for (uint32_t i = 0; i < serve->options.address_count; i++) {
+        struct link_listener *listener = &serve->listeners[i];
+        const char *address = serve->options.addresses[i];
+        if (link_address_is_local(address)) os_parents_make(address);
+        if (!link_listen(listener, address, serve->options.keys ? &serve->keys : NULL, &error)) {
+            fprintf(stderr, "rota server: %s\n", error.text);
+            return 2;
+        }
+        serve->listener_count++;
+        os_loop_add(serve->loop, listener->file, listener);
+        printf("listening at %s\n", listener->address);
+    }
+    fflush(stdout);
+    return 0;
+}
+
+static void serve_close(struct serve *serve)
+{
+    for (uint32_t i = 0; i < serve->listener_count; i++) link_listener_close(&serve->listeners[i]);
+    struct serve_peer *next;
+    for (struct serve_peer *peer = serve->peers; peer; peer = next) {
+        next = peer->next;
+        link_close(peer->link);
+        free(peer);
+    }
+    hub_close(&serve->hub);
+    server_close(&serve->server);
+    store_close(serve->store);
+    link_keys_release(&serve->keys);
+    if (serve->loop >= 0) close(serve->loop);
+    if (serve->signals >= 0) close(serve->signals);
+}
+
+int command_server(int count, char **words)
+{
+    struct serve serve = {.loop = -1, .signals = -1, .settled = -1};
+    serve.last_input = &serve.inputs;
+    int status = serve_options_read(&serve.options, count, words);
+    if (status >= 0) return status;
+    serve.loop = os_loop_open();
+    serve.signals = os_signals_open();
+    if (serve.loop < 0 || serve.signals < 0) {
+        fprintf(stderr, "rota server: %s\n", strerror(errno));
+        return 70;
+    }
+    os_loop_add(serve.loop, serve.signals, &serve.signals);
+    status = store_begin_at(&serve);
+    if (!status) status = hub_begin_at(&serve);
+    if (!status) status = listen_at(&serve);
+    if (!status) status = serve_loop(&serve);
+    serve_close(&serve);
+    return status;
+}

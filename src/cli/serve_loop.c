@@ -1,0 +1,184 @@
+// serve_loop.c - `rota server`: peers are heard, a turn is made of it, and what it asks for leaves.
+#include "cli/serve.h"
+#include "os/os.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { READY = 256, INPUT_MAX = 32 << 20, OUTPUT_MAX = 64 << 20, LOOK_EVERY = 1000000 };
+
+// ---- Peers -------------------------------------------------------------------------------------
+
+static void input_note(struct serve *serve, struct serve_peer *peer)
+{
+    if (peer->has_input) return;
+    peer->has_input = true;
+    peer->next_input = NULL;
+    *serve->last_input = peer;
+    serve->last_input = &peer->next_input;
+}
+
+static void peer_add(struct serve *serve, struct link *link)
+{
+    struct serve_peer *peer = hub_allocate(1, sizeof *peer);
+    peer->link = link;
+    peer->next = serve->peers;
+    if (peer->next) peer->next->previous = peer;
+    serve->peers = peer;
+    if (!os_loop_add(serve->loop, link->file, peer)) {
+        peer->is_gone = true;
+        input_note(serve, peer);
+    }
+}
+
+static void peer_free(struct serve *serve, struct serve_peer *peer)
+{
+    if (peer->previous)
+        peer->previous->next = peer->next;
+    else
+        serve->peers = peer->next;
+    if (peer->next) peer->next->previous = peer->previous;
+    os_loop_remove(serve->loop, peer->link->file);
+    link_close(peer->link);
+    free(peer);
+}
+
+static void peer_work(struct serve *serve, struct serve_peer *peer)
+{
+    if (peer->is_gone) return;
+    if (peer->link->in.length - peer->link->in.taken < INPUT_MAX && !link_work(peer->link))
+        peer->is_gone = true;
+    if (peer->link->state == LINK_OPEN && !peer->peer)
+        peer->peer = hub_peer_add(&serve->hub, peer->link->roles, peer->link->id, &peer->link->out);
+    if (peer->is_gone || peer->link->in.length > peer->link->in.taken) input_note(serve, peer);
+}
+
+// Who takes nothing is not written to for ever.
+static void peer_flush(struct serve *serve, struct serve_peer *peer)
+{
+    if (peer->is_gone) return;
+    struct link *link = peer->link;
+    if (link->out.failed) hub_no_memory();
+    bool slow = link->out.length - link->out.sent > OUTPUT_MAX;
+    if (slow || (link->out.length && !link_flush(link))) peer->is_gone = true;
+    bool done = peer->peer && peer->peer->closing && !link->out.length;
+    if (done) peer->is_gone = true;
+    if (peer->is_gone) {
+        input_note(serve, peer);
+    } else if (peer->writes != link->wants_write) {
+        peer->writes = link->wants_write;
+        os_loop_write(serve->loop, link->file, peer, peer->writes);
+    }
+}
+
+// ---- A turn ------------------------------------------------------------------------------------
+
+static void peer_take(struct serve *serve, struct serve_peer *peer)
+{
+    struct wire_message message;
+    enum wire_result result = WIRE_MORE;
+    while (peer->peer && (result = wire_take(&peer->link->in, &message)) == WIRE_GOT)
+        if (!hub_take(&serve->hub, peer->peer, &message)) break;
+    if (result == WIRE_NO_MEMORY) hub_no_memory();
+    if (result != WIRE_BAD) return;
+    hub_refuse(peer->peer, 0, 0, WIRE_REFUSED_FRAME, "that is no message");
+    peer->peer->closing = true;
+}
+
+static void inputs_take(struct serve *serve)
+{
+    struct serve_peer *peer = serve->inputs, *next;
+    serve->inputs = NULL;
+    serve->last_input = &serve->inputs;
+    for (; peer; peer = next) {
+        next = peer->next_input;
+        peer->has_input = false;
+        peer_take(serve, peer);
+        if (!peer->is_gone) continue;
+        if (peer->peer) hub_peer_remove(&serve->hub, peer->peer);
+        peer_free(serve, peer);
+    }
+}
+
+static bool turn_make(struct serve *serve)
+{
+    hub_begin(&serve->hub, os_now(), os_ticks());
+    inputs_take(serve);
+    return hub_write(&serve->hub) && store_sync_begin(serve->store);
+}
+
+static void turns_settle(struct serve *serve)
+{
+    if (serve->settled < 0) serve->settled = store_settled_event(serve->store);
+    if (serve->settled >= 0 && !serve->was_opened) {
+        os_loop_add(serve->loop, serve->settled, &serve->settled);
+        serve->was_opened = true;
+    }
+    hub_settled(&serve->hub, store_settled(serve->store));
+    for (struct serve_peer *peer = serve->peers; peer; peer = peer->next)
+        if (peer->link->out.length || (peer->peer && peer->peer->closing)) peer_flush(serve, peer);
+}
+
+// ---- The loop ----------------------------------------------------------------------------------
+
+static void accept_all(struct serve *serve, struct link_listener *listener)
+{
+    struct link *link;
+    while ((link = link_accept(listener))) peer_add(serve, link);
+}
+
+static void ready_take(struct serve *serve, const struct os_ready *ready)
+{
+    for (uint32_t i = 0; i < serve->listener_count; i++)
+        if (ready->owner == &serve->listeners[i]) {
+            accept_all(serve, &serve->listeners[i]);
+            return;
+        }
+    if (ready->owner == &serve->signals) {
+        while (os_signal_next(serve->signals)) serve->ending = true;
+    } else if (ready->owner == &serve->settled) {
+        os_event_clear(serve->settled);
+    } else {
+        peer_work(serve, ready->owner);
+    }
+}
+
+static int64_t wake_at(const struct serve *serve)
+{
+    int64_t at = os_ticks() + LOOK_EVERY;
+    rota_time next = hub_deadline(&serve->hub);
+    if (!hub_can_begin(&serve->hub)) return at;
+    if (serve->inputs) return 0;
+    if (next == ROTA_NEVER) return at;
+    int64_t then = os_ticks() + (next - os_now());
+    return then < at ? then : at;
+}
+
+static int failed(const struct serve *serve)
+{
+    const struct store_error *error = store_error(serve->store);
+    fprintf(stderr, "rota server: %s\n", error->fault ? error->text : serve->server.reason);
+    return server_exit_status(&serve->server);
+}
+
+int serve_loop(struct serve *serve)
+{
+    struct os_ready ready[READY];
+    int64_t looked = os_ticks();
+    while (!serve->ending) {
+        uint32_t count = os_loop_wait(serve->loop, ready, READY, wake_at(serve));
+        for (uint32_t i = 0; i < count; i++) ready_take(serve, &ready[i]);
+        bool due = serve->inputs || os_now() >= hub_deadline(&serve->hub)
+                   || os_ticks() - looked > LOOK_EVERY;
+        if (due && hub_can_begin(&serve->hub)) {
+            looked = os_ticks();
+            if (!turn_make(serve)) return failed(serve);
+        }
+        turns_settle(serve);
+        if (store_error(serve->store)->fault) return failed(serve);
+    }
+    for (struct serve_peer *peer = serve->peers; peer; peer = peer->next)
+        if (peer->link->out.length) link_flush(peer->link);
+    return 0;
+}

@@ -1,0 +1,155 @@
+// submit.c - `rota submit FILE`: a job file goes to a server.
+#include "cli/cli.h"
+#include "client/client.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[]
+    = "usage: rota submit [OPTION...] FILE\n\n"
+      "    rota submit build.yaml          hand it to the server, and print the number of the job\n"
+      "    rota submit --wait build.yaml   and wait until all of it is over\n\n"
+      "    --server ADDRESS  the path of a socket, or HOST:PORT ($ROTA_SERVER)\n"
+      "    --key FILE        a key of the server, for HOST:PORT ($ROTA_KEY)\n"
+      "    --wait            exit with 0 if all succeeded, else with 1\n"
+      "    --json            one object a line\n\n"
+      "Relative paths are relative to the file; the workers must find them under the same names.\n"
+      "Exit status: 0 accepted, or all is done, 1 a task failed, 2 the file or an option is "
+      "wrong,\n"
+      "4 the server cannot be reached or refuses.\n";
+
+struct submit_options {
+    const char *path, *server, *key;
+    bool wait, json;
+    char default_address[PLACE_MAX];
+};
+
+static int options_read(struct submit_options *options, int count, char **words)
+{
+    *options = (struct submit_options){.key = getenv("ROTA_KEY")};
+    options->server = default_address(options->default_address);
+    for (int i = 0; i < count; i++) {
+        const char *word = words[i], *value = i + 1 < count ? words[i + 1] : NULL;
+        if (strcmp(word, "--help") == 0) return fputs(usage, stdout), 0;
+        if (strcmp(word, "--wait") == 0) {
+            options->wait = true;
+        } else if (strcmp(word, "--json") == 0) {
+            options->json = true;
+        } else if (strcmp(word, "--server") == 0 && value) {
+            options->server = words[++i];
+        } else if (strcmp(word, "--key") == 0 && value) {
+            options->key = words[++i];
+        } else if (word[0] != '-' && !options->path) {
+            options->path = word;
+        } else {
+            fprintf(stderr, "rota submit: '%s' is not understood here\n%s", word, usage);
+            return 2;
+        }
+    }
+    if (options->path) return -1;
+    fputs(usage, stderr);
+    return 2;
+}
+
+// ---- Waiting -----------------------------------------------------------------------------------
+
+static void ended_print(const struct submit_options *options, const struct jobfile *file,
+                        const struct wire_ended *ended)
+{
+    uint32_t at = ended->task.task - 1;
+    const char *name = at < file->task_count ? file->tasks[at].name : "?";
+    bool fine = ended->outcome == ROTA_OUTCOME_OK;
+    if (options->json) {
+        printf("{\"event\":\"ended\",\"task\":");
+        json_text(stdout, name);
+        printf(",\"ok\":%s,\"status\":%d}\n", fine ? "true" : "false", ended->status);
+    } else if (!fine) {
+        printf("FAILED %s: status %d\n", name, ended->status);
+    }
+}
+
+static int over_print(const struct submit_options *options, const struct wire_over *over)
+{
+    const char *format = options->json ? "{\"event\":\"over\",\"job\":%u,\"ok\":%u,"
+                                         "\"failed\":%u,\"aborted\":%u}\n"
+                                       : "job %u: %u ok, %u failed, %u aborted\n";
+    printf(format, over->job, over->succeeded, over->failed, over->aborted);
+    return over->failed || over->aborted ? 1 : 0;
+}
+
+static int job_wait(struct client *client, const struct submit_options *options,
+                    const struct jobfile *file, uint32_t job)
+{
+    struct wire_message message = {.kind = WIRE_WATCH_MESSAGE};
+    message.watch.job = job;
+    wire_put(&client->link->out, &message);
+    if (!client_send(client)) return 4;
+    while (client_next(client, &message, 0)) {
+        if (message.kind == WIRE_ENDED_MESSAGE && message.ended.task.job == job)
+            ended_print(options, file, &message.ended);
+        if (message.kind == WIRE_OVER_MESSAGE && message.over.job == job)
+            return over_print(options, &message.over);
+    }
+    return 4;
+}
+
+// ---- The command -------------------------------------------------------------------------------
+
+static int job_hand_in(struct client *client, const struct submit_options *options,
+                       const struct jobfile *file, const char *folder)
+{
+    uint64_t high, low;
+    client_request_id(&high, &low);
+    client_submit_put(client, file, folder, high, low);
+    uint32_t job = client_send(client) ? client_accepted(client, high, low) : 0;
+    if (!job) return client->code ? 2 : 4;
+    if (options->json)
+        printf("{\"event\":\"accepted\",\"job\":%u}\n", job);
+    else
+        printf("job %u\n", job);
+    fflush(stdout);
+    return options->wait ? job_wait(client, options, file, job) : 0;
+}
+
+static int file_submit(const struct submit_options *options, const struct jobfile *file)
+{
+    struct client client;
+    struct link_keys keys = {0};
+    struct link_error error;
+    char *path = realpath(options->path, NULL);
+    if (!path) {
+        fprintf(stderr, "%s: %s\n", options->path, strerror(errno));
+        return 2;
+    }
+    if (options->key && !link_keys_read(&keys, options->key, &error)) {
+        fprintf(stderr, "rota submit: %s\n", error.text);
+        free(path);
+        return 2;
+    }
+    bool open = client_open(&client, options->server, keys.items, WIRE_CLIENT, "rota submit");
+    int status = open ? job_hand_in(&client, options, file, dirname(path)) : 4;
+    if (status && client.error[0]) fprintf(stderr, "rota submit: %s\n", client.error);
+    client_close(&client);
+    link_keys_release(&keys);
+    free(path);
+    return status;
+}
+
+int command_submit(int count, char **words)
+{
+    struct submit_options options;
+    struct jobfile file;
+    int status = options_read(&options, count, words);
+    if (status >= 0) return status;
+    if (jobfile_read(&file, options.path)) {
+        status = file_submit(&options, &file);
+    } else {
+        jobfile_errors_write(&file, stderr);
+        status = 2;
+    }
+    jobfile_release(&file);
+    return status;
+}

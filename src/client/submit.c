@@ -1,0 +1,266 @@
+// submit.c - a job file as a submission: what each task is, and the message its worker will get.
+#include "client/client.h"
+#include "run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 4096, PIECE_BYTES = 4 << 20 };
+
+struct submission {
+    const struct jobfile *file;
+    uint64_t high, low;
+    struct wire_submit all;  // the lists as a whole
+    struct wire_out frames;  // the bodies, one behind the other
+    uint32_t *ends;          // of them, by body
+    uint32_t *group_of;      // by task: from 1; 0: none
+    uint32_t *machine_of;
+};
+
+// The object of an output has a name that no other submission gives.
+static rota_object_id object_of(const void *context, uint32_t task, uint32_t output)
+{
+    const struct submission *submission = context;
+    return (rota_object_id){submission->high ^ submission->low,
+                            (uint64_t)(task + 1) << 32 | (output + 1)};
+}
+
+// ---- Names -----------------------------------------------------------------------------------
+
+static int by_text(const void *left, const void *right)
+{
+    const wire_text *one = left, *other = right;
+    return strcmp(one->bytes, other->bytes);
+}
+
+// All names that tasks have of a kind, once each; and by task which one, from 1.
+static wire_texts names_collect(const struct jobfile *file, size_t place, uint32_t *of)
+{
+    wire_texts names = {run_allocate(file->task_count, sizeof *names.items), 0};
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < file->task_count; i++) {
+        const char *name = *(const char *const *)((const char *)&file->tasks[i] + place);
+        if (name) names.items[count++] = wire_text_of(name);
+    }
+    qsort(names.items, count, sizeof *names.items, by_text);
+    for (uint32_t i = 0; i < count; i++)
+        if (!i || by_text(&names.items[i], &names.items[i - 1]) != 0)
+            names.items[names.count++] = names.items[i];
+    for (uint32_t i = 0; i < file->task_count; i++) {
+        const char *name = *(const char *const *)((const char *)&file->tasks[i] + place);
+        wire_text text = wire_text_of(name);
+        const wire_text *found
+            = name ? bsearch(&text, names.items, names.count, sizeof text, by_text) : NULL;
+        of[i] = found ? (uint32_t)(found - names.items) + 1 : 0;
+    }
+    return names;
+}
+
+static void lanes_write(struct submission *submission)
+{
+    const struct jobfile *file = submission->file;
+    wire_lanes *lanes = &submission->all.lanes;
+    lanes->items = run_allocate(file->lane_count, sizeof *lanes->items);
+    for (uint32_t i = 0; i < file->lane_count; i++) {
+        struct wire_lane *lane = &lanes->items[lanes->count++];
+        lane->name = wire_text_of(file->lanes[i].name);
+        lane->flags = (file->lanes[i].strict ? ROTA_LANE_STRICT : 0u)
+                      | (file->lanes[i].submit_order ? ROTA_LANE_SUBMIT_ORDER : 0u);
+    }
+}
+
+// ---- Tasks -----------------------------------------------------------------------------------
+
+static void body_write(struct submission *submission, const struct run_command *command,
+                       uint32_t at)
+{
+    struct wire_submit *all = &submission->all;
+    struct wire_run numbers = {.flags = 0};
+    if (submission->file->tasks[at].lane) numbers.flags = WIRE_RUN_EXCLUSIVE;
+    run_command_put(command, at, &numbers, &submission->frames);
+    if (submission->frames.failed) run_no_memory();
+    submission->ends[all->bodies.count] = submission->frames.length;
+    all->commands.items[all->bodies.count++] = wire_text_of(submission->file->tasks[at].command);
+    all->commands.count++;
+}
+
+static void task_write(struct submission *submission, uint32_t at)
+{
+    const struct jobfile_task *task = &submission->file->tasks[at];
+    struct wire_submit *all = &submission->all;
+    struct wire_spec *spec = &all->tasks.items[all->tasks.count++];
+    spec->name = wire_text_of(task->name);
+    spec->details = wire_text_of("");
+    spec->flags = task->is_bundle ? ROTA_TASK_BUNDLE : 0;
+    spec->bundle = task->bundle;
+    spec->priority = task->priority;
+    spec->clause_first = all->clauses.count;
+    spec->clause_count = task->clause_count;
+    for (uint32_t i = 0; i < task->clause_count; i++)
+        all->clauses.items[all->clauses.count++]
+            = (struct wire_clause){task->clauses[i].kind, task->clauses[i].task};
+    if (task->is_bundle) return;
+    spec->body = all->bodies.count;
+    spec->lane = task->lane;
+    spec->group = task->lane ? submission->group_of[at] : 0;
+    spec->access = task->lane ? task->access : ROTA_ACCESS_NONE;
+    spec->machine = submission->machine_of[at];
+    spec->cores = task->cores;
+    spec->memory_mib = task->memory_mib;
+    spec->retries = task->retries.max;
+}
+
+static void lists_write(struct submission *submission, uint32_t at)
+{
+    const struct jobfile_task *task = &submission->file->tasks[at];
+    struct wire_submit *all = &submission->all;
+    for (uint32_t i = 0; i < task->need_count; i++)
+        all->edges.items[all->edges.count++] = (struct wire_edge){task->needs[i] + 1, at + 1};
+    for (uint32_t i = 0; i < task->input_count; i++) {
+        const struct jobfile_input *input = &task->inputs[i];
+        if (!input->producer) continue;
+        all->inputs.items[all->inputs.count++] = (struct wire_use){
+            .task = at + 1,
+            .object = object_of(submission, input->producer - 1, input->output - 1)};
+    }
+    for (uint32_t i = 0; i < task->output_count; i++) {
+        bool stream = task->outputs[i].kind == JOBFILE_STREAM;
+        all->outputs.items[all->outputs.count++]
+            = (struct wire_make){.task = at + 1,
+                                 .object = object_of(submission, at, i),
+                                 .flags = stream ? ROTA_OBJECT_STREAM : ROTA_OBJECT_KEEP};
+    }
+}
+
+static void lists_reserve(struct submission *submission)
+{
+    const struct jobfile *file = submission->file;
+    struct wire_submit *all = &submission->all;
+    size_t clauses = 0, inputs = 0, outputs = 0, edges = 0;
+    for (uint32_t i = 0; i < file->task_count; i++) {
+        edges += file->tasks[i].need_count;
+        clauses += file->tasks[i].clause_count;
+        inputs += file->tasks[i].input_count;
+        outputs += file->tasks[i].output_count;
+    }
+    all->tasks.items = run_allocate(file->task_count, sizeof *all->tasks.items);
+    all->commands.items = run_allocate(file->task_count, sizeof *all->commands.items);
+    all->bodies.items = run_allocate(file->task_count, sizeof *all->bodies.items);
+    all->edges.items = run_allocate(edges, sizeof *all->edges.items);
+    all->clauses.items = run_allocate(clauses, sizeof *all->clauses.items);
+    all->inputs.items = run_allocate(inputs, sizeof *all->inputs.items);
+    all->outputs.items = run_allocate(outputs, sizeof *all->outputs.items);
+    submission->ends = run_allocate(file->task_count, sizeof *submission->ends);
+    submission->group_of = run_allocate(file->task_count, sizeof *submission->group_of);
+    submission->machine_of = run_allocate(file->task_count, sizeof *submission->machine_of);
+}
+
+static void submission_release(struct submission *submission)
+{
+    struct wire_submit *all = &submission->all;
+    void *lists[]
+        = {all->tasks.items,      all->commands.items, all->bodies.items,  all->edges.items,
+           all->clauses.items,    all->inputs.items,   all->outputs.items, all->lanes.items,
+           all->groups.items,     all->machines.items, submission->ends,   submission->group_of,
+           submission->machine_of};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
+    wire_out_release(&submission->frames);
+}
+
+// ---- Pieces ------------------------------------------------------------------------------------
+
+static void piece_put(struct wire_out *out, const struct submission *submission,
+                      const struct wire_submit *lists, uint32_t flags)
+{
+    struct wire_message message = {.kind = WIRE_SUBMIT_MESSAGE, .submit = *lists};
+    message.submit.high = submission->high;
+    message.submit.low = submission->low;
+    message.submit.flags = flags;
+    message.submit.policy = submission->file->policy;
+    message.submit.on_failure = submission->file->on_failure;
+    message.submit.name = wire_text_of(submission->file->name);
+    wire_put(out, &message);
+    if (out->failed) run_no_memory();
+}
+
+// As many bodies as fit, from `first` on. Returns how many.
+static uint32_t bodies_cut(const struct submission *submission, uint32_t first, wire_texts *bodies,
+                           wire_texts *commands)
+{
+    const struct wire_submit *all = &submission->all;
+    uint32_t count = 0, before = first ? submission->ends[first - 1] : 0;
+    while (first + count < all->bodies.count && count < PIECE
+           && (!count || submission->ends[first + count] - before < PIECE_BYTES))
+        count++;
+    *bodies = (wire_texts){all->bodies.items + first, count};
+    *commands = (wire_texts){all->commands.items + first, count};
+    return count;
+}
+
+#define CUT(list)                                                                                  \
+    for (uint32_t at = 0; at < all->list.count; at += PIECE) {                                     \
+        uint32_t left = all->list.count - at;                                                      \
+        struct wire_submit piece = {0};                                                            \
+        piece.list.items = all->list.items + at;                                                   \
+        piece.list.count = left < PIECE ? left : PIECE;                                            \
+        piece_put(out, submission, &piece, WIRE_SUBMIT_MORE);                                      \
+    }
+
+static void pieces_put(struct wire_out *out, struct submission *submission)
+{
+    struct wire_submit *all = &submission->all;
+    for (uint32_t i = 0; i < all->bodies.count; i++) {
+        uint32_t first = i ? submission->ends[i - 1] : 0;
+        all->bodies.items[i]
+            = (wire_text){submission->frames.bytes + first, submission->ends[i] - first};
+    }
+    CUT(lanes)
+    CUT(groups)
+    CUT(machines)
+    for (uint32_t at = 0; at < all->bodies.count;) {
+        struct wire_submit piece = {0};
+        at += bodies_cut(submission, at, &piece.bodies, &piece.commands);
+        piece_put(out, submission, &piece, WIRE_SUBMIT_MORE);
+    }
+    CUT(tasks)
+    CUT(edges)
+    CUT(clauses)
+    CUT(inputs)
+    CUT(outputs)
+    piece_put(out, submission, &(struct wire_submit){0}, 0);
+}
+
+void client_submit_put(struct client *client, const struct jobfile *file, const char *folder,
+                       uint64_t high, uint64_t low)
+{
+    struct submission submission = {.file = file, .high = high, .low = low};
+    struct run_command command = {file, folder, object_of, &submission};
+    lists_reserve(&submission);
+    lanes_write(&submission);
+    submission.all.groups
+        = names_collect(file, offsetof(struct jobfile_task, group), submission.group_of);
+    submission.all.machines
+        = names_collect(file, offsetof(struct jobfile_task, machine), submission.machine_of);
+    for (uint32_t i = 0; i < file->task_count; i++) {
+        if (!file->tasks[i].is_bundle) body_write(&submission, &command, i);
+        task_write(&submission, i);
+        lists_write(&submission, i);
+    }
+    pieces_put(&client->link->out, &submission);
+    submission_release(&submission);
+}
+
+uint32_t client_accepted(struct client *client, uint64_t high, uint64_t low)
+{
+    struct wire_message message;
+    while (client_next(client, &message, 0)) {
+        if (message.kind == WIRE_ACCEPTED_MESSAGE && message.accepted.high == high
+            && message.accepted.low == low)
+            return message.accepted.job;
+        if (message.kind != WIRE_REFUSE_MESSAGE) continue;
+        client->code = (enum wire_code)message.refuse.code;
+        client_fail(client, message.refuse.reason.bytes);
+        return 0;
+    }
+    return 0;
+}
