@@ -98,3 +98,8 @@ int sql_write(const char *path, const char *sql);
 enum { PLACE_MAX = 4096 };
 const char *default_address(char path[PLACE_MAX]);  // where it listens, or is to be found
 const char *default_database(char path[PLACE_MAX]);
+
+// ---- remote.c: commands with --server among their words ------------------------------------
+
+int remote_ask(const char *name, int count, char **words);
+int remote_change(const char *name, int count, char **words);

@@ -10,7 +10,7 @@
 
 static command_fn command_help, command_version;
 
-#define ASKING "--json --job --db --help"
+#define ASKING "--json --job --db --server --key --help"
 
 // A row without a function is the head of a group.
 static const struct command commands[] = {
@@ -107,6 +107,25 @@ static int command_version(int count, char **words)
     return 0;
 }
 
+// A server answers what asks, and does what changes; the others know what they do with its address.
+static bool is_remote(const struct command *command, int count, char **words)
+{
+    bool asks = strstr(command->options, ASKING) || command->run == command_jobs
+                || command->run == command_history;
+    if (!asks && command->run != command_act) return false;
+    for (int i = 0; i < count; i++)
+        if (strcmp(words[i], "--server") == 0) return true;
+    return false;
+}
+
+static int command_begin(const struct command *command, int count, char **words)
+{
+    if (!is_remote(command, count, words)) return command->run(count, words);
+    bool changes = command->run == command_tell || command->run == command_act;
+    return changes ? remote_change(command->name, count, words)
+                   : remote_ask(command->name, count, words);
+}
+
 int main(int count, char **words)
 {
     if (count < 2) return usage(stderr);
@@ -116,7 +135,7 @@ int main(int count, char **words)
     const struct command *command;
     for (size_t i = 0; (command = command_at(i)); i++)
         if (command->run && strcmp(command->name, name) == 0)
-            return command->run(count - 2, words + 2);
+            return command_begin(command, count - 2, words + 2);
     fprintf(stderr, "rota: there is no command '%s'; 'rota help' lists them\n", name);
     return 2;
 }

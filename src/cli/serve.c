@@ -147,6 +147,7 @@ static int listen_at(struct serve *serve)
 static void serve_close(struct serve *serve)
 {
     for (uint32_t i = 0; i < serve->listener_count; i++) link_listener_close(&serve->listeners[i]);
+    serve_questions_drop(serve, NULL);
     struct serve_peer *next;
     for (struct serve_peer *peer = serve->peers; peer; peer = next) {
         next = peer->next;

@@ -21,12 +21,24 @@ struct serve_options {
 // -1: go on; else the exit status.
 int serve_options_read(struct serve_options *options, int count, char **words);
 
+// What can become ready: the first member of each says what it is.
+enum serve_kind { SERVE_PEER = 1, SERVE_QUESTION };
+
 struct serve_peer {
+    enum serve_kind kind;
     struct serve_peer *next, *previous;
     struct link *link;
     struct hub_peer *peer;     // null: it has not opened yet
     struct serve_peer *next_input;
     bool has_input, is_gone, writes;
+};
+
+struct serve_question {
+    enum serve_kind kind;
+    struct serve_question *next;
+    struct serve_peer *peer;
+    uint64_t request;
+    int output, child;
 };
 
 struct serve {
@@ -39,8 +51,16 @@ struct serve {
     struct hub hub;
     int loop, signals, settled;
     struct serve_peer *peers, *inputs, **last_input;
+    struct serve_question *questions;
+    uint32_t question_count;
     bool was_opened, ending;
 };
 
 // serve_loop.c: until somebody wants it to end. Returns the exit status.
 int serve_loop(struct serve *serve);
+
+// ---- serve_ask.c: questions ------------------------------------------------------------------
+
+void serve_ask(struct serve *serve, struct serve_peer *peer, const struct wire_ask *ask);
+void serve_answer(struct serve *serve, struct serve_question *question);  // some has come
+void serve_questions_drop(struct serve *serve, const struct serve_peer *peer);  // null: all

@@ -22,6 +22,7 @@ static void input_note(struct serve *serve, struct serve_peer *peer)
 static void peer_add(struct serve *serve, struct link *link)
 {
     struct serve_peer *peer = hub_allocate(1, sizeof *peer);
+    peer->kind = SERVE_PEER;
     peer->link = link;
     peer->next = serve->peers;
     if (peer->next) peer->next->previous = peer;
@@ -74,12 +75,22 @@ static void peer_flush(struct serve *serve, struct serve_peer *peer)
 
 // ---- A turn ------------------------------------------------------------------------------------
 
+static bool message_take(struct serve *serve, struct serve_peer *peer,
+                         const struct wire_message *message)
+{
+    bool asks = message->kind == WIRE_ASK_MESSAGE
+                && (peer->peer->role == WIRE_CLIENT || peer->peer->role == WIRE_ADMIN);
+    if (!asks) return hub_take(&serve->hub, peer->peer, message);
+    serve_ask(serve, peer, &message->ask);
+    return true;
+}
+
 static void peer_take(struct serve *serve, struct serve_peer *peer)
 {
     struct wire_message message;
     enum wire_result result = WIRE_MORE;
     while (peer->peer && (result = wire_take(&peer->link->in, &message)) == WIRE_GOT)
-        if (!hub_take(&serve->hub, peer->peer, &message)) break;
+        if (!message_take(serve, peer, &message)) break;
     if (result == WIRE_NO_MEMORY) hub_no_memory();
     if (result != WIRE_BAD) return;
     hub_refuse(peer->peer, 0, 0, WIRE_REFUSED_FRAME, "that is no message");
@@ -96,6 +107,7 @@ static void inputs_take(struct serve *serve)
         peer->has_input = false;
         peer_take(serve, peer);
         if (!peer->is_gone) continue;
+        serve_questions_drop(serve, peer);
         if (peer->peer) hub_peer_remove(&serve->hub, peer->peer);
         peer_free(serve, peer);
     }
@@ -139,6 +151,8 @@ static void ready_take(struct serve *serve, const struct os_ready *ready)
         while (os_signal_next(serve->signals)) serve->ending = true;
     } else if (ready->owner == &serve->settled) {
         os_event_clear(serve->settled);
+    } else if (*(const enum serve_kind *)ready->owner == SERVE_QUESTION) {
+        serve_answer(serve, ready->owner);
     } else {
         peer_work(serve, ready->owner);
     }

@@ -72,6 +72,14 @@ uint32_t os_terminal_width(int file);
 uint32_t os_processors(void);
 uint32_t os_memory_mib(void);
 
+// ---- child.c: another process of this program ------------------------------------------
+
+// Runs this program with these words (the first is its name); what it prints, also as errors, comes
+// out of `output`, which does not wait. 0 with errno: it could not be started.
+int os_child_start(char *const *words, int *output);
+void os_child_kill(int child);
+int os_child_end(int child);  // waits for its end; the exit status, or 128 and the signal
+
 // ---- stamp.c -----------------------------------------------------------------------------
 
 // Another number whenever a file has another size, time or place; 0: it is not there.
