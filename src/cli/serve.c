@@ -103,7 +103,8 @@ static int store_begin_at(struct serve *serve)
 static struct hub_limits limits_of(rota_time lease)
 {
     rota_time margin = lease / 4;
-    return (struct hub_limits){.lease = lease - margin, .beat = (lease - margin) / 5};
+    return (struct hub_limits){
+        .lease = lease - margin, .beat = (lease - margin) / 5, .random = os_random};
 }
 
 static int hub_begin_at(struct serve *serve)

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum { OPEN_PATIENCE = 10000000 };
 
@@ -17,7 +16,7 @@ bool client_fail(struct client *client, const char *reason)
 void client_request_id(uint64_t *high, uint64_t *low)
 {
     uint64_t words[2] = {0, 0};
-    if (getrandom(words, sizeof words, 0) != sizeof words) words[0] = (uint64_t)os_now();
+    if (!os_random(words, sizeof words)) words[0] = (uint64_t)os_now();
     *high = words[0];
     *low = words[1] | 1;
 }

@@ -21,6 +21,8 @@ enum { HUB_LOSSES = 5 };  // so many attempts may be lost with their workers, be
 struct hub_limits {
     rota_time lease;  // of a worker, from the sending of its heartbeat
     rota_time beat;   // how often it sends one
+    // Bytes that nobody can guess. False: there are none.
+    bool (*random)(void *bytes, size_t size);
 };
 
 // ---- peer.c: a connection ----------------------------------------------------------------------
@@ -138,6 +140,11 @@ void hub_started(struct hub *hub, struct hub_peer *peer, const struct wire_start
 void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_finished *finished);
 void hub_held(struct hub *hub, struct hub_peer *peer, const wire_files *files);
 void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files);
+
+// ---- data.c: objects move from worker to worker -----------------------------------------------
+
+void hub_fetch_put(struct hub *hub, const struct rota_action *action);
+void hub_missed(struct hub *hub, struct hub_peer *peer, const struct wire_missed *missed);
 
 // ---- request.c: what clients ask for, once each ------------------------------------------------
 

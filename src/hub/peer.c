@@ -70,6 +70,7 @@ static bool take_worker(struct hub *hub, struct hub_peer *peer, const struct wir
     case WIRE_STARTED_MESSAGE: hub_started(hub, peer, &message->started); return true;
     case WIRE_FINISHED_MESSAGE: hub_finished(hub, peer, &message->finished); return true;
     case WIRE_HELD_MESSAGE: hub_held(hub, peer, &message->held.objects); return true;
+    case WIRE_MISSED_MESSAGE: hub_missed(hub, peer, &message->missed); return true;
     case WIRE_LOST_MESSAGE: hub_lost(hub, peer, &message->lost.objects); return true;
     default: return turn_away(peer, WIRE_REFUSED_FRAME, "a worker does not say that");
     }

@@ -103,6 +103,7 @@ void hub_perform(struct hub *hub)
         case ROTA_ACTION_RUN: run_put(hub, action); break;
         case ROTA_ACTION_STOP: stop_put(hub, action); break;
         case ROTA_ACTION_DROP: drop_put(hub, action); break;
+        case ROTA_ACTION_FETCH: hub_fetch_put(hub, action); break;
         case ROTA_ACTION_CONFIRM: ended_tell(hub, action); break;
         case ROTA_ACTION_JOB_OVER: over_tell(hub, action); break;
         default: break;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/random.h>
 #include <time.h>
 
 int64_t os_now(void)
@@ -45,4 +46,9 @@ bool os_sleep_until(int64_t then)
         if (sigtimedwait(&set, NULL, &time) >= 0) return false;
         if (errno != EINTR) return true;
     }
+}
+
+bool os_random(void *bytes, size_t size)
+{
+    return getrandom(bytes, size, 0) == (ssize_t)size;
 }

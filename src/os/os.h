@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// ---- clock.c ------------------------------------------------------------------
+// ---- clock.c: time, and chance ------------------------------------------------------------------
 
 int64_t os_now(void);    // microseconds since 1970 in UTC
 int64_t os_ticks(void);  // microseconds that only go forwards
@@ -14,6 +14,8 @@ int64_t os_ticks(void);  // microseconds that only go forwards
 void os_signals_hold(void);
 // Sleeps until then. False: somebody wants the program to end.
 bool os_sleep_until(int64_t then);
+
+bool os_random(void *bytes, size_t size);  // that nobody can guess; false: there are none
 
 // ---- file.c -------------------------------------------------------------------
 
