@@ -38,12 +38,27 @@ static struct link *path_connect(const char *path, struct link_error *error)
     return link;
 }
 
+static struct link *host_connect(const struct address *address, const char *text,
+                                 const struct link_key *key, struct link_error *error)
+{
+    if (!key) {
+        link_fail(error, "%s: without a key only a Unix socket can be connected to", text);
+        return NULL;
+    }
+    struct link *link = link_new(-1);
+    if (!link) {
+        link_fail(error, "%s: no memory", text);
+        return NULL;
+    }
+    if (tls_connect(link, key, error) && search_begin(link, address, error)) return link;
+    link_close(link);
+    return NULL;
+}
+
 struct link *link_connect(const char *text, const struct link_key *key, struct link_error *error)
 {
     struct address address;
     if (!address_read(&address, text, error)) return NULL;
     if (address.local) return path_connect(text, error);
-    (void)key;
-    link_fail(error, "%s: only Unix sockets so far", text);
-    return NULL;
+    return host_connect(&address, text, key, error);
 }

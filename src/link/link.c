@@ -1,6 +1,6 @@
 // link.c - messages in, messages out, over a socket that never makes anybody wait.
 #define _GNU_SOURCE
-#include "link/link_parts.h"
+#include "link/tls.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PIECE = 64 << 10, TURN = 1 << 20 };
+enum { TURN = 1 << 20 };  // bytes to be read before others have theirs
 
 void file_prepare(int file)
 {
@@ -68,8 +68,10 @@ bool link_overdue(struct link *link, int64_t now)
 void link_close(struct link *link)
 {
     if (!link) return;
+    tls_close(link);
+    search_close(link);
     link_end(link, "closed");
-    close(link->file);
+    if (link->file >= 0) close(link->file);
     wire_in_release(&link->in);
     wire_out_release(&link->out);
     free(link);
@@ -77,12 +79,10 @@ void link_close(struct link *link)
 
 // ---- Bytes --------------------------------------------------------------------------------
 
-enum { PIPE_AGAIN = -1, PIPE_OVER = -2 };  // later; never
-
-static ssize_t piece_read(struct link *link, char *bytes)
+ssize_t file_read(struct link *link, char *bytes, size_t count_max)
 {
     for (;;) {
-        ssize_t count = recv(link->file, bytes, PIECE, 0);
+        ssize_t count = recv(link->file, bytes, count_max, 0);
         if (count > 0) return count;
         if (count < 0 && errno == EINTR) continue;
         if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return PIPE_AGAIN;
@@ -91,7 +91,7 @@ static ssize_t piece_read(struct link *link, char *bytes)
     }
 }
 
-static ssize_t piece_write(struct link *link, const char *bytes, uint32_t count)
+ssize_t file_write(struct link *link, const char *bytes, size_t count)
 {
     for (;;) {
         ssize_t sent = send(link->file, bytes, count, MSG_NOSIGNAL);
@@ -109,38 +109,63 @@ static bool is_full(const struct link *link)
     return link->in.length - link->in.taken > WIRE_FRAME_MAX + WIRE_HEAD;
 }
 
+static ssize_t plain_read(struct link *link)
+{
+    char *bytes = wire_in_room(&link->in, PIECE);
+    if (!bytes) {
+        link_end(link, "no memory for what came");
+        return PIPE_OVER;
+    }
+    ssize_t count = file_read(link, bytes, PIECE);
+    if (count > 0) wire_in_came(&link->in, (uint32_t)count);
+    return count;
+}
+
 static bool link_read(struct link *link)
 {
     for (uint32_t total = 0; total < TURN && !is_full(link);) {
-        char *bytes = wire_in_room(&link->in, PIECE);
-        if (!bytes) return link_end(link, "no memory for what came");
-        ssize_t count = piece_read(link, bytes);
+        ssize_t count = link->tls ? tls_read(link) : plain_read(link);
         if (count < 0) return count == PIPE_AGAIN;
-        wire_in_came(&link->in, (uint32_t)count);
         total += (uint32_t)count;
         if (count < PIECE) return true;  // that was all; the next look at the file tells if not
     }
     return true;
 }
 
-bool link_flush(struct link *link)
+static bool plain_flush(struct link *link)
 {
-    if (link->state == LINK_OPENING) return true;
     struct wire_out *out = &link->out;
-    if (link->state == LINK_OPEN && out->failed)
-        return link_end(link, "no memory for what it was to be told, or too long a message");
-    while (link->state == LINK_OPEN && out->sent < out->length) {
-        ssize_t count = piece_write(link, out->bytes + out->sent, out->length - out->sent);
-        if (count < 0) break;
+    while (out->sent < out->length) {
+        ssize_t count = file_write(link, out->bytes + out->sent, out->length - out->sent);
+        if (count < 0) return count == PIPE_AGAIN;
         wire_out_sent(out, (uint32_t)count);
     }
-    link->wants_write = link->state == LINK_OPEN && out->sent < out->length;
-    return link->state == LINK_OPEN;
+    return true;
+}
+
+bool link_flush(struct link *link)
+{
+    if (link->state != LINK_OPEN) return link->state == LINK_OPENING;
+    if (link->out.failed)
+        return link_end(link, "no memory for what it was to be told, or too long a message");
+    if (!(link->tls ? tls_flush(link) : plain_flush(link))) return false;
+    link->wants_write = link->out.sent < link->out.length || (link->tls && tls_has_more(link));
+    return true;
+}
+
+static bool open_on(struct link *link)
+{
+    if (link->search && (!search_on(link) || link->search)) return link->state != LINK_CLOSED;
+    if (!tls_open_on(link)) return false;
+    if (link->state == LINK_OPENING) link->wants_write = tls_has_more(link);
+    return true;
 }
 
 bool link_work(struct link *link)
 {
-    if (link->state == LINK_OPENING) return true;
+    if (link->state == LINK_CLOSED) return false;
+    if (link->state == LINK_OPENING && (!open_on(link) || link->state == LINK_OPENING))
+        return link->state != LINK_CLOSED;
     // Reads first: what somebody said before he went is not lost because he can be told nothing.
     return link_read(link) && link_flush(link);
 }

@@ -44,3 +44,23 @@ struct link *link_new(int file);
 bool link_end(struct link *link, const char *reason);
 void link_opened(struct link *link);
 void file_prepare(int file);  // a socket that is about to carry messages
+
+// ---- tls.c: links that nobody else can read or pretend to be ------------------------------------
+
+bool tls_accept(struct link *link, struct tls_context *context);  // false: no memory
+bool tls_connect(struct link *link, const struct link_key *key, struct link_error *error);
+void tls_close(struct link *link);
+// Goes on with opening, as far as it goes without waiting. False: it is closed.
+bool tls_open_on(struct link *link);
+// Reads what came on the socket, once, and puts what it means into `in`. The result is as that of
+// recv() on the socket, PIPE_AGAIN or PIPE_OVER.
+ssize_t tls_read(struct link *link);
+bool tls_flush(struct link *link);  // false: it is closed
+bool tls_has_more(const struct link *link);  // bytes that wait to be written
+
+// ---- search.c: a socket that is connected to a host --------------------------------------------
+
+bool search_begin(struct link *link, const struct address *address, struct link_error *error);
+// False: it is closed. Connected: `search` is null.
+bool search_on(struct link *link);
+void search_close(struct link *link);

@@ -1,9 +1,10 @@
 // listen.c - letting others in.
 #define _GNU_SOURCE
-#include "link/link_parts.h"
+#include "link/tls.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,56 @@ static void path_remove(const struct link_listener *listener)
         unlink(listener->address);
 }
 
+// ---- A host and a port ----------------------------------------------------------------------
+
+static int port_bind(const struct addrinfo *at)
+{
+    int one = 1, file = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (file < 0) return -1;
+    setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (at->ai_family == AF_INET6)
+        setsockopt(file, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    if (bind(file, at->ai_addr, at->ai_addrlen) == 0 && listen(file, BACKLOG) == 0) return file;
+    int reason = errno;
+    close(file);
+    errno = reason;
+    return -1;
+}
+
+static void address_say(struct link_listener *listener)
+{
+    struct sockaddr_storage name;
+    socklen_t size = sizeof name;
+    char host[256], port[8];
+    if (getsockname(listener->file, (struct sockaddr *)&name, &size)
+        || getnameinfo((struct sockaddr *)&name, size, host, sizeof host, port, sizeof port,
+                       NI_NUMERICHOST | NI_NUMERICSERV))
+        return;
+    snprintf(listener->address, sizeof listener->address,
+             name.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+static bool host_listen(struct link_listener *listener, const struct address *address,
+                        struct link_error *error)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    const char *text = listener->address;
+    if (!listener->keys || !listener->keys->count)
+        return link_fail(error, "%s: without keys only a Unix socket can be listened at", text);
+    listener->door->context = tls_context_open(TLS_LISTENS, error);
+    if (!listener->door->context) return false;
+    int wrong = getaddrinfo(address->host, address->port, &hints, &found);
+    if (wrong) return link_fail(error, "%s: %s", text, gai_strerror(wrong));
+    for (struct addrinfo *at = found; at && listener->file < 0; at = at->ai_next)
+        listener->file = port_bind(at);
+    int reason = errno;
+    freeaddrinfo(found);
+    if (listener->file < 0) return link_fail(error, "%s: %s", text, strerror(reason));
+    address_say(listener);
+    return true;
+}
+
 // ---- Listening ----------------------------------------------------------------------------
 
 bool link_listen(struct link_listener *listener, const char *text, const struct link_keys *keys,
@@ -125,7 +176,7 @@ bool link_listen(struct link_listener *listener, const char *text, const struct 
     listener->door->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     snprintf(listener->address, sizeof listener->address, "%s", text);
     bool fine = address.local ? path_listen(listener, text, error)
-                              : link_fail(error, "%s: only Unix sockets so far", text);
+                              : host_listen(listener, &address, error);
     if (!fine) link_listener_close(listener);
     return fine;
 }
@@ -138,6 +189,7 @@ void link_listener_close(struct link_listener *listener)
     path_remove(listener);
     if (door->reserve >= 0) close(door->reserve);
     if (listener->file >= 0) close(listener->file);
+    tls_context_close(door->context);
     free(door);
     listener->door = NULL;
     listener->file = -1;
@@ -159,15 +211,22 @@ static void turn_away(const struct link_listener *listener)
 static struct link *let_in(struct link_listener *listener, int file)
 {
     if (listener->local) return peer_is_trusted(file) ? link_over(file) : NULL;
+    struct door *door = listener->door;
     struct link *link = link_new(file);
     if (!link) return NULL;
-    if (listener->door->count == LINK_OPENING_MAX) oldest_drop(listener->door);
-    door_enter(listener->door, link);
+    file_prepare(file);
+    if (!tls_accept(link, door->context)) {
+        free(link);
+        return NULL;
+    }
+    if (door->count == LINK_OPENING_MAX) oldest_drop(door);
+    door_enter(door, link);
     return link;
 }
 
 struct link *link_accept(struct link_listener *listener)
 {
+    listener->door->keys = listener->keys;
     for (int i = 0; i < BACKLOG; i++) {
         int file = accept4(listener->file, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (file < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;

@@ -1,0 +1,73 @@
+// tls.h - TLS 1.3 between two who have the same key; seen by the files of this folder only.
+//
+// The library is loaded with the first link that needs it: linked as usual, it would add two
+// milliseconds to every start of the program. It never touches the socket. Bytes go through two
+// buffers of its own, so a broken pipe is no signal, and what somebody may send before he is known
+// is counted where it is read.
+#pragma once
+
+#include "link/link_parts.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#define TLS_FUNCTIONS(F)                                                                      \
+    F(OPENSSL_init_ssl) F(ERR_clear_error) F(BIO_new) F(BIO_s_mem) F(BIO_free)                \
+    F(BIO_read) F(BIO_write) F(BIO_ctrl)                                                      \
+    F(TLS_server_method) F(TLS_client_method) F(SSL_CTX_new) F(SSL_CTX_free) F(SSL_CTX_ctrl)  \
+    F(SSL_CTX_set_options) F(SSL_CTX_set_ciphersuites) F(SSL_CTX_set_num_tickets)             \
+    F(SSL_CTX_set_verify) F(SSL_CTX_set_psk_find_session_callback)                            \
+    F(SSL_CTX_set_psk_use_session_callback) F(SSL_new) F(SSL_free) F(SSL_set_bio)             \
+    F(SSL_set_ex_data) F(SSL_get_ex_data) F(SSL_set_accept_state) F(SSL_set_connect_state)    \
+    F(SSL_do_handshake) F(SSL_get_error) F(SSL_read_ex) F(SSL_write_ex) F(SSL_shutdown)       \
+    F(SSL_session_reused) F(SSL_CIPHER_find) F(SSL_SESSION_new) F(SSL_SESSION_free)           \
+    F(SSL_SESSION_set1_master_key) F(SSL_SESSION_set_cipher)                                  \
+    F(SSL_SESSION_set_protocol_version)
+
+struct tls_library {
+    void *handle;
+#define TLS_MEMBER(name) __typeof__(name) *name;
+    TLS_FUNCTIONS(TLS_MEMBER)
+#undef TLS_MEMBER
+};
+
+// Of a listener and those whom it let in, or of one who connects.
+struct tls_context {
+    struct tls_library library;
+    SSL_CTX *ssl;
+    uint32_t users;
+    uint8_t decoy[LINK_SECRET];  // the secret of whoever is not known
+};
+
+// Before a whole first message has come there is no `ssl`: silence and garbage cost little.
+struct tls {
+    struct tls_context *context;
+    struct link *link;
+    SSL *ssl;
+    BIO *in, *out;        // belong to ssl
+    uint32_t came;        // bytes, while opening
+    bool is_named;        // who comes has named a key, be it known or not
+    struct link_key key;  // of this side, or the one that was named
+    char identity[LINK_ID_MAX + 10];
+};
+
+// ---- tls_context.c --------------------------------------------------------------------------
+
+enum tls_side { TLS_LISTENS, TLS_CONNECTS };
+struct tls_context *tls_context_open(enum tls_side side, struct link_error *error);
+void tls_context_close(struct tls_context *context);  // one user less
+
+// ---- tls_key.c: called by the library ---------------------------------------------------------
+
+int tls_find_key(SSL *ssl, const unsigned char *identity, size_t length, SSL_SESSION **session);
+int tls_use_key(SSL *ssl, const EVP_MD *digest, const unsigned char **identity, size_t *length,
+                SSL_SESSION **session);
+
+// ---- tls.c ----------------------------------------------------------------------------------
+
+bool tls_ssl_make(struct tls *tls, enum tls_side side);  // false: no memory
+
+// Read and write at most a piece of the socket. The result is as that of recv(), or one of these.
+enum { PIECE = 64 << 10, PIPE_AGAIN = -1, PIPE_OVER = -2 };
+ssize_t file_read(struct link *link, char *bytes, size_t count);
+ssize_t file_write(struct link *link, const char *bytes, size_t count);
