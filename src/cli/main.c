@@ -61,6 +61,8 @@ static const struct command commands[] = {
     {"verify", command_verify, "check every promise about it", "database", "--help"},
 
     {"more", NULL, NULL, NULL, NULL},
+    {"keys", command_keys, "make, list and revoke the keys of several machines",
+     "make add list revoke", "--json --help"},
     {"play", command_play, "run scenarios against the core in virtual time", "file", "--help"},
     {"completion", command_completion, "of commands, for bash, zsh or fish", "bash zsh fish",
      "--help"},
