@@ -104,3 +104,4 @@ const char *default_database(char path[PLACE_MAX]);
 
 int remote_ask(const char *name, int count, char **words);
 int remote_change(const char *name, int count, char **words);
+int remote_logs(const char *name, int count, char **words);

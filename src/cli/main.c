@@ -123,6 +123,7 @@ static bool is_remote(const struct command *command, int count, char **words)
 static int command_begin(const struct command *command, int count, char **words)
 {
     if (!is_remote(command, count, words)) return command->run(count, words);
+    if (command->run == command_logs) return remote_logs(command->name, count, words);
     bool changes = command->run == command_tell || command->run == command_act;
     return changes ? remote_change(command->name, count, words)
                    : remote_ask(command->name, count, words);

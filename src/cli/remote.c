@@ -1,12 +1,13 @@
 // remote.c - commands that a server answers: `--server ADDRESS` behind any of them.
 #include "cli/cli.h"
 #include "client/client.h"
+#include "os/os.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MAX = 64, UNREACHABLE = 4 };
+enum { WORDS_MAX = 64, UNREACHABLE = 4, LOG_PAUSE = 200000 };
 
 struct remote {
     const char *name, *server, *key;
@@ -88,6 +89,87 @@ int remote_ask(const char *name, int count, char **words)
     return status;
 }
 
+// ---- Logs --------------------------------------------------------------------------------------
+
+struct log_wish {
+    rota_task_id task;
+    uint32_t attempt;
+    bool follow, raw;
+};
+
+// "7.3", or "7" for a whole job.
+static bool task_read(const char *text, rota_task_id *task)
+{
+    char rest;
+    int count = sscanf(text, "%u.%u%c", &task->job, &task->task, &rest);
+    if (count == 1) task->task = 0;
+    return (count == 1 && !strchr(text, '.')) || count == 2;
+}
+
+static bool wish_read(struct log_wish *wish, struct remote *remote)
+{
+    for (uint32_t i = 0; i < remote->count; i++) {
+        const char *word = remote->words[i];
+        if (strcmp(word, "-f") == 0 || strcmp(word, "--follow") == 0)
+            wish->follow = true;
+        else if (strcmp(word, "--raw") == 0)
+            wish->raw = true;
+        else if (strcmp(word, "--attempt") == 0 && i + 1 < remote->count)
+            wish->attempt = (uint32_t)strtoul(remote->words[++i], NULL, 10);
+        else if (!task_read(word, &wish->task) || !wish->task.task)
+            return false;
+    }
+    return wish->task.job != 0;
+}
+
+static bool log_ask(struct remote *remote, const struct log_wish *wish, uint64_t offset)
+{
+    struct wire_message message = {.kind = WIRE_LOG_MESSAGE};
+    message.log.request = 1;
+    message.log.task = wish->task;
+    message.log.attempt = wish->attempt;
+    message.log.offset = offset;
+    wire_put(&remote->client.link->out, &message);
+    return client_send(&remote->client);
+}
+
+// Piece by piece; what is not whole is asked for again, after a while when nothing was new.
+static int log_print_all(struct remote *remote, struct log_wish *wish)
+{
+    struct wire_message message;
+    struct plain_log log = {.cut_length = 0};
+    uint64_t offset = 0;
+    while (log_ask(remote, wish, offset) && client_next(&remote->client, &message, 0)) {
+        if (message.kind == WIRE_REFUSE_MESSAGE)
+            return fail(remote, message.refuse.reason.bytes, 2);
+        if (message.kind != WIRE_LOGGED_MESSAGE) continue;
+        const struct wire_logged *piece = &message.logged;
+        if (wish->raw)
+            fwrite(piece->bytes.bytes, 1, piece->bytes.length, stdout);
+        else
+            plain_log_add(&log, piece->bytes.bytes, piece->bytes.length);
+        fflush(stdout);
+        offset += piece->bytes.length;
+        wish->attempt = piece->attempt;
+        bool more = piece->bytes.length || (wish->follow && !piece->whole);
+        if (!more) return plain_log_end(&log), 0;
+        if (!piece->bytes.length) os_sleep_until(os_now() + LOG_PAUSE);
+    }
+    return fail(remote, remote->client.error, UNREACHABLE);
+}
+
+int remote_logs(const char *name, int count, char **words)
+{
+    struct remote remote;
+    struct log_wish wish = {.attempt = 0};
+    int status = remote_open(&remote, name, count, words);
+    if (!status && !wish_read(&wish, &remote))
+        status = fail(&remote, "usage: rota logs --server ADDRESS [-f] [--attempt N] JOB.TASK", 2);
+    if (!status) status = log_print_all(&remote, &wish);
+    remote_close(&remote);
+    return status;
+}
+
 // ---- Changes -----------------------------------------------------------------------------------
 
 static enum wire_verb verb_of(const char *name)
@@ -99,15 +181,6 @@ static enum wire_verb verb_of(const char *name)
     for (int i = 1; i < WIRE_VERBS; i++)
         if (verbs[i] && strcmp(verbs[i], name) == 0) return (enum wire_verb)i;
     return WIRE_CANCEL;
-}
-
-// "7.3", or "7" for a whole job.
-static bool task_read(const char *text, rota_task_id *task)
-{
-    char rest;
-    int count = sscanf(text, "%u.%u%c", &task->job, &task->task, &rest);
-    if (count == 1) task->task = 0;
-    return (count == 1 && !strchr(text, '.')) || count == 2;
 }
 
 static int change(struct remote *remote, const char *word)

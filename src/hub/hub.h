@@ -146,6 +146,11 @@ void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files);
 void hub_fetch_put(struct hub *hub, const struct rota_action *action);
 void hub_missed(struct hub *hub, struct hub_peer *peer, const struct wire_missed *missed);
 
+// ---- log.c: what a command has printed lies with its worker ----------------------------------
+
+void hub_log(struct hub *hub, struct hub_peer *peer, const struct wire_log *log);
+void hub_logged(struct hub *hub, const struct wire_logged *logged);
+
 // ---- request.c: what clients ask for, once each ------------------------------------------------
 
 // True: it was carried out before, and has been answered again, or refused as another one.

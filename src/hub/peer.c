@@ -70,6 +70,7 @@ static bool take_worker(struct hub *hub, struct hub_peer *peer, const struct wir
     case WIRE_STARTED_MESSAGE: hub_started(hub, peer, &message->started); return true;
     case WIRE_FINISHED_MESSAGE: hub_finished(hub, peer, &message->finished); return true;
     case WIRE_HELD_MESSAGE: hub_held(hub, peer, &message->held.objects); return true;
+    case WIRE_LOGGED_MESSAGE: hub_logged(hub, &message->logged); return true;
     case WIRE_MISSED_MESSAGE: hub_missed(hub, peer, &message->missed); return true;
     case WIRE_LOST_MESSAGE: hub_lost(hub, peer, &message->lost.objects); return true;
     default: return turn_away(peer, WIRE_REFUSED_FRAME, "a worker does not say that");
@@ -81,6 +82,7 @@ static bool take_client(struct hub *hub, struct hub_peer *peer, const struct wir
     switch (message->kind) {
     case WIRE_SUBMIT_MESSAGE: hub_submit(hub, peer, &message->submit); return true;
     case WIRE_CHANGE_MESSAGE: hub_change(hub, peer, &message->change); return true;
+    case WIRE_LOG_MESSAGE: hub_log(hub, peer, &message->log); return true;
     case WIRE_WATCH_MESSAGE: hub_watch(hub, peer, &message->watch); return true;
     default: return turn_away(peer, WIRE_REFUSED_FRAME, "a client does not say that");
     }

@@ -51,7 +51,8 @@ static const char *text_keep(struct hub *hub, wire_text text)
 }
 
 // For those who ask later; the core needs none of it.
-static void attempt_note(struct hub *hub, const struct wire_finished *finished)
+static void attempt_note(struct hub *hub, const struct hub_peer *peer,
+                         const struct wire_finished *finished)
 {
     static const char *const ends[]
         = {[WIRE_EXITED] = "exit",       [WIRE_SIGNALED] = "signal",
@@ -72,6 +73,7 @@ static void attempt_note(struct hub *hub, const struct wire_finished *finished)
         .system = finished->system,
         .memory_bytes = finished->memory_bytes,
         .log_bytes = finished->log_bytes,
+        .worker = peer->worker->id,
     };
     store_put_attempt(hub->server->store, &attempt);
 }
@@ -110,7 +112,7 @@ void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_fini
         event.report.size_count = finished->outputs.count;
     }
     if (server_step(hub->server, &event) == ROTA_OK) {
-        attempt_note(hub, finished);
+        attempt_note(hub, peer, finished);
         recorded_put(hub, peer, finished, WIRE_NOW_RECORDED);
         return;
     }

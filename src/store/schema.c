@@ -120,9 +120,10 @@ static const char version_4[]
       " LEFT JOIN sched_wait w ON w.id = j.id LEFT JOIN sched_ready r ON r.id = j.id"
       " LEFT JOIN sched_exec e ON e.id = j.id;";
 
-// What a worker is told to run: several tasks of a job may have the same.
+// What a worker is told to run: several tasks of a job may have the same. And who has the logs.
 static const char version_5[]
-    = "CREATE TABLE sched_body(id INTEGER PRIMARY KEY, frame BLOB NOT NULL);";
+    = "CREATE TABLE sched_body(id INTEGER PRIMARY KEY, frame BLOB NOT NULL);"
+      "ALTER TABLE sched_attempt ADD COLUMN worker INTEGER;";
 
 // Each takes the tables one version further.
 static const char *const steps[] = {version_1, version_2, version_3, version_4, version_5};

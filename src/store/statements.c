@@ -26,7 +26,7 @@ static const char *const texts[STATEMENTS] = {
     [PUT_OBJECT] = "REPLACE INTO sched_object VALUES (?, ?, ?, ?)",
     [PUT_REPLICA] = "REPLACE INTO sched_replica VALUES (?, ?, ?, ?)",
     [PUT_WAIT_FOR] = "REPLACE INTO sched_wait_for VALUES (?, ?, ?, ?, ?, ?)",
-    [PUT_ATTEMPT] = "REPLACE INTO sched_attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_ATTEMPT] = "REPLACE INTO sched_attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_BODY] = "REPLACE INTO sched_body VALUES (?, ?)",
     [PUT_REQUEST] = "REPLACE INTO sched_request VALUES (?, ?, ?, ?, ?)",
     [PUT_EVENT] = "INSERT INTO sched_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -62,6 +62,7 @@ static const char *const texts[STATEMENTS] = {
     [DROP_EXEC] = "DELETE FROM sched_exec" RUN,
     [GET_TEXT] = "SELECT name, command, run_days, start_times, run_window, start_mins, cron, zone,"
                  " overlap, body FROM sched_task LEFT JOIN sched_calendar USING (id) WHERE id = ?",
+    [GET_WORKER] = "SELECT worker FROM sched_attempt WHERE id = ? AND attempt = ?",
     [GET_REQUEST] = "SELECT body_hash, answer FROM sched_request WHERE request = ?",
 };
 

@@ -203,6 +203,7 @@ static void put_attempts(struct sqlite_store *store)
         bind_number(statement, 10, (int64_t)attempt->memory_bytes);
         bind_number(statement, 11, (int64_t)attempt->log_bytes);
         bind_number(statement, 12, attempt->flags);
+        bind_number(statement, 13, attempt->worker.number);
         statement_run_on(store, PUT_ATTEMPT, row_id(attempt->task));
     }
 }

@@ -104,7 +104,7 @@ static void back_to_version_3(void)
     sql_run("ALTER TABLE sched_task RENAME TO new_task; ALTER TABLE sched_run RENAME TO new_run;"
             " CREATE TABLE old_job AS SELECT * FROM sched_job;"
             " DROP VIEW sched_status; DROP VIEW sched_job; DROP VIEW sched_history;"
-            " DROP TABLE sched_body;"
+            " DROP TABLE sched_body; ALTER TABLE sched_attempt DROP COLUMN worker;"
             " CREATE VIEW sched_status AS SELECT 1; DROP TABLE sched_last;"
             " ALTER TABLE old_job RENAME TO sched_job; ALTER TABLE new_run RENAME TO"
             " sched_history; DROP TABLE new_task; PRAGMA user_version = 3");

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""cluster_test - a server and workers as real processes: jobs, faults, and what is left of them."""
+import os
+import signal
+import time
+
+from cluster import Cluster, processes_with
+from end import Tap
+
+say = Tap.say
+
+
+def a_job_on_one_worker():
+    with Cluster() as cluster:
+        done = cluster.submit({"a": {"run": f"echo one >> {cluster.path('out')}"},
+                               "b": {"run": f"echo two >> {cluster.path('out')}", "needs": ["a"]},
+                               "c": {"run": "exit 3", "needs": ["a"]},
+                               "d": {"run": "true", "needs": ["c"]}})
+        say(done.returncode == 0 and done.stdout == "job 1\n", "a job is accepted", done)
+        cluster.work("one")
+        cluster.until(lambda: len(cluster.ends()) == 3, "three attempts")
+        say(cluster.read("out") == "one\ntwo\n", "its commands run in their order")
+        say(sorted(cluster.ends()) == [("a", "SUCCESS"), ("b", "SUCCESS"), ("c", "FAILED")],
+            "what became of them is recorded once", cluster.ends())
+        why = cluster.rota("why", "d")
+        say("c failed" in why.stdout or "c" in why.stdout, "what is blocked says by whom", why)
+        again = cluster.rota("retry", "1.3")
+        say(again.returncode == 0, "a failed task is tried again", again)
+        cluster.until(lambda: cluster.ends().count(("c", "FAILED")) == 2, "another attempt")
+        verify = os.system(f"{os.environ.get('BUILD', 'build')}/rota verify {cluster.database}"
+                           " > /dev/null")
+        say(verify == 0, "the database is sound")
+
+
+def waiting_for_the_end():
+    with Cluster() as cluster:
+        cluster.work("one")
+        fine = cluster.submit({"a": {"run": "true"}, "b": {"run": "true", "needs": ["a"]}},
+                              "--wait")
+        say(fine.returncode == 0 and "2 ok" in fine.stdout, "a client waits for its job", fine)
+        bad = cluster.submit({"a": {"run": "false"}}, "--wait")
+        say(bad.returncode == 1 and "FAILED a" in bad.stdout, "and hears of failures", bad)
+        wrong = cluster.submit({"a": {"run": "true", "needs": ["x"]}})
+        say(wrong.returncode == 2 and "x" in wrong.stderr, "a wrong file is refused", wrong)
+
+
+def many_workers():
+    with Cluster() as cluster:
+        for number in range(4):
+            cluster.work(f"w{number}", 2)
+        tasks = {f"t{i}": {"run": "true"} for i in range(200)}
+        tasks["end"] = {"run": "true", "needs": list(tasks)}
+        done = cluster.submit(tasks, "--wait")
+        say(done.returncode == 0, "four workers share two hundred tasks", done.stderr)
+        used = cluster.sql("SELECT count(DISTINCT worker) FROM sched_history")[0][0]
+        say(used == 4, "all of them work", used)
+        say(len(cluster.ends()) == 201, "each task is recorded once", len(cluster.ends()))
+
+
+def the_server_is_killed():
+    """What runs goes on, and is not run again."""
+    with Cluster(lease=20) as cluster:
+        cluster.work("one", 2)
+        mark = cluster.path("starts")
+        cluster.submit({"long": {"run": f"echo x >> {mark}; sleep 2; echo y >> {mark}"},
+                        "next": {"run": f"echo z >> {mark}", "needs": ["long"]}})
+        cluster.until(lambda: cluster.read("starts"), "the command runs")
+        cluster.server.kill()
+        time.sleep(0.3)
+        cluster.serve()
+        cluster.until(lambda: len(cluster.ends()) == 2, "both are recorded")
+        say(cluster.read("starts") == "x\ny\nz\n", "a command outlives its server, and runs once",
+            cluster.read("starts"))
+        say(cluster.ends() == [("long", "SUCCESS"), ("next", "SUCCESS")], "and is recorded once",
+            cluster.ends())
+        cluster.submit({"during": {"run": f"sleep 1; echo d >> {mark}"}})
+        cluster.until(lambda: cluster.sql("SELECT 1 FROM sched_exec WHERE status = 'RUNNING'"),
+                      "it runs")
+        cluster.server.kill()
+        time.sleep(1.5)
+        say(cluster.read("starts").endswith("d\n"), "what ends while no server is there")
+        cluster.serve()
+        cluster.until(lambda: ("during", "SUCCESS") in cluster.ends(), "its end is reported")
+        say(cluster.ends().count(("during", "SUCCESS")) == 1, "is reported to the next one")
+
+
+def a_worker_is_killed():
+    with Cluster(lease=2) as cluster:
+        cluster.work("one", 1)
+        mark = cluster.path("starts")
+        cluster.submit({"long": {"run": f"echo x >> {mark}; exec sleep 30.{os.getpid()}"},
+                        "short": {"run": "true"}})
+        cluster.until(lambda: cluster.read("starts"), "the command runs")
+        cluster.workers["one"].kill()
+        cluster.until(lambda: not processes_with(f"30.{os.getpid()}"), "its commands die too", 5)
+        say(not processes_with(f"30.{os.getpid()}"), "no command survives its worker")
+        cluster.work("two", 2)
+        cluster.until(lambda: cluster.read("starts") == "x\nx\n", "another worker runs it again")
+        say(("long", "LOST") in cluster.ends(), "the first attempt is recorded as lost",
+            cluster.ends())
+        cancel = cluster.rota("cancel", "1.1")
+        cluster.until(lambda: not processes_with(f"30.{os.getpid()}"), "it is stopped", 10)
+        say(cancel.returncode == 0, "a cancelled command is gone", cancel)
+
+
+def groups_exclude():
+    """A probe with a lock file for each group: nobody may find it locked."""
+    with Cluster() as cluster:
+        for number in range(3):
+            cluster.work(f"w{number}", 2)
+        probe = ("exec 9> {0}/group.{1}; flock -n 9 || echo clash >> {0}/clash;"
+                 " sleep 0.0{2}; echo {1} >> {0}/done")
+        tasks = {f"t{i}": {"run": ["sh", "-c", probe.format(cluster.folder, i % 3, i % 5)],
+                           "lane": "line", "group": f"g{i % 3}", "access": "write"}
+                 for i in range(45)}
+        done = cluster.submit(tasks, "--wait", lanes={"line": {}})
+        say(done.returncode == 0, "tasks of three groups run", done.stderr + done.stdout)
+        say(cluster.read("clash") == "", "never two of one group at a time")
+        say(len(cluster.read("done").split()) == 45, "and each once")
+
+
+def a_second_server_is_refused():
+    with Cluster() as cluster:
+        from cluster import Process
+        other = Process(cluster.path("other.log"), "server", "--listen", cluster.path("o.sock"),
+                        "--db", cluster.database)
+        status = other.process.wait(20)
+        say(status == 2 and "in use" in other.said(), "one database has one server", other.said())
+        ended = cluster.server.kill(signal.SIGTERM)
+        say(ended == 0, "TERM ends a server with 0", ended)
+
+
+for test in (a_job_on_one_worker, waiting_for_the_end, many_workers, the_server_is_killed,
+             a_worker_is_killed, groups_exclude, a_second_server_is_refused):
+    test()
+Tap.end()
