@@ -1,0 +1,34 @@
+// peers.h - a hub with a store in memory, and peers that are played by the test.
+#pragma once
+
+#include "hub/hub.h"
+
+struct played {
+    struct hub_peer *peer;
+    struct wire_out out;
+    struct wire_in in;  // what the hub has sent, as far as it may leave
+};
+
+struct peers {
+    struct store *store;
+    struct server server;
+    struct hub hub;
+    rota_time now;
+    bool is_begun;
+};
+
+void peers_open(struct peers *peers, struct store *store);
+void peers_close(struct peers *peers);
+void played_open(struct peers *peers, struct played *played, uint32_t roles);
+void played_close(struct peers *peers, struct played *played);
+// In the turn at hand, which begins with it.
+bool played_says(struct peers *peers, struct played *played, const struct wire_message *message);
+uint64_t peers_write(struct peers *peers);  // the turn is written, not durable
+void peers_turn(struct peers *peers);       // and durable
+// The next message that the hub has sent; WIRE_NONE: there is none.
+enum wire_kind played_hears(struct played *played, struct wire_message *message);
+// Skips others. False: it does not come.
+bool played_hears_kind(struct played *played, enum wire_kind kind, struct wire_message *message);
+
+struct wire_message greet_of(enum wire_role role, const char *name, uint64_t connection);
+struct wire_message join_of(uint32_t cores, struct wire_attempt *attempts, uint32_t count);
