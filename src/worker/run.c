@@ -193,10 +193,23 @@ void on_stop(struct worker *worker, const struct wire_stop *stop)
             tell_to_end(worker, worker->running[i], WIRE_STOPPED, stop->grace);
 }
 
+static void queue_refused(struct worker *worker, struct run *run)
+{
+    queue_stopped(worker, run);
+    run->end = WIRE_NOT_STARTED;
+    run->status = ECANCELED;
+    snprintf(run->reason, sizeof run->reason, "the worker starts nothing more");
+}
+
 void on_drain(struct worker *worker)
 {
     worker->is_draining = true;
-    for (struct run *run; (run = run_take_first(&worker->queue));) run_append(&worker->idle, run);
+    for (struct run *run; (run = run_take_first(&worker->queue));) {
+        if (worker->options->tells_drained)
+            queue_refused(worker, run);
+        else
+            run_append(&worker->idle, run);
+    }
 }
 
 void on_quit(struct worker *worker, int64_t grace)

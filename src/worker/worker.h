@@ -23,6 +23,7 @@ struct worker_options {
     uint64_t log_max;    // bytes of output that are kept of an attempt; 0: WORKER_LOG_MAX
     uint64_t cache_max;  // bytes of contents that are kept; 0: WORKER_CACHE_MAX
     enum worker_contain contain;
+    bool tells_drained;  // what waits when DRAIN comes is reported as not started, not forgotten
 };
 
 enum { WORKER_LOG_MAX = 64 << 20, WORKER_REASON_MAX = 512 };
