@@ -21,6 +21,7 @@ command_fn command_why, command_lanes, command_data;    // why.c, lanes.c, data.
 command_fn command_tell;                                // tell.c
 command_fn command_trace, command_report;               // trace.c, report.c
 command_fn command_keys;                                // keys.c
+command_fn command_worker;                              // work.c
 command_fn command_completion;                          // completion.c
 command_fn command_server;                              // serve.c
 command_fn command_submit;                              // submit.c

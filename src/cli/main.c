@@ -38,6 +38,8 @@ static const struct command commands[] = {
      "--listen --db --memory --keys --lease --ahead --help"},
     {"submit", command_submit, "hand a job file to a server", "file",
      "--server --key --wait --json --help"},
+    {"worker", command_worker, "run commands for a server", "",
+     "-j --server --key --name --folder --jobs --memory --machine --alone --contain --help"},
 
     {"definitions and calendar", NULL, NULL, NULL, NULL},
     {"define", command_define, "insert, update and delete definitions, from a file", "file",

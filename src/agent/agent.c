@@ -1,0 +1,210 @@
+// agent.c - the loop of `rota worker`: messages in, what is due, the disk, messages out.
+#define _GNU_SOURCE
+#include "agent/agent_parts.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    GRACE = 5000000,         // of TERM
+    FENCE_SLACK = 2000000,   // S of guarantees.md: how late the loop may be with a lease
+    RECORD_WITHIN = 2000000  // so long reports are waited for at the end
+};
+
+// ---- Beginning
+// -----------------------------------------------------------------------------------
+
+// Another number whenever all processes of this worker are gone: the one that runs commands dies
+// with the agent, and the next one waits for that.
+static uint64_t boot_make(void)
+{
+    size_t size = 0;
+    uint64_t boot = 0;
+    char *text = os_file_read("/proc/sys/kernel/random/boot_id", 100, &size);
+    if (getrandom(&boot, sizeof boot, 0) != sizeof boot) boot = (uint64_t)os_now();
+    for (size_t i = 0; text && i < size; i++) boot = hash_mix(boot, (uint8_t)text[i]);
+    __builtin_free(text);
+    return boot ? boot : 1;
+}
+
+static bool folder_make(struct agent *agent)
+{
+    const char *folder = agent->options->folder;
+    if (os_parents_make(folder) && mkdir(folder, 0700) == 0) return true;
+    if (os_directory_make(folder)) return true;
+    agent_say(agent, "%s: %s", folder, strerror(errno));
+    return false;
+}
+
+static bool spool_begin(struct agent *agent)
+{
+    struct spool *spool = &agent->spool;
+    struct attempts *attempts = &agent->decide.attempts;
+    if (!spool_open(spool, agent->options->folder)) {
+        agent_say(agent, "%s", spool->error);
+        return false;
+    }
+    if (spool->dropped)
+        agent_say(agent, "the last report in %s/spool was never whole, and is dropped",
+                  agent->options->folder);
+    for (struct report *report = spool->first; report; report = report->next) {
+        struct attempt attempt = {.task = report->task,
+                                  .number = report->attempt,
+                                  .token = report->token,
+                                  .state = ATTEMPT_SPOOLED,
+                                  .report = report};
+        if (!attempts_reserve(attempts)) return agent_say(agent, "no memory"), false;
+        attempts_add(attempts, &attempt);
+    }
+    return true;
+}
+
+static bool worker_begin(struct agent *agent)
+{
+    int socket = -1;
+    struct worker_options options = agent->options->worker;
+    options.folder = agent->options->folder;
+    options.name = agent->options->name;
+    options.tells_drained = true;
+    agent->pid = worker_fork(&options, &socket);
+    if (agent->pid > 0) agent->worker = link_over(socket);
+    if (agent->worker && fence_open(&agent->fence, agent->pid)) return true;
+    agent_say(agent, "no process to run commands can be started: %s", strerror(errno));
+    return false;
+}
+
+static bool agent_begin(struct agent *agent)
+{
+    int64_t alone = agent->options->alone_max;
+    decide_init(&agent->decide, os_boottime(), alone ? alone : AGENT_ALONE_MAX);
+    agent->boot = agent->seed = boot_make();
+    agent->logs.folder = agent->options->folder;
+    agent->sync_at = agent->kill_at = agent->leave_at = INT64_MAX;
+    agent->signals = os_signals_open();
+    return folder_make(agent) && spool_begin(agent) && worker_begin(agent);
+}
+
+// ---- Signals and the end
+// -------------------------------------------------------------------------
+
+static void on_signals(struct agent *agent)
+{
+    for (int number; (number = os_signal_next(agent->signals));) {
+        if (number == SIGHUP) continue;  // there is nothing to read again
+        agent->interrupts++;
+        agent_say(agent, agent->interrupts == 1 ? "ends: commands have 5 s (again to kill them)"
+                                                : "kills all commands");
+        agent_quit(agent, agent->interrupts == 1 ? GRACE : 0);
+    }
+}
+
+// When no process is left, reports get a moment to be recorded. The others wait for the next start.
+static void end_look(struct agent *agent, int64_t now)
+{
+    if (!agent->is_ending) return;
+    if (agent->worker) {
+        if (now >= agent->kill_at) kill(agent->pid, SIGKILL);
+        return;
+    }
+    if (agent->leave_at == INT64_MAX) agent->leave_at = now + RECORD_WITHIN;
+    if (agent->spool.unsafe && now < agent->leave_at) return;
+    bool is_hopeless = !agent->server || now >= agent->leave_at;
+    if (agent->spool.count && !is_hopeless) return;
+    if (agent->spool.count)
+        agent_say(agent, "%u reports are kept for the next start", agent->spool.count);
+    agent->status = 0;
+}
+
+// ---- The loop
+// ------------------------------------------------------------------------------------
+
+static void must_end(struct agent *agent, int64_t now)
+{
+    struct decide *decide = &agent->decide;
+    for (struct attempt *attempt = NULL; (attempt = decide_must_end(decide, attempt, now));) {
+        bool is_fenced = attempt->is_exclusive && decide_lease_is_over(decide, now);
+        attempt_end(agent, attempt, is_fenced ? 0 : attempt->grace);
+        if (is_fenced && attempt_is_alive(attempt)) attempt_fence(&decide->attempts, attempt);
+    }
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t wake_at(const struct agent *agent)
+{
+    int64_t due = earlier(decide_due(&agent->decide), server_due(agent));
+    if (agent->spool.pending.length) due = earlier(due, agent->sync_at);
+    if (agent->is_ending) due = earlier(due, agent->worker ? agent->kill_at : agent->leave_at);
+    if (due == INT64_MAX) return INT64_MAX;
+    return os_ticks() + (due - os_boottime());
+}
+
+static void input_await(struct agent *agent)
+{
+    struct link *server = agent->server, *worker = agent->worker;
+    struct os_watch watches[] = {
+        {.file = worker ? worker->file : -1, .write = worker && worker->wants_write},
+        {.file = server ? server->file : -1, .write = server && server->wants_write},
+        {.file = agent->signals},
+    };
+    os_wait(watches, 3, wake_at(agent));
+    if (watches[2].can_read) on_signals(agent);
+    if (worker && (watches[0].can_read || watches[0].can_write)) reports_take(agent);
+    if (server && (watches[1].can_read || watches[1].can_write)) orders_take(agent);
+}
+
+// What was decided reaches the commands before anybody waits for a disk, and no exclusive one
+// starts without somebody who watches over its end.
+static void turn(struct agent *agent)
+{
+    input_await(agent);
+    int64_t now = os_boottime();
+    server_timers(agent, now);
+    must_end(agent, now);
+    int64_t due = agent->worker ? decide_fence_due(&agent->decide, FENCE_SLACK) : INT64_MAX;
+    fence_set(&agent->fence, due);
+    if (agent->worker) link_flush(agent->worker);
+    if (agent->status < 0) reports_sync(agent, now);
+    reports_send(agent);
+    if (agent->server && !link_flush(agent->server)) server_drop(agent, agent->server->reason);
+    end_look(agent, now);
+}
+
+static void agent_end(struct agent *agent)
+{
+    fence_set(&agent->fence, INT64_MAX);
+    link_close(agent->server);
+    if (agent->pid > 0 && !agent->has_hello) kill(agent->pid, SIGKILL);  // it waits for another one
+    link_close(agent->worker);
+    if (agent->pid > 0) waitpid(agent->pid, NULL, 0);
+    if (agent->pid > 0) fence_orphans_end();
+    waiting_release(agent);
+    logs_release(&agent->logs);
+    objects_release(&agent->objects);
+    spool_close(&agent->spool);
+    decide_release(&agent->decide);
+    if (agent->signals >= 0) close(agent->signals);
+}
+
+int agent_main(const struct agent_options *options)
+{
+    struct agent agent = {.options = options,
+                          .status = -1,
+                          .signals = -1,
+                          .spool = {.folder = -1, .lock = -1, .file = -1},
+                          .fence = {.due = INT64_MAX}};
+    if (!agent_begin(&agent)) agent.status = 70;
+    while (agent.status < 0) turn(&agent);
+    agent_end(&agent);
+    return agent.status;
+}

@@ -1,0 +1,124 @@
+// agent_parts.h - the inside of an agent, as its files share it.
+#pragma once
+
+#include "agent/agent.h"
+#include "agent/decide.h"
+#include "agent/spool.h"
+
+// ---- objects.c: what the cache holds -----------------------------------------------------------
+
+struct objects {
+    struct memory memory;
+    struct pool rows;
+    struct map by_hash;
+};
+
+bool objects_add(struct objects *objects, const wire_files *files);  // false: no memory
+void objects_remove(struct objects *objects, const wire_files *files);
+void objects_tell(const struct objects *objects, struct wire_out *out);  // HELD, all of them
+void objects_release(struct objects *objects);
+
+// ---- logs.c: what commands have printed, in pieces -----------------------------------------------
+
+// Those who read a log ask for one piece after the other: a reader stays where it is for the next.
+enum { LOGS_OPEN = 4, LOGS_PIECE = 64 << 10 };
+struct logs {
+    const char *folder;
+    struct log_place {
+        struct log_reader *reader;
+        rota_task_id task;
+        uint32_t attempt;
+        uint64_t offset, used;
+    } places[LOGS_OPEN];
+    uint64_t clock;
+    char piece[LOGS_PIECE];
+};
+
+// One LOGGED for one LOG. `is_over`: nothing more will be printed.
+void logs_answer(struct logs *logs, const struct wire_log *log, bool is_over,
+                 struct wire_out *out);
+void logs_release(struct logs *logs);
+
+// ---- fence.c: a thread that ends it all when the loop cannot -----------------------------------
+
+struct fence {
+    int timer;
+    pid_t worker;
+    int64_t due;
+};
+
+bool fence_open(struct fence *fence, pid_t worker);  // false with errno
+// At that time of CLOCK_BOOTTIME the worker and this process are killed; INT64_MAX: not.
+void fence_set(struct fence *fence, int64_t due);
+// Kills all children of this process, and theirs, until there are none: what is left of a worker
+// that was killed.
+void fence_orphans_end(void);
+
+// ---- The agent -----------------------------------------------------------------------------------
+
+struct waiting {  // a RUN that waits for the end of an older attempt
+    struct waiting *next;
+    rota_task_id task;
+    uint32_t attempt;
+    struct wire_in frame;
+};
+
+struct agent {
+    const struct agent_options *options;
+    struct decide decide;
+    struct spool spool;
+    struct objects objects;
+    struct logs logs;
+    struct fence fence;
+    struct waiting *waiting;
+    int signals;
+    int status;  // of the exit; -1: it goes on
+
+    pid_t pid;            // of the process that runs commands
+    struct link *worker;  // to it; null: it has ended
+    bool has_hello;
+    uint32_t cores, memory_mib;
+    char limits[256];
+
+    struct link *server;  // null: none
+    bool is_welcome;
+    uint32_t turn;        // whose turn it is among the servers
+    uint64_t boot, seed;
+    int64_t pause, connect_at, welcome_by;
+    struct report *unsafe;  // the first that is not on disk
+    struct report *unsent;  // the first that was not sent on this connection
+    int64_t sync_at;        // when notes or a full disk are tried again
+    bool is_full;
+    char said[500];         // about servers; the same is not said twice in a row
+
+    uint32_t interrupts;
+    bool is_ending;
+    int64_t kill_at, leave_at;
+};
+
+void agent_say(const struct agent *agent, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// ---- connect.c: the way to a server --------------------------------------------------------------
+
+void server_connect(struct agent *agent, int64_t now);  // to the next of them
+void server_drop(struct agent *agent, const char *reason);
+void server_timers(struct agent *agent, int64_t now);  // BEATs, and patience
+int64_t server_due(const struct agent *agent);
+void on_welcome(struct agent *agent, const struct wire_welcome *welcome);
+
+// ---- orders.c: what the server says --------------------------------------------------------------
+
+void orders_take(struct agent *agent);
+void attempt_end(struct agent *agent, struct attempt *attempt, int64_t grace);  // tells it to end
+void waiting_go_on(struct agent *agent, rota_task_id task);
+void waiting_release(struct agent *agent);
+void agent_quit(struct agent *agent, int64_t grace);
+
+// ---- reports.c: what the process says that runs commands ----------------------------------------
+
+void reports_take(struct agent *agent);
+void report_refused(struct agent *agent, struct attempt *attempt, enum wire_end end, int error,
+                    const char *reason);
+void reports_sync(struct agent *agent, int64_t now);
+void reports_send(struct agent *agent);

@@ -1,0 +1,246 @@
+// work.c - `rota worker`: this machine runs commands for a server.
+#define _GNU_SOURCE
+#include "agent/agent.h"
+#include "cli/cli.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char usage[]
+    = "usage: rota worker --server ADDRESS[,ADDRESS...] [OPTION...]\n\n"
+      "    rota worker --server /run/rota/socket           a server on this machine\n"
+      "    rota worker --server a:7777,b:7777 --key FILE   servers elsewhere, tried in turn\n"
+      "    rota worker --server /run/rota/socket -j 4 --memory 8G --name night\n\n"
+      "    --server A,...    a Unix socket (with a / in front) or HOST:PORT\n"
+      "    --key FILE        a key with the role of a worker; only its owner may read the file\n"
+      "    --name NAME       who this is; always the same (the name of the host)\n"
+      "    --folder DIR      for logs, files and reports ($XDG_STATE_HOME/rota/NAME, or\n"
+      "                      ~/.local/state/rota/NAME)\n"
+      "    -j, --jobs N      so many cores (as many as there are processors)\n"
+      "    --memory SIZE     such as 8G (what the machine has)\n"
+      "    --machine M       which machine tasks may ask for (the name of the host)\n"
+      "    --alone TIME      so long commands go on without a server, such as 30m (1h); those "
+      "that\n"
+      "                      hold something exclusive end with their lease\n"
+      "    --contain tree    do not use a namespace for processes\n\n"
+      "SIGTERM: commands have 5 s to end, reports are sent, then it ends; again, and all is "
+      "killed.\n"
+      "Exit status: 0 it was told to end, 2 an option is wrong, 70 the disk or a process failed.\n";
+
+enum { SERVER = 256, KEY, NAME, FOLDER, MEMORY, MACHINE, ALONE, CONTAIN };
+enum { SERVERS_MAX = 16, NAME_MAX_BYTES = 64 };
+
+struct work {
+    struct agent_options options;
+    const char *servers[SERVERS_MAX];
+    const char *key_path;
+    char host[NAME_MAX_BYTES + 1], folder[PATH_MAX];
+    struct link_keys keys;
+};
+
+static int wrong(const char *what, const char *value)
+{
+    fprintf(stderr, "rota worker: %s: '%s'\n'rota worker --help' says more\n", what, value);
+    return 2;
+}
+
+// ---- Values ----------------------------------------------------------------------------------
+
+// A number with a letter behind it, which may be missing: "8G" with {"K", 1024}, ...
+struct unit {
+    char letter;
+    uint64_t factor;
+};
+
+static bool amount_read(const char *text, const struct unit *units, uint64_t *amount)
+{
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (errno || !number || *text < '0' || *text > '9') return false;
+    while (units->letter && units->letter != *end) units++;
+    if (!units->letter || (*end && end[1])) return false;
+    *amount = number * units->factor;
+    return *amount / units->factor == number && *amount <= INT64_MAX;
+}
+
+static bool memory_read(const char *text, uint32_t *mib)
+{
+    static const struct unit units[]
+        = {{'M', 1 << 20}, {'G', 1 << 30}, {'T', (uint64_t)1 << 40}, {0, 0}};
+    uint64_t bytes;
+    if (!amount_read(text, units, &bytes) || bytes >> 20 > UINT32_MAX) return false;
+    *mib = (uint32_t)(bytes >> 20);
+    return true;
+}
+
+static bool time_amount_read(const char *text, int64_t *time)
+{
+    static const struct unit units[]
+        = {{'s', 1000000}, {'m', 60000000}, {'h', 3600000000}, {'d', 86400000000}, {0, 0}};
+    uint64_t amount;
+    if (!amount_read(text, units, &amount) || amount > (uint64_t)365 * 86400000000) return false;
+    *time = (int64_t)amount;
+    return true;
+}
+
+static bool cores_read(const char *text, uint32_t *cores)
+{
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (errno || *end || *text < '0' || *text > '9' || value < 1 || value > 100000) return false;
+    *cores = (uint32_t)value;
+    return true;
+}
+
+// It becomes part of a path, and others read it.
+static bool name_is_plain(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789._-";
+    size_t length = strlen(name);
+    return length && length <= NAME_MAX_BYTES && strspn(name, letters) == length && *name != '.'
+           && *name != '-';
+}
+
+static bool servers_read(struct work *work, char *text)
+{
+    uint32_t count = 0;
+    for (char *at = text; at; count++) {
+        char *comma = strchr(at, ',');
+        if (comma) *comma = 0;
+        if (count == SERVERS_MAX || (!link_address_is_local(at) && !strchr(at, ':'))) return false;
+        work->servers[count] = at;
+        at = comma ? comma + 1 : NULL;
+    }
+    work->options.servers = work->servers;
+    work->options.server_count = count;
+    return true;
+}
+
+static bool option_take(struct work *work, int option)
+{
+    struct agent_options *options = &work->options;
+    switch (option) {
+    case SERVER: return servers_read(work, optarg);
+    case KEY: return *(work->key_path = optarg) != 0;
+    case NAME: return name_is_plain(options->name = optarg);
+    case FOLDER: return *(options->folder = optarg) != 0;
+    case 'j': return cores_read(optarg, &options->worker.cores);
+    case MEMORY: return memory_read(optarg, &options->worker.memory_mib);
+    case MACHINE: return name_is_plain(options->machine = optarg);
+    case ALONE: return time_amount_read(optarg, &options->alone_max);
+    case CONTAIN: options->worker.contain = WORKER_CONTAIN_TREE; return strcmp(optarg, "tree") == 0;
+    default: return false;
+    }
+}
+
+static const char *expected(int option)
+{
+    switch (option) {
+    case SERVER: return "--server takes up to 16 addresses such as /run/rota/socket or host:7777";
+    case NAME: return "--name takes up to 64 letters, digits, '.', '_' and '-'";
+    case MACHINE: return "--machine takes up to 64 letters, digits, '.', '_' and '-'";
+    case 'j': return "--jobs takes a number from 1 to 100000";
+    case MEMORY: return "--memory takes a size such as 500M or 8G";
+    case ALONE: return "--alone takes a time such as 30m or 2h";
+    case CONTAIN: return "--contain takes the word tree";
+    default: return "this option takes a path";
+    }
+}
+
+// The exit status; -1: go on.
+static int options_read(struct work *work, int count, char **words)
+{
+    static const struct option longs[] = {{"server", required_argument, NULL, SERVER},
+                                          {"key", required_argument, NULL, KEY},
+                                          {"name", required_argument, NULL, NAME},
+                                          {"folder", required_argument, NULL, FOLDER},
+                                          {"jobs", required_argument, NULL, 'j'},
+                                          {"memory", required_argument, NULL, MEMORY},
+                                          {"machine", required_argument, NULL, MACHINE},
+                                          {"alone", required_argument, NULL, ALONE},
+                                          {"contain", required_argument, NULL, CONTAIN},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    int option;
+    optind = 1;
+    while ((option = getopt_long(count + 1, words - 1, "j:h", longs, NULL)) != -1) {
+        if (option == 'h') return fputs(usage, stdout), 0;
+        if (option == '?') return fputs("'rota worker --help' says more\n", stderr), 2;
+        if (!option_take(work, option)) return wrong(expected(option), optarg);
+    }
+    if (optind <= count) return wrong("this is no option", words[optind - 1]);
+    return -1;
+}
+
+// ---- What was not said -------------------------------------------------------------------------
+
+static int names_fill(struct work *work)
+{
+    struct agent_options *options = &work->options;
+    if (!options->name || !options->machine) {
+        gethostname(work->host, sizeof work->host - 1);
+        if (!name_is_plain(work->host))
+            return wrong("the name of this host cannot be used, so --name and --machine are needed",
+                         work->host);
+    }
+    if (!options->name) options->name = work->host;
+    if (!options->machine) options->machine = work->host;
+    if (!options->worker.cores) options->worker.cores = os_processors();
+    if (!options->worker.memory_mib) options->worker.memory_mib = os_memory_mib();
+    return -1;
+}
+
+static int folder_fill(struct work *work)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    const char *name = work->options.name;
+    int length = 0;
+    if (work->options.folder) return -1;
+    if (state && *state == '/')
+        length = snprintf(work->folder, sizeof work->folder, "%s/rota/%s", state, name);
+    else if (home && *home == '/')
+        length = snprintf(work->folder, sizeof work->folder, "%s/.local/state/rota/%s", home, name);
+    if (length <= 0 || (size_t)length >= sizeof work->folder)
+        return wrong("there is no HOME to keep things in, so --folder is needed", home ? home : "");
+    work->options.folder = work->folder;
+    return -1;
+}
+
+static int key_read(struct work *work)
+{
+    struct link_error error;
+    for (uint32_t i = 0; i < work->options.server_count && !work->key_path; i++)
+        if (!link_address_is_local(work->servers[i]))
+            return wrong("a server that is no Unix socket needs --key FILE", work->servers[i]);
+    if (!work->key_path) return -1;
+    if (!link_keys_read(&work->keys, work->key_path, &error))
+        return fprintf(stderr, "rota worker: %s\n", error.text), 2;
+    for (uint32_t i = 0; i < work->keys.count && !work->options.key; i++)
+        if (work->keys.items[i].role == WIRE_WORKER) work->options.key = &work->keys.items[i];
+    if (!work->options.key) return wrong("there is no key for a worker in it", work->key_path);
+    return -1;
+}
+
+int command_worker(int count, char **words)
+{
+    struct work work = {0};
+    int status = options_read(&work, count, words);
+    if (status >= 0) return status;
+    if (!work.options.server_count) return fputs(usage, stderr), 2;
+    status = names_fill(&work);
+    if (status < 0) status = folder_fill(&work);
+    if (status < 0) status = key_read(&work);
+    umask(umask(0777) & ~0700u);  // a umask may not lock us out of our own files
+    if (status < 0) status = agent_main(&work.options);
+    link_keys_release(&work.keys);
+    return status;
+}
