@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOVED_LEAST = 64 << 10 };  // bytes that are gone, before the others are moved
+
 static char *room(struct wire_out *out, uint32_t count)
 {
     if (out->failed) return NULL;
@@ -135,8 +137,12 @@ void wire_out_sent(struct wire_out *out, uint32_t count)
 {
     out->sent += count;
     assert(out->sent <= out->length);
-    if (out->sent < out->length) return;
-    out->sent = out->length = 0;
+    // Somebody who is slow may never have got all: what is gone must not pile up before the rest.
+    uint32_t left = out->length - out->sent;
+    if (left && (out->sent < MOVED_LEAST || out->sent < left)) return;
+    if (left) memmove(out->bytes, out->bytes + out->sent, left);
+    out->sent = 0;
+    out->length = left;
 }
 
 void wire_out_release(struct wire_out *out)

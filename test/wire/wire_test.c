@@ -130,6 +130,28 @@ static void what_waits_can_be_told_by_its_kind(void **state)
     wire_in_release(&in);
 }
 
+// There is always something left to send, and yet the room does not grow.
+static void what_is_sent_leaves_room_for_more(void **state)
+{
+    (void)state;
+    struct wire_message message = {.kind = WIRE_STOP_MESSAGE}, got;
+    struct wire_out out = {0};
+    struct wire_in in = {0};
+    uint32_t heard = 0;
+    for (uint32_t i = 0; i < 100000; i++) {
+        message.stop.attempt = i;
+        wire_put(&out, &message);
+        uint32_t count = (out.length - out.sent) / 2;
+        feed(&in, out.bytes + out.sent, count);
+        wire_out_sent(&out, count);
+        while (wire_take(&in, &got) == WIRE_GOT) assert_int_equal(got.stop.attempt, heard++);
+    }
+    assert_true(heard > 99990);
+    assert_true(out.capacity <= 256 << 10);
+    wire_out_release(&out);
+    wire_in_release(&in);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +159,7 @@ int main(void)
         cmocka_unit_test(broken_frames_are_refused),
         cmocka_unit_test(a_frame_longer_than_allowed_is_refused_at_both_ends),
         cmocka_unit_test(what_waits_can_be_told_by_its_kind),
+        cmocka_unit_test(what_is_sent_leaves_room_for_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
