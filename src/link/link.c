@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TURN = 1 << 20 };  // bytes to be read before others have theirs
+// Bytes: to be read before others have their turn; that a buffer may keep while it is empty.
+enum { TURN = 1 << 20, KEPT = 2 << 20 };
 
 void file_prepare(int file)
 {
@@ -61,7 +62,7 @@ bool link_end(struct link *link, const char *reason)
 bool link_overdue(struct link *link, int64_t now)
 {
     if (link->state != LINK_OPENING || now - link->opened_at < LINK_OPENING_TICKS) return false;
-    link_end(link, "it did not say in time who it is");
+    link_end(link, link->door ? "it did not say in time who it is" : "nobody answered in time");
     return true;
 }
 
@@ -101,6 +102,13 @@ ssize_t file_write(struct link *link, const char *bytes, size_t count)
         link_end(link, "the other side is gone");
         return PIPE_OVER;
     }
+}
+
+// A long message must not cost its memory for as long as the link lives.
+static void buffers_trim(struct link *link)
+{
+    if (link->in.capacity > KEPT && link->in.taken == link->in.length) wire_in_release(&link->in);
+    if (link->out.capacity > KEPT && link->out.length == 0) wire_out_release(&link->out);
 }
 
 // Its owner may be slow to take messages. More than the longest one is not read ahead.
@@ -166,6 +174,7 @@ bool link_work(struct link *link)
     if (link->state == LINK_CLOSED) return false;
     if (link->state == LINK_OPENING && (!open_on(link) || link->state == LINK_OPENING))
         return link->state != LINK_CLOSED;
+    if (!link->out.failed) buffers_trim(link);
     // Reads first: what somebody said before he went is not lost because he can be told nothing.
     return link_read(link) && link_flush(link);
 }

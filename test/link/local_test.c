@@ -112,6 +112,18 @@ static void a_reader_that_is_slow_is_not_buried(void **state)
     assert_int_equal(heard, 40);
 }
 
+static void long_messages_leave_no_memory_behind(void **state)
+{
+    struct pair *pair = *state;
+    local_open(pair);
+    pair_talk(pair, 40, WIRE_FRAME_MAX - 100);
+    link_work(pair->here);
+    link_work(pair->there);
+    assert_true(pair->here->in.capacity + pair->here->out.capacity < 4 << 20);
+    assert_true(pair->there->in.capacity + pair->there->out.capacity < 4 << 20);
+    pair_talk(pair, 40, 1000);
+}
+
 static void a_message_that_is_too_long_closes_the_link(void **state)
 {
     struct pair *pair = *state;
@@ -242,6 +254,7 @@ int main(void)
         TEST(what_was_said_before_the_end_is_heard),
         TEST(a_peer_that_vanishes_is_no_signal),
         TEST(a_reader_that_is_slow_is_not_buried),
+        TEST(long_messages_leave_no_memory_behind),
         TEST(a_message_that_is_too_long_closes_the_link),
         TEST(the_socket_is_for_its_owner),
         TEST(other_users_are_turned_away),
