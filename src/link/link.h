@@ -5,6 +5,9 @@
 // file and calls link_work() when that can be read or written; what has come is then in `in`, and
 // what was put into `out` leaves.
 //
+// A name of a host is looked up meanwhile, and the file is then another one under the same number:
+// whoever watches with epoll has to add it again after link_work() as long as a link is OPENING.
+//
 // An address is "/path", a Unix socket, or "host:port" (an IPv6 host in brackets).
 #pragma once
 
