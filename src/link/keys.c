@@ -70,7 +70,7 @@ static bool word_next(struct line *line, char *word, size_t size)
 {
     const char *blank = memchr(line->at, ' ', (size_t)(line->end - line->at));
     size_t length = (size_t)((blank ? blank : line->end) - line->at);
-    if (length == 0 || length >= size) return false;
+    if (length == 0 || length >= size || memchr(line->at, 0, length)) return false;
     memcpy(word, line->at, length);
     word[length] = 0;
     line->at += length + (blank ? 1 : 0);

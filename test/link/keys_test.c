@@ -78,8 +78,13 @@ static void lines_that_are_no_keys_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refused(file_make(*state, "keys", bad[i].text, 0600), bad[i].reason);
+    static const char zeros[] = "rota-key peer \0\0ab " SECRET;
+    static const char zero[] = "rota-key peer\0 a " SECRET;
     struct link_keys keys;
     struct link_error error;
+    assert_false(link_keys_parse(&keys, zeros, sizeof zeros - 1, "f", &error));
+    assert_string_equal(error.text, "f:1: an id has 1 to 32 letters and digits");
+    assert_false(link_keys_parse(&keys, zero, sizeof zero - 1, "f", &error));
     const char *path = file_make(*state, "keys", "rota-key peer Z " SECRET, 0400);
     assert_true(link_keys_read(&keys, path, &error));
     assert_int_equal(keys.items[0].role, WIRE_PEER);
