@@ -126,6 +126,7 @@ uint64_t hub_write(struct hub *hub)
     hub_workers_look(hub);
     if (!server_decide(hub->server)) return 0;
     hub_perform(hub);
+    hub_watches_look(hub);
     uint64_t turn = server_commit_write(hub->server);
     hub->turn[hub->slot] = turn;
     hub->slot ^= 1;

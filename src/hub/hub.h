@@ -38,6 +38,8 @@ struct hub_peer {
     struct hub_draft *draft;           // a submission that is not whole; null: none
     uint64_t number;
     uint32_t watched;                  // the job it watches; UINT32_MAX: none; 0: all
+    bool is_troubled;                  // something in that job has failed
+    rota_time look_at;                 // ticks: when to see whether it rests
     bool closing;                      // nothing more is read; closed when `out` is empty
 };
 
@@ -164,7 +166,13 @@ void hub_accepted_put(struct wire_out *out, uint64_t high, uint64_t low, uint32_
                       uint32_t first);
 void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
                       enum rota_error error);
+
+// ---- watch.c: who waits for jobs ---------------------------------------------------------------
+
 void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch);
+void hub_watches_look(struct hub *hub);  // behind a decision
+void hub_tell_ended(struct hub *hub, const struct rota_action *action);
+void hub_tell_over(struct hub *hub, const struct rota_action *action);
 
 // ---- submit.c: jobs ----------------------------------------------------------------------------
 
@@ -174,5 +182,3 @@ void hub_draft_drop(struct hub_peer *peer);
 // ---- perform.c: what the core asks for ---------------------------------------------------------
 
 void hub_perform(struct hub *hub);  // into `held`
-void hub_ended_put(struct wire_out *out, rota_task_id task, enum rota_outcome outcome,
-                   int32_t status);

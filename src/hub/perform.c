@@ -61,39 +61,6 @@ static void drop_put(struct hub *hub, const struct rota_action *action)
     wire_put(hub_later(hub, worker->peer), &message);
 }
 
-// ---- To those who watch -----------------------------------------------------------------------
-
-void hub_ended_put(struct wire_out *out, rota_task_id task, enum rota_outcome outcome,
-                   int32_t status)
-{
-    struct wire_message message = {.kind = WIRE_ENDED_MESSAGE};
-    message.ended.task = task;
-    message.ended.outcome = outcome;
-    message.ended.status = status;
-    message.ended.name = message.ended.reason = wire_text_of("");
-    wire_put(out, &message);
-}
-
-static void ended_tell(struct hub *hub, const struct rota_action *action)
-{
-    for (struct hub_peer *peer = hub->peers; peer; peer = peer->next)
-        if (!peer->watched || peer->watched == action->confirm.task.job)
-            hub_ended_put(hub_later(hub, peer), action->confirm.task, action->confirm.outcome,
-                          action->confirm.status);
-}
-
-static void over_tell(struct hub *hub, const struct rota_action *action)
-{
-    struct wire_message message = {.kind = WIRE_OVER_MESSAGE};
-    message.over.job = action->job_over.job.number;
-    message.over.succeeded = action->job_over.succeeded;
-    message.over.failed = action->job_over.failed;
-    message.over.aborted = action->job_over.aborted;
-    for (struct hub_peer *peer = hub->peers; peer; peer = peer->next)
-        if (!peer->watched || peer->watched == message.over.job)
-            wire_put(hub_later(hub, peer), &message);
-}
-
 void hub_perform(struct hub *hub)
 {
     const struct server *server = hub->server;
@@ -104,8 +71,8 @@ void hub_perform(struct hub *hub)
         case ROTA_ACTION_STOP: stop_put(hub, action); break;
         case ROTA_ACTION_DROP: drop_put(hub, action); break;
         case ROTA_ACTION_FETCH: hub_fetch_put(hub, action); break;
-        case ROTA_ACTION_CONFIRM: ended_tell(hub, action); break;
-        case ROTA_ACTION_JOB_OVER: over_tell(hub, action); break;
+        case ROTA_ACTION_CONFIRM: hub_tell_ended(hub, action); break;
+        case ROTA_ACTION_JOB_OVER: hub_tell_over(hub, action); break;
         default: break;
         }
     }

@@ -128,17 +128,3 @@ void hub_change(struct hub *hub, struct hub_peer *peer, const struct wire_change
     hub_request_note(hub, change->high, change->low, hash, "done");
     done_put(hub_later(hub, peer), change->high, change->low, "done");
 }
-
-void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch)
-{
-    struct rota_task_view view;
-    peer->watched = watch->job;
-    rota_task_id task = {watch->job, 1};
-    for (; watch->job && rota_task_look(hub->server->rota, task, &view); task.task++) {
-        bool over = view.state == ROTA_TASK_SUCCEEDED || view.state == ROTA_TASK_FAILED
-                    || view.state == ROTA_TASK_ABORTED;
-        if (over) hub_ended_put(hub_later(hub, peer), task, view.outcome, view.status);
-    }
-    bool gone = watch->job && task.task == 1;
-    if (gone) hub_refuse(peer, 0, watch->job, WIRE_REFUSED_NOT_FOUND, "there is no such job");
-}

@@ -40,6 +40,9 @@ def waiting_for_the_end():
         say(fine.returncode == 0 and "2 ok" in fine.stdout, "a client waits for its job", fine)
         bad = cluster.submit({"a": {"run": "false"}}, "--wait")
         say(bad.returncode == 1 and "FAILED a" in bad.stdout, "and hears of failures", bad)
+        rest = cluster.submit({"a": {"run": "false"}, "b": {"run": "true", "needs": ["a"]}},
+                              "--wait")
+        say(rest.returncode == 1, "also when the rest is blocked for ever", rest)
         wrong = cluster.submit({"a": {"run": "true", "needs": ["x"]}})
         say(wrong.returncode == 2 and "x" in wrong.stderr, "a wrong file is refused", wrong)
 

@@ -1,0 +1,103 @@
+// watch.c - who waits for a job hears of every end, and when nothing of it can go on.
+#include "hub/hub.h"
+
+enum { LOOK_EVERY = 200000 };
+
+static bool watches(const struct hub_peer *peer, uint32_t job)
+{
+    return !peer->watched || peer->watched == job;
+}
+
+static void ended_put(struct wire_out *out, rota_task_id task, enum rota_outcome outcome,
+                      int32_t status)
+{
+    struct wire_message message = {.kind = WIRE_ENDED_MESSAGE};
+    message.ended.task = task;
+    message.ended.outcome = outcome;
+    message.ended.status = status;
+    message.ended.name = message.ended.reason = wire_text_of("");
+    wire_put(out, &message);
+}
+
+void hub_tell_ended(struct hub *hub, const struct rota_action *action)
+{
+    uint32_t job = action->confirm.task.job;
+    for (struct hub_peer *peer = hub->peers; peer; peer = peer->next) {
+        if (!watches(peer, job)) continue;
+        ended_put(hub_later(hub, peer), action->confirm.task, action->confirm.outcome,
+                  action->confirm.status);
+        peer->is_troubled |= action->confirm.outcome != ROTA_OUTCOME_OK;
+    }
+}
+
+void hub_tell_over(struct hub *hub, const struct rota_action *action)
+{
+    struct wire_message message = {.kind = WIRE_OVER_MESSAGE};
+    message.over.job = action->job_over.job.number;
+    message.over.succeeded = action->job_over.succeeded;
+    message.over.failed = action->job_over.failed;
+    message.over.aborted = action->job_over.aborted;
+    for (struct hub_peer *peer = hub->peers; peer; peer = peer->next) {
+        if (!watches(peer, message.over.job)) continue;
+        wire_put(hub_later(hub, peer), &message);
+        if (peer->watched) peer->watched = UINT32_MAX;
+    }
+}
+
+// Counts the tasks of a job by how they ended. True: none of the others can go on by itself.
+static bool job_rests(const struct hub *hub, struct wire_over *over)
+{
+    rota_task_id task = {over->job, 1};
+    enum rota_task_state state;
+    uint32_t blocked = 0;
+    while ((state = rota_task_state(hub->server->rota, task)) != ROTA_TASK_NONE) {
+        over->succeeded += state == ROTA_TASK_SUCCEEDED;
+        over->failed += state == ROTA_TASK_FAILED;
+        over->aborted += state == ROTA_TASK_ABORTED;
+        blocked
+            += state == ROTA_TASK_BLOCKED || state == ROTA_TASK_FROZEN || state == ROTA_TASK_IDLE;
+        task.task++;
+    }
+    over->tasks = task.task - 1;
+    return over->succeeded + over->failed + over->aborted + blocked == over->tasks;
+}
+
+static void peer_look(struct hub *hub, struct hub_peer *peer)
+{
+    struct wire_message message = {.kind = WIRE_OVER_MESSAGE};
+    message.over.job = peer->watched;
+    if (!job_rests(hub, &message.over)) return;
+    wire_put(hub_later(hub, peer), &message);
+    peer->watched = UINT32_MAX;
+}
+
+// A job with tasks that are blocked is never over for the core, which would let it go on. Looking
+// at all its tasks takes a while, so that is done now and then, once something has failed.
+void hub_watches_look(struct hub *hub)
+{
+    for (struct hub_peer *peer = hub->peers; peer; peer = peer->next) {
+        bool due = peer->is_troubled && hub->ticks >= peer->look_at;
+        if (!due || !peer->watched || peer->watched == UINT32_MAX) continue;
+        peer->look_at = hub->ticks + LOOK_EVERY;
+        peer_look(hub, peer);
+    }
+}
+
+void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch)
+{
+    struct rota_task_view view;
+    peer->watched = watch->job;
+    peer->is_troubled = false;
+    rota_task_id task = {watch->job, 1};
+    for (; watch->job && rota_task_look(hub->server->rota, task, &view); task.task++) {
+        bool over = view.state == ROTA_TASK_SUCCEEDED || view.state == ROTA_TASK_FAILED
+                    || view.state == ROTA_TASK_ABORTED;
+        if (!over) continue;
+        ended_put(hub_later(hub, peer), task, view.outcome, view.status);
+        peer->is_troubled |= view.state != ROTA_TASK_SUCCEEDED;
+    }
+    if (watch->job && task.task == 1)
+        hub_refuse(peer, 0, watch->job, WIRE_REFUSED_NOT_FOUND, "there is no such job");
+    else if (watch->job)
+        peer_look(hub, peer);
+}
