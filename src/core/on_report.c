@@ -62,7 +62,7 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
     enum rota_error error = find_attempt(rota, event, &row);
     if (error) return error;
     enum rota_outcome outcome = event->report.outcome;
-    if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_ABORTED)
+    if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_LOST)
         return refuse(rota, ROTA_BAD_EVENT, "a report must say how the attempt ended");
     uint32_t copies = rota->task[row].extra ? share_outputs(rota, row) + 1 : 0;
     if (!pool_reserve(&rota->memory, &rota->replicas, copies) || (copies && !effect_cover(rota))

@@ -65,6 +65,13 @@ void hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *be
 {
     struct hub_worker *worker = peer->worker;
     struct wire_message message = {.kind = WIRE_BEATEN_MESSAGE};
+    struct rota_worker_view view;
+    // It was silent for longer than its lease, and has been given up: it has to come anew.
+    if (!rota_worker_look(hub->server->rota, worker->id, &view)) {
+        hub_refuse(peer, 0, 0, WIRE_REFUSED_STATE, "the lease is over: join again");
+        peer->closing = true;
+        return;
+    }
     if (beat->sent > worker->beat) worker->beat = beat->sent;
     message.beaten.sent = beat->sent;
     wire_put(peer->out, &message);

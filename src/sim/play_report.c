@@ -53,6 +53,7 @@ static void take_outcome(struct play *play, enum rota_outcome *outcome, int32_t 
     if (number) *outcome = ROTA_OUTCOME_EXIT;
     else if (take_flag(play, "error")) *outcome = ROTA_OUTCOME_ERROR;
     else if (take_flag(play, "aborted")) *outcome = ROTA_OUTCOME_ABORTED;
+    else if (take_flag(play, "lost")) *outcome = ROTA_OUTCOME_LOST;
     else take_flag(play, "ok");
 }
 

@@ -153,7 +153,7 @@ static void event_finished(struct history *history, struct rota_event *event)
     }
     event->report.outcome = ROTA_OUTCOME_OK;
     if (history_has(history, FEATURE_FAILURES) && history_chance(history, 3)) {
-        event->report.outcome = (enum rota_outcome)(ROTA_OUTCOME_EXIT + history_pick(history, 3));
+        event->report.outcome = (enum rota_outcome)(ROTA_OUTCOME_EXIT + history_pick(history, 4));
         event->report.status = event->report.outcome == ROTA_OUTCOME_EXIT ? 3 : 0;
         return;
     }

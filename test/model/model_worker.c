@@ -183,9 +183,13 @@ enum model_verdict model_on_report(struct model *model, const struct rota_event 
         return MODEL_ACCEPT;
     }
     enum rota_outcome outcome = event->report.outcome;
-    if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_ABORTED) return MODEL_REFUSE;
+    if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_LOST) return MODEL_REFUSE;
     int32_t status = event->report.status;
     sizes_take(model, task, event);
+    if (outcome == ROTA_OUTCOME_LOST) {
+        model_task_lose(model, task);
+        return MODEL_ACCEPT;
+    }
     bool fails = outcome == ROTA_OUTCOME_EXIT && task->tries > task->spec.retries_max;
     bool made = outcome == ROTA_OUTCOME_OK && model_is_no_object(event->report.missing);
     bool result = made || fails;

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""cluster_soak - a server and workers are killed at random, under load, for as long as it takes.
+
+    cluster_soak.py [--servers N] [--workers N] [--seed S]
+
+Every job ends; what was accepted is there; no task succeeds twice; no two commands of one group run
+at a time (each holds a lock that the others would find taken); nothing runs when all is over.
+"""
+import argparse
+import os
+import random
+import sys
+import time
+
+from cluster import Cluster, processes_with
+
+PROBE = ("exec 9> {0}/group.{1}; flock -n 9 || echo clash {1} >> {0}/clash;"
+         " sleep 0.0{2}; echo {3} >> {0}/done")
+
+
+def job_of(cluster, number, choose):
+    """A graph with lanes: readers and writers of groups, and a task that waits for all."""
+    tasks = {}
+    for i in range(30):
+        word = f"j{number}t{i}"
+        tasks[word] = {"run": ["sh", "-c", PROBE.format(cluster.folder, i % 4,
+                                                        choose.randrange(1, 9), word)],
+                       "lane": "line", "group": f"g{i % 4}", "access": "write"}
+    plain = {f"j{number}p{i}": {"run": f"sleep 0.0{choose.randrange(1, 5)}",
+                                "needs": [f"j{number}t{i}"]} for i in range(10)}
+    return {**tasks, **plain}
+
+
+def kill_some(cluster, choose, left):
+    """One of them, and another one in its place. Returns who it was."""
+    if left["server"] and (not left["worker"] or choose.random() < left["server"]
+                           / (left["server"] + left["worker"])):
+        cluster.server.kill()
+        time.sleep(choose.random() * 0.1)
+        cluster.serve()
+        return "server"
+    name = choose.choice(list(cluster.workers))
+    cluster.workers[name].kill()
+    time.sleep(choose.random() * 0.1)
+    cluster.work(name, 2)
+    return "worker"
+
+
+def verdict(cluster, accepted):
+    """What is wrong, a line each."""
+    wrong = []
+    clash = cluster.read("clash")
+    if clash:
+        wrong.append("two of a group ran at a time: " + clash[:200])
+    twice = cluster.sql("SELECT j.name, count(*) FROM sched_history h JOIN sched_job j USING (id)"
+                        " WHERE h.status = 'SUCCESS' GROUP BY h.id HAVING count(*) > 1")
+    if twice:
+        wrong.append(f"recorded twice: {twice[:5]}")
+    there = {row[0] for row in cluster.sql("SELECT DISTINCT job FROM sched_job")}
+    if not set(accepted) <= there:
+        wrong.append(f"accepted and not there: {sorted(set(accepted) - there)}")
+    open_tasks = cluster.sql("SELECT count(*) FROM sched_stage")[0][0]
+    if open_tasks:
+        wrong.append(f"{open_tasks} tasks are still to do")
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--servers", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    choose = random.Random(options.seed)
+    left = {"server": options.servers, "worker": options.workers}
+    accepted, killed = [], {"server": 0, "worker": 0}
+    began = time.monotonic()
+    with Cluster(lease=2) as cluster:
+        for number in range(3):
+            cluster.work(f"w{number}", 2)
+        while left["server"] or left["worker"]:
+            done = cluster.submit(job_of(cluster, len(accepted), choose),
+                                  lanes={"line": {}})
+            if done.returncode == 0:
+                accepted.append(int(done.stdout.split()[1]))
+            for _ in range(3):
+                time.sleep(choose.random() * 0.3)
+                if not (left["server"] or left["worker"]):
+                    break
+                who = kill_some(cluster, choose, left)
+                left[who] -= 1
+                killed[who] += 1
+                if sum(killed.values()) % 100 == 0:
+                    print(f"{killed} in {time.monotonic() - began:.0f} s", flush=True)
+        cluster.until(lambda: cluster.sql("SELECT count(*) FROM sched_stage")[0][0] == 0,
+                      "all is done", 300)
+        wrong = verdict(cluster, accepted)
+        folder = cluster.folder
+    left_over = processes_with(folder)
+    if left_over:
+        wrong.append(f"processes are left: {left_over}")
+    print(f"{'not ok' if wrong else 'ok'} 1 - {killed['server']} servers and {killed['worker']}"
+          f" workers killed, {len(accepted)} jobs done, {time.monotonic() - began:.0f} s")
+    for line in wrong:
+        print("# " + line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
