@@ -22,12 +22,12 @@ JOB = f"""
 lanes:
   db: {{}}
 tasks:
-  - {{name: load, run: "echo loading; echo 1 2 3 >data.txt", out: [data.txt]}}
-  - {{name: write, run: "true", needs: [load], lane: db, access: write}}
-  - {{name: bad, run: "exit 4", needs: [load]}}
+  - {{name: load, run: "sleep 0.1; echo loading; echo 1 2 3 >data.txt", out: [data.txt]}}
+  - {{name: write, run: "sleep 0.1", needs: [load], lane: db, access: write}}
+  - {{name: bad, run: "sleep 0.1; exit 4", needs: [load]}}
   - {{name: after, run: "true", needs: [bad]}}
-  - {{name: m1, bundle: b, run: "true"}}
-  - {{name: "{BAD_NAME}", run: "echo '</script><script>'"}}
+  - {{name: m1, bundle: b, run: "sleep 0.1"}}
+  - {{name: "{BAD_NAME}", run: "sleep 0.1; echo '</script><script>'"}}
 """
 
 
