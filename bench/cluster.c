@@ -1,8 +1,9 @@
 // cluster.c - tasks that do nothing, through a real server: submitted, given to workers of this
 // process, reported, recorded.
 //
-//     cluster ADDRESS TASKS WORKERS CREDIT
+//     cluster ADDRESS TASKS WORKERS CREDIT [KEYS]
 //
+// KEYS is a folder with client.key and worker.key, for an address that is not a Unix socket.
 // Prints tasks a second from the first RUN to the end of the job.
 #include "bench.h"
 
@@ -17,7 +18,8 @@ enum { WORKERS_MAX = 4096, PIECE = 4096, BEAT_EVERY = 1000000 };
 
 struct cluster {
     struct client client, workers[WORKERS_MAX];
-    uint32_t count, tasks, credit, done, job;
+    uint32_t count, tasks, credit, job;
+    struct link_keys client_keys, worker_keys;
     double began;
     bool over;
 };
@@ -79,7 +81,8 @@ static void worker_open(struct cluster *cluster, uint32_t at, const char *addres
     struct client *worker = &cluster->workers[at];
     struct wire_message message = {.kind = WIRE_JOIN_MESSAGE};
     snprintf(name, sizeof name, "bench-%u", at);
-    if (!client_open(worker, address, NULL, WIRE_WORKER, name)) stop(worker->error);
+    if (!client_open(worker, address, cluster->worker_keys.items, WIRE_WORKER, name))
+        stop(worker->error);
     message.join.cores = cluster->credit;
     message.join.memory_mib = 1u << 20;
     message.join.machine = message.join.address = message.join.limits = wire_text_of("");
@@ -121,17 +124,28 @@ static void beats_put(struct cluster *cluster)
     }
 }
 
+static void keys_read(struct cluster *cluster, const char *folder)
+{
+    struct link_error error;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/client.key", folder);
+    if (!link_keys_read(&cluster->client_keys, path, &error)) stop(error.text);
+    snprintf(path, sizeof path, "%s/worker.key", folder);
+    if (!link_keys_read(&cluster->worker_keys, path, &error)) stop(error.text);
+}
+
 int main(int count, char **words)
 {
     static struct cluster cluster;
     struct os_ready ready[256];
-    if (count != 5) stop("usage: cluster ADDRESS TASKS WORKERS CREDIT");
+    if (count != 5 && count != 6) stop("usage: cluster ADDRESS TASKS WORKERS CREDIT [KEYS]");
+    if (count == 6) keys_read(&cluster, words[5]);
     cluster.tasks = number_parse(words[2]);
     cluster.count = number_parse(words[3]);
     cluster.credit = number_parse(words[4]);
     if (cluster.count > WORKERS_MAX) stop("too many workers");
     int loop = os_loop_open();
-    if (!client_open(&cluster.client, words[1], NULL, WIRE_CLIENT, "bench"))
+    if (!client_open(&cluster.client, words[1], cluster.client_keys.items, WIRE_CLIENT, "bench"))
         stop(cluster.client.error);
     submit(&cluster);
     os_loop_add(loop, cluster.client.link->file, &cluster.client);
