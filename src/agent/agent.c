@@ -5,7 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ static uint64_t boot_make(void)
     char *text = os_file_read("/proc/sys/kernel/random/boot_id", 100, &size);
     if (getrandom(&boot, sizeof boot, 0) != sizeof boot) boot = (uint64_t)os_now();
     for (size_t i = 0; text && i < size; i++) boot = hash_mix(boot, (uint8_t)text[i]);
-    __builtin_free(text);
+    free(text);
     return boot ? boot : 1;
 }
 
@@ -119,7 +119,9 @@ static void end_look(struct agent *agent, int64_t now)
     if (agent->spool.count && !is_hopeless) return;
     if (agent->spool.count)
         agent_say(agent, "%u reports are kept for the next start", agent->spool.count);
-    agent->status = 0;
+    if (agent->spool.unsafe)
+        agent_say(agent, "%u of them have no room on the disk and are lost", agent->spool.unsafe);
+    agent->status = agent->spool.unsafe ? 70 : 0;
 }
 
 // ---- The loop

@@ -5,7 +5,7 @@
 #include "agent/decide.h"
 #include "agent/spool.h"
 
-// ---- objects.c: what the cache holds -----------------------------------------------------------
+// ---- objects.c: what the cache holds ------------------------------------------------------------
 
 struct objects {
     struct memory memory;
@@ -18,7 +18,7 @@ void objects_remove(struct objects *objects, const wire_files *files);
 void objects_tell(const struct objects *objects, struct wire_out *out);  // HELD, all of them
 void objects_release(struct objects *objects);
 
-// ---- logs.c: what commands have printed, in pieces -----------------------------------------------
+// ---- logs.c: what commands have printed, in pieces ----------------------------------------------
 
 // Those who read a log ask for one piece after the other: a reader stays where it is for the next.
 enum { LOGS_OPEN = 4, LOGS_PIECE = 64 << 10 };
@@ -39,7 +39,7 @@ void logs_answer(struct logs *logs, const struct wire_log *log, bool is_over,
                  struct wire_out *out);
 void logs_release(struct logs *logs);
 
-// ---- fence.c: a thread that ends it all when the loop cannot -----------------------------------
+// ---- fence.c: a thread that ends it all when the loop cannot ------------------------------------
 
 struct fence {
     int timer;
@@ -54,7 +54,7 @@ void fence_set(struct fence *fence, int64_t due);
 // that was killed.
 void fence_orphans_end(void);
 
-// ---- The agent -----------------------------------------------------------------------------------
+// ---- The agent ----------------------------------------------------------------------------------
 
 struct waiting {  // a RUN that waits for the end of an older attempt
     struct waiting *next;
@@ -99,7 +99,7 @@ struct agent {
 void agent_say(const struct agent *agent, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// ---- connect.c: the way to a server --------------------------------------------------------------
+// ---- connect.c: the way to a server -------------------------------------------------------------
 
 void server_connect(struct agent *agent, int64_t now);  // to the next of them
 void server_drop(struct agent *agent, const char *reason);
@@ -107,7 +107,7 @@ void server_timers(struct agent *agent, int64_t now);  // BEATs, and patience
 int64_t server_due(const struct agent *agent);
 void on_welcome(struct agent *agent, const struct wire_welcome *welcome);
 
-// ---- orders.c: what the server says --------------------------------------------------------------
+// ---- orders.c: what the server says -------------------------------------------------------------
 
 void orders_take(struct agent *agent);
 void attempt_end(struct agent *agent, struct attempt *attempt, int64_t grace);  // tells it to end

@@ -101,7 +101,8 @@ void agent_quit(struct agent *agent, int64_t grace)
     for (struct attempt *attempt = NULL; (attempt = attempts_next(attempts, attempt));)
         if (attempt->state == ATTEMPT_HELD) attempt_end(agent, attempt, 0);
     grace = grace < 0 ? 0 : grace > DECIDE_LEASE_MAX ? DECIDE_LEASE_MAX : grace;
-    int64_t kill_at = os_boottime() + grace + KILL_AFTER;
+    int64_t kill_at = os_boottime();
+    if (agent->has_hello) kill_at += grace + KILL_AFTER;  // else it waits for an earlier worker
     if (kill_at < agent->kill_at) agent->kill_at = kill_at;
     message.quit.grace = grace;
     if (agent->worker) wire_put(&agent->worker->out, &message);

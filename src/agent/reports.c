@@ -2,6 +2,8 @@
 #include "agent/agent_parts.h"
 #include "os/os.h"
 
+#include <string.h>
+
 enum { SEND_AHEAD = 1 << 20, TIDY_AFTER = 1000000, FULL_AGAIN = 1000000 };
 
 static const char lease_over[] = "no server was heard of within the lease, and it holds something "
@@ -75,7 +77,7 @@ static void on_hello(struct agent *agent, const struct wire_hello *hello)
     agent->memory_mib = hello->memory_mib;
     uint32_t length = hello->limits.length;
     if (length >= sizeof agent->limits) length = sizeof agent->limits - 1;
-    __builtin_memcpy(agent->limits, hello->limits.bytes, length);
+    memcpy(agent->limits, hello->limits.bytes, length);
 }
 
 static bool report_take(struct agent *agent, const struct wire_message *message)

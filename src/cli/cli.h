@@ -55,6 +55,12 @@ int session_failed(const struct session *session);
 
 zone_read_fn zone_load;  // of /usr/share/zoneinfo
 
+// ---- mend.c ------------------------------------------------------------------------
+
+// What we open next must not become our standard output: a text would end in a database. And a
+// umask may not lock us out of our own files.
+void surroundings_mend(void);
+
 // ---- say.c: times and words for people ----------------------------------------------
 
 // "2026-11-16", "2026-11-16T23:59" or "2026-11-16T23:59:30", in UTC.

@@ -233,16 +233,6 @@ static int run_file(struct runner *runner)
     return status ? status : work(runner);
 }
 
-// What we open next must not become our standard output: a text would end in a database. And a
-// umask may not lock us out of our own files.
-static void surroundings_mend(void)
-{
-    int file;
-    while ((file = open("/dev/null", O_RDWR)) >= 0 && file <= STDERR_FILENO) continue;
-    if (file >= 0) close(file);
-    umask(umask(0777) & ~0700u);
-}
-
 int command_run(int count, char **words)
 {
     struct runner runner = {.socket = -1, .settled = -1, .control = -1};

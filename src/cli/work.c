@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char usage[]
@@ -233,13 +232,13 @@ static int key_read(struct work *work)
 int command_worker(int count, char **words)
 {
     struct work work = {0};
+    surroundings_mend();
     int status = options_read(&work, count, words);
     if (status >= 0) return status;
     if (!work.options.server_count) return fputs(usage, stderr), 2;
     status = names_fill(&work);
     if (status < 0) status = folder_fill(&work);
     if (status < 0) status = key_read(&work);
-    umask(umask(0777) & ~0700u);  // a umask may not lock us out of our own files
     if (status < 0) status = agent_main(&work.options);
     link_keys_release(&work.keys);
     return status;

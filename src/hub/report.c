@@ -1,6 +1,7 @@
 // report.c - what workers say about attempts and objects becomes events.
 #include "hub/hub.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { SIGNAL_STATUS = 256 };
@@ -17,8 +18,20 @@ void hub_started(struct hub *hub, struct hub_peer *peer, const struct wire_start
 // ---- Ends
 // ----------------------------------------------------------------------------------------
 
-static enum rota_outcome outcome_of(const struct wire_finished *finished)
+// What ended because its worker lost touch, or was drained, is nobody's fault: it is lost, and runs
+// again. Stopped is what we have asked for.
+static bool is_lost(const struct hub *hub, const struct wire_finished *finished)
 {
+    struct rota_task_view view;
+    if (finished->end == WIRE_NOT_STARTED)
+        return finished->status == ESTALE || finished->status == ECANCELED;
+    if (finished->end != WIRE_STOPPED) return false;
+    return rota_task_look(hub->server->rota, finished->task, &view) && !view.stopping;
+}
+
+static enum rota_outcome outcome_of(const struct hub *hub, const struct wire_finished *finished)
+{
+    if (is_lost(hub, finished)) return ROTA_OUTCOME_LOST;
     if (finished->end == WIRE_STOPPED) return ROTA_OUTCOME_ABORTED;
     if (finished->end == WIRE_EXITED && !finished->status) return ROTA_OUTCOME_OK;
     bool result = finished->end == WIRE_EXITED || finished->end == WIRE_SIGNALED;
@@ -93,7 +106,7 @@ static bool is_final(struct hub *hub, const struct wire_finished *finished,
                      enum rota_outcome outcome)
 {
     struct rota_task_view view;
-    if (outcome == ROTA_OUTCOME_OK || outcome == ROTA_OUTCOME_ABORTED) return false;
+    if (outcome != ROTA_OUTCOME_EXIT && outcome != ROTA_OUTCOME_ERROR) return false;
     if (!rota_task_look(hub->server->rota, finished->task, &view)) return false;
     return view.tries + HUB_LOSSES > view.retries_max;
 }
@@ -104,7 +117,7 @@ void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_fini
     event.report.worker = peer->worker->id;
     event.report.task = finished->task;
     event.report.attempt = finished->attempt;
-    event.report.outcome = outcome_of(finished);
+    event.report.outcome = outcome_of(hub, finished);
     event.report.status = status_of(finished);
     event.report.final = is_final(hub, finished, event.report.outcome);
     if (event.report.outcome == ROTA_OUTCOME_OK) {

@@ -134,6 +134,20 @@ static void the_lease_counts_from_the_sending_of_a_beat(void **state)
     assert_true(decide_lease_is_over(decide, BEGIN + LEASE));
 }
 
+static void a_new_connection_begins_with_nothing(void **state)
+{
+    struct decide *decide = *state;
+    struct attempt *attempt = give(decide, run_of(1, 1), BEGIN).attempt;
+    attempt_move(&decide->attempts, attempt, ATTEMPT_SPOOLED);
+    attempts_remove(&decide->attempts, attempt);
+    decide_beat(decide, BEGIN);
+    reconnect(decide, BEGIN + SECOND);
+    assert_true(decide_beat_is_due(decide, BEGIN + SECOND));
+    decide_beaten(decide, decide->connection, BEGIN, BEGIN + SECOND);
+    assert_true(decide_lease_is_over(decide, BEGIN + SECOND));
+    assert_int_equal(give(decide, run_of(1, 1), BEGIN + SECOND).verdict, DECIDE_GIVE);
+}
+
 static void an_older_acknowledgement_takes_nothing_back(void **state)
 {
     struct decide *decide = *state;
@@ -244,6 +258,8 @@ static void an_exclusive_run_without_a_beat_or_of_the_future_is_refused(void **s
     assert_int_equal(give(decide, exclusive_of(1, 1, 0), BEGIN).verdict, DECIDE_REFUSE);
     assert_int_equal(give(decide, exclusive_of(2, 1, BEGIN + 1), BEGIN).verdict, DECIDE_REFUSE);
     assert_int_equal(give(decide, exclusive_of(3, 1, -1), BEGIN).verdict, DECIDE_REFUSE);
+    // The machine was started just now.
+    assert_int_equal(give(decide, exclusive_of(4, 1, 0), SECOND).verdict, DECIDE_REFUSE);
 }
 
 static void the_stamp_of_a_run_renews_the_lease_and_never_shortens_it(void **state)
@@ -375,6 +391,7 @@ int main(void)
         TEST(nothing_is_run_before_a_welcome),
         TEST(a_welcome_that_makes_no_sense_is_none),
         TEST(the_lease_counts_from_the_sending_of_a_beat),
+        TEST(a_new_connection_begins_with_nothing),
         TEST(an_older_acknowledgement_takes_nothing_back),
         TEST(what_acknowledges_nothing_that_was_sent_here_does_not_count),
         TEST(exclusive_attempts_end_with_the_lease_and_others_do_not),

@@ -8,10 +8,24 @@ import tempfile
 import threading
 import time
 
-from end import ROTA
+from end import ROTA, Tap
 from wire import WIRE, Bad, Link
 
 SECOND = 1000000
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def same(what, got, expected):
+    Tap.say(got == expected, what, f"{got!r} instead of {expected!r}")
+
+
+def check(what, fine, note=""):
+    Tap.say(bool(fine), what, note)
 
 
 class Gone(Exception):
@@ -161,12 +175,26 @@ class Cluster:
         self.peers.append(peer)
         return peer
 
-    def start(self, *options):
+    def accept_alive(self):
+        """The same, or None when the worker has ended before it came."""
+        self.listening.settimeout(0.05)
+        try:
+            while self.process.poll() is None:
+                try:
+                    return self.accept()
+                except TimeoutError:
+                    pass
+            return None
+        finally:
+            self.listening.settimeout(20)
+
+    def start(self, *options, **environment):
         words = [ROTA, "worker", "--server", self.address, "--folder", self.folder, "--name", "w1",
                  "-j", "2", *options]
         with open(self.errors, "a", encoding="utf-8") as errors:
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=errors,
-                                            env={**os.environ, "MARK": self.path})
+                                            env={**os.environ, "MARK": self.path,
+                                                 **environment})
         return self.process
 
     def join(self, *options, **more):
@@ -181,6 +209,14 @@ class Cluster:
     def kill(self):
         self.process.kill()
         self.process.wait()
+
+    def ends_by_itself(self, seconds=0.1):
+        """Whether something else has just killed it."""
+        try:
+            self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def file(self, name):
         return os.path.join(self.path, name)
@@ -221,3 +257,13 @@ class Cluster:
 
     def term(self):
         self.process.send_signal(signal.SIGTERM)
+
+
+def run_tests():
+    """All that were marked; what one of them waits for in vain is its failure."""
+    for function in TESTS:
+        try:
+            function()
+        except (Gone, TimeoutError, OSError) as error:
+            check(function.__name__, False, repr(error))
+    Tap.end()

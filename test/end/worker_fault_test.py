@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+"""worker_fault_test - `rota worker` when its server is away, late or mad, and when it must end."""
+import os
+import signal
+import subprocess
+import time
+
+from end import ROTA
+from wire import WIRE
+from workers import SECOND, Cluster, Gone, check, run_tests, same, test
+
+
+# ---- A server that is away -----------------------------------------------------------------------
+
+@test
+def a_command_goes_on_without_a_server():
+    with Cluster() as cluster:
+        peer = cluster.join()
+        go = cluster.file("go")
+        wait = f"until test -e {go}; do sleep 0.02; done"
+        peer.run(1, f"{wait}; exit 9")
+        peer.expect("STARTED", task=(1, 1))
+        peer.run(2, f"{wait}; exit 8")
+        peer.expect("STARTED", task=(1, 2))
+        peer.run(3, "exit 7")
+        time.sleep(0.1)
+        cluster.leave()
+        time.sleep(0.5)
+        cluster.listen()
+        peer = cluster.accept().welcome()
+        running, queued = WIRE["ATTEMPT_RUNNING"], WIRE["ATTEMPT_QUEUED"]
+        same("JOIN lists what runs and what waits", peer.listed(),
+             {(1, 1): (11, running), (2, 1): (21, running), (3, 1): (31, queued)})
+        cluster.leave()
+        open(go, "w", encoding="utf-8").close()
+        time.sleep(0.5)
+        cluster.listen()
+        peer = cluster.accept().welcome()
+        same("JOIN lists what has ended", {state for _, state in peer.listed().values()},
+             {WIRE["ATTEMPT_SPOOLED"]})
+        same("and it is reported", [peer.finished(task)["status"] for task in (1, 2, 3)],
+             [9, 8, 7])
+
+
+@test
+def exclusive_commands_end_with_the_lease_and_others_do_not():
+    with Cluster() as cluster:
+        peer = cluster.join(lease=2 * SECOND)
+        peer.run_exclusive(1, "trap '' TERM; sleep 100", peer.newest())
+        peer.run(2, "sleep 100")
+        peer.expect("STARTED", task=(1, 1))
+        peer.expect("STARTED", task=(1, 2))
+        time.sleep(2.5)
+        check("BEATs that are answered keep it", peer.none("FINISHED", 0.1))
+        peer.answers = False
+        last, begin = peer.newest(), time.monotonic()
+        cluster.leave()
+        cluster.listen()
+        peer = cluster.accept()
+        peer.answers = False
+        peer.welcome(lease=2 * SECOND)
+        while True:
+            try:
+                done = peer.finished(1, seconds=10)
+                break
+            except Gone:  # it looks for a server that answers
+                peer = cluster.accept()
+                peer.answers = False
+                peer.welcome(lease=2 * SECOND)
+        took = time.monotonic() - begin
+        same("the exclusive one is stopped", done["end"], WIRE["STOPPED"])
+        check("with a reason", b"lease" in done["reason"], done["reason"])
+        check("when the lease is over", 1.2 < took < 4, (took, last))
+        check("the worker lives", cluster.process.poll() is None)
+        peer.recorded(1)
+        peer.close()
+        peer = cluster.accept().welcome()
+        same("the other one goes on", peer.listed(), {(2, 1): (21, WIRE["ATTEMPT_RUNNING"])})
+
+
+@test
+def commands_end_when_no_server_comes_for_too_long():
+    with Cluster() as cluster:
+        peer = cluster.join("--alone", "1s")
+        peer.run(1, f"trap 'echo bye >{cluster.file('bye')}; exit' TERM; sleep 100 & wait")
+        peer.expect("STARTED")
+        cluster.leave()
+        check("they get SIGTERM", cluster.wait_for("bye", 10))
+        cluster.listen()
+        same("and are reported", cluster.accept().welcome().finished(1)["end"], WIRE["STOPPED"])
+
+
+@test
+def an_exclusive_run_that_comes_late_is_refused():
+    with Cluster() as cluster:
+        peer = cluster.join(lease=2 * SECOND)
+        now = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+        ran = cluster.file("ran")
+        for task, beat in enumerate((0, now - 3 * SECOND, now + 60 * SECOND), 1):
+            peer.run_exclusive(task, f"echo {task} >>{ran}", beat)
+            done = peer.finished(task)
+            same(f"refused {task}", (done["end"], done["token"]),
+                 (WIRE["NOT_STARTED"], 10 * task + 1))
+            check("with a reason", b"late" in done["reason"], done["reason"])
+        check("nothing ran", not cluster.has("ran"))
+        peer.run(4, "true", beat=now - 3 * SECOND)
+        same("one that is not exclusive runs", peer.finished(4)["end"], WIRE["EXITED"])
+        peer.run_exclusive(5, "true", peer.newest())
+        same("one in time too", peer.finished(5)["end"], WIRE["EXITED"])
+
+
+# ---- Being told to end ---------------------------------------------------------------------------
+
+@test
+def stop_stops():
+    with Cluster() as cluster:
+        peer = cluster.join()
+        peer.run(1, "sleep 100")
+        peer.run(2, "sleep 100")
+        peer.run(3, "sleep 100")
+        peer.expect("STARTED", task=(1, 2))
+        peer.send("STOP", task=(1, 3), attempt=1, grace=0)
+        same("what waits", peer.finished(3)["end"], WIRE["STOPPED"])
+        peer.send("STOP", task=(1, 1), attempt=1, grace=SECOND)
+        same("what runs", peer.finished(1)["end"], WIRE["STOPPED"])
+        peer.send("STOP", task=(1, 2), attempt=9, grace=0)
+        check("not another attempt", peer.none("FINISHED"))
+
+
+@test
+def drain_ends_what_waits_and_keeps_what_runs():
+    with Cluster() as cluster:
+        peer = cluster.join()
+        go = cluster.file("go")
+        for task in (1, 2, 3):
+            peer.run(task, f"until test -e {go}; do sleep 0.02; done")
+        peer.expect("STARTED", task=(1, 2))
+        peer.send("DRAIN")
+        done = peer.finished(3)
+        same("what waits is told", (done["end"], done["token"]), (WIRE["NOT_STARTED"], 31))
+        peer.run(4, "true")
+        same("so is what comes", peer.finished(4)["end"], WIRE["NOT_STARTED"])
+        open(go, "w", encoding="utf-8").close()
+        same("what runs goes on", [peer.finished(task)["end"] for task in (1, 2)],
+             [WIRE["EXITED"]] * 2)
+        check("and the worker stays", cluster.process.poll() is None)
+
+
+@test
+def term_drains():
+    with Cluster() as cluster:
+        peer = cluster.join()
+        peer.run(1, f"trap 'echo bye >{cluster.file('bye')}; exit 0' TERM; sleep 100 & wait")
+        peer.run(2, "sleep 100")
+        peer.run(3, "sleep 100")
+        peer.expect("STARTED", task=(1, 2))
+        time.sleep(0.2)
+        cluster.term()
+        for task in (1, 2, 3):
+            same(f"{task} is stopped and told", peer.finished(task)["end"], WIRE["STOPPED"])
+            peer.recorded(task)
+        same("exit status", cluster.process.wait(timeout=20), 0)
+        same("commands had time", cluster.has("bye"), True)
+        same("nothing is left to tell", cluster.join().listed(), {})
+
+
+@test
+def a_second_term_kills():
+    with Cluster() as cluster:
+        peer = cluster.join()
+        peer.run(1, "trap '' TERM; sleep 100")
+        peer.expect("STARTED")
+        time.sleep(0.2)
+        begin = time.monotonic()
+        cluster.term()
+        check("it waits for the command", peer.none("FINISHED", 0.5))
+        cluster.term()
+        same("then no more", peer.finished(1)["end"], WIRE["STOPPED"])
+        peer.recorded(1)
+        same("exit status", cluster.process.wait(timeout=20), 0)
+        check("at once", time.monotonic() - begin < 4)
+
+
+@test
+def term_without_a_server_keeps_the_reports():
+    with Cluster() as cluster:
+        peer = cluster.join()
+        peer.run(1, "sleep 100")
+        peer.expect("STARTED")
+        cluster.leave()
+        time.sleep(0.2)
+        cluster.term()
+        same("exit status", cluster.process.wait(timeout=20), 0)
+        cluster.listen()
+        peer = cluster.join()
+        same("the next one tells", peer.finished(1)["end"], WIRE["STOPPED"])
+
+
+@test
+def quit_ends_the_worker():
+    with Cluster() as cluster:
+        peer = cluster.join()
+        peer.run(1, "sleep 100")
+        peer.expect("STARTED")
+        peer.send("QUIT", grace=SECOND)
+        same("what runs is stopped", peer.finished(1)["end"], WIRE["STOPPED"])
+        peer.recorded(1)
+        same("exit status", cluster.process.wait(timeout=20), 0)
+
+
+# ---- What goes wrong -----------------------------------------------------------------------------
+
+@test
+def garbage_ends_the_connection_and_nothing_else():
+    garbage = [b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 64, b"\0" * 64, b"\x02\0\0\0\x02\x00",
+               b"\x01\0\0\0\xee"]
+    with Cluster() as cluster:
+        peer = cluster.join()
+        peer.run(1, "sleep 100")
+        peer.expect("STARTED")
+        for raw in garbage:
+            peer.link.socket.sendall(raw)
+            check(f"{raw[:8]} closes it", peer.wait_closed())
+            peer = cluster.accept()
+            peer.link.socket.sendall(raw)
+            check("before WELCOME too", peer.wait_closed())
+            peer = cluster.accept().welcome()
+            same("the command goes on", peer.listed(), {(1, 1): (11, WIRE["ATTEMPT_RUNNING"])})
+        for kind in ("GREET", "JOIN", "FINISHED", "WELCOME", "ACCEPTED"):
+            peer.send(kind)
+            check(f"{kind} closes it", peer.wait_closed())
+            peer = cluster.accept().welcome()
+        peer.run(2, "true", attempt=0)
+        check("attempt 0 closes it", peer.wait_closed())
+        peer = cluster.accept().welcome()
+        same("and still", list(peer.listed()), [(1, 1)])
+
+
+@test
+def a_welcome_that_makes_no_sense_is_none():
+    with Cluster() as cluster:
+        cluster.start()
+        for values in ({"version": 9, "lease": SECOND, "beat": SECOND // 10},
+                       {"version": 1, "lease": SECOND, "beat": SECOND},
+                       {"version": 1, "lease": SECOND, "beat": 0}):
+            peer = cluster.accept()
+            peer.expect("GREET")
+            peer.send("WELCOME", server=1, **values)
+            check(f"{values}", peer.wait_closed())
+        peer = cluster.accept()
+        peer.expect("GREET")
+        peer.send("REFUSE", code=WIRE["REFUSED_ROLE"], reason="go\x1baway")
+        check("REFUSE", peer.wait_closed())
+        cluster.accept().welcome()
+        check("is told to people", "go?away" in cluster.said(), cluster.said())
+
+
+@test
+def no_process_survives_the_agent():
+    for options in ((), ("--contain", "tree")):
+        with Cluster() as cluster:
+            peer = cluster.join(*options)
+            peer.run(1, "trap '' TERM; sleep 100 & sleep 101")
+            peer.run(2, "setsid sleep 102 & wait")
+            peer.expect("STARTED", task=(1, 2))
+            time.sleep(0.3)
+            check("there are some", len(cluster.processes()) > 4, cluster.processes())
+            cluster.kill()
+            same(f"none is left {options}", cluster.wait_gone(5), [])
+            same("and none is listed", cluster.join(*options).listed(), {})
+
+
+@test
+def a_lost_process_ends_the_worker():
+    with Cluster() as cluster:
+        peer = cluster.join("--contain", "tree")
+        peer.run(1, "sleep 100")
+        pid = peer.expect("STARTED")["pid"]
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            parent = int(file.read().rsplit(")", 1)[1].split()[1])
+        os.kill(parent, signal.SIGKILL)
+        same("exit status", cluster.process.wait(timeout=20), 70)
+        check("with a sentence", "ended unexpectedly" in cluster.said(), cluster.said())
+
+
+@test
+def a_worker_that_hangs_is_killed_with_all_exclusive_commands():
+    with Cluster() as cluster:
+        peer = cluster.join("--contain", "tree", lease=SECOND)
+        peer.run_exclusive(1, "sleep 100", peer.newest())
+        pid = peer.expect("STARTED")["pid"]
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            parent = int(file.read().rsplit(")", 1)[1].split()[1])
+        os.kill(parent, signal.SIGSTOP)  # it will do nothing that it is told
+        peer.answers = False
+        same("exit status", cluster.process.wait(timeout=20), 70)
+        same("nothing is left", cluster.wait_gone(5), [])
+
+
+@test
+def two_workers_cannot_share_a_folder():
+    with Cluster() as cluster:
+        cluster.join()
+        first = cluster.process
+        same("the second one ends", cluster.start().wait(timeout=20), 70)
+        check("with a reason", "another rota worker is at work" in cluster.said())
+        cluster.process = first
+
+
+@test
+def closed_files_and_a_bad_umask_do_no_harm():
+    with Cluster() as cluster:
+        words = ["sh", "-c", 'umask 777; exec "$@" 0<&- 1>&- 2>&-', "sh", os.path.abspath(ROTA),
+                 "worker", "--server", cluster.address, "--folder", cluster.folder]
+        with subprocess.Popen(words) as cluster.process:
+            peer = cluster.accept().welcome()
+            peer.run(1, "echo hello; exit 5")
+            same("a command is run", peer.finished(1)["status"], 5)
+            peer.close()
+            cluster.accept().welcome()
+            cluster.kill()
+        with open(os.path.join(cluster.folder, "spool"), "rb") as file:
+            same("and the spool has no text in it", file.read(12), b"rota spool 1")
+
+
+@test
+def servers_are_tried_in_turn():
+    with Cluster() as first, Cluster() as second:
+        first.leave()
+        second.start("--server", f"{first.address},{second.address}")
+        peer = second.accept().welcome()
+        check("the one that is there is found", peer.open)
+        second.leave()
+        first.listen()
+        peer = first.accept().welcome()
+        check("and the other one later", peer.open)
+
+
+@test
+def bad_options_are_refused():
+    with Cluster() as cluster:
+        for words in (("--memory", "much"), ("--memory", "0G"), ("-j", "0"), ("--name", "a/b"),
+                      ("--name", ".."), ("--contain", "box"), ("--alone", "soon"), ("extra",),
+                      ("--server", "here"), ("--server", "/a,,/b"), ("--server", "host:1"),
+                      ("--key", "/no/such/file"), ("--what",)):
+            status = cluster.start(*words).wait(timeout=20)
+            same(f"{' '.join(words)}", status, 2)
+        check("each with a reason", "--memory takes a size" in cluster.said(), cluster.said())
+
+
+run_tests()
