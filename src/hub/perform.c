@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Where the numbers of an attempt lie in the frame of a RUN; wire_test looks that this is so.
+// Where the numbers of an attempt lie in the frame of a RUN; hub_test reads them back.
 enum {
     AT_TASK = WIRE_HEAD + 1,
     AT_ATTEMPT = AT_TASK + 8,
