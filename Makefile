@@ -36,11 +36,12 @@ asan:
 	@tool/configure $(BUILD)-asan $(sanitize)
 	@ninja -C $(BUILD)-asan
 
-soak: all asan  ## ten million random events, 4,000 kills, then random runs for SECONDS=600
+soak: all asan  ## ten million random events, 7,000 kills, then random runs for SECONDS=600
 	@$(BUILD)/test/model-model_test --events 10000000
 	@BUILD=$(BUILD) test/end/kill_test.py --all
 	@BUILD=$(BUILD) test/end/heavy_test.py --all
 	@BUILD=$(BUILD) test/end/kill_soak.py --kills $(KILLS)
+	@BUILD=$(BUILD) test/end/cluster_soak.py --servers 2000 --workers 1000
 	@tool/soak $(BUILD)-asan
 
 fuzz:           ## each fuzz target for SECONDS=60

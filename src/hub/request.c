@@ -41,8 +41,8 @@ bool hub_request_is_old(struct hub *hub, struct hub_peer *peer, uint64_t high, u
 {
     struct store_request request = request_of(high, low);
     uint32_t job, first;
-    if (!high && !low) {
-        hub_refuse(peer, 0, 0, WIRE_REFUSED_REQUEST, "a request has an id");
+    if ((!high && !low) || (high == UINT64_MAX && low == UINT64_MAX)) {
+        hub_refuse(peer, high, low, WIRE_REFUSED_REQUEST, "that is no id of a request");
         return true;
     }
     if (!store_answer_find(hub->server->store, &request)) return false;
