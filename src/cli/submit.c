@@ -83,10 +83,7 @@ static int over_print(const struct submit_options *options, const struct wire_ov
 static int job_wait(struct client *client, const struct submit_options *options,
                     const struct jobfile *file, uint32_t job)
 {
-    struct wire_message message = {.kind = WIRE_WATCH_MESSAGE};
-    message.watch.job = job;
-    wire_put(&client->link->out, &message);
-    if (!client_send(client)) return 4;
+    struct wire_message message;
     while (client_next(client, &message, 0)) {
         if (message.kind == WIRE_ENDED_MESSAGE && message.ended.task.job == job)
             ended_print(options, file, &message.ended);
@@ -103,7 +100,7 @@ static int job_hand_in(struct client *client, const struct submit_options *optio
 {
     uint64_t high, low;
     client_request_id(&high, &low);
-    client_submit_put(client, file, folder, high, low);
+    client_submit_put(client, file, folder, high, low, options->wait ? WIRE_SUBMIT_WATCH : 0);
     uint32_t job = client_send(client) ? client_accepted(client, high, low) : 0;
     if (!job) return client->code ? 2 : 4;
     if (options->json)

@@ -27,7 +27,8 @@ void client_request_id(uint64_t *high, uint64_t *low);  // one that nobody has h
 // ---- submit.c: a job file as a submission ------------------------------------------------------
 
 // In as many pieces as it takes, into link->out. `folder` is what relative paths are relative to.
+// With WIRE_SUBMIT_WATCH what ends is told from then on.
 void client_submit_put(struct client *client, const struct jobfile *file, const char *folder,
-                       uint64_t high, uint64_t low);
+                       uint64_t high, uint64_t low, uint32_t flags);
 // Waits for the answer. 0: refused, or the connection is gone.
 uint32_t client_accepted(struct client *client, uint64_t high, uint64_t low);

@@ -206,7 +206,7 @@ static uint32_t bodies_cut(const struct submission *submission, uint32_t first, 
         piece_put(out, submission, &piece, WIRE_SUBMIT_MORE);                                      \
     }
 
-static void pieces_put(struct wire_out *out, struct submission *submission)
+static void pieces_put(struct wire_out *out, struct submission *submission, uint32_t flags)
 {
     struct wire_submit *all = &submission->all;
     for (uint32_t i = 0; i < all->bodies.count; i++) {
@@ -227,11 +227,11 @@ static void pieces_put(struct wire_out *out, struct submission *submission)
     CUT(clauses)
     CUT(inputs)
     CUT(outputs)
-    piece_put(out, submission, &(struct wire_submit){0}, 0);
+    piece_put(out, submission, &(struct wire_submit){0}, flags);
 }
 
 void client_submit_put(struct client *client, const struct jobfile *file, const char *folder,
-                       uint64_t high, uint64_t low)
+                       uint64_t high, uint64_t low, uint32_t flags)
 {
     struct submission submission = {.file = file, .high = high, .low = low};
     struct run_command command = {file, folder, object_of, &submission};
@@ -246,7 +246,7 @@ void client_submit_put(struct client *client, const struct jobfile *file, const 
         task_write(&submission, i);
         lists_write(&submission, i);
     }
-    pieces_put(&client->link->out, &submission);
+    pieces_put(&client->link->out, &submission, flags);
     submission_release(&submission);
 }
 

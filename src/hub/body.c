@@ -84,3 +84,27 @@ const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint
     *length = job->ends[number - 1] - first;
     return job->frames + first;
 }
+
+// ---- The end of a job --------------------------------------------------------------------------
+
+void hub_job_over(struct hub *hub, const struct rota_action *action)
+{
+    rota_job_id id = action->job_over.job;
+    bool fine = !action->job_over.failed && !action->job_over.aborted;
+    if (!fine || !hub_job_get(hub, id)->closes) return;
+    void *items = hub->over;
+    bool there = memory_reserve_raw(&heap, &items, &hub->over_capacity,
+                                    (uint64_t)hub->over_count + 1, sizeof *hub->over);
+    hub->over = items;
+    if (!there) hub_no_memory();
+    hub->over[hub->over_count++] = id;
+}
+
+void hub_jobs_close(struct hub *hub)
+{
+    for (uint32_t i = 0; i < hub->over_count; i++) {
+        struct rota_event event = {.kind = ROTA_EVENT_CLOSE, .close = {hub->over[i]}};
+        if (server_step(hub->server, &event) == ROTA_OK) hub_job_drop(hub, hub->over[i]);
+    }
+    hub->over_count = 0;
+}

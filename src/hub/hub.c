@@ -92,6 +92,7 @@ void hub_close(struct hub *hub)
     }
     free(hub->workers);
     free(hub->jobs);
+    free(hub->over);
     map_release(&heap, &hub->workers_by_id);
     map_release(&heap, &hub->jobs_by_id);
     for (int i = 0; i < CATALOG_KINDS; i++) map_release(&heap, &hub->names[i]);
@@ -132,6 +133,7 @@ void hub_begin(struct hub *hub, rota_time now, rota_time ticks)
     assert(hub_can_begin(hub));
     hub->ticks = ticks;
     server_begin(hub->server, now);
+    hub_jobs_close(hub);
 }
 
 struct wire_out *hub_later(struct hub *hub, struct hub_peer *peer)

@@ -67,6 +67,8 @@ struct hub {
     struct map jobs_by_id;         // index + 1
     struct hub_job **jobs;
     uint32_t job_count, job_capacity;
+    rota_job_id *over;             // jobs to be forgotten in the next turn
+    uint32_t over_count, over_capacity;
     uint64_t id;                   // of the database
     uint64_t peers_seen;
     uint64_t token;                // the last that was given out
@@ -107,11 +109,14 @@ struct hub_job {
     uint32_t *ends;  // by body, from 0
     uint32_t count, capacity, length, frame_capacity;
     bool loaded;     // the store was asked
-    uint32_t succeeded, failed, aborted;
+    bool closes;     // when all of it has succeeded
 };
 
 struct hub_job *hub_job_get(struct hub *hub, rota_job_id id);  // makes it
 void hub_job_drop(struct hub *hub, rota_job_id id);
+// Behind a decision: a job is over. In the next turn: those that may be are forgotten.
+void hub_job_over(struct hub *hub, const struct rota_action *action);
+void hub_jobs_close(struct hub *hub);
 // In a turn: gives it the next number of its job.
 uint32_t hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, uint32_t length);
 // Null: there is none.
@@ -170,6 +175,7 @@ void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uin
 // ---- watch.c: who waits for jobs ---------------------------------------------------------------
 
 void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch);
+void hub_watch_begin(struct hub_peer *peer, uint32_t job);
 void hub_watches_look(struct hub *hub);  // behind a decision
 void hub_tell_ended(struct hub *hub, const struct rota_action *action);
 void hub_tell_over(struct hub *hub, const struct rota_action *action);

@@ -72,7 +72,10 @@ void hub_perform(struct hub *hub)
         case ROTA_ACTION_DROP: drop_put(hub, action); break;
         case ROTA_ACTION_FETCH: hub_fetch_put(hub, action); break;
         case ROTA_ACTION_CONFIRM: hub_tell_ended(hub, action); break;
-        case ROTA_ACTION_JOB_OVER: hub_tell_over(hub, action); break;
+        case ROTA_ACTION_JOB_OVER:
+            hub_tell_over(hub, action);
+            hub_job_over(hub, action);
+            break;
         default: break;
         }
     }

@@ -271,6 +271,9 @@ static void job_make(struct hub *hub, struct hub_peer *peer, const struct wire_s
     snprintf(answer, sizeof answer, "job %u from %u", id.number, first);
     hub_request_note(hub, submit->high, submit->low, hash, answer);
     hub_accepted_put(hub_later(hub, peer), submit->high, submit->low, id.number, first);
+    // Nobody will fetch what it made, or add to it: it can be forgotten when all went well.
+    job->closes = making.spec.last && !making.spec.output_count;
+    if (submit->flags & WIRE_SUBMIT_WATCH) hub_watch_begin(peer, id.number);
 }
 
 void hub_submit(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit)

@@ -83,11 +83,16 @@ void hub_watches_look(struct hub *hub)
     }
 }
 
+void hub_watch_begin(struct hub_peer *peer, uint32_t job)
+{
+    peer->watched = job;
+    peer->is_troubled = false;
+}
+
 void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch)
 {
     struct rota_task_view view;
-    peer->watched = watch->job;
-    peer->is_troubled = false;
+    hub_watch_begin(peer, watch->job);
     rota_task_id task = {watch->job, 1};
     for (; watch->job && rota_task_look(hub->server->rota, task, &view); task.task++) {
         bool over = view.state == ROTA_TASK_SUCCEEDED || view.state == ROTA_TASK_FAILED

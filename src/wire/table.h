@@ -205,6 +205,7 @@ enum wire_code {
 enum wire_submit_flag {
     WIRE_SUBMIT_MORE = 1,  // not all of it: another piece follows, and nothing happens before
     WIRE_SUBMIT_OPEN = 2,  // the job may grow later
+    WIRE_SUBMIT_WATCH = 4, // as if WATCH had come with it
 };
 // A job, or more of one. `high` and `low` are the id of the request; the same twice is done once.
 // Pieces of one submission have the same id; numbers and indexes go on from one to the next.
