@@ -99,6 +99,7 @@ static bool body_is_sound(wire_text body)
 {
     struct wire_in in = {0};
     struct wire_message message;
+    if (!body.length) return false;
     char *room = wire_in_room(&in, body.length);
     if (!room) hub_no_memory();
     memcpy(room, body.bytes, body.length);

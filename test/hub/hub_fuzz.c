@@ -24,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         bool turns = data[at] & 128;
         at += 3;
         if (length > size - at) length = (uint32_t)(size - at);
+        if (!length) continue;
         memcpy(wire_in_room(&in[who], length), data + at, length);
         wire_in_came(&in[who], length);
         at += length;
