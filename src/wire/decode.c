@@ -194,6 +194,15 @@ enum wire_result wire_take(struct wire_in *in, struct wire_message *message)
     return WIRE_GOT;
 }
 
+uint32_t wire_take_raw(struct wire_in *in, uint64_t max, const char **bytes)
+{
+    uint32_t left = in->length - in->taken;
+    uint32_t count = left < max ? left : (uint32_t)max;
+    *bytes = in->bytes + in->taken;
+    in->taken += count;
+    return count;
+}
+
 bool wire_are_all(const struct wire_in *in, enum wire_kind kind)
 {
     uint32_t at = in->taken;

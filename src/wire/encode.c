@@ -6,7 +6,7 @@
 
 enum { MOVED_LEAST = 64 << 10 };  // bytes that are gone, before the others are moved
 
-static char *room(struct wire_out *out, uint32_t count)
+char *wire_out_room(struct wire_out *out, uint32_t count)
 {
     if (out->failed) return NULL;
     uint64_t need = (uint64_t)out->length + count;
@@ -28,7 +28,7 @@ static char *room(struct wire_out *out, uint32_t count)
 
 static void put_bytes(struct wire_out *out, const void *bytes, uint32_t count)
 {
-    char *at = room(out, count);
+    char *at = wire_out_room(out, count);
     if (at && count) memcpy(at, bytes, count);
 }
 

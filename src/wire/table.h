@@ -118,7 +118,7 @@ enum wire_how {
 #define WIRE_RECORDED(F) F(task, task) F(u32, attempt) F(u32, how)  // need not be sent again
 #define WIRE_FETCH(F)                                                   \
     F(object, object)                                                   \
-    F(u64, bytes)                                                       \
+    F(u64, bytes)       /* exactly; 0: not known */                     \
     F(texts, addresses) /* of workers that hold it, the best first */   \
     F(text, ticket)     /* to be shown there */
 // Whoever shows the ticket within `valid` may fetch the object here.
@@ -177,6 +177,19 @@ enum wire_attempt_state {
     F(u64, request) F(task, task) F(u32, attempt)          \
     F(u64, offset) F(text, bytes)                          \
     F(u32, whole) /* 1: the log ends here; 0: so far */
+
+// ---- Between workers ------------------------------------------------------------------------
+
+// One of them asks, the other answers: GREET and WELCOME, GET and CONTENT, then for each WANT a
+// PIECE, in that order. An entry is the text that the cache has for it: "f:BYTES:HASH" is a file,
+// "x" instead an executable one, "d" a tree, of which BYTES are those of its files.
+#define WIRE_GET(F) F(object, object) F(text, ticket)
+#define WIRE_CONTENT(F) F(text, entry) F(u64, list_bytes)  // the latter: of a tree
+// A file of the object; the entry of a tree stands for the list of its files.
+#define WIRE_WANT(F) F(text, entry) F(u64, offset)
+// All from there to the end. So many bytes follow as they are, behind this frame and in no other:
+// they can go from the disk to the socket, and from there to the disk, without a stop.
+#define WIRE_PIECE(F) F(text, entry) F(u64, offset) F(u64, bytes)
 
 // ---- Between a client and a server --------------------------------------------------------
 
@@ -263,4 +276,5 @@ enum wire_verb {
     M(SUBMIT, submit) M(ACCEPTED, accepted) M(CHANGE, change) M(DONE, done)                \
     M(WATCH, watch) M(ENDED, ended) M(OVER, over)                                          \
     M(ASK, ask) M(ANSWER, answer) M(ANSWERED, answered)                                    \
-    M(CLAIM, claim) M(GRANTED, granted) M(DELIVER, deliver) M(FAIL, fail)
+    M(CLAIM, claim) M(GRANTED, granted) M(DELIVER, deliver) M(FAIL, fail)                  \
+    M(GET, get) M(CONTENT, content) M(WANT, want) M(PIECE, piece)

@@ -48,6 +48,8 @@ struct wire_out {
 
 void wire_put(struct wire_out *out, const struct wire_message *message);
 void wire_out_append(struct wire_out *out, const char *frames, uint32_t length);  // whole ones
+// Room for bytes that are no frame, to be written at once. Null: none, and `failed` says so.
+char *wire_out_room(struct wire_out *out, uint32_t count);
 void wire_out_sent(struct wire_out *out, uint32_t count);
 void wire_out_release(struct wire_out *out);
 
@@ -73,6 +75,8 @@ void wire_in_came(struct wire_in *in, uint32_t count);
 // The next message, valid until the next call of any of these. MORE: it is not whole yet. BAD: this
 // is none of ours, and nothing behind it can be believed.
 enum wire_result wire_take(struct wire_in *in, struct wire_message *message);
+// Bytes that have come and are no frame: as many as there are, but at most `max`; they are taken.
+uint32_t wire_take_raw(struct wire_in *in, uint64_t max, const char **bytes);
 // Whether all the whole messages that have come are of this kind; bytes that are none are not.
 bool wire_are_all(const struct wire_in *in, enum wire_kind kind);
 void wire_in_release(struct wire_in *in);
