@@ -19,6 +19,7 @@
 
 enum {
     CACHE_HASH = 32,
+    CACHE_ENTRY_TEXT = CACHE_HASH * 2 + 32,
     CACHE_FRESH_MAX = 64,
     CACHE_TREE_ENTRIES_MAX = 1000000,
     CACHE_TREE_DEPTH_MAX = 64,
@@ -157,6 +158,58 @@ void cache_release(struct cache *cache, const struct cache_entry *entry);
 // Adding does this by itself. Not done while another process is adding.
 void cache_evict(struct cache *cache);
 uint64_t cache_bytes(const struct cache *cache);  // of all contents
+
+// ---- cache_text.c, cache_move.c: contents that go to another cache, or come from one -------
+
+// "KIND:BYTES:HASH", KIND being f, x for an executable file, or d. False: no such text.
+void cache_entry_write(const struct cache_entry *entry, char text[CACHE_ENTRY_TEXT]);
+bool cache_entry_read(const char *text, struct cache_entry *entry);
+bool cache_entry_is(const struct cache_entry *one, const struct cache_entry *other);
+
+// SHA-256 of bytes as they come; a thread may feed it while others use the cache.
+struct cache_sum;
+struct cache_sum *cache_sum_open(struct cache *cache, struct cache_error *error);
+void cache_sum_add(struct cache_sum *sum, const void *bytes, size_t count);
+void cache_sum_end(struct cache_sum *sum, uint8_t hash[CACHE_HASH]);
+void cache_sum_close(struct cache_sum *sum);  // null is fine
+
+// A content that is open. Until the file is closed nobody evicts it, nor, if it is the list of a
+// tree, any of its files. Nobody has looked at its bytes: the caller may, and then vouch for them.
+struct cache_reading {
+    int fd;
+    uint64_t bytes, stamp;
+};
+bool cache_read(struct cache *cache, const struct cache_entry *entry,
+                struct cache_reading *reading);
+// The bytes are right and on the disk. False: the file has changed since it was opened.
+bool cache_vouch(struct cache *cache, const struct cache_entry *entry,
+                 const struct cache_reading *reading);
+// The bytes are wrong: nobody else shall find it.
+void cache_throw(struct cache *cache, const struct cache_entry *entry,
+                 const struct cache_reading *reading);
+
+// The files of a tree, sorted, each content once.
+struct cache_files {
+    struct cache_entry *items;
+    uint32_t count;
+};
+bool cache_files_load(struct cache *cache, const struct cache_entry *tree,
+                      struct cache_files *files, struct cache_error *error);
+bool cache_files_have(const struct cache_files *files, const struct cache_entry *entry);
+void cache_files_release(struct cache_files *files);
+
+// A file that becomes a content when its bytes are there.
+struct cache_arrival {
+    int fd;  // -1: none
+    char name[24];
+};
+bool cache_arrival_open(struct cache *cache, struct cache_arrival *arrival,
+                        struct cache_error *error);
+// The caller has hashed what is in the file, and sees to it that it is on the disk before anything
+// is bound to it. There is no arrival afterwards, in any case.
+bool cache_arrival_name(struct cache *cache, struct cache_arrival *arrival,
+                        const struct cache_entry *entry, struct cache_error *error);
+void cache_arrival_drop(struct cache *cache, struct cache_arrival *arrival);  // fine without one
 
 // ---- tree_open.c: folders, without ever following a link --------------------------------
 

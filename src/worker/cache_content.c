@@ -13,7 +13,7 @@
 
 enum { SEEN_RIGHT = 1, SEEN_SYNCED };  // values of the map of verified contents
 
-static uint64_t seen_key(const struct cache_entry *entry, const struct stat *at)
+uint64_t cache_content_stamp(const struct cache_entry *entry, const struct stat *at)
 {
     uint64_t key = hash_mix(cache_entry_key(entry), at->st_ino);
     key = hash_mix(key, (uint64_t)at->st_size);
@@ -24,14 +24,21 @@ static uint64_t seen_key(const struct cache_entry *entry, const struct stat *at)
 static void seen_put(struct cache *cache, const struct cache_entry *entry, const struct stat *at,
                      uint32_t value)
 {
-    uint64_t key = seen_key(entry, at);
+    uint64_t key = cache_content_stamp(entry, at);
     if (map_reserve(&cache->memory, &cache->verified, 1)) map_put(&cache->verified, key, value);
+}
+
+void cache_content_right(struct cache *cache, const struct cache_entry *entry,
+                         const struct stat *at)
+{
+    seen_put(cache, entry, at, SEEN_RIGHT);
 }
 
 void cache_content_synced(struct cache *cache, const struct cache_entry *entry,
                           const struct stat *at)
 {
-    if (map_find(&cache->verified, seen_key(entry, at))) seen_put(cache, entry, at, SEEN_SYNCED);
+    if (map_find(&cache->verified, cache_content_stamp(entry, at)))
+        seen_put(cache, entry, at, SEEN_SYNCED);
 }
 
 static void total_add(struct cache *cache, int64_t bytes)
@@ -101,7 +108,8 @@ static bool content_hash(struct cache *cache, const struct cache_entry *entry, i
         return content_lost(cache, entry, "is not a file any more", error);
     if (!cache_hash_file(cache, fd, at->st_size, hash, "it", &inner))
         return content_lost(cache, entry, inner.text, error);
-    bool still = fstat(fd, &after) == 0 && seen_key(entry, at) == seen_key(entry, &after);
+    bool still = fstat(fd, &after) == 0
+                 && cache_content_stamp(entry, at) == cache_content_stamp(entry, &after);
     if (!still || memcmp(hash, entry->hash, CACHE_HASH) != 0)
         return content_lost(cache, entry, "is damaged, and was thrown away", error);
     seen_put(cache, entry, at, SEEN_RIGHT);
@@ -120,7 +128,7 @@ bool cache_content_check(struct cache *cache, const struct cache_entry *entry, s
     cache_name(entry, name);
     if (fstatat(cache->content, name, at, AT_SYMLINK_NOFOLLOW) != 0)
         return content_lost(cache, entry, "is gone", error);
-    if (!map_find(&cache->verified, seen_key(entry, at))) {
+    if (!map_find(&cache->verified, cache_content_stamp(entry, at))) {
         if (!cache_hash_begin(cache, error)) return false;
         int fd = cache_content_open(cache, entry);
         if (fd < 0) return cache_fail_system(error, "open content", name);
@@ -143,7 +151,7 @@ bool cache_content_reuse(struct cache *cache, const struct cache_entry *entry)
     if (!cache_content_check(cache, entry, &at, NULL)) return false;
     int fd = cache_content_open(cache, entry);
     if (fd < 0) return false;
-    bool unsynced = map_find(&cache->verified, seen_key(entry, &at)) != SEEN_SYNCED;
+    bool unsynced = map_find(&cache->verified, cache_content_stamp(entry, &at)) != SEEN_SYNCED;
     cache_fresh_add(cache, entry, fd, unsynced);
     cache_content_used(cache, entry);
     return true;
@@ -158,8 +166,9 @@ static bool content_rename(struct cache *cache, const char *temporary, const cha
     return renameat2(cache->own, temporary, cache->content, name, RENAME_NOREPLACE) == 0;
 }
 
-bool cache_content_install(struct cache *cache, const struct cache_entry *entry,
-                           const char *temporary, int fd, struct cache_error *error)
+static bool content_install(struct cache *cache, const struct cache_entry *entry,
+                            const char *temporary, int fd, bool unsynced,
+                            struct cache_error *error)
 {
     char name[CACHE_NAME];
     struct stat at;
@@ -182,8 +191,20 @@ bool cache_content_install(struct cache *cache, const struct cache_entry *entry,
     seen_put(cache, entry, &at, SEEN_RIGHT);
     total_add(cache, at.st_size);
     cache_content_used(cache, entry);
-    cache_fresh_add(cache, entry, fd, true);
+    cache_fresh_add(cache, entry, fd, unsynced);
     return true;
+}
+
+bool cache_content_install(struct cache *cache, const struct cache_entry *entry,
+                           const char *temporary, int fd, struct cache_error *error)
+{
+    return content_install(cache, entry, temporary, fd, true, error);
+}
+
+bool cache_content_install_synced(struct cache *cache, const struct cache_entry *entry,
+                                  const char *temporary, int fd, struct cache_error *error)
+{
+    return content_install(cache, entry, temporary, fd, false, error);
 }
 
 bool cache_ready(struct cache *cache, const struct cache_entry *entry, struct cache_error *error)

@@ -94,6 +94,43 @@ void cache_hash_end(struct cache *cache, uint8_t hash[CACHE_HASH])
     assert(length == CACHE_HASH);
 }
 
+struct cache_sum {
+    const struct cache_digest *digest;
+    EVP_MD_CTX *context;
+};
+
+struct cache_sum *cache_sum_open(struct cache *cache, struct cache_error *error)
+{
+    if (!cache_hash_begin(cache, error)) return NULL;
+    struct cache_sum *sum = calloc(1, sizeof *sum);
+    const struct cache_digest *digest = cache->digest;
+    if (sum) *sum = (struct cache_sum){digest, digest->context_new()};
+    if (sum && sum->context && digest->init(sum->context, digest->kind, NULL) == 1) return sum;
+    cache_sum_close(sum);
+    cache_fail(error, CACHE_BROKEN, "SHA-256 does not start");
+    return NULL;
+}
+
+void cache_sum_add(struct cache_sum *sum, const void *bytes, size_t count)
+{
+    int fine = sum->digest->update(sum->context, bytes, count);
+    assert(fine == 1);
+}
+
+void cache_sum_end(struct cache_sum *sum, uint8_t hash[CACHE_HASH])
+{
+    unsigned length = 0;
+    int fine = sum->digest->final(sum->context, hash, &length);
+    assert(fine == 1);
+    assert(length == CACHE_HASH);
+}
+
+void cache_sum_close(struct cache_sum *sum)
+{
+    if (sum && sum->context) sum->digest->context_free(sum->context);
+    free(sum);
+}
+
 bool cache_hash_file(struct cache *cache, int fd, off_t size, uint8_t hash[CACHE_HASH],
                      const char *path, struct cache_error *error)
 {

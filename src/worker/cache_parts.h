@@ -8,7 +8,6 @@
 enum {
     CACHE_HEX = CACHE_HASH * 2,
     CACHE_NAME = CACHE_HEX + 8,     // room for the name of a content
-    CACHE_ENTRY_TEXT = CACHE_HEX + 32,
     CACHE_BUFFER = 1 << 18,
 };
 
@@ -23,9 +22,6 @@ void cache_hex(const uint8_t hash[CACHE_HASH], char text[CACHE_HEX + 1]);
 bool cache_hex_read(const char *text, uint8_t hash[CACHE_HASH]);
 void cache_name(const struct cache_entry *entry, char name[CACHE_NAME]);  // below content/
 bool cache_name_read(const char *folder, const char *file, struct cache_entry *entry);
-void cache_entry_write(const struct cache_entry *entry, char text[CACHE_ENTRY_TEXT]);
-bool cache_entry_read(const char *text, struct cache_entry *entry);
-bool cache_entry_is(const struct cache_entry *one, const struct cache_entry *other);
 uint64_t cache_entry_key(const struct cache_entry *entry);
 
 // ---- cache_open.c ------------------------------------------------------------------
@@ -56,6 +52,11 @@ bool cache_content_check(struct cache *cache, const struct cache_entry *entry, s
 // stays open, or is closed, as the cache likes; on failure too.
 bool cache_content_install(struct cache *cache, const struct cache_entry *entry,
                            const char *temporary, int fd, struct cache_error *error);
+// The same for a file of which the caller sees to it that it is on the disk before it is bound.
+bool cache_content_install_synced(struct cache *cache, const struct cache_entry *entry,
+                                  const char *temporary, int fd, struct cache_error *error);
+// Another number for another file, or when it has been written to.
+uint64_t cache_content_stamp(const struct cache_entry *entry, const struct stat *at);
 // The content is there and right: no need to write it. It is safe from eviction now.
 bool cache_content_reuse(struct cache *cache, const struct cache_entry *entry);
 // It is there, safe from eviction, and will be on the disk with the next sync.
@@ -63,6 +64,9 @@ bool cache_ready(struct cache *cache, const struct cache_entry *entry, struct ca
 // Removes it if it still is that file.
 void cache_content_throw(struct cache *cache, const struct cache_entry *entry, ino_t inode);
 void cache_content_used(struct cache *cache, const struct cache_entry *entry);
+// Its bytes have been looked at; they are on the disk, too.
+void cache_content_right(struct cache *cache, const struct cache_entry *entry,
+                         const struct stat *at);
 void cache_content_synced(struct cache *cache, const struct cache_entry *entry,
                           const struct stat *at);
 int cache_content_open(struct cache *cache, const struct cache_entry *entry);
