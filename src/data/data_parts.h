@@ -1,0 +1,201 @@
+// data_parts.h - what the files of this folder share.
+#pragma once
+
+#include "data/data.h"
+
+static inline bool object_is(rota_object_id one, rota_object_id other)
+{
+    return one.high == other.high && one.low == other.low;
+}
+
+// Who moves too little in a time is as good as gone, however regularly it says something.
+struct pace {
+    int64_t since;
+    uint64_t bytes;
+};
+
+static inline void pace_begin(struct pace *pace, int64_t now)
+{
+    *pace = (struct pace){.since = now};
+}
+
+static inline bool pace_is_lost(struct pace *pace, int64_t now)
+{
+    if (now - pace->since < DATA_STALL_TICKS) return false;
+    if (pace->bytes < DATA_STALL_BYTES) return true;
+    pace_begin(pace, now);
+    return false;
+}
+
+// ---- tickets.c: who may have which object, and until when -------------------------------------
+
+struct ticket {
+    rota_object_id object;
+    int64_t until;
+    char text[DATA_TICKET_BYTES];  // zeros behind it
+};
+
+struct tickets {
+    struct ticket *items;  // DATA_TICKETS_MAX
+    uint32_t count;
+};
+
+bool tickets_init(struct tickets *tickets);  // false: no memory
+void tickets_release(struct tickets *tickets);
+bool tickets_add(struct tickets *tickets, const struct wire_serve *serve, int64_t now);
+bool tickets_allow(const struct tickets *tickets, rota_object_id object, wire_text text,
+                   int64_t now);
+
+// ---- guest.c: one who asks --------------------------------------------------------------------
+
+enum guest_state {
+    GUEST_NEW,      // has not shown a ticket
+    GUEST_KNOWN,    // has, for `object`
+    GUEST_LEAVING,  // is told no, and closed when that is sent
+    GUEST_GONE,
+};
+
+struct guest {
+    struct data_server *server;
+    struct link *link;
+    enum guest_state state;
+    bool is_local, is_greeted;
+    bool is_watched;  // for writing too
+    bool is_waiting;  // for others to be sent less
+    struct cache_entry entry;  // of the object
+    struct cache_reading hold;  // the object, or the list of it
+    struct cache_files files;
+    struct cache_reading sending;  // fd -1: nothing
+    uint64_t offset;  // from where on
+    struct pace pace;
+    int64_t since;  // it came
+};
+
+struct data_server {
+    struct cache *cache;
+    struct link_listener listener;
+    struct tickets tickets;
+    int loop;
+    struct guest *guests[DATA_GUESTS_MAX];
+    uint32_t guest_count, sending;
+};
+
+void guest_init(struct guest *guest, struct data_server *server, struct link *link, int64_t now);
+void guest_release(struct guest *guest);
+void guest_work(struct guest *guest, int64_t now);  // its socket can be read or written
+void guest_go_on(struct guest *guest, int64_t now);  // others are sent less
+int64_t guest_due(const struct guest *guest);
+
+// ---- hasher.c: a thread that hashes files while they are written, and syncs them --------------
+
+enum hasher_sync { HASHER_NO_SYNC, HASHER_SYNC_FILE, HASHER_SYNC_WHOLE };  // the file system
+
+struct hasher;
+struct hasher_job;
+
+struct hasher *hasher_open(void);
+void hasher_close(struct hasher *hasher);
+int hasher_file(const struct hasher *hasher);  // an eventfd: some job is done
+// The file will have so many bytes; so far none. It may be closed by the caller at any time.
+// `cache` null: there is nothing to hash. Null: no memory, no file, no thread.
+struct hasher_job *hasher_begin(struct cache *cache, int fd, uint64_t bytes,
+                                enum hasher_sync sync);
+void hasher_more(struct hasher *hasher, struct hasher_job *job, uint64_t available);
+// True: it is over. `reason` is an errno, or 0: then the hash is that of the file.
+bool hasher_is_done(struct hasher *hasher, struct hasher_job *job, uint8_t hash[CACHE_HASH],
+                    int *reason);
+void hasher_drop(struct hasher *hasher, struct hasher_job *job);  // null is fine
+
+// ---- transfer.c, receive.c: an object on its way ----------------------------------------------
+
+enum transfer_state {
+    TRANSFER_WAITING,    // for its turn, or for a while
+    TRANSFER_ASKING,     // what the object is
+    TRANSFER_RECEIVING,
+    TRANSFER_CHECKING,   // the thread is at it; nothing is read
+    TRANSFER_SYNCING,    // all is there; the thread is at it, and nobody is asked any more
+    TRANSFER_OVER,
+    TRANSFER_STATES
+};
+
+struct source {
+    char *address;
+    bool has_lied;
+    bool is_tried;  // in this round
+};
+
+struct transfer {
+    struct data_fetcher *fetcher;
+    struct transfer *next;  // of those that are over
+    rota_object_id object;
+    uint64_t bytes;  // that the object has; 0: not known
+    char ticket[DATA_TICKET_BYTES + 1];
+    enum transfer_state state;
+    int64_t due;  // when it may go on, if it waits
+
+    struct source sources[DATA_ADDRESSES_MAX];
+    uint32_t source_count, source;  // the one that is asked
+    uint32_t round;
+    uint32_t again;  // how often all that had come was for nothing
+    struct link *link;
+    bool is_free;      // it could go on, but for the time
+    bool is_read;      // its link is watched,
+    bool is_watched;   // for writing too
+    struct pace pace;
+    uint64_t progress;  // bytes and contents on this connection
+
+    // What is known of the object stays when the connection goes.
+    bool is_known;
+    struct cache_entry entry;
+    uint64_t list_bytes;
+    struct cache_reading list;  // fd -1: none; held, and with it the files of the tree
+    struct cache_files wanted;  // in this order
+    uint32_t received, asked;   // of them
+    struct cache_arrival arrival;  // of the next of them
+    uint64_t written, piece;    // bytes of it that are there; that are to come before a message
+    uint32_t arrival_source;
+    bool is_mixed;         // it has bytes of several sources
+    bool distrusts_mixed;  // and never again
+    struct cache_sum *sum;      // of a small file
+    struct hasher_job *job;     // of a large one, of what was there already, or of the sync
+    struct cache_reading found;  // fd -1: none; it was there already, and is being hashed
+
+    struct data_done done;
+};
+
+struct data_fetcher {
+    struct cache *cache;
+    const struct link_key *key;
+    struct hasher *hasher;  // null until there is something to hash
+    int loop;
+    struct memory memory;
+    struct transfer **transfers;  // not over; the oldest first
+    uint32_t transfer_count, transfer_capacity;
+    uint32_t active;  // not waiting
+    struct transfer *over_first, *over_last;
+};
+
+// transfer.c
+struct transfer *transfer_open(struct data_fetcher *fetcher, const struct wire_fetch *fetch);
+void transfer_close(struct transfer *transfer);
+bool transfer_join(struct transfer *transfer, const struct wire_fetch *fetch);
+void transfer_move(struct transfer *transfer, enum transfer_state state);
+bool transfer_start(struct transfer *transfer, int64_t now);  // false: not its turn
+void transfer_work(struct transfer *transfer, int64_t now);
+void transfer_checked(struct transfer *transfer, int64_t now);  // perhaps: the thread did something
+int64_t transfer_due(const struct transfer *transfer);
+void transfer_hurry(struct transfer *transfer, int64_t now);  // that time may have come
+void transfer_part(struct transfer *transfer);  // closes its connection
+// It did what no honest peer does. / It is gone, slow or does not have it.
+void transfer_lied(struct transfer *transfer, int64_t now, const char *reason);
+void transfer_broken(struct transfer *transfer, int64_t now, const char *reason);
+void transfer_end(struct transfer *transfer, enum data_fault fault, const char *reason);
+void transfer_end_system(struct transfer *transfer, int reason, const char *text);
+
+// receive.c: all of these may end it, or part it from its source
+void receive_content(struct transfer *transfer, const struct wire_content *content, int64_t now);
+void receive_piece(struct transfer *transfer, const struct wire_piece *piece, int64_t now);
+void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count, int64_t now);
+void receive_checked(struct transfer *transfer, const uint8_t hash[CACHE_HASH], int64_t now);
+void receive_forget(struct transfer *transfer);  // all that is known of the object
+void receive_drop(struct transfer *transfer);    // what has come of the next file

@@ -1,0 +1,125 @@
+// server.c - gives objects to those who show a ticket for them.
+#include "data/data_parts.h"
+#include "os/os.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { READY_MAX = DATA_GUESTS_MAX + 1 };
+
+struct data_server *data_server_open(struct cache *cache, const char *address,
+                                     const struct link_keys *keys, struct link_error *error)
+{
+    struct data_server *server = calloc(1, sizeof *server);
+    if (!server) return NULL;
+    *server = (struct data_server){.cache = cache, .listener.file = -1, .loop = os_loop_open()};
+    bool fine = server->loop >= 0 && tickets_init(&server->tickets)
+                && link_listen(&server->listener, address, keys, error)
+                && os_loop_add(server->loop, server->listener.file, server);
+    if (fine) return server;
+    data_server_close(server);
+    return NULL;
+}
+
+void data_server_close(struct data_server *server)
+{
+    if (!server) return;
+    for (uint32_t i = 0; i < server->guest_count; i++) {
+        guest_release(server->guests[i]);
+        free(server->guests[i]);
+    }
+    link_listener_close(&server->listener);
+    tickets_release(&server->tickets);
+    if (server->loop >= 0) close(server->loop);
+    free(server);
+}
+
+const char *data_server_address(const struct data_server *server)
+{
+    return server->listener.address;
+}
+
+bool data_server_serve(struct data_server *server, const struct wire_serve *serve, int64_t now)
+{
+    return tickets_add(&server->tickets, serve, now);
+}
+
+int data_server_file(const struct data_server *server)
+{
+    return server->loop;
+}
+
+int64_t data_server_due(const struct data_server *server)
+{
+    int64_t due = INT64_MAX;
+    for (uint32_t i = 0; i < server->guest_count; i++) {
+        int64_t of_guest = guest_due(server->guests[i]);
+        if (of_guest < due) due = of_guest;
+    }
+    return due;
+}
+
+static void guest_remove(struct data_server *server, uint32_t at)
+{
+    guest_release(server->guests[at]);
+    free(server->guests[at]);
+    server->guests[at] = server->guests[--server->guest_count];
+}
+
+// Whoever has a ticket stays; of the others the one goes that came first.
+static bool room_make(struct data_server *server)
+{
+    uint32_t oldest = DATA_GUESTS_MAX;
+    if (server->guest_count < DATA_GUESTS_MAX) return true;
+    for (uint32_t i = 0; i < server->guest_count; i++) {
+        if (server->guests[i]->state == GUEST_KNOWN) continue;
+        if (oldest == DATA_GUESTS_MAX || server->guests[i]->since < server->guests[oldest]->since)
+            oldest = i;
+    }
+    if (oldest == DATA_GUESTS_MAX) return false;
+    guest_remove(server, oldest);
+    return true;
+}
+
+static void guests_accept(struct data_server *server, int64_t now)
+{
+    for (struct link *link; (link = link_accept(&server->listener));) {
+        struct guest *guest = room_make(server) ? calloc(1, sizeof *guest) : NULL;
+        if (!guest || !os_loop_add(server->loop, link->file, guest)) {
+            free(guest);
+            link_close(link);
+            continue;
+        }
+        guest_init(guest, server, link, now);
+        server->guests[server->guest_count++] = guest;
+    }
+}
+
+static void guests_remove_gone(struct data_server *server, int64_t now)
+{
+    for (uint32_t i = server->guest_count; i-- > 0;) {
+        struct guest *guest = server->guests[i];
+        if (guest->is_waiting) pace_begin(&guest->pace, now);  // that is not its fault
+        bool late = guest->state == GUEST_KNOWN ? pace_is_lost(&guest->pace, now)
+                                                : now >= guest_due(guest);
+        if (late || guest->state == GUEST_GONE) guest_remove(server, i);
+    }
+}
+
+void data_server_work(struct data_server *server, int64_t now)
+{
+    struct os_ready ready[READY_MAX];
+    uint32_t count = os_loop_wait(server->loop, ready, READY_MAX, 0);
+    bool somebody_knocks = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (ready[i].owner == server)
+            somebody_knocks = true;
+        else
+            guest_work(ready[i].owner, now);
+    }
+    for (uint32_t i = 0; i < server->guest_count; i++)
+        if (server->guests[i]->is_waiting && server->sending < DATA_SENDING_MAX)
+            guest_go_on(server->guests[i], now);
+    guests_remove_gone(server, now);
+    if (somebody_knocks) guests_accept(server, now);  // last: others may have to go for them
+}
