@@ -190,7 +190,8 @@ static bool sending_go_on(struct guest *guest, uint64_t *turn)
 static bool message_take(struct guest *guest, int64_t now)
 {
     struct wire_message message;
-    guest->is_waiting = guest->server->sending >= DATA_SENDING_MAX;
+    bool is_busy = guest->server->sending >= DATA_SENDING_MAX;
+    guest->is_waiting = is_busy && guest->state == GUEST_KNOWN;  // a ticket is always looked at
     if (guest->is_waiting || guest->state == GUEST_LEAVING) return true;
     enum wire_result result = wire_take(&guest->link->in, &message);
     if (result == WIRE_MORE) return true;

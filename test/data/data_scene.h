@@ -30,6 +30,7 @@ struct scene {
     struct data_server *server;
     struct data_fetcher *fetcher;
     int64_t skew;  // how far the time is ahead of the clock
+    int64_t hurry;  // and how much farther with each turn
     actor_fn *actor;
     void *context;
 };

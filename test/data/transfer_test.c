@@ -87,7 +87,8 @@ static void many_objects_come_at_a_time(void **state)
     rota_object_id objects[60];
     uint64_t seen = 0;
     for (uint32_t i = 0; i < 60; i++) {
-        objects[i] = i % 10 ? file_make(scene, i + 1, i * 30011, 0644) : tree_make(scene, i + 1, 20);
+        objects[i] = i % 10 ? file_make(scene, i + 1, i * 30011, 0644)
+                            : tree_make(scene, i + 1, 20);
         serve(scene, objects[i], TICKET, 60000000);
         fetch(scene, objects[i], TICKET, scene->address, NULL);
     }
