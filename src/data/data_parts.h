@@ -82,7 +82,8 @@ struct data_server {
 
 void guest_init(struct guest *guest, struct data_server *server, struct link *link, int64_t now);
 void guest_release(struct guest *guest);
-void guest_work(struct guest *guest, int64_t now);  // its socket can be read or written
+// Its socket can be read or written.
+void guest_work(struct guest *guest, bool can_read, int64_t now);
 void guest_go_on(struct guest *guest, int64_t now);  // others are sent less
 int64_t guest_due(const struct guest *guest);
 
@@ -105,6 +106,19 @@ void hasher_more(struct hasher *hasher, struct hasher_job *job, uint64_t availab
 bool hasher_is_done(struct hasher *hasher, struct hasher_job *job, uint8_t hash[CACHE_HASH],
                     int *reason);
 void hasher_drop(struct hasher *hasher, struct hasher_job *job);  // null is fine
+
+// ---- straight.c: from a socket into a file, without a stop in this process --------------------
+
+struct straight {
+    int pipe[2];  // -1: none yet
+    bool is_no_good;  // for these sockets or files
+};
+
+struct transfer;
+void straight_close(struct straight *straight);
+// Moves what has come of a piece. False: there is no piece, it is not that simple, or the socket
+// has an end: then the link has to be asked.
+bool straight_receive(struct transfer *transfer, int64_t now);
 
 // ---- transfer.c, receive.c: an object on its way ----------------------------------------------
 
@@ -168,6 +182,7 @@ struct data_fetcher {
     const struct link_key *key;
     struct hasher *hasher;  // null until there is something to hash
     int loop;
+    struct straight straight;
     struct memory memory;
     struct transfer **transfers;  // not over; the oldest first
     uint32_t transfer_count, transfer_capacity;
@@ -196,6 +211,8 @@ void transfer_end_system(struct transfer *transfer, int reason, const char *text
 void receive_content(struct transfer *transfer, const struct wire_content *content, int64_t now);
 void receive_piece(struct transfer *transfer, const struct wire_piece *piece, int64_t now);
 void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count, int64_t now);
+// So many more are in the file.
+void receive_written(struct transfer *transfer, uint64_t count, int64_t now);
 void receive_checked(struct transfer *transfer, const uint8_t hash[CACHE_HASH], int64_t now);
 void receive_forget(struct transfer *transfer);  // all that is known of the object
 void receive_drop(struct transfer *transfer);    // what has come of the next file

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { GUEST_BYTES_MAX = 64 << 10, PIECE_BYTES = 256 << 10 };  // it may say ahead; of TLS
@@ -21,6 +22,8 @@ void guest_init(struct guest *guest, struct data_server *server, struct link *li
 {
     *guest = (struct guest){.server = server, .link = link, .since = now};
     guest->is_local = server->listener.local;
+    int room = DATA_TURN;  // TCP finds out by itself how much is good
+    if (guest->is_local) setsockopt(link->file, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
     guest->hold.fd = guest->sending.fd = -1;
     pace_begin(&guest->pace, now);
 }
@@ -230,10 +233,11 @@ void guest_go_on(struct guest *guest, int64_t now)
     guest_watch(guest);
 }
 
-void guest_work(struct guest *guest, int64_t now)
+void guest_work(struct guest *guest, bool can_read, int64_t now)
 {
     if (guest->state == GUEST_GONE) return;
-    if (!link_work(guest->link)) guest->state = GUEST_GONE;
+    bool is_opening = guest->link->state == LINK_OPENING;
+    if ((can_read || is_opening) && !link_work(guest->link)) guest->state = GUEST_GONE;
     if (guest->link->state == LINK_OPEN)
         guest_go_on(guest, now);
     else

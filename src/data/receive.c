@@ -315,23 +315,26 @@ static bool bytes_write(const struct transfer *transfer, const char *bytes, uint
     return true;
 }
 
-void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count, int64_t now)
+void receive_written(struct transfer *transfer, uint64_t count, int64_t now)
 {
     assert(count <= transfer->piece);
+    transfer->written += count;
+    transfer->piece -= count;
+    transfer->progress += count;
+    transfer->pace.bytes += count;
+    if (transfer->job) hasher_more(hasher_of(transfer), transfer->job, transfer->written);
+    if (transfer->piece == 0) arrival_whole(transfer, now);
+}
+
+void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count, int64_t now)
+{
     if (!bytes_write(transfer, bytes, count)) {
         int reason = errno;
         transfer_end_system(transfer, reason, strerror(reason));
         return;
     }
-    transfer->written += count;
-    transfer->piece -= count;
-    transfer->progress += count;
-    transfer->pace.bytes += count;
-    if (transfer->sum)
-        cache_sum_add(transfer->sum, bytes, count);
-    else
-        hasher_more(hasher_of(transfer), transfer->job, transfer->written);
-    if (transfer->piece == 0) arrival_whole(transfer, now);
+    if (transfer->sum) cache_sum_add(transfer->sum, bytes, count);
+    receive_written(transfer, count, now);
 }
 
 // Of a file with bytes of several sources nobody can say who was wrong.

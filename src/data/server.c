@@ -115,7 +115,7 @@ void data_server_work(struct data_server *server, int64_t now)
         if (ready[i].owner == server)
             somebody_knocks = true;
         else
-            guest_work(ready[i].owner, now);
+            guest_work(ready[i].owner, ready[i].can_read, now);
     }
     for (uint32_t i = 0; i < server->guest_count; i++)
         if (server->guests[i]->is_waiting && server->sending < DATA_SENDING_MAX)

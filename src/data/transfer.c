@@ -276,7 +276,7 @@ static void input_take(struct transfer *transfer, int64_t now)
 void transfer_work(struct transfer *transfer, int64_t now)
 {
     struct link *link = transfer->link;
-    if (!link || !transfer->is_read) return;
+    if (!link || !transfer->is_read || straight_receive(transfer, now)) return;
     bool was_opening = link->state == LINK_OPENING;
     bool is_open = link_work(link);
     if (was_opening && is_open) {  // its file may be another one by now, which nobody watches
