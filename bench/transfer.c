@@ -1,0 +1,273 @@
+// transfer.c - an object from one process to another: as the system can, and as rota does.
+//
+//     transfer sendfile|then_hash|raw|fetch FOLDER MEBIBYTES
+//
+// sendfile: one sends a file with sendfile, the other receives and writes it, and that is all.
+// then_hash: the same, and when it is there, SHA-256 over it, in one thread.
+// raw: a data_server sends it; the other moves it into a file as a fetcher does, without a hash.
+// fetch: a data_fetcher asks for it: received, hashed, synced, named and bound.
+// Prints MB a second, seconds= and peak= (bytes of memory of the one that receives).
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include "data/data.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TICKET "0123456789abcdef0123456789abcdef"
+enum { BUFFER = 256 << 10 };
+
+static const rota_object_id object = {1, 1};
+
+struct scene {
+    char path[200], address[240];
+    int folder;
+    uint64_t bytes;
+    struct cache there, here;
+    struct cache_entry entry;
+    pid_t child;
+};
+
+static void must(bool fine, const char *what)
+{
+    if (fine) return;
+    fprintf(stderr, "transfer: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static void object_make(struct scene *scene)
+{
+    static uint64_t block[BUFFER / 8];
+    uint64_t seed = 1;
+    struct cache_error error = {0};
+    int fd = openat(scene->folder, "object", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    for (uint64_t at = 0; at < scene->bytes; at += BUFFER) {
+        for (size_t i = 0; i < BUFFER / 8; i++) block[i] = random_next(&seed);
+        must(write(fd, block, BUFFER) == BUFFER, "write");
+    }
+    close(fd);
+    must(cache_add(&scene->there, scene->folder, "object", CACHE_FILE, &scene->entry, &error)
+             && cache_bind(&scene->there, object, &scene->entry, &error),
+         error.text);
+}
+
+static void scene_open(struct scene *scene, const char *folder, const char *mebibytes)
+{
+    char path[240];
+    struct cache_error error = {0};
+    signal(SIGPIPE, SIG_IGN);
+    *scene = (struct scene){.bytes = (uint64_t)number_parse(mebibytes) << 20};
+    snprintf(scene->path, sizeof scene->path, "%.150s/rota-transfer-XXXXXX", folder);
+    must(mkdtemp(scene->path), folder);
+    scene->folder = open(scene->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(scene->address, sizeof scene->address, "%s/socket", scene->path);
+    snprintf(path, sizeof path, "%s/there", scene->path);
+    must(cache_open(&scene->there, path, UINT64_MAX / 2, &error), error.text);
+    snprintf(path, sizeof path, "%s/here", scene->path);
+    must(cache_open(&scene->here, path, UINT64_MAX / 2, &error), error.text);
+    object_make(scene);
+}
+
+static void scene_close(struct scene *scene)
+{
+    kill(scene->child, SIGKILL);
+    waitpid(scene->child, NULL, 0);
+    cache_close(&scene->here);
+    cache_close(&scene->there);
+    os_tree_remove(scene->path);
+}
+
+// ---- As the system can ------------------------------------------------------------------------
+
+static int sender_start(struct scene *scene)
+{
+    int ends[2];
+    struct cache_reading reading;
+    must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "socketpair");
+    must(cache_read(&scene->there, &scene->entry, &reading), "the object");
+    scene->child = fork();
+    if (scene->child) {
+        close(ends[1]);
+        return ends[0];
+    }
+    char go;
+    close(ends[0]);
+    if (read(ends[1], &go, 1) != 1) _exit(1);
+    off_t at = 0;
+    while ((uint64_t)at < scene->bytes)
+        if (sendfile(ends[1], reading.fd, &at, scene->bytes - (uint64_t)at) <= 0) _exit(1);
+    _exit(0);
+}
+
+static int file_receive(struct scene *scene, int from)
+{
+    static char buffer[BUFFER];
+    int fd = openat(scene->folder, "received", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    must(fd >= 0 && write(from, "g", 1) == 1, "begin");
+    for (uint64_t at = 0; at < scene->bytes;) {
+        ssize_t got = recv(from, buffer, sizeof buffer, 0);
+        must(got > 0 && pwrite(fd, buffer, (size_t)got, (off_t)at) == got, "receive");
+        at += (uint64_t)got;
+    }
+    return fd;
+}
+
+static void file_hash(struct scene *scene, int fd)
+{
+    static char buffer[BUFFER];
+    uint8_t hash[CACHE_HASH];
+    struct cache_sum *sum = cache_sum_open(&scene->here, NULL);
+    for (uint64_t at = 0; at < scene->bytes; at += BUFFER) {
+        must(pread(fd, buffer, BUFFER, (off_t)at) == BUFFER, "read");
+        cache_sum_add(sum, buffer, BUFFER);
+    }
+    cache_sum_end(sum, hash);
+    cache_sum_close(sum);
+    must(memcmp(hash, scene->entry.hash, CACHE_HASH) == 0, "the hash");
+}
+
+static double system_run(struct scene *scene, bool hashes)
+{
+    int from = sender_start(scene);
+    cache_sum_close(cache_sum_open(&scene->here, NULL));  // the library is loaded in any case
+    double began = seconds_now();
+    int fd = file_receive(scene, from);
+    if (hashes) file_hash(scene, fd);
+    double seconds = seconds_now() - began;
+    close(fd);
+    close(from);
+    return seconds;
+}
+
+// ---- As rota does ------------------------------------------------------------------------------
+
+static void server_start(struct scene *scene)
+{
+    struct link_error error = {""};
+    struct wire_serve serve = {.object = object, .ticket = wire_text_of(TICKET)};
+    serve.valid = 1000000000;
+    struct data_server *server = data_server_open(&scene->there, scene->address, NULL, &error);
+    must(server && data_server_serve(server, &serve, os_ticks()), error.text);
+    scene->child = fork();
+    if (scene->child) return;
+    for (;;) {
+        struct os_watch watch = {.file = data_server_file(server)};
+        os_wait(&watch, 1, INT64_MAX);
+        data_server_work(server, os_ticks());
+    }
+}
+
+static void say(struct link *link, struct wire_message message)
+{
+    wire_put(&link->out, &message);
+    link_flush(link);
+}
+
+static void all_ask(struct scene *scene, struct link *link)
+{
+    char text[CACHE_ENTRY_TEXT];
+    struct wire_message greet = {.kind = WIRE_GREET_MESSAGE}, get = {.kind = WIRE_GET_MESSAGE},
+                        want = {.kind = WIRE_WANT_MESSAGE};
+    greet.greet = (struct wire_greet){WIRE_VERSION, WIRE_PEER, wire_text_of(""), 0, 0};
+    get.get = (struct wire_get){object, wire_text_of(TICKET)};
+    cache_entry_write(&scene->entry, text);
+    want.want.entry = wire_text_of(text);
+    say(link, greet);
+    say(link, get);
+    say(link, want);
+}
+
+// The header comes over the link, and with it perhaps some bytes.
+static uint64_t header_take(struct link *link, int fd)
+{
+    struct wire_message message = {0};
+    const char *bytes;
+    while (message.kind != WIRE_PIECE_MESSAGE) {
+        struct os_watch watch = {.file = link->file};
+        os_wait(&watch, 1, INT64_MAX);
+        must(link_work(link), "the link");
+        while (message.kind != WIRE_PIECE_MESSAGE && wire_take(&link->in, &message) == WIRE_GOT)
+            continue;
+    }
+    uint32_t got = wire_take_raw(&link->in, UINT32_MAX, &bytes);
+    must(pwrite(fd, bytes, got, 0) == (ssize_t)got, "write");
+    return got;
+}
+
+static double raw_run(struct scene *scene)
+{
+    struct link_error error;
+    int pipes[2];
+    server_start(scene);
+    double began = seconds_now();
+    struct link *link = link_connect(scene->address, NULL, &error);
+    int fd = openat(scene->folder, "received", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    must(link && fd >= 0 && pipe2(pipes, O_CLOEXEC) == 0, error.text);
+    fcntl(pipes[1], F_SETPIPE_SZ, DATA_TURN);
+    all_ask(scene, link);
+    off_t at = (off_t)header_take(link, fd);
+    while ((uint64_t)at < scene->bytes) {
+        struct os_watch watch = {.file = link->file};
+        os_wait(&watch, 1, INT64_MAX);
+        ssize_t got = splice(link->file, NULL, pipes[1], NULL, DATA_TURN, SPLICE_F_NONBLOCK);
+        for (ssize_t put = 0; got > 0; got -= put) {
+            put = splice(pipes[0], NULL, fd, &at, (size_t)got, SPLICE_F_MOVE);
+            must(put > 0, "splice");
+        }
+    }
+    double seconds = seconds_now() - began;
+    link_close(link);
+    close(fd);
+    return seconds;
+}
+
+static double fetch_run(struct scene *scene)
+{
+    struct data_done done;
+    wire_text address = wire_text_of(scene->address);
+    struct wire_fetch fetch = {.object = object, .addresses = {&address, 1}};
+    fetch.ticket = wire_text_of(TICKET);
+    server_start(scene);
+    cache_sum_close(cache_sum_open(&scene->here, NULL));
+    struct data_fetcher *fetcher = data_fetcher_open(&scene->here, NULL);
+    double began = seconds_now();
+    must(fetcher && data_fetcher_fetch(fetcher, &fetch, os_ticks()), "fetch");
+    while (!data_fetcher_next_done(fetcher, &done)) {
+        struct os_watch watch = {.file = data_fetcher_file(fetcher)};
+        os_wait(&watch, 1, data_fetcher_due(fetcher));
+        data_fetcher_work(fetcher, os_ticks());
+    }
+    double seconds = seconds_now() - began;
+    must(done.fault == DATA_FINE, done.reason);
+    data_fetcher_close(fetcher);
+    return seconds;
+}
+
+int main(int count, char **words)
+{
+    struct scene scene;
+    if (count != 4) {
+        fprintf(stderr, "transfer sendfile|then_hash|raw|fetch FOLDER MEBIBYTES\n");
+        return 2;
+    }
+    scene_open(&scene, words[2], words[3]);
+    double seconds = strcmp(words[1], "sendfile") == 0    ? system_run(&scene, false)
+                     : strcmp(words[1], "then_hash") == 0 ? system_run(&scene, true)
+                     : strcmp(words[1], "raw") == 0       ? raw_run(&scene)
+                                                          : fetch_run(&scene);
+    printf("%.1f seconds=%.4f peak=%.0f\n", (double)scene.bytes / 1e6 / seconds, seconds,
+           bytes_peak());
+    scene_close(&scene);
+    return 0;
+}
