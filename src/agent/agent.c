@@ -88,7 +88,7 @@ static bool agent_begin(struct agent *agent)
     agent->logs.folder = agent->options->folder;
     agent->sync_at = agent->kill_at = agent->leave_at = INT64_MAX;
     agent->signals = os_signals_open();
-    return folder_make(agent) && spool_begin(agent) && worker_begin(agent);
+    return folder_make(agent) && spool_begin(agent) && worker_begin(agent) && carry_open(agent);
 }
 
 // ---- Signals and the end
@@ -147,8 +147,8 @@ static int64_t wake_at(const struct agent *agent)
     int64_t due = earlier(decide_due(&agent->decide), server_due(agent));
     if (agent->spool.pending.length) due = earlier(due, agent->sync_at);
     if (agent->is_ending) due = earlier(due, agent->worker ? agent->kill_at : agent->leave_at);
-    if (due == INT64_MAX) return INT64_MAX;
-    return os_ticks() + (due - os_boottime());
+    if (due == INT64_MAX) return carry_due(agent);
+    return earlier(carry_due(agent), os_ticks() + (due - os_boottime()));
 }
 
 static void input_await(struct agent *agent)
@@ -158,11 +158,15 @@ static void input_await(struct agent *agent)
         {.file = worker ? worker->file : -1, .write = worker && worker->wants_write},
         {.file = server ? server->file : -1, .write = server && server->wants_write},
         {.file = agent->signals},
+        {.file = data_fetcher_file(agent->carry.fetcher)},
+        {.file = agent->carry.server ? data_server_file(agent->carry.server) : -1},
     };
-    os_wait(watches, 3, wake_at(agent));
+    os_wait(watches, 5, wake_at(agent));
     if (watches[2].can_read) on_signals(agent);
     if (worker && (watches[0].can_read || watches[0].can_write)) reports_take(agent);
     if (server && (watches[1].can_read || watches[1].can_write)) orders_take(agent);
+    bool carries = watches[3].can_read || watches[4].can_read;
+    if (carries || os_ticks() >= carry_due(agent)) carry_work(agent, os_ticks());
 }
 
 // What was decided reaches the commands before anybody waits for a disk, and no exclusive one
@@ -191,6 +195,7 @@ static void agent_end(struct agent *agent)
     if (agent->pid > 0) waitpid(agent->pid, NULL, 0);
     if (agent->pid > 0) fence_orphans_end();
     waiting_release(agent);
+    if (agent->carry.fetcher || agent->carry.is_open) carry_close(agent);
     logs_release(&agent->logs);
     objects_release(&agent->objects);
     spool_close(&agent->spool);

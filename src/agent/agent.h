@@ -25,6 +25,7 @@ struct agent_options {
     const char *folder;          // the worker's, and the spool; made if it is not there
     const char *name, *machine;
     const char *address;         // where others may fetch objects; null: nowhere
+    const struct link_keys *peer_keys;  // of the role peer, for that; null: Unix sockets only
     int64_t alone_max;           // so long commands go on without a server; 0: AGENT_ALONE_MAX
     struct worker_options worker;
 };

@@ -4,6 +4,7 @@
 #include "agent/agent.h"
 #include "agent/decide.h"
 #include "agent/spool.h"
+#include "data/data.h"
 
 // ---- objects.c: what the cache holds ------------------------------------------------------------
 
@@ -63,6 +64,17 @@ struct waiting {  // a RUN that waits for the end of an older attempt
     struct wire_in frame;
 };
 
+// What goes between the caches of workers, and the RUNs that wait for it.
+struct carry {
+    struct memory memory;
+    struct cache cache;
+    struct data_server *server;  // null: nobody fetches here
+    struct data_fetcher *fetcher;
+    struct map fetching;         // hashes of the objects that are on their way
+    struct waiting *lacking;
+    bool is_open;
+};
+
 struct agent {
     const struct agent_options *options;
     struct decide decide;
@@ -70,6 +82,7 @@ struct agent {
     struct objects objects;
     struct logs logs;
     struct fence fence;
+    struct carry carry;
     struct waiting *waiting;
     int signals;
     int status;  // of the exit; -1: it goes on
@@ -114,6 +127,23 @@ void attempt_end(struct agent *agent, struct attempt *attempt, int64_t grace);  
 void waiting_go_on(struct agent *agent, rota_task_id task);
 void waiting_release(struct agent *agent);
 void agent_quit(struct agent *agent, int64_t grace);
+
+bool waiting_add(struct waiting **list, const struct wire_message *message);  // false: no memory
+void waiting_remove(struct waiting **at);
+struct waiting **waiting_find(struct waiting **list, const struct attempt *attempt);
+
+// ---- carry.c: objects between workers -----------------------------------------------------------
+
+bool carry_open(struct agent *agent);  // behind the fork: it has a thread
+void carry_close(struct agent *agent);
+const char *carry_address(const struct agent *agent);  // "": nowhere
+void carry_give(struct agent *agent, const struct wire_message *message);  // a RUN may start
+bool carry_take_back(struct agent *agent, const struct attempt *attempt);
+void carry_fetch(struct agent *agent, const struct wire_fetch *fetch);
+void carry_serve(struct agent *agent, const struct wire_serve *serve);
+void carry_forget(struct agent *agent, const wire_files *objects);
+int64_t carry_due(const struct agent *agent);  // ticks
+void carry_work(struct agent *agent, int64_t ticks);
 
 // ---- reports.c: what the process says that runs commands ----------------------------------------
 

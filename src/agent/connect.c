@@ -97,7 +97,7 @@ static bool join(struct agent *agent)
     message.join.cores = agent->cores;
     message.join.memory_mib = agent->memory_mib;
     message.join.machine = wire_text_of(agent->options->machine);
-    message.join.address = wire_text_of(agent->options->address);
+    message.join.address = wire_text_of(carry_address(agent));
     message.join.limits = wire_text_of(agent->limits);
     message.join.attempts = decide_join(&agent->decide, items);
     wire_put(&agent->server->out, &message);

@@ -14,7 +14,7 @@ enum {
 // ---- RUNs that wait for the end of an older attempt
 // -----------------------------------------------
 
-static bool waiting_add(struct agent *agent, const struct wire_message *message)
+bool waiting_add(struct waiting **list, const struct wire_message *message)
 {
     struct wire_out out = {0};
     struct waiting *waiting = calloc(1, sizeof *waiting);
@@ -25,8 +25,8 @@ static bool waiting_add(struct agent *agent, const struct wire_message *message)
         wire_in_came(&waiting->frame, out.length);
         waiting->task = message->run.task;
         waiting->attempt = message->run.attempt;
-        waiting->next = agent->waiting;
-        agent->waiting = waiting;
+        waiting->next = *list;
+        *list = waiting;
     } else {
         free(waiting);
     }
@@ -34,7 +34,7 @@ static bool waiting_add(struct agent *agent, const struct wire_message *message)
     return room;
 }
 
-static void waiting_remove(struct waiting **at)
+void waiting_remove(struct waiting **at)
 {
     struct waiting *waiting = *at;
     *at = waiting->next;
@@ -42,9 +42,9 @@ static void waiting_remove(struct waiting **at)
     free(waiting);
 }
 
-static struct waiting **waiting_find(struct agent *agent, const struct attempt *attempt)
+struct waiting **waiting_find(struct waiting **list, const struct attempt *attempt)
 {
-    struct waiting **at = &agent->waiting;
+    struct waiting **at = list;
     while (*at
            && ((*at)->attempt != attempt->number || (*at)->task.job != attempt->task.job
                || (*at)->task.task != attempt->task.task))
@@ -57,14 +57,14 @@ void waiting_go_on(struct agent *agent, rota_task_id task)
     struct wire_message message;
     struct attempt *attempt = attempts_newest(&agent->decide.attempts, task);
     if (!attempt || attempt->state != ATTEMPT_HELD) return;
-    struct waiting **at = waiting_find(agent, attempt);
+    struct waiting **at = waiting_find(&agent->waiting, attempt);
     assert(*at);
     struct decide_answer answer = decide_go_on(&agent->decide, attempt, os_boottime());
     if (answer.verdict == DECIDE_IGNORE) return;
     if (answer.verdict == DECIDE_REFUSE)
         report_refused(agent, attempt, WIRE_NOT_STARTED, answer.error, answer.reason);
     else if (wire_take(&(*at)->frame, &message) == WIRE_GOT)
-        wire_put(&agent->worker->out, &message);
+        carry_give(agent, &message);
     else
         report_refused(agent, attempt, WIRE_NOT_STARTED, ENOMEM, "no memory for it");
     waiting_remove(at);
@@ -83,10 +83,11 @@ void attempt_end(struct agent *agent, struct attempt *attempt, int64_t grace)
     struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
     attempt_stop(&agent->decide.attempts, attempt);
     if (attempt->state == ATTEMPT_HELD) {
-        waiting_remove(waiting_find(agent, attempt));
+        waiting_remove(waiting_find(&agent->waiting, attempt));
         attempt_move(&agent->decide.attempts, attempt, ATTEMPT_ENDED);
         return report_refused(agent, attempt, WIRE_STOPPED, 0, "");
     }
+    if (carry_take_back(agent, attempt)) return report_refused(agent, attempt, WIRE_STOPPED, 0, "");
     message.stop.task = attempt->task;
     message.stop.attempt = attempt->number;
     message.stop.grace = grace;
@@ -127,12 +128,12 @@ static void on_run(struct agent *agent, const struct wire_message *message)
     switch (answer.verdict) {
     case DECIDE_IGNORE: return;
     case DECIDE_BREAK: return server_drop(agent, "it gives more than can be kept, or nonsense");
-    case DECIDE_GIVE: wire_put(&agent->worker->out, message); return;
+    case DECIDE_GIVE: carry_give(agent, message); return;
     case DECIDE_REFUSE:
         return report_refused(agent, answer.attempt, WIRE_NOT_STARTED, answer.error, answer.reason);
     case DECIDE_HOLD: break;
     }
-    if (waiting_add(agent, message)) return older_end(agent, answer.attempt);
+    if (waiting_add(&agent->waiting, message)) return older_end(agent, answer.attempt);
     attempt_move(&decide->attempts, answer.attempt, ATTEMPT_ENDED);
     report_refused(agent, answer.attempt, WIRE_NOT_STARTED, ENOMEM, "no memory for it");
 }
@@ -160,15 +161,6 @@ static void on_log(struct agent *agent, const struct wire_log *log)
     if (agent->server->out.length > AHEAD_MAX)
         return server_drop(agent, "it asks for logs and does not read them");
     logs_answer(&agent->logs, log, !attempt || !attempt_is_alive(attempt), &agent->server->out);
-}
-
-// Nothing is carried between workers yet.
-static void on_fetch(struct agent *agent, const struct wire_fetch *fetch)
-{
-    struct wire_message message = {.kind = WIRE_MISSED_MESSAGE};
-    message.missed.object = fetch->object;
-    message.missed.reason = wire_text_of("this worker cannot fetch objects");
-    wire_put(&agent->server->out, &message);
 }
 
 static void on_beaten(struct agent *agent, const struct wire_beaten *beaten)
@@ -201,10 +193,13 @@ static bool order_take(struct agent *agent, const struct wire_message *message)
     case WIRE_STOP_MESSAGE: on_stop(agent, &message->stop); return true;
     case WIRE_RECORDED_MESSAGE: on_recorded(agent, &message->recorded); return true;
     case WIRE_LOG_MESSAGE: on_log(agent, &message->log); return true;
-    case WIRE_FETCH_MESSAGE: on_fetch(agent, &message->fetch); return true;
-    case WIRE_SERVE_MESSAGE: return true;
+    case WIRE_FETCH_MESSAGE: carry_fetch(agent, &message->fetch); return true;
+    case WIRE_SERVE_MESSAGE: carry_serve(agent, &message->serve); return true;
     case WIRE_QUIT_MESSAGE: agent_quit(agent, message->quit.grace); return true;
-    case WIRE_DROP_MESSAGE: objects_remove(&agent->objects, &message->drop.objects); break;
+    case WIRE_DROP_MESSAGE:
+        objects_remove(&agent->objects, &message->drop.objects);
+        carry_forget(agent, &message->drop.objects);
+        break;
     case WIRE_DRAIN_MESSAGE: agent->decide.is_draining = true; break;
     default: return false;
     }

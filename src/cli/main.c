@@ -39,7 +39,8 @@ static const struct command commands[] = {
     {"submit", command_submit, "hand a job file to a server", "file",
      "--server --key --wait --json --help"},
     {"worker", command_worker, "run commands for a server", "",
-     "-j --server --key --name --folder --jobs --memory --machine --alone --contain --help"},
+     "-j --server --key --listen --peer-key --name --folder --jobs --memory --machine --alone "
+     "--contain --help"},
 
     {"definitions and calendar", NULL, NULL, NULL, NULL},
     {"define", command_define, "insert, update and delete definitions, from a file", "file",

@@ -18,6 +18,10 @@ static const char usage[]
       "    rota worker --server /run/rota/socket -j 4 --memory 8G --name night\n\n"
       "    --server A,...    a Unix socket (with a / in front) or HOST:PORT\n"
       "    --key FILE        a key with the role of a worker; only its owner may read the file\n"
+      "    --listen ADDRESS  where other workers fetch what was made here (FOLDER/data/sock if "
+      "the\n"
+      "                      servers are Unix sockets, else nowhere)\n"
+      "    --peer-key FILE   keys with the role of a peer, the same on all workers\n"
       "    --name NAME       who this is; always the same (the name of the host)\n"
       "    --folder DIR      for logs, files and reports ($XDG_STATE_HOME/rota/NAME, or\n"
       "                      ~/.local/state/rota/NAME)\n"
@@ -32,15 +36,16 @@ static const char usage[]
       "killed.\n"
       "Exit status: 0 it was told to end, 2 an option is wrong, 70 the disk or a process failed.\n";
 
-enum { SERVER = 256, KEY, NAME, FOLDER, MEMORY, MACHINE, ALONE, CONTAIN };
+enum { SERVER = 256, KEY, NAME, FOLDER, MEMORY, MACHINE, ALONE, CONTAIN, LISTEN, PEER_KEY };
 enum { SERVERS_MAX = 16, NAME_MAX_BYTES = 64 };
 
 struct work {
     struct agent_options options;
     const char *servers[SERVERS_MAX];
-    const char *key_path;
+    const char *key_path, *peer_path;
+    char address[PATH_MAX];
     char host[NAME_MAX_BYTES + 1], folder[PATH_MAX];
-    struct link_keys keys;
+    struct link_keys keys, peer_keys;
 };
 
 static int wrong(const char *what, const char *value)
@@ -130,6 +135,8 @@ static bool option_take(struct work *work, int option)
     switch (option) {
     case SERVER: return servers_read(work, optarg);
     case KEY: return *(work->key_path = optarg) != 0;
+    case PEER_KEY: return *(work->peer_path = optarg) != 0;
+    case LISTEN: return *(options->address = optarg) != 0;
     case NAME: return name_is_plain(options->name = optarg);
     case FOLDER: return *(options->folder = optarg) != 0;
     case 'j': return cores_read(optarg, &options->worker.cores);
@@ -160,6 +167,8 @@ static int options_read(struct work *work, int count, char **words)
 {
     static const struct option longs[] = {{"server", required_argument, NULL, SERVER},
                                           {"key", required_argument, NULL, KEY},
+                                          {"listen", required_argument, NULL, LISTEN},
+                                          {"peer-key", required_argument, NULL, PEER_KEY},
                                           {"name", required_argument, NULL, NAME},
                                           {"folder", required_argument, NULL, FOLDER},
                                           {"jobs", required_argument, NULL, 'j'},
@@ -229,6 +238,30 @@ static int key_read(struct work *work)
     return -1;
 }
 
+// On one machine others find it by its path; the path of a socket is short. Its folder is its own:
+// whoever listens locks it, and the worker's is locked already.
+static int address_fill(struct work *work)
+{
+    enum { SOCKET_PATH_MAX = 100 };
+    struct agent_options *options = &work->options;
+    struct link_error error;
+    bool local = true;
+    for (uint32_t i = 0; i < options->server_count; i++)
+        local &= link_address_is_local(work->servers[i]);
+    if (work->peer_path) {
+        if (!link_keys_read(&work->peer_keys, work->peer_path, &error))
+            return fprintf(stderr, "rota worker: %s\n", error.text), 2;
+        options->peer_keys = &work->peer_keys;
+    }
+    if (options->address || !local) return -1;
+    char *folder = realpath(options->folder, NULL);
+    const char *place = folder ? folder : options->folder;
+    int length = snprintf(work->address, sizeof work->address, "%s/data/sock", place);
+    free(folder);
+    if (*work->address == '/' && length < SOCKET_PATH_MAX) options->address = work->address;
+    return -1;
+}
+
 int command_worker(int count, char **words)
 {
     struct work work = {0};
@@ -239,7 +272,9 @@ int command_worker(int count, char **words)
     status = names_fill(&work);
     if (status < 0) status = folder_fill(&work);
     if (status < 0) status = key_read(&work);
+    if (status < 0) status = address_fill(&work);
     if (status < 0) status = agent_main(&work.options);
     link_keys_release(&work.keys);
+    link_keys_release(&work.peer_keys);
     return status;
 }

@@ -61,16 +61,18 @@ static void drop_put(struct hub *hub, const struct rota_action *action)
     wire_put(hub_later(hub, worker->peer), &message);
 }
 
+// What a command lacks is asked for before the worker hears of the command.
 void hub_perform(struct hub *hub)
 {
     const struct server *server = hub->server;
+    for (uint32_t i = 0; i < server->action_count; i++)
+        if (server->actions[i].kind == ROTA_ACTION_FETCH) hub_fetch_put(hub, &server->actions[i]);
     for (uint32_t i = 0; i < server->action_count; i++) {
         const struct rota_action *action = &server->actions[i];
         switch (action->kind) {
         case ROTA_ACTION_RUN: run_put(hub, action); break;
         case ROTA_ACTION_STOP: stop_put(hub, action); break;
         case ROTA_ACTION_DROP: drop_put(hub, action); break;
-        case ROTA_ACTION_FETCH: hub_fetch_put(hub, action); break;
         case ROTA_ACTION_CONFIRM: hub_tell_ended(hub, action); break;
         case ROTA_ACTION_JOB_OVER:
             hub_tell_over(hub, action);

@@ -124,6 +124,26 @@ def groups_exclude():
         say(len(cluster.read("done").split()) == 45, "and each once")
 
 
+def objects_go_from_worker_to_worker():
+    with Cluster() as cluster:
+        for name in ("here", "there"):
+            cluster.work(name, 2, "--machine", name)
+        copied = cluster.path("copied")
+        done = cluster.submit({
+            "make": {"run": "seq 100000 > big.txt; mkdir tree; echo x > tree/x", "machine": "here",
+                     "out": ["big.txt", "tree/"]},
+            "use": {"run": f"cat big.txt tree/x > {copied}", "machine": "there",
+                    "in": ["big.txt", "tree/"]},
+            "back": {"run": "wc -l < big.txt", "machine": "here", "in": ["big.txt"],
+                     "needs": ["use"]}}, "--wait")
+        say(done.returncode == 0, "what one worker makes another one reads",
+            done.stdout + done.stderr + cluster.told())
+        lines = cluster.read("copied").split()
+        say(lines == [str(i) for i in range(1, 100001)] + ["x"], "every byte of it", len(lines))
+        logs = cluster.rota("logs", "1.3")
+        say(logs.stdout.split() == ["100000"], "what a command prints is fetched too", logs)
+
+
 def a_second_server_is_refused():
     with Cluster() as cluster:
         from cluster import Process
@@ -136,6 +156,7 @@ def a_second_server_is_refused():
 
 
 for test in (a_job_on_one_worker, waiting_for_the_end, many_workers, the_server_is_killed,
-             a_worker_is_killed, groups_exclude, a_second_server_is_refused):
+             a_worker_is_killed, groups_exclude, objects_go_from_worker_to_worker,
+             a_second_server_is_refused):
     test()
 Tap.end()

@@ -1,0 +1,209 @@
+// carry.c - what a command needs comes from other workers before it starts; they fetch from here.
+#include "agent/agent_parts.h"
+#include "os/os.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t hash_of(rota_object_id object)
+{
+    return hash_mix(object.high, object.low);
+}
+
+// ---- Beginning and end -------------------------------------------------------------------------
+
+bool carry_open(struct agent *agent)
+{
+    struct carry *carry = &agent->carry;
+    const struct agent_options *options = agent->options;
+    struct cache_error fault;
+    struct link_error error;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/cache", options->folder);
+    uint64_t most = options->worker.cache_max ? options->worker.cache_max : WORKER_CACHE_MAX;
+    carry->memory.resize = memory_resize_heap;
+    carry->is_open = os_directory_make(path) && cache_open(&carry->cache, path, most, &fault);
+    if (!carry->is_open) return agent_say(agent, "%s: cannot be used as a cache", path), false;
+    const struct link_key *key = options->peer_keys ? options->peer_keys->items : NULL;
+    carry->fetcher = data_fetcher_open(&carry->cache, key);
+    if (!carry->fetcher) return agent_say(agent, "no memory to fetch objects"), false;
+    if (!options->address) return true;
+    if (link_address_is_local(options->address)) os_parents_make(options->address);
+    carry->server = data_server_open(&carry->cache, options->address, options->peer_keys, &error);
+    if (!carry->server) agent_say(agent, "%s", error.text);
+    return carry->server;
+}
+
+const char *carry_address(const struct agent *agent)
+{
+    return agent->carry.server ? data_server_address(agent->carry.server) : "";
+}
+
+void carry_close(struct agent *agent)
+{
+    struct carry *carry = &agent->carry;
+    while (carry->lacking) waiting_remove(&carry->lacking);
+    data_server_close(carry->server);
+    data_fetcher_close(carry->fetcher);
+    if (carry->is_open) cache_close(&carry->cache);
+    map_release(&carry->memory, &carry->fetching);
+    *carry = (struct carry){0};
+}
+
+// ---- What is lacking ---------------------------------------------------------------------------
+
+// True: it is on its way here, or lies here already.
+static bool is_there(struct carry *carry, rota_object_id object)
+{
+    struct cache_entry entry;
+    return cache_find(&carry->cache, object, &entry) && cache_has(&carry->cache, &entry);
+}
+
+static bool needs_object(const struct wire_file *input)
+{
+    return input->kind != WIRE_SOURCE && input->kind != WIRE_STREAM;
+}
+
+enum carry_state { CARRY_READY, CARRY_LACKS, CARRY_NEVER };
+
+static enum carry_state inputs_look(struct carry *carry, const wire_files *inputs)
+{
+    enum carry_state state = CARRY_READY;
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        rota_object_id object = inputs->items[i].object;
+        if (!needs_object(&inputs->items[i]) || is_there(carry, object)) continue;
+        if (!map_find(&carry->fetching, hash_of(object))) return CARRY_NEVER;
+        state = CARRY_LACKS;
+    }
+    return state;
+}
+
+static void never(struct agent *agent, struct attempt *attempt)
+{
+    report_refused(agent, attempt, WIRE_BAD_INPUT, 0, "an input could not be fetched");
+}
+
+void carry_give(struct agent *agent, const struct wire_message *message)
+{
+    struct attempt *attempt
+        = attempts_find(&agent->decide.attempts, message->run.task, message->run.attempt);
+    switch (inputs_look(&agent->carry, &message->run.inputs)) {
+    case CARRY_READY: wire_put(&agent->worker->out, message); return;
+    case CARRY_NEVER: never(agent, attempt); return;
+    case CARRY_LACKS:
+        if (!waiting_add(&agent->carry.lacking, message)) never(agent, attempt);
+    }
+}
+
+// True: it was waiting for its inputs, and no longer is.
+bool carry_take_back(struct agent *agent, const struct attempt *attempt)
+{
+    struct waiting **at = waiting_find(&agent->carry.lacking, attempt);
+    if (!*at) return false;
+    waiting_remove(at);
+    return true;
+}
+
+// Something has come, or never will: who waits for nothing else may start.
+static void lacking_look(struct agent *agent)
+{
+    struct waiting **at = &agent->carry.lacking;
+    while (*at) {
+        struct wire_message message;
+        struct wire_in copy = (*at)->frame;  // taken from only when it is time
+        struct attempt *attempt
+            = attempts_find(&agent->decide.attempts, (*at)->task, (*at)->attempt);
+        enum wire_result result = wire_take(&copy, &message);
+        (*at)->frame.arena = copy.arena;
+        (*at)->frame.arena_capacity = copy.arena_capacity;
+        enum carry_state state
+            = result == WIRE_GOT ? inputs_look(&agent->carry, &message.run.inputs) : CARRY_NEVER;
+        if (state == CARRY_LACKS) {
+            at = &(*at)->next;
+            continue;
+        }
+        if (state == CARRY_READY && agent->worker)
+            wire_put(&agent->worker->out, &message);
+        else
+            never(agent, attempt);
+        waiting_remove(at);
+    }
+}
+
+// ---- Fetching ----------------------------------------------------------------------------------
+
+static void missed_put(struct agent *agent, rota_object_id object, const char *reason)
+{
+    struct wire_message message = {.kind = WIRE_MISSED_MESSAGE};
+    message.missed.object = object;
+    message.missed.reason = wire_text_of(reason);
+    if (agent->is_welcome) wire_put(&agent->server->out, &message);
+}
+
+static void held_put(struct agent *agent, const struct data_done *done)
+{
+    struct wire_message message = {.kind = WIRE_HELD_MESSAGE};
+    struct wire_file file = {.name = wire_text_of(""), .path = wire_text_of("")};
+    file.kind = done->entry.kind == CACHE_DIRECTORY ? WIRE_DIRECTORY : WIRE_FILE;
+    file.object = done->object;
+    file.bytes = done->entry.bytes;
+    message.held.objects = (wire_files){&file, 1};
+    objects_add(&agent->objects, &message.held.objects);
+    if (agent->is_welcome) wire_put(&agent->server->out, &message);
+}
+
+void carry_fetch(struct agent *agent, const struct wire_fetch *fetch)
+{
+    struct carry *carry = &agent->carry;
+    if (is_there(carry, fetch->object)) {
+        struct data_done done = {.object = fetch->object};
+        cache_find(&carry->cache, fetch->object, &done.entry);
+        return held_put(agent, &done);
+    }
+    bool begun = map_reserve(&carry->memory, &carry->fetching, 1)
+                 && data_fetcher_fetch(carry->fetcher, fetch, os_ticks());
+    if (begun)
+        map_put(&carry->fetching, hash_of(fetch->object), 1);
+    else
+        missed_put(agent, fetch->object, "too much is on its way already");
+}
+
+void carry_serve(struct agent *agent, const struct wire_serve *serve)
+{
+    if (agent->carry.server) data_server_serve(agent->carry.server, serve, os_ticks());
+}
+
+void carry_forget(struct agent *agent, const wire_files *objects)
+{
+    for (uint32_t i = 0; i < objects->count; i++) {
+        data_fetcher_forget(agent->carry.fetcher, objects->items[i].object);
+        map_remove(&agent->carry.fetching, hash_of(objects->items[i].object));
+    }
+}
+
+// ---- In the loop -------------------------------------------------------------------------------
+
+int64_t carry_due(const struct agent *agent)
+{
+    int64_t due = data_fetcher_due(agent->carry.fetcher);
+    int64_t other = agent->carry.server ? data_server_due(agent->carry.server) : INT64_MAX;
+    return other < due ? other : due;
+}
+
+void carry_work(struct agent *agent, int64_t ticks)
+{
+    struct carry *carry = &agent->carry;
+    struct data_done done;
+    bool news = false;
+    if (carry->server) data_server_work(carry->server, ticks);
+    data_fetcher_work(carry->fetcher, ticks);
+    while (data_fetcher_next_done(carry->fetcher, &done)) {
+        map_remove(&carry->fetching, hash_of(done.object));
+        news = true;
+        if (done.fault == DATA_FINE) held_put(agent, &done);
+        if (done.fault == DATA_MISSED) missed_put(agent, done.object, done.reason);
+        if (done.fault > DATA_MISSED) agent_say(agent, "%s", done.reason);  // not the sources' fault
+    }
+    if (news) lacking_look(agent);
+}
