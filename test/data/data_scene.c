@@ -22,8 +22,9 @@ void server_restart(struct scene *scene)
 {
     struct link_error error = {""};
     data_server_close(scene->server);
-    scene->server = data_server_open(&scene->there, scene->address, NULL, &error);
+    scene->server = data_server_open(&scene->there, scene->address, &scene->known, &error);
     if (!scene->server) fail_msg("%s", error.text);
+    snprintf(scene->address, sizeof scene->address, "%s", data_server_address(scene->server));
 }
 
 void here_reopen(struct scene *scene)
@@ -31,14 +32,12 @@ void here_reopen(struct scene *scene)
     data_fetcher_close(scene->fetcher);
     cache_close(&scene->here);
     assert_true(cache_open(&scene->here, scene->here_path, 1ull << 40, &scene->error));
-    scene->fetcher = data_fetcher_open(&scene->here, NULL);
+    scene->fetcher = data_fetcher_open(&scene->here, scene->key);
     assert_non_null(scene->fetcher);
 }
 
-int scene_begin(void **state)
+static int begin(struct scene *scene)
 {
-    struct scene *scene = calloc(1, sizeof *scene);
-    if (!scene) return -1;
     signal(SIGPIPE, SIG_IGN);
     snprintf(scene->path, sizeof scene->path, "/tmp/rota-data-XXXXXX");
     if (!mkdtemp(scene->path)) return -1;
@@ -47,11 +46,28 @@ int scene_begin(void **state)
     snprintf(scene->there_path, sizeof scene->there_path, "%s/there", scene->path);
     snprintf(scene->address, sizeof scene->address, "%s/socket", scene->path);
     snprintf(scene->other, sizeof scene->other, "%s/other", scene->path);
-    *state = scene;
+    if (scene->key) snprintf(scene->address, sizeof scene->address, "127.0.0.1:0");
     if (!cache_open(&scene->there, scene->there_path, 1ull << 40, &scene->error)) return -1;
     server_restart(scene);
     here_reopen(scene);
     return 0;
+}
+
+int scene_begin(void **state)
+{
+    struct scene *scene = *state = calloc(1, sizeof *scene);
+    return scene ? begin(scene) : -1;
+}
+
+int scene_begin_tls(void **state)
+{
+    struct scene *scene = *state = calloc(1, sizeof *scene);
+    if (!scene || !link_key_make(&scene->keys[0], WIRE_PEER)
+        || !link_key_make(&scene->keys[1], WIRE_WORKER))
+        return -1;
+    scene->known = (struct link_keys){scene->keys, 2};
+    scene->key = &scene->keys[0];
+    return begin(scene);
 }
 
 int scene_end(void **state)

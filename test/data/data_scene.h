@@ -27,6 +27,9 @@ struct scene {
     char here_path[96], there_path[96], address[96], other[96];  // other: a second address
     struct cache here, there;  // the fetcher's, the server's
     struct cache_error error;
+    struct link_key keys[2];  // with TLS: of a peer, and of a worker
+    struct link_keys known;   // to the server
+    const struct link_key *key;  // of the fetcher; null: no TLS
     struct data_server *server;
     struct data_fetcher *fetcher;
     int64_t skew;  // how far the time is ahead of the clock
@@ -36,6 +39,7 @@ struct scene {
 };
 
 int scene_begin(void **state);
+int scene_begin_tls(void **state);  // the same over TCP and TLS
 int scene_end(void **state);
 void server_restart(struct scene *scene);
 void here_reopen(struct scene *scene);  // forgets what it has hashed; with a new fetcher
