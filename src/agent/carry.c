@@ -203,7 +203,8 @@ void carry_work(struct agent *agent, int64_t ticks)
         news = true;
         if (done.fault == DATA_FINE) held_put(agent, &done);
         if (done.fault == DATA_MISSED) missed_put(agent, done.object, done.reason);
-        if (done.fault > DATA_MISSED) agent_say(agent, "%s", done.reason);  // not the sources' fault
+        if (done.fault > DATA_MISSED)
+            agent_say(agent, "%s", done.reason);  // not the sources' fault
     }
     if (news) lacking_look(agent);
 }
