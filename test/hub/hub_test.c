@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -272,6 +273,92 @@ static void a_silent_worker_is_lost_after_its_lease(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_OFFERED);
 }
 
+// ---- With a database -------------------------------------------------------------------------
+
+static char path[64];
+
+static int begin_on_disk(void **state)
+{
+    (void)state;
+    struct store_options options = store_options_default();
+    struct store_error error;
+    snprintf(path, sizeof path, "/tmp/rota-hub-%d.db", (int)getpid());
+    options.ballast_bytes = 0;
+    store = store_open_sqlite(path, &options, &error);
+    assert_non_null(store);
+    peers_open(&peers, store);
+    played_open(&peers, &client, WIRE_CLIENT);
+    played_open(&peers, &worker, WIRE_WORKER);
+    return 0;
+}
+
+static void files_remove(void)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-lock"};
+    char name[80];
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        unlink(name);
+    }
+}
+
+static int end_on_disk(void **state)
+{
+    end(state);
+    files_remove();
+    return 0;
+}
+
+static uint32_t accepted(void)
+{
+    struct wire_message message;
+    peers_turn(&peers);
+    return played_hears_kind(&client, WIRE_ACCEPTED_MESSAGE, &message) ? message.accepted.job : 0;
+}
+
+static void a_request_is_carried_out_once_also_after_a_restart(void **state)
+{
+    (void)state;
+    struct wire_message message;
+    greets(&client, WIRE_CLIENT, "client", 0);
+    submits(7, 2, 0, 0);
+    assert_int_equal(accepted(), 1);
+    submits(7, 2, 0, 0);
+    assert_int_equal(accepted(), 1);
+    uint64_t id = peers.hub.id;
+    end(NULL);
+    begin_on_disk(NULL);
+    assert_true(id && peers.hub.id == id);
+    greets(&client, WIRE_CLIENT, "client", 0);
+    submits(7, 2, 0, 0);
+    assert_int_equal(accepted(), 1);
+    submits(7, 3, 0, 0);
+    peers_turn(&peers);
+    assert_true(played_hears_kind(&client, WIRE_REFUSE_MESSAGE, &message));
+    assert_int_equal(message.refuse.code, WIRE_REFUSED_CONFLICT);
+    submits(8, 1, 0, 0);
+    assert_int_equal(accepted(), 2);
+}
+
+// What workers are told is found again by a server that never saw the job file.
+static void a_job_goes_on_after_a_restart(void **state)
+{
+    (void)state;
+    greets(&client, WIRE_CLIENT, "client", 0);
+    submits(7, 1, 0, 0);
+    assert_int_equal(accepted(), 1);
+    end(NULL);
+    begin_on_disk(NULL);
+    greets(&worker, WIRE_WORKER, "one", 1);
+    joins(&worker, NULL, 0);
+    peers_turn(&peers);
+    struct wire_run run = given(&worker);
+    assert_string_equal(run.argv.items[0].bytes, "true");
+    reports(&worker, &run, WIRE_EXITED, 0);
+    peers_turn(&peers);
+    assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_SUCCEEDED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +371,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(failures_and_losses_are_counted_apart, begin, end),
         cmocka_unit_test_setup_teardown(roles_are_kept, begin, end),
         cmocka_unit_test_setup_teardown(a_silent_worker_is_lost_after_its_lease, begin, end),
+        cmocka_unit_test_setup_teardown(a_request_is_carried_out_once_also_after_a_restart,
+                                        begin_on_disk, end_on_disk),
+        cmocka_unit_test_setup_teardown(a_job_goes_on_after_a_restart, begin_on_disk, end_on_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
