@@ -37,6 +37,7 @@ void hub_tell_over(struct hub *hub, const struct rota_action *action)
     message.over.succeeded = action->job_over.succeeded;
     message.over.failed = action->job_over.failed;
     message.over.aborted = action->job_over.aborted;
+    message.over.tasks = message.over.succeeded + message.over.failed + message.over.aborted;
     for (struct hub_peer *peer = hub->peers; peer; peer = peer->next) {
         if (!watches(peer, message.over.job)) continue;
         wire_put(hub_later(hub, peer), &message);

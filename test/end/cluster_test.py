@@ -43,6 +43,11 @@ def waiting_for_the_end():
         rest = cluster.submit({"a": {"run": "false"}, "b": {"run": "true", "needs": ["a"]}},
                               "--wait")
         say(rest.returncode == 1, "also when the rest is blocked for ever", rest)
+        cluster.submit({"a": {"run": "sleep 0.3; false"}})
+        waits = cluster.rota("wait", "4")
+        say(waits.returncode == 1 and "1 failed" in waits.stdout, "or waits later", waits)
+        none = cluster.rota("wait", "99")
+        say(none.returncode == 2 and "no such job" in none.stderr, "for a job that is there", none)
         wrong = cluster.submit({"a": {"run": "true", "needs": ["x"]}})
         say(wrong.returncode == 2 and "x" in wrong.stderr, "a wrong file is refused", wrong)
 
