@@ -39,6 +39,7 @@ struct serve_question {
     struct serve_peer *peer;
     uint64_t request;
     int output, child;
+    bool rests;  // the peer takes nothing just now, so nothing is read
 };
 
 struct serve {
@@ -63,4 +64,5 @@ int serve_loop(struct serve *serve);
 
 void serve_ask(struct serve *serve, struct serve_peer *peer, const struct wire_ask *ask);
 void serve_answer(struct serve *serve, struct serve_question *question);  // some has come
+void serve_questions_go_on(struct serve *serve, const struct serve_peer *peer);  // it takes again
 void serve_questions_drop(struct serve *serve, const struct serve_peer *peer);  // null: all

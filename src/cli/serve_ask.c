@@ -85,7 +85,11 @@ void serve_answer(struct serve *serve, struct serve_question *question)
 {
     struct wire_out *out = &question->peer->link->out;
     char bytes[PIECE];
-    if (out->length > 4 * PIECE) return;
+    if (out->length > 4 * PIECE) {
+        os_loop_remove(serve->loop, question->output);
+        question->rests = true;
+        return;
+    }
     ssize_t count = read(question->output, bytes, sizeof bytes);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     struct wire_message message = {.kind = WIRE_ANSWER_MESSAGE};
@@ -101,6 +105,15 @@ void serve_answer(struct serve *serve, struct serve_question *question)
     message.answered.status = (uint32_t)os_child_end(question->child);
     wire_put(out, &message);
     question_end(serve, question);
+}
+
+void serve_questions_go_on(struct serve *serve, const struct serve_peer *peer)
+{
+    for (struct serve_question *question = serve->questions; question; question = question->next) {
+        if (!question->rests || question->peer != peer) continue;
+        os_loop_add(serve->loop, question->output, question);
+        question->rests = false;
+    }
 }
 
 void serve_questions_drop(struct serve *serve, const struct serve_peer *peer)

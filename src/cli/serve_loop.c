@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READY = 256, INPUT_MAX = 32 << 20, OUTPUT_MAX = 64 << 20, LOOK_EVERY = 1000000 };
+enum {
+    READY = 256,
+    INPUT_MAX = 32 << 20,
+    OUTPUT_MAX = 64 << 20,
+    OUTPUT_FEW = 64 << 10,
+    LOOK_EVERY = 1000000
+};
 
 // ---- Peers -------------------------------------------------------------------------------------
 
@@ -50,6 +56,7 @@ static void peer_work(struct serve *serve, struct serve_peer *peer)
     if (peer->is_gone) return;
     if (peer->link->in.length - peer->link->in.taken < INPUT_MAX && !link_work(peer->link))
         peer->is_gone = true;
+    if (serve->questions && peer->link->out.length < OUTPUT_FEW) serve_questions_go_on(serve, peer);
     if (peer->link->state == LINK_OPEN && !peer->peer)
         peer->peer = hub_peer_add(&serve->hub, peer->link->roles, peer->link->id, &peer->link->out);
     if (peer->is_gone || peer->link->in.length > peer->link->in.taken) input_note(serve, peer);
@@ -63,6 +70,7 @@ static void peer_flush(struct serve *serve, struct serve_peer *peer)
     if (link->out.failed) hub_no_memory();
     bool slow = link->out.length - link->out.sent > OUTPUT_MAX;
     if (slow || (link->out.length && !link_flush(link))) peer->is_gone = true;
+    if (serve->questions && link->out.length < OUTPUT_FEW) serve_questions_go_on(serve, peer);
     bool done = peer->peer && peer->peer->closing && !link->out.length;
     if (done) peer->is_gone = true;
     if (peer->is_gone) {

@@ -2,9 +2,10 @@
 """cluster_test - a server and workers as real processes: jobs, faults, and what is left of them."""
 import os
 import signal
+import subprocess
 import time
 
-from cluster import Cluster, processes_with
+from cluster import Cluster, Process, ROTA_PATH, processes_with
 from end import Tap
 
 say = Tap.say
@@ -149,9 +150,29 @@ def objects_go_from_worker_to_worker():
         say(logs.stdout.split() == ["100000"], "what a command prints is fetched too", logs)
 
 
+def a_slow_reader_gets_all():
+    """And the server does not turn in circles meanwhile."""
+    with Cluster() as cluster:
+        cluster.submit({f"a_name_that_is_not_short_{i}": {"run": "true"} for i in range(8000)})
+        whole = cluster.rota("ps", "-a").stdout
+        slow = subprocess.Popen([ROTA_PATH, "ps", "-a", "--server", cluster.socket],
+                                stdout=subprocess.PIPE)
+        before = seconds_of(cluster.server.process.pid)
+        time.sleep(2)
+        used = seconds_of(cluster.server.process.pid) - before
+        got = slow.communicate(timeout=60)[0].decode()
+        say(got == whole and len(got) > 400000, "all of a long answer comes", len(got))
+        say(used < 1, "nobody is asked again and again", used)
+
+
+def seconds_of(process):
+    with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def a_second_server_is_refused():
     with Cluster() as cluster:
-        from cluster import Process
         other = Process(cluster.path("other.log"), "server", "--listen", cluster.path("o.sock"),
                         "--db", cluster.database)
         status = other.process.wait(20)
@@ -162,6 +183,6 @@ def a_second_server_is_refused():
 
 for test in (a_job_on_one_worker, waiting_for_the_end, many_workers, the_server_is_killed,
              a_worker_is_killed, groups_exclude, objects_go_from_worker_to_worker,
-             a_second_server_is_refused):
+             a_slow_reader_gets_all, a_second_server_is_refused):
     test()
 Tap.end()
