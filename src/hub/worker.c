@@ -103,7 +103,7 @@ static void attempt_lost(struct hub *hub, rota_worker_id worker, rota_task_id ta
 
 static void attempts_compare(struct hub *hub, struct hub_worker *worker, wire_attempts *attempts)
 {
-    qsort(attempts->items, attempts->count, sizeof *attempts->items, by_task);
+    if (attempts->count) qsort(attempts->items, attempts->count, sizeof *attempts->items, by_task);
     uint32_t count = rota_list(hub->server->rota, ROTA_LIST_EXEC, worker->id, NULL, 0);
     rota_task_id *tasks = hub_keep(hub, count, sizeof *tasks);
     count = rota_list(hub->server->rota, ROTA_LIST_EXEC, worker->id, tasks, count);
@@ -112,8 +112,9 @@ static void attempts_compare(struct hub *hub, struct hub_worker *worker, wire_at
         if (!rota_task_look(hub->server->rota, tasks[i], &view)) continue;
         if (view.worker.number != worker->id.number) continue;
         struct wire_attempt like = {.task = tasks[i]};
-        const struct wire_attempt *listed
-            = bsearch(&like, attempts->items, attempts->count, sizeof like, by_task);
+        const struct wire_attempt *listed = NULL;
+        if (attempts->count)
+            listed = bsearch(&like, attempts->items, attempts->count, sizeof like, by_task);
         if (!listed || listed->attempt != view.attempt)
             attempt_lost(hub, worker->id, tasks[i], &view);
     }
