@@ -268,7 +268,7 @@ static void a_file_that_grows_for_ever_is_refused(void **state)
     pid_t children[WRITERS];
     char byte;
     int told[2];
-    bytes_write(scene, "grows", 1, 8 << 20);
+    bytes_write(scene, "grows", 1, 64 << 20);
     assert_int_equal(pipe2(told, O_CLOEXEC), 0);
     for (int i = 0; i < WRITERS; i++)
         if ((children[i] = fork()) == 0) grow(scene, told[1]);
