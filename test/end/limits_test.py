@@ -218,8 +218,8 @@ with Folder("tasks: {a: 'grep ^Sig[BI] /proc/self/status > signals'}") as folder
     done = sh(folder, """trap '' HUP INT PIPE USR1; "$ROTA" run job.yaml""")
     say(done.returncode == 0 and folder.read("signals").split()[1::2] == ["0" * 16] * 2,
         "commands have all signals as if nobody had touched them", folder.read("signals"))
-# The search for leaks needs files and threads of its own, and tries for ever to get them; a storm of
-# signals keeps it from stopping the threads there are. Others look for leaks.
+# The search for leaks needs files and threads of its own, and tries for ever to get them; a storm
+# of signals keeps it from stopping the threads there are. Others look for leaks.
 os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 for limit in ("-n 6", "-n 12", "-n 20", "-f 0", "-u 0", "-v 20000", "-s 64"):
     with Folder(ONE) as folder:
