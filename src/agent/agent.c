@@ -18,8 +18,7 @@ enum {
     RECORD_WITHIN = 2000000  // so long reports are waited for at the end
 };
 
-// ---- Beginning
-// -----------------------------------------------------------------------------------
+// ---- Beginning ---------------------------------------------------------------------------------
 
 // Another number whenever all processes of this worker are gone: the one that runs commands dies
 // with the agent, and the next one waits for that.
@@ -91,8 +90,7 @@ static bool agent_begin(struct agent *agent)
     return folder_make(agent) && spool_begin(agent) && worker_begin(agent) && carry_open(agent);
 }
 
-// ---- Signals and the end
-// -------------------------------------------------------------------------
+// ---- Signals and the end -----------------------------------------------------------------------
 
 static void on_signals(struct agent *agent)
 {
@@ -124,8 +122,7 @@ static void end_look(struct agent *agent, int64_t now)
     agent->status = agent->spool.unsafe ? 70 : 0;
 }
 
-// ---- The loop
-// ------------------------------------------------------------------------------------
+// ---- The loop ----------------------------------------------------------------------------------
 
 static void must_end(struct agent *agent, int64_t now)
 {

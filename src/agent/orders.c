@@ -11,8 +11,7 @@ enum {
     KILL_AFTER = 2500000,  // behind a grace, for a process that does not end
 };
 
-// ---- RUNs that wait for the end of an older attempt
-// -----------------------------------------------
+// ---- RUNs that wait for the end of an older attempt --------------------------------------------
 
 bool waiting_add(struct waiting **list, const struct wire_message *message)
 {
@@ -75,8 +74,7 @@ void waiting_release(struct agent *agent)
     while (agent->waiting) waiting_remove(&agent->waiting);
 }
 
-// ---- Ends
-// ----------------------------------------------------------------------------------------
+// ---- Ends --------------------------------------------------------------------------------------
 
 void attempt_end(struct agent *agent, struct attempt *attempt, int64_t grace)
 {
@@ -109,8 +107,7 @@ void agent_quit(struct agent *agent, int64_t grace)
     if (agent->worker) wire_put(&agent->worker->out, &message);
 }
 
-// ---- Messages
-// ------------------------------------------------------------------------------------
+// ---- Messages ----------------------------------------------------------------------------------
 
 static void older_end(struct agent *agent, const struct attempt *attempt)
 {

@@ -11,8 +11,7 @@ static const char usage[]
       "    rota completion fish >~/.config/fish/completions/rota.fish\n\n"
       "usage: rota completion bash|zsh|fish\n";
 
-// ---- bash, and zsh through its own bashcompinit
-// ---------------------------------------------------
+// ---- bash, and zsh through its own bashcompinit ------------------------------------------------
 
 static const char bash_end[]
     = "    esac\n"
@@ -62,8 +61,7 @@ static void zsh_print(void)
     bash_print();
 }
 
-// ---- fish
-// -----------------------------------------------------------------------------------------
+// ---- fish --------------------------------------------------------------------------------------
 
 static void fish_option(const char *command, const char *option, size_t length)
 {
@@ -103,8 +101,7 @@ static void fish_print(void)
     }
 }
 
-// ---- What is asked for while somebody types
-// ---------------------------------------------------------
+// ---- What is asked for while somebody types ----------------------------------------------------
 
 static int tasks_print(void)
 {

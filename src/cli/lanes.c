@@ -90,8 +90,7 @@ static void lane_fill(const struct asker *asker, const struct rota *rota, struct
     held_sort(ask, rota, lane);
 }
 
-// ---- Showing them
-// ---------------------------------------------------------------------------------
+// ---- Showing them ------------------------------------------------------------------------------
 
 static void list_print(const struct ask *ask, const char *word, const uint32_t *tasks,
                        uint32_t count)
@@ -154,8 +153,7 @@ static void json_print(const struct asker *asker, const struct lane *lane)
     puts("}");
 }
 
-// ---- The command
-// ----------------------------------------------------------------------------------
+// ---- The command -------------------------------------------------------------------------------
 
 static uint32_t flags_of(const struct ask *ask, uint32_t lane)
 {

@@ -15,8 +15,7 @@ static const char usage[]
 // The files of the page, put in while building.
 extern const char report_html[], report_css[], report_chart_js[], report_js[];
 
-// ---- What the page shows, as JSON
-// -----------------------------------------------------------------
+// ---- What the page shows, as JSON --------------------------------------------------------------
 
 struct report {
     FILE *out;
@@ -123,8 +122,7 @@ static void data_write(struct report *report)
     fputs("}\n", report->out);
 }
 
-// ---- The page
-// -------------------------------------------------------------------------------------
+// ---- The page ----------------------------------------------------------------------------------
 
 // Inside of a script element nothing may look like its end; in JSON "<" only stands in texts.
 static void script_write(FILE *out, const char *json)

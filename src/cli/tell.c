@@ -37,8 +37,7 @@ static char *line_send(const struct asker *asker, const char *word, const char *
     return reason;
 }
 
-// ---- To the database
-// ------------------------------------------------------------------------------
+// ---- To the database ---------------------------------------------------------------------------
 
 static char *event_do(struct session *session, const char *word, rota_task_id task)
 {
@@ -47,8 +46,7 @@ static char *event_do(struct session *session, const char *word, rota_task_id ta
     return server_step(&session->server, &event) ? strdup(session->server.reason) : NULL;
 }
 
-// ---- Both
-// -----------------------------------------------------------------------------------------
+// ---- Both --------------------------------------------------------------------------------------
 
 static int told(const struct asker *asker, const char *word, const char *name, char *reason)
 {

@@ -176,8 +176,7 @@ static void list_add(const struct rota *rota, struct listing *listing, task_row 
     listing->count++;
 }
 
-// ---- unknown: all that is needed is blocked or unknown itself
-// -------------------------------------
+// ---- unknown: all that is needed is blocked or unknown itself ----------------------------------
 
 static uint32_t need_count(const struct rota *rota, task_row row)
 {

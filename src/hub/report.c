@@ -15,8 +15,7 @@ void hub_started(struct hub *hub, struct hub_peer *peer, const struct wire_start
     server_step(hub->server, &event);
 }
 
-// ---- Ends
-// ----------------------------------------------------------------------------------------
+// ---- Ends --------------------------------------------------------------------------------------
 
 // What ended because its worker lost touch, or was drained, is nobody's fault: it is lost, and runs
 // again. Stopped is what we have asked for.
@@ -135,8 +134,7 @@ void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_fini
     recorded_put(hub, peer, finished, same ? WIRE_WAS_RECORDED : WIRE_IS_STALE);
 }
 
-// ---- Objects
-// --------------------------------------------------------------------------------------
+// ---- Objects -----------------------------------------------------------------------------------
 
 static void replicas_tell(struct hub *hub, struct hub_peer *peer, const wire_files *files,
                           enum rota_event_kind kind)

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- The same again
-// ------------------------------------------------------------------------------
+// ---- The same again ----------------------------------------------------------------------------
 
 static struct store_request request_of(uint64_t high, uint64_t low)
 {
@@ -67,8 +66,7 @@ void hub_request_note(struct hub *hub, uint64_t high, uint64_t low, uint64_t bod
     store_answer(hub->server->store, &request);
 }
 
-// ---- Changes
-// --------------------------------------------------------------------------------------
+// ---- Changes -----------------------------------------------------------------------------------
 
 static bool event_of(const struct wire_change *change, struct rota_event *event)
 {

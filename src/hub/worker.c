@@ -34,8 +34,7 @@ struct hub_worker *hub_worker_meet(struct hub *hub, rota_worker_id id, const cha
     return worker;
 }
 
-// ---- Silence
-// --------------------------------------------------------------------------------------
+// ---- Silence -----------------------------------------------------------------------------------
 
 static void tell_core(struct hub *hub, struct hub_worker *worker, bool silent)
 {
@@ -78,8 +77,7 @@ void hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *be
     tell_core(hub, worker, false);
 }
 
-// ---- What a worker has
-// -----------------------------------------------------------------------------
+// ---- What a worker has -------------------------------------------------------------------------
 
 static int by_task(const void *left, const void *right)
 {

@@ -297,8 +297,7 @@ static bool all_placed(struct sqlite_store *store)
     return true;
 }
 
-// ---- Order
-// ------------------------------------------------------------------------------------------
+// ---- Order -------------------------------------------------------------------------------------
 
 static int compare(uint64_t left, uint64_t right)
 {
@@ -333,8 +332,7 @@ static void order(struct loaded *loaded, uint32_t first)
     }
 }
 
-// ---- All of it
-// -------------------------------------------------------------------------------------
+// ---- All of it ---------------------------------------------------------------------------------
 
 static bool load_tasks(struct sqlite_store *store, struct loaded *loaded)
 {

@@ -43,8 +43,7 @@ void environment_release(struct environment *environment)
     *environment = (struct environment){0};
 }
 
-// ---- A block of memory that is measured first, then filled
-// ---------------------------------------
+// ---- A block of memory that is measured first, then filled -------------------------------------
 
 struct places {
     const char *folder;

@@ -15,8 +15,7 @@ static bool has_streams(const wire_files *files)
     return false;
 }
 
-// ---- Texts in an order that does not depend on who wrote them
-// ------------------------------------
+// ---- Texts in an order that does not depend on who wrote them ----------------------------------
 
 static int text_compare(const void *one, const void *other)
 {

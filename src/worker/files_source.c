@@ -50,8 +50,7 @@ static bool file_hash(struct files *files, int fd, const struct stat *at, uint8_
     return fine;
 }
 
-// ---- Folders: a list of all that is in them, which is hashed then
-// ----------------------------------
+// ---- Folders: a list of all that is in them, which is hashed then ------------------------------
 
 static bool folder_list(struct files *files, int fd, FILE *list, uint32_t depth);
 

@@ -44,8 +44,7 @@ static int hold_signals(void)
     return signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-// ---- Files
-// ----------------------------------------------------------------------------------------
+// ---- Files -------------------------------------------------------------------------------------
 
 // The standard input of the worker is that of its commands: nothing.
 static bool open_standard_files(struct worker *worker)
@@ -98,8 +97,7 @@ static bool find_folder(struct worker *worker, const char *folder)
     return os_tree_remove(path);
 }
 
-// ---- Processes
-// --------------------------------------------------------------------------------------
+// ---- Processes ---------------------------------------------------------------------------------
 
 // In a namespace of its own the /proc of another is worse than none: its numbers are others.
 static void open_proc(struct worker *worker)
@@ -147,8 +145,7 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
            && watch(worker, worker->signals, &worker->signals);
 }
 
-// ---- The end
-// ----------------------------------------------------------------------------------------
+// ---- The end -----------------------------------------------------------------------------------
 
 static void list_release(struct run_list *list)
 {

@@ -52,8 +52,7 @@ static void run_end(struct worker *worker, struct run *run)
     run_append(&worker->ended, run);
 }
 
-// ---- Coming in
-// ------------------------------------------------------------------------------------
+// ---- Coming in ---------------------------------------------------------------------------------
 
 static struct run *run_new(struct worker *worker)
 {
@@ -148,8 +147,7 @@ void runs_start(struct worker *worker)
     }
 }
 
-// ---- Being told to end
-// ----------------------------------------------------------------------------
+// ---- Being told to end -------------------------------------------------------------------------
 
 static void kill_now(struct worker *worker, struct run *run)
 {
@@ -220,8 +218,7 @@ void on_quit(struct worker *worker, int64_t grace)
         tell_to_end(worker, worker->running[i], WIRE_STOPPED, grace);
 }
 
-// ---- Ending
-// ---------------------------------------------------------------------------------------
+// ---- Ending ------------------------------------------------------------------------------------
 
 static bool is_told_to_die(const struct run *run)
 {
@@ -281,8 +278,7 @@ void on_children(struct worker *worker)
     sweep_left(worker);
 }
 
-// ---- After the end
-// ----------------------------------------------------------------------------------
+// ---- After the end -----------------------------------------------------------------------------
 
 static void tell_end_apart(struct worker *worker, struct run *run)
 {
@@ -334,8 +330,7 @@ void runs_finish(struct worker *worker)
     for (struct run *run; (run = run_take_first(&worker->ended));) run_finish(worker, run);
 }
 
-// ---- Timers
-// -----------------------------------------------------------------------------------------
+// ---- Timers ------------------------------------------------------------------------------------
 
 static int64_t earlier(int64_t a, int64_t b)
 {

@@ -31,8 +31,7 @@ struct processes {
     uint32_t count, capacity;
 };
 
-// ---- Reading /proc
-// ---------------------------------------------------------------------------------
+// ---- Reading /proc -----------------------------------------------------------------------------
 
 static ssize_t read_proc(pid_t pid, const char *what, char *out, size_t size)
 {
@@ -104,8 +103,7 @@ static struct process *process_find(const struct processes *all, pid_t pid)
     return all->count ? bsearch(&key, all->items, all->count, sizeof key, by_pid) : NULL;
 }
 
-// ---- Whose it is
-// --------------------------------------------------------------------------------------
+// ---- Whose it is -------------------------------------------------------------------------------
 
 static struct run *run_of_leader(const struct worker *worker, pid_t pid)
 {
@@ -215,8 +213,7 @@ static struct processes processes_look(const struct worker *worker)
     return all;
 }
 
-// ---- Signals
-// ---------------------------------------------------------------------------------------------
+// ---- Signals -----------------------------------------------------------------------------------
 
 // A process that has been stopped would not hear of its end before it goes on.
 static void send_signal(int process, int signal)
@@ -312,8 +309,7 @@ uint32_t tree_signal_all(struct worker *worker, int signal)
     return count;
 }
 
-// ---- Cheap questions
-// ---------------------------------------------------------------------------------------
+// ---- Cheap questions ---------------------------------------------------------------------------
 
 static bool is_known(const struct worker *worker, const struct run *run, pid_t pid)
 {

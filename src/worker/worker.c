@@ -20,8 +20,7 @@ static void complain(const struct worker *worker, const char *what)
             what);
 }
 
-// ---- The socket
-// -----------------------------------------------------------------------------------
+// ---- The socket --------------------------------------------------------------------------------
 
 static bool on_message(struct worker *worker, const struct wire_message *message)
 {
@@ -90,8 +89,7 @@ static bool send_reports(struct worker *worker)
     return true;
 }
 
-// ---- The loop
-// ---------------------------------------------------------------------------------------
+// ---- The loop ----------------------------------------------------------------------------------
 
 static int wait_events(struct worker *worker, struct epoll_event *events, int64_t due)
 {
