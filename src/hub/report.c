@@ -1,10 +1,8 @@
 // report.c - what workers say about attempts and objects becomes events.
 #include "hub/hub.h"
+#include "server/ends.h"
 
 #include <errno.h>
-#include <string.h>
-
-enum { SIGNAL_STATUS = 256 };
 
 void hub_started(struct hub *hub, struct hub_peer *peer, const struct wire_started *started)
 {
@@ -31,16 +29,7 @@ static bool is_lost(const struct hub *hub, const struct wire_finished *finished)
 static enum rota_outcome outcome_of(const struct hub *hub, const struct wire_finished *finished)
 {
     if (is_lost(hub, finished)) return ROTA_OUTCOME_LOST;
-    if (finished->end == WIRE_STOPPED) return ROTA_OUTCOME_ABORTED;
-    if (finished->end == WIRE_EXITED && !finished->status) return ROTA_OUTCOME_OK;
-    bool result = finished->end == WIRE_EXITED || finished->end == WIRE_SIGNALED;
-    return result ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_ERROR;
-}
-
-static int32_t status_of(const struct wire_finished *finished)
-{
-    bool signal = finished->end == WIRE_SIGNALED || finished->end == WIRE_TIMED_OUT;
-    return signal ? SIGNAL_STATUS + finished->status : finished->status;
+    return ends_outcome(finished);
 }
 
 static const struct rota_output *sizes_of(struct hub *hub, const struct wire_finished *finished)
@@ -52,42 +41,6 @@ static const struct rota_output *sizes_of(struct hub *hub, const struct wire_fin
         sizes[i].bytes = finished->outputs.items[i].bytes;
     }
     return sizes;
-}
-
-static const char *text_keep(struct hub *hub, wire_text text)
-{
-    if (!text.length) return NULL;
-    char *kept = hub_keep(hub, text.length + 1, 1);
-    memcpy(kept, text.bytes, text.length);
-    return kept;
-}
-
-// For those who ask later; the core needs none of it.
-static void attempt_note(struct hub *hub, const struct hub_peer *peer,
-                         const struct wire_finished *finished)
-{
-    static const char *const ends[]
-        = {[WIRE_EXITED] = "exit",       [WIRE_SIGNALED] = "signal",
-           [WIRE_TIMED_OUT] = "timeout", [WIRE_OUT_OF_MEMORY] = "memory",
-           [WIRE_STOPPED] = "stopped",   [WIRE_NOT_STARTED] = "not_started",
-           [WIRE_BAD_OUTPUT] = "output", [WIRE_BAD_INPUT] = "input"};
-    bool known = finished->end < sizeof ends / sizeof *ends && ends[finished->end];
-    struct store_attempt attempt = {
-        .task = finished->task,
-        .attempt = finished->attempt,
-        .end = known ? ends[finished->end] : "unknown",
-        .status = finished->status,
-        .flags = finished->flags,
-        .reason = text_keep(hub, finished->reason),
-        .began = finished->began,
-        .ended = finished->ended,
-        .user = finished->user,
-        .system = finished->system,
-        .memory_bytes = finished->memory_bytes,
-        .log_bytes = finished->log_bytes,
-        .worker = peer->worker->id,
-    };
-    store_put_attempt(hub->server->store, &attempt);
 }
 
 static void recorded_put(struct hub *hub, struct hub_peer *peer,
@@ -117,14 +70,14 @@ void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_fini
     event.report.task = finished->task;
     event.report.attempt = finished->attempt;
     event.report.outcome = outcome_of(hub, finished);
-    event.report.status = status_of(finished);
+    event.report.status = ends_status(finished);
     event.report.final = is_final(hub, finished, event.report.outcome);
     if (event.report.outcome == ROTA_OUTCOME_OK) {
         event.report.sizes = sizes_of(hub, finished);
         event.report.size_count = finished->outputs.count;
     }
     if (server_step(hub->server, &event) == ROTA_OK) {
-        attempt_note(hub, peer, finished);
+        if (!ends_note(hub->server, finished, peer->worker->id)) hub_no_memory();
         recorded_put(hub, peer, finished, WIRE_NOW_RECORDED);
         return;
     }

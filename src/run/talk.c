@@ -1,11 +1,11 @@
 // talk.c - between the core and the worker: actions become messages, messages become events.
 #include "run/run.h"
+#include "server/ends.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRACE = 5000000, SIGNAL_STATUS = 256 };
+enum { GRACE = 5000000 };
 
 static bool is_ours(const struct run *run, rota_task_id task)
 {
@@ -129,20 +129,6 @@ static void started_intake(struct run *run, const struct wire_started *started)
     run_phase_set(run, started->task.task - 1, RUN_RUNNING);
 }
 
-static enum rota_outcome outcome_of(const struct wire_finished *finished)
-{
-    if (finished->end == WIRE_STOPPED) return ROTA_OUTCOME_ABORTED;
-    if (finished->end == WIRE_EXITED && !finished->status) return ROTA_OUTCOME_OK;
-    bool result = finished->end == WIRE_EXITED || finished->end == WIRE_SIGNALED;
-    return result ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_ERROR;
-}
-
-static int32_t status_of(const struct wire_finished *finished)
-{
-    bool signal = finished->end == WIRE_SIGNALED || finished->end == WIRE_TIMED_OUT;
-    return signal ? SIGNAL_STATUS + finished->status : finished->status;
-}
-
 // A list of exit codes allows repetition after these, and nothing else.
 static bool is_final(const struct jobfile_retries *retries, const struct wire_finished *finished)
 {
@@ -185,38 +171,6 @@ static struct rota_output *sizes_of(struct run *run, const struct wire_finished 
     return sizes;
 }
 
-static const char *const ends[] = {
-    [WIRE_EXITED] = "exit",          [WIRE_SIGNALED] = "signal", [WIRE_TIMED_OUT] = "timeout",
-    [WIRE_OUT_OF_MEMORY] = "memory", [WIRE_STOPPED] = "stopped", [WIRE_NOT_STARTED] = "not_started",
-    [WIRE_BAD_OUTPUT] = "output",    [WIRE_BAD_INPUT] = "input",
-};
-
-// For those who ask later; the core needs none of it.
-static void attempt_note(struct run *run, const struct wire_finished *finished)
-{
-    bool known = finished->end < sizeof ends / sizeof *ends && ends[finished->end];
-    struct store_attempt attempt = {
-        .task = finished->task,
-        .attempt = finished->attempt,
-        .end = known ? ends[finished->end] : "unknown",
-        .status = finished->status,
-        .flags = finished->flags,
-        .began = finished->began,
-        .ended = finished->ended,
-        .user = finished->user,
-        .system = finished->system,
-        .memory_bytes = finished->memory_bytes,
-        .log_bytes = finished->log_bytes,
-    };
-    if (finished->reason.length) {
-        char *reason = server_keep(run->server, finished->reason.length + 1, 1);
-        if (!reason) run_no_memory();
-        memcpy(reason, finished->reason.bytes, finished->reason.length);
-        attempt.reason = reason;
-    }
-    store_put_attempt(run->server->store, &attempt);
-}
-
 static void finished_intake(struct run *run, const struct wire_finished *finished)
 {
     if (!is_ours(run, finished->task)) return;
@@ -227,8 +181,8 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
     event.report.worker = run_worker_of(run, at);
     event.report.task = finished->task;
     event.report.attempt = finished->attempt;
-    event.report.outcome = outcome_of(finished);
-    event.report.status = status_of(finished);
+    event.report.outcome = ends_outcome(finished);
+    event.report.status = ends_status(finished);
     event.report.final = is_final(&said->retries, finished);
     if (event.report.outcome == ROTA_OUTCOME_OK) {
         event.report.sizes = sizes_of(run, finished);
@@ -239,7 +193,7 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
             run_phase_look(run, at);  // it was taken back before it began
         return;
     }
-    attempt_note(run, finished);
+    if (!ends_note(run->server, finished, (rota_worker_id){0})) run_no_memory();
     if (event.report.outcome == ROTA_OUTCOME_OK) run_made_again(run, at, finished);
     end_note(task, finished);
     task->tries++;

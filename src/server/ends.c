@@ -1,0 +1,55 @@
+// ends.c - how an attempt ended: what a worker reports, as the core and the store have it.
+#include "server/ends.h"
+
+#include <string.h>
+
+enum rota_outcome ends_outcome(const struct wire_finished *finished)
+{
+    if (finished->end == WIRE_STOPPED) return ROTA_OUTCOME_ABORTED;
+    if (finished->end == WIRE_EXITED && !finished->status) return ROTA_OUTCOME_OK;
+    bool result = finished->end == WIRE_EXITED || finished->end == WIRE_SIGNALED;
+    return result ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_ERROR;
+}
+
+int32_t ends_status(const struct wire_finished *finished)
+{
+    bool signal = finished->end == WIRE_SIGNALED || finished->end == WIRE_TIMED_OUT;
+    return signal ? ENDS_SIGNAL + finished->status : finished->status;
+}
+
+static const char *word_of(uint32_t end)
+{
+    static const char *const words[]
+        = {[WIRE_EXITED] = "exit",       [WIRE_SIGNALED] = "signal",
+           [WIRE_TIMED_OUT] = "timeout", [WIRE_OUT_OF_MEMORY] = "memory",
+           [WIRE_STOPPED] = "stopped",   [WIRE_NOT_STARTED] = "not_started",
+           [WIRE_BAD_OUTPUT] = "output", [WIRE_BAD_INPUT] = "input"};
+    bool known = end < sizeof words / sizeof *words && words[end];
+    return known ? words[end] : "unknown";
+}
+
+bool ends_note(struct server *server, const struct wire_finished *finished, rota_worker_id worker)
+{
+    struct store_attempt attempt = {
+        .task = finished->task,
+        .attempt = finished->attempt,
+        .end = word_of(finished->end),
+        .status = finished->status,
+        .flags = finished->flags,
+        .began = finished->began,
+        .ended = finished->ended,
+        .user = finished->user,
+        .system = finished->system,
+        .memory_bytes = finished->memory_bytes,
+        .log_bytes = finished->log_bytes,
+        .worker = worker,
+    };
+    if (finished->reason.length) {
+        char *reason = server_keep(server, (size_t)finished->reason.length + 1, 1);
+        if (!reason) return false;
+        memcpy(reason, finished->reason.bytes, finished->reason.length);
+        attempt.reason = reason;
+    }
+    store_put_attempt(server->store, &attempt);
+    return true;
+}
