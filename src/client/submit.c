@@ -136,20 +136,14 @@ static void lists_reserve(struct submission *submission)
 {
     const struct jobfile *file = submission->file;
     struct wire_submit *all = &submission->all;
-    size_t clauses = 0, inputs = 0, outputs = 0, edges = 0;
-    for (uint32_t i = 0; i < file->task_count; i++) {
-        edges += file->tasks[i].need_count;
-        clauses += file->tasks[i].clause_count;
-        inputs += file->tasks[i].input_count;
-        outputs += file->tasks[i].output_count;
-    }
+    const struct jobfile_counts counts = jobfile_counts(file);
     all->tasks.items = run_allocate(file->task_count, sizeof *all->tasks.items);
     all->commands.items = run_allocate(file->task_count, sizeof *all->commands.items);
     all->bodies.items = run_allocate(file->task_count, sizeof *all->bodies.items);
-    all->edges.items = run_allocate(edges, sizeof *all->edges.items);
-    all->clauses.items = run_allocate(clauses, sizeof *all->clauses.items);
-    all->inputs.items = run_allocate(inputs, sizeof *all->inputs.items);
-    all->outputs.items = run_allocate(outputs, sizeof *all->outputs.items);
+    all->edges.items = run_allocate(counts.edges, sizeof *all->edges.items);
+    all->clauses.items = run_allocate(counts.clauses, sizeof *all->clauses.items);
+    all->inputs.items = run_allocate(counts.inputs, sizeof *all->inputs.items);
+    all->outputs.items = run_allocate(counts.outputs, sizeof *all->outputs.items);
     submission->ends = run_allocate(file->task_count, sizeof *submission->ends);
     submission->group_of = run_allocate(file->task_count, sizeof *submission->group_of);
     submission->machine_of = run_allocate(file->task_count, sizeof *submission->machine_of);

@@ -133,6 +133,13 @@ void jobfile_errors_write(const struct jobfile *file, FILE *out);
 // is a place in the array of tasks.
 uint32_t jobfile_waits(const struct jobfile_task *task, uint32_t at, uint32_t *other);
 
+// ---- count.c: how many there are of all tasks together -----------------------------
+
+struct jobfile_counts {
+    size_t edges, clauses, inputs, outputs;
+};
+struct jobfile_counts jobfile_counts(const struct jobfile *file);
+
 // ---- write.c: as JSON ---------------------------------------------------------------
 
 void jobfile_json_write(const struct jobfile *file, FILE *out);  // one object, a task a line

@@ -176,19 +176,13 @@ static void objects_draft(struct draft *draft, uint32_t at)
 static void draft_make(struct draft *draft, const bool *carried)
 {
     const struct jobfile *file = draft->run->file;
-    size_t clauses = 0, inputs = 0, outputs = 0, edges = 0;
-    for (uint32_t i = 0; i < file->task_count; i++) {
-        edges += file->tasks[i].need_count;
-        clauses += file->tasks[i].clause_count;
-        inputs += file->tasks[i].input_count;
-        outputs += file->tasks[i].output_count;
-    }
+    const struct jobfile_counts counts = jobfile_counts(file);
     draft->tasks = turn_array(draft, file->task_count, sizeof *draft->tasks);
     draft->texts = turn_array(draft, file->task_count, sizeof *draft->texts);
-    draft->edges = turn_array(draft, edges, sizeof *draft->edges);
-    draft->clauses = turn_array(draft, clauses, sizeof *draft->clauses);
-    draft->inputs = turn_array(draft, inputs, sizeof *draft->inputs);
-    draft->outputs = turn_array(draft, outputs, sizeof *draft->outputs);
+    draft->edges = turn_array(draft, counts.edges, sizeof *draft->edges);
+    draft->clauses = turn_array(draft, counts.clauses, sizeof *draft->clauses);
+    draft->inputs = turn_array(draft, counts.inputs, sizeof *draft->inputs);
+    draft->outputs = turn_array(draft, counts.outputs, sizeof *draft->outputs);
     for (uint32_t i = 0; i < file->task_count; i++) {
         task_draft(draft, i, carried && carried[i]);
         edges_draft(draft, i);

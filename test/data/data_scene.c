@@ -1,6 +1,7 @@
 // data_scene.c - two caches in two folders, a server of one, a fetcher for the other.
 #define _GNU_SOURCE
 #include "data/data_scene.h"
+#include "worker/bytes.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -85,20 +86,6 @@ int scene_end(void **state)
 
 // ---- Objects --------------------------------------------------------------------------------
 
-static void bytes_write(const struct scene *scene, const char *name, uint64_t seed, size_t count,
-                        mode_t mode)
-{
-    uint64_t block[8192];
-    int fd = openat(scene->folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-    assert_true(fd >= 0);
-    for (size_t at = 0; at < count; at += sizeof block) {
-        size_t part = count - at < sizeof block ? count - at : sizeof block;
-        for (size_t i = 0; i < sizeof block / sizeof *block; i++) block[i] = random_next(&seed);
-        assert_int_equal(write(fd, block, part), part);
-    }
-    close(fd);
-}
-
 static rota_object_id made(struct scene *scene, uint32_t number, enum cache_kind kind)
 {
     struct cache_entry entry;
@@ -112,7 +99,7 @@ static rota_object_id made(struct scene *scene, uint32_t number, enum cache_kind
 
 rota_object_id file_make(struct scene *scene, uint32_t number, size_t bytes, mode_t mode)
 {
-    bytes_write(scene, "made", number, bytes, mode);
+    bytes_put(scene->folder, "made", number, bytes, mode);
     return made(scene, number, CACHE_FILE);
 }
 
@@ -128,7 +115,7 @@ rota_object_id tree_make(struct scene *scene, uint32_t number, uint32_t files)
     for (uint32_t i = 0; i < files; i++) {
         snprintf(name, sizeof name, "made/folder%u/file %u", i % 10, i);
         size_t bytes = i % 100 == 99 ? 300000 + i : i * 37 % 5000;
-        bytes_write(scene, name, number * 100000ull + i, bytes, i % 3 ? 0644 : 0755);
+        bytes_put(scene->folder, name, number * 100000ull + i, bytes, i % 3 ? 0644 : 0755);
     }
     assert_int_equal(symlinkat("folder1", scene->folder, "made/link"), 0);
     return made(scene, number, CACHE_DIRECTORY);

@@ -8,9 +8,10 @@ import tempfile
 import time
 
 from end import ROTA
+from marked import Marked
 
 
-class Folder:
+class Folder(Marked):
     """A folder with a job file; `rota run` in it."""
 
     def __init__(self, text=None, name="job.yaml"):
@@ -68,27 +69,6 @@ class Folder:
     def verify(self):
         return subprocess.run([ROTA, "verify", os.path.join(self.path, ".rota/rota.db")],
                               capture_output=True, text=True, check=False)
-
-    def processes(self):
-        """Processes that have this folder in their environment or command line."""
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/environ", "rb") as file:
-                    environment = file.read()
-                with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-                    state = file.read().rsplit(")", 1)[1].split()[0]
-            except OSError:
-                continue
-            if f"MARK={self.path}\0".encode() in environment and state != "Z":
-                found.append(int(pid))
-        return found
-
-    def wait_gone(self, seconds=20):
-        end = time.monotonic() + seconds
-        while self.processes() and time.monotonic() < end:
-            time.sleep(0.02)
-        return self.processes()
 
 
 def kill_group(process):

@@ -9,6 +9,7 @@ import threading
 import time
 
 from end import ROTA, Tap
+from marked import Marked
 from wire import WIRE, Bad, Link
 
 SECOND = 1000000
@@ -132,7 +133,7 @@ class Peer:
         self.link.close()
 
 
-class Cluster:
+class Cluster(Marked):
     """A folder with the socket of a server and the folder of a worker."""
 
     def __init__(self):
@@ -233,27 +234,6 @@ class Cluster:
         while not self.has(name) and time.monotonic() < end:
             time.sleep(0.01)
         return self.has(name)
-
-    def processes(self):
-        """All that have the mark of this cluster in their environment."""
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/environ", "rb") as file:
-                    environment = file.read()
-                with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-                    state = file.read().rsplit(")", 1)[1].split()[0]
-            except OSError:
-                continue
-            if f"MARK={self.path}\0".encode() in environment and state != "Z":
-                found.append(int(pid))
-        return found
-
-    def wait_gone(self, seconds=20):
-        end = time.monotonic() + seconds
-        while self.processes() and time.monotonic() < end:
-            time.sleep(0.02)
-        return self.processes()
 
     def term(self):
         self.process.send_signal(signal.SIGTERM)

@@ -1,5 +1,6 @@
 // cache_scene.c - a folder of our own with a cache in it, and files to put into it.
 #define _GNU_SOURCE
+#include "worker/bytes.h"
 #include "worker/cache_scene.h"
 
 #include <dirent.h>
@@ -48,15 +49,7 @@ void file_write(const struct scene *scene, const char *name, const char *text)
 
 void bytes_write(const struct scene *scene, const char *name, uint64_t seed, size_t count)
 {
-    uint64_t block[8192];
-    int fd = openat(scene->folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    assert_true(fd >= 0);
-    for (size_t at = 0; at < count; at += sizeof block) {
-        size_t part = count - at < sizeof block ? count - at : sizeof block;
-        for (size_t i = 0; i < sizeof block / sizeof *block; i++) block[i] = random_next(&seed);
-        assert_int_equal(write(fd, block, part), part);
-    }
-    close(fd);
+    bytes_put(scene->folder, name, seed, count, 0644);
 }
 
 char *file_read(const struct scene *scene, const char *name, size_t *size)
