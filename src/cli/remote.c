@@ -1,62 +1,41 @@
 // remote.c - commands that a server answers: `--server ADDRESS` behind any of them.
-#include "cli/cli.h"
-#include "client/client.h"
+#include "cli/reach.h"
 #include "os/os.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MAX = 64, UNREACHABLE = 4, LOG_PAUSE = 200000 };
+enum { WORDS_MAX = 64, LOG_PAUSE = 200000 };
 
 struct remote {
-    const char *name, *server, *key;
+    struct reach reach;
     char *words[WORDS_MAX];
     uint32_t count;
-    struct link_keys keys;
-    struct client client;
 };
 
 // Takes --server and --key out of the words. False: a value is missing, or there are too many.
 static bool words_read(struct remote *remote, int count, char **words)
 {
-    for (int i = 0; i < count; i++) {
-        bool server = strcmp(words[i], "--server") == 0, key = strcmp(words[i], "--key") == 0;
-        if ((server || key) && i + 1 == count) return false;
-        if (server)
-            remote->server = words[++i];
-        else if (key)
-            remote->key = words[++i];
-        else if (remote->count == WORDS_MAX)
-            return false;
-        else
-            remote->words[remote->count++] = words[i];
+    for (int i = 0, taken; i < count; i += taken ? taken : 1) {
+        taken = reach_take(&remote->reach, count - i, words + i);
+        if (taken < 0 || (!taken && remote->count == WORDS_MAX)) return false;
+        if (!taken) remote->words[remote->count++] = words[i];
     }
     return true;
 }
 
-static int fail(const struct remote *remote, const char *reason, int status)
+static int fail(const struct remote *remote, const char *reason)
 {
-    fprintf(stderr, "rota %s: %s\n", remote->name, reason);
-    return status;
+    return reach_fail(&remote->reach, reason, 2);
 }
 
 static int remote_open(struct remote *remote, const char *name, int count, char **words)
 {
-    struct link_error error;
-    *remote = (struct remote){.name = name, .key = getenv("ROTA_KEY")};
-    if (!words_read(remote, count, words)) return fail(remote, "'--server' needs an address", 2);
-    if (remote->key && !link_keys_read(&remote->keys, remote->key, &error))
-        return fail(remote, error.text, 2);
-    if (client_open(&remote->client, remote->server, remote->keys.items, WIRE_CLIENT, name))
-        return 0;
-    return fail(remote, remote->client.error, UNREACHABLE);
-}
-
-static void remote_close(struct remote *remote)
-{
-    client_close(&remote->client);
-    link_keys_release(&remote->keys);
+    *remote = (struct remote){.count = 0};
+    reach_init(&remote->reach, name);
+    if (!words_read(remote, count, words)) return fail(remote, "'--server' needs an address");
+    return reach_open(&remote->reach);
 }
 
 // ---- Questions ---------------------------------------------------------------------------------
@@ -64,20 +43,20 @@ static void remote_close(struct remote *remote)
 static int ask(struct remote *remote)
 {
     struct wire_message message = {.kind = WIRE_ASK_MESSAGE};
-    wire_text texts[WORDS_MAX + 1] = {wire_text_of(remote->name)};
+    wire_text texts[WORDS_MAX + 1] = {wire_text_of(remote->reach.name)};
     for (uint32_t i = 0; i < remote->count; i++) texts[i + 1] = wire_text_of(remote->words[i]);
     message.ask.request = 1;
     message.ask.words = (wire_texts){texts, remote->count + 1};
-    wire_put(&remote->client.link->out, &message);
-    if (!client_send(&remote->client)) return fail(remote, remote->client.error, UNREACHABLE);
-    while (client_next(&remote->client, &message, 0)) {
+    wire_put(&remote->reach.client.link->out, &message);
+    if (!client_send(&remote->reach.client)) return reach_lost(&remote->reach);
+    while (client_next(&remote->reach.client, &message, 0)) {
         if (message.kind == WIRE_REFUSE_MESSAGE)
-            return fail(remote, message.refuse.reason.bytes, 2);
+            return fail(remote, message.refuse.reason.bytes);
         if (message.kind == WIRE_ANSWER_MESSAGE)
             fwrite(message.answer.bytes.bytes, 1, message.answer.bytes.length, stdout);
         if (message.kind == WIRE_ANSWERED_MESSAGE) return (int)message.answered.status;
     }
-    return fail(remote, remote->client.error, UNREACHABLE);
+    return reach_lost(&remote->reach);
 }
 
 int remote_ask(const char *name, int count, char **words)
@@ -85,7 +64,7 @@ int remote_ask(const char *name, int count, char **words)
     struct remote remote;
     int status = remote_open(&remote, name, count, words);
     if (!status) status = ask(&remote);
-    remote_close(&remote);
+    reach_close(&remote.reach);
     return status;
 }
 
@@ -129,8 +108,8 @@ static bool log_ask(struct remote *remote, const struct log_wish *wish, uint64_t
     message.log.task = wish->task;
     message.log.attempt = wish->attempt;
     message.log.offset = offset;
-    wire_put(&remote->client.link->out, &message);
-    return client_send(&remote->client);
+    wire_put(&remote->reach.client.link->out, &message);
+    return client_send(&remote->reach.client);
 }
 
 // Piece by piece; what is not whole is asked for again, after a while when nothing was new.
@@ -139,9 +118,9 @@ static int log_print_all(struct remote *remote, struct log_wish *wish)
     struct wire_message message;
     struct plain_log log = {.cut_length = 0};
     uint64_t offset = 0;
-    while (log_ask(remote, wish, offset) && client_next(&remote->client, &message, 0)) {
+    while (log_ask(remote, wish, offset) && client_next(&remote->reach.client, &message, 0)) {
         if (message.kind == WIRE_REFUSE_MESSAGE)
-            return fail(remote, message.refuse.reason.bytes, 2);
+            return fail(remote, message.refuse.reason.bytes);
         if (message.kind != WIRE_LOGGED_MESSAGE) continue;
         const struct wire_logged *piece = &message.logged;
         if (wish->raw)
@@ -155,7 +134,7 @@ static int log_print_all(struct remote *remote, struct log_wish *wish)
         if (!more) return plain_log_end(&log), 0;
         if (!piece->bytes.length) os_sleep_until(os_now() + LOG_PAUSE);
     }
-    return fail(remote, remote->client.error, UNREACHABLE);
+    return reach_lost(&remote->reach);
 }
 
 int remote_logs(const char *name, int count, char **words)
@@ -164,9 +143,9 @@ int remote_logs(const char *name, int count, char **words)
     struct log_wish wish = {.attempt = 0};
     int status = remote_open(&remote, name, count, words);
     if (!status && !wish_read(&wish, &remote))
-        status = fail(&remote, "usage: rota logs --server ADDRESS [-f] [--attempt N] JOB.TASK", 2);
+        status = fail(&remote, "usage: rota logs --server ADDRESS [-f] [--attempt N] JOB.TASK");
     if (!status) status = log_print_all(&remote, &wish);
-    remote_close(&remote);
+    reach_close(&remote.reach);
     return status;
 }
 
@@ -187,26 +166,26 @@ static int change(struct remote *remote, const char *word)
 {
     struct wire_message message = {.kind = WIRE_CHANGE_MESSAGE};
     client_request_id(&message.change.high, &message.change.low);
-    message.change.verb = verb_of(remote->name);
+    message.change.verb = verb_of(remote->reach.name);
     if (!task_read(word, &message.change.task))
-        return fail(remote, "a task of a server is named by its numbers, such as 7.3", 2);
-    wire_put(&remote->client.link->out, &message);
-    if (!client_send(&remote->client)) return fail(remote, remote->client.error, UNREACHABLE);
-    while (client_next(&remote->client, &message, 0)) {
+        return fail(remote, "a task of a server is named by its numbers, such as 7.3");
+    wire_put(&remote->reach.client.link->out, &message);
+    if (!client_send(&remote->reach.client)) return reach_lost(&remote->reach);
+    while (client_next(&remote->reach.client, &message, 0)) {
         if (message.kind == WIRE_DONE_MESSAGE) return printf("%s: done\n", word), 0;
         if (message.kind == WIRE_REFUSE_MESSAGE)
-            return fail(remote, message.refuse.reason.bytes, 2);
+            return fail(remote, message.refuse.reason.bytes);
     }
-    return fail(remote, remote->client.error, UNREACHABLE);
+    return reach_lost(&remote->reach);
 }
 
 int remote_change(const char *name, int count, char **words)
 {
     struct remote remote;
     int status = remote_open(&remote, name, count, words);
-    if (!status && !remote.count) status = fail(&remote, "which task?", 2);
+    if (!status && !remote.count) status = fail(&remote, "which task?");
     for (uint32_t i = 0; i < remote.count && !status; i++)
         status = change(&remote, remote.words[i]);
-    remote_close(&remote);
+    reach_close(&remote.reach);
     return status;
 }

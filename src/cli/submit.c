@@ -1,6 +1,5 @@
 // submit.c - `rota submit FILE`: a job file goes to a server.
-#include "cli/cli.h"
-#include "client/client.h"
+#include "cli/reach.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -22,26 +21,24 @@ static const char usage[]
       "4 the server cannot be reached or refuses.\n";
 
 struct submit_options {
-    const char *path, *server, *key;
+    const char *path;
     bool wait, json;
-    char default_address[PLACE_MAX];
+    struct reach reach;
 };
 
 static int options_read(struct submit_options *options, int count, char **words)
 {
-    *options = (struct submit_options){.key = getenv("ROTA_KEY")};
-    options->server = default_address(options->default_address);
-    for (int i = 0; i < count; i++) {
-        const char *word = words[i], *value = i + 1 < count ? words[i + 1] : NULL;
+    *options = (struct submit_options){.path = NULL};
+    reach_init(&options->reach, "submit");
+    for (int i = 0, taken; i < count; i += taken ? taken : 1) {
+        const char *word = words[i];
+        taken = reach_take(&options->reach, count - i, words + i);
+        if (taken > 0) continue;
         if (strcmp(word, "--help") == 0) return fputs(usage, stdout), 0;
         if (strcmp(word, "--wait") == 0) {
             options->wait = true;
         } else if (strcmp(word, "--json") == 0) {
             options->json = true;
-        } else if (strcmp(word, "--server") == 0 && value) {
-            options->server = words[++i];
-        } else if (strcmp(word, "--key") == 0 && value) {
-            options->key = words[++i];
         } else if (word[0] != '-' && !options->path) {
             options->path = word;
         } else {
@@ -80,57 +77,47 @@ static int over_print(const struct submit_options *options, const struct wire_ov
     return over->failed || over->aborted ? 1 : 0;
 }
 
-static int job_wait(struct client *client, const struct submit_options *options,
-                    const struct jobfile *file, uint32_t job)
+static int job_wait(struct submit_options *options, const struct jobfile *file, uint32_t job)
 {
     struct wire_message message;
-    while (client_next(client, &message, 0)) {
+    while (client_next(&options->reach.client, &message, 0)) {
         if (message.kind == WIRE_ENDED_MESSAGE && message.ended.task.job == job)
             ended_print(options, file, &message.ended);
         if (message.kind == WIRE_OVER_MESSAGE && message.over.job == job)
             return over_print(options, &message.over);
     }
-    return 4;
+    return reach_lost(&options->reach);
 }
 
 // ---- The command -------------------------------------------------------------------------------
 
-static int job_hand_in(struct client *client, const struct submit_options *options,
-                       const struct jobfile *file, const char *folder)
+static int job_hand_in(struct submit_options *options, const struct jobfile *file,
+                       const char *folder)
 {
+    struct client *client = &options->reach.client;
     uint64_t high, low;
     client_request_id(&high, &low);
     client_submit_put(client, file, folder, high, low, options->wait ? WIRE_SUBMIT_WATCH : 0);
     uint32_t job = client_send(client) ? client_accepted(client, high, low) : 0;
-    if (!job) return client->code ? 2 : 4;
+    if (!job) return reach_fail(&options->reach, client->error, client->code ? 2 : REACH_FAILED);
     if (options->json)
         printf("{\"event\":\"accepted\",\"job\":%u}\n", job);
     else
         printf("job %u\n", job);
     fflush(stdout);
-    return options->wait ? job_wait(client, options, file, job) : 0;
+    return options->wait ? job_wait(options, file, job) : 0;
 }
 
-static int file_submit(const struct submit_options *options, const struct jobfile *file)
+static int file_submit(struct submit_options *options, const struct jobfile *file)
 {
-    struct client client;
-    struct link_keys keys = {0};
-    struct link_error error;
     char *path = realpath(options->path, NULL);
     if (!path) {
         fprintf(stderr, "%s: %s\n", options->path, strerror(errno));
         return 2;
     }
-    if (options->key && !link_keys_read(&keys, options->key, &error)) {
-        fprintf(stderr, "rota submit: %s\n", error.text);
-        free(path);
-        return 2;
-    }
-    bool open = client_open(&client, options->server, keys.items, WIRE_CLIENT, "rota submit");
-    int status = open ? job_hand_in(&client, options, file, dirname(path)) : 4;
-    if (status && client.error[0]) fprintf(stderr, "rota submit: %s\n", client.error);
-    client_close(&client);
-    link_keys_release(&keys);
+    int status = reach_open(&options->reach);
+    if (!status) status = job_hand_in(options, file, dirname(path));
+    reach_close(&options->reach);
     free(path);
     return status;
 }

@@ -1,6 +1,5 @@
 // watch.c - `rota wait` and `rota events`: a server tells what ends.
-#include "cli/cli.h"
-#include "client/client.h"
+#include "cli/reach.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,13 +16,10 @@ static const char events_usage[]
       "    rota events             a line for each task that ends from now on, and each job\n\n"
       "Goes on until it is interrupted or the server ends.\n";
 
-enum { UNREACHABLE = 4 };
-
 struct watcher {
-    const char *name, *server, *key;
+    struct reach reach;
     uint32_t job;  // 0: all
     bool json, waits;
-    char default_address[PLACE_MAX];
 };
 
 static bool job_read(const char *text, uint32_t *job)
@@ -39,19 +35,16 @@ static bool job_read(const char *text, uint32_t *job)
 // -1: go on; else the exit status.
 static int words_read(struct watcher *watcher, int count, char **words, const char *usage)
 {
-    watcher->server = default_address(watcher->default_address);
-    watcher->key = getenv("ROTA_KEY");
-    for (int i = 0; i < count; i++) {
+    for (int i = 0, taken; i < count; i += taken ? taken : 1) {
         const char *word = words[i];
+        taken = reach_take(&watcher->reach, count - i, words + i);
+        if (taken > 0) continue;
         if (strcmp(word, "--help") == 0) return fputs(usage, stdout), 0;
         if (strcmp(word, "--json") == 0)
             watcher->json = true;
-        else if (strcmp(word, "--server") == 0 && i + 1 < count)
-            watcher->server = words[++i];
-        else if (strcmp(word, "--key") == 0 && i + 1 < count)
-            watcher->key = words[++i];
         else if (!watcher->waits || watcher->job || !job_read(word, &watcher->job)) {
-            fprintf(stderr, "rota %s: '%s' is not understood here\n%s", watcher->name, word, usage);
+            fprintf(stderr, "rota %s: '%s' is not understood here\n%s", watcher->reach.name, word,
+                    usage);
             return 2;
         }
     }
@@ -79,16 +72,15 @@ static void over_print(const struct watcher *watcher, const struct wire_over *ov
            over->job, over->succeeded, over->failed, over->aborted);
 }
 
-static int watch(struct client *client, const struct watcher *watcher)
+static int watch(struct watcher *watcher)
 {
+    struct client *client = &watcher->reach.client;
     struct wire_message message = {.kind = WIRE_WATCH_MESSAGE};
     message.watch.job = watcher->job;
     wire_put(&client->link->out, &message);
     while (client_send(client) && client_next(client, &message, 0)) {
-        if (message.kind == WIRE_REFUSE_MESSAGE) {
-            client_fail(client, message.refuse.reason.bytes);
-            return 2;
-        }
+        if (message.kind == WIRE_REFUSE_MESSAGE)
+            return reach_fail(&watcher->reach, message.refuse.reason.bytes, 2);
         if (message.kind == WIRE_ENDED_MESSAGE && !watcher->waits)
             ended_print(watcher, &message.ended);
         if (message.kind == WIRE_OVER_MESSAGE) over_print(watcher, &message.over);
@@ -97,36 +89,27 @@ static int watch(struct client *client, const struct watcher *watcher)
         if (over)
             return message.over.succeeded == message.over.tasks || !message.over.tasks ? 0 : 1;
     }
-    return UNREACHABLE;
+    return reach_lost(&watcher->reach);
 }
 
-static int watcher_run(const struct watcher *watcher)
+static int watcher_run(const char *name, bool waits, int count, char **words, const char *usage)
 {
-    struct client client = {0};
-    struct link_keys keys = {0};
-    struct link_error error;
-    if (watcher->key && !link_keys_read(&keys, watcher->key, &error)) {
-        fprintf(stderr, "rota %s: %s\n", watcher->name, error.text);
-        return 2;
-    }
-    bool open = client_open(&client, watcher->server, keys.items, WIRE_CLIENT, watcher->name);
-    int status = open ? watch(&client, watcher) : UNREACHABLE;
-    if (status > 1) fprintf(stderr, "rota %s: %s\n", watcher->name, client.error);
-    client_close(&client);
-    link_keys_release(&keys);
+    struct watcher watcher = {.waits = waits};
+    reach_init(&watcher.reach, name);
+    int status = words_read(&watcher, count, words, usage);
+    if (status >= 0) return status;
+    status = reach_open(&watcher.reach);
+    if (!status) status = watch(&watcher);
+    reach_close(&watcher.reach);
     return status;
 }
 
 int command_wait(int count, char **words)
 {
-    struct watcher watcher = {.name = "wait", .waits = true};
-    int status = words_read(&watcher, count, words, wait_usage);
-    return status >= 0 ? status : watcher_run(&watcher);
+    return watcher_run("wait", true, count, words, wait_usage);
 }
 
 int command_events(int count, char **words)
 {
-    struct watcher watcher = {.name = "events"};
-    int status = words_read(&watcher, count, words, events_usage);
-    return status >= 0 ? status : watcher_run(&watcher);
+    return watcher_run("events", false, count, words, events_usage);
 }

@@ -1,0 +1,28 @@
+// reach.h - the server that a command talks to.
+#pragma once
+
+#include "cli/cli.h"
+#include "client/client.h"
+
+enum { REACH_FAILED = 4 };  // exit status: the server cannot be reached
+
+struct reach {
+    const char *name;         // of the command
+    const char *server, *key; // key: a file, or null
+    struct link_keys keys;
+    struct client client;
+    char default_address[PLACE_MAX];
+};
+
+// $ROTA_SERVER and $ROTA_KEY, until a word says something else.
+void reach_init(struct reach *reach, const char *name);
+// How many of the words are `--server ADDRESS` or `--key FILE`: 2, 0 if the first is neither, -1
+// if its value is missing.
+int reach_take(struct reach *reach, int count, char **words);
+// 0, or the exit status; says why. Close it in either case.
+int reach_open(struct reach *reach);
+void reach_close(struct reach *reach);
+// Says why, and returns the status.
+int reach_fail(const struct reach *reach, const char *reason, int status);
+// The same for what the client has met.
+int reach_lost(const struct reach *reach);
