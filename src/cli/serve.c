@@ -122,6 +122,17 @@ static int hub_begin_at(struct serve *serve)
     return server_exit_status(&serve->server);
 }
 
+// What is kept in memory only is durable at once, and there is nothing to watch.
+static int settled_watch(struct serve *serve)
+{
+    serve->settled = store_settled_event(serve->store);
+    bool watched
+        = serve->settled >= 0 && os_loop_add(serve->loop, serve->settled, &serve->settled);
+    if (watched || serve->options.forgets) return 0;
+    fprintf(stderr, "rota server: what becomes durable cannot be watched\n");
+    return 70;
+}
+
 static int listen_at(struct serve *serve)
 {
     struct link_error error;
@@ -178,6 +189,7 @@ int command_server(int count, char **words)
     os_loop_add(serve.loop, serve.signals, &serve.signals);
     status = store_begin_at(&serve);
     if (!status) status = hub_begin_at(&serve);
+    if (!status) status = settled_watch(&serve);
     if (!status) status = listen_at(&serve);
     if (!status) status = serve_loop(&serve);
     serve_close(&serve);

@@ -54,7 +54,7 @@ struct serve {
     struct serve_peer *peers, *inputs, **last_input;
     struct serve_question *questions;
     uint32_t question_count;
-    bool was_opened, ending;
+    bool ending;
 };
 
 // serve_loop.c: until somebody wants it to end. Returns the exit status.

@@ -130,11 +130,6 @@ static bool turn_make(struct serve *serve)
 
 static void turns_settle(struct serve *serve)
 {
-    if (serve->settled < 0) serve->settled = store_settled_event(serve->store);
-    if (serve->settled >= 0 && !serve->was_opened) {
-        os_loop_add(serve->loop, serve->settled, &serve->settled);
-        serve->was_opened = true;
-    }
     hub_settled(&serve->hub, store_settled(serve->store));
     for (struct serve_peer *peer = serve->peers; peer; peer = peer->next)
         if (peer->link->out.length || (peer->peer && peer->peer->closing)) peer_flush(serve, peer);

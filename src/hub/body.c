@@ -90,8 +90,9 @@ const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint
 void hub_job_over(struct hub *hub, const struct rota_action *action)
 {
     rota_job_id id = action->job_over.job;
+    uint32_t at = map_find(&hub->jobs_by_id, id.number);
     bool fine = !action->job_over.failed && !action->job_over.aborted;
-    if (!fine || !hub_job_get(hub, id)->closes) return;
+    if (!fine || !at || !hub->jobs[at - 1]->closes) return;
     void *items = hub->over;
     bool there = memory_reserve_raw(&heap, &items, &hub->over_capacity,
                                     (uint64_t)hub->over_count + 1, sizeof *hub->over);

@@ -68,22 +68,10 @@ bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *l
     return server_commit(server);
 }
 
-static void peer_release(struct hub *hub, struct hub_peer *peer)
-{
-    if (peer->previous)
-        peer->previous->next = peer->next;
-    else
-        hub->peers = peer->next;
-    if (peer->next) peer->next->previous = peer->previous;
-    hub_draft_drop(peer);
-    for (int i = 0; i < 2; i++) wire_out_release(&peer->held[i]);
-    free(peer);
-}
-
 void hub_close(struct hub *hub)
 {
     static const struct memory heap = {memory_resize_heap, NULL};
-    while (hub->peers) peer_release(hub, hub->peers);
+    while (hub->peers) hub_peer_release(hub, hub->peers);
     while (hub->job_count) hub_job_drop(hub, hub->jobs[hub->job_count - 1]->id);
     for (uint32_t i = 0; i < hub->worker_count; i++) {
         free(hub->workers[i]->name);
@@ -97,28 +85,6 @@ void hub_close(struct hub *hub)
     map_release(&heap, &hub->jobs_by_id);
     for (int i = 0; i < CATALOG_KINDS; i++) map_release(&heap, &hub->names[i]);
     *hub = (struct hub){0};
-}
-
-// ---- Peers -----------------------------------------------------------------------------------
-
-struct hub_peer *hub_peer_add(struct hub *hub, uint32_t roles, const char *id, struct wire_out *out)
-{
-    struct hub_peer *peer = hub_allocate(1, sizeof *peer);
-    peer->roles = roles;
-    peer->out = out;
-    peer->number = ++hub->peers_seen;
-    peer->watched = UINT32_MAX;
-    snprintf(peer->id, sizeof peer->id, "%s", id);
-    peer->next = hub->peers;
-    if (peer->next) peer->next->previous = peer;
-    hub->peers = peer;
-    return peer;
-}
-
-void hub_peer_remove(struct hub *hub, struct hub_peer *peer)
-{
-    if (peer->worker) hub_worker_away(hub, peer->worker);
-    peer_release(hub, peer);
 }
 
 // ---- A turn ----------------------------------------------------------------------------------

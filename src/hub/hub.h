@@ -48,10 +48,13 @@ struct hub_peer *hub_peer_add(struct hub *hub, uint32_t roles, const char *id,
                               struct wire_out *out);
 // In a turn: the connection is gone.
 void hub_peer_remove(struct hub *hub, struct hub_peer *peer);
+void hub_peer_release(struct hub *hub, struct hub_peer *peer);  // when all ends
 // In a turn. False: the connection is to be closed once its `out` is empty.
 bool hub_take(struct hub *hub, struct hub_peer *peer, const struct wire_message *message);
 void hub_refuse(struct hub_peer *peer, uint64_t high, uint64_t low, enum wire_code code,
                 const char *reason);
+// The same, and the connection is closed. False.
+bool hub_turn_away(struct hub_peer *peer, enum wire_code code, const char *reason);
 
 // ---- hub.c: turns ------------------------------------------------------------------------------
 
@@ -136,6 +139,8 @@ struct hub_worker {
 
 struct hub_worker *hub_worker_get(struct hub *hub, rota_worker_id id);  // null: never heard of
 struct hub_worker *hub_worker_meet(struct hub *hub, rota_worker_id id, const char *name);
+// False: it was turned away.
+bool hub_worker_greet(struct hub *hub, struct hub_peer *peer, const struct wire_greet *greet);
 bool hub_join(struct hub *hub, struct hub_peer *peer, const struct wire_join *join);
 void hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *beat);
 void hub_worker_away(struct hub *hub, struct hub_worker *worker);

@@ -1,7 +1,44 @@
 // peer.c - what a peer says goes to who knows what to do with it.
 #include "hub/hub.h"
 
-#include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// ---- Coming and going --------------------------------------------------------------------------
+
+struct hub_peer *hub_peer_add(struct hub *hub, uint32_t roles, const char *id, struct wire_out *out)
+{
+    struct hub_peer *peer = hub_allocate(1, sizeof *peer);
+    peer->roles = roles;
+    peer->out = out;
+    peer->number = ++hub->peers_seen;
+    peer->watched = UINT32_MAX;
+    snprintf(peer->id, sizeof peer->id, "%s", id);
+    peer->next = hub->peers;
+    if (peer->next) peer->next->previous = peer;
+    hub->peers = peer;
+    return peer;
+}
+
+void hub_peer_release(struct hub *hub, struct hub_peer *peer)
+{
+    if (peer->previous)
+        peer->previous->next = peer->next;
+    else
+        hub->peers = peer->next;
+    if (peer->next) peer->next->previous = peer->previous;
+    hub_draft_drop(peer);
+    for (int i = 0; i < 2; i++) wire_out_release(&peer->held[i]);
+    free(peer);
+}
+
+void hub_peer_remove(struct hub *hub, struct hub_peer *peer)
+{
+    if (peer->worker) hub_worker_away(hub, peer->worker);
+    hub_peer_release(hub, peer);
+}
+
+// ---- What it says ------------------------------------------------------------------------------
 
 void hub_refuse(struct hub_peer *peer, uint64_t high, uint64_t low, enum wire_code code,
                 const char *reason)
@@ -14,7 +51,7 @@ void hub_refuse(struct hub_peer *peer, uint64_t high, uint64_t low, enum wire_co
     wire_put(peer->out, &message);
 }
 
-static bool turn_away(struct hub_peer *peer, enum wire_code code, const char *reason)
+bool hub_turn_away(struct hub_peer *peer, enum wire_code code, const char *reason)
 {
     hub_refuse(peer, 0, 0, code, reason);
     peer->closing = true;
@@ -23,32 +60,15 @@ static bool turn_away(struct hub_peer *peer, enum wire_code code, const char *re
 
 static bool greet(struct hub *hub, struct hub_peer *peer, const struct wire_greet *greet)
 {
-    if (peer->role) return turn_away(peer, WIRE_REFUSED_STATE, "a peer says once who it is");
+    if (peer->role) return hub_turn_away(peer, WIRE_REFUSED_STATE, "a peer says once who it is");
     if (greet->version != WIRE_VERSION)
-        return turn_away(peer, WIRE_REFUSED_VERSION, "this server speaks version 1");
+        return hub_turn_away(peer, WIRE_REFUSED_VERSION, "this server speaks version 1");
     bool known
         = greet->role == WIRE_CLIENT || greet->role == WIRE_WORKER || greet->role == WIRE_ADMIN;
     if (!known || !(peer->roles & greet->role))
-        return turn_away(peer, WIRE_REFUSED_ROLE, "the key does not allow that");
+        return hub_turn_away(peer, WIRE_REFUSED_ROLE, "the key does not allow that");
     peer->role = (enum wire_role)greet->role;
-    if (peer->role == WIRE_WORKER) {
-        if (!greet->name.length || greet->name.length > 200)
-            return turn_away(peer, WIRE_REFUSED_REQUEST, "a worker has a name of 1 to 200 bytes");
-        rota_worker_id id = {hub_name(hub, CATALOG_WORKER, greet->name.bytes)};
-        struct hub_worker *worker = hub_worker_meet(hub, id, greet->name.bytes);
-        if (greet->connection <= worker->connection && worker->peer && greet->boot == worker->boot)
-            return turn_away(peer, WIRE_REFUSED_STATE, "there is a newer connection");
-        if (worker->peer) {
-            worker->peer->closing = true;
-            hub_worker_away(hub, worker);
-        }
-        worker->connection = greet->connection;
-        worker->boot = greet->boot;
-        worker->beat = 0;
-        worker->peer = peer;
-        worker->heard = hub->ticks;
-        peer->worker = worker;
-    }
+    if (peer->role == WIRE_WORKER && !hub_worker_greet(hub, peer, greet)) return false;
     struct wire_message message = {.kind = WIRE_WELCOME_MESSAGE};
     message.welcome.version = WIRE_VERSION;
     message.welcome.server = hub->id;
@@ -61,8 +81,6 @@ static bool greet(struct hub *hub, struct hub_peer *peer, const struct wire_gree
 
 static bool take_worker(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
 {
-    if (peer->worker->peer != peer)
-        return turn_away(peer, WIRE_REFUSED_STATE, "there is a newer connection");
     peer->worker->heard = hub->ticks;
     switch (message->kind) {
     case WIRE_JOIN_MESSAGE: return hub_join(hub, peer, &message->join);
@@ -73,7 +91,7 @@ static bool take_worker(struct hub *hub, struct hub_peer *peer, const struct wir
     case WIRE_LOGGED_MESSAGE: hub_logged(hub, &message->logged); return true;
     case WIRE_MISSED_MESSAGE: hub_missed(hub, peer, &message->missed); return true;
     case WIRE_LOST_MESSAGE: hub_lost(hub, peer, &message->lost.objects); return true;
-    default: return turn_away(peer, WIRE_REFUSED_FRAME, "a worker does not say that");
+    default: return hub_turn_away(peer, WIRE_REFUSED_FRAME, "a worker does not say that");
     }
 }
 
@@ -84,7 +102,7 @@ static bool take_client(struct hub *hub, struct hub_peer *peer, const struct wir
     case WIRE_CHANGE_MESSAGE: hub_change(hub, peer, &message->change); return true;
     case WIRE_LOG_MESSAGE: hub_log(hub, peer, &message->log); return true;
     case WIRE_WATCH_MESSAGE: hub_watch(hub, peer, &message->watch); return true;
-    default: return turn_away(peer, WIRE_REFUSED_FRAME, "a client does not say that");
+    default: return hub_turn_away(peer, WIRE_REFUSED_FRAME, "a client does not say that");
     }
 }
 
@@ -92,6 +110,6 @@ bool hub_take(struct hub *hub, struct hub_peer *peer, const struct wire_message 
 {
     if (peer->closing) return false;
     if (message->kind == WIRE_GREET_MESSAGE) return greet(hub, peer, &message->greet);
-    if (!peer->role) return turn_away(peer, WIRE_REFUSED_STATE, "a peer first says who it is");
+    if (!peer->role) return hub_turn_away(peer, WIRE_REFUSED_STATE, "a peer first says who it is");
     return peer->worker ? take_worker(hub, peer, message) : take_client(hub, peer, message);
 }

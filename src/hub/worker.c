@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEATS_MISSED = 3 };
+enum { BEATS_MISSED = 3, NAME_MAX_BYTES = 200 };
 
 static const struct memory heap = {memory_resize_heap, NULL};
 
@@ -32,6 +32,29 @@ struct hub_worker *hub_worker_meet(struct hub *hub, rota_worker_id id, const cha
     hub->workers[hub->worker_count++] = worker;
     map_put(&hub->workers_by_id, id.number, hub->worker_count);
     return worker;
+}
+
+// ---- Coming ------------------------------------------------------------------------------------
+
+bool hub_worker_greet(struct hub *hub, struct hub_peer *peer, const struct wire_greet *greet)
+{
+    if (!greet->name.length || greet->name.length > NAME_MAX_BYTES)
+        return hub_turn_away(peer, WIRE_REFUSED_REQUEST, "a worker has a name of 1 to 200 bytes");
+    rota_worker_id id = {hub_name(hub, CATALOG_WORKER, greet->name.bytes)};
+    struct hub_worker *worker = hub_worker_meet(hub, id, greet->name.bytes);
+    if (greet->connection <= worker->connection && worker->peer && greet->boot == worker->boot)
+        return hub_turn_away(peer, WIRE_REFUSED_STATE, "there is a newer connection");
+    if (worker->peer) {
+        worker->peer->closing = true;
+        hub_worker_away(hub, worker);
+    }
+    worker->connection = greet->connection;
+    worker->boot = greet->boot;
+    worker->beat = 0;
+    worker->peer = peer;
+    worker->heard = hub->ticks;
+    peer->worker = worker;
+    return true;
 }
 
 // ---- Silence -----------------------------------------------------------------------------------
@@ -67,8 +90,7 @@ void hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *be
     struct rota_worker_view view;
     // It was silent for longer than its lease, and has been given up: it has to come anew.
     if (!rota_worker_look(hub->server->rota, worker->id, &view)) {
-        hub_refuse(peer, 0, 0, WIRE_REFUSED_STATE, "the lease is over: join again");
-        peer->closing = true;
+        hub_turn_away(peer, WIRE_REFUSED_STATE, "the lease is over: join again");
         return;
     }
     if (beat->sent > worker->beat) worker->beat = beat->sent;
@@ -146,11 +168,7 @@ bool hub_join(struct hub *hub, struct hub_peer *peer, const struct wire_join *jo
     if (join->machine.length)
         event.worker.machine = hub_name(hub, CATALOG_MACHINE, join->machine.bytes);
     enum rota_error error = server_step(hub->server, &event);
-    if (error) {
-        hub_refuse(peer, 0, 0, WIRE_REFUSED_FULL, hub->server->reason);
-        peer->closing = true;
-        return false;
-    }
+    if (error) return hub_turn_away(peer, WIRE_REFUSED_FULL, hub->server->reason);
     worker->silent = false;
     free(worker->address);
     worker->address = strdup(join->address.bytes);
