@@ -65,7 +65,8 @@ enum rota_claim_flag {          // what a handler does not mind
     ROTA_FETCHED_OK   = 1,      // CLAIM: the task is claimed already; nothing happens
     ROTA_FAILED_OK    = 2,      // CLAIM: it failed or was aborted; it is claimed all the same
     ROTA_DELIVERED_OK = 4,      // DELIVER: it has succeeded already; nothing happens
-    ROTA_NOFETCH_OK   = 8       // DELIVER, FAIL: nobody claimed it, but it could be claimed
+    ROTA_NOFETCH_OK   = 8,      // DELIVER, FAIL: nobody claimed it, but it could be claimed
+    ROTA_GIVEN_BACK   = 16      // FAIL: it, or its handler, was lost; repeated as `retries` says
 };
 
 enum rota_lane_flag { ROTA_LANE_STRICT = 1, ROTA_LANE_SUBMIT_ORDER = 2 };
@@ -102,7 +103,7 @@ struct rota_event {
         struct { rota_worker_id id; uint32_t count; } asks;           // or ROTA_ASK_ALWAYS
         struct {                        // CLAIM, DELIVER, FAIL
             uint64_t handler;
-            rota_task_id task;          // CLAIM: none: any
+            rota_task_id task;          // CLAIM: none: any; task 0: any of that job
             uint32_t flags;
         } claim;
         struct {                        // TASK_*

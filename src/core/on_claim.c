@@ -62,8 +62,10 @@ static enum rota_error claim_this(struct rota *rota, task_row row, bool any,
 enum rota_error on_claim(struct rota *rota, const struct rota_event *event)
 {
     rota_task_id id = event->claim.task;
-    bool any = id.job == 0 && id.task == 0;
-    task_row row = any ? claim_best(rota) : task_find(rota, id);
+    bool any = id.task == 0;
+    job_row job = any && id.job ? job_find(rota, (rota_job_id){id.job}) : 0;
+    if (any && id.job && !job) return refuse(rota, ROTA_NOT_FOUND, "there is no such job");
+    task_row row = any ? claim_best(rota, job) : task_find(rota, id);
     if (!row) return refuse(rota, any ? ROTA_NOT_NOW : ROTA_NOT_FOUND, "there is no such task");
     if (!handler_reserve(rota, event->claim.handler) || !effect_reserve(rota, 2))
         return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
@@ -76,7 +78,8 @@ static enum rota_error check_claimed(struct rota *rota, const struct rota_event 
 {
     if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such task");
     const struct task *task = &rota->task[row];
-    bool open = event->claim.flags & ROTA_NOFETCH_OK && task->state == ROTA_TASK_OFFERED
+    uint32_t taking = event->claim.flags & (ROTA_NOFETCH_OK | ROTA_GIVEN_BACK);
+    bool open = taking == ROTA_NOFETCH_OK && task->state == ROTA_TASK_OFFERED
                 && !(task->flags & TASK_AGAIN) && gate_is_next(rota, row);
     bool again = task->flags & TASK_AGAIN && task->flags & TASK_CLAIMED;
     if (!is_claimed(task) && !open && !again)
@@ -106,6 +109,7 @@ enum rota_error on_fail(struct rota *rota, const struct rota_event *event)
     task_row row = task_find(rota, event->claim.task);
     enum rota_error error = check_claimed(rota, event, row);
     if (error) return error;
-    outcome_finish(rota, row, 0, ROTA_OUTCOME_EXIT, 1);
+    bool lost = event->claim.flags & ROTA_GIVEN_BACK;
+    outcome_finish(rota, row, 0, lost ? ROTA_OUTCOME_LOST : ROTA_OUTCOME_EXIT, !lost);
     return ROTA_OK;
 }

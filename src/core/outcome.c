@@ -143,7 +143,9 @@ static void end_followers(struct rota *rota, task_row row, worker_row worker,
 static bool comes_back(const struct rota *rota, task_row row, enum rota_outcome outcome)
 {
     const struct task *task = &rota->task[row];
-    if (task->flags & TASK_CLAIMED || task->attempt >= TASK_ATTEMPT_MAX) return false;
+    // What a handler failed stays so until somebody asks for it; what it lost does not.
+    if (task->flags & TASK_CLAIMED && outcome != ROTA_OUTCOME_LOST) return false;
+    if (task->attempt >= TASK_ATTEMPT_MAX) return false;
     bool left = task->tries <= PROFILE(rota, task->profile)->wants.retries_max;
     if (outcome == ROTA_OUTCOME_EXIT || outcome == ROTA_OUTCOME_ERROR) return left;
     if (outcome != ROTA_OUTCOME_LOST) return false;

@@ -205,7 +205,7 @@ void profile_unlist(struct rota *rota, profile_row row);
 
 void claim_add(struct rota *rota, task_row row);
 void claim_remove(struct rota *rota, task_row row);
-task_row claim_best(const struct rota *rota);
+task_row claim_best(const struct rota *rota, job_row job);  // job 0: any
 
 task_row ready_first(const struct rota *rota, const struct profile *profile);
 void ready_grow(struct rota *rota, profile_row at);  // it has many tasks now

@@ -19,15 +19,27 @@ void claim_remove(struct rota *rota, task_row row)
     if (!line->first) profile_unlist(rota, task->profile);
 }
 
-task_row claim_best(const struct rota *rota)
+// Whoever wants a task of one job looks past those of others, one by one.
+static task_row first_of(const struct rota *rota, const struct profile *profile, job_row job)
 {
-    const struct profile *best = NULL;
-    for (profile_row row = rota->ready_claim; row; row = PROFILE(rota, row)->next) {
-        const struct profile *profile = PROFILE(rota, row);
-        bool better = !best || profile->wants.priority > best->wants.priority
-                      || (profile->wants.priority == best->wants.priority
-                          && task_older(rota, profile->line.first, best->line.first));
-        if (better) best = profile;
+    task_row row = profile->line.first;
+    while (job && row && task_job(rota, row) != job) row = rota->task[row].next;
+    return row;
+}
+
+task_row claim_best(const struct rota *rota, job_row job)
+{
+    task_row best = 0;
+    int32_t priority = 0;
+    for (profile_row at = rota->ready_claim; at; at = PROFILE(rota, at)->next) {
+        const struct profile *profile = PROFILE(rota, at);
+        task_row row = first_of(rota, profile, job);
+        bool better = row
+                      && (!best || profile->wants.priority > priority
+                          || (profile->wants.priority == priority && task_older(rota, row, best)));
+        if (!better) continue;
+        best = row;
+        priority = profile->wants.priority;
     }
-    return best ? best->line.first : 0;
+    return best;
 }

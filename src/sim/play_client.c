@@ -10,11 +10,14 @@ static void handler_sends(struct play *play, enum rota_event_kind kind)
     static const struct { const char *word; uint32_t flag; } flags[] = {
         { "fetched_ok", ROTA_FETCHED_OK }, { "failed_ok", ROTA_FAILED_OK },
         { "delivered_ok", ROTA_DELIVERED_OK }, { "nofetch_ok", ROTA_NOFETCH_OK },
+        { "given_back", ROTA_GIVEN_BACK },
     };
     struct rota_event event = { .kind = kind };
     const char *name = take_name(play), *handler = take_pair(play, "by");
     // Whichever is the best one on offer.
     if (strcmp(name, "-") != 0) event.claim.task = task_named(play, name);
+    const char *job = kind == ROTA_EVENT_CLAIM ? take_pair(play, "of") : NULL;
+    if (job) event.claim.task.job = job_named(play, job).number;
     if (handler) event.claim.handler = names_add(&play->handler_names, handler);
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (take_flag(play, flags[i].word)) event.claim.flags |= flags[i].flag;

@@ -89,36 +89,35 @@ static enum rota_error step(struct history *history, const struct rota_event *ev
 
 static bool is_claim_of_any(const struct rota_event *event)
 {
-    return event->kind == ROTA_EVENT_CLAIM && event->claim.task.job == 0
-           && event->claim.task.task == 0;
+    return event->kind == ROTA_EVENT_CLAIM && event->claim.task.task == 0;
 }
 
 // What a claim of any may get: a task for handlers that is the next of its lane.
-static bool is_for_any(struct model *model, const struct model_task *task)
+static bool is_for_any(struct model *model, const struct model_task *task, uint32_t job)
 {
-    if (task->state != ROTA_TASK_OFFERED) return false;
+    if (task->state != ROTA_TASK_OFFERED || (job && task->id.job != job)) return false;
     if (model_policy(model, task) != ROTA_POLICY_CLAIM) return false;
     return model_is_first_of_lane(model, task);
 }
 
-static enum model_verdict any_verdict(struct history *history)
+static enum model_verdict any_verdict(struct history *history, uint32_t job)
 {
     struct model *model = history->model;
     for (uint32_t i = 0; i < model->task_count; i++) {
-        if (is_for_any(model, &model->tasks[i])) return MODEL_ACCEPT;
+        if (is_for_any(model, &model->tasks[i], job)) return MODEL_ACCEPT;
     }
     return MODEL_REFUSE;
 }
 
 // Which task a claim of any has got: the model learns it from the core.
-static void any_learn(struct history *history, uint64_t handler)
+static void any_learn(struct history *history, uint64_t handler, uint32_t job)
 {
     struct model *model = history->model;
     model->now = history->now;
     model->turn++;
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = &model->tasks[i];
-        if (!is_for_any(model, task)) continue;
+        if (!is_for_any(model, task, job)) continue;
         struct rota_task_view view;
         rota_task_look(history->rota, task->id, &view);
         if (view.attempt != task->attempt + 1) continue;
@@ -137,15 +136,17 @@ static void history_step(struct history *history, struct rota_event *event)
     if (history->play) history_play_event(history->play, model, event, true);
     states_remember(history);
     bool any = is_claim_of_any(event);
+    uint32_t of_job = any ? event->claim.task.job : 0;
     enum rota_error error = step(history, event);
     model->core = history->rota;
-    enum model_verdict verdict = any ? any_verdict(history) : model_step(model, event);
+    enum model_verdict verdict = any ? any_verdict(history, of_job) : model_step(model, event);
     if (history->play) {
         fprintf(history->play, "#   %s %s\n", rota_error_name(error),
                 error ? rota_reason(history->rota) : "");
     }
     verdict_compare(history, verdict, error, digest);
-    if (any && error == ROTA_OK && agrees(history)) any_learn(history, event->claim.handler);
+    if (any && error == ROTA_OK && agrees(history))
+        any_learn(history, event->claim.handler, of_job);
     if (error == ROTA_OK)
         history->stats->accepted[event->kind]++;
     else

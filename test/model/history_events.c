@@ -224,7 +224,10 @@ static void event_claim(struct history *history, struct rota_event *event)
     event->kind = ROTA_EVENT_CLAIM;
     event->claim.handler = history_pick(history, 3);
     event->claim.flags = history_chance(history, 3) ? history_pick(history, 16) : 0;
-    if (history_chance(history, 4)) return;
+    if (history_chance(history, 4)) {
+        event->claim.task.job = history_pick(history, 4);  // any of that job; 0: of all
+        return;
+    }
     bool failed = (event->claim.flags & ROTA_FAILED_OK) && history_chance(history, 2);
     event->claim.task = task_pick(history, failed ? has_failed : is_offered);
     if (event->claim.task.job == 0) event->kind = ROTA_EVENT_TIME;
@@ -234,7 +237,7 @@ static void event_deliver(struct history *history, struct rota_event *event)
 {
     bool fail = history_has(history, FEATURE_FAILURES) && history_chance(history, 3);
     event->kind = fail ? ROTA_EVENT_FAIL : ROTA_EVENT_DELIVER;
-    event->claim.flags = history_chance(history, 4) ? history_pick(history, 16) : 0;
+    event->claim.flags = history_chance(history, 4) ? history_pick(history, 32) : 0;
     bool nofetch = (event->claim.flags & ROTA_NOFETCH_OK) && history_chance(history, 2);
     event->claim.task = task_pick(history, nofetch ? is_offered : is_claimed);
     const struct model_task *task = model_task_find(history->model, event->claim.task);

@@ -314,7 +314,7 @@ enum model_verdict model_on_manual(struct model *model, const struct rota_event 
 void model_grant(struct model *model, struct model_task *task, uint64_t handler)
 {
     task->attempt++;
-    task->tries = 1;
+    task->tries++;
     task->state = ROTA_TASK_RUNNING;
     task->claimed = task->placed = true;
     task->leads = !model_is_no_object(task->spec.key);
@@ -361,13 +361,17 @@ enum model_verdict model_on_deliver(struct model *model, const struct rota_event
     bool delivered_ok = event->claim.flags & ROTA_DELIVERED_OK;
     if (task->spec.flags & ROTA_TASK_BUNDLE) return MODEL_REFUSE;
     if (state == ROTA_TASK_SUCCEEDED) return deliver && delivered_ok ? MODEL_ACCEPT : MODEL_REFUSE;
+    bool given_back = event->claim.flags & ROTA_GIVEN_BACK;
     bool nofetch = state == ROTA_TASK_OFFERED && (event->claim.flags & ROTA_NOFETCH_OK);
+    if (given_back) nofetch = false;
     bool owned = task->handler == 0 || task->handler == event->claim.handler;
     bool fetched = state == ROTA_TASK_RUNNING && task->claimed && owned;
     if (nofetch && !model_is_first_of_lane(model, task)) return MODEL_REFUSE;
     if (!nofetch && !fetched) return MODEL_REFUSE;
     if (deliver)
         model_task_end(model, task, ROTA_TASK_SUCCEEDED, ROTA_OUTCOME_OK, 0);
+    else if (given_back)
+        model_task_lose(model, task);
     else
         model_task_end(model, task, ROTA_TASK_FAILED, ROTA_OUTCOME_EXIT, 0);
     return MODEL_ACCEPT;

@@ -148,15 +148,18 @@ static void play_claim(FILE *out, const struct rota_event *event)
     static const char *const words[] = {"claim", "deliver", "fail"};
     uint32_t flags = event->claim.flags;
     fprintf(out, "%s", words[event->kind - ROTA_EVENT_CLAIM]);
-    if (event->claim.task.job)
+    if (event->claim.task.task)
         fprintf(out, " t%u_%u", event->claim.task.job, event->claim.task.task);
     else
-        fprintf(out, " any");
-    fprintf(out, " by=h%" PRIu64 "%s%s%s%s\n", event->claim.handler,
+        fprintf(out, " -");
+    if (event->claim.task.job && !event->claim.task.task)
+        fprintf(out, " of=j%u", event->claim.task.job);
+    fprintf(out, " by=h%" PRIu64 "%s%s%s%s%s\n", event->claim.handler,
             flags & ROTA_FETCHED_OK ? " fetched_ok" : "",
             flags & ROTA_FAILED_OK ? " failed_ok" : "",
             flags & ROTA_DELIVERED_OK ? " delivered_ok" : "",
-            flags & ROTA_NOFETCH_OK ? " nofetch_ok" : "");
+            flags & ROTA_NOFETCH_OK ? " nofetch_ok" : "",
+            flags & ROTA_GIVEN_BACK ? " given_back" : "");
 }
 
 static void play_report(FILE *out, const struct rota_event *event)
