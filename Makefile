@@ -42,6 +42,7 @@ soak: all asan  ## ten million random events, 7,000 kills, then random runs for 
 	@BUILD=$(BUILD) test/end/heavy_test.py --all
 	@BUILD=$(BUILD) test/end/kill_soak.py --kills $(KILLS)
 	@BUILD=$(BUILD) test/end/cluster_soak.py --servers 2000 --workers 1000
+	@BUILD=$(BUILD) test/end/partition_soak.py --faults 500
 	@tool/soak $(BUILD)-asan
 
 fuzz:           ## each fuzz target for SECONDS=60

@@ -15,12 +15,12 @@ PATIENCE = 60
 
 
 class Process:
-    """A process of rota that writes what it says into a file."""
+    """A process of rota that writes what it says into a file. Words may stand before it."""
 
-    def __init__(self, log, *words):
+    def __init__(self, log, *words, before=()):
         self.log = log
         with open(log, "ab") as file:
-            self.process = subprocess.Popen([ROTA_PATH, *words], stdout=file, stderr=file,
+            self.process = subprocess.Popen([*before, ROTA_PATH, *words], stdout=file, stderr=file,
                                             stdin=subprocess.DEVNULL)
 
     def kill(self, number=signal.SIGKILL):
@@ -62,6 +62,10 @@ class Cluster:
                 return file.read()
         except FileNotFoundError:
             return ""
+
+    def touch(self, name):
+        with open(self.path(name), "w", encoding="utf-8"):
+            pass
 
     def serve(self):
         self.server = Process(self.path("server.log"), "server", "--listen", self.socket, "--db",
