@@ -54,6 +54,7 @@ struct serve {
     struct serve_peer *peers, *inputs, **last_input;
     struct serve_question *questions;
     uint32_t question_count;
+    int64_t feed_at;  // ticks: who follows is to be told more
     bool ending;
 };
 

@@ -131,6 +131,7 @@ static bool turn_make(struct serve *serve)
 static void turns_settle(struct serve *serve)
 {
     hub_settled(&serve->hub, store_settled(serve->store));
+    serve->feed_at = hub_feed(&serve->hub, os_ticks());
     for (struct serve_peer *peer = serve->peers; peer; peer = peer->next)
         if (peer->link->out.length || (peer->peer && peer->peer->closing)) peer_flush(serve, peer);
 }
@@ -164,6 +165,7 @@ static void ready_take(struct serve *serve, const struct os_ready *ready)
 static int64_t wake_at(const struct serve *serve)
 {
     int64_t at = os_ticks() + LOOK_EVERY;
+    if (serve->feed_at < at) at = serve->feed_at;
     rota_time next = hub_deadline(&serve->hub);
     if (!hub_can_begin(&serve->hub)) return at;
     if (serve->inputs) return 0;

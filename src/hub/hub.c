@@ -65,7 +65,9 @@ bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *l
     server_begin(server, now);
     name_find(hub);
     for (uint32_t i = 1; i <= hub->last_name[CATALOG_WORKER]; i++) worker_take_over(hub, i);
-    return server_commit(server);
+    bool done = server_commit(server);
+    hub->durable = store_journal_last(server->store);
+    return done;
 }
 
 void hub_close(struct hub *hub)
@@ -115,6 +117,7 @@ uint64_t hub_write(struct hub *hub)
     hub_watches_look(hub);
     uint64_t turn = server_commit_write(hub->server);
     hub->turn[hub->slot] = turn;
+    hub->journal[hub->slot] = store_journal_last(hub->server->store);
     hub->slot ^= 1;
     return turn;
 }
@@ -135,6 +138,7 @@ void hub_settled(struct hub *hub, uint64_t turn)
         if (!hub->turn[slot] || hub->turn[slot] > turn) continue;
         for (struct hub_peer *peer = hub->peers; peer; peer = peer->next) held_move(peer, slot);
         hub->turn[slot] = 0;
+        hub->durable = hub->journal[slot];
     }
 }
 

@@ -40,6 +40,7 @@ struct hub_peer {
     uint32_t watched;                  // the job it watches; UINT32_MAX: none; 0: all
     bool is_troubled;                  // something in that job has failed
     rota_time look_at;                 // ticks: when to see whether it rests
+    struct hub_follow *follow;         // null: it follows nothing
     bool closing;                      // nothing more is read; closed when `out` is empty
 };
 
@@ -77,6 +78,9 @@ struct hub {
     uint64_t token;                // the last that was given out
     uint64_t turn[2];              // by slot: written, not known to be durable; 0: none
     uint32_t slot;                 // of the turn that is being prepared
+    uint64_t journal[2];           // by slot: the last row of the journal with it
+    rota_time feed_at;             // ticks: who follows is not told more before
+    uint64_t durable;              // the last row of the journal that may be told
     rota_time ticks;               // of this turn, on a clock that is never set
 };
 
@@ -184,6 +188,14 @@ void hub_watch_begin(struct hub_peer *peer, uint32_t job);
 void hub_watches_look(struct hub *hub);  // behind a decision
 void hub_tell_ended(struct hub *hub, const struct rota_action *action);
 void hub_tell_over(struct hub *hub, const struct rota_action *action);
+
+// ---- follow.c: who follows the journal ---------------------------------------------------------
+
+void hub_follow(struct hub *hub, struct hub_peer *peer, const struct wire_follow *follow);
+void hub_follow_drop(struct hub_peer *peer);
+// Between turns: some of what is durable and not told yet, into `out`. Returns the ticks at which
+// to come again; INT64_MAX: not before something settles, or somebody takes what waits for him.
+rota_time hub_feed(struct hub *hub, rota_time ticks);
 
 // ---- submit.c: jobs ----------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ void hub_peer_release(struct hub *hub, struct hub_peer *peer)
         hub->peers = peer->next;
     if (peer->next) peer->next->previous = peer->previous;
     hub_draft_drop(peer);
+    hub_follow_drop(peer);
     for (int i = 0; i < 2; i++) wire_out_release(&peer->held[i]);
     free(peer);
 }
@@ -102,6 +103,7 @@ static bool take_client(struct hub *hub, struct hub_peer *peer, const struct wir
     case WIRE_CHANGE_MESSAGE: hub_change(hub, peer, &message->change); return true;
     case WIRE_LOG_MESSAGE: hub_log(hub, peer, &message->log); return true;
     case WIRE_WATCH_MESSAGE: hub_watch(hub, peer, &message->watch); return true;
+    case WIRE_FOLLOW_MESSAGE: hub_follow(hub, peer, &message->follow); return true;
     default: return hub_turn_away(peer, WIRE_REFUSED_FRAME, "a client does not say that");
     }
 }

@@ -1,6 +1,7 @@
 // put_task.c - how far tasks are: their rows move from one table to the next.
 #include "store/sqlite.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const enum statement put_at[PLACES]
@@ -111,6 +112,15 @@ static void event_add(struct line *line, const struct run *run)
     if (run->record.task.worker.number) {
         line_add(line, " w", 2);
         line_add_number(line, run->record.task.worker.number);
+    }
+    if (run->record.task.state == ROTA_TASK_FAILED && run->record.task.status) {
+        line_add_word(line, " exit ");
+        if (run->record.task.status < 0) line_add_char(line, '-');
+        line_add_number(line, (uint64_t)llabs(run->record.task.status));
+    }
+    if (run->record.task.attempt > 1) {
+        line_add_word(line, " attempt ");
+        line_add_number(line, run->record.task.attempt);
     }
     line_add_char(line, '\n');
 }

@@ -1,4 +1,5 @@
 // sqlite.c - the store in a file: opened, looked over, closed.
+#include "store/journal.h"
 #include "store/sqlite.h"
 
 #include <stdlib.h>
@@ -270,6 +271,9 @@ static const struct store_kind sqlite_kind = {
     .attempt_worker = sqlite_attempt_worker,
     .bodies = sqlite_bodies,
     .answer_find = sqlite_answer_find,
+    .journal_last = sqlite_journal_last,
+    .journal = sqlite_journal,
+    .label_find = sqlite_label_find,
 };
 
 struct store *store_open_sqlite(const char *path, const struct store_options *options,

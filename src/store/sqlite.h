@@ -123,6 +123,7 @@ enum statement {
     DROP_EXEC,
     GET_TEXT,
     GET_WORKER,
+    GET_LABEL,
     GET_REQUEST,
     STATEMENTS
 };
@@ -154,7 +155,7 @@ struct run {
 };
 
 // Texts of one row at a time; the row of a submission uses them for other texts than a task's.
-enum { LINE_CONDITION, LINE_NEEDS, LINE_INPUTS, LINE_OUTPUTS, LINES };
+enum { LINE_CONDITION, LINE_NEEDS, LINE_INPUTS, LINE_OUTPUTS, LINE_NAME, LINE_LANE, LINES };
 
 struct sqlite_store {
     struct store store;

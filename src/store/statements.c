@@ -63,6 +63,8 @@ static const char *const texts[STATEMENTS] = {
     [GET_TEXT] = "SELECT name, command, run_days, start_times, run_window, start_mins, cron, zone,"
                  " overlap, body FROM sched_task LEFT JOIN sched_calendar USING (id) WHERE id = ?",
     [GET_WORKER] = "SELECT worker FROM sched_attempt WHERE id = ? AND attempt = ?",
+    [GET_LABEL] = "SELECT t.name, n.name FROM sched_task t LEFT JOIN sched_name n"
+                  " ON n.kind = 'lane' AND n.number = t.lane WHERE t.id = ?",
     [GET_REQUEST] = "SELECT body_hash, answer FROM sched_request WHERE request = ?",
 };
 

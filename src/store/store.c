@@ -149,3 +149,19 @@ bool store_answer_find(struct store *store, struct store_request *request)
 {
     return store->kind->answer_find && store->kind->answer_find(store, request);
 }
+
+uint64_t store_journal_last(const struct store *store)
+{
+    return store->kind->journal_last ? store->kind->journal_last(store) : 0;
+}
+
+bool store_journal(struct store *store, uint64_t first, uint64_t last, store_turn_fn *take,
+                   void *context)
+{
+    return !store->kind->journal || store->kind->journal(store, first, last, take, context);
+}
+
+bool store_label_find(struct store *store, rota_task_id task, struct store_label *label)
+{
+    return store->kind->label_find && store->kind->label_find(store, task, label);
+}

@@ -157,6 +157,24 @@ rota_worker_id store_attempt_worker(struct store *store, rota_task_id task, uint
 typedef bool store_body_fn(void *context, const struct store_body *body);  // false: no memory
 bool store_bodies(struct store *store, rota_job_id job, store_body_fn *take, void *context);
 
+// The journal: what each turn has changed, a line each as doc/store.md has them.
+struct store_turn {
+    uint64_t sequence;
+    rota_time at;
+    const char *lines;  // "" if none
+};
+typedef bool store_turn_fn(void *context, const struct store_turn *turn);  // false: enough
+uint64_t store_journal_last(const struct store *store);  // 0: it is empty, or none is kept
+// Turns from `first` to `last` that are kept, by sequence. False: the store has failed.
+bool store_journal(struct store *store, uint64_t first, uint64_t last, store_turn_fn *take,
+                   void *context);
+// What the task of a line is called, and its lane; "" where there is none. False: no such task.
+// Valid until the next call.
+struct store_label {
+    const char *name, *lane;
+};
+bool store_label_find(struct store *store, rota_task_id task, struct store_label *label);
+
 // The answer a request got; request->id says which. False: it never came. Valid until the next
 // call.
 bool store_answer_find(struct store *store, struct store_request *request);

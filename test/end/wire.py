@@ -13,15 +13,18 @@ import re
 import socket
 import struct
 
-TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/wire/table.h")
+WIRE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/wire")
+TABLES = ("rows.h", "table.h")
 NUMBERS = {"u32": "<I", "u64": "<Q", "i32": "<i", "time": "<q"}
 PAIRS = {"task": "<II", "object": "<QQ"}
 FRAME_MAX = 16 << 20
 
 
 def _text():
-    with open(TABLE, encoding="utf-8") as file:
-        text = re.sub(r"//[^\n]*|/\*.*?\*/", "", file.read(), flags=re.S)
+    text = ""
+    for name in TABLES:
+        with open(os.path.join(WIRE, name), encoding="utf-8") as file:
+            text += re.sub(r"//[^\n]*|/\*.*?\*/", "", file.read(), flags=re.S)
     return text.replace("\\\n", " ")
 
 
