@@ -201,6 +201,13 @@ static sqlite3_vfs *below_of(const sqlite3_vfs *vfs)
     return ((const struct gather *)vfs->pAppData)->below;
 }
 
+// SQLite syncs the folder with the first sync of a log that it may have made.
+static int log_flags(struct gather *gather, const char *name, int flags)
+{
+    gather->named = gather->named && access(name, F_OK) == 0;
+    return gather->named ? flags & ~SQLITE_OPEN_CREATE : flags;
+}
+
 // All files but the log are those of the system below.
 static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
                      int *out)
@@ -213,7 +220,7 @@ static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file
     gathered->bytes = malloc(GATHERED_MAX);
     if (!gathered->bytes) return SQLITE_NOMEM;
     gathered->below->pMethods = NULL;
-    int result = below->xOpen(below, name, gathered->below, flags, out);
+    int result = below->xOpen(below, name, gathered->below, log_flags(gather, name, flags), out);
     if (result) {
         if (gathered->below->pMethods) gathered->below->pMethods->xClose(gathered->below);
         free(gathered->bytes);
@@ -224,7 +231,6 @@ static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file
     gathered->safe = log_characteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
     gathered->empty = gathered->below->pMethods->xFileSize(gathered->below, &size) == SQLITE_OK
                       && size == 0;
-    gather->named = false;
     return SQLITE_OK;
 }
 

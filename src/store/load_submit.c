@@ -44,11 +44,13 @@ enum column {
     COLUMN_STATUS
 };
 
+// The tables of sched_job themselves: SQLite takes as long to open a view as to read a small job.
 static const char task_sql[]
-    = "SELECT id, kind, condition, needs, parent, machine, priority, lane, grp, access, cores,"
-      " memory_mib, retries, estimate, key, body, on_demand, inputs, outputs, status, attempt,"
-      " tries, outcome, exit, flags, phase, asked, since FROM sched_job"
-      " WHERE id BETWEEN ? AND ? ORDER BY id";
+    = "SELECT t.id, kind, condition, needs, parent, machine, priority, lane, grp, access, cores,"
+      " memory_mib, retries, estimate, key, body, on_demand, inputs, outputs,"
+      " coalesce(status, 'STAGED'), attempt, tries, outcome, exit, flags, phase, asked, since"
+      " FROM sched_task t LEFT JOIN sched_last l ON l.id = t.id"
+      " WHERE t.id BETWEEN ? AND ? ORDER BY t.id";
 
 static const char submit_sql[]
     = "SELECT job, sequence, first, tasks, grows, client, key, policy, on_failure, last, uploads,"
@@ -335,15 +337,15 @@ bool load_submits(struct sqlite_store *store, struct loaded *loaded, uint32_t *f
     struct draft draft = {0};
     sqlite3_stmt *count = load_prepare(store, "SELECT count(*) FROM sched_submit");
     sqlite3_stmt *row = load_prepare(store, submit_sql);
-    sqlite3_stmt *tasks = load_prepare(store, task_sql);
-    bool fine = count && row && tasks && sqlite3_step(count) == SQLITE_ROW;
+    bool fine = count && row && sqlite3_step(count) == SQLITE_ROW;
     int64_t submits = fine ? sqlite3_column_int64(count, 0) : 0;
+    sqlite3_stmt *tasks = submits ? load_prepare(store, task_sql) : NULL;
     uint32_t at = loaded->count;
     for (int64_t i = 0; i < submits && fine; i++) {
         fine = loaded_add(loaded, ROTA_RECORD_SUBMIT) ? true : load_no_memory(store);
     }
     *first = loaded->count;
-    fine = fine && load_each(store, loaded, &draft, row, tasks, at);
+    fine = fine && (tasks || !submits) && load_each(store, loaded, &draft, row, tasks, at);
     sqlite3_finalize(count);
     sqlite3_finalize(row);
     sqlite3_finalize(tasks);

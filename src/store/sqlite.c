@@ -92,7 +92,7 @@ static bool file_adopt(struct sqlite_store *store, struct store_error *error)
 {
     int64_t version;
     store->result = sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);  // one lock for all of it
-    look_over(store, error);
+    if (!store->known) look_over(store, error);
     bool fits = !store->result && !error->fault && schema_fits(store, &version, error);
     sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
     if (!fits || !schema_bring(store, version)) return false;
@@ -144,7 +144,9 @@ void sqlite_close(struct store *base)
     // Folding the log takes some syncs now; reading it, the longer it is, the next opening longer.
     int leave = store->options.brief && store->wal_pages <= BRIEF_LOG_PAGES;
     if (store->db) sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave, NULL);
+    bool whole = store->db && !store->store.error.fault && store->gather.named;
     sqlite3_close(store->db);
+    if (whole) left_note(store);
     syncer_close(&store->gather.syncer);
     if (store->gather.image >= 0) close(store->gather.image);
     if (store->lock_file >= 0) close(store->lock_file);
@@ -289,6 +291,7 @@ struct store *store_open_sqlite(const char *path, const struct store_options *op
     if (guard_file(path, error)) store->lock_file = guard_lock(path, error);
     bool open = store->lock_file >= 0 && guard_make(path, &store->gather.image, error);
     store->is_new = store->gather.image >= 0;
+    store->known = store->gather.named = open && !store->is_new && left_alone(store);
     open = open && (store->is_new || guard_header(path, error)) && database_open(store, error);
     if (open && !store->options.brief)
         turn_settle_in(store);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "store/guard.h"
 #include "store/kind.h"
 #include "store/line.h"
 #include "store/log.h"
@@ -167,6 +168,7 @@ struct sqlite_store {
     int lock_file;
     bool full;      // the ballast is thrown off
     bool begun;     // a transaction is open
+    bool known;       // found as the last server left it
     bool is_new;      // made by us, and nothing was put in it so far
     bool settled_in;  // the ballast and room in the log are there
     uint32_t turns;   // until then
@@ -285,15 +287,7 @@ rota_worker_id sqlite_attempt_worker(struct store *store, rota_task_id task, uin
 bool sqlite_bodies(struct store *store, rota_job_id job, store_body_fn *take, void *context);
 bool sqlite_answer_find(struct store *store, struct store_request *request);
 
-// ---- guard.c: whether the file may be opened, and by whom -----------------------------------
+// ---- left.c: whether the files are as the last server left them --------------------------------
 
-const char *guard_network(uint64_t magic);  // the name of a file system that is refused, or null
-bool guard_file(const char *path, struct store_error *error);    // makes it if there is none
-int guard_lock(const char *path, struct store_error *error);     // -1: somebody has it
-bool guard_header(const char *path, struct store_error *error);  // it is a whole database
-// A file without a byte becomes a new database: `made` is that file, still to be synced, or -1.
-bool guard_make(const char *path, int *made, struct store_error *error);
-void log_lengthen(const char *path, uint64_t bytes);
-bool ballast_make(const char *path, uint64_t bytes);
-void ballast_drop(const char *path);
-uint64_t disk_free(const char *path);
+void left_note(const struct sqlite_store *store);   // when they are closed
+bool left_alone(const struct sqlite_store *store);  // nobody has touched them since

@@ -1,5 +1,6 @@
 // bad_file_test.c - files that are no database of ours, or not ours now: refused, and left alone.
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,6 +125,24 @@ static void flipped_bits_are_found(void **state)
     print_message("%u of %u damaged pages found\n", found, tried);
     assert_true(found * 10 >= tried * 9);  // a page on the free list may say anything
     free(data);
+}
+
+// The note of the last server says how the file was left. It is not believed of a file that was
+// touched, whatever time that file claims.
+static void harm_is_found_in_a_file_with_its_old_time(void **state)
+{
+    (void)state;
+    struct stat status;
+    file_make();
+    assert_int_equal(stat(path, &status), 0);
+    FILE *file = fopen(path, "r+");
+    assert_non_null(file);
+    fseek(file, 2048 + 3, SEEK_SET);
+    fputc(0x55, file);
+    fclose(file);
+    const struct timespec times[] = {status.st_atim, status.st_mtim};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    refused("is damaged");
 }
 
 static void a_newer_database_is_refused(void **state)
@@ -259,6 +278,7 @@ int main(void)
         cmocka_unit_test(a_text_is_no_database),
         cmocka_unit_test(a_truncated_database_is_refused),
         cmocka_unit_test(flipped_bits_are_found),
+        cmocka_unit_test(harm_is_found_in_a_file_with_its_old_time),
         cmocka_unit_test(a_newer_database_is_refused),
         cmocka_unit_test(the_database_of_others_is_refused),
         cmocka_unit_test(a_file_with_two_names_is_refused),
