@@ -40,30 +40,13 @@ static void worker_take_over(struct hub *hub, uint32_t number)
     hub_worker_meet(hub, event.worker.id, NULL)->silent = true;
 }
 
-// What the database is called, so that a worker can tell it from another one. Kept as the answer to
-// a request that no client can make: it is the only one with an id of ones.
-static void name_find(struct hub *hub)
-{
-    struct store_request request = {{0}, 0, NULL};
-    memset(request.id, 0xff, sizeof request.id);
-    if (store_answer_find(hub->server->store, &request)) {
-        hub->id = strtoull(request.answer, NULL, 16);
-        return;
-    }
-    if (!hub->limits.random || !hub->limits.random(&hub->id, sizeof hub->id)) hub->id = hub->token;
-    char *answer = hub_keep(hub, 20, 1);
-    snprintf(answer, 20, "%016llx", (unsigned long long)hub->id);
-    request.answer = answer;
-    store_answer(hub->server->store, &request);
-}
-
 bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *limits,
               rota_time now)
 {
-    *hub = (struct hub){.server = server, .limits = *limits, .token = (uint64_t)now};
+    *hub = (struct hub){.server = server, .limits = *limits};
     if (!hub_names_load(hub)) return false;
     server_begin(server, now);
-    name_find(hub);
+    hub_self_open(hub, now);
     for (uint32_t i = 1; i <= hub->last_name[CATALOG_WORKER]; i++) worker_take_over(hub, i);
     bool done = server_commit(server);
     hub->durable = store_journal_last(server->store);

@@ -100,6 +100,15 @@ _Noreturn void hub_no_memory(void);
 void *hub_allocate(size_t count, size_t size);  // zeroed
 void *hub_keep(struct hub *hub, size_t count, size_t size);  // until the turn is over
 
+// ---- self.c: what a server keeps about itself --------------------------------------------------
+
+// Tokens grow for ever, whatever the clock does: the upper bits say how often the database was
+// opened, and so many lower ones count.
+enum { HUB_TOKENS = 40 };
+
+// In the first turn.
+void hub_self_open(struct hub *hub, rota_time now);
+
 // ---- names.c: what lanes, groups, machines and workers are called ------------------------------
 
 bool hub_names_load(struct hub *hub);

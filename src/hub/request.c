@@ -40,7 +40,7 @@ bool hub_request_is_old(struct hub *hub, struct hub_peer *peer, uint64_t high, u
 {
     struct store_request request = request_of(high, low);
     uint32_t job, first;
-    if ((!high && !low) || (high == UINT64_MAX && low == UINT64_MAX)) {
+    if ((!high && !low) || high == UINT64_MAX) {
         hub_refuse(peer, high, low, WIRE_REFUSED_REQUEST, "that is no id of a request");
         return true;
     }

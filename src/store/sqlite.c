@@ -234,9 +234,23 @@ bool sqlite_bodies(struct store *base, rota_job_id job, store_body_fn *take, voi
     return load_end(store, row, result);
 }
 
+// One that the turn at hand has carried out.
+static const struct store_request *answer_pending(const struct sqlite_store *store,
+                                                  const uint8_t id[16])
+{
+    for (uint32_t i = store->request_count; i > 0; i--)
+        if (memcmp(store->requests[i - 1].id, id, 16) == 0) return &store->requests[i - 1];
+    return NULL;
+}
+
 bool sqlite_answer_find(struct store *base, struct store_request *request)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
+    const struct store_request *pending = answer_pending(store, request->id);
+    if (pending) {
+        *request = *pending;
+        return true;
+    }
     if (store->is_new) return false;
     sqlite3_stmt *statement = statement_get(store, GET_REQUEST);
     sqlite3_reset(statement);

@@ -277,19 +277,24 @@ static void a_silent_worker_is_lost_after_its_lease(void **state)
 
 static char path[64];
 
-static int begin_on_disk(void **state)
+static int begin_on_disk_at(rota_time now)
 {
-    (void)state;
     struct store_options options = store_options_default();
     struct store_error error;
     snprintf(path, sizeof path, "/tmp/rota-hub-%d.db", (int)getpid());
     options.ballast_bytes = 0;
     store = store_open_sqlite(path, &options, &error);
     assert_non_null(store);
-    peers_open(&peers, store);
+    peers_open_at(&peers, store, now);
     played_open(&peers, &client, WIRE_CLIENT);
     played_open(&peers, &worker, WIRE_WORKER);
     return 0;
+}
+
+static int begin_on_disk(void **state)
+{
+    (void)state;
+    return begin_on_disk_at(4000000);
 }
 
 static void files_remove(void)
@@ -340,6 +345,41 @@ static void a_request_is_carried_out_once_also_after_a_restart(void **state)
     assert_int_equal(accepted(), 2);
 }
 
+static void the_same_request_twice_in_a_turn_is_carried_out_once(void **state)
+{
+    (void)state;
+    struct wire_message message;
+    greets(&client, WIRE_CLIENT, "client", 0);
+    submits(7, 2, 0, 0);
+    submits(7, 2, 0, 0);
+    assert_int_equal(accepted(), 1);
+    assert_true(played_hears_kind(&client, WIRE_ACCEPTED_MESSAGE, &message));
+    assert_int_equal(message.accepted.job, 1);
+    assert_int_equal(rota_task_state(peers.server.rota, (rota_task_id){2, 1}), ROTA_TASK_NONE);
+}
+
+// Each life of the server is told an earlier time than the one before.
+static void tokens_grow_though_the_clock_is_set_back(void **state)
+{
+    (void)state;
+    uint64_t last = 0;
+    for (uint64_t life = 1; life <= 3; life++) {
+        if (life > 1) end(NULL), begin_on_disk_at(4000000 - (rota_time)life * 1000000);
+        greets(&client, WIRE_CLIENT, "client", 0);
+        greets(&worker, WIRE_WORKER, "one", life);
+        joins(&worker, NULL, 0);
+        submits(life, 2, 0, 0);
+        peers_turn(&peers);
+        for (int i = 0; i < 2; i++) {
+            struct wire_run run = given(&worker);
+            assert_true(run.token > last);
+            last = run.token;
+            reports(&worker, &run, WIRE_EXITED, 0);
+        }
+        peers_turn(&peers);
+    }
+}
+
 // What workers are told is found again by a server that never saw the job file.
 static void a_job_goes_on_after_a_restart(void **state)
 {
@@ -373,6 +413,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_silent_worker_is_lost_after_its_lease, begin, end),
         cmocka_unit_test_setup_teardown(a_request_is_carried_out_once_also_after_a_restart,
                                         begin_on_disk, end_on_disk),
+        cmocka_unit_test_setup_teardown(the_same_request_twice_in_a_turn_is_carried_out_once,
+                                        begin_on_disk, end_on_disk),
+        cmocka_unit_test_setup_teardown(tokens_grow_though_the_clock_is_set_back, begin_on_disk,
+                                        end_on_disk),
         cmocka_unit_test_setup_teardown(a_job_goes_on_after_a_restart, begin_on_disk, end_on_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,16 +10,21 @@ static bool random_none(void *bytes, size_t size)
     return true;
 }
 
-void peers_open(struct peers *peers, struct store *store)
+void peers_open_at(struct peers *peers, struct store *store, rota_time now)
 {
     struct rota_config config = rota_config_default();
     struct hub_limits limits = {.lease = 1000000, .beat = 200000, .random = random_none};
-    *peers = (struct peers){.store = store, .now = 1000000};
+    *peers = (struct peers){.store = store, .now = now};
     config.plan_submit = config.plan_update = config.plan_idle = 0;
     config.lease = 2000000;
     bool open = server_open(&peers->server, store, &config)
                 && hub_open(&peers->hub, &peers->server, &limits, peers->now);
     if (!open) abort();
+}
+
+void peers_open(struct peers *peers, struct store *store)
+{
+    peers_open_at(peers, store, 1000000);
 }
 
 void peers_close(struct peers *peers)

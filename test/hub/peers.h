@@ -18,6 +18,7 @@ struct peers {
 };
 
 void peers_open(struct peers *peers, struct store *store);
+void peers_open_at(struct peers *peers, struct store *store, rota_time now);
 void peers_close(struct peers *peers);
 void played_open(struct peers *peers, struct played *played, uint32_t roles);
 void played_close(struct peers *peers, struct played *played);
