@@ -34,7 +34,7 @@ enum rota_event_kind {
     ROTA_EVENT_RELEASE,         // the client no longer needs a kept object
     ROTA_EVENT_READ,            // the client wants a kept object as soon as it is there
     ROTA_EVENT_WAIT,            // the client wants to know when tasks, or (number 0) jobs, are over
-    ROTA_EVENT_LANE,            // defines a lane, or changes its settings
+    ROTA_EVENT_LANE,            // defines a lane, changes its settings, or forgets it
     ROTA_EVENT_WORKER_JOINED,   // new, or known and changed
     ROTA_EVENT_WORKER_HEARD,    // ends a silence
     ROTA_EVENT_WORKER_SILENT,   // its lease runs from now
@@ -69,7 +69,11 @@ enum rota_claim_flag {          // what a handler does not mind
     ROTA_GIVEN_BACK   = 16      // FAIL: it, or its handler, was lost; repeated as `retries` says
 };
 
-enum rota_lane_flag { ROTA_LANE_STRICT = 1, ROTA_LANE_SUBMIT_ORDER = 2 };
+enum rota_lane_flag {
+    ROTA_LANE_STRICT = 1,
+    ROTA_LANE_SUBMIT_ORDER = 2,
+    ROTA_LANE_GONE = 4          // alone: it is forgotten, which is refused while tasks name it
+};
 enum rota_wait_mode { ROTA_WAIT_ALL, ROTA_WAIT_SOME };
 #define ROTA_ASK_ALWAYS UINT32_MAX
 

@@ -231,10 +231,28 @@ enum rota_error on_manual(struct rota *rota, const struct rota_event *event)
     return ROTA_OK;
 }
 
+// Nobody stands in it, and whoever looked at lanes is through.
+static enum rota_error lane_forget(struct rota *rota, lane_row row)
+{
+    if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such lane");
+    struct lane *lane = LANE(rota, row);
+    if (lane->named) return refuse(rota, ROTA_NOT_NOW, "there are tasks for that lane");
+    if (!effect_reserve(rota, 1)) return no_memory(rota);
+    struct rota_record tomb = {.kind = ROTA_RECORD_LANE, .gone = true};
+    tomb.lane.lane = lane->number;
+    effect_tomb(rota, tomb);
+    if (lane->marked) effect_forget_marks(rota, ROTA_RECORD_LANE, row);
+    map_remove(&rota->lane_by_number, lane->number);
+    *lane = (struct lane){0};
+    pool_give(&rota->lanes, row);
+    return ROTA_OK;
+}
+
 enum rota_error on_lane(struct rota *rota, const struct rota_event *event)
 {
     lane_row row = map_find(&rota->lane_by_number, event->lane.lane);
     uint32_t flags = event->lane.flags;
+    if (flags == ROTA_LANE_GONE) return lane_forget(rota, row);
     if (!event->lane.lane || flags & ~(uint32_t)(ROTA_LANE_STRICT | ROTA_LANE_SUBMIT_ORDER))
         return refuse(rota, ROTA_BAD_EVENT, "a lane has a number and known flags");
     if (event->lane.patience < 0) return refuse(rota, ROTA_BAD_EVENT, "patience is negative");

@@ -64,15 +64,18 @@ static void job_load(struct hub *hub, struct hub_job *job)
     job->loaded = true;
 }
 
-uint32_t hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, uint32_t length)
+uint32_t hub_body_count(struct hub *hub, rota_job_id id)
 {
+    struct hub_job *job = hub_job_get(hub, id);
     job_load(hub, job);
-    frame_append(job, frame, length);
-    char *kept = hub_keep(hub, length, 1);
-    memcpy(kept, frame, length);
-    struct store_body body = {job->id, job->count, kept, length};
-    store_put_body(hub->server->store, &body);
     return job->count;
+}
+
+void hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, uint32_t length)
+{
+    frame_append(job, frame, length);
+    struct store_body body = {job->id, job->count, frame, length};
+    store_put_body(hub->server->store, &body);
 }
 
 const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint32_t *length)

@@ -66,6 +66,7 @@ void hub_close(struct hub *hub)
     free(hub->workers);
     free(hub->jobs);
     free(hub->over);
+    free(hub->tried);
     map_release(&heap, &hub->workers_by_id);
     map_release(&heap, &hub->jobs_by_id);
     for (int i = 0; i < CATALOG_KINDS; i++) map_release(&heap, &hub->names[i]);

@@ -68,12 +68,15 @@ struct hub {
     uint32_t worker_count, worker_capacity;
     struct map names[CATALOG_KINDS];  // hash of a name: its number
     uint32_t last_name[CATALOG_KINDS];
+    struct catalog_name *tried;    // new ones, neither kept nor forgotten
+    uint32_t tried_count, tried_capacity;
     struct map jobs_by_id;         // index + 1
     struct hub_job **jobs;
     uint32_t job_count, job_capacity;
     rota_job_id *over;             // jobs to be forgotten in the next turn
     uint32_t over_count, over_capacity;
     uint64_t id;                   // of the database
+    uint64_t draft_bytes;          // of submissions that are not whole
     uint64_t peers_seen;
     uint64_t token;                // the last that was given out
     uint64_t turn[2];              // by slot: written, not known to be durable; 0: none
@@ -114,6 +117,10 @@ void hub_self_open(struct hub *hub, rota_time now);
 bool hub_names_load(struct hub *hub);
 // In a turn: the number of a name, which gets one if it has none.
 uint32_t hub_name(struct hub *hub, enum catalog_kind kind, const char *name);
+// The same for names that are kept or forgotten together, within the turn. 0: no memory.
+uint32_t hub_name_try(struct hub *hub, enum catalog_kind kind, const char *name);
+void hub_names_keep(struct hub *hub);
+void hub_names_forget(struct hub *hub);
 uint64_t hub_hash(const void *bytes, size_t size);
 
 // ---- body.c: what workers are told -------------------------------------------------------------
@@ -133,8 +140,10 @@ void hub_job_drop(struct hub *hub, rota_job_id id);
 // Behind a decision: a job is over. In the next turn: those that may be are forgotten.
 void hub_job_over(struct hub *hub, const struct rota_action *action);
 void hub_jobs_close(struct hub *hub);
-// In a turn: gives it the next number of its job.
-uint32_t hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, uint32_t length);
+// How many a job has, which the core must know.
+uint32_t hub_body_count(struct hub *hub, rota_job_id id);
+// In a turn: gives it the next number of its job. The frame must last until the commit.
+void hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, uint32_t length);
 // Null: there is none.
 const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint32_t *length);
 
@@ -209,7 +218,7 @@ rota_time hub_feed(struct hub *hub, rota_time ticks);
 // ---- submit.c: jobs ----------------------------------------------------------------------------
 
 void hub_submit(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit);
-void hub_draft_drop(struct hub_peer *peer);
+void hub_draft_drop(struct hub *hub, struct hub_peer *peer);
 
 // ---- perform.c: what the core asks for ---------------------------------------------------------
 

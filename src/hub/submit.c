@@ -5,7 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TASKS_MAX = 1000000, EDGES_MAX = 10000000 };
+enum {
+    TASKS_MAX = 1000000,
+    EDGES_MAX = 10000000,
+    RETRIES_MAX = 1000 - HUB_LOSSES,
+    DRAFTS_MAX = 1 << 30,  // bytes, of all submissions that are not whole
+    LANE_FLAGS = ROTA_LANE_STRICT | ROTA_LANE_SUBMIT_ORDER
+};
 
 // The pieces, as they came: a copy of each frame, decoded again when all are there. `tasks` and so
 // on are counts over all of them.
@@ -15,19 +21,34 @@ struct hub_draft {
     uint32_t tasks, edges, clauses, inputs, outputs, bodies, lanes, groups, machines;
 };
 
-void hub_draft_drop(struct hub_peer *peer)
+void hub_draft_drop(struct hub *hub, struct hub_peer *peer)
 {
     if (!peer->draft) return;
+    hub->draft_bytes -= peer->draft->frames.length;
     wire_out_release(&peer->draft->frames);
     free(peer->draft);
     peer->draft = NULL;
 }
 
-static const char *draft_add(struct hub_peer *peer, const struct wire_submit *submit)
+static const char no_memory[] = "no memory for the submission";
+
+static const char *piece_keep(struct hub *hub, struct hub_draft *draft,
+                              const struct wire_submit *submit)
 {
-    if (!peer->draft) peer->draft = hub_allocate(1, sizeof *peer->draft);
-    struct hub_draft *draft = peer->draft;
     struct wire_message message = {.kind = WIRE_SUBMIT_MESSAGE, .submit = *submit};
+    uint32_t before = draft->frames.length;
+    wire_put(&draft->frames, &message);
+    hub->draft_bytes += draft->frames.length - before;
+    if (draft->frames.failed) return no_memory;
+    return hub->draft_bytes > DRAFTS_MAX ? "too many submissions come at a time" : NULL;
+}
+
+static const char *draft_add(struct hub *hub, struct hub_peer *peer,
+                             const struct wire_submit *submit)
+{
+    if (!peer->draft) peer->draft = calloc(1, sizeof *peer->draft);
+    struct hub_draft *draft = peer->draft;
+    if (!draft) return no_memory;
     if (draft->high | draft->low && (draft->high != submit->high || draft->low != submit->low))
         return "the submission before it is not whole";
     if (submit->bodies.count != submit->commands.count) return "each body has a command";
@@ -44,8 +65,7 @@ static const char *draft_add(struct hub_peer *peer, const struct wire_submit *su
     draft->machines += submit->machines.count;
     if (draft->tasks > TASKS_MAX) return "a job has at most 1,000,000 tasks";
     if (draft->edges > EDGES_MAX) return "a job has at most 10,000,000 edges";
-    wire_put(&draft->frames, &message);
-    return draft->frames.failed ? "no memory for the submission" : NULL;
+    return piece_keep(hub, draft, submit);
 }
 
 // ---- From the pieces to the core ----------------------------------------------------------------
@@ -64,34 +84,67 @@ struct making {
     const char **commands;
     wire_text *frames;
     uint32_t lane_count, group_count, machine_count, body_count;
-    const char *fault;
+    uint32_t bodies_before;  // of the job that grows
+    const char *fault;  // the first; null: none
 };
+
+static void fail(struct making *making, const char *reason)
+{
+    if (!making->fault) making->fault = reason;
+}
+
+// Zeroed, until the turn is over. Null: there is none.
+static void *room(struct making *making, size_t count, size_t size)
+{
+    void *memory = server_keep(making->hub->server, count ? count : 1, size);
+    if (!memory) fail(making, no_memory);
+    return memory;
+}
 
 static const char *keep(struct making *making, wire_text text)
 {
-    if (!text.length) return NULL;
-    char *kept = hub_keep(making->hub, (size_t)text.length + 1, 1);
-    memcpy(kept, text.bytes, text.length);
+    char *kept = text.length ? room(making, (size_t)text.length + 1, 1) : NULL;
+    if (kept) memcpy(kept, text.bytes, text.length);
     return kept;
+}
+
+static uint32_t name_add(struct making *making, enum catalog_kind kind, const char *name)
+{
+    uint32_t number = hub_name_try(making->hub, kind, name);
+    if (!number) fail(making, no_memory);
+    return number;
 }
 
 static void lanes_add(struct making *making, const wire_lanes *lanes)
 {
-    for (uint32_t i = 0; i < lanes->count; i++) {
+    for (uint32_t i = 0; i < lanes->count && !making->fault; i++) {
         struct rota_event event = {.kind = ROTA_EVENT_LANE};
-        event.lane.lane = hub_name(making->hub, CATALOG_LANE, lanes->items[i].name.bytes);
+        event.lane.lane = name_add(making, CATALOG_LANE, lanes->items[i].name.bytes);
         event.lane.flags = lanes->items[i].flags;
         event.lane.patience = ROTA_NEVER;
-        if (server_step(making->hub->server, &event)) making->fault = making->hub->server->reason;
+        if (lanes->items[i].flags & ~(uint32_t)LANE_FLAGS) fail(making, "a lane has no such flag");
+        if (making->fault) return;
         making->lanes[making->lane_count++] = event.lane.lane;
+        if (server_step(making->hub->server, &event)) fail(making, making->hub->server->reason);
+    }
+}
+
+// What was refused is not to leave a lane behind; one that others use stays by itself.
+static void lanes_forget(struct making *making)
+{
+    for (uint32_t i = 0; i < making->lane_count; i++) {
+        struct rota_event event = {.kind = ROTA_EVENT_LANE};
+        event.lane.lane = making->lanes[i];
+        event.lane.flags = ROTA_LANE_GONE;
+        server_step(making->hub->server, &event);
     }
 }
 
 static void names_add(struct making *making, enum catalog_kind kind, const wire_texts *names,
                       uint32_t *numbers, uint32_t *count)
 {
-    for (uint32_t i = 0; i < names->count; i++)
-        numbers[(*count)++] = hub_name(making->hub, kind, names->items[i].bytes);
+    for (uint32_t i = 0; i < names->count && !making->fault; i++)
+        numbers[(*count)++] = name_add(making, kind, names->items[i].bytes);
 }
 
 // A body is the frame of a RUN, and nothing else.
@@ -100,9 +153,9 @@ static bool body_is_sound(wire_text body)
     struct wire_in in = {0};
     struct wire_message message;
     if (!body.length) return false;
-    char *room = wire_in_room(&in, body.length);
-    if (!room) hub_no_memory();
-    memcpy(room, body.bytes, body.length);
+    char *copy = wire_in_room(&in, body.length);
+    if (!copy) return false;
+    memcpy(copy, body.bytes, body.length);
     wire_in_came(&in, body.length);
     bool sound = wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE
                  && in.taken == in.length && message.run.argv.count;
@@ -113,17 +166,13 @@ static bool body_is_sound(wire_text body)
 // Their numbers are known before they are kept, which they are when the job is.
 static void bodies_add(struct making *making, const struct wire_submit *submit)
 {
-    uint32_t before = hub_job_get(making->hub, making->spec.job)->count;
-    for (uint32_t i = 0; i < submit->bodies.count; i++) {
+    for (uint32_t i = 0; i < submit->bodies.count && !making->fault; i++) {
         wire_text body = submit->bodies.items[i];
-        if (!body_is_sound(body)) {
-            making->fault = "a body is not the frame of a command";
-            return;
-        }
         uint32_t at = making->body_count++;
+        if (!body_is_sound(body)) fail(making, "a body is not the frame of a command");
         making->commands[at] = keep(making, submit->commands.items[i]);
         making->frames[at] = (wire_text){keep(making, body), body.length};
-        making->bodies[at] = before + at + 1;
+        making->bodies[at] = making->bodies_before + at + 1;
     }
 }
 
@@ -132,7 +181,7 @@ static uint32_t number_at(struct making *making, const uint32_t *numbers, uint32
                           uint32_t index)
 {
     if (index <= count) return index ? numbers[index - 1] : 0;
-    making->fault = "a task names a lane, group, machine or body that was not given";
+    fail(making, "a task names a lane, group, machine or body that was not given");
     return 0;
 }
 
@@ -156,9 +205,9 @@ static void task_add(struct making *making, const struct wire_spec *task)
     spec->clause_first = task->clause_first;
     spec->clause_count = task->clause_count;
     spec->key = task->key;
-    if (task->retries > 1000000) making->fault = "a task is repeated at most 1,000,000 times";
-    if (task->priority < -128 || task->priority > 127) making->fault = "priorities are -128 to 127";
-    if (task->access > ROTA_ACCESS_WRITE) making->fault = "there is no such access";
+    if (task->retries > RETRIES_MAX) fail(making, "a server repeats a task at most 995 times");
+    if (task->priority < -128 || task->priority > 127) fail(making, "priorities are -128 to 127");
+    if (task->access > ROTA_ACCESS_WRITE) fail(making, "there is no such access");
     if (making->fault) return;
     text->name = keep(making, task->name);
     text->details = keep(making, task->details);
@@ -190,18 +239,18 @@ static void lists_add(struct making *making, const struct wire_submit *submit)
 static void making_reserve(struct making *making)
 {
     const struct hub_draft *draft = making->draft;
-    making->tasks = hub_keep(making->hub, draft->tasks, sizeof *making->tasks);
-    making->texts = hub_keep(making->hub, draft->tasks, sizeof *making->texts);
-    making->edges = hub_keep(making->hub, draft->edges, sizeof *making->edges);
-    making->clauses = hub_keep(making->hub, draft->clauses, sizeof *making->clauses);
-    making->inputs = hub_keep(making->hub, draft->inputs, sizeof *making->inputs);
-    making->outputs = hub_keep(making->hub, draft->outputs, sizeof *making->outputs);
-    making->lanes = hub_keep(making->hub, draft->lanes, sizeof *making->lanes);
-    making->groups = hub_keep(making->hub, draft->groups, sizeof *making->groups);
-    making->machines = hub_keep(making->hub, draft->machines, sizeof *making->machines);
-    making->bodies = hub_keep(making->hub, draft->bodies, sizeof *making->bodies);
-    making->commands = hub_keep(making->hub, draft->bodies, sizeof *making->commands);
-    making->frames = hub_keep(making->hub, draft->bodies, sizeof *making->frames);
+    making->tasks = room(making, draft->tasks, sizeof *making->tasks);
+    making->texts = room(making, draft->tasks, sizeof *making->texts);
+    making->edges = room(making, draft->edges, sizeof *making->edges);
+    making->clauses = room(making, draft->clauses, sizeof *making->clauses);
+    making->inputs = room(making, draft->inputs, sizeof *making->inputs);
+    making->outputs = room(making, draft->outputs, sizeof *making->outputs);
+    making->lanes = room(making, draft->lanes, sizeof *making->lanes);
+    making->groups = room(making, draft->groups, sizeof *making->groups);
+    making->machines = room(making, draft->machines, sizeof *making->machines);
+    making->bodies = room(making, draft->bodies, sizeof *making->bodies);
+    making->commands = room(making, draft->bodies, sizeof *making->commands);
+    making->frames = room(making, draft->bodies, sizeof *making->frames);
 }
 
 static void piece_add(struct making *making, const struct wire_submit *submit)
@@ -209,7 +258,7 @@ static void piece_add(struct making *making, const struct wire_submit *submit)
     lanes_add(making, &submit->lanes);
     names_add(making, CATALOG_GROUP, &submit->groups, making->groups, &making->group_count);
     names_add(making, CATALOG_MACHINE, &submit->machines, making->machines, &making->machine_count);
-    if (!making->fault) bodies_add(making, submit);
+    bodies_add(making, submit);
     for (uint32_t i = 0; i < submit->tasks.count && !making->fault; i++)
         task_add(making, &submit->tasks.items[i]);
     lists_add(making, submit);
@@ -221,9 +270,12 @@ static void pieces_add(struct making *making)
     const struct wire_out *frames = &making->draft->frames;
     struct wire_in in = {0};
     struct wire_message message;
-    char *room = wire_in_room(&in, frames->length);
-    if (!room) hub_no_memory();
-    memcpy(room, frames->bytes, frames->length);
+    char *copy = wire_in_room(&in, frames->length);
+    if (!copy) {
+        fail(making, no_memory);
+        return;
+    }
+    memcpy(copy, frames->bytes, frames->length);
     wire_in_came(&in, frames->length);
     while (!making->fault && wire_take(&in, &message) == WIRE_GOT)
         piece_add(making, &message.submit);
@@ -233,7 +285,6 @@ static void pieces_add(struct making *making)
 static enum rota_error making_submit(struct making *making, const struct wire_submit *submit)
 {
     struct rota_job_spec *spec = &making->spec;
-    spec->job.number = submit->job;
     spec->client = 1;
     spec->policy = (enum rota_policy)submit->policy;
     spec->on_failure = (enum rota_on_failure)submit->on_failure;
@@ -246,46 +297,85 @@ static enum rota_error making_submit(struct making *making, const struct wire_su
     return server_submit(making->hub->server, spec, making->texts);
 }
 
+// Tasks are numbered without gaps.
+static uint32_t tasks_of(const struct rota *rota, rota_job_id job)
+{
+    uint32_t there = 0, step = 1u << 31;
+    for (; step; step /= 2) {
+        rota_task_id task = {job.number, there + step};
+        if (rota_task_state(rota, task) != ROTA_TASK_NONE) there += step;
+    }
+    return there;
+}
+
+static enum rota_error making_make(struct making *making, const struct wire_submit *submit)
+{
+    making_reserve(making);
+    if (!making->fault) pieces_add(making);
+    return making->fault ? ROTA_BAD_EVENT : making_submit(making, submit);
+}
+
+static void making_refuse(struct making *making, struct hub_peer *peer,
+                          const struct wire_submit *submit, enum rota_error error)
+{
+    bool memory = making->fault == no_memory;
+    enum wire_code code = memory ? WIRE_REFUSED_MEMORY : WIRE_REFUSED_REQUEST;
+    if (making->fault)
+        hub_refuse(peer, submit->high, submit->low, code, making->fault);
+    else
+        hub_refuse_error(making->hub, peer, submit->high, submit->low, error);
+    lanes_forget(making);
+    hub_names_forget(making->hub);
+}
+
+static void job_accept(struct making *making, struct hub_peer *peer,
+                       const struct wire_submit *submit, uint64_t hash)
+{
+    struct hub *hub = making->hub;
+    bool grows = making->spec.job.number;
+    rota_job_id id = grows ? making->spec.job : (rota_job_id){hub->server->next_job.number - 1};
+    struct hub_job *job = hub_job_get(hub, id);
+    hub_names_keep(hub);
+    for (uint32_t i = 0; i < making->body_count; i++)
+        hub_body_add(hub, job, making->frames[i].bytes, making->frames[i].length);
+    char answer[64];
+    uint32_t first = making->spec.first ? making->spec.first : 1;
+    snprintf(answer, sizeof answer, "job %u from %u", job->id.number, first);
+    hub_request_note(hub, submit->high, submit->low, hash, answer);
+    hub_accepted_put(hub_later(hub, peer), submit->high, submit->low, job->id.number, first);
+    // Nobody will fetch what it made, or add to it: it can be forgotten when all went well.
+    job->closes = making->spec.last && !making->spec.output_count;
+    if (submit->flags & WIRE_SUBMIT_WATCH) hub_watch_begin(peer, job->id.number);
+}
+
 static void job_make(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit)
 {
     struct making making = {.hub = hub, .draft = peer->draft};
     uint64_t hash = hub_hash(peer->draft->frames.bytes, peer->draft->frames.length);
     if (hub_request_is_old(hub, peer, submit->high, submit->low, hash)) return;
-    rota_job_id id = {submit->job ? submit->job : hub->server->next_job.number};
-    making.spec.job = id;
-    making_reserve(&making);
-    pieces_add(&making);
-    enum rota_error error = making.fault ? ROTA_BAD_EVENT : making_submit(&making, submit);
-    if (error) {
-        if (making.fault)
-            hub_refuse(peer, submit->high, submit->low, WIRE_REFUSED_REQUEST, making.fault);
-        else
-            hub_refuse_error(hub, peer, submit->high, submit->low, error);
-        if (!submit->job) hub_job_drop(hub, id);
+    rota_job_id grows = making.spec.job = (rota_job_id){submit->job};
+    if (submit->job && !rota_job_status(hub->server->rota, grows)[0]) {
+        hub_refuse(peer, submit->high, submit->low, WIRE_REFUSED_NOT_FOUND, "there is no such job");
         return;
     }
-    struct hub_job *job = hub_job_get(hub, id);
-    for (uint32_t i = 0; i < making.body_count; i++)
-        hub_body_add(hub, job, making.frames[i].bytes, making.frames[i].length);
-    char answer[64];
-    uint32_t first = making.spec.first ? making.spec.first : 1;
-    snprintf(answer, sizeof answer, "job %u from %u", id.number, first);
-    hub_request_note(hub, submit->high, submit->low, hash, answer);
-    hub_accepted_put(hub_later(hub, peer), submit->high, submit->low, id.number, first);
-    // Nobody will fetch what it made, or add to it: it can be forgotten when all went well.
-    job->closes = making.spec.last && !making.spec.output_count;
-    if (submit->flags & WIRE_SUBMIT_WATCH) hub_watch_begin(peer, id.number);
+    if (submit->job) making.bodies_before = hub_body_count(hub, grows);
+    if (submit->job) making.spec.first = tasks_of(hub->server->rota, grows) + 1;
+    enum rota_error error = making_make(&making, submit);
+    if (error)
+        making_refuse(&making, peer, submit, error);
+    else
+        job_accept(&making, peer, submit, hash);
 }
 
 void hub_submit(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit)
 {
-    const char *fault = draft_add(peer, submit);
+    const char *fault = draft_add(hub, peer, submit);
     if (fault) {
         hub_refuse(peer, submit->high, submit->low, WIRE_REFUSED_REQUEST, fault);
-        hub_draft_drop(peer);
+        hub_draft_drop(hub, peer);
         return;
     }
     if (submit->flags & WIRE_SUBMIT_MORE) return;
     job_make(hub, peer, submit);
-    hub_draft_drop(peer);
+    hub_draft_drop(hub, peer);
 }

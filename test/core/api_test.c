@@ -292,6 +292,25 @@ static void two_jobs_share_one_execution(void **state)
 
 // ---- The whole ---------------------------------------------------------------------------
 
+static void a_lane_is_forgotten_when_nobody_needs_it(void **state)
+{
+    (void)state;
+    struct story story;
+    struct rota_event gone = {.kind = ROTA_EVENT_LANE, .lane = {1, ROTA_LANE_GONE, 0}};
+    int32_t counter;
+    story_open(&story);
+    uint64_t before = rota_digest(story.rota);
+    assert_int_equal(step(&story, gone), ROTA_NOT_FOUND);
+    lane_opens(&story, 1, ROTA_LANE_STRICT);
+    does(&story, gone);
+    assert_false(rota_lane_counter(story.rota, 1, &counter));
+    assert_true(rota_digest(story.rota) == before);
+    lane_opens(&story, 1, 0);
+    submit_text(&story, "r");
+    assert_int_equal(step(&story, gone), ROTA_NOT_NOW);
+    story_close(&story);
+}
+
 static void equal_events_give_equal_digests(void **state)
 {
     (void)state;
@@ -322,6 +341,7 @@ int main(void)
         cmocka_unit_test(a_lost_result_is_made_again_and_nobody_is_told),
         cmocka_unit_test(pull_goes_where_the_result_is_then_anywhere),
         cmocka_unit_test(two_jobs_share_one_execution),
+        cmocka_unit_test(a_lane_is_forgotten_when_nobody_needs_it),
         cmocka_unit_test(equal_events_give_equal_digests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
