@@ -142,6 +142,7 @@ static int64_t earlier(int64_t a, int64_t b)
 static int64_t wake_at(const struct agent *agent)
 {
     int64_t due = earlier(decide_due(&agent->decide), server_due(agent));
+    due = earlier(due, service_due(agent));
     if (agent->spool.pending.length) due = earlier(due, agent->sync_at);
     if (agent->is_ending) due = earlier(due, agent->worker ? agent->kill_at : agent->leave_at);
     if (due == INT64_MAX) return carry_due(agent);
@@ -172,6 +173,7 @@ static void turn(struct agent *agent)
 {
     input_await(agent);
     int64_t now = os_boottime();
+    service_beat(agent, now);
     server_timers(agent, now);
     must_end(agent, now);
     int64_t due = agent->worker ? decide_fence_due(&agent->decide, FENCE_SLACK) : INT64_MAX;
@@ -207,7 +209,10 @@ int agent_main(const struct agent_options *options)
                           .signals = -1,
                           .spool = {.folder = -1, .lock = -1, .file = -1},
                           .fence = {.due = INT64_MAX}};
-    if (!agent_begin(&agent)) agent.status = 70;
+    if (agent_begin(&agent))
+        service_ready(&agent);
+    else
+        agent.status = 70;
     while (agent.status < 0) turn(&agent);
     agent_end(&agent);
     return agent.status;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "link/link.h"
+#include "os/os.h"
 #include "worker/worker.h"
 
 #define AGENT_ALONE_MAX ((int64_t)3600 * 1000000)
@@ -26,6 +27,7 @@ struct agent_options {
     const char *name, *machine;
     const char *address;         // where others may fetch objects; null: nowhere
     const struct link_keys *peer_keys;  // of the role peer, for that; null: Unix sockets only
+    const struct os_service *service;   // who supervises; the first of its files: for `address`
     int64_t alone_max;           // so long commands go on without a server; 0: AGENT_ALONE_MAX
     struct worker_options worker;
 };

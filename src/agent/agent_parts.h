@@ -107,10 +107,19 @@ struct agent {
     uint32_t interrupts;
     bool is_ending;
     int64_t kill_at, leave_at;
+    int64_t alive_at;       // when a supervisor is told again that the loop goes round
 };
 
 void agent_say(const struct agent *agent, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+// ---- service.c: a supervisor --------------------------------------------------------------------
+
+void service_ready(const struct agent *agent);
+void service_status(const struct agent *agent, const char *status, const char *address);
+void service_stopping(const struct agent *agent);
+void service_beat(struct agent *agent, int64_t now);
+int64_t service_due(const struct agent *agent);
 
 // ---- connect.c: the way to a server -------------------------------------------------------------
 

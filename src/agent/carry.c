@@ -13,12 +13,30 @@ static uint64_t hash_of(rota_object_id object)
 
 // ---- Beginning and end -------------------------------------------------------------------------
 
+static bool carry_listen(struct agent *agent)
+{
+    struct carry *carry = &agent->carry;
+    const struct agent_options *options = agent->options;
+    struct link_error error = {"no memory to listen"};
+    if (options->service->file_count) {
+        carry->server = data_server_open_over(&carry->cache, options->service->files[0],
+                                              options->peer_keys, &error);
+    } else if (options->address) {
+        if (link_address_is_local(options->address)) os_parents_make(options->address);
+        carry->server
+            = data_server_open(&carry->cache, options->address, options->peer_keys, &error);
+    } else {
+        return true;
+    }
+    if (!carry->server) agent_say(agent, "%s", error.text);
+    return carry->server;
+}
+
 bool carry_open(struct agent *agent)
 {
     struct carry *carry = &agent->carry;
     const struct agent_options *options = agent->options;
     struct cache_error fault;
-    struct link_error error;
     char path[4096];
     snprintf(path, sizeof path, "%s/cache", options->folder);
     uint64_t most = options->worker.cache_max ? options->worker.cache_max : WORKER_CACHE_MAX;
@@ -28,15 +46,14 @@ bool carry_open(struct agent *agent)
     const struct link_key *key = options->peer_keys ? options->peer_keys->items : NULL;
     carry->fetcher = data_fetcher_open(&carry->cache, key);
     if (!carry->fetcher) return agent_say(agent, "no memory to fetch objects"), false;
-    if (!options->address) return true;
-    if (link_address_is_local(options->address)) os_parents_make(options->address);
-    carry->server = data_server_open(&carry->cache, options->address, options->peer_keys, &error);
-    if (!carry->server) agent_say(agent, "%s", error.text);
-    return carry->server;
+    return carry_listen(agent);
 }
 
+// A socket that was handed over may listen at all addresses: then only we are told which is ours.
 const char *carry_address(const struct agent *agent)
 {
+    const struct agent_options *options = agent->options;
+    if (options->service->file_count && options->address) return options->address;
     return agent->carry.server ? data_server_address(agent->carry.server) : "";
 }
 

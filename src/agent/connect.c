@@ -54,6 +54,8 @@ void server_drop(struct agent *agent, const char *reason)
     if (!agent->server) return;
     snprintf(text, sizeof text, "%s: %s", address_of(agent), reason);
     if (!agent->is_ending) say_once(agent, text);
+    if (agent->is_welcome && !agent->is_ending)
+        service_status(agent, "has lost", address_of(agent));
     link_close(agent->server);
     agent->server = NULL;
     agent->is_welcome = false;
@@ -153,6 +155,7 @@ void on_welcome(struct agent *agent, const struct wire_welcome *welcome)
     agent->is_welcome = true;
     agent->said[0] = 0;
     agent_say(agent, "works for %s", address_of(agent));
+    service_status(agent, "works for", address_of(agent));
     beat(agent);
     objects_tell(&agent->objects, &agent->server->out);
     agent->unsent = agent->spool.first;

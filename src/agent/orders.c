@@ -96,6 +96,7 @@ void agent_quit(struct agent *agent, int64_t grace)
 {
     struct wire_message message = {.kind = WIRE_QUIT_MESSAGE};
     struct attempts *attempts = &agent->decide.attempts;
+    if (!agent->is_ending) service_stopping(agent);
     agent->is_ending = agent->decide.is_draining = true;
     for (struct attempt *attempt = NULL; (attempt = attempts_next(attempts, attempt));)
         if (attempt->state == ATTEMPT_HELD) attempt_end(agent, attempt, 0);

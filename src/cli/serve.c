@@ -18,11 +18,15 @@ static const char usage[]
       "    --memory          keep nothing: all is forgotten when it ends\n"
       "    --keys FILE       who may connect to HOST:PORT; 'rota keys' makes them\n"
       "    --lease SECONDS   a worker that is silent for so long is lost (60)\n"
-      "    --ahead N         tasks a worker is given beyond what it can run at a time (16)\n\n"
-      "Ends by INT or TERM; workers go on with what they run. Exit status: 0, 2 an option or\n"
-      "file is wrong, 70 the disk failed.\n";
+      "    --ahead N         tasks a worker is given beyond what it can run at a time (16)\n"
+      "    --connections N   at a time; whoever comes later is turned away (10000)\n"
+      "    --tasks N         of all jobs that are not forgotten; what has no room is refused\n\n"
+      "INT or TERM: what has come is made durable and answered, then it ends; workers go on with\n"
+      "what they run. HUP: keys are read again. Sockets of systemd take the place of --listen.\n"
+      "Exit status: 0, 2 an option or file is wrong, 70 the disk failed.\n";
 
 enum { LEASE = 60, LEASE_MIN = 2, LEASE_MAX = 86400, AHEAD = 16, AHEAD_MAX = 100000 };
+enum { CONNECTIONS = 10000, CONNECTIONS_MAX = 1000000, FILES_OF_OURS = 64 };
 
 static bool number_read(const char *text, long least, long most, long *number)
 {
@@ -54,12 +58,21 @@ static bool option_take(struct serve_options *options, const char *word, const c
         options->ahead = (uint32_t)number;
         return true;
     }
+    if (strcmp(word, "--connections") == 0 && number_read(value, 1, CONNECTIONS_MAX, &number)) {
+        options->connections = (uint32_t)number;
+        return true;
+    }
+    if (strcmp(word, "--tasks") == 0 && number_read(value, 1, INT32_MAX, &number)) {
+        options->tasks = (uint32_t)number;
+        return true;
+    }
     return false;
 }
 
 int serve_options_read(struct serve_options *options, int count, char **words)
 {
-    *options = (struct serve_options){.lease = LEASE * 1000000ll, .ahead = AHEAD};
+    *options = (struct serve_options){
+        .lease = LEASE * 1000000ll, .ahead = AHEAD, .connections = CONNECTIONS};
     for (int i = 0, used; i < count; i += 1 + used) {
         if (strcmp(words[i], "--help") == 0) {
             fputs(usage, stdout);
@@ -71,8 +84,6 @@ int serve_options_read(struct serve_options *options, int count, char **words)
                 words[i]);
         return 2;
     }
-    if (!options->address_count)
-        options->addresses[options->address_count++] = default_address(options->default_address);
     if (!options->database && !options->forgets)
         options->database = default_database(options->default_database);
     return -1;
@@ -113,6 +124,7 @@ static int hub_begin_at(struct serve *serve)
     struct hub_limits limits = limits_of(serve->options.lease);
     config.lease = serve->options.lease;
     config.overbook = serve->options.ahead;
+    if (serve->options.tasks) config.tasks_max = serve->options.tasks;
     config.plan_submit = config.plan_update = config.plan_idle = 0;
     bool open = server_open(&serve->server, serve->store, &config)
                 && hub_open(&serve->hub, &serve->server, &limits, os_now());
@@ -133,27 +145,54 @@ static int settled_watch(struct serve *serve)
     return 70;
 }
 
-static int listen_at(struct serve *serve)
+// At an address, or at a socket that was handed over.
+static int listener_add(struct serve *serve, const char *address, int file)
 {
     struct link_error error;
-    if (serve->options.keys && !link_keys_read(&serve->keys, serve->options.keys, &error)) {
+    struct link_listener *listener = &serve->listeners[serve->listener_count];
+    const struct link_keys *keys = serve->options.keys ? &serve->keys : NULL;
+    if (address && link_address_is_local(address)) os_parents_make(address);
+    bool listens = address ? link_listen(listener, address, keys, &error)
+                           : link_listen_over(listener, file, keys, &error);
+    if (!listens) {
         fprintf(stderr, "rota server: %s\n", error.text);
         return 2;
     }
-    for (uint32_t i = 0; i < serve->options.address_count; i++) {
-        struct link_listener *listener = &serve->listeners[i];
-        const char *address = serve->options.addresses[i];
-        if (link_address_is_local(address)) os_parents_make(address);
-        if (!link_listen(listener, address, serve->options.keys ? &serve->keys : NULL, &error)) {
-            fprintf(stderr, "rota server: %s\n", error.text);
-            return 2;
-        }
-        serve->listener_count++;
-        os_loop_add(serve->loop, listener->file, listener);
-        printf("listening at %s\n", listener->address);
-    }
-    fflush(stdout);
+    serve->listener_count++;
+    os_loop_add(serve->loop, listener->file, listener);
+    printf("listening at %s\n", listener->address);
     return 0;
+}
+
+static int listen_at(struct serve *serve)
+{
+    struct serve_options *options = &serve->options;
+    struct link_error error;
+    int status = 0;
+    if (options->keys && !link_keys_read(&serve->keys, options->keys, &error)) {
+        fprintf(stderr, "rota server: %s\n", error.text);
+        return 2;
+    }
+    uint32_t given = serve->service.file_count;
+    if (given > SERVE_LISTENERS - options->address_count)
+        given = SERVE_LISTENERS - options->address_count;
+    if (!options->address_count && !given)
+        options->addresses[options->address_count++] = default_address(options->default_address);
+    for (uint32_t i = 0; i < given && !status; i++)
+        status = listener_add(serve, NULL, serve->service.files[i]);
+    for (uint32_t i = 0; i < options->address_count && !status; i++)
+        status = listener_add(serve, options->addresses[i], -1);
+    fflush(stdout);
+    if (!status) serve_say_ready(serve);
+    return status;
+}
+
+// Each connection is a file, and so are some things of our own.
+static void files_reserve(struct serve *serve)
+{
+    uint32_t files = os_files_raise();
+    if (files > FILES_OF_OURS && serve->options.connections > files - FILES_OF_OURS)
+        serve->options.connections = files - FILES_OF_OURS;
 }
 
 static void serve_close(struct serve *serve)
@@ -180,6 +219,8 @@ int command_server(int count, char **words)
     serve.last_input = &serve.inputs;
     int status = serve_options_read(&serve.options, count, words);
     if (status >= 0) return status;
+    os_service_read(&serve.service);
+    files_reserve(&serve);
     serve.loop = os_loop_open();
     serve.signals = os_signals_open();
     if (serve.loop < 0 || serve.signals < 0) {

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "hub/hub.h"
 #include "link/link.h"
+#include "os/os.h"
 
 enum { SERVE_LISTENERS = 8 };
 
@@ -15,6 +16,8 @@ struct serve_options {
     const char *keys;      // null: none
     rota_time lease;       // of the server; a worker's is shorter
     uint32_t ahead;        // tasks a worker is given beyond its room
+    uint32_t connections;  // at a time
+    uint32_t tasks;        // that are not forgotten
     char default_address[PLACE_MAX], default_database[PLACE_MAX];
 };
 
@@ -55,11 +58,26 @@ struct serve {
     struct serve_question *questions;
     uint32_t question_count;
     int64_t feed_at;  // ticks: who follows is to be told more
-    bool ending;
+    uint32_t peer_count, turned_away;
+    struct os_service service;
+    char status[100];      // as the supervisor was told
+    int64_t status_at, beat_at;  // ticks: it is to be told again
+    uint32_t ending;       // how often somebody asked for it
 };
 
-// serve_loop.c: until somebody wants it to end. Returns the exit status.
-int serve_loop(struct serve *serve);
+// ---- serve_loop.c, serve_drain.c ---------------------------------------------------------------
+
+int serve_loop(struct serve *serve);  // until somebody wants it to end; the exit status
+int serve_drain(struct serve *serve);  // finishes what has come; the exit status
+bool serve_turn(struct serve *serve);  // false: the server or the store says why
+void serve_settle(struct serve *serve);  // what became durable leaves
+void serve_ready(struct serve *serve, const struct os_ready *ready);
+
+// ---- serve_service.c: under a supervisor -------------------------------------------------------
+
+void serve_say_ready(struct serve *serve);
+int64_t serve_beat(struct serve *serve, int64_t ticks);  // returns when it wants to be called again
+void serve_signals(struct serve *serve);
 
 // ---- serve_ask.c: questions ------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ static void peer_add(struct serve *serve, struct link *link)
     peer->next = serve->peers;
     if (peer->next) peer->next->previous = peer;
     serve->peers = peer;
+    serve->peer_count++;
     if (!os_loop_add(serve->loop, link->file, peer)) {
         peer->is_gone = true;
         input_note(serve, peer);
@@ -46,6 +47,7 @@ static void peer_free(struct serve *serve, struct serve_peer *peer)
     else
         serve->peers = peer->next;
     if (peer->next) peer->next->previous = peer->previous;
+    serve->peer_count--;
     os_loop_remove(serve->loop, peer->link->file);
     link_close(peer->link);
     free(peer);
@@ -121,14 +123,14 @@ static void inputs_take(struct serve *serve)
     }
 }
 
-static bool turn_make(struct serve *serve)
+bool serve_turn(struct serve *serve)
 {
     hub_begin(&serve->hub, os_now(), os_ticks());
     inputs_take(serve);
     return hub_write(&serve->hub) && store_sync_begin(serve->store);
 }
 
-static void turns_settle(struct serve *serve)
+void serve_settle(struct serve *serve)
 {
     hub_settled(&serve->hub, store_settled(serve->store));
     serve->feed_at = hub_feed(&serve->hub, os_ticks());
@@ -141,10 +143,17 @@ static void turns_settle(struct serve *serve)
 static void accept_all(struct serve *serve, struct link_listener *listener)
 {
     struct link *link;
-    while ((link = link_accept(listener))) peer_add(serve, link);
+    while ((link = link_accept(listener))) {
+        if (serve->peer_count < serve->options.connections) {
+            peer_add(serve, link);
+        } else {
+            serve->turned_away++;
+            link_close(link);
+        }
+    }
 }
 
-static void ready_take(struct serve *serve, const struct os_ready *ready)
+void serve_ready(struct serve *serve, const struct os_ready *ready)
 {
     for (uint32_t i = 0; i < serve->listener_count; i++)
         if (ready->owner == &serve->listeners[i]) {
@@ -152,7 +161,7 @@ static void ready_take(struct serve *serve, const struct os_ready *ready)
             return;
         }
     if (ready->owner == &serve->signals) {
-        while (os_signal_next(serve->signals)) serve->ending = true;
+        serve_signals(serve);
     } else if (ready->owner == &serve->settled) {
         os_event_clear(serve->settled);
     } else if (*(const enum serve_kind *)ready->owner == SERVE_QUESTION) {
@@ -162,9 +171,10 @@ static void ready_take(struct serve *serve, const struct os_ready *ready)
     }
 }
 
-static int64_t wake_at(const struct serve *serve)
+static int64_t wake_at(struct serve *serve)
 {
-    int64_t at = os_ticks() + LOOK_EVERY;
+    int64_t at = os_ticks() + LOOK_EVERY, beat = serve_beat(serve, os_ticks());
+    if (beat < at) at = beat;
     if (serve->feed_at < at) at = serve->feed_at;
     rota_time next = hub_deadline(&serve->hub);
     if (!hub_can_begin(&serve->hub)) return at;
@@ -187,17 +197,16 @@ int serve_loop(struct serve *serve)
     int64_t looked = os_ticks();
     while (!serve->ending) {
         uint32_t count = os_loop_wait(serve->loop, ready, READY, wake_at(serve));
-        for (uint32_t i = 0; i < count; i++) ready_take(serve, &ready[i]);
+        for (uint32_t i = 0; i < count; i++) serve_ready(serve, &ready[i]);
         bool due = serve->inputs || os_now() >= hub_deadline(&serve->hub)
                    || os_ticks() - looked > LOOK_EVERY;
         if (due && hub_can_begin(&serve->hub)) {
             looked = os_ticks();
-            if (!turn_make(serve)) return failed(serve);
+            if (!serve_turn(serve)) return failed(serve);
         }
-        turns_settle(serve);
+        serve_settle(serve);
         if (store_error(serve->store)->fault) return failed(serve);
     }
-    for (struct serve_peer *peer = serve->peers; peer; peer = peer->next)
-        if (peer->link->out.length) link_flush(peer->link);
-    return 0;
+    int status = serve_drain(serve);
+    return status ? failed(serve) : 0;
 }

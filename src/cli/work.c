@@ -46,6 +46,7 @@ struct work {
     char address[PATH_MAX];
     char host[NAME_MAX_BYTES + 1], folder[PATH_MAX];
     struct link_keys keys, peer_keys;
+    struct os_service service;
 };
 
 static int wrong(const char *what, const char *value)
@@ -253,7 +254,7 @@ static int address_fill(struct work *work)
             return fprintf(stderr, "rota worker: %s\n", error.text), 2;
         options->peer_keys = &work->peer_keys;
     }
-    if (options->address || !local) return -1;
+    if (options->address || !local || work->service.file_count) return -1;
     char *folder = realpath(options->folder, NULL);
     const char *place = folder ? folder : options->folder;
     int length = snprintf(work->address, sizeof work->address, "%s/data/sock", place);
@@ -266,6 +267,8 @@ int command_worker(int count, char **words)
 {
     struct work work = {0};
     surroundings_mend();
+    os_service_read(&work.service);
+    work.options.service = &work.service;
     int status = options_read(&work, count, words);
     if (status >= 0) return status;
     if (!work.options.server_count) return fputs(usage, stderr), 2;

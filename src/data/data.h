@@ -45,6 +45,9 @@ struct data_server;
 // `keys` may be null for a Unix socket; of the others only those of peers get anything.
 struct data_server *data_server_open(struct cache *cache, const char *address,
                                      const struct link_keys *keys, struct link_error *error);
+// At a socket that listens already, and becomes the server's.
+struct data_server *data_server_open_over(struct cache *cache, int file,
+                                          const struct link_keys *keys, struct link_error *error);
 void data_server_close(struct data_server *server);  // null is fine
 const char *data_server_address(const struct data_server *server);  // with the port that 0 got
 // From now on the ticket is good for this object. False: it is too short or too long.

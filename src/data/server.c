@@ -7,18 +7,38 @@
 
 enum { READY_MAX = DATA_GUESTS_MAX + 1 };
 
-struct data_server *data_server_open(struct cache *cache, const char *address,
-                                     const struct link_keys *keys, struct link_error *error)
+static struct data_server *server_make(struct cache *cache)
 {
     struct data_server *server = calloc(1, sizeof *server);
     if (!server) return NULL;
     *server = (struct data_server){.cache = cache, .listener.file = -1, .loop = os_loop_open()};
-    bool fine = server->loop >= 0 && tickets_init(&server->tickets)
-                && link_listen(&server->listener, address, keys, error)
-                && os_loop_add(server->loop, server->listener.file, server);
-    if (fine) return server;
+    if (server->loop >= 0 && tickets_init(&server->tickets)) return server;
     data_server_close(server);
     return NULL;
+}
+
+// What does not listen is closed.
+static struct data_server *server_begin(struct data_server *server, bool listens)
+{
+    if (listens && os_loop_add(server->loop, server->listener.file, server)) return server;
+    data_server_close(server);
+    return NULL;
+}
+
+struct data_server *data_server_open(struct cache *cache, const char *address,
+                                     const struct link_keys *keys, struct link_error *error)
+{
+    struct data_server *server = server_make(cache);
+    if (!server) return NULL;
+    return server_begin(server, link_listen(&server->listener, address, keys, error));
+}
+
+struct data_server *data_server_open_over(struct cache *cache, int file,
+                                          const struct link_keys *keys, struct link_error *error)
+{
+    struct data_server *server = server_make(cache);
+    if (!server) return NULL;
+    return server_begin(server, link_listen_over(&server->listener, file, keys, error));
 }
 
 void data_server_close(struct data_server *server)

@@ -79,6 +79,9 @@ struct link_listener {
 // somebody listens at is refused.
 bool link_listen(struct link_listener *listener, const char *address, const struct link_keys *keys,
                  struct link_error *error);
+// At a socket that listens already, such as one from systemd; it becomes the listener's.
+bool link_listen_over(struct link_listener *listener, int file, const struct link_keys *keys,
+                      struct link_error *error);
 void link_listener_close(struct link_listener *listener);  // its links stay
 
 enum link_state {

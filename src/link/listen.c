@@ -141,16 +141,22 @@ static void address_say(struct link_listener *listener)
              name.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
+static bool tls_begin(struct link_listener *listener, struct link_error *error)
+{
+    if (!listener->keys || !listener->keys->count)
+        return link_fail(error, "%s: without keys only a Unix socket can be listened at",
+                         listener->address);
+    listener->door->context = tls_context_open(TLS_LISTENS, error);
+    return listener->door->context;
+}
+
 static bool host_listen(struct link_listener *listener, const struct address *address,
                         struct link_error *error)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     const char *text = listener->address;
-    if (!listener->keys || !listener->keys->count)
-        return link_fail(error, "%s: without keys only a Unix socket can be listened at", text);
-    listener->door->context = tls_context_open(TLS_LISTENS, error);
-    if (!listener->door->context) return false;
+    if (!tls_begin(listener, error)) return false;
     int wrong = getaddrinfo(address->host, address->port, &hints, &found);
     if (wrong) return link_fail(error, "%s: %s", text, gai_strerror(wrong));
     for (struct addrinfo *at = found; at && listener->file < 0; at = at->ai_next)
@@ -164,6 +170,15 @@ static bool host_listen(struct link_listener *listener, const struct address *ad
 
 // ---- Listening ----------------------------------------------------------------------------
 
+static bool door_make(struct link_listener *listener, const char *text, struct link_error *error)
+{
+    listener->door = calloc(1, sizeof *listener->door);
+    if (!listener->door) return link_fail(error, "%s: no memory", text);
+    listener->door->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    snprintf(listener->address, sizeof listener->address, "%s", text);
+    return true;
+}
+
 bool link_listen(struct link_listener *listener, const char *text, const struct link_keys *keys,
                  struct link_error *error)
 {
@@ -171,14 +186,41 @@ bool link_listen(struct link_listener *listener, const char *text, const struct 
     *listener = (struct link_listener){.file = -1, .keys = keys};
     if (!address_read(&address, text, error)) return false;
     listener->local = address.local;
-    listener->door = calloc(1, sizeof *listener->door);
-    if (!listener->door) return link_fail(error, "%s: no memory", text);
-    listener->door->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    snprintf(listener->address, sizeof listener->address, "%s", text);
+    if (!door_make(listener, text, error)) return false;
     bool fine = address.local ? path_listen(listener, text, error)
                               : host_listen(listener, &address, error);
     if (!fine) link_listener_close(listener);
     return fine;
+}
+
+static int option_of(int file, int option)
+{
+    int value = 0;
+    socklen_t size = sizeof value;
+    return getsockopt(file, SOL_SOCKET, option, &value, &size) ? 0 : value;
+}
+
+// Its path is not ours to remove, and its mode not ours to set: who connects is looked at.
+bool link_listen_over(struct link_listener *listener, int file, const struct link_keys *keys,
+                      struct link_error *error)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNSPEC};
+    socklen_t size = sizeof name - 1;
+    *listener = (struct link_listener){.file = -1, .keys = keys};
+    int domain = option_of(file, SO_DOMAIN);
+    bool listens = option_of(file, SO_ACCEPTCONN) && option_of(file, SO_TYPE) == SOCK_STREAM;
+    if (!listens || (domain != AF_UNIX && domain != AF_INET && domain != AF_INET6))
+        return link_fail(error, "file %d, which was handed over, is no stream socket that listens",
+                         file);
+    listener->local = domain == AF_UNIX;
+    if (listener->local) getsockname(file, (struct sockaddr *)&name, &size);
+    if (!door_make(listener, listener->local ? name.sun_path : "", error)) return false;
+    file_prepare(file);
+    listener->file = file;
+    if (!listener->local) address_say(listener);
+    if (listener->local || tls_begin(listener, error)) return true;
+    link_listener_close(listener);
+    return false;
 }
 
 void link_listener_close(struct link_listener *listener)

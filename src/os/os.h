@@ -72,6 +72,7 @@ uint32_t os_loop_wait(int loop, struct os_ready *ready, uint32_t max, int64_t un
 
 bool os_is_terminal(int file);
 uint32_t os_terminal_width(int file);
+uint32_t os_files_raise(void);  // as many files as the system lets us open; returns how many
 uint32_t os_processors(void);
 uint32_t os_memory_mib(void);
 
@@ -82,6 +83,21 @@ uint32_t os_memory_mib(void);
 int os_child_start(char *const *words, int *output);
 void os_child_kill(int child);
 int os_child_end(int child);  // waits for its end; the exit status, or 128 and the signal
+
+// ---- service.c: under a supervisor such as systemd --------------------------------------------
+
+enum { OS_SERVICE_FILES = 16 };
+struct os_service {
+    char notify[108];  // a socket that wants to hear of us; "": none
+    int64_t watchdog;  // microseconds within which it wants to hear "WATCHDOG=1"; 0: it does not
+    int files[OS_SERVICE_FILES];  // that it has opened for us
+    uint32_t file_count;
+};
+// From the environment, where nothing of it is left for those whom we start.
+void os_service_read(struct os_service *service);
+// "READY=1" and the like, a line each; never waits. Does nothing if nobody wants it.
+void os_service_tell(const struct os_service *service, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 // ---- stamp.c -----------------------------------------------------------------------------
 

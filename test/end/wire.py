@@ -13,7 +13,7 @@ import re
 import socket
 import struct
 
-WIRE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/wire")
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/wire")
 TABLES = ("rows.h", "table.h")
 NUMBERS = {"u32": "<I", "u64": "<Q", "i32": "<i", "time": "<q"}
 PAIRS = {"task": "<II", "object": "<QQ"}
@@ -23,7 +23,7 @@ FRAME_MAX = 16 << 20
 def _text():
     text = ""
     for name in TABLES:
-        with open(os.path.join(WIRE, name), encoding="utf-8") as file:
+        with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
             text += re.sub(r"//[^\n]*|/\*.*?\*/", "", file.read(), flags=re.S)
     return text.replace("\\\n", " ")
 

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""drain_test - a server that is told to end: what has come is answered; and limits of a server."""
+import json
+import signal
+import subprocess
+import time
+
+from cluster import Cluster, PATIENCE, Process, ROTA_PATH
+from end import Tap
+from wire import Link, WIRE, encode
+
+say = Tap.say
+
+
+def client(cluster):
+    link = Link.connect(cluster.socket, PATIENCE)
+    link.send("GREET", version=1, role=WIRE["CLIENT"], name="drain")
+    link.take()
+    return link
+
+
+def submission(number):
+    """A whole job of one bundle without members, so that no worker is needed."""
+    run = encode("RUN", name="a", argv=["true"], cwd="/")
+    return encode("SUBMIT", high=7, low=number, name=f"j{number}", bodies=[run], commands=["true"],
+                  tasks=[{"name": "a", "body": 1, "cores": 1}])
+
+
+def what_has_come_is_answered():
+    with Cluster() as cluster:
+        link = client(cluster)
+        # All of it lies in the socket when the signal comes.
+        cluster.server.process.send_signal(signal.SIGSTOP)
+        link.socket.sendall(b"".join(submission(number) for number in range(1, 41)))
+        cluster.server.process.send_signal(signal.SIGTERM)
+        cluster.server.process.send_signal(signal.SIGCONT)
+        accepted = []
+        try:
+            while True:
+                kind, fields = link.take()
+                accepted += [fields["job"]] if kind == "ACCEPTED" else []
+        except (EOFError, ConnectionResetError):
+            pass
+        status = cluster.server.process.wait(PATIENCE)
+        say(len(accepted) == 40 and status == 0, "what had come before the signal is answered",
+            (len(accepted), status, cluster.server.said()))
+        jobs = [row[0] for row in cluster.sql("SELECT job FROM sched_graph")]
+        say(set(accepted) <= set(jobs), "and is there", (accepted, jobs))
+        cluster.serve()
+        cluster.work("one")
+        cluster.until(lambda: len(cluster.ends()) == 40, "the next server has it run")
+        say(True, "the next server has it run")
+
+
+def answers_are_finished():
+    with Cluster() as cluster:
+        tasks = {f"task-{number:05}": {"run": "true " + "x" * 200} for number in range(8000)}
+        cluster.submit(tasks)
+        with subprocess.Popen([ROTA_PATH, "ps", "-a", "--json", "--server", cluster.socket],
+                              stdout=subprocess.PIPE, text=True) as asks:
+            first = asks.stdout.readline()
+            cluster.server.process.send_signal(signal.SIGTERM)
+            rest = asks.stdout.read()
+            lines = (first + rest).splitlines()
+            say(asks.wait(PATIENCE) == 0 and sum("task-" in line for line in lines) == 8000
+                and all(json.loads(line) for line in lines), "an answer is given to its end",
+                (asks.returncode, len(lines)))
+        say(cluster.server.process.wait(PATIENCE) == 0, "before the server ends")
+
+
+def who_takes_nothing_holds_nobody_up():
+    with Cluster() as cluster:
+        tasks = {f"task-{number:05}": {"run": "true " + "x" * 200} for number in range(8000)}
+        cluster.submit(tasks)
+        link = client(cluster)
+        link.send("ASK", request=1, words=["ps", "-a", "--json"])
+        cluster.until(lambda: link.take()[0] == "ANSWER", "the answer begins")
+        begun = time.monotonic()
+        cluster.server.process.send_signal(signal.SIGTERM)
+        status = cluster.server.process.wait(PATIENCE)
+        say(status == 0 and 4 < time.monotonic() - begun < 10, "for longer than 5 s",
+            time.monotonic() - begun)
+        cluster.serve()
+        link = client(cluster)
+        link.send("ASK", request=1, words=["ps", "-a", "--json"])
+        link.take()
+        begun = time.monotonic()
+        cluster.server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        cluster.server.process.send_signal(signal.SIGTERM)
+        status = cluster.server.process.wait(PATIENCE)
+        say(status == 0 and time.monotonic() - begun < 4, "and not at all when asked twice",
+            time.monotonic() - begun)
+
+
+def limits():
+    with Cluster("--connections", "3", "--tasks", "10") as cluster:
+        held = [client(cluster) for _ in range(3)]
+        late = cluster.rota("wait", "1")
+        say(late.returncode == 4, "who comes when there are enough is turned away", late)
+        held.pop().close()
+        cluster.until(lambda: cluster.rota("wait", "1").returncode == 2, "and let in later")
+        say(True, "and let in when another one is gone")
+        held.pop().close()
+        many = cluster.submit({f"t{i}": {"run": "true"} for i in range(11)})
+        say(many.returncode == 2 and many.stderr.startswith("rota submit: "),
+            "a job that has no room is refused", many)
+        few = cluster.submit({f"t{i}": {"run": "true"} for i in range(10)})
+        say(few.returncode == 0, "one that has is not", few)
+    for words in (["--connections", "0"], ["--connections", "x"], ["--tasks", "-1"], ["--tasks"]):
+        wrong = Process("/dev/null", "server", "--memory", *words)
+        say(wrong.process.wait(PATIENCE) == 2, f"{words} is refused")
+
+
+what_has_come_is_answered()
+answers_are_finished()
+who_takes_nothing_holds_nobody_up()
+limits()
+Tap.end()
