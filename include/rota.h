@@ -119,6 +119,7 @@ struct rota_event {
             const struct rota_output *sizes;  // what its outputs turned out to be, if it says so
             uint32_t size_count;
             bool final;                 // a failure that another attempt would not mend
+            bool unstarted;             // LOST: it never began, and does not count as a try
             rota_object_id missing;     // an output it did not make; none: all are there
         } report;
         struct {

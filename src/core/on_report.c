@@ -75,6 +75,8 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
         trace_say(rota, "an output is missing -> the task failed");
         outcome = ROTA_OUTCOME_ERROR;
     }
+    bool unstarted = event->report.unstarted && outcome == ROTA_OUTCOME_LOST;
+    if (unstarted && rota->task[row].tries) rota->task[row].tries--;  // it did not have its chance
     if (event->report.final) rota->task[row].tries = TASK_RETRIES_MAX + 1;
     outcome_finish(rota, row, rota->task[row].worker, outcome, event->report.status);
     return ROTA_OK;

@@ -154,6 +154,7 @@ struct hub_worker {
     char *name, *address;
     struct hub_peer *peer;     // null: it is away
     uint64_t connection, boot;
+    bool went_on;              // its processes are those of the connection before
     uint64_t beat;             // the newest that has come
     rota_time heard;           // ticks
     bool silent;               // the core was told so

@@ -71,6 +71,7 @@ void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_fini
     event.report.attempt = finished->attempt;
     event.report.outcome = outcome_of(hub, finished);
     event.report.status = ends_status(finished);
+    event.report.unstarted = finished->end == WIRE_NOT_STARTED;
     event.report.final = is_final(hub, finished, event.report.outcome);
     if (event.report.outcome == ROTA_OUTCOME_OK) {
         event.report.sizes = sizes_of(hub, finished);

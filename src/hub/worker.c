@@ -49,6 +49,7 @@ bool hub_worker_greet(struct hub *hub, struct hub_peer *peer, const struct wire_
         hub_worker_away(hub, worker);
     }
     worker->connection = greet->connection;
+    worker->went_on = greet->boot == worker->boot;
     worker->boot = greet->boot;
     worker->beat = 0;
     worker->peer = peer;
@@ -109,15 +110,17 @@ static int by_task(const void *left, const void *right)
     return 0;
 }
 
-// It was given to this worker on an earlier connection, and the worker has never heard of it.
-static void attempt_lost(struct hub *hub, rota_worker_id worker, rota_task_id task,
+// It was given to this worker on an earlier connection. If its processes are still the same it has
+// never heard of it, so that nobody may suspect the task.
+static void attempt_lost(struct hub *hub, const struct hub_worker *worker, rota_task_id task,
                          const struct rota_task_view *view)
 {
     struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
-    event.report.worker = worker;
+    event.report.worker = worker->id;
     event.report.task = task;
     event.report.attempt = view->attempt;
     event.report.outcome = ROTA_OUTCOME_LOST;
+    event.report.unstarted = worker->went_on;
     server_step(hub->server, &event);
 }
 
@@ -136,7 +139,7 @@ static void attempts_compare(struct hub *hub, struct hub_worker *worker, wire_at
         if (attempts->count)
             listed = bsearch(&like, attempts->items, attempts->count, sizeof like, by_task);
         if (!listed || listed->attempt != view.attempt)
-            attempt_lost(hub, worker->id, tasks[i], &view);
+            attempt_lost(hub, worker, tasks[i], &view);
     }
 }
 

@@ -86,6 +86,7 @@ void verb_finish(struct play *play)
     const char *missing = take_pair(play, "missing");
     if (missing) event.report.missing = object_named(play, missing);
     event.report.final = take_flag(play, "final");
+    event.report.unstarted = take_flag(play, "unstarted");
     take_end(play);
     turn_send(play, &event);
     if (play->halt) return;

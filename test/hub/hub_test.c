@@ -1,6 +1,8 @@
 // hub_test.c - what a server says, and what it does not say before it may.
 #include "scene.h"
 
+#include <errno.h>
+
 static void nothing_leaves_before_it_is_durable(void **state)
 {
     (void)state;
@@ -136,6 +138,32 @@ static void failures_and_losses_are_counted_apart(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_ABORTED);
 }
 
+// A command that a worker refused, or that never reached it, is not to blame.
+static void what_never_began_does_not_count(void **state)
+{
+    (void)state;
+    struct played next[HUB_LOSSES + 2];
+    a_cluster_of_one();
+    submits(7, 1, 0, 0);
+    peers_turn(&peers);
+    struct wire_run run = given(&worker);
+    for (uint32_t i = 0; i < HUB_LOSSES + 2; i++) {
+        reports(i ? &next[i - 1] : &worker, &run, WIRE_NOT_STARTED, ESTALE);
+        peers_turn(&peers);
+        run = given(i ? &next[i - 1] : &worker);
+        played_open(&peers, &next[i], WIRE_WORKER);
+        greets(&next[i], WIRE_WORKER, "one", i + 2);
+        joins(&next[i], NULL, 0);
+        peers_turn(&peers);
+        run = given(&next[i]);
+    }
+    reports(&next[HUB_LOSSES + 1], &run, WIRE_EXITED, 0);
+    peers_turn(&peers);
+    assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_SUCCEEDED);
+    for (uint32_t i = 0; i < HUB_LOSSES + 2; i++) played_close(&peers, &next[i]);
+    peers_turn(&peers);
+}
+
 static void roles_are_kept(void **state)
 {
     (void)state;
@@ -177,6 +205,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(strangers_are_stopped, begin, end),
         cmocka_unit_test_setup_teardown(an_older_connection_is_turned_away, begin, end),
         cmocka_unit_test_setup_teardown(failures_and_losses_are_counted_apart, begin, end),
+        cmocka_unit_test_setup_teardown(what_never_began_does_not_count, begin, end),
         cmocka_unit_test_setup_teardown(roles_are_kept, begin, end),
         cmocka_unit_test_setup_teardown(a_silent_worker_is_lost_after_its_lease, begin, end),
     };
