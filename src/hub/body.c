@@ -90,25 +90,50 @@ const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint
 
 // ---- The end of a job --------------------------------------------------------------------------
 
-void hub_job_over(struct hub *hub, const struct rota_action *action)
+static void over_add(struct hub *hub, const struct wire_over *over)
 {
-    rota_job_id id = action->job_over.job;
-    uint32_t at = map_find(&hub->jobs_by_id, id.number);
-    bool fine = !action->job_over.failed && !action->job_over.aborted;
-    if (!fine || !at || !hub->jobs[at - 1]->closes) return;
     void *items = hub->over;
     bool there = memory_reserve_raw(&heap, &items, &hub->over_capacity,
                                     (uint64_t)hub->over_count + 1, sizeof *hub->over);
     hub->over = items;
-    if (!there) hub_no_memory();
-    hub->over[hub->over_count++] = id;
+    if (!there) return;  // it is kept, and can be closed by hand
+    hub->over[hub->over_count++] = *over;
+}
+
+void hub_job_over(struct hub *hub, const struct rota_action *action)
+{
+    struct wire_over over = hub_over_of(action);
+    uint32_t at = map_find(&hub->jobs_by_id, over.job);
+    if (!over.failed && !over.aborted && at && hub->jobs[at - 1]->closes) over_add(hub, &over);
+}
+
+// An earlier life may have ended before it closed what was over.
+static void job_restored(void *context, rota_job_id id)
+{
+    struct hub *hub = context;
+    struct wire_over over = {.job = id.number};
+    hub_job_get(hub, id)->closes = true;
+    bool fine = strcmp(rota_job_status(hub->server->rota, id), "SUCCESS") == 0;
+    if (fine && hub_job_rests(hub, &over)) over_add(hub, &over);
+}
+
+void hub_jobs_load(struct hub *hub)
+{
+    store_jobs_plain(hub->server->store, job_restored, hub);
+}
+
+enum rota_error hub_job_close(struct hub *hub, const struct wire_over *over)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_CLOSE, .close = {{over->job}}};
+    enum rota_error error = server_step(hub->server, &event);
+    if (error) return error;
+    hub_over_note(hub, over);
+    hub_job_drop(hub, event.close.job);
+    return ROTA_OK;
 }
 
 void hub_jobs_close(struct hub *hub)
 {
-    for (uint32_t i = 0; i < hub->over_count; i++) {
-        struct rota_event event = {.kind = ROTA_EVENT_CLOSE, .close = {hub->over[i]}};
-        if (server_step(hub->server, &event) == ROTA_OK) hub_job_drop(hub, hub->over[i]);
-    }
+    for (uint32_t i = 0; i < hub->over_count; i++) hub_job_close(hub, &hub->over[i]);
     hub->over_count = 0;
 }

@@ -48,6 +48,7 @@ bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *l
     server_begin(server, now);
     hub_self_open(hub, now);
     for (uint32_t i = 1; i <= hub->last_name[CATALOG_WORKER]; i++) worker_take_over(hub, i);
+    hub_jobs_load(hub);
     bool done = server_commit(server);
     hub->durable = store_journal_last(server->store);
     return done;

@@ -73,7 +73,7 @@ struct hub {
     struct map jobs_by_id;         // index + 1
     struct hub_job **jobs;
     uint32_t job_count, job_capacity;
-    rota_job_id *over;             // jobs to be forgotten in the next turn
+    struct wire_over *over;        // jobs to be forgotten in the next turn
     uint32_t over_count, over_capacity;
     uint64_t id;                   // of the database
     uint64_t draft_bytes;          // of submissions that are not whole
@@ -111,6 +111,9 @@ enum { HUB_TOKENS = 40 };
 
 // In the first turn.
 void hub_self_open(struct hub *hub, rota_time now);
+// How a job ended, for those who ask when it is forgotten.
+void hub_over_note(struct hub *hub, const struct wire_over *over);
+bool hub_over_find(struct hub *hub, uint32_t job, struct wire_over *over);
 
 // ---- names.c: what lanes, groups, machines and workers are called ------------------------------
 
@@ -133,13 +136,17 @@ struct hub_job {
     uint32_t count, capacity, length, frame_capacity;
     bool loaded;     // the store was asked
     bool closes;     // when all of it has succeeded
+    bool makes;      // objects
 };
 
 struct hub_job *hub_job_get(struct hub *hub, rota_job_id id);  // makes it
 void hub_job_drop(struct hub *hub, rota_job_id id);
+void hub_jobs_load(struct hub *hub);  // which of the store's jobs close
 // Behind a decision: a job is over. In the next turn: those that may be are forgotten.
 void hub_job_over(struct hub *hub, const struct rota_action *action);
 void hub_jobs_close(struct hub *hub);
+// In a turn: a job is let go; what of it has not ended is stopped.
+enum rota_error hub_job_close(struct hub *hub, const struct wire_over *over);
 // How many a job has, which the core must know.
 uint32_t hub_body_count(struct hub *hub, rota_job_id id);
 // In a turn: gives it the next number of its job. The frame must last until the commit.
@@ -207,6 +214,9 @@ void hub_watch_begin(struct hub_peer *peer, uint32_t job);
 void hub_watches_look(struct hub *hub);  // behind a decision
 void hub_tell_ended(struct hub *hub, const struct rota_action *action);
 void hub_tell_over(struct hub *hub, const struct rota_action *action);
+struct wire_over hub_over_of(const struct rota_action *action);
+// Counts the tasks of a job by how they ended. True: none of the others can go on by itself.
+bool hub_job_rests(const struct hub *hub, struct wire_over *over);
 
 // ---- follow.c: who follows the journal ---------------------------------------------------------
 

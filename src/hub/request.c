@@ -86,13 +86,18 @@ static bool event_of(const struct wire_change *change, struct rota_event *event)
     } else if (plain[change->verb]) {
         event->kind = (enum rota_event_kind)plain[change->verb];
         event->task.task = change->task;
-    } else if (change->verb == WIRE_CLOSE) {
-        event->kind = ROTA_EVENT_CLOSE;
-        event->close.job.number = change->task.job;
     } else {
         return false;
     }
     return true;
+}
+
+static enum rota_error close_job(struct hub *hub, uint32_t job)
+{
+    struct wire_over over = {.job = job};
+    hub_job_rests(hub, &over);
+    over.aborted = over.tasks - over.succeeded - over.failed;
+    return hub_job_close(hub, &over);
 }
 
 static enum wire_code code_of(enum rota_error error)
@@ -112,13 +117,15 @@ void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uin
 void hub_change(struct hub *hub, struct hub_peer *peer, const struct wire_change *change)
 {
     struct rota_event event;
+    bool closes = change->verb == WIRE_CLOSE;
     uint64_t hash = hash_mix(hash_mix(change->verb, change->task.job), change->task.task);
     if (hub_request_is_old(hub, peer, change->high, change->low, hash)) return;
-    if (!event_of(change, &event)) {
+    if (!closes && !event_of(change, &event)) {
         hub_refuse(peer, change->high, change->low, WIRE_REFUSED_REQUEST, "no such verb");
         return;
     }
-    enum rota_error error = server_step(hub->server, &event);
+    enum rota_error error
+        = closes ? close_job(hub, change->task.job) : server_step(hub->server, &event);
     if (error) {
         hub_refuse_error(hub, peer, change->high, change->low, error);
         return;

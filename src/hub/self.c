@@ -1,6 +1,7 @@
-// self.c - what a server keeps about itself: the name of its database, and how often it was opened.
+// self.c - what a server keeps about itself: the name of its database, how often it was opened, and
+// how jobs ended that it has forgotten.
 //
-// Both are kept as answers to requests that no client can make: hub_request_is_old() refuses ids
+// They are kept as answers to requests that no client can make: hub_request_is_old() refuses ids
 // whose upper half is all ones.
 #include "hub/hub.h"
 
@@ -18,6 +19,39 @@ static struct store_request row_of(enum self_row row)
     memset(request.id + sizeof request.id / 2, row, sizeof request.id / 2);
     return request;
 }
+
+// ---- Jobs --------------------------------------------------------------------------------------
+
+static struct store_request row_of_job(uint32_t job)
+{
+    struct store_request request = row_of(SELF_NAME);
+    uint64_t low = job;  // smaller than any of the others
+    memcpy(request.id + sizeof request.id / 2, &low, sizeof low);
+    return request;
+}
+
+void hub_over_note(struct hub *hub, const struct wire_over *over)
+{
+    enum { SIZE = 64 };
+    struct store_request request = row_of_job(over->job);
+    char *answer = hub_keep(hub, SIZE, 1);
+    snprintf(answer, SIZE, "over %u %u %u %u", over->tasks, over->succeeded, over->failed,
+             over->aborted);
+    request.answer = answer;
+    store_answer(hub->server->store, &request);
+}
+
+bool hub_over_find(struct hub *hub, uint32_t job, struct wire_over *over)
+{
+    struct store_request request = row_of_job(job);
+    *over = (struct wire_over){.job = job};
+    return store_answer_find(hub->server->store, &request)
+           && sscanf(request.answer, "over %" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32,
+                     &over->tasks, &over->succeeded, &over->failed, &over->aborted)
+                  == 4;
+}
+
+// ---- The database ------------------------------------------------------------------------------
 
 // False: it was never written.
 static bool row_find(struct hub *hub, enum self_row row, uint64_t *value)

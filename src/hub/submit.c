@@ -344,7 +344,8 @@ static void job_accept(struct making *making, struct hub_peer *peer,
     hub_request_note(hub, submit->high, submit->low, hash, answer);
     hub_accepted_put(hub_later(hub, peer), submit->high, submit->low, job->id.number, first);
     // Nobody will fetch what it made, or add to it: it can be forgotten when all went well.
-    job->closes = making->spec.last && !making->spec.output_count;
+    job->makes |= making->spec.output_count > 0;
+    job->closes = making->spec.last && !job->makes;
     if (submit->flags & WIRE_SUBMIT_WATCH) hub_watch_begin(peer, job->id.number);
 }
 

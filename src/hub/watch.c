@@ -30,14 +30,19 @@ void hub_tell_ended(struct hub *hub, const struct rota_action *action)
     }
 }
 
+struct wire_over hub_over_of(const struct rota_action *action)
+{
+    struct wire_over over = {.job = action->job_over.job.number};
+    over.succeeded = action->job_over.succeeded;
+    over.failed = action->job_over.failed;
+    over.aborted = action->job_over.aborted;
+    over.tasks = over.succeeded + over.failed + over.aborted;
+    return over;
+}
+
 void hub_tell_over(struct hub *hub, const struct rota_action *action)
 {
-    struct wire_message message = {.kind = WIRE_OVER_MESSAGE};
-    message.over.job = action->job_over.job.number;
-    message.over.succeeded = action->job_over.succeeded;
-    message.over.failed = action->job_over.failed;
-    message.over.aborted = action->job_over.aborted;
-    message.over.tasks = message.over.succeeded + message.over.failed + message.over.aborted;
+    struct wire_message message = {.kind = WIRE_OVER_MESSAGE, .over = hub_over_of(action)};
     for (struct hub_peer *peer = hub->peers; peer; peer = peer->next) {
         if (!watches(peer, message.over.job)) continue;
         wire_put(hub_later(hub, peer), &message);
@@ -45,29 +50,32 @@ void hub_tell_over(struct hub *hub, const struct rota_action *action)
     }
 }
 
-// Counts the tasks of a job by how they ended. True: none of the others can go on by itself.
-static bool job_rests(const struct hub *hub, struct wire_over *over)
+// A handler of a failure that did not happen is none of the tasks.
+bool hub_job_rests(const struct hub *hub, struct wire_over *over)
 {
+    const struct rota *rota = hub->server->rota;
     rota_task_id task = {over->job, 1};
     enum rota_task_state state;
-    uint32_t blocked = 0;
-    while ((state = rota_task_state(hub->server->rota, task)) != ROTA_TASK_NONE) {
+    uint32_t rest = 0;
+    for (; (state = rota_task_state(rota, task)) != ROTA_TASK_NONE; task.task++) {
+        bool moot = state == ROTA_TASK_BLOCKED && !rota_blockers(rota, task, NULL, 0);
+        over->tasks += !moot;
         over->succeeded += state == ROTA_TASK_SUCCEEDED;
         over->failed += state == ROTA_TASK_FAILED;
         over->aborted += state == ROTA_TASK_ABORTED;
-        blocked
-            += state == ROTA_TASK_BLOCKED || state == ROTA_TASK_FROZEN || state == ROTA_TASK_IDLE;
-        task.task++;
+        rest += !moot
+                && (state == ROTA_TASK_BLOCKED || state == ROTA_TASK_FROZEN
+                    || state == ROTA_TASK_IDLE);
     }
-    over->tasks = task.task - 1;
-    return over->succeeded + over->failed + over->aborted + blocked == over->tasks;
+    return over->succeeded + over->failed + over->aborted + rest == over->tasks;
 }
 
 static void peer_look(struct hub *hub, struct hub_peer *peer)
 {
     struct wire_message message = {.kind = WIRE_OVER_MESSAGE};
     message.over.job = peer->watched;
-    if (!job_rests(hub, &message.over)) return;
+    if (!hub_job_rests(hub, &message.over)) return;
+    if (!message.over.tasks) hub_over_find(hub, peer->watched, &message.over);
     wire_put(hub_later(hub, peer), &message);
     peer->watched = UINT32_MAX;
 }
@@ -90,6 +98,16 @@ void hub_watch_begin(struct hub_peer *peer, uint32_t job)
     peer->is_troubled = false;
 }
 
+static void watch_forgotten(struct hub *hub, struct hub_peer *peer, uint32_t job)
+{
+    struct wire_message message = {.kind = WIRE_OVER_MESSAGE};
+    hub_watch_begin(peer, UINT32_MAX);
+    if (hub_over_find(hub, job, &message.over))
+        wire_put(hub_later(hub, peer), &message);
+    else
+        hub_refuse(peer, 0, job, WIRE_REFUSED_NOT_FOUND, "there is no such job");
+}
+
 void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch)
 {
     struct rota_task_view view;
@@ -103,7 +121,7 @@ void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *
         peer->is_troubled |= view.state != ROTA_TASK_SUCCEEDED;
     }
     if (watch->job && task.task == 1)
-        hub_refuse(peer, 0, watch->job, WIRE_REFUSED_NOT_FOUND, "there is no such job");
+        watch_forgotten(hub, peer, watch->job);
     else if (watch->job)
         peer_look(hub, peer);
 }

@@ -234,6 +234,18 @@ bool sqlite_bodies(struct store *base, rota_job_id job, store_body_fn *take, voi
     return load_end(store, row, result);
 }
 
+static bool sqlite_jobs_plain(struct store *base, store_job_fn *take, void *context)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    sqlite3_stmt *row = load_prepare(store, "SELECT job FROM sched_graph WHERE state = 'LAST' AND"
+                                            " job NOT IN (SELECT job FROM sched_object)"
+                                            " ORDER BY job");
+    int result = SQLITE_ERROR;
+    while (row && (result = sqlite3_step(row)) == SQLITE_ROW)
+        take(context, (rota_job_id){(uint32_t)sqlite3_column_int64(row, 0)});
+    return load_end(store, row, result);
+}
+
 // One that the turn at hand has carried out.
 static const struct store_request *answer_pending(const struct sqlite_store *store,
                                                   const uint8_t id[16])
@@ -286,6 +298,7 @@ static const struct store_kind sqlite_kind = {
     .text_find = sqlite_text_find,
     .attempt_worker = sqlite_attempt_worker,
     .bodies = sqlite_bodies,
+    .jobs_plain = sqlite_jobs_plain,
     .answer_find = sqlite_answer_find,
     .journal_last = sqlite_journal_last,
     .journal = sqlite_journal,

@@ -145,6 +145,11 @@ bool store_bodies(struct store *store, rota_job_id job, store_body_fn *take, voi
     return store->kind->bodies && store->kind->bodies(store, job, take, context);
 }
 
+bool store_jobs_plain(struct store *store, store_job_fn *take, void *context)
+{
+    return store->kind->jobs_plain && store->kind->jobs_plain(store, take, context);
+}
+
 bool store_answer_find(struct store *store, struct store_request *request)
 {
     return store->kind->answer_find && store->kind->answer_find(store, request);

@@ -157,6 +157,10 @@ rota_worker_id store_attempt_worker(struct store *store, rota_task_id task, uint
 typedef bool store_body_fn(void *context, const struct store_body *body);  // false: no memory
 bool store_bodies(struct store *store, rota_job_id job, store_body_fn *take, void *context);
 
+// Jobs that will not grow and of which no object is left, by number. False: as above.
+typedef void store_job_fn(void *context, rota_job_id job);
+bool store_jobs_plain(struct store *store, store_job_fn *take, void *context);
+
 // The journal: what each turn has changed, a line each as doc/store.md has them.
 struct store_turn {
     uint64_t sequence;

@@ -56,6 +56,13 @@ void played_close(struct peers *peers, struct played *played)
     *played = (struct played){0};
 }
 
+void played_forget(struct played *played)
+{
+    wire_out_release(&played->out);
+    wire_in_release(&played->in);
+    *played = (struct played){0};
+}
+
 bool played_says(struct peers *peers, struct played *played, const struct wire_message *message)
 {
     turn_begin(peers);

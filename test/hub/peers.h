@@ -22,6 +22,7 @@ void peers_open_at(struct peers *peers, struct store *store, rota_time now);
 void peers_close(struct peers *peers);
 void played_open(struct peers *peers, struct played *played, uint32_t roles);
 void played_close(struct peers *peers, struct played *played);
+void played_forget(struct played *played);  // the hub is gone already
 // In the turn at hand, which begins with it.
 bool played_says(struct peers *peers, struct played *played, const struct wire_message *message);
 uint64_t peers_write(struct peers *peers);  // the turn is written, not durable

@@ -150,6 +150,65 @@ static void a_job_goes_on_after_a_restart(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_SUCCEEDED);
 }
 
+static void a_job_that_ends_after_a_restart_is_forgotten_too(void **state)
+{
+    (void)state;
+    struct wire_message message = {.kind = WIRE_WATCH_MESSAGE, .watch = {.job = 1}};
+    greets(&client, WIRE_CLIENT, "client", 0);
+    submits(7, 2, 0, 0);
+    assert_int_equal(accepted(), 1);
+    end(NULL);
+    begin_on_disk(NULL);
+    greets(&worker, WIRE_WORKER, "one", 1);
+    joins(&worker, NULL, 0);
+    peers_turn(&peers);
+    for (int i = 0; i < 2; i++) {
+        struct wire_run run = given(&worker);
+        reports(&worker, &run, WIRE_EXITED, 0);
+    }
+    peers_turn(&peers);  // it is over; the next turn would close it
+    assert_string_equal(rota_job_status(peers.server.rota, (rota_job_id){1}), "SUCCESS");
+    hub_close(&peers.hub), server_close(&peers.server);
+    played_forget(&client), played_forget(&worker);
+    store_close(store);
+    begin_on_disk(NULL);
+    peers_turn(&peers);
+    assert_string_equal(rota_job_status(peers.server.rota, (rota_job_id){1}), "");
+    assert_int_equal(peers.hub.job_count, 0);
+    greets(&client, WIRE_CLIENT, "client", 0);
+    assert_true(played_says(&peers, &client, &message));
+    peers_turn(&peers);
+    assert_true(played_hears_kind(&client, WIRE_OVER_MESSAGE, &message));
+    assert_int_equal(message.over.tasks, 2);
+    assert_int_equal(message.over.succeeded, 2);
+}
+
+static void a_job_is_closed_by_hand(void **state)
+{
+    (void)state;
+    struct wire_message message = {.kind = WIRE_CHANGE_MESSAGE};
+    message.change.high = 1;
+    message.change.low = 9;
+    message.change.verb = WIRE_CLOSE;
+    message.change.task.job = 1;
+    a_cluster_of_one();
+    submits(7, 1, 0, 0);
+    assert_int_equal(accepted(), 1);
+    struct wire_run run = given(&worker);
+    reports(&worker, &run, WIRE_EXITED, 3);
+    peers_turn(&peers);
+    assert_string_equal(rota_job_status(peers.server.rota, (rota_job_id){1}), "FAILED");
+    assert_true(played_says(&peers, &client, &message));
+    peers_turn(&peers);
+    assert_true(played_hears_kind(&client, WIRE_DONE_MESSAGE, &message));
+    assert_string_equal(rota_job_status(peers.server.rota, (rota_job_id){1}), "");
+    message = (struct wire_message){.kind = WIRE_WATCH_MESSAGE, .watch = {.job = 1}};
+    assert_true(played_says(&peers, &client, &message));
+    peers_turn(&peers);
+    assert_true(played_hears_kind(&client, WIRE_OVER_MESSAGE, &message));
+    assert_int_equal(message.over.failed, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +223,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_open_job_grows_also_after_a_restart, begin_on_disk,
                                         end_on_disk),
         cmocka_unit_test_setup_teardown(a_job_goes_on_after_a_restart, begin_on_disk, end_on_disk),
+        cmocka_unit_test_setup_teardown(a_job_that_ends_after_a_restart_is_forgotten_too,
+                                        begin_on_disk, end_on_disk),
+        cmocka_unit_test_setup_teardown(a_job_is_closed_by_hand, begin_on_disk, end_on_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
