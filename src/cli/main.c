@@ -39,6 +39,7 @@ static const struct command commands[] = {
     {"submit", command_submit, "hand a job file to a server", "file",
      "--server --key --wait --json --help"},
     {"wait", command_wait, "until a job of a server is over", "", "--server --key --json --help"},
+    {"close", command_close, "let a job of a server go", "", "--server --key --help"},
     {"events", command_events, "what happens on a server, from now or from a place in the past", "",
      "--after --once --job --task --lane --worker --kind --server --key --json --help"},
     {"worker", command_worker, "run commands for a server", "",

@@ -1,9 +1,12 @@
 // reach.c - the server that a command talks to: where it is, with which key, and the way there.
 #include "cli/reach.h"
+#include "os/os.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { PATIENCE = 300 * 1000000, PAUSE_MIN = 50000, PAUSE_MAX = 2000000 };
 
 void reach_init(struct reach *reach, const char *name)
 {
@@ -39,6 +42,29 @@ int reach_open(struct reach *reach)
     if (client_open(&reach->client, reach->server, reach->keys.items, WIRE_CLIENT, reach->name))
         return 0;
     return reach_lost(reach);
+}
+
+// The first time is soon, the others come later and later.
+static bool open_in_time(struct reach *reach)
+{
+    int64_t until = os_ticks() + PATIENCE, pause = PAUSE_MIN;
+    const struct link_key *key = reach->keys.items;
+    do {
+        os_sleep_until(os_now() + pause);
+        client_close(&reach->client);
+        if (client_open(&reach->client, reach->server, key, WIRE_CLIENT, reach->name)) return true;
+        pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
+    } while (!reach->client.code && os_ticks() < until);
+    return false;
+}
+
+bool reach_again(struct reach *reach)
+{
+    uint64_t database = reach->client.welcome.server;
+    fprintf(stderr, "rota %s: the server is gone; waiting for it\n", reach->name);
+    if (!open_in_time(reach)) return false;
+    if (reach->client.welcome.server == database) return true;
+    return client_fail(&reach->client, "the server is back with another database");
 }
 
 void reach_close(struct reach *reach)

@@ -22,6 +22,9 @@ int reach_take(struct reach *reach, int count, char **words);
 // 0, or the exit status; says why. Close it in either case.
 int reach_open(struct reach *reach);
 void reach_close(struct reach *reach);
+// The connection is gone: a new one, as soon as the server is back. What was asked for has to be
+// asked again. False: it did not come back, refuses, or has another database; `client` says why.
+bool reach_again(struct reach *reach);
 // Says why, and returns the status.
 int reach_fail(const struct reach *reach, const char *reason, int status);
 // The same for what the client has met.

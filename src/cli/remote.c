@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MAX = 64, LOG_PAUSE = 200000 };
+enum { WORDS_MAX = 64, LOG_PAUSE = 200000, LOG_PATIENCE = 1500 };
 
 struct remote {
     struct reach reach;
@@ -112,29 +112,64 @@ static bool log_ask(struct remote *remote, const struct log_wish *wish, uint64_t
     return client_send(&remote->reach.client);
 }
 
+// Whether to ask again: the server may come back, and the worker that has the log.
+static bool log_goes_on(struct remote *remote, const struct log_wish *wish, int *patience)
+{
+    struct client *client = &remote->reach.client;
+    if (!wish->follow || !*patience) return false;
+    if (client->link->state == LINK_CLOSED) return reach_again(&remote->reach);
+    --*patience;
+    os_sleep_until(os_now() + LOG_PAUSE);
+    return client->code == WIRE_REFUSED_STATE;
+}
+
+static void log_print(struct plain_log *log, const struct log_wish *wish, wire_text bytes)
+{
+    if (wish->raw)
+        fwrite(bytes.bytes, 1, bytes.length, stdout);
+    else
+        plain_log_add(log, bytes.bytes, bytes.length);
+    fflush(stdout);
+}
+
+// The next piece. False: there is none, and the client says why.
+static bool log_next(struct remote *remote, const struct log_wish *wish, uint64_t offset,
+                     struct wire_message *message)
+{
+    struct client *client = &remote->reach.client;
+    client->code = 0;
+    if (!log_ask(remote, wish, offset)) return false;
+    while (client_next(client, message, 0)) {
+        if (message->kind == WIRE_LOGGED_MESSAGE) return true;
+        if (message->kind != WIRE_REFUSE_MESSAGE) continue;
+        client->code = (enum wire_code)message->refuse.code;
+        return client_fail(client, message->refuse.reason.bytes);
+    }
+    return false;
+}
+
 // Piece by piece; what is not whole is asked for again, after a while when nothing was new.
 static int log_print_all(struct remote *remote, struct log_wish *wish)
 {
     struct wire_message message;
     struct plain_log log = {.cut_length = 0};
     uint64_t offset = 0;
-    while (log_ask(remote, wish, offset) && client_next(&remote->reach.client, &message, 0)) {
-        if (message.kind == WIRE_REFUSE_MESSAGE)
-            return fail(remote, message.refuse.reason.bytes);
-        if (message.kind != WIRE_LOGGED_MESSAGE) continue;
+    int patience = LOG_PATIENCE;
+    for (;;) {
+        if (!log_next(remote, wish, offset, &message)) {
+            if (log_goes_on(remote, wish, &patience)) continue;
+            const struct client *client = &remote->reach.client;
+            return client->code ? fail(remote, client->error) : reach_lost(&remote->reach);
+        }
         const struct wire_logged *piece = &message.logged;
-        if (wish->raw)
-            fwrite(piece->bytes.bytes, 1, piece->bytes.length, stdout);
-        else
-            plain_log_add(&log, piece->bytes.bytes, piece->bytes.length);
-        fflush(stdout);
+        log_print(&log, wish, piece->bytes);
+        patience = LOG_PATIENCE;
         offset += piece->bytes.length;
         wish->attempt = piece->attempt;
         bool more = piece->bytes.length || (wish->follow && !piece->whole);
         if (!more) return plain_log_end(&log), 0;
         if (!piece->bytes.length) os_sleep_until(os_now() + LOG_PAUSE);
     }
-    return reach_lost(&remote->reach);
 }
 
 int remote_logs(const char *name, int count, char **words)
@@ -156,10 +191,23 @@ static enum wire_verb verb_of(const char *name)
     static const char *const verbs[WIRE_VERBS]
         = {[WIRE_CANCEL] = "cancel", [WIRE_RETRY] = "retry",  [WIRE_STAGE] = "stage",
            [WIRE_START] = "start",   [WIRE_GREEN] = "green",  [WIRE_RED] = "red",
-           [WIRE_RESET] = "reset",   [WIRE_FREEZE] = "freeze"};
+           [WIRE_RESET] = "reset",   [WIRE_FREEZE] = "freeze", [WIRE_CLOSE] = "close"};
     for (int i = 1; i < WIRE_VERBS; i++)
         if (verbs[i] && strcmp(verbs[i], name) == 0) return (enum wire_verb)i;
     return WIRE_CANCEL;
+}
+
+// 0: done. -1: the connection is gone. Else the exit status.
+static int change_ask(struct remote *remote, const struct wire_message *change)
+{
+    struct client *client = &remote->reach.client;
+    struct wire_message message;
+    wire_put(&client->link->out, change);
+    while (client_send(client) && client_next(client, &message, 0)) {
+        if (message.kind == WIRE_DONE_MESSAGE) return 0;
+        if (message.kind == WIRE_REFUSE_MESSAGE) return fail(remote, message.refuse.reason.bytes);
+    }
+    return -1;
 }
 
 static int change(struct remote *remote, const char *word)
@@ -169,14 +217,13 @@ static int change(struct remote *remote, const char *word)
     message.change.verb = verb_of(remote->reach.name);
     if (!task_read(word, &message.change.task))
         return fail(remote, "a task of a server is named by its numbers, such as 7.3");
-    wire_put(&remote->reach.client.link->out, &message);
-    if (!client_send(&remote->reach.client)) return reach_lost(&remote->reach);
-    while (client_next(&remote->reach.client, &message, 0)) {
-        if (message.kind == WIRE_DONE_MESSAGE) return printf("%s: done\n", word), 0;
-        if (message.kind == WIRE_REFUSE_MESSAGE)
-            return fail(remote, message.refuse.reason.bytes);
+    int status = change_ask(remote, &message);
+    while (status < 0) {  // the same request twice is carried out once
+        bool there = reach_again(&remote->reach);
+        status = there ? change_ask(remote, &message) : reach_lost(&remote->reach);
     }
-    return reach_lost(&remote->reach);
+    if (!status) printf("%s: done\n", word);
+    return status;
 }
 
 int remote_change(const char *name, int count, char **words)
@@ -188,4 +235,16 @@ int remote_change(const char *name, int count, char **words)
         status = change(&remote, remote.words[i]);
     reach_close(&remote.reach);
     return status;
+}
+
+int command_close(int count, char **words)
+{
+    static const char usage[]
+        = "usage: rota close [--server ADDRESS] [--key FILE] JOB...\n\n"
+          "    rota close 7            the server forgets job 7, and what it made\n\n"
+          "What of it has not ended is stopped. Its history stays, and how it ended.\n"
+          "Exit status: 0 done, 2 there is no such job, 4 the server cannot be reached.\n";
+    for (int i = 0; i < count; i++)
+        if (strcmp(words[i], "--help") == 0) return fputs(usage, stdout), 0;
+    return remote_change("close", count, words);
 }

@@ -16,6 +16,7 @@ static const char usage[]
       "    --wait            exit with 0 if all succeeded, else with 1\n"
       "    --json            one object a line\n\n"
       "Relative paths are relative to the file; the workers must find them under the same names.\n"
+      "A server that goes away meanwhile is waited for, up to five minutes.\n"
       "Exit status: 0 accepted, or all is done, 1 a task failed, 2 the file or an option is "
       "wrong,\n"
       "4 the server cannot be reached or refuses.\n";
@@ -23,7 +24,9 @@ static const char usage[]
 struct submit_options {
     const char *path;
     bool wait, json;
+    bool came_back;  // the connection of the submission is gone, and its watch with it
     struct reach reach;
+    uint8_t *told;  // by task: the outcome that was printed, plus one
 };
 
 static int options_read(struct submit_options *options, int count, char **words)
@@ -57,7 +60,9 @@ static void ended_print(const struct submit_options *options, const struct jobfi
                         const struct wire_ended *ended)
 {
     uint32_t at = ended->task.task - 1;
-    const char *name = at < file->task_count ? file->tasks[at].name : "?";
+    if (at >= file->task_count || options->told[at] == ended->outcome + 1) return;
+    options->told[at] = (uint8_t)(ended->outcome + 1);
+    const char *name = file->tasks[at].name;
     bool fine = ended->outcome == ROTA_OUTCOME_OK;
     if (options->json) {
         printf("{\"event\":\"ended\",\"task\":");
@@ -74,19 +79,45 @@ static int over_print(const struct submit_options *options, const struct wire_ov
                                          "\"failed\":%u,\"aborted\":%u}\n"
                                        : "job %u: %u ok, %u failed, %u aborted\n";
     printf(format, over->job, over->succeeded, over->failed, over->aborted);
-    return over->failed || over->aborted ? 1 : 0;
+    return over->succeeded == over->tasks ? 0 : 1;
 }
 
-static int job_wait(struct submit_options *options, const struct jobfile *file, uint32_t job)
+// -1: the connection is gone; else the exit status.
+static int job_watch(struct submit_options *options, const struct jobfile *file, uint32_t job)
 {
     struct wire_message message;
     while (client_next(&options->reach.client, &message, 0)) {
+        if (message.kind == WIRE_REFUSE_MESSAGE)
+            return reach_fail(&options->reach, message.refuse.reason.bytes, REACH_FAILED);
         if (message.kind == WIRE_ENDED_MESSAGE && message.ended.task.job == job)
             ended_print(options, file, &message.ended);
         if (message.kind == WIRE_OVER_MESSAGE && message.over.job == job)
             return over_print(options, &message.over);
     }
-    return reach_lost(&options->reach);
+    return -1;
+}
+
+// Who comes back is told again what has ended meanwhile, and before.
+static int job_watch_again(struct submit_options *options, const struct jobfile *file, uint32_t job)
+{
+    struct wire_message message = {.kind = WIRE_WATCH_MESSAGE, .watch = {.job = job}};
+    struct client *client = &options->reach.client;
+    wire_put(&client->link->out, &message);
+    return client_send(client) ? job_watch(options, file, job) : -1;
+}
+
+static int job_wait(struct submit_options *options, const struct jobfile *file, uint32_t job)
+{
+    options->told = calloc((size_t)file->task_count + 1, sizeof *options->told);
+    if (!options->told) return reach_fail(&options->reach, "no memory", 70);
+    int status = options->came_back ? job_watch_again(options, file, job)
+                                    : job_watch(options, file, job);
+    while (status < 0) {
+        bool there = reach_again(&options->reach);
+        status = there ? job_watch_again(options, file, job) : reach_lost(&options->reach);
+    }
+    free(options->told);
+    return status;
 }
 
 // ---- The command -------------------------------------------------------------------------------
@@ -96,9 +127,12 @@ static int job_hand_in(struct submit_options *options, const struct jobfile *fil
 {
     struct client *client = &options->reach.client;
     uint64_t high, low;
+    uint32_t job, flags = options->wait ? WIRE_SUBMIT_WATCH : 0;
     client_request_id(&high, &low);
-    client_submit_put(client, file, folder, high, low, options->wait ? WIRE_SUBMIT_WATCH : 0);
-    uint32_t job = client_send(client) ? client_accepted(client, high, low) : 0;
+    do {  // the same request twice is carried out once
+        client_submit_put(client, file, folder, high, low, flags);
+        job = client_send(client) ? client_accepted(client, high, low) : 0;
+    } while (!job && !client->code && (options->came_back = reach_again(&options->reach)));
     if (!job) return reach_fail(&options->reach, client->error, client->code ? 2 : REACH_FAILED);
     if (options->json)
         printf("{\"event\":\"accepted\",\"job\":%u}\n", job);

@@ -9,9 +9,9 @@
 static const char usage[]
     = "usage: rota wait [--server ADDRESS] [--key FILE] [--json] JOB\n\n"
       "    rota wait 7             until nothing of job 7 can go on\n\n"
-      "Exit status: 0 all of it succeeded, 1 it did not, 2 there is no such job or it went well "
-      "long\n"
-      "ago and is forgotten, 4 the server cannot be reached.\n";
+      "A server that goes away meanwhile is waited for, up to five minutes.\n"
+      "Exit status: 0 all of it succeeded, 1 it did not, 2 there is no such job, 4 the server\n"
+      "cannot be reached.\n";
 
 struct watcher {
     struct reach reach;
@@ -57,6 +57,7 @@ static void over_print(const struct watcher *watcher, const struct wire_over *ov
            over->job, over->succeeded, over->failed, over->aborted);
 }
 
+// -1: the connection is gone; else the exit status.
 static int watch(struct watcher *watcher)
 {
     struct client *client = &watcher->reach.client;
@@ -68,9 +69,9 @@ static int watch(struct watcher *watcher)
             return reach_fail(&watcher->reach, message.refuse.reason.bytes, 2);
         if (message.kind != WIRE_OVER_MESSAGE) continue;
         over_print(watcher, &message.over);
-        return message.over.succeeded == message.over.tasks || !message.over.tasks ? 0 : 1;
+        return message.over.succeeded == message.over.tasks ? 0 : 1;
     }
-    return reach_lost(&watcher->reach);
+    return -1;
 }
 
 int command_wait(int count, char **words)
@@ -81,6 +82,8 @@ int command_wait(int count, char **words)
     if (status >= 0) return status;
     status = reach_open(&watcher.reach);
     if (!status) status = watch(&watcher);
+    while (status < 0)
+        status = reach_again(&watcher.reach) ? watch(&watcher) : reach_lost(&watcher.reach);
     reach_close(&watcher.reach);
     return status;
 }

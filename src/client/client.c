@@ -60,8 +60,10 @@ static bool greet(struct client *client, enum wire_role role, const char *name)
     wire_put(&client->link->out, &message);
     link_work(client->link);
     if (!client_next(client, &message, OPEN_PATIENCE)) return false;
-    if (message.kind == WIRE_REFUSE_MESSAGE)
+    if (message.kind == WIRE_REFUSE_MESSAGE) {
+        client->code = (enum wire_code)message.refuse.code;
         return client_fail(client, message.refuse.reason.bytes);
+    }
     if (message.kind != WIRE_WELCOME_MESSAGE)
         return client_fail(client, "this is no server of rota");
     client->welcome = message.welcome;
