@@ -103,6 +103,17 @@ static void on_signals(struct agent *agent)
     }
 }
 
+// Whoever holds the other end of the leash is gone, or lets us go: in either case nobody looks
+// after this worker any more.
+static void on_leash(struct agent *agent)
+{
+    char bytes[256];
+    ssize_t count = read(agent->options->leash, bytes, sizeof bytes);
+    if (count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN))) return;
+    agent_say(agent, "ends with whoever started it");
+    agent_quit(agent, GRACE);
+}
+
 // When no process is left, reports get a moment to be recorded. The others wait for the next start.
 static void end_look(struct agent *agent, int64_t now)
 {
@@ -158,9 +169,11 @@ static void input_await(struct agent *agent)
         {.file = agent->signals},
         {.file = data_fetcher_file(agent->carry.fetcher)},
         {.file = agent->carry.server ? data_server_file(agent->carry.server) : -1},
+        {.file = agent->is_ending ? -1 : agent->options->leash},
     };
-    os_wait(watches, 5, wake_at(agent));
+    os_wait(watches, sizeof watches / sizeof *watches, wake_at(agent));
     if (watches[2].can_read) on_signals(agent);
+    if (watches[5].can_read) on_leash(agent);
     if (worker && (watches[0].can_read || watches[0].can_write)) reports_take(agent);
     if (server && (watches[1].can_read || watches[1].can_write)) orders_take(agent);
     bool carries = watches[3].can_read || watches[4].can_read;

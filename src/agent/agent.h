@@ -28,6 +28,7 @@ struct agent_options {
     const char *address;         // where others may fetch objects; null: nowhere
     const struct link_keys *peer_keys;  // of the role peer, for that; null: Unix sockets only
     const struct os_service *service;   // who supervises; the first of its files: for `address`
+    int leash;                   // a file; when it ends, so does the worker; -1: none
     int64_t alone_max;           // so long commands go on without a server; 0: AGENT_ALONE_MAX
     struct worker_options worker;
 };

@@ -44,7 +44,7 @@ static const struct command commands[] = {
      "--after --once --job --task --lane --worker --kind --server --key --json --help"},
     {"worker", command_worker, "run commands for a server", "",
      "-j --server --key --listen --peer-key --name --folder --jobs --memory --machine --alone "
-     "--contain --help"},
+     "--contain --ssh --remote --key-from-stdin --help"},
 
     {"definitions and calendar", NULL, NULL, NULL, NULL},
     {"define", command_define, "insert, update and delete definitions, from a file", "file",

@@ -1,8 +1,7 @@
 // work.c - `rota worker`: this machine runs commands for a server.
 #define _GNU_SOURCE
 #include "agent/agent.h"
-#include "cli/cli.h"
-#include "os/os.h"
+#include "cli/work.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -31,12 +30,17 @@ static const char usage[]
       "    --alone TIME      so long commands go on without a server, such as 30m (1h); those "
       "that\n"
       "                      hold something exclusive end with their lease\n"
-      "    --contain tree    do not use a namespace for processes\n\n"
+      "    --contain tree    do not use a namespace for processes\n"
+      "    --ssh HOST,...    start such a worker on each of these machines, over ssh ($ROTA_SSH);\n"
+      "                      keys go with it, what it says comes back, and all end together\n"
+      "    --remote PATH     what rota is called there (rota)\n"
+      "    --key-from-stdin  the keys, up to an empty line; the worker ends with that input\n\n"
       "SIGTERM: commands have 5 s to end, reports are sent, then it ends; again, and all is "
       "killed.\n"
       "Exit status: 0 it was told to end, 2 an option is wrong, 70 the disk or a process failed.\n";
 
-enum { SERVER = 256, KEY, NAME, FOLDER, MEMORY, MACHINE, ALONE, CONTAIN, LISTEN, PEER_KEY };
+enum { SERVER = 256, KEY, NAME, FOLDER, MEMORY, MACHINE, ALONE, CONTAIN, LISTEN, PEER_KEY,
+       SSH, REMOTE, FROM_STDIN };
 enum { SERVERS_MAX = 16, NAME_MAX_BYTES = 64 };
 
 struct work {
@@ -47,6 +51,8 @@ struct work {
     char host[NAME_MAX_BYTES + 1], folder[PATH_MAX];
     struct link_keys keys, peer_keys;
     struct os_service service;
+    struct work_ssh ssh;
+    bool from_stdin;
 };
 
 static int wrong(const char *what, const char *value)
@@ -130,6 +136,36 @@ static bool servers_read(struct work *work, char *text)
     return true;
 }
 
+// It becomes a word of a command: nothing that ssh takes for an option, or a shell for more.
+static bool hosts_read(struct work *work, char *text)
+{
+    for (char *at = text; at;) {
+        char *comma = strchr(at, ',');
+        if (comma) *comma = 0;
+        bool fine = *at && *at != '-' && !strpbrk(at, " \t\n\"'`$&;|<>()\\");
+        if (!fine || work->ssh.host_count == WORK_HOSTS_MAX) return false;
+        work->ssh.hosts[work->ssh.host_count++] = at;
+        at = comma ? comma + 1 : NULL;
+    }
+    return true;
+}
+
+// What is said here is said there, but for what stays here.
+static bool word_pass_on(struct work *work, int option, const char *name)
+{
+    static const int stays[] = {KEY, PEER_KEY, SSH, REMOTE, FROM_STDIN};
+    struct work_ssh *ssh = &work->ssh;
+    for (size_t i = 0; i < sizeof stays / sizeof *stays; i++)
+        if (option == stays[i]) return true;
+    if (ssh->word_count + 2 > WORK_FAR_WORDS) return false;
+    size_t size = strlen(name) + 3;
+    char *word = malloc(size);
+    if (!word) return false;
+    snprintf(word, size, "--%s", name);
+    ssh->words[ssh->word_count++] = word;
+    return (ssh->words[ssh->word_count] = strdup(optarg)) && ssh->word_count++;
+}
+
 static bool option_take(struct work *work, int option)
 {
     struct agent_options *options = &work->options;
@@ -144,6 +180,9 @@ static bool option_take(struct work *work, int option)
     case MEMORY: return memory_read(optarg, &options->worker.memory_mib);
     case MACHINE: return name_is_plain(options->machine = optarg);
     case ALONE: return time_amount_read(optarg, &options->alone_max);
+    case SSH: return hosts_read(work, optarg);
+    case REMOTE: return *(work->ssh.program = optarg) && *optarg != '-';
+    case FROM_STDIN: return work->from_stdin = true;
     case CONTAIN: options->worker.contain = WORKER_CONTAIN_TREE; return strcmp(optarg, "tree") == 0;
     default: return false;
     }
@@ -159,6 +198,7 @@ static const char *expected(int option)
     case MEMORY: return "--memory takes a size such as 500M or 8G";
     case ALONE: return "--alone takes a time such as 30m or 2h";
     case CONTAIN: return "--contain takes the word tree";
+    case SSH: return "--ssh takes up to 64 names of hosts";
     default: return "this option takes a path";
     }
 }
@@ -177,13 +217,18 @@ static int options_read(struct work *work, int count, char **words)
                                           {"machine", required_argument, NULL, MACHINE},
                                           {"alone", required_argument, NULL, ALONE},
                                           {"contain", required_argument, NULL, CONTAIN},
+                                          {"ssh", required_argument, NULL, SSH},
+                                          {"remote", required_argument, NULL, REMOTE},
+                                          {"key-from-stdin", no_argument, NULL, FROM_STDIN},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
-    int option;
+    int option, place = 0;
     optind = 1;
-    while ((option = getopt_long(count + 1, words - 1, "j:h", longs, NULL)) != -1) {
+    while ((option = getopt_long(count + 1, words - 1, "j:h", longs, &place)) != -1) {
         if (option == 'h') return fputs(usage, stdout), 0;
         if (option == '?') return fputs("'rota worker --help' says more\n", stderr), 2;
+        if (!word_pass_on(work, option, option == 'j' ? "jobs" : longs[place].name))
+            return wrong("there are too many options", "");
         if (!option_take(work, option)) return wrong(expected(option), optarg);
     }
     if (optind <= count) return wrong("this is no option", words[optind - 1]);
@@ -227,16 +272,33 @@ static int folder_fill(struct work *work)
 static int key_read(struct work *work)
 {
     struct link_error error;
+    if (work->from_stdin) {
+        if (!work_keys_read(&work->keys, &error))
+            return fprintf(stderr, "rota worker: %s\n", error.text), 2;
+        work->key_path = "the standard input";
+        work->options.leash = STDIN_FILENO;
+    }
     for (uint32_t i = 0; i < work->options.server_count && !work->key_path; i++)
         if (!link_address_is_local(work->servers[i]))
             return wrong("a server that is no Unix socket needs --key FILE", work->servers[i]);
     if (!work->key_path) return -1;
-    if (!link_keys_read(&work->keys, work->key_path, &error))
+    if (!work->from_stdin && !link_keys_read(&work->keys, work->key_path, &error))
         return fprintf(stderr, "rota worker: %s\n", error.text), 2;
     for (uint32_t i = 0; i < work->keys.count && !work->options.key; i++)
         if (work->keys.items[i].role == WIRE_WORKER) work->options.key = &work->keys.items[i];
     if (!work->options.key) return wrong("there is no key for a worker in it", work->key_path);
     return -1;
+}
+
+// Those of the keys that came together which are for other workers: they are put in front.
+static void peers_choose(struct work *work)
+{
+    struct link_keys *peers = &work->peer_keys;
+    peers->items = calloc(work->keys.count, sizeof *peers->items);
+    for (uint32_t i = 0; peers->items && i < work->keys.count; i++)
+        if (work->keys.items[i].role == WIRE_PEER)
+            peers->items[peers->count++] = work->keys.items[i];
+    if (peers->count) work->options.peer_keys = peers;
 }
 
 // On one machine others find it by its path; the path of a socket is short. Its folder is its own:
@@ -249,7 +311,9 @@ static int address_fill(struct work *work)
     bool local = true;
     for (uint32_t i = 0; i < options->server_count; i++)
         local &= link_address_is_local(work->servers[i]);
-    if (work->peer_path) {
+    if (work->from_stdin) {
+        peers_choose(work);
+    } else if (work->peer_path) {
         if (!link_keys_read(&work->peer_keys, work->peer_path, &error))
             return fprintf(stderr, "rota worker: %s\n", error.text), 2;
         options->peer_keys = &work->peer_keys;
@@ -263,21 +327,56 @@ static int address_fill(struct work *work)
     return -1;
 }
 
+// ---- Elsewhere ---------------------------------------------------------------------------------
+
+static const char *ssh_fault(const struct work *work)
+{
+    if (work->from_stdin) return "--ssh takes keys from files";
+    if (work->options.name && work->ssh.host_count > 1)
+        return "workers on several hosts cannot have one name";
+    for (uint32_t i = 0; i < work->options.server_count; i++)
+        if (link_address_is_local(work->servers[i]))
+            return "a Unix socket cannot be reached from another machine; the server needs a port";
+    return NULL;
+}
+
+static int elsewhere(struct work *work)
+{
+    struct work_ssh *ssh = &work->ssh;
+    struct link_error error;
+    const char *fault = ssh_fault(work);
+    if (fault) return wrong(fault, ssh->hosts[0]);
+    if (!ssh->program) ssh->program = "rota";
+    int status = key_read(work);
+    if (status >= 0) return status;
+    ssh->keys[ssh->key_count++] = work->options.key;
+    if (work->peer_path && !link_keys_read(&work->peer_keys, work->peer_path, &error))
+        return fprintf(stderr, "rota worker: %s\n", error.text), 2;
+    for (uint32_t i = 0; i < work->peer_keys.count && i < WORK_PEER_KEYS; i++)
+        ssh->keys[ssh->key_count++] = &work->peer_keys.items[i];
+    return work_ssh(ssh);
+}
+
+static int here(struct work *work)
+{
+    int status = names_fill(work);
+    if (status < 0) status = folder_fill(work);
+    if (status < 0) status = key_read(work);
+    if (status < 0) status = address_fill(work);
+    return status < 0 ? agent_main(&work->options) : status;
+}
+
 int command_worker(int count, char **words)
 {
-    struct work work = {0};
+    struct work work = {.options.leash = -1};
     surroundings_mend();
     os_service_read(&work.service);
     work.options.service = &work.service;
     int status = options_read(&work, count, words);
-    if (status >= 0) return status;
-    if (!work.options.server_count) return fputs(usage, stderr), 2;
-    status = names_fill(&work);
-    if (status < 0) status = folder_fill(&work);
-    if (status < 0) status = key_read(&work);
-    if (status < 0) status = address_fill(&work);
-    if (status < 0) status = agent_main(&work.options);
+    if (status < 0 && !work.options.server_count) status = (fputs(usage, stderr), 2);
+    if (status < 0) status = work.ssh.host_count ? elsewhere(&work) : here(&work);
     link_keys_release(&work.keys);
     link_keys_release(&work.peer_keys);
+    for (uint32_t i = 0; i < work.ssh.word_count; i++) free(work.ssh.words[i]);
     return status;
 }

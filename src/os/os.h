@@ -81,6 +81,9 @@ uint32_t os_memory_mib(void);
 // Runs this program with these words (the first is its name); what it prints, also as errors, comes
 // out of `output`, which does not wait. 0 with errno: it could not be started.
 int os_child_start(char *const *words, int *output);
+// The same with another program, which is looked up in PATH, and which reads what is written to
+// `input`.
+int os_program_start(char *const *words, int *input, int *output);
 void os_child_kill(int child);
 int os_child_end(int child);  // waits for its end; the exit status, or 128 and the signal
 

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""ssh_test - rota worker --ssh: workers elsewhere, over a pretended ssh and over a real one."""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from cluster import Cluster, PATIENCE, ROTA_PATH, processes_with
+from end import Tap
+
+say = Tap.say
+
+# Does what sshd does: the words behind the host are read by a shell.
+PRETENDED = """#!/bin/sh
+echo "$@" >> {log}
+tr '\\0' ' ' < /proc/$$/cmdline >> {log}
+while [ "${{1#-}}" != "$1" ]; do shift; done
+host=$1
+shift
+[ "$1" = -- ] && shift
+[ "$host" = nowhere ] && echo "ssh: no route" >&2 && exit 255
+HOME={folder}/$host XDG_STATE_HOME= exec sh -c "$*"
+"""
+
+
+def port_free():
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return held.getsockname()[1]
+
+
+class Far(Cluster):
+    """A cluster whose server has a port."""
+
+    def __init__(self):
+        super().__init__()
+        subprocess.run([ROTA_PATH, "keys", "make", self.path("keys")], check=True,
+                       stdout=subprocess.DEVNULL)
+        self.address = f"127.0.0.1:{port_free()}"
+        self.options += ["--listen", self.address, "--keys", self.path("keys/server.keys")]
+
+    def start(self, ssh, hosts, *words):
+        with open(self.path("fleet.log"), "ab") as log:
+            return subprocess.Popen([ROTA_PATH, "worker", "--server", self.address, "--key",
+                                     self.path("keys/worker.key"), "--ssh", hosts, "--remote",
+                                     ROTA_PATH, *words], stdout=log, stderr=log,
+                                    env={**os.environ, "ROTA_SSH": ssh}, stdin=subprocess.DEVNULL)
+
+    def pretend(self):
+        path = self.path("ssh")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(PRETENDED.format(log=self.path("ssh.log"), folder=self.folder))
+        os.chmod(path, 0o755)
+        for host in ("alpha", "beta"):
+            os.mkdir(self.path(host))
+        return path
+
+    def here(self):
+        return self.sql("SELECT count(*) FROM sched_worker WHERE silent_since IS NULL"
+                        " OR silent_since > 9e18")[0][0]
+
+
+def workers_elsewhere():
+    with Far() as far:
+        ssh = far.pretend()
+        with open(far.path("keys/worker.key"), encoding="utf-8") as file:
+            secret = file.read().split()[3]
+        fleets = [far.start(ssh, host, "--name", host, "-j", "1", "--folder",
+                            far.path(f"it's {host}'s"))
+                  for host in ("alpha", "beta")]
+        far.until(lambda: far.here() == 2, "two workers are there")
+        say(True, "workers on two hosts come to the server")
+        say(far.read("fleet.log").count("works for " + far.address) == 2
+            and "alpha: rota worker alpha: works for" in far.read("fleet.log"),
+            "what they say is told with the name of the host", far.read("fleet.log"))
+        done = far.submit({f"t{i}": {"run": "sleep 0.2"} for i in range(4)}, "--wait")
+        say(done.returncode == 0 and os.path.isdir(far.path("it's beta's")),
+            "their options have gone with them, whatever is in them", done)
+        say(secret not in far.read("ssh.log") and not processes_with(secret),
+            "a key is nobody's argument", far.read("ssh.log"))
+        far.submit({"long": {"run": "sleep 1000.5"}})
+        far.until(lambda: processes_with("1000.5"), "a command runs")
+        fleets[0].send_signal(signal.SIGTERM)
+        say(fleets[0].wait(PATIENCE) == 0, "ended, it ends its workers")
+        fleets[1].send_signal(signal.SIGKILL)
+        fleets[1].wait(PATIENCE)
+        far.until(lambda: not processes_with("it's beta's") and not processes_with("1000.5"),
+                  "nothing is left")
+        say(True, "killed, it leaves nothing behind either")
+        say("ends with whoever started it" in far.read("fleet.log"), "which they say",
+            far.read("fleet.log"))
+
+
+def hosts_that_fail():
+    with Far() as far:
+        ssh = far.pretend()
+        fleet = far.start(ssh, "nowhere,alpha")
+        far.until(lambda: far.here() == 1, "one worker is there")
+        say("nowhere: ssh: no route" in far.read("fleet.log")
+            and "nowhere: ssh does not get there" in far.read("fleet.log"),
+            "one host that cannot be reached is told of, and the others work",
+            far.read("fleet.log"))
+        fleet.send_signal(signal.SIGTERM)
+        fleet.wait(PATIENCE)
+        say(far.start(ssh, "nowhere").wait(PATIENCE) == 4, "none that can is status 4")
+        say(far.start("/nonexistent/ssh", "alpha").wait(PATIENCE) == 70, "no ssh is status 70")
+        for hosts, words, why in (("a,b", ["--name", "x"], "cannot have one name"),
+                                  ("-oProxyCommand=x", [], "names of hosts"),
+                                  ("a;b", [], "names of hosts"), ("a,,b", [], "names of hosts"),
+                                  ("a", ["--server", "/run/x"], "cannot be reached")):
+            wrong = subprocess.run([ROTA_PATH, "worker", "--server", far.address, "--key",
+                                    far.path("keys/worker.key"), "--ssh", hosts, *words],
+                                   capture_output=True, text=True, check=False, timeout=PATIENCE)
+            say(wrong.returncode == 2 and why in wrong.stderr, f"{hosts} {words} is refused", wrong)
+
+
+def keys_of_the_standard_input():
+    with Far() as far:
+        words = [ROTA_PATH, "worker", "--server", far.address, "--folder", far.path("w"), "--name",
+                 "w", "--key-from-stdin"]
+        for text in ("", "rota-key", "what\n\n", "\n", "rota-key client a " + "0" * 64 + "\n\n"):
+            wrong = subprocess.run(words, input=text, capture_output=True, text=True, check=False,
+                                   timeout=PATIENCE)
+            say(wrong.returncode == 2 and "rota worker: " in wrong.stderr
+                and "0000" not in wrong.stderr, f"{text[:18]!r} is no key", wrong)
+
+
+class Sshd:
+    """A real one on a port of its own, with keys of its own."""
+
+    def __init__(self, far):
+        self.port = port_free()
+        for name in ("host", "user"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", far.path(name)],
+                           check=True)
+        shutil.copy(far.path("user.pub"), far.path("authorized"))
+        with open(far.path("sshd.conf"), "w", encoding="utf-8") as file:
+            file.write(f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {far.path('host')}\n"
+                       f"AuthorizedKeysFile {far.path('authorized')}\nStrictModes no\nUsePAM no\n"
+                       "PidFile none\nPasswordAuthentication no\n")
+        os.makedirs("/run/sshd", exist_ok=True)
+        program = shutil.which("sshd", path="/usr/sbin:/usr/bin")
+        self.process = subprocess.Popen([program, "-D", "-e", "-f", far.path("sshd.conf")],
+                                        stderr=subprocess.DEVNULL)
+        self.command = (f"ssh -F none -p {self.port} -i {far.path('user')} -o BatchMode=yes"
+                        f" -o UserKnownHostsFile={far.path('known')}"
+                        " -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes")
+
+    def answers(self):
+        return subprocess.run([*self.command.split(), "127.0.0.1", "true"], check=False,
+                              stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(PATIENCE)
+
+
+def over_a_real_ssh():
+    if not shutil.which("sshd", path="/usr/sbin:/usr/bin") or os.geteuid() != 0:
+        say(True, "over a real ssh # SKIP there is no sshd, or it needs another user")
+        return
+    with Far() as far, Sshd(far) as sshd:
+        far.until(sshd.answers, "sshd answers")
+        fleet = far.start(sshd.command, "127.0.0.1", "--name", "far", "--folder", far.path("far"))
+        far.until(lambda: far.here() == 1, "the worker is there")
+        done = far.submit({"a": {"run": "echo far away"}}, "--wait")
+        say(done.returncode == 0, "a command runs on a worker over a real ssh", done)
+        far.submit({"long": {"run": "sleep 1001.5"}})
+        far.until(lambda: processes_with("1001.5"), "a command runs")
+        begun = time.monotonic()
+        fleet.send_signal(signal.SIGKILL)
+        fleet.wait(PATIENCE)
+        far.until(lambda: not processes_with("1001.5"), "the command has ended")
+        say(time.monotonic() - begun < 30, "and ends with who started it, even by kill -9")
+
+
+workers_elsewhere()
+hosts_that_fail()
+keys_of_the_standard_input()
+over_a_real_ssh()
+Tap.end()
