@@ -77,8 +77,6 @@ enum statement {
     SUBMIT,
     JOB,
     EXEC,
-    HISTORY,
-    UNEXEC,
     END,
     UNGRAPH,
     UNSUBMIT,
@@ -93,16 +91,15 @@ static const char *const texts[STATEMENTS] = {
     "INSERT INTO sched_submit VALUES (?1, ?1, 1, ?2, 0, 1, 0, 'plan', NULL, 1, NULL, NULL, NULL,"
     " NULL)",
     "INSERT INTO sched_task(id, kind, parent, machine, priority, lane, grp, cores, memory_mib,"
-    " retries, estimate, body, on_demand, command) VALUES (?1, 'callable', 0, 0, 0, 0, 0, 1, 0, 0,"
-    " 0, 1, 0, 'compile src/module/file.c')",
-    "INSERT INTO sched_exec VALUES (?1, 'ASSIGNED', 1, 1, NULL, NULL, 0, 0, 0, 0, 1, 0, 0, ?2)",
-    "INSERT INTO sched_run(id, attempt, worker, handler, status, exit, started, ended)"
-    " VALUES (?1, 1, 1, 0, 'SUCCESS', 0, ?2, ?2)",
-    "DELETE FROM sched_exec WHERE id = ?1",
-    "INSERT INTO sched_last VALUES (?1, 'SUCCESS', 1, 1, 'ok', 0, 0, 0, 0, 0)",
+    " retries, estimate, body, on_demand, command, status) VALUES (?1, 'callable', 0, 0, 0, 0, 0,"
+    " 1, 0, 0, 0, 1, 0, 'compile src/module/file.c', 'ASSIGNED')",
+    "INSERT INTO sched_state(id, status, attempt, tries, flags, phase, asked, since, worker,"
+    " handler, run_as, started) VALUES (?1, 'ASSIGNED', 1, 1, 0, 0, 0, 0, 1, 0, 0, ?2)",
+    "UPDATE sched_state SET status = 'SUCCESS', outcome = 'ok', exit = 0, seq = ?1, ended = ?2,"
+    " result = 'SUCCESS', result_exit = 0 WHERE id = ?1",
     "DELETE FROM sched_graph WHERE job = ?1",
     "DELETE FROM sched_submit WHERE job = ?1",
-    "INSERT INTO sched_event VALUES (?1, ?2, ?3, ?1, ?1, ?1, ?1, ?1, 0, ?1, 1, 2)",
+    "INSERT INTO sched_event VALUES (?1, ?2, ?3, ?1, ?1, ?1, ?1, ?1, 0, ?1, 1, 2, ?1)",
     "COMMIT",
 };
 
@@ -126,11 +123,8 @@ static void run(struct rows *rows, enum statement which, int64_t first, int64_t 
 static void rows_turn(struct rows *rows, int64_t turn)
 {
     run(rows, BEGIN, 0, 0);
-    for (int64_t task = 1; task <= rows->batch && turn > 1; task++) {
-        run(rows, HISTORY, (turn - 1) << 32 | task, turn);
-        run(rows, UNEXEC, (turn - 1) << 32 | task, 0);
-        run(rows, END, (turn - 1) << 32 | task, 0);
-    }
+    for (int64_t task = 1; task <= rows->batch && turn > 1; task++)
+        run(rows, END, (turn - 1) << 32 | task, turn);
     run(rows, UNGRAPH, turn - 2, 0);
     run(rows, UNSUBMIT, turn - 2, 0);
     run(rows, GRAPH, turn, 0);
@@ -187,7 +181,7 @@ static double rows_run(const char *path, uint32_t count, uint32_t batch)
 
 static double scan_run(const char *path)
 {
-    static const char *const tables[] = {"SELECT * FROM sched_task", "SELECT * FROM sched_wait"};
+    static const char *const tables[] = {"SELECT * FROM sched_task", "SELECT * FROM sched_state"};
     sqlite3 *db;
     double began = seconds_now();
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL)) stop("cannot open the database");

@@ -194,17 +194,24 @@ void catalog_rows_release(struct catalog_rows *rows)
     *rows = (struct catalog_rows){0};
 }
 
+// Of jobs that are there, as all definitions are.
+#define ENDS_OF(table)                                                                             \
+    "SELECT e.id, e.ended, e.seq FROM sched_graph g CROSS JOIN " table " e WHERE e.id"             \
+    " BETWEEN g.job << 32 AND (g.job << 32) + 4294967295 AND e.ended >= ?1"
+static const char ends_sql[]
+    = ENDS_OF("sched_state") " UNION ALL " ENDS_OF("sched_run") " ORDER BY 3 DESC";
+
 uint32_t store_ends(struct store *base, rota_time since, struct catalog_end *ends, uint32_t max)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     uint32_t count = 0;
     if (!keeps_notes(base) || base->error.fault) return 0;
-    sqlite3_stmt *at = load_prepare(store, "SELECT id, ended FROM sched_history ORDER BY seq DESC");
+    sqlite3_stmt *at = load_prepare(store, ends_sql);
     int result = SQLITE_ROW;
+    if (at) bind_number(at, 1, since);
     while (at && count < max && (result = sqlite3_step(at)) == SQLITE_ROW) {
-        rota_time ended = sqlite3_column_int64(at, 1);
-        if (ended < since) break;
-        ends[count++] = (struct catalog_end){row_task(sqlite3_column_int64(at, 0)), ended};
+        ends[count++] = (struct catalog_end){row_task(sqlite3_column_int64(at, 0)),
+                                             sqlite3_column_int64(at, 1)};
     }
     load_end(store, at, result);
     return count;

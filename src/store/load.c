@@ -214,7 +214,7 @@ static bool load_table(struct sqlite_store *store, struct loaded *loaded, const 
 
 // ---- Tasks --------------------------------------------------------------------------------------
 
-// The columns of the state, from `place` on.
+// The columns of the state, from `place` on, and of who has it.
 bool load_state(sqlite3_stmt *row, int place, struct rota_record *record)
 {
     uint32_t state, outcome;
@@ -229,71 +229,11 @@ bool load_state(sqlite3_stmt *row, int place, struct rota_record *record)
     record->task.phase = (uint8_t)small(row, place + 6);
     record->task.asked = large(row, place + 7);
     record->task.since = (rota_time)large(row, place + 8);
-    return true;
-}
-
-static bool place_task(struct sqlite_store *store, const char *table, enum place place,
-                       const struct rota_record *record)
-{
-    int64_t id = row_id(record->task.id);
-    struct spot *spot = places_find(&store->places, record->task.id);
-    if (!spot) return load_fail(store, table, id, "belongs to no job that is there");
-    if (place_of((enum rota_task_state)record->task.state, false) != place) {
-        return load_fail(store, table, id, "has a status of another table");
-    }
-    if (!spot->fresh) return load_fail(store, table, id, "is in two tables, or not staged");
-    *spot = (struct spot){.attempt = record->task.attempt & ATTEMPT_MAX,
-                          .place = (uint32_t)place & 7u};
-    return true;
-}
-
-static void read_attempt(sqlite3_stmt *row, struct rota_record *record)
-{
-    record->task.worker.number = small(row, 10);
-    record->task.handler = large(row, 11);
-    record->task.run_as = row_task((int64_t)large(row, 12));
-}
-
-static bool load_active(struct sqlite_store *store, struct loaded *loaded, const char *table,
-                        enum place place)
-{
-    char sql[80];
-    snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY id", table);
-    sqlite3_stmt *row = load_prepare(store, sql);
-    int result;
-    while (row && (result = sqlite3_step(row)) == SQLITE_ROW) {
-        bool recorded = sqlite3_column_type(row, 2) != SQLITE_NULL;
-        struct rota_record *record = loaded_add(loaded, ROTA_RECORD_TASK);
-        if (!record) {
-            load_no_memory(store);
-            break;
-        }
-        record->task.id = row_task(sqlite3_column_int64(row, 0));
-        if (!load_state(row, 1, record)) {
-            load_fail(store, table, row_id(record->task.id), "has a status that does not exist");
-            break;
-        }
-        if (place == PLACE_EXEC) read_attempt(row, record);
-        if (!place_task(store, table, place, record)) break;
-        if (!recorded) loaded->count--;
-    }
-    return row && load_end(store, row, result);
-}
-
-// Whoever is staged was found in one of the tables.
-static bool all_placed(struct sqlite_store *store)
-{
-    const struct places *places = &store->places;
-    for (uint32_t slot = 0; slot < places->by_id.capacity; slot++) {
-        uint32_t number = places->by_id.slots[slot].value;
-        if (!number) continue;
-        const struct job_places *job = &((const struct job_places *)places->jobs.items)[number];
-        for (uint32_t i = 0; i < job->count; i++) {
-            if (!job->spots[i].fresh) continue;
-            int64_t id = row_id((rota_task_id){job->job, i + 1});
-            return load_fail(store, "sched_stage", id, "is staged and in no table");
-        }
-    }
+    bool out = state == ROTA_TASK_ASSIGNED || state == ROTA_TASK_RUNNING;
+    if (!out || sqlite3_column_type(row, place + 9) == SQLITE_NULL) return true;
+    record->task.worker.number = small(row, place + 9);
+    record->task.handler = large(row, place + 10);
+    record->task.run_as = row_task((int64_t)large(row, place + 11));
     return true;
 }
 
@@ -337,11 +277,7 @@ static void order(struct loaded *loaded, uint32_t first)
 static bool load_tasks(struct sqlite_store *store, struct loaded *loaded)
 {
     uint32_t first = loaded->count;
-    bool fine = load_submits(store, loaded, &first)
-                && load_active(store, loaded, "sched_queue", PLACE_QUEUE)
-                && load_active(store, loaded, "sched_wait", PLACE_WAIT)
-                && load_active(store, loaded, "sched_ready", PLACE_READY)
-                && load_active(store, loaded, "sched_exec", PLACE_EXEC) && all_placed(store);
+    bool fine = load_submits(store, loaded, &first);
     if (fine) order(loaded, first);
     return fine;
 }

@@ -41,16 +41,17 @@ enum column {
     COLUMN_ON_DEMAND,
     COLUMN_INPUTS,
     COLUMN_OUTPUTS,
-    COLUMN_STATUS
+    COLUMN_STATUS,
+    COLUMN_MOVED = COLUMN_STATUS + 12
 };
 
-// The tables of sched_job themselves: SQLite takes as long to open a view as to read a small job.
+// Tables, no view: SQLite takes as long to open one as to read a small job.
 static const char task_sql[]
     = "SELECT t.id, kind, condition, needs, parent, machine, priority, lane, grp, access, cores,"
       " memory_mib, retries, estimate, key, body, on_demand, inputs, outputs,"
-      " coalesce(status, 'STAGED'), attempt, tries, outcome, exit, flags, phase, asked, since"
-      " FROM sched_task t LEFT JOIN sched_last l ON l.id = t.id"
-      " WHERE t.id BETWEEN ? AND ? ORDER BY t.id";
+      " coalesce(s.status, t.status), s.attempt, s.tries, s.outcome, s.exit, s.flags, s.phase,"
+      " s.asked, s.since, s.worker, s.handler, s.run_as, s.id FROM sched_task t LEFT JOIN"
+      " sched_state s ON s.id = t.id WHERE t.id BETWEEN ? AND ? ORDER BY t.id";
 
 static const char submit_sql[]
     = "SELECT job, sequence, first, tasks, grows, client, key, policy, on_failure, last, uploads,"
@@ -171,31 +172,24 @@ static bool read_task(struct draft *draft, sqlite3_stmt *row, uint32_t index)
 
 // ---- How far a task is --------------------------------------------------------------------
 
-// A callable that is staged is found in one of the other tables.
+// A task that has not moved since it was submitted needs no record: the submission is one.
 static bool read_spot(struct sqlite_store *store, struct loaded *loaded, sqlite3_stmt *row,
                       struct spot *spot, bool bundle)
 {
     int64_t id = sqlite3_column_int64(row, COLUMN_ID);
-    const char *status = text_at(row, COLUMN_STATUS);
-    if (!bundle && status && strcmp(status, "STAGED") == 0) {
-        *spot = (struct spot){.fresh = 1};
-        return true;
-    }
-    bool recorded = sqlite3_column_type(row, COLUMN_STATUS + 1) != SQLITE_NULL;
+    bool moved = sqlite3_column_type(row, COLUMN_MOVED) != SQLITE_NULL;
     struct rota_record *record = loaded_add(loaded, ROTA_RECORD_TASK);
     if (!record) return load_no_memory(store);
     record->task.id = row_task(id);
     if (!load_state(row, COLUMN_STATUS, record)) {
-        return load_fail(store, "sched_job", id, "has a status that does not exist");
+        return load_fail(store, "sched_status", id, "has a status that does not exist");
     }
     enum place place = place_of((enum rota_task_state)record->task.state, bundle);
-    if (place != PLACE_LAST && !bundle) {
-        return load_fail(store, "sched_job", id, "is active and not staged");
-    }
     *spot = (struct spot){.attempt = record->task.attempt & ATTEMPT_MAX,
-                          .place = (uint32_t)place & 7u,
-                          .bundle = bundle};
-    if (!recorded) loaded->count--;
+                          .place = (uint32_t)place & 3u,
+                          .bundle = bundle,
+                          .moved = moved};
+    if (!moved) loaded->count--;
     return true;
 }
 

@@ -72,19 +72,12 @@ static sqlite3_stmt *of_job(struct sqlite_store *store, const char *sql, uint32_
 
 // ---- Tasks ------------------------------------------------------------------------------
 
-// Of the table in which it is now: `s` is any of those of active tasks.
 static const char tasks_sql[]
-    = "SELECT j.id, j.kind = 'bundle', j.name, j.command, j.details, coalesce(s.status, j.status),"
-      " j.condition, j.needs, j.inputs, j.outputs, j.access, coalesce(s.outcome, j.outcome),"
-      " j.parent, j.machine, j.lane, j.grp, j.cores, j.memory_mib, j.retries,"
-      " coalesce(s.attempt, j.attempt), coalesce(s.tries, j.tries), j.priority,"
-      " coalesce(s.exit, j.exit), s.started, s.asked FROM sched_job j LEFT JOIN ("
-      "SELECT id, status, outcome, attempt, tries, exit, started, asked FROM sched_exec UNION ALL"
-      " SELECT id, status, outcome, attempt, tries, exit, 0, asked FROM sched_wait UNION ALL"
-      " SELECT id, status, outcome, attempt, tries, exit, 0, asked FROM sched_ready UNION ALL"
-      " SELECT id, status, outcome, attempt, tries, exit, 0, asked FROM sched_queue) s ON s.id = "
-      "j.id"
-      " WHERE j.id BETWEEN ? AND ? ORDER BY j.id";
+    = "SELECT t.id, t.kind = 'bundle', t.name, t.command, t.details, coalesce(s.status, t.status),"
+      " t.condition, t.needs, t.inputs, t.outputs, t.access, s.outcome, t.parent, t.machine,"
+      " t.lane, t.grp, t.cores, t.memory_mib, t.retries, s.attempt, s.tries, t.priority, s.exit,"
+      " iif(s.status IN ('ASSIGNED', 'RUNNING'), s.started, 0), s.asked FROM sched_task t"
+      " LEFT JOIN sched_state s ON s.id = t.id WHERE t.id BETWEEN ? AND ? ORDER BY t.id";
 
 static void task_read(sqlite3_stmt *row, struct look_task *task)
 {
@@ -121,11 +114,12 @@ bool look_tasks(struct store *base, uint32_t job, look_task_fn *take, void *cont
 
 // ---- Attempts ---------------------------------------------------------------------------
 
+#define ATTEMPTS                                                                                   \
+    " attempt, worker, result, started, ended, result_exit, \"end\", end_status, reason,"          \
+    " ran_from, ran_to, user_us, system_us, memory_bytes, log_bytes, end_flags FROM "
 static const char attempts_sql[]
-    = "SELECT h.id, h.attempt, h.worker, h.status, h.started, h.ended, h.exit, a.\"end\", a.status,"
-      " a.reason, a.began, a.ended, a.user_us, a.system_us, a.memory_bytes, a.log_bytes, a.flags"
-      " FROM sched_history h LEFT JOIN sched_attempt a ON a.id = h.id AND a.attempt = h.attempt"
-      " WHERE h.id BETWEEN ? AND ? ORDER BY h.id, h.attempt";
+    = "SELECT id AS task," ATTEMPTS "sched_state WHERE id BETWEEN ?1 AND ?2 AND seq IS NOT NULL"
+      " UNION ALL SELECT id AS task," ATTEMPTS "sched_run WHERE id BETWEEN ?1 AND ?2 ORDER BY 1, 2";
 
 static void attempt_read(sqlite3_stmt *row, struct look_attempt *attempt)
 {

@@ -1,4 +1,4 @@
-// places.c - in which table each task is, so that a move needs no search.
+// places.c - how far each task is, so that a change needs no question.
 #include "store/sqlite.h"
 
 #include <stdlib.h>
@@ -14,11 +14,11 @@ static struct job_places *job_get(const struct places *places, uint32_t number)
 enum place place_of(enum rota_task_state state, bool bundle)
 {
     static const uint8_t places[ROTA_TASK_STATES] = {
-        [ROTA_TASK_STAGED] = PLACE_QUEUE,  [ROTA_TASK_QUEUED] = PLACE_QUEUE,
-        [ROTA_TASK_WAITING] = PLACE_WAIT,  [ROTA_TASK_BLOCKED] = PLACE_WAIT,
-        [ROTA_TASK_READY] = PLACE_READY,   [ROTA_TASK_HELD] = PLACE_READY,
-        [ROTA_TASK_OFFERED] = PLACE_READY, [ROTA_TASK_SHARED] = PLACE_READY,
-        [ROTA_TASK_ASSIGNED] = PLACE_EXEC, [ROTA_TASK_RUNNING] = PLACE_EXEC,
+        [ROTA_TASK_STAGED] = PLACE_ACTIVE,  [ROTA_TASK_QUEUED] = PLACE_ACTIVE,
+        [ROTA_TASK_WAITING] = PLACE_ACTIVE, [ROTA_TASK_BLOCKED] = PLACE_ACTIVE,
+        [ROTA_TASK_READY] = PLACE_ACTIVE,   [ROTA_TASK_HELD] = PLACE_ACTIVE,
+        [ROTA_TASK_OFFERED] = PLACE_ACTIVE, [ROTA_TASK_SHARED] = PLACE_ACTIVE,
+        [ROTA_TASK_ASSIGNED] = PLACE_EXEC,  [ROTA_TASK_RUNNING] = PLACE_EXEC,
     };
     enum place place = (enum place)places[state];
     return bundle && place != PLACE_LAST ? PLACE_BUNDLE : place;

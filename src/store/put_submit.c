@@ -193,25 +193,34 @@ static void event_add(struct line *line, const struct rota_record *record)
     line_add_char(line, '\n');
 }
 
+static void bundle_put(struct sqlite_store *store, rota_task_id bundle)
+{
+    bind_number(statement_get(store, PUT_BUNDLE), 2, row_id(bundle));
+    statement_run_on(store, PUT_BUNDLE, row_id(bundle));
+}
+
 void put_submit(struct sqlite_store *store, const struct rota *rota,
                 const struct rota_record *record)
 {
     const struct rota_job_spec *spec = record->submit.spec;
     uint32_t job = record->submit.job.number, first = record->submit.first;
     struct spot *spots = places_add(&store->places, job, first, spec->task_count);
-    if (!spots || !groups_fill(store, spec, first) || !fresh_add(store, job, first, spec)) {
+    if (!spots || !groups_fill(store, spec, first)) {
         turn_fail(store, SQLITE_NOMEM);
         return;
     }
     const struct store_text *texts = texts_find(store, spec);
     row_write(store, record);
     for (uint32_t i = 0; i < spec->task_count; i++) {
+        // How far it is when the turn ends. What a record says of it comes on top of that.
         enum rota_task_state state = rota_task_state(rota, (rota_task_id){job, first + i});
-        spots[i] = (struct spot){.fresh = 1,
-                                 .bundle = (spec->tasks[i].flags & ROTA_TASK_BUNDLE) != 0,
-                                 .state = (uint32_t)state & 31u};
+        bool bundle = spec->tasks[i].flags & ROTA_TASK_BUNDLE;
+        enum place place = place_of(state, bundle);
+        spots[i] = (struct spot){.place = (uint32_t)place & 3u, .bundle = bundle};
+        bind_text(statement_get(store, PUT_TASK), 23, word_of(words_state, state));
         task_texts(store, (rota_task_id){job, first + i}, texts ? &texts[i] : NULL);
         task_write(store, record, i);
+        if (place == PLACE_BUNDLE) bundle_put(store, (rota_task_id){job, first + i});
     }
     event_add(&store->events, record);
     for (int i = 0; i < LINES; i++) {

@@ -1,23 +1,22 @@
-// put_task.c - how far tasks are: their rows move from one table to the next.
+// put_task.c - how far tasks are: a row each, which changes where it is.
 #include "store/sqlite.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const enum statement put_at[PLACES]
-    = {[PLACE_LAST] = PUT_LAST,   [PLACE_QUEUE] = PUT_QUEUE, [PLACE_WAIT] = PUT_WAIT,
-       [PLACE_READY] = PUT_READY, [PLACE_EXEC] = PUT_EXEC,   [PLACE_BUNDLE] = PUT_LAST};
-static const enum statement drop_at[PLACES]
-    = {[PLACE_LAST] = DROP_LAST,   [PLACE_QUEUE] = DROP_QUEUE, [PLACE_WAIT] = DROP_WAIT,
-       [PLACE_READY] = DROP_READY, [PLACE_EXEC] = DROP_EXEC,   [PLACE_BUNDLE] = DROP_LAST};
-
 // Places 1 and 2 are the first and the last id.
+static void rows_statement(struct sqlite_store *store, rota_task_id first, uint32_t count,
+                           enum statement which)
+{
+    int64_t id = row_id(first);
+    bind_number(statement_get(store, which), 1, id);
+    bind_number(statement_get(store, which), 2, id + count - 1);
+    statement_run(store, which);
+}
+
 static void run_statement(struct sqlite_store *store, const struct run *run, enum statement which)
 {
-    int64_t id = row_id(run->first);
-    bind_number(statement_get(store, which), 1, id);
-    bind_number(statement_get(store, which), 2, id + run->count - 1);
-    statement_run(store, which);
+    rows_statement(store, run->first, run->count, which);
 }
 
 // Places 3 and on are the columns of the state.
@@ -38,13 +37,7 @@ static void bind_state(sqlite3_stmt *statement, const struct rota_record *record
     bind_number(statement, 11, record->task.since);
 }
 
-static void bind_status(sqlite3_stmt *statement, const char *status)
-{
-    bind_text(statement, 3, status);
-    for (int place = 4; place <= 11; place++) sqlite3_bind_null(statement, place);
-}
-
-// ---- History --------------------------------------------------------------------
+// ---- Ends of attempts ---------------------------------------------------------------
 
 // How an attempt ended, when its task goes on.
 static const char *const end_words[]
@@ -61,42 +54,158 @@ static const char *end_word(const struct rota_record *record)
     return end_words[record->task.outcome];
 }
 
-// Who ran it and since when is in sched_exec, unless it came and went within this turn.
-static void attempts_end(struct sqlite_store *store, const struct run *run)
+// Places 16 to 26: what its worker said.
+static void bind_said(sqlite3_stmt *statement, const struct store_attempt *said)
+{
+    bind_text(statement, 16, said->end);
+    bind_number(statement, 17, said->status);
+    bind_text(statement, 18, said->reason);
+    bind_number(statement, 19, said->began);
+    bind_number(statement, 20, said->ended);
+    bind_number(statement, 21, said->user);
+    bind_number(statement, 22, said->system);
+    bind_number(statement, 23, (int64_t)said->memory_bytes);
+    bind_number(statement, 24, (int64_t)said->log_bytes);
+    bind_number(statement, 25, said->flags);
+    bind_number(statement, 26, said->worker.number);
+}
+
+// Of the task and that attempt, in this turn; null: nothing. It is written with the end, or left.
+static const struct store_attempt *said_take(struct sqlite_store *store, rota_task_id task,
+                                             uint32_t attempt)
+{
+    uint32_t at = map_find(&store->said, (uint64_t)row_id(task));
+    if (!at || store->attempts[at - 1].attempt != attempt) return NULL;
+    map_remove(&store->said, (uint64_t)row_id(task));
+    return &store->attempts[at - 1];
+}
+
+// All but who it was and what its worker said, which stay bound from row to row.
+static void bind_end(struct sqlite_store *store, enum statement which, const struct run *run,
+                     uint32_t attempt)
 {
     const struct rota_record *record = &run->record;
-    bool was_out = run->from.place == PLACE_EXEC && !run->from.fresh, out = run->to == PLACE_EXEC;
-    bool ended = was_out && (!out || run->from.attempt != record->task.attempt);
-    bool passed = !was_out && !out && record->task.attempt != run->from.attempt;
-    if (!ended && !passed) return;
-    enum statement put = ended ? PUT_HISTORY : PUT_PASSED;
-    sqlite3_stmt *statement = statement_get(store, put);
-    bind_text(statement, 3, end_word(record));
-    if (out)
-        sqlite3_bind_null(statement, 4);
+    sqlite3_stmt *statement = statement_get(store, which);
+    bind_state(statement, record);
+    bind_number(statement, 4, attempt);
+    bind_number(statement, 13, store->now);
+    bind_text(statement, 14, end_word(record));
+    if (run->to == PLACE_EXEC)
+        sqlite3_bind_null(statement, 15);
     else
-        bind_number(statement, 4, record->task.status);
-    bind_number(statement, 5, store->now);
-    if (passed) bind_number(statement, 6, record->task.attempt);
+        bind_number(statement, 15, record->task.status);
+}
+
+// Of workers that said nothing. The numbers of their ends follow each other.
+static void ends_put(struct sqlite_store *store, const struct run *run, uint32_t attempt,
+                     rota_task_id first, uint32_t count)
+{
+    if (!count) return;
+    bind_end(store, SET_ENDS, run, attempt);
+    bind_number(statement_get(store, SET_ENDS), 12, (int64_t)store->ends_written + 1);
+    rows_statement(store, first, count, SET_ENDS);
+    store->ends_written += count;
+}
+
+static void end_put(struct sqlite_store *store, rota_task_id task, const struct store_attempt *said)
+{
+    sqlite3_stmt *statement = statement_get(store, SET_END);
+    bind_number(statement, 12, (int64_t)++store->ends_written);
+    bind_said(statement, said);
+    statement_run_on(store, SET_END, row_id(task));
+}
+
+// What workers measured differs from task to task.
+static void attempts_end(struct sqlite_store *store, const struct run *run, uint32_t attempt)
+{
+    uint32_t silent = 0;  // before task i
+    rota_task_id task = run->first;
+    if (store->said.count) bind_end(store, SET_END, run, attempt);
+    for (uint32_t i = 0; i < run->count; i++, task.task++) {
+        const struct store_attempt *said = said_take(store, task, attempt);
+        if (!said) {
+            silent++;
+            continue;
+        }
+        ends_put(store, run, attempt, (rota_task_id){task.job, task.task - silent}, silent);
+        end_put(store, task, said);
+        silent = 0;
+    }
+    ends_put(store, run, attempt, (rota_task_id){task.job, task.task - silent}, silent);
+}
+
+// An attempt whose end was not of this turn, or of the one before in the same turn.
+void put_attempts(struct sqlite_store *store)
+{
+    for (uint32_t i = 0; i < store->attempt_count && store->said.count; i++) {
+        const struct store_attempt *said = &store->attempts[i];
+        uint64_t task = (uint64_t)row_id(said->task);
+        if (map_find(&store->said, task) != i + 1) continue;
+        map_remove(&store->said, task);
+        enum statement ways[] = {SET_SAID, SET_SAID_RUN};
+        for (int way = 0; way < 2; way++) {
+            bind_said(statement_get(store, ways[way]), said);
+            bind_number(statement_get(store, ways[way]), 2, said->attempt);
+            statement_run_on(store, ways[way], (int64_t)task);
+        }
+    }
+}
+
+// ---- Attempts ---------------------------------------------------------------------
+
+// The row of a task has its last attempt; those before are in sched_run.
+static void attempt_begin(struct sqlite_store *store, const struct run *run, rota_worker_id worker)
+{
+    const struct rota_record *record = &run->record;
+    enum statement put = run->from.moved ? SET_OUT : PUT_OUT;
+    sqlite3_stmt *statement = statement_get(store, put);
+    if (run->from.attempt) run_statement(store, run, PUT_RUN);
+    bind_state(statement, record);
+    bind_number(statement, 12, worker.number);
+    bind_number(statement, 13, (int64_t)record->task.handler);
+    bind_number(statement, 14, row_id(record->task.run_as));
+    bind_number(statement, 15, store->now);
     run_statement(store, run, put);
 }
 
-static void bind_attempt(struct sqlite_store *store, enum statement put,
-                         const struct rota_record *record)
+static void attempt_goes_on(struct sqlite_store *store, const struct run *run)
 {
-    sqlite3_stmt *statement = statement_get(store, put);
+    const struct rota_record *record = &run->record;
+    sqlite3_stmt *statement = statement_get(store, SET_EXEC);
+    bind_state(statement, record);
     bind_number(statement, 12, record->task.worker.number);
     bind_number(statement, 13, (int64_t)record->task.handler);
     bind_number(statement, 14, row_id(record->task.run_as));
-    if (put == PUT_EXEC) bind_number(statement, 15, store->now);
+    run_statement(store, run, SET_EXEC);
 }
 
-// ---- Moving ---------------------------------------------------------------------
+// ---- Changes ------------------------------------------------------------------------
 
-// A bundle is in sched_last always, and in sched_bundle while it is active.
+// An attempt may begin and end within a turn, and one may begin in the turn in which another ends.
+static void rows_change(struct sqlite_store *store, const struct run *run)
+{
+    const struct rota_record *record = &run->record;
+    bool was_out = run->from.place == PLACE_EXEC, out = run->to == PLACE_EXEC;
+    bool another = (record->task.attempt & ATTEMPT_MAX) != run->from.attempt;
+    if (was_out && (another || !out)) attempts_end(store, run, run->from.attempt);
+    if (another && !out) {
+        attempt_begin(store, run, (rota_worker_id){0});
+        attempts_end(store, run, record->task.attempt);
+    } else if (out && (another || !was_out)) {
+        attempt_begin(store, run, record->task.worker);
+    } else if (out) {
+        attempt_goes_on(store, run);
+    } else if (!was_out) {
+        enum statement put = run->from.moved ? SET_STATE : PUT_STATE;
+        bind_state(statement_get(store, put), record);
+        run_statement(store, run, put);
+    }
+}
+
+// A bundle is in sched_bundle while it is active.
 static void bundle_move(struct sqlite_store *store, const struct run *run)
 {
-    bool was = !run->from.fresh && run->from.place == PLACE_BUNDLE, is = run->to == PLACE_BUNDLE;
+    bool was = run->from.place == PLACE_BUNDLE, is = run->to == PLACE_BUNDLE;
     if (was != is) run_statement(store, run, is ? PUT_BUNDLE : DROP_BUNDLE);
 }
 
@@ -125,26 +234,12 @@ static void event_add(struct line *line, const struct run *run)
     line_add_char(line, '\n');
 }
 
-// An attempt that is still the same keeps the time at which it was handed out.
-static enum statement statement_of(const struct run *run)
-{
-    bool was_out = run->from.place == PLACE_EXEC && !run->from.fresh;
-    if (run->to != PLACE_EXEC || !was_out) return put_at[run->to];
-    return run->from.attempt == run->record.task.attempt ? SET_EXEC : PUT_EXEC;
-}
-
 void put_run(struct sqlite_store *store)
 {
     struct run *run = &store->run;
     if (!run->count) return;
-    attempts_end(store, run);
     bundle_move(store, run);
-    bool leaves = !run->from.fresh && put_at[run->from.place] != put_at[run->to];
-    if (leaves) run_statement(store, run, drop_at[run->from.place]);
-    enum statement put = statement_of(run);
-    bind_state(statement_get(store, put), &run->record);
-    if (run->to == PLACE_EXEC) bind_attempt(store, put, &run->record);
-    run_statement(store, run, put);
+    rows_change(store, run);
     event_add(&store->events, run);
     run->count = 0;
 }
@@ -177,61 +272,25 @@ void put_task(struct sqlite_store *store, const struct rota_record *record)
     }
     run->count++;
     *spot = (struct spot){.attempt = record->task.attempt & ATTEMPT_MAX,
-                          .place = (uint32_t)place & 7u,
-                          .bundle = spot->bundle};
-}
-
-// ---- New tasks --------------------------------------------------------------------
-
-static void put_fresh_run(struct sqlite_store *store, const struct run *run)
-{
-    if (run->to == PLACE_BUNDLE) run_statement(store, run, PUT_BUNDLE);
-    bind_status(statement_get(store, put_at[run->to]), word_of(words_state, run->from.state));
-    run_statement(store, run, put_at[run->to]);
-}
-
-static void put_fresh_span(struct sqlite_store *store, const struct fresh_span *span)
-{
-    struct run run = {.count = 0};
-    for (uint32_t at = 0; at < span->count; at++) {
-        rota_task_id task = {span->job, span->first + at};
-        struct spot *spot = places_find(&store->places, task);
-        bool fresh = spot && spot->fresh;
-        bool alike = fresh && run.count && memcmp(spot, &run.from, sizeof *spot) == 0;
-        if (!alike) {
-            if (run.count) put_fresh_run(store, &run);
-            run = (struct run){.first = task};
-        }
-        if (!fresh) continue;
-        run.from = *spot;
-        run.to = place_of((enum rota_task_state)spot->state, spot->bundle);
-        run.count++;
-        *spot = (struct spot){.place = (uint32_t)run.to & 7u, .bundle = spot->bundle};
-    }
-    if (run.count) put_fresh_run(store, &run);
-}
-
-void put_fresh(struct sqlite_store *store)
-{
-    for (uint32_t i = 0; i < store->fresh_count; i++) put_fresh_span(store, &store->fresh[i]);
-    store->fresh_count = 0;
+                          .place = (uint32_t)place & 3u,
+                          .bundle = spot->bundle,
+                          .moved = 1};
 }
 
 // ---- The end of a job ---------------------------------------------------------------
 
 static void put_task_gone(struct sqlite_store *store, rota_task_id task, const struct spot *spot)
 {
-    struct run run = {.first = task, .count = 1};
+    struct run run = {.first = task, .count = 1, .from = *spot, .to = PLACE_LAST};
     if (spot->place == PLACE_EXEC) {
-        bind_text(statement_get(store, PUT_HISTORY), 3, "CLOSED");
-        sqlite3_bind_null(statement_get(store, PUT_HISTORY), 4);
-        bind_number(statement_get(store, PUT_HISTORY), 5, store->now);
-        run_statement(store, &run, PUT_HISTORY);
+        sqlite3_stmt *statement = statement_get(store, SET_CLOSING);
+        bind_number(statement, 3, (int64_t)store->ends_written + 1);
+        bind_number(statement, 4, store->now);
+        run_statement(store, &run, SET_CLOSING);
+        store->ends_written++;
     }
     if (spot->place == PLACE_BUNDLE) run_statement(store, &run, DROP_BUNDLE);
-    run_statement(store, &run, drop_at[spot->place]);
-    bind_status(statement_get(store, PUT_LAST), "CLOSED");
-    run_statement(store, &run, PUT_LAST);
+    run_statement(store, &run, spot->moved ? SET_CLOSED : SET_CLOSED_TASK);
 }
 
 // Its tasks were over or were stopped; what became of the last ones no record says.

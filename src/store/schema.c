@@ -125,8 +125,115 @@ static const char version_5[]
     = "CREATE TABLE sched_body(id INTEGER PRIMARY KEY, frame BLOB NOT NULL);"
       "ALTER TABLE sched_attempt ADD COLUMN worker INTEGER;";
 
+// A task has one row for how far it is, which changes where it lies, with its last attempt. When
+// rows moved from table to table, and an attempt had two of its own, it was six rows on six pages.
+#define ENDS                                                                                       \
+    "seq, ended, result, result_exit, \"end\", end_status, reason, ran_from, ran_to, user_us,"     \
+    " system_us, memory_bytes, log_bytes, end_flags, log_worker"
+#define END_COLUMNS                                                                                \
+    "seq INTEGER, ended INTEGER, result TEXT, result_exit INTEGER, \"end\" TEXT,"                  \
+    " end_status INTEGER, reason TEXT, ran_from INTEGER, ran_to INTEGER, user_us INTEGER,"         \
+    " system_us INTEGER, memory_bytes INTEGER, log_bytes INTEGER, end_flags INTEGER,"              \
+    " log_worker INTEGER"
+#define STATE_NAMES "attempt, tries, outcome, exit, flags, phase, asked, since"
+#define OF_LIVE_JOBS(id) id " BETWEEN g.job << 32 AND (g.job << 32) + 4294967295"
+#define ACTIVE                                                                                     \
+    "'STAGED', 'QUEUED', 'WAITING', 'BLOCKED', 'READY', 'HELD', 'OFFERED', 'SHARED', 'ASSIGNED',"  \
+    " 'RUNNING'"
+// The tasks of jobs that are there, by their status; the tables of workflows by their names.
+#define TASKS_THAT_ARE(statuses)                                                                   \
+    " FROM sched_graph g CROSS JOIN sched_task t LEFT JOIN sched_state s ON s.id = t.id"           \
+    " WHERE " OF_LIVE_JOBS("t.id") " AND t.kind = 'callable'"                                      \
+    " AND coalesce(s.status, t.status) IN (" statuses ")"
+#define STATE_VIEW(name, statuses)                                                                 \
+    "CREATE VIEW " name "(id, status, " STATE_NAMES ") AS SELECT t.id, coalesce(s.status,"         \
+    " t.status), s.attempt, s.tries, s.outcome, s.exit, s.flags, s.phase, s.asked, s.since"        \
+    TASKS_THAT_ARE(statuses) ";"
+#define OLD(table) " FROM " table " WHERE attempt IS NOT NULL;"
+#define OLD_STATUS(table) "(SELECT status FROM " table " o WHERE o.id = sched_task.id)"
+#define ATTEMPTS_OF(table) " FROM " table " WHERE \"end\" IS NOT NULL"
+
+static const char version_6[]
+    = "ALTER TABLE sched_task ADD COLUMN status TEXT;"
+      "ALTER TABLE sched_event ADD COLUMN ends INTEGER;"
+      // Without a constraint: for one, SQLite would note each page before a statement changes it.
+      "CREATE TABLE sched_state(id INTEGER PRIMARY KEY, status TEXT, attempt INTEGER,"
+      " tries INTEGER, outcome TEXT, exit INTEGER, flags INTEGER, phase INTEGER, asked INTEGER,"
+      " since INTEGER, worker INTEGER, handler INTEGER, run_as INTEGER, started INTEGER, "
+      END_COLUMNS ", room BLOB);"
+      "UPDATE sched_task SET status = coalesce(" OLD_STATUS("sched_queue") ","
+      OLD_STATUS("sched_wait") "," OLD_STATUS("sched_ready") "," OLD_STATUS("sched_exec") ","
+      OLD_STATUS("sched_last") ");"
+      "INSERT INTO sched_state(id, status, " STATE_NAMES ", worker, handler, run_as, started)"
+      " SELECT id, status, " STATE_NAMES ", worker, handler, run_as, started" OLD("sched_exec")
+      "INSERT INTO sched_state(id, status, " STATE_NAMES ") SELECT id, status, " STATE_NAMES
+      OLD("sched_queue")
+      "INSERT INTO sched_state(id, status, " STATE_NAMES ") SELECT id, status, " STATE_NAMES
+      OLD("sched_wait")
+      "INSERT INTO sched_state(id, status, " STATE_NAMES ") SELECT id, status, " STATE_NAMES
+      OLD("sched_ready")
+      "INSERT INTO sched_state(id, status, " STATE_NAMES ") SELECT id, status, " STATE_NAMES
+      OLD("sched_last")
+      "DROP VIEW sched_history; DROP VIEW sched_status; DROP VIEW sched_job; DROP VIEW sched_stage;"
+      "DROP TABLE sched_queue; DROP TABLE sched_wait; DROP TABLE sched_ready;"
+      "DROP TABLE sched_exec; DROP TABLE sched_last; DROP TABLE sched_unstage;"
+      "ALTER TABLE sched_run RENAME TO old_run; ALTER TABLE sched_attempt RENAME TO old_attempt;"
+      "CREATE TABLE sched_run(id INTEGER, attempt INTEGER, worker INTEGER, handler INTEGER,"
+      " started INTEGER, " END_COLUMNS ", PRIMARY KEY (id, attempt)) WITHOUT ROWID;"
+      "INSERT OR IGNORE INTO sched_run(id, attempt, worker, handler, started, " ENDS ")"
+      " SELECT r.id, r.attempt, r.worker, r.handler, r.started, r.seq, r.ended, r.status, r.exit,"
+      " a.\"end\", a.status, a.reason, a.began, a.ended, a.user_us, a.system_us, a.memory_bytes,"
+      " a.log_bytes, a.flags, a.worker FROM old_run r LEFT JOIN old_attempt a ON a.id = r.id AND"
+      " a.attempt = r.attempt;"
+      "UPDATE sched_event SET ends = (SELECT ifnull(max(seq), 0) FROM old_run)"
+      " WHERE sequence = (SELECT max(sequence) FROM sched_event);"
+      "DROP TABLE old_run; DROP TABLE old_attempt;"
+      "UPDATE sched_state SET (worker, handler, started, " ENDS ") = (r.worker, r.handler,"
+      " r.started, r.seq, r.ended, r.result, r.result_exit, r.\"end\", r.end_status, r.reason,"
+      " r.ran_from, r.ran_to, r.user_us, r.system_us, r.memory_bytes, r.log_bytes, r.end_flags,"
+      " r.log_worker) FROM sched_run r WHERE r.id = sched_state.id AND r.attempt ="
+      " sched_state.attempt AND sched_state.status NOT IN ('ASSIGNED', 'RUNNING');"
+      "DELETE FROM sched_run WHERE EXISTS (SELECT 1 FROM sched_state s WHERE s.id = sched_run.id"
+      " AND s.attempt = sched_run.attempt AND s.seq IS NOT NULL);"
+      STATE_VIEW("sched_queue", "'STAGED', 'QUEUED'")
+      STATE_VIEW("sched_wait", "'WAITING', 'BLOCKED'")
+      STATE_VIEW("sched_ready", "'READY', 'HELD', 'OFFERED', 'SHARED'")
+      "CREATE VIEW sched_exec(id, status, " STATE_NAMES ", worker, handler, run_as, started) AS"
+      " SELECT id, status, " STATE_NAMES ", worker, handler, run_as, started FROM (SELECT s.*"
+      " FROM sched_graph g CROSS JOIN sched_state s WHERE " OF_LIVE_JOBS("s.id")
+      " AND s.status IN ('ASSIGNED', 'RUNNING') AND s.worker IS NOT NULL);"
+      "CREATE VIEW sched_unstage(id, status, " STATE_NAMES ") AS SELECT id, status, " STATE_NAMES
+      " FROM sched_state WHERE 0;"
+      "CREATE VIEW sched_stage(id, job, task, status) AS SELECT t.id, t.id >> 32,"
+      " t.id & 4294967295, coalesce(s.status, t.status)" TASKS_THAT_ARE(ACTIVE)
+      " UNION ALL SELECT id, id >> 32, id & 4294967295, 'RUNNING' FROM sched_bundle;"
+      "CREATE VIEW sched_status(id, job, task, name, status) AS SELECT t.id, t.id >> 32,"
+      " t.id & 4294967295, t.name, coalesce(s.status, t.status)"
+      " FROM sched_task t LEFT JOIN sched_state s ON s.id = t.id;"
+      "CREATE VIEW sched_job(id, job, task, name, kind, command, condition, needs, parent, machine,"
+      " priority, lane, grp, access, cores, memory_mib, retries, estimate, key, body, on_demand,"
+      " inputs, outputs, status, " STATE_NAMES ", details) AS SELECT t.id, t.id >> 32,"
+      " t.id & 4294967295, t.name, t.kind, t.command, t.condition, t.needs, t.parent, t.machine,"
+      " t.priority, t.lane, t.grp, t.access, t.cores, t.memory_mib, t.retries, t.estimate, t.key,"
+      " t.body, t.on_demand, t.inputs, t.outputs, iif(t.kind = 'callable' AND coalesce(s.status,"
+      " t.status) IN (" ACTIVE "), 'STAGED', coalesce(s.status, t.status)), s.attempt, s.tries,"
+      " s.outcome, s.exit, s.flags, s.phase, s.asked, s.since, t.details"
+      " FROM sched_task t LEFT JOIN sched_state s ON s.id = t.id;"
+      "CREATE VIEW sched_history(seq, id, job, task, attempt, worker, handler, status, exit,"
+      " started, ended) AS SELECT seq, id, id >> 32, id & 4294967295, attempt, worker, handler,"
+      " result, result_exit, started, ended FROM sched_state WHERE seq IS NOT NULL UNION ALL"
+      " SELECT seq, id, id >> 32, id & 4294967295, attempt, worker, handler, result, result_exit,"
+      " started, ended FROM sched_run;"
+      "CREATE VIEW sched_attempt(id, attempt, \"end\", status, reason, began, ended, user_us,"
+      " system_us, memory_bytes, log_bytes, flags, worker) AS SELECT id, attempt, \"end\","
+      " end_status, reason, ran_from, ran_to, user_us, system_us, memory_bytes, log_bytes,"
+      " end_flags, log_worker" ATTEMPTS_OF("sched_state")
+      " UNION ALL SELECT id, attempt, \"end\", end_status, reason, ran_from, ran_to, user_us,"
+      " system_us, memory_bytes, log_bytes, end_flags, log_worker" ATTEMPTS_OF("sched_run") ";";
+
 // Each takes the tables one version further.
-static const char *const steps[] = {version_1, version_2, version_3, version_4, version_5};
+static const char *const steps[]
+    = {version_1, version_2, version_3, version_4, version_5, version_6};
 
 int schema_version(void)
 {

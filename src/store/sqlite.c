@@ -98,6 +98,10 @@ static bool file_adopt(struct sqlite_store *store, struct store_error *error)
     if (!fits || !schema_bring(store, version)) return false;
     store->sequence = (uint64_t)number_ask(store, "SELECT ifnull(max(sequence), 0)"
                                                   " FROM sched_event");
+    store->ends = (uint64_t)number_ask(store, "SELECT ifnull(max(ends), 0) FROM sched_event WHERE"
+                                              " sequence = (SELECT max(sequence) FROM"
+                                              " sched_event)");
+    store->ends_written = store->ends;
     return !store->result;
 }
 

@@ -40,24 +40,21 @@ bool groups_build(struct groups *groups, const struct rota_job_spec *spec, uint3
                   uint32_t count, group_owner_fn *owner);
 void groups_release(struct groups *groups);
 
-// ---- places.c: in which table each task is ------------------------------------
+// ---- places.c: how far each task is --------------------------------------------
 
 enum place {
-    PLACE_LAST,  // not active: idle, over or frozen
-    PLACE_QUEUE,
-    PLACE_WAIT,
-    PLACE_READY,
-    PLACE_EXEC,
-    PLACE_BUNDLE,  // an active bundle
-    PLACES
+    PLACE_LAST,    // not active: idle, over or frozen
+    PLACE_ACTIVE,  // nobody has it
+    PLACE_EXEC,    // somebody has it
+    PLACE_BUNDLE   // an active bundle
 };
 
 enum { ATTEMPT_MAX = (1 << 22) - 1 };
 // What the store knows of a task between two turns: a word of memory.
 struct spot {
-    uint32_t attempt : 22, place : 3, bundle : 1;
-    uint32_t fresh : 1;  // came in this turn; its row is written at the end, unless a record comes
-    uint32_t state : 5;  // of a fresh task: what the core said
+    uint32_t attempt : 22, place : 2, bundle : 1;
+    uint32_t moved : 1;  // since it was submitted: it has a row in sched_state
+    uint32_t unused : 6;
 };
 _Static_assert(sizeof(struct spot) == 4, "a word for each task");
 
@@ -92,19 +89,23 @@ enum statement {
     PUT_OBJECT,
     PUT_REPLICA,
     PUT_WAIT_FOR,
-    PUT_ATTEMPT,
     PUT_BODY,
     PUT_REQUEST,
     PUT_EVENT,
     PUT_BUNDLE,
-    PUT_QUEUE,
-    PUT_WAIT,
-    PUT_READY,
-    PUT_LAST,
-    PUT_EXEC,
-    PUT_HISTORY,
-    PUT_PASSED,
+    PUT_STATE,
+    PUT_OUT,
+    PUT_RUN,
+    SET_STATE,
+    SET_OUT,
     SET_EXEC,
+    SET_ENDS,
+    SET_END,
+    SET_SAID,
+    SET_SAID_RUN,
+    SET_CLOSING,
+    SET_CLOSED,
+    SET_CLOSED_TASK,
     SET_FIRED,
     DROP_LANE,
     DROP_WORKER,
@@ -116,12 +117,7 @@ enum statement {
     DROP_REPLICA,
     DROP_REPLICAS,
     DROP_WAIT_FOR,
-    DROP_LAST,
     DROP_BUNDLE,
-    DROP_QUEUE,
-    DROP_WAIT,
-    DROP_READY,
-    DROP_EXEC,
     GET_TEXT,
     GET_WORKER,
     GET_LABEL,
@@ -142,11 +138,8 @@ struct firing {
     rota_task_id task;
     rota_time minute;
 };
-struct fresh_span {
-    uint32_t job, first, count;
-};
 
-// Neighbours that came from one place and became alike: their rows move together.
+// Neighbours that came from one place and became alike: their rows change together.
 struct run {
     rota_task_id first;
     uint32_t count;  // 0: there is none
@@ -177,6 +170,7 @@ struct sqlite_store {
     int wal_pages;  // as of the last commit
     rota_time now;
     uint64_t sequence;  // of the last row in sched_event
+    uint64_t ends, ends_written;  // attempts that ended, with and without those of this turn
 
     struct places places;
     bool placed;              // the places are those of the file
@@ -191,10 +185,10 @@ struct sqlite_store {
     struct store_attempt *attempts;
     struct store_body *bodies;
     struct note *notes;  // what no record asks for
-    struct fresh_span *fresh;
+    struct map said;  // the task of each attempt: its place in attempts, plus 1
     uint32_t kept_count, kept_capacity, definition_count, definition_capacity, definition_at;
     uint32_t request_count, request_capacity, firing_count, firing_capacity;
-    uint32_t fresh_count, fresh_capacity, note_count, note_capacity;
+    uint32_t note_count, note_capacity;
     uint32_t attempt_count, attempt_capacity, body_count, body_capacity;
     bool too_many;  // more records than are kept
 
@@ -225,15 +219,13 @@ void put_record(struct sqlite_store *store, const struct rota *rota,
                 const struct rota_record *record);
 void put_task(struct sqlite_store *store, const struct rota_record *record);
 void put_run(struct sqlite_store *store);    // what put_task() has gathered
-void put_fresh(struct sqlite_store *store);  // what came in this turn and has no record
+void put_attempts(struct sqlite_store *store);  // what no end of a task has taken along
 void put_job_gone(struct sqlite_store *store, uint32_t job);
 void put_submit(struct sqlite_store *store, const struct rota *rota,
                 const struct rota_record *record);
 
 // ---- turn.c: begin, put, commit ------------------------------------------------------------
 
-bool fresh_add(struct sqlite_store *store, uint32_t job, uint32_t first,
-               const struct rota_job_spec *spec);
 void turn_release(struct sqlite_store *store);
 void turn_begin(struct store *store, rota_time now);
 void turn_define(struct store *store, const struct rota_job_spec *spec,

@@ -7,10 +7,21 @@
 #define RUN " WHERE id BETWEEN ?1 AND ?2"
 #define OF_TASKS " FROM sched_task" RUN
 #define STATE "?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11"
-#define SET_STATE                                                                                  \
+#define BECOMES                                                                                    \
     "status = ?3, attempt = ?4, tries = ?5, outcome = ?6, exit = ?7, flags = ?8, phase = ?9,"      \
     " asked = ?10, since = ?11"
 
+#define COLUMNS "status, attempt, tries, outcome, exit, flags, phase, asked, since"
+// How an attempt ended, as the server has it and as its worker said it.
+#define ENDS                                                                                       \
+    "seq, ended, result, result_exit, \"end\", end_status, reason, ran_from, ran_to, user_us,"     \
+    " system_us, memory_bytes, log_bytes, end_flags, log_worker"
+#define SAID                                                                                       \
+    "\"end\" = ?16, end_status = ?17, reason = ?18, ran_from = ?19, ran_to = ?20, user_us = ?21,"  \
+    " system_us = ?22, memory_bytes = ?23, log_bytes = ?24, end_flags = ?25, log_worker = ?26"
+
+// A row that grows has room for it, so that it stays on its page. Pages that are split out of their
+// order cost more than that: SQLite then looks through all it has in memory, once a turn.
 static const char *const texts[STATEMENTS] = {
     [DO_BEGIN] = "BEGIN IMMEDIATE",
     [DO_COMMIT] = "COMMIT",
@@ -20,29 +31,39 @@ static const char *const texts[STATEMENTS] = {
     [PUT_SUBMIT] = "REPLACE INTO sched_submit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_TASK] = "REPLACE INTO sched_task(id, kind, condition, needs, parent, machine, priority,"
                  " lane, grp, access, cores, memory_mib, retries, estimate, key, body, on_demand,"
-                 " inputs, outputs, name, command, details) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-                 " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                 " inputs, outputs, name, command, details, status) VALUES (?, ?, ?, ?, ?, ?, ?,"
+                 " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_CALENDAR] = "REPLACE INTO sched_calendar VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
     [PUT_OBJECT] = "REPLACE INTO sched_object VALUES (?, ?, ?, ?)",
     [PUT_REPLICA] = "REPLACE INTO sched_replica VALUES (?, ?, ?, ?)",
     [PUT_WAIT_FOR] = "REPLACE INTO sched_wait_for VALUES (?, ?, ?, ?, ?, ?)",
-    [PUT_ATTEMPT] = "REPLACE INTO sched_attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_BODY] = "REPLACE INTO sched_body VALUES (?, ?)",
     [PUT_REQUEST] = "REPLACE INTO sched_request VALUES (?, ?, ?, ?, ?)",
-    [PUT_EVENT] = "INSERT INTO sched_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_EVENT] = "INSERT INTO sched_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_BUNDLE] = "REPLACE INTO sched_bundle SELECT id" OF_TASKS,
-    [PUT_QUEUE] = "REPLACE INTO sched_queue SELECT id, " STATE OF_TASKS,
-    [PUT_WAIT] = "REPLACE INTO sched_wait SELECT id, " STATE OF_TASKS,
-    [PUT_READY] = "REPLACE INTO sched_ready SELECT id, " STATE OF_TASKS,
-    [PUT_LAST] = "REPLACE INTO sched_last SELECT id, " STATE OF_TASKS,
-    [PUT_EXEC] = "REPLACE INTO sched_exec SELECT id, " STATE ", ?12, ?13, ?14, ?15" OF_TASKS,
-    [PUT_HISTORY] = "INSERT INTO sched_run(id, attempt, worker, handler, status, exit, started,"
-                    " ended) SELECT id, attempt, worker, handler, ?3, ?4, started,"
-                    " max(started, ?5) FROM sched_exec" RUN,
-    [PUT_PASSED] = "INSERT INTO sched_run(id, attempt, worker, handler, status, exit, started,"
-                   " ended) SELECT id, ?6, 0, 0, ?3, ?4, ?5, ?5" OF_TASKS,
+    [PUT_STATE] = "REPLACE INTO sched_state(id, " COLUMNS ", room) SELECT id, " STATE
+                  ", zeroblob(72)" OF_TASKS,
+    [PUT_OUT] = "REPLACE INTO sched_state(id, " COLUMNS ", worker, handler, run_as, started, room)"
+                " SELECT id, " STATE ", ?12, ?13, ?14, ?15, zeroblob(60)" OF_TASKS,
+    [PUT_RUN] = "REPLACE INTO sched_run(id, attempt, worker, handler, started, " ENDS ") SELECT id,"
+                " attempt, worker, handler, started, " ENDS " FROM sched_state" RUN
+                " AND seq IS NOT NULL",
+    [SET_STATE] = "UPDATE sched_state SET " BECOMES RUN,
+    [SET_OUT] = "UPDATE sched_state SET " BECOMES ", worker = ?12, handler = ?13, run_as = ?14,"
+                " started = ?15, room = zeroblob(60), (" ENDS ") = (NULL, NULL, NULL, NULL, NULL,"
+                " NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)" RUN,
     [SET_EXEC]
-    = "UPDATE sched_exec SET " SET_STATE ", worker = ?12, handler = ?13, run_as = ?14" RUN,
+    = "UPDATE sched_state SET " BECOMES ", worker = ?12, handler = ?13, run_as = ?14" RUN,
+    [SET_ENDS] = "UPDATE sched_state SET " BECOMES ", seq = ?12 + id - ?1, ended = max(started,"
+                 " ?13), result = ?14, result_exit = ?15, room = NULL" RUN,
+    [SET_END] = "UPDATE sched_state SET " BECOMES ", seq = ?12, ended = max(started, ?13),"
+                " result = ?14, result_exit = ?15, room = NULL, " SAID " WHERE id = ?1",
+    [SET_SAID] = "UPDATE sched_state SET " SAID " WHERE id = ?1 AND attempt = ?2",
+    [SET_SAID_RUN] = "UPDATE sched_run SET " SAID " WHERE id = ?1 AND attempt = ?2",
+    [SET_CLOSING] = "UPDATE sched_state SET seq = ?3 + id - ?1, ended = max(started, ?4), result ="
+                    " 'CLOSED'" RUN,
+    [SET_CLOSED] = "UPDATE sched_state SET status = 'CLOSED'" RUN,
+    [SET_CLOSED_TASK] = "UPDATE sched_task SET status = 'CLOSED'" RUN,
     [SET_FIRED] = "UPDATE sched_calendar SET last_fired = ?2 WHERE id = ?1",
     [DROP_LANE] = "DELETE FROM sched_lane WHERE lane = ?",
     [DROP_WORKER] = "DELETE FROM sched_worker WHERE worker = ?",
@@ -54,15 +75,11 @@ static const char *const texts[STATEMENTS] = {
     [DROP_REPLICA] = "DELETE FROM sched_replica WHERE object = ? AND worker = ?",
     [DROP_REPLICAS] = "DELETE FROM sched_replica WHERE object = ?",
     [DROP_WAIT_FOR] = "DELETE FROM sched_wait_for WHERE wait = ? AND place = ?",
-    [DROP_LAST] = "DELETE FROM sched_last" RUN,
     [DROP_BUNDLE] = "DELETE FROM sched_bundle" RUN,
-    [DROP_QUEUE] = "DELETE FROM sched_queue" RUN,
-    [DROP_WAIT] = "DELETE FROM sched_wait" RUN,
-    [DROP_READY] = "DELETE FROM sched_ready" RUN,
-    [DROP_EXEC] = "DELETE FROM sched_exec" RUN,
     [GET_TEXT] = "SELECT name, command, run_days, start_times, run_window, start_mins, cron, zone,"
                  " overlap, body FROM sched_task LEFT JOIN sched_calendar USING (id) WHERE id = ?",
-    [GET_WORKER] = "SELECT worker FROM sched_attempt WHERE id = ? AND attempt = ?",
+    [GET_WORKER] = "SELECT log_worker FROM sched_state WHERE id = ?1 AND attempt = ?2 UNION ALL"
+                   " SELECT log_worker FROM sched_run WHERE id = ?1 AND attempt = ?2",
     [GET_LABEL] = "SELECT t.name, n.name FROM sched_task t LEFT JOIN sched_name n"
                   " ON n.kind = 'lane' AND n.number = t.lane WHERE t.id = ?",
     [GET_REQUEST] = "SELECT body_hash, answer FROM sched_request WHERE request = ?",

@@ -41,18 +41,6 @@ void fail_with(struct sqlite_store *store, int result, const char *doing)
 
 // ---- What comes in --------------------------------------------------------------------
 
-bool fresh_add(struct sqlite_store *store, uint32_t job, uint32_t first,
-               const struct rota_job_spec *spec)
-{
-    void *items = store->fresh;
-    bool there
-        = more(store, &items, store->fresh_count, &store->fresh_capacity, sizeof *store->fresh);
-    store->fresh = items;
-    if (!there) return false;
-    store->fresh[store->fresh_count++] = (struct fresh_span){job, first, spec->task_count};
-    return true;
-}
-
 void turn_define(struct store *base, const struct rota_job_spec *spec,
                  const struct store_text *texts)
 {
@@ -87,6 +75,21 @@ void turn_answer(struct store *base, const struct store_request *request)
     store->requests[store->request_count++] = *request;
 }
 
+static void said_clear(struct sqlite_store *store)
+{
+    if (!store->said.count) return;
+    memset(store->said.slots, 0, store->said.capacity * sizeof *store->said.slots);
+    store->said.count = 0;
+}
+
+static void said_note(struct sqlite_store *store, uint32_t at)
+{
+    if (map_reserve(&heap, &store->said, 1))
+        map_put(&store->said, (uint64_t)row_id(store->attempts[at].task), at + 1);
+    else
+        turn_fail(store, SQLITE_NOMEM);
+}
+
 void turn_attempt(struct store *base, const struct store_attempt *attempt)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
@@ -96,6 +99,7 @@ void turn_attempt(struct store *base, const struct store_attempt *attempt)
     store->attempts = items;
     if (!there) return;
     store->attempts[store->attempt_count++] = *attempt;
+    said_note(store, store->attempt_count - 1);
 }
 
 void turn_body(struct store *base, const struct store_body *body)
@@ -111,9 +115,10 @@ void turn_body(struct store *base, const struct store_body *body)
 
 static void turn_forget(struct sqlite_store *store)
 {
+    said_clear(store);
     store->attempt_count = store->body_count = 0;
     store->kept_count = store->definition_count = store->definition_at = 0;
-    store->request_count = store->firing_count = store->fresh_count = store->note_count = 0;
+    store->request_count = store->firing_count = store->note_count = 0;
     store->too_many = false;
     line_clear(&store->events);
 }
@@ -187,27 +192,6 @@ static void put_requests(struct sqlite_store *store)
     }
 }
 
-static void put_attempts(struct sqlite_store *store)
-{
-    sqlite3_stmt *statement = store->attempt_count ? statement_get(store, PUT_ATTEMPT) : NULL;
-    for (uint32_t i = 0; i < store->attempt_count; i++) {
-        const struct store_attempt *attempt = &store->attempts[i];
-        bind_number(statement, 2, attempt->attempt);
-        bind_text(statement, 3, attempt->end);
-        bind_number(statement, 4, attempt->status);
-        bind_text(statement, 5, attempt->reason);
-        bind_number(statement, 6, attempt->began);
-        bind_number(statement, 7, attempt->ended);
-        bind_number(statement, 8, attempt->user);
-        bind_number(statement, 9, attempt->system);
-        bind_number(statement, 10, (int64_t)attempt->memory_bytes);
-        bind_number(statement, 11, (int64_t)attempt->log_bytes);
-        bind_number(statement, 12, attempt->flags);
-        bind_number(statement, 13, attempt->worker.number);
-        statement_run_on(store, PUT_ATTEMPT, row_id(attempt->task));
-    }
-}
-
 static void put_bodies(struct sqlite_store *store)
 {
     for (uint32_t i = 0; i < store->body_count; i++) {
@@ -242,13 +226,13 @@ static void put_event(struct sqlite_store *store)
     if (store->events.failed) turn_fail(store, SQLITE_NOMEM);
     bind_number(statement, 2, store->now);
     bind_line(statement, 3, &store->events);
+    bind_number(statement, 13, (int64_t)store->ends_written);
     statement_run_on(store, PUT_EVENT, (int64_t)store->sequence + 1);
 }
 
 static bool turn_finish(struct sqlite_store *store)
 {
     put_run(store);
-    put_fresh(store);
     put_requests(store);
     put_attempts(store);
     put_bodies(store);
@@ -257,6 +241,7 @@ static bool turn_finish(struct sqlite_store *store)
     statement_run(store, DO_COMMIT);
     if (!store->result) {
         store->sequence++;
+        store->ends = store->ends_written;
         store->begun = store->is_new = false;
     }
     return !store->result;
@@ -270,7 +255,9 @@ static void turn_undo(struct sqlite_store *store)
     places_release(&store->places);
     store->placed = false;
     line_clear(&store->events);
-    store->fresh_count = store->definition_at = store->run.count = 0;
+    store->definition_at = store->run.count = 0;
+    store->ends_written = store->ends;
+    said_clear(store);
 }
 
 // The ballast makes room for what has happened already; new work is refused from here on.
@@ -281,6 +268,7 @@ static bool turn_again(struct sqlite_store *store)
     store->full = true;
     turn_undo(store);
     if (!turn_open(store)) return false;
+    for (uint32_t i = 0; i < store->attempt_count; i++) said_note(store, i);
     for (uint32_t i = 0; i < store->kept_count && !store->result; i++) {
         put_record(store, store->rota, &store->kept[i]);
     }
@@ -390,10 +378,9 @@ int commit_settled_event(struct store *base)
 
 void turn_foresee(struct store *base)
 {
-    static const enum statement ends[] = {PUT_HISTORY, DROP_EXEC, PUT_LAST, PUT_ATTEMPT};
     struct sqlite_store *store = (struct sqlite_store *)base;
     if (base->error.fault) return;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) statement_get(store, ends[i]);
+    statement_get(store, SET_END);
     sync_failed(store, gather_image_sync(&store->gather));
 }
 
@@ -421,9 +408,9 @@ void turn_release(struct sqlite_store *store)
     free(store->attempts);
     free(store->bodies);
     free(store->notes);
-    free(store->fresh);
     line_release(&store->events);
     for (int i = 0; i < LINES; i++) line_release(&store->lines[i]);
+    map_release(&heap, &store->said);
     groups_release(&store->edges);
     groups_release(&store->inputs);
     groups_release(&store->outputs);

@@ -9,30 +9,27 @@ struct rule {
 };
 
 static const struct rule task_rules[] = {
-    {"is in more than one table", "SELECT id FROM sched_stage GROUP BY id HAVING count(*) > 1"},
-    {"is staged and in no table",
-     "SELECT id FROM sched_job WHERE kind = 'callable' AND status = 'STAGED'"
-     " AND id NOT IN (SELECT id FROM sched_stage)"},
-    {"is in a table and not staged",
-     "SELECT s.id FROM sched_stage s LEFT JOIN sched_job j ON j.id = s.id WHERE j.id IS NULL OR"
-     " j.status <> iif(j.kind = 'bundle', 'RUNNING', 'STAGED')"},
+    {"has a row of how far it is and was never defined",
+     "SELECT id FROM sched_state EXCEPT SELECT id FROM sched_task"},
+    {"has a status that does not exist",
+     "SELECT id FROM sched_status WHERE ifnull(status, '') NOT IN ('IDLE', 'STAGED', 'QUEUED',"
+     " 'WAITING', 'BLOCKED', 'READY', 'HELD', 'OFFERED', 'SHARED', 'ASSIGNED', 'RUNNING',"
+     " 'SUCCESS', 'FAILED', 'ABORTED', 'FROZEN', 'CLOSED')"},
+    {"is given to nobody",
+     "SELECT s.id FROM sched_state s JOIN sched_task t ON t.id = s.id WHERE t.kind = 'callable'"
+     " AND s.status IN ('ASSIGNED', 'RUNNING') AND (s.worker IS NULL OR s.started IS NULL)"},
+    {"is given to somebody and was never handed out",
+     "SELECT id FROM sched_task WHERE kind = 'callable' AND status IN ('ASSIGNED', 'RUNNING')"
+     " AND id NOT IN (SELECT id FROM sched_state)"},
     {"is an active bundle and not in sched_bundle",
      "SELECT id FROM sched_job WHERE kind = 'bundle' AND status = 'RUNNING'"
      " AND id NOT IN (SELECT id FROM sched_bundle)"},
-    {"has a status of another table than sched_queue",
-     "SELECT id FROM sched_queue WHERE status NOT IN ('STAGED', 'QUEUED')"},
-    {"has a status of another table than sched_wait",
-     "SELECT id FROM sched_wait WHERE status NOT IN ('WAITING', 'BLOCKED')"},
-    {"has a status of another table than sched_ready",
-     "SELECT id FROM sched_ready WHERE status NOT IN ('READY', 'HELD', 'OFFERED', 'SHARED')"},
-    {"has a status of another table than sched_exec",
-     "SELECT id FROM sched_exec WHERE status NOT IN ('ASSIGNED', 'RUNNING')"},
-    {"is left in sched_unstage", "SELECT id FROM sched_unstage"},
-    {"has a status that sched_job cannot have",
-     "SELECT id FROM sched_job WHERE status NOT IN ('IDLE', 'STAGED', 'SUCCESS', 'FAILED',"
-     " 'ABORTED', 'FROZEN', 'CLOSED') AND NOT (kind = 'bundle' AND status = 'RUNNING')"},
+    {"is in sched_bundle and no active bundle",
+     "SELECT id FROM sched_bundle EXCEPT SELECT id FROM sched_job"
+     " WHERE kind = 'bundle' AND status = 'RUNNING'"},
     {"is active in a job that is gone",
-     "SELECT id FROM sched_stage WHERE id >> 32 NOT IN (SELECT job FROM sched_graph)"},
+     "SELECT id FROM sched_job WHERE status IN ('STAGED', 'RUNNING')"
+     " AND job NOT IN (SELECT job FROM sched_graph)"},
     {"runs on a worker that is not there",
      "SELECT id FROM sched_exec WHERE handler = 0 AND worker > 0"
      " AND worker NOT IN (SELECT worker FROM sched_worker)"},
@@ -45,22 +42,21 @@ static const struct rule task_rules[] = {
     {"runs in a lane with readers and writers",
      "SELECT max(e.id) FROM sched_exec e JOIN sched_job j ON j.id = e.id"
      " WHERE j.lane > 0 GROUP BY j.lane HAVING count(DISTINCT j.access) > 1"},
-    {"is in the history and was never defined",
-     "SELECT id FROM sched_history EXCEPT SELECT id FROM sched_job"},
+    {"has earlier attempts and was never defined",
+     "SELECT id FROM sched_run EXCEPT SELECT id FROM sched_task"},
     {"has one attempt twice in the history",
      "SELECT id FROM sched_history GROUP BY id, attempt HAVING count(*) > 1"},
-    {"has an attempt that was reported and was never defined",
-     "SELECT id FROM sched_attempt WHERE id NOT IN (SELECT id FROM sched_job)"},
+    {"has two ends with one number",
+     "SELECT max(id) FROM sched_history GROUP BY seq HAVING count(*) > 1"},
     {"has an attempt that was reported and is not in the history",
-     "SELECT id FROM (SELECT id, attempt FROM sched_attempt EXCEPT SELECT id, attempt FROM"
-     " sched_history)"},
+     "SELECT id FROM sched_state WHERE \"end\" IS NOT NULL AND seq IS NULL"},
+    {"has an attempt that ended and goes on", "SELECT e.id FROM sched_exec e JOIN sched_state s"
+     " ON s.id = e.id WHERE s.seq IS NOT NULL"},
     {"ended an attempt before it began", "SELECT id FROM sched_history WHERE ended < started"},
     {"has an ended attempt that is not in the history",
      "SELECT id FROM (SELECT id, attempt FROM sched_job WHERE attempt > 0 AND status IN"
      " ('SUCCESS', 'FAILED', 'ABORTED') AND kind = 'callable'"
      " EXCEPT SELECT id, attempt FROM sched_history)"},
-    {"has a row of how far it is and was never defined",
-     "SELECT id FROM sched_last EXCEPT SELECT id FROM sched_task"},
     {"is waited for and not there",
      "SELECT task FROM sched_wait_for WHERE task > 0 AND task NOT IN (SELECT id FROM sched_job)"},
 };

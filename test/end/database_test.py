@@ -120,9 +120,9 @@ def impossible_rows(folder):
     """A row that no core has ever written, on sound pages."""
     lanes = os.path.join(HERE, "lanes.play")
     for what, sql in (("a task that is over and being stopped",
-                       "UPDATE sched_last SET flags = 1 WHERE id = (SELECT id"
+                       "UPDATE sched_state SET flags = 1 WHERE id = (SELECT id"
                        " FROM sched_task WHERE name = 'a1')"),
-                      ("a status that nobody has", "UPDATE sched_last SET status = 'ODD'"),
+                      ("a status that nobody has", "UPDATE sched_state SET status = 'ODD'"),
                       ("a submission that lost a task",
                        "DELETE FROM sched_task WHERE name = 'a2'")):
         database = f"{folder}/{re.sub(' .*', '', sql)}{len(sql)}"

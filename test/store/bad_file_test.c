@@ -193,7 +193,10 @@ static void rows_that_cannot_be_stop_the_restore(void **state)
         "INSERT INTO sched_submit(job, sequence, first, tasks) VALUES (99, 99, 1, 2)",
         "INSERT INTO sched_lane VALUES (1, 0, 0);"
         "INSERT INTO sched_graph VALUES (98, 'ODD', 'plan', 'block', 1, 0, 0)",
-        "INSERT INTO sched_wait(id, status) VALUES (5, 'WAITING')",
+        "INSERT INTO sched_graph VALUES (97, 'LAST', 'plan', 'block', 1, 0, 0);"
+        "INSERT INTO sched_submit(job, sequence, first, tasks, policy, on_failure)"
+        " VALUES (97, 97, 1, 1, 'plan', 'block');"
+        "INSERT INTO sched_task(id, kind, status) VALUES (97 << 32 | 1, 'callable', 'ODD')",
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         struct store_options options = options_make();

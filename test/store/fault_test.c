@@ -48,7 +48,7 @@ static void at_every_operation_of(struct fault like, const char *what)
         judge(&scene, what, at);
     }
     print_message("%s: %llu operations\n", what, (unsigned long long)at - 1);
-    assert_true(at > 50);
+    assert_true(at > 40);
     both_remove(path);
 }
 

@@ -98,9 +98,39 @@ static bool names_count(void *context, const struct look_task *task)
 
 // ---- Migration --------------------------------------------------------------------------
 
-static void back_to_version_3(void)
+static void back_to_version_5(void)
 {
     file_make();
+    sql_run("CREATE TABLE old_queue AS SELECT * FROM sched_queue;"
+            " CREATE TABLE old_wait AS SELECT * FROM sched_wait;"
+            " CREATE TABLE old_ready AS SELECT * FROM sched_ready;"
+            " CREATE TABLE old_exec AS SELECT * FROM sched_exec;"
+            " CREATE TABLE old_last AS SELECT id, status, attempt, tries, outcome, exit, flags,"
+            " phase, asked, since FROM sched_job WHERE status <> 'STAGED' OR kind = 'bundle';"
+            " CREATE TABLE before_job AS SELECT * FROM sched_job;"
+            " CREATE TABLE old_run AS SELECT seq, id, attempt, worker, handler, status, exit,"
+            " started, ended FROM sched_history ORDER BY seq;"
+            " CREATE TABLE old_attempt AS SELECT * FROM sched_attempt");
+    sql_run("DROP VIEW sched_queue; DROP VIEW sched_wait; DROP VIEW sched_ready;"
+            " DROP VIEW sched_exec; DROP VIEW sched_unstage; DROP VIEW sched_stage;"
+            " DROP VIEW sched_status; DROP VIEW sched_job; DROP VIEW sched_history;"
+            " DROP VIEW sched_attempt; DROP TABLE sched_state; DROP TABLE sched_run;"
+            " ALTER TABLE sched_task DROP COLUMN status; ALTER TABLE sched_event DROP COLUMN ends");
+    sql_run("ALTER TABLE old_queue RENAME TO sched_queue;"
+            " ALTER TABLE old_wait RENAME TO sched_wait;"
+            " ALTER TABLE old_ready RENAME TO sched_ready;"
+            " ALTER TABLE old_exec RENAME TO sched_exec; ALTER TABLE old_last RENAME TO sched_last;"
+            " ALTER TABLE old_run RENAME TO sched_run;"
+            " ALTER TABLE old_attempt RENAME TO sched_attempt;"
+            " CREATE TABLE sched_unstage(id INTEGER PRIMARY KEY);"
+            " CREATE VIEW sched_stage AS SELECT 1; CREATE VIEW sched_status AS SELECT 1;"
+            " CREATE VIEW sched_job AS SELECT * FROM before_job;"
+            " CREATE VIEW sched_history AS SELECT 1; PRAGMA user_version = 5");
+}
+
+static void back_to_version_3(void)
+{
+    back_to_version_5();
     sql_run("ALTER TABLE sched_task RENAME TO new_task; ALTER TABLE sched_run RENAME TO new_run;"
             " CREATE TABLE old_job AS SELECT * FROM sched_job;"
             " DROP VIEW sched_status; DROP VIEW sched_job; DROP VIEW sched_history;"
@@ -141,6 +171,13 @@ static void a_database_of_version_3_becomes_one_of_today(void **state)
 {
     (void)state;
     back_to_version_3();
+    becomes_of_this_version();
+}
+
+static void a_database_of_version_5_becomes_one_of_today(void **state)
+{
+    (void)state;
+    back_to_version_5();
     becomes_of_this_version();
 }
 
@@ -254,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_database_of_version_2_becomes_one_of_today),
         cmocka_unit_test(a_database_of_version_3_becomes_one_of_today),
+        cmocka_unit_test(a_database_of_version_5_becomes_one_of_today),
         cmocka_unit_test(a_look_at_older_tables_says_what_to_do),
         cmocka_unit_test(a_look_rebuilds_the_core_beside_a_server),
         cmocka_unit_test(a_look_sees_one_moment),
