@@ -101,15 +101,25 @@ static void never(struct agent *agent, struct attempt *attempt)
     report_refused(agent, attempt, WIRE_BAD_INPUT, 0, "an input could not be fetched");
 }
 
-void carry_give(struct agent *agent, const struct wire_message *message)
+// The folder of the client's job file need not be on this machine.
+static void place_find(struct wire_run *run)
 {
+    if (!(run->flags & WIRE_RUN_ANYWHERE) || os_file_is_there(run->cwd.bytes)) return;
+    run->cwd = wire_text_of("");
+    run->flags |= WIRE_RUN_PRIVATE;
+}
+
+void carry_give(struct agent *agent, const struct wire_message *given)
+{
+    struct wire_message message = *given;
     struct attempt *attempt
-        = attempts_find(&agent->decide.attempts, message->run.task, message->run.attempt);
-    switch (inputs_look(&agent->carry, &message->run.inputs)) {
-    case CARRY_READY: wire_put(&agent->worker->out, message); return;
+        = attempts_find(&agent->decide.attempts, message.run.task, message.run.attempt);
+    place_find(&message.run);
+    switch (inputs_look(&agent->carry, &message.run.inputs)) {
+    case CARRY_READY: wire_put(&agent->worker->out, &message); return;
     case CARRY_NEVER: never(agent, attempt); return;
     case CARRY_LACKS:
-        if (!waiting_add(&agent->carry.lacking, message)) never(agent, attempt);
+        if (!waiting_add(&agent->carry.lacking, &message)) never(agent, attempt);
     }
 }
 

@@ -152,6 +152,8 @@ void on_welcome(struct agent *agent, const struct wire_welcome *welcome)
         return;
     }
     if (!join(agent)) return server_drop(agent, "no memory for a message");
+    if (!data_fetcher_home(agent->carry.fetcher, address_of(agent), agent->options->key))
+        return server_drop(agent, "no memory for its address");
     agent->is_welcome = true;
     agent->said[0] = 0;
     agent_say(agent, "works for %s", address_of(agent));

@@ -34,11 +34,18 @@ int reach_lost(const struct reach *reach)
     return reach_fail(reach, reach->client.error, REACH_FAILED);
 }
 
-int reach_open(struct reach *reach)
+int reach_keys(struct reach *reach)
 {
     struct link_error error;
-    if (reach->key && !link_keys_read(&reach->keys, reach->key, &error))
-        return reach_fail(reach, error.text, 2);
+    if (!reach->key || reach->keys.count || link_keys_read(&reach->keys, reach->key, &error))
+        return 0;
+    return reach_fail(reach, error.text, 2);
+}
+
+int reach_open(struct reach *reach)
+{
+    int status = reach_keys(reach);
+    if (status) return status;
     if (client_open(&reach->client, reach->server, reach->keys.items, WIRE_CLIENT, reach->name))
         return 0;
     return reach_lost(reach);

@@ -19,6 +19,8 @@ void reach_init(struct reach *reach, const char *name);
 // How many of the words are `--server ADDRESS` or `--key FILE`: 2, 0 if the first is neither, -1
 // if its value is missing.
 int reach_take(struct reach *reach, int count, char **words);
+// The key alone, for who connects in another way first. 0, or the exit status.
+int reach_keys(struct reach *reach);
 // 0, or the exit status; says why. Close it in either case.
 int reach_open(struct reach *reach);
 void reach_close(struct reach *reach);

@@ -1,6 +1,7 @@
 // serve.c - `rota server`: opens what a server needs, and closes it again.
 #include "cli/serve.h"
 #include "os/os.h"
+#include "worker/worker.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ static const char usage[]
       "    --listen ADDRESS  where to be found: the path of a socket, or HOST:PORT; may be said\n"
       "                      several times ($XDG_RUNTIME_DIR/rota/server.sock)\n"
       "    --db FILE         where everything is kept ($XDG_STATE_HOME/rota/server.db)\n"
+      "    --data DIR        where files lie that clients bring (the database's name and '.data')\n"
       "    --memory          keep nothing: all is forgotten when it ends\n"
       "    --keys FILE       who may connect to HOST:PORT; 'rota keys' makes them\n"
       "    --lease SECONDS   a worker that is silent for so long is lost (60)\n"
@@ -46,6 +48,7 @@ static bool option_take(struct serve_options *options, const char *word, const c
     *used = 1;
     if (!value) return false;
     if (strcmp(word, "--db") == 0) return (options->database = value) != NULL;
+    if (strcmp(word, "--data") == 0) return (options->data = value) != NULL;
     if (strcmp(word, "--keys") == 0) return (options->keys = value) != NULL;
     if (strcmp(word, "--listen") == 0) {
         if (options->address_count == SERVE_LISTENERS) return false;
@@ -73,6 +76,7 @@ int serve_options_read(struct serve_options *options, int count, char **words)
 {
     *options = (struct serve_options){
         .lease = LEASE * 1000000ll, .ahead = AHEAD, .connections = CONNECTIONS};
+    options->data_max = WORKER_CACHE_MAX;
     for (int i = 0, used; i < count; i += 1 + used) {
         if (strcmp(words[i], "--help") == 0) {
             fputs(usage, stdout);
@@ -86,6 +90,10 @@ int serve_options_read(struct serve_options *options, int count, char **words)
     }
     if (!options->database && !options->forgets)
         options->database = default_database(options->default_database);
+    if (!options->data && options->database) {
+        int length = snprintf(options->default_data, PLACE_MAX, "%s.data", options->database);
+        if (length < PLACE_MAX) options->data = options->default_data;
+    }
     return -1;
 }
 
@@ -145,6 +153,15 @@ static int settled_watch(struct serve *serve)
     return 70;
 }
 
+static int keys_read(struct serve *serve)
+{
+    struct link_error error;
+    bool fine
+        = !serve->options.keys || link_keys_read(&serve->keys, serve->options.keys, &error);
+    if (!fine) fprintf(stderr, "rota server: %s\n", error.text);
+    return fine ? 0 : 2;
+}
+
 // At an address, or at a socket that was handed over.
 static int listener_add(struct serve *serve, const char *address, int file)
 {
@@ -167,12 +184,7 @@ static int listener_add(struct serve *serve, const char *address, int file)
 static int listen_at(struct serve *serve)
 {
     struct serve_options *options = &serve->options;
-    struct link_error error;
     int status = 0;
-    if (options->keys && !link_keys_read(&serve->keys, options->keys, &error)) {
-        fprintf(stderr, "rota server: %s\n", error.text);
-        return 2;
-    }
     uint32_t given = serve->service.file_count;
     if (given > SERVE_LISTENERS - options->address_count)
         given = SERVE_LISTENERS - options->address_count;
@@ -205,6 +217,7 @@ static void serve_close(struct serve *serve)
         link_close(peer->link);
         free(peer);
     }
+    serve_data_close(serve);
     hub_close(&serve->hub);
     server_close(&serve->server);
     store_close(serve->store);
@@ -231,6 +244,8 @@ int command_server(int count, char **words)
     status = store_begin_at(&serve);
     if (!status) status = hub_begin_at(&serve);
     if (!status) status = settled_watch(&serve);
+    if (!status) status = keys_read(&serve);
+    if (!status) status = serve_data_open(&serve);
     if (!status) status = listen_at(&serve);
     if (!status) status = serve_loop(&serve);
     serve_close(&serve);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/cli.h"
+#include "data/data.h"
 #include "hub/hub.h"
 #include "link/link.h"
 #include "os/os.h"
@@ -11,6 +12,8 @@ enum { SERVE_LISTENERS = 8 };
 struct serve_options {
     const char *database;  // null: nothing is kept
     bool forgets;
+    const char *data;      // the folder of what clients bring; null: nowhere
+    uint64_t data_max;     // bytes that may lie there and are needed by nobody
     const char *addresses[SERVE_LISTENERS];
     uint32_t address_count;
     const char *keys;      // null: none
@@ -18,7 +21,7 @@ struct serve_options {
     uint32_t ahead;        // tasks a worker is given beyond its room
     uint32_t connections;  // at a time
     uint32_t tasks;        // that are not forgotten
-    char default_address[PLACE_MAX], default_database[PLACE_MAX];
+    char default_address[PLACE_MAX], default_database[PLACE_MAX], default_data[PLACE_MAX];
 };
 
 // -1: go on; else the exit status.
@@ -34,6 +37,7 @@ struct serve_peer {
     struct hub_peer *peer;     // null: it has not opened yet
     struct serve_peer *next_input;
     bool has_input, is_gone, writes;
+    bool is_given;             // to the depot
 };
 
 struct serve_question {
@@ -55,6 +59,8 @@ struct serve {
     struct hub hub;
     int loop, signals, settled;
     struct serve_peer *peers, *inputs, **last_input;
+    struct depot *depot;            // null: none
+    struct serve_peer *depot_peer;  // what it says and is told
     struct serve_question *questions;
     uint32_t question_count;
     int64_t feed_at;  // ticks: who follows is to be told more
@@ -71,6 +77,8 @@ int serve_loop(struct serve *serve);  // until somebody wants it to end; the exi
 int serve_drain(struct serve *serve);  // finishes what has come; the exit status
 bool serve_turn(struct serve *serve);  // false: the server or the store says why
 void serve_settle(struct serve *serve);  // what became durable leaves
+// Somebody who is heard from now on.
+struct serve_peer *serve_peer_add(struct serve *serve, struct link *link);
 void serve_ready(struct serve *serve, const struct os_ready *ready);
 
 // ---- serve_service.c: under a supervisor -------------------------------------------------------
@@ -78,6 +86,15 @@ void serve_ready(struct serve *serve, const struct os_ready *ready);
 void serve_say_ready(struct serve *serve);
 int64_t serve_beat(struct serve *serve, int64_t ticks);  // returns when it wants to be called again
 void serve_signals(struct serve *serve);
+
+// ---- serve_data.c: the store of the server, and who is sent there ----------------------------
+
+int serve_data_open(struct serve *serve);  // the exit status, or 0
+void serve_data_close(struct serve *serve);  // after all peers
+// True: this is the first word of somebody who wants to get or put something, and is given away.
+bool serve_data_takes(struct serve *serve, struct serve_peer *peer,
+                      const struct wire_message *message);
+void serve_data_give(struct serve *serve, struct serve_peer *peer);  // its link is the depot's
 
 // ---- serve_ask.c: questions ------------------------------------------------------------------
 

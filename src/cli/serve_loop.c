@@ -25,7 +25,7 @@ static void input_note(struct serve *serve, struct serve_peer *peer)
     serve->last_input = &peer->next_input;
 }
 
-static void peer_add(struct serve *serve, struct link *link)
+struct serve_peer *serve_peer_add(struct serve *serve, struct link *link)
 {
     struct serve_peer *peer = hub_allocate(1, sizeof *peer);
     peer->kind = SERVE_PEER;
@@ -38,6 +38,7 @@ static void peer_add(struct serve *serve, struct link *link)
         peer->is_gone = true;
         input_note(serve, peer);
     }
+    return peer;
 }
 
 static void peer_free(struct serve *serve, struct serve_peer *peer)
@@ -48,7 +49,7 @@ static void peer_free(struct serve *serve, struct serve_peer *peer)
         serve->peers = peer->next;
     if (peer->next) peer->next->previous = peer->previous;
     serve->peer_count--;
-    os_loop_remove(serve->loop, peer->link->file);
+    if (peer->link) os_loop_remove(serve->loop, peer->link->file);
     link_close(peer->link);
     free(peer);
 }
@@ -88,6 +89,7 @@ static void peer_flush(struct serve *serve, struct serve_peer *peer)
 static bool message_take(struct serve *serve, struct serve_peer *peer,
                          const struct wire_message *message)
 {
+    if (serve_data_takes(serve, peer, message)) return false;
     bool asks = message->kind == WIRE_ASK_MESSAGE
                 && (peer->peer->role == WIRE_CLIENT || peer->peer->role == WIRE_ADMIN);
     if (!asks) return hub_take(&serve->hub, peer->peer, message);
@@ -102,7 +104,7 @@ static void peer_take(struct serve *serve, struct serve_peer *peer)
     while (peer->peer && (result = wire_take(&peer->link->in, &message)) == WIRE_GOT)
         if (!message_take(serve, peer, &message)) break;
     if (result == WIRE_NO_MEMORY) hub_no_memory();
-    if (result != WIRE_BAD) return;
+    if (result != WIRE_BAD || peer->is_given) return;
     hub_refuse(peer->peer, 0, 0, WIRE_REFUSED_FRAME, "that is no message");
     peer->peer->closing = true;
 }
@@ -116,16 +118,23 @@ static void inputs_take(struct serve *serve)
         next = peer->next_input;
         peer->has_input = false;
         peer_take(serve, peer);
-        if (!peer->is_gone) continue;
+        if (!peer->is_gone && !peer->is_given) continue;
         serve_questions_drop(serve, peer);
         if (peer->peer) hub_peer_remove(&serve->hub, peer->peer);
+        if (peer->is_given) serve_data_give(serve, peer);
+        if (peer == serve->depot_peer) serve->depot_peer = NULL;
         peer_free(serve, peer);
     }
 }
 
+// What the depot has is known before somebody names it.
 bool serve_turn(struct serve *serve)
 {
     hub_begin(&serve->hub, os_now(), os_ticks());
+    if (serve->depot_peer) {
+        peer_work(serve, serve->depot_peer);
+        peer_take(serve, serve->depot_peer);
+    }
     inputs_take(serve);
     return hub_write(&serve->hub) && store_sync_begin(serve->store);
 }
@@ -134,6 +143,7 @@ void serve_settle(struct serve *serve)
 {
     hub_settled(&serve->hub, store_settled(serve->store));
     serve->feed_at = hub_feed(&serve->hub, os_ticks());
+    if (serve->depot_peer) peer_flush(serve, serve->depot_peer);  // tickets, before they are shown
     for (struct serve_peer *peer = serve->peers; peer; peer = peer->next)
         if (peer->link->out.length || (peer->peer && peer->peer->closing)) peer_flush(serve, peer);
 }
@@ -145,7 +155,7 @@ static void accept_all(struct serve *serve, struct link_listener *listener)
     struct link *link;
     while ((link = link_accept(listener))) {
         if (serve->peer_count < serve->options.connections) {
-            peer_add(serve, link);
+            serve_peer_add(serve, link);
         } else {
             serve->turned_away++;
             link_close(link);

@@ -2,6 +2,7 @@
 #include "cli/reach.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +14,11 @@ static const char usage[]
       "    rota submit --wait build.yaml   and wait until all of it is over\n\n"
       "    --server ADDRESS  the path of a socket, or HOST:PORT ($ROTA_SERVER)\n"
       "    --key FILE        a key of the server, for HOST:PORT ($ROTA_KEY)\n"
-      "    --wait            exit with 0 if all succeeded, else with 1\n"
+      "    --wait            exit with 0 if all succeeded, else with 1; what is kept is put\n"
+      "                      beside the file, as 'rota run' does\n"
+      "    --shared          the workers see your files under the same names: send none\n"
       "    --json            one object a line\n\n"
-      "Relative paths are relative to the file; the workers must find them under the same names.\n"
+      "Files that tasks read and none makes are sent along, unless the server has them.\n"
       "A server that goes away meanwhile is waited for, up to five minutes.\n"
       "Exit status: 0 accepted, or all is done, 1 a task failed, 2 the file or an option is "
       "wrong,\n"
@@ -23,10 +26,18 @@ static const char usage[]
 
 struct submit_options {
     const char *path;
-    bool wait, json;
+    bool wait, shared, json;
     bool came_back;  // the connection of the submission is gone, and its watch with it
     struct reach reach;
     uint8_t *told;  // by task: the outcome that was printed, plus one
+};
+
+struct submitting {
+    struct submit_options *options;
+    struct client *client;
+    struct client_place place;
+    struct client_submission job;
+    struct client_uploads uploads;
 };
 
 static int options_read(struct submit_options *options, int count, char **words)
@@ -40,6 +51,8 @@ static int options_read(struct submit_options *options, int count, char **words)
         if (strcmp(word, "--help") == 0) return fputs(usage, stdout), 0;
         if (strcmp(word, "--wait") == 0) {
             options->wait = true;
+        } else if (strcmp(word, "--shared") == 0) {
+            options->shared = true;
         } else if (strcmp(word, "--json") == 0) {
             options->json = true;
         } else if (word[0] != '-' && !options->path) {
@@ -52,6 +65,69 @@ static int options_read(struct submit_options *options, int count, char **words)
     if (options->path) return -1;
     fputs(usage, stderr);
     return 2;
+}
+
+// ---- What is sent along ------------------------------------------------------------------------
+
+static int uploads_collect(struct submitting *submitting)
+{
+    struct client_fault fault;
+    const struct client_submission *job = &submitting->job;
+    if (client_uploads_collect(&submitting->uploads, job->file, job->folder, job->high, job->low,
+                               &fault)) {
+        submitting->job.uploads = &submitting->uploads;
+        return 0;
+    }
+    fprintf(stderr, "%s:%u:%u: %s\n", submitting->options->path, fault.place.line,
+            fault.place.column, fault.text);
+    return 2;
+}
+
+static int uploads_send(struct submitting *submitting)
+{
+    const struct client_uploads *uploads = &submitting->uploads;
+    struct reach *reach = &submitting->options->reach;
+    struct client_put *puts = run_allocate(uploads->count, sizeof *puts);
+    struct client_sent sent = {0};
+    for (uint32_t i = 0; i < uploads->count; i++)
+        puts[i] = (struct client_put){&uploads->items[i].survey, uploads->items[i].become.object};
+    bool fine = !uploads->count
+                || client_put_all(submitting->client, &submitting->place, puts, uploads->count,
+                                  &sent);
+    free(puts);
+    if (!fine)
+        return reach_fail(reach, reach->client.error, reach->client.code ? 2 : REACH_FAILED);
+    if (uploads->count && submitting->options->json)
+        printf("{\"event\":\"sent\",\"inputs\":%u,\"files\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n",
+               uploads->count, sent.files, sent.bytes);
+    return 0;
+}
+
+// ---- What comes back ---------------------------------------------------------------------------
+
+static bool output_get(struct submitting *submitting, uint32_t task, uint32_t output)
+{
+    const char *name = submitting->job.file->tasks[task].outputs[output].name;
+    char *path = run_path_in(submitting->job.folder, name);
+    rota_object_id object = client_output(&submitting->job, task, output);
+    bool fine = client_get(submitting->client, &submitting->place, object, path);
+    if (!fine) fprintf(stderr, "rota submit: %s: %s\n", name, submitting->client->error);
+    free(path);
+    return fine;
+}
+
+// Returns the exit status: that of the job, unless something does not come.
+static int outputs_get(struct submitting *submitting, int status)
+{
+    const struct jobfile *file = submitting->job.file;
+    for (uint32_t i = 0; submitting->job.uploads && i < file->task_count; i++)
+        for (uint32_t k = 0; k < file->tasks[i].output_count; k++) {
+            const struct jobfile_output *output = &file->tasks[i].outputs[k];
+            if (submitting->options->told[i] != ROTA_OUTCOME_OK + 1) break;
+            bool is_kept = output->keep && output->kind != JOBFILE_STREAM;
+            if (is_kept && !output_get(submitting, i, k)) status = REACH_FAILED;
+        }
+    return status;
 }
 
 // ---- Waiting -----------------------------------------------------------------------------------
@@ -83,38 +159,39 @@ static int over_print(const struct submit_options *options, const struct wire_ov
 }
 
 // -1: the connection is gone; else the exit status.
-static int job_watch(struct submit_options *options, const struct jobfile *file, uint32_t job)
+static int job_watch(struct submitting *submitting, uint32_t job)
 {
+    const struct jobfile *file = submitting->job.file;
     struct wire_message message;
-    while (client_next(&options->reach.client, &message, 0)) {
+    struct submit_options *options = submitting->options;
+    while (client_next(submitting->client, &message, 0)) {
         if (message.kind == WIRE_REFUSE_MESSAGE)
             return reach_fail(&options->reach, message.refuse.reason.bytes, REACH_FAILED);
         if (message.kind == WIRE_ENDED_MESSAGE && message.ended.task.job == job)
             ended_print(options, file, &message.ended);
         if (message.kind == WIRE_OVER_MESSAGE && message.over.job == job)
-            return over_print(options, &message.over);
+            return outputs_get(submitting, over_print(submitting->options, &message.over));
     }
     return -1;
 }
 
 // Who comes back is told again what has ended meanwhile, and before.
-static int job_watch_again(struct submit_options *options, const struct jobfile *file, uint32_t job)
+static int job_watch_again(struct submitting *submitting, uint32_t job)
 {
     struct wire_message message = {.kind = WIRE_WATCH_MESSAGE, .watch = {.job = job}};
-    struct client *client = &options->reach.client;
-    wire_put(&client->link->out, &message);
-    return client_send(client) ? job_watch(options, file, job) : -1;
+    wire_put(&submitting->client->link->out, &message);
+    return client_send(submitting->client) ? job_watch(submitting, job) : -1;
 }
 
-static int job_wait(struct submit_options *options, const struct jobfile *file, uint32_t job)
+static int job_wait(struct submitting *submitting, uint32_t job)
 {
-    options->told = calloc((size_t)file->task_count + 1, sizeof *options->told);
-    if (!options->told) return reach_fail(&options->reach, "no memory", 70);
-    int status = options->came_back ? job_watch_again(options, file, job)
-                                    : job_watch(options, file, job);
+    struct submit_options *options = submitting->options;
+    options->told = run_allocate((size_t)submitting->job.file->task_count + 1, 1);
+    int status = options->came_back ? job_watch_again(submitting, job)
+                                    : job_watch(submitting, job);
     while (status < 0) {
         bool there = reach_again(&options->reach);
-        status = there ? job_watch_again(options, file, job) : reach_lost(&options->reach);
+        status = there ? job_watch_again(submitting, job) : reach_lost(&options->reach);
     }
     free(options->told);
     return status;
@@ -122,16 +199,15 @@ static int job_wait(struct submit_options *options, const struct jobfile *file, 
 
 // ---- The command -------------------------------------------------------------------------------
 
-static int job_hand_in(struct submit_options *options, const struct jobfile *file,
-                       const char *folder)
+static int job_hand_in(struct submitting *submitting)
 {
-    struct client *client = &options->reach.client;
-    uint64_t high, low;
-    uint32_t job, flags = options->wait ? WIRE_SUBMIT_WATCH : 0;
-    client_request_id(&high, &low);
+    struct submit_options *options = submitting->options;
+    struct client *client = submitting->client;
+    const struct client_submission *given = &submitting->job;
+    uint32_t job;
     do {  // the same request twice is carried out once
-        client_submit_put(client, file, folder, high, low, flags);
-        job = client_send(client) ? client_accepted(client, high, low) : 0;
+        client_submit_put(client, given);
+        job = client_send(client) ? client_accepted(client, given->high, given->low) : 0;
     } while (!job && !client->code && (options->came_back = reach_again(&options->reach)));
     if (!job) return reach_fail(&options->reach, client->error, client->code ? 2 : REACH_FAILED);
     if (options->json)
@@ -139,19 +215,36 @@ static int job_hand_in(struct submit_options *options, const struct jobfile *fil
     else
         printf("job %u\n", job);
     fflush(stdout);
-    return options->wait ? job_wait(options, file, job) : 0;
+    return options->wait ? job_wait(submitting, job) : 0;
+}
+
+static int job_submit(struct submitting *submitting)
+{
+    struct submit_options *options = submitting->options;
+    int status = options->shared ? 0 : uploads_collect(submitting);
+    if (!status) status = reach_keys(&options->reach);
+    submitting->place = (struct client_place){options->reach.server, options->reach.keys.items};
+    if (!status) status = uploads_send(submitting);
+    if (!status) status = reach_open(&options->reach);
+    if (!status) status = job_hand_in(submitting);
+    reach_close(&options->reach);
+    if (!options->shared) client_uploads_release(&submitting->uploads);
+    return status;
 }
 
 static int file_submit(struct submit_options *options, const struct jobfile *file)
 {
+    struct submitting submitting = {.options = options, .client = &options->reach.client};
     char *path = realpath(options->path, NULL);
     if (!path) {
         fprintf(stderr, "%s: %s\n", options->path, strerror(errno));
         return 2;
     }
-    int status = reach_open(&options->reach);
-    if (!status) status = job_hand_in(options, file, dirname(path));
-    reach_close(&options->reach);
+    submitting.job.file = file;
+    submitting.job.folder = dirname(path);
+    submitting.job.flags = options->wait ? WIRE_SUBMIT_WATCH : 0;
+    client_request_id(&submitting.job.high, &submitting.job.low);
+    int status = job_submit(&submitting);
     free(path);
     return status;
 }

@@ -1,8 +1,10 @@
 // client.h - somebody who asks a server for something, and waits for the answer.
 #pragma once
 
+#include "data/data.h"
 #include "jobfile/jobfile.h"
 #include "link/link.h"
+#include "run/run.h"
 
 struct client {
     struct link *link;
@@ -24,11 +26,80 @@ bool client_send(struct client *client);
 bool client_fail(struct client *client, const char *reason);  // false
 void client_request_id(uint64_t *high, uint64_t *low);  // one that nobody has had
 
+// ---- upload.c: files of the user's that go with a job -------------------------------------------
+
+struct client_upload {
+    char *path;                 // absolute, and each once
+    const struct jobfile_task *task;  // the first that reads it
+    struct cache_survey survey;
+    struct run_upload become;
+};
+
+struct client_fault {
+    struct jobfile_place place;
+    char text[600];
+};
+
+struct client_uploads {
+    struct client_upload *items;  // by path
+    uint32_t count;
+    struct cache cache;           // for hashes
+};
+
+// All files that tasks read and none makes, hashed. False: `fault` names the task and the file.
+bool client_uploads_collect(struct client_uploads *uploads, const struct jobfile *file,
+                            const char *folder, uint64_t high, uint64_t low,
+                            struct client_fault *fault);
+const struct run_upload *client_upload_find(const struct client_uploads *uploads,
+                                            const char *path);
+void client_uploads_release(struct client_uploads *uploads);
+
+// ---- put.c: contents for the store of a server --------------------------------------------------
+
+struct client_place {
+    const char *address;
+    const struct link_key *key;  // null: a Unix socket
+};
+struct client_sent {
+    uint64_t files, bytes;  // that were not there
+};
+// What one object is to be.
+struct client_put {
+    const struct cache_survey *survey;
+    rota_object_id object;
+};
+
+// Sends what is not there, and names the objects; goes on where it was cut off, several times.
+// False: `client->error` says why.
+bool client_put_all(struct client *client, const struct client_place *place,
+                    const struct client_put *puts, uint32_t count, struct client_sent *sent);
+// The object whose name is its content.
+rota_object_id client_object_of(const struct cache_entry *entry);
+// Names a content that is there already.
+bool client_bind(struct client *client, const struct client_place *place,
+                 const struct cache_entry *entry);
+
+// ---- get.c: objects for the user ----------------------------------------------------------------
+
+// Waits until it is made, and puts it at the path, which is absolute. Over a client that is open.
+bool client_get(struct client *client, const struct client_place *place, rota_object_id object,
+                const char *path);
+// KEEP or RELEASE.
+bool client_data_change(struct client *client, enum wire_data_verb verb, rota_object_id object);
+
 // ---- submit.c: a job file as a submission ------------------------------------------------------
 
-// In as many pieces as it takes, into link->out. `folder` is what relative paths are relative to.
-// With WIRE_SUBMIT_WATCH what ends is told from then on.
-void client_submit_put(struct client *client, const struct jobfile *file, const char *folder,
-                       uint64_t high, uint64_t low, uint32_t flags);
+struct client_submission {
+    const struct jobfile *file;
+    const char *folder;  // what relative paths are relative to
+    const struct client_uploads *uploads;  // null: the workers see the user's files
+    uint64_t high, low;  // the id of the request
+    uint32_t flags;      // with WIRE_SUBMIT_WATCH what ends is told from then on
+};
+// In as many pieces as it takes, into link->out.
+void client_submit_put(struct client *client, const struct client_submission *submission);
+// The object of an output.
+rota_object_id client_output(const struct client_submission *submission, uint32_t task,
+                             uint32_t output);
 // Waits for the answer. 0: refused, or the connection is gone.
 uint32_t client_accepted(struct client *client, uint64_t high, uint64_t low);

@@ -1,6 +1,7 @@
 // submit.c - a job file as a submission: what each task is, and the message its worker will get.
 #include "client/client.h"
 #include "run/run.h"
+#include "store/line.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,20 +10,35 @@ enum { PIECE = 4096, PIECE_BYTES = 4 << 20 };
 
 struct submission {
     const struct jobfile *file;
+    const struct client_submission *given;
     uint64_t high, low;
     struct wire_submit all;  // the lists as a whole
     struct wire_out frames;  // the bodies, one behind the other
     uint32_t *ends;          // of them, by body
     uint32_t *group_of;      // by task: from 1; 0: none
     uint32_t *machine_of;
+    char **details;          // to be freed
+    uint32_t detail_count;
 };
 
 // The object of an output has a name that no other submission gives.
+rota_object_id client_output(const struct client_submission *submission, uint32_t task,
+                             uint32_t output)
+{
+    return (rota_object_id){submission->high ^ submission->low,
+                            (uint64_t)(task + 1) << 32 | (output + 1)};
+}
+
 static rota_object_id object_of(const void *context, uint32_t task, uint32_t output)
 {
     const struct submission *submission = context;
-    return (rota_object_id){submission->high ^ submission->low,
-                            (uint64_t)(task + 1) << 32 | (output + 1)};
+    return client_output(submission->given, task, output);
+}
+
+static const struct run_upload *upload_of(const void *context, const char *path)
+{
+    const struct submission *submission = context;
+    return client_upload_find(submission->given->uploads, path);
 }
 
 // ---- Names -----------------------------------------------------------------------------------
@@ -84,13 +100,26 @@ static void body_write(struct submission *submission, const struct run_command *
     all->commands.count++;
 }
 
+// What people are told of it, and in what the names of objects are found.
+static wire_text details_of(struct submission *submission, const struct jobfile_task *task)
+{
+    struct line line = {0};
+    run_details(task, &line);
+    if (!line.length) return wire_text_of("");
+    char *text = run_allocate(line.length + 1, 1);
+    memcpy(text, line.data, line.length);
+    submission->details[submission->detail_count++] = text;
+    line_release(&line);
+    return wire_text_of(text);
+}
+
 static void task_write(struct submission *submission, uint32_t at)
 {
     const struct jobfile_task *task = &submission->file->tasks[at];
     struct wire_submit *all = &submission->all;
     struct wire_spec *spec = &all->tasks.items[all->tasks.count++];
     spec->name = wire_text_of(task->name);
-    spec->details = wire_text_of("");
+    spec->details = details_of(submission, task);
     spec->flags = task->is_bundle ? ROTA_TASK_BUNDLE : 0;
     spec->bundle = task->bundle;
     spec->priority = task->priority;
@@ -110,6 +139,29 @@ static void task_write(struct submission *submission, uint32_t at)
     spec->retries = task->retries.max;
 }
 
+// A file of the user's is an object that the job has from the beginning.
+static void use_add(struct submission *submission, uint32_t at, const char *path)
+{
+    struct wire_submit *all = &submission->all;
+    if (!submission->given->uploads) return;
+    char *place = run_path_in(submission->given->folder, path);
+    const struct run_upload *upload = client_upload_find(submission->given->uploads, place);
+    free(place);
+    if (upload)
+        all->inputs.items[all->inputs.count++]
+            = (struct wire_use){.task = at + 1, .object = upload->object};
+}
+
+static void uploads_write(struct submission *submission)
+{
+    const struct client_uploads *uploads = submission->given->uploads;
+    struct wire_submit *all = &submission->all;
+    for (uint32_t i = 0; uploads && i < uploads->count; i++)
+        all->outputs.items[all->outputs.count++]
+            = (struct wire_make){.object = uploads->items[i].become.object,
+                                 .bytes = uploads->items[i].survey.entry.bytes};
+}
+
 static void lists_write(struct submission *submission, uint32_t at)
 {
     const struct jobfile_task *task = &submission->file->tasks[at];
@@ -118,17 +170,24 @@ static void lists_write(struct submission *submission, uint32_t at)
         all->edges.items[all->edges.count++] = (struct wire_edge){task->needs[i] + 1, at + 1};
     for (uint32_t i = 0; i < task->input_count; i++) {
         const struct jobfile_input *input = &task->inputs[i];
-        if (!input->producer) continue;
+        if (!input->producer) {
+            use_add(submission, at, input->path);
+            continue;
+        }
         all->inputs.items[all->inputs.count++] = (struct wire_use){
             .task = at + 1,
             .object = object_of(submission, input->producer - 1, input->output - 1)};
     }
+    if (task->stdin_path && !task->stdin_input) use_add(submission, at, task->stdin_path);
     for (uint32_t i = 0; i < task->output_count; i++) {
         bool stream = task->outputs[i].kind == JOBFILE_STREAM;
+        bool keep = task->outputs[i].keep;
         all->outputs.items[all->outputs.count++]
             = (struct wire_make){.task = at + 1,
                                  .object = object_of(submission, at, i),
-                                 .flags = stream ? ROTA_OBJECT_STREAM : ROTA_OBJECT_KEEP};
+                                 .flags = stream ? ROTA_OBJECT_STREAM
+                                          : keep ? ROTA_OBJECT_KEEP
+                                                 : 0};
     }
 }
 
@@ -136,7 +195,10 @@ static void lists_reserve(struct submission *submission)
 {
     const struct jobfile *file = submission->file;
     struct wire_submit *all = &submission->all;
-    const struct jobfile_counts counts = jobfile_counts(file);
+    struct jobfile_counts counts = jobfile_counts(file);
+    counts.inputs += file->task_count;  // one may be its standard input
+    if (submission->given->uploads) counts.outputs += submission->given->uploads->count;
+    submission->details = run_allocate(file->task_count, sizeof *submission->details);
     all->tasks.items = run_allocate(file->task_count, sizeof *all->tasks.items);
     all->commands.items = run_allocate(file->task_count, sizeof *all->commands.items);
     all->bodies.items = run_allocate(file->task_count, sizeof *all->bodies.items);
@@ -157,6 +219,8 @@ static void submission_release(struct submission *submission)
            all->clauses.items,    all->inputs.items,   all->outputs.items, all->lanes.items,
            all->groups.items,     all->machines.items, submission->ends,   submission->group_of,
            submission->machine_of};
+    for (uint32_t i = 0; i < submission->detail_count; i++) free(submission->details[i]);
+    free(submission->details);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
     wire_out_release(&submission->frames);
 }
@@ -224,23 +288,26 @@ static void pieces_put(struct wire_out *out, struct submission *submission, uint
     piece_put(out, submission, &(struct wire_submit){0}, flags);
 }
 
-void client_submit_put(struct client *client, const struct jobfile *file, const char *folder,
-                       uint64_t high, uint64_t low, uint32_t flags)
+void client_submit_put(struct client *client, const struct client_submission *given)
 {
-    struct submission submission = {.file = file, .high = high, .low = low};
-    struct run_command command = {file, folder, object_of, &submission};
+    const struct jobfile *file = given->file;
+    struct submission submission
+        = {.file = file, .given = given, .high = given->high, .low = given->low};
+    struct run_command command = {file, given->folder, object_of, &submission, NULL};
+    if (given->uploads) command.upload = upload_of;
     lists_reserve(&submission);
     lanes_write(&submission);
     submission.all.groups
         = names_collect(file, offsetof(struct jobfile_task, group), submission.group_of);
     submission.all.machines
         = names_collect(file, offsetof(struct jobfile_task, machine), submission.machine_of);
+    uploads_write(&submission);
     for (uint32_t i = 0; i < file->task_count; i++) {
         if (!file->tasks[i].is_bundle) body_write(&submission, &command, i);
         task_write(&submission, i);
         lists_write(&submission, i);
     }
-    pieces_put(&client->link->out, &submission, flags);
+    pieces_put(&client->link->out, &submission, given->flags);
     submission_release(&submission);
 }
 

@@ -11,7 +11,12 @@
 //     GREET, GET(object, ticket)  ->  WELCOME, CONTENT(entry)     or REFUSE, and that is all
 //     WANT(file, offset) ...      ->  PIECE(file, offset, bytes), the bytes
 //
-// A tree is its list first, then those of its files that are not there yet.
+// A tree is its list first, then those of its files that are not there yet. Who may put something
+// into the cache says
+//
+//     OFFER(entries)              ->  WANT(entry, offset) for each that is not there, OFFERED
+//     PIECE(entry, offset, bytes), the bytes   ->  STORED(entry)
+//     BIND(object, entry)         ->  BOUND(object), when it is on the disk
 #pragma once
 
 #include "link/link.h"
@@ -42,7 +47,8 @@ enum {
 
 struct data_server;
 
-// `keys` may be null for a Unix socket; of the others only those of peers get anything.
+// `keys` may be null for a Unix socket; of the others only those of peers get anything. Without an
+// address only those come in who are adopted.
 struct data_server *data_server_open(struct cache *cache, const char *address,
                                      const struct link_keys *keys, struct link_error *error);
 // At a socket that listens already, and becomes the server's.
@@ -50,6 +56,13 @@ struct data_server *data_server_open_over(struct cache *cache, int file,
                                           const struct link_keys *keys, struct link_error *error);
 void data_server_close(struct data_server *server);  // null is fine
 const char *data_server_address(const struct data_server *server);  // with the port that 0 got
+// Somebody who came in elsewhere, and said GREET there. The link is the server's from now on.
+enum data_rights { DATA_MAY_GET = 1, DATA_MAY_PUT };
+void data_server_adopt(struct data_server *server, struct link *link, enum data_rights rights,
+                       int64_t now);
+// What to call when somebody has bound an object, before it is told so.
+typedef void data_bound_fn(void *context, rota_object_id object, const struct cache_entry *entry);
+void data_server_on_bound(struct data_server *server, data_bound_fn *call, void *context);
 // From now on the ticket is good for this object. False: it is too short or too long.
 bool data_server_serve(struct data_server *server, const struct wire_serve *serve, int64_t now);
 
@@ -78,6 +91,11 @@ struct data_fetcher;
 // `key` is that of a peer, and may be null if all addresses are Unix sockets. Both stay the
 // caller's, and the cache is used by the thread of the fetcher for nothing but sums.
 struct data_fetcher *data_fetcher_open(struct cache *cache, const struct link_key *key);
+// Who is meant by the address DATA_HOME: the server of rota, which has a store of its own. The
+// address is copied, the key stays the caller's.
+#define DATA_HOME "server"
+bool data_fetcher_home(struct data_fetcher *fetcher, const char *address,
+                       const struct link_key *key);
 void data_fetcher_close(struct data_fetcher *fetcher);  // null is fine; gives up what is on its way
 // Asked twice for the same object, it is fetched and told once; the newer ticket is used. False: no
 // memory, or DATA_FETCHES_MAX are not done.
@@ -90,3 +108,16 @@ int64_t data_fetcher_due(const struct data_fetcher *fetcher);  // INT64_MAX: nev
 void data_fetcher_work(struct data_fetcher *fetcher, int64_t now);
 // One that has come or never will, each once. False: none so far.
 bool data_fetcher_next_done(struct data_fetcher *fetcher, struct data_done *done);
+
+// ---- depot.c: the store of a server of rota, in a thread of its own ------------------------
+
+struct depot;
+
+// `key` is that of a peer, to fetch from workers elsewhere; null: only Unix sockets. `socket` is
+// one end of a pair over which it is told SERVE, DROP and FETCH, and tells HELD and MISSED; first
+// of all HELD for what is there. Null: `error` says why.
+struct depot *depot_open(const char *folder, uint64_t bytes_max, const struct link_key *key,
+                         int *socket, struct link_error *error);
+void depot_close(struct depot *depot);  // null is fine; its socket has to be closed before
+// From any thread: a link on which GREET has been taken. It is the depot's from now on.
+void depot_adopt(struct depot *depot, struct link *link, enum data_rights rights);

@@ -46,6 +46,34 @@ bool tickets_add(struct tickets *tickets, const struct wire_serve *serve, int64_
 bool tickets_allow(const struct tickets *tickets, rota_object_id object, wire_text text,
                    int64_t now);
 
+// ---- put.c: contents that are brought -----------------------------------------------------------
+
+struct put {
+    struct cache_entry entry;
+    struct cache_arrival arrival;  // fd -1: none
+    struct cache_sum *sum;
+    uint64_t written, left;
+    int64_t since;                 // of one whose guest has gone
+};
+
+enum { PARTS_MAX = 16, PART_LEAST = 1 << 20 };
+enum { PART_TICKS = 600 * 1000000 };
+
+// What came of a content before its guest was gone waits here for another one.
+struct parts {
+    struct put items[PARTS_MAX];
+    uint32_t count;
+};
+
+struct guest;
+void put_init(struct put *put);
+void put_leave(struct guest *guest, int64_t now);  // its guest goes
+void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now);
+void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t now);
+bool put_go_on(struct guest *guest);  // true: all that has come was taken
+void on_bind(struct guest *guest, const struct wire_bind *bind);
+void parts_release(struct cache *cache, struct parts *parts);
+
 // ---- guest.c: one who asks --------------------------------------------------------------------
 
 enum guest_state {
@@ -60,6 +88,8 @@ struct guest {
     struct link *link;
     enum guest_state state;
     bool is_local, is_greeted;
+    bool may_put;
+    struct put put;
     bool is_watched;  // for writing too
     bool is_waiting;  // for others to be sent less
     struct cache_entry entry;  // of the object
@@ -78,6 +108,9 @@ struct data_server {
     int loop;
     struct guest *guests[DATA_GUESTS_MAX];
     uint32_t guest_count, sending;
+    struct parts parts;
+    data_bound_fn *on_bound;
+    void *context;
 };
 
 void guest_init(struct guest *guest, struct data_server *server, struct link *link, int64_t now);
@@ -86,6 +119,8 @@ void guest_release(struct guest *guest);
 void guest_work(struct guest *guest, bool can_read, int64_t now);
 void guest_go_on(struct guest *guest, int64_t now);  // others are sent less
 int64_t guest_due(const struct guest *guest);
+// It is told why, and leaves.
+void guest_deny(struct guest *guest, enum wire_code code, const char *reason);
 
 // ---- hasher.c: a thread that hashes files while they are written, and syncs them --------------
 
@@ -179,7 +214,8 @@ struct transfer {
 
 struct data_fetcher {
     struct cache *cache;
-    const struct link_key *key;
+    const struct link_key *key, *home_key;
+    char *home;             // null: there is none
     struct hasher *hasher;  // null until there is something to hash
     int loop;
     struct straight straight;

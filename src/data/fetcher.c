@@ -3,6 +3,7 @@
 #include "os/os.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { READY_MAX = DATA_ACTIVE_MAX + 1 };
@@ -32,7 +33,19 @@ void data_fetcher_close(struct data_fetcher *fetcher)
     memory_release(&fetcher->memory, &items, &fetcher->transfer_capacity,
                    sizeof *fetcher->transfers);
     if (fetcher->loop >= 0) close(fetcher->loop);
+    free(fetcher->home);
     free(fetcher);
+}
+
+bool data_fetcher_home(struct data_fetcher *fetcher, const char *address,
+                       const struct link_key *key)
+{
+    char *copy = strdup(address);
+    if (!copy) return false;
+    free(fetcher->home);
+    fetcher->home = copy;
+    fetcher->home_key = key;
+    return true;
 }
 
 int data_fetcher_file(const struct data_fetcher *fetcher)

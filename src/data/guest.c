@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { GUEST_BYTES_MAX = 64 << 10, PIECE_BYTES = 256 << 10 };  // it may say ahead; of TLS
+enum { GUEST_BYTES_MAX = 64 << 10, PUT_BYTES_MAX = 16 << 20 };  // it may say ahead
+enum { PIECE_BYTES = 256 << 10 };  // of TLS
 
 static void reading_close(struct cache_reading *reading)
 {
@@ -25,6 +26,7 @@ void guest_init(struct guest *guest, struct data_server *server, struct link *li
     int room = DATA_TURN;  // TCP finds out by itself how much is good
     if (guest->is_local) setsockopt(link->file, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
     guest->hold.fd = guest->sending.fd = -1;
+    put_init(&guest->put);
     pace_begin(&guest->pace, now);
 }
 
@@ -48,16 +50,21 @@ void guest_release(struct guest *guest)
     link_close(guest->link);
 }
 
-// The same for whatever is wrong: nobody learns what is here.
-static void guest_refuse(struct guest *guest)
+void guest_deny(struct guest *guest, enum wire_code code, const char *reason)
 {
     struct wire_message refuse = {.kind = WIRE_REFUSE_MESSAGE};
-    refuse.refuse.code = WIRE_REFUSED_NOT_FOUND;
-    refuse.refuse.reason = wire_text_of("there is nothing for that ticket");
+    refuse.refuse.code = code;
+    refuse.refuse.reason = wire_text_of(reason);
     // In the middle of a piece it would be taken for a part of it.
     if (guest->sending.fd < 0) wire_put(&guest->link->out, &refuse);
     object_end(guest);
     guest->state = GUEST_LEAVING;
+}
+
+// The same for whatever is wrong: nobody learns what is here.
+static void guest_refuse(struct guest *guest)
+{
+    guest_deny(guest, WIRE_REFUSED_NOT_FOUND, "there is nothing for that ticket");
 }
 
 // ---- What it says -----------------------------------------------------------------------------
@@ -140,6 +147,12 @@ static void on_message(struct guest *guest, const struct wire_message *message, 
         on_get(guest, &message->get, now);
     else if (message->kind == WIRE_WANT_MESSAGE)
         on_want(guest, &message->want);
+    else if (message->kind == WIRE_OFFER_MESSAGE && guest->may_put)
+        on_offer(guest, &message->offer, now);
+    else if (message->kind == WIRE_PIECE_MESSAGE && guest->may_put)
+        on_put_piece(guest, &message->piece, now);
+    else if (message->kind == WIRE_BIND_MESSAGE && guest->may_put)
+        on_bind(guest, &message->bind);
     else
         guest_refuse(guest);
 }
@@ -224,12 +237,15 @@ void guest_go_on(struct guest *guest, int64_t now)
             over = true;
         else if (guest->sending.fd >= 0)
             over = sending_go_on(guest, &turn);
+        else if (guest->put.left && guest->state != GUEST_LEAVING)
+            over = put_go_on(guest);
         else
             over = message_take(guest, now);
     }
     if (guest->state == GUEST_LEAVING && !link->out.length && !link->wants_write)
         guest->state = GUEST_GONE;
-    if (link->in.length - link->in.taken > GUEST_BYTES_MAX) guest->state = GUEST_GONE;
+    uint32_t ahead = guest->may_put ? PUT_BYTES_MAX : GUEST_BYTES_MAX;
+    if (link->in.length - link->in.taken > ahead) guest->state = GUEST_GONE;
     guest_watch(guest);
 }
 

@@ -29,7 +29,7 @@ struct data_server *data_server_open(struct cache *cache, const char *address,
                                      const struct link_keys *keys, struct link_error *error)
 {
     struct data_server *server = server_make(cache);
-    if (!server) return NULL;
+    if (!server || !address) return server;
     return server_begin(server, link_listen(&server->listener, address, keys, error));
 }
 
@@ -45,10 +45,12 @@ void data_server_close(struct data_server *server)
 {
     if (!server) return;
     for (uint32_t i = 0; i < server->guest_count; i++) {
+        put_leave(server->guests[i], 0);
         guest_release(server->guests[i]);
         free(server->guests[i]);
     }
-    link_listener_close(&server->listener);
+    if (server->listener.file >= 0) link_listener_close(&server->listener);
+    parts_release(server->cache, &server->parts);
     tickets_release(&server->tickets);
     if (server->loop >= 0) close(server->loop);
     free(server);
@@ -79,15 +81,16 @@ int64_t data_server_due(const struct data_server *server)
     return due;
 }
 
-static void guest_remove(struct data_server *server, uint32_t at)
+static void guest_remove(struct data_server *server, uint32_t at, int64_t now)
 {
+    put_leave(server->guests[at], now);
     guest_release(server->guests[at]);
     free(server->guests[at]);
     server->guests[at] = server->guests[--server->guest_count];
 }
 
 // Whoever has a ticket stays; of the others the one goes that came first.
-static bool room_make(struct data_server *server)
+static bool room_make(struct data_server *server, int64_t now)
 {
     uint32_t oldest = DATA_GUESTS_MAX;
     if (server->guest_count < DATA_GUESTS_MAX) return true;
@@ -97,22 +100,46 @@ static bool room_make(struct data_server *server)
             oldest = i;
     }
     if (oldest == DATA_GUESTS_MAX) return false;
-    guest_remove(server, oldest);
+    guest_remove(server, oldest, now);
     return true;
+}
+
+static struct guest *guest_add(struct data_server *server, struct link *link, int64_t now)
+{
+    struct guest *guest = room_make(server, now) ? calloc(1, sizeof *guest) : NULL;
+    if (!guest || !os_loop_add(server->loop, link->file, guest)) {
+        free(guest);
+        link_close(link);
+        return NULL;
+    }
+    guest_init(guest, server, link, now);
+    server->guests[server->guest_count++] = guest;
+    return guest;
 }
 
 static void guests_accept(struct data_server *server, int64_t now)
 {
-    for (struct link *link; (link = link_accept(&server->listener));) {
-        struct guest *guest = room_make(server) ? calloc(1, sizeof *guest) : NULL;
-        if (!guest || !os_loop_add(server->loop, link->file, guest)) {
-            free(guest);
-            link_close(link);
-            continue;
-        }
-        guest_init(guest, server, link, now);
-        server->guests[server->guest_count++] = guest;
-    }
+    for (struct link *link; (link = link_accept(&server->listener));) guest_add(server, link, now);
+}
+
+// What it has said already lies in the link, and nobody will be told that it can be read.
+void data_server_adopt(struct data_server *server, struct link *link, enum data_rights rights,
+                       int64_t now)
+{
+    struct wire_message welcome = {.kind = WIRE_WELCOME_MESSAGE};
+    struct guest *guest = guest_add(server, link, now);
+    if (!guest) return;
+    guest->is_greeted = true;
+    guest->may_put = rights == DATA_MAY_PUT;
+    welcome.welcome.version = WIRE_VERSION;
+    wire_put(&link->out, &welcome);
+    guest_work(guest, true, now);
+}
+
+void data_server_on_bound(struct data_server *server, data_bound_fn *call, void *context)
+{
+    server->on_bound = call;
+    server->context = context;
 }
 
 static void guests_remove_gone(struct data_server *server, int64_t now)
@@ -122,7 +149,7 @@ static void guests_remove_gone(struct data_server *server, int64_t now)
         if (guest->is_waiting) pace_begin(&guest->pace, now);  // that is not its fault
         bool late = guest->state == GUEST_KNOWN ? pace_is_lost(&guest->pace, now)
                                                 : now >= guest_due(guest);
-        if (late || guest->state == GUEST_GONE) guest_remove(server, i);
+        if (late || guest->state == GUEST_GONE) guest_remove(server, i, now);
     }
 }
 

@@ -220,8 +220,11 @@ bool transfer_start(struct transfer *transfer, int64_t now)
     uint32_t left;
     struct link_error error = {""};
     if (now < transfer->due || !source_choose(transfer, &left)) return false;
+    const struct data_fetcher *fetcher = transfer->fetcher;
     const char *address = transfer->sources[transfer->source].address;
-    transfer->link = link_connect(address, transfer->fetcher->key, &error);
+    bool is_home = fetcher->home && strcmp(address, DATA_HOME) == 0;
+    transfer->link = is_home ? link_connect(fetcher->home, fetcher->home_key, &error)
+                             : link_connect(address, fetcher->key, &error);
     transfer->progress = 0;
     pace_begin(&transfer->pace, now);
     transfer_move(transfer, TRANSFER_ASKING);

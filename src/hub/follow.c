@@ -145,9 +145,10 @@ static const char *worker_name(const struct feed *feed, const struct line_read *
                                rota_task_id task)
 {
     rota_worker_id id = line->worker;
+    uint32_t attempt = line->attempt;
     bool is_over = strcmp(line->state, "SUCCESS") == 0 || strcmp(line->state, "FAILED") == 0;
     if (!id.number && line->kind == WIRE_EVENT_TASK && is_over)
-        id = store_attempt_worker(feed->hub->server->store, task, line->attempt);
+        id = store_attempt_worker(feed->hub->server->store, task, &attempt);
     const struct hub_worker *worker = id.number ? hub_worker_get(feed->hub, id) : NULL;
     return worker ? worker->name : "";
 }

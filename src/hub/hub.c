@@ -44,6 +44,7 @@ bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *l
               rota_time now)
 {
     *hub = (struct hub){.server = server, .limits = *limits};
+    hub->opened = (uint64_t)now;
     if (!hub_names_load(hub)) return false;
     server_begin(server, now);
     hub_self_open(hub, now);
@@ -68,6 +69,7 @@ void hub_close(struct hub *hub)
     free(hub->jobs);
     free(hub->over);
     free(hub->tried);
+    hub_depot_close(hub);
     map_release(&heap, &hub->workers_by_id);
     map_release(&heap, &hub->jobs_by_id);
     for (int i = 0; i < CATALOG_KINDS; i++) map_release(&heap, &hub->names[i]);
@@ -97,6 +99,7 @@ struct wire_out *hub_later(struct hub *hub, struct hub_peer *peer)
 uint64_t hub_write(struct hub *hub)
 {
     hub_workers_look(hub);
+    hub_depot_sweep(hub);
     if (!server_decide(hub->server)) return 0;
     hub_perform(hub);
     hub_watches_look(hub);

@@ -34,6 +34,8 @@ struct hub_peer {
     char id[40];                       // of its key
     struct wire_out *out;              // leaves as soon as it can
     struct wire_out held[2];           // by slot of a turn: leaves when that is durable
+    bool through;                      // what it reads goes through the server
+    uint64_t read_high, read_low;      // its last request for an object
     struct hub_worker *worker;         // null: none, or not joined
     struct hub_draft *draft;           // a submission that is not whole; null: none
     uint64_t number;
@@ -63,6 +65,12 @@ struct hub {
     struct server *server;
     struct hub_limits limits;
     struct hub_peer *peers;
+    struct hub_peer *depot;        // the server's own store, told of like a peer; null: none
+    struct map stored_by_hash;     // what lies there: index + 1
+    struct hub_stored *stored;
+    uint32_t stored_count, stored_capacity;
+    struct hub_reader *readers;    // who waits until an object is there
+    rota_time sweep_at;            // ticks
     struct map workers_by_id;      // index + 1
     struct hub_worker **workers;
     uint32_t worker_count, worker_capacity;
@@ -77,6 +85,7 @@ struct hub {
     uint32_t over_count, over_capacity;
     uint64_t id;                   // of the database
     uint64_t draft_bytes;          // of submissions that are not whole
+    uint64_t opened;               // another one for each life of the server
     uint64_t peers_seen;
     uint64_t token;                // the last that was given out
     uint64_t turn[2];              // by slot: written, not known to be durable; 0: none
@@ -187,6 +196,47 @@ void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files);
 
 void hub_fetch_put(struct hub *hub, const struct rota_action *action);
 void hub_missed(struct hub *hub, struct hub_peer *peer, const struct wire_missed *missed);
+enum { HUB_SOURCES = 8, HUB_TICKET = 33 };
+bool hub_ticket_make(const struct hub *hub, char out[HUB_TICKET]);  // false: no randomness
+void hub_serve_put(struct hub *hub, struct hub_peer *source, rota_object_id object,
+                   const char *ticket);
+// Who else than `reader` (null: anybody) can give it, the best first; they are told of the ticket.
+uint32_t hub_sources(struct hub *hub, rota_object_id object, const struct hub_worker *reader,
+                     const char *ticket, wire_text addresses[HUB_SOURCES + 1]);
+
+// ---- depot.c: what lies in the server's own store ------------------------------------------
+
+// What clients call the objects they bring: the upload of a job has a low half below 2^32; one that
+// is named by its content has the highest bit set there, and stays until it is released. All others
+// are copies of what tasks made, on their way to a client.
+struct hub_stored {
+    rota_object_id object;
+    uint64_t bytes;
+    rota_time seen;  // ticks: when it was bound, or last read
+};
+
+// In a turn: the connection to the depot; what it holds is told on it.
+void hub_depot_set(struct hub *hub, struct hub_peer *peer);
+struct hub_stored *hub_stored_find(struct hub *hub, rota_object_id object);  // null: not there
+bool hub_depot_take(struct hub *hub, const struct wire_message *message);
+// In a turn: what nobody needs is dropped, now and then.
+void hub_depot_sweep(struct hub *hub);
+void hub_depot_drop(struct hub *hub, rota_object_id object);
+void hub_depot_close(struct hub *hub);
+
+// ---- read.c: clients that want an object ----------------------------------------------------
+
+// One that was promised an object, and waits until it has come to the depot.
+struct hub_reader {
+    struct hub_reader *next;
+    uint64_t peer, high, low;
+    rota_object_id object;
+};
+
+void hub_data(struct hub *hub, struct hub_peer *peer, const struct wire_data *data);
+void hub_read_put(struct hub *hub, const struct rota_action *action);
+// The depot has it, or (with a reason) will not get it.
+void hub_readers_tell(struct hub *hub, rota_object_id object, const char *reason);
 
 // ---- log.c: what a command has printed lies with its worker ----------------------------------
 
@@ -204,6 +254,7 @@ void hub_request_note(struct hub *hub, uint64_t high, uint64_t low, uint64_t bod
 void hub_change(struct hub *hub, struct hub_peer *peer, const struct wire_change *change);
 void hub_accepted_put(struct wire_out *out, uint64_t high, uint64_t low, uint32_t job,
                       uint32_t first);
+void hub_done_put(struct wire_out *out, uint64_t high, uint64_t low, const char *answer);
 void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
                       enum rota_error error);
 

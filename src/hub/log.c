@@ -10,7 +10,7 @@ static rota_worker_id worker_of(struct hub *hub, rota_task_id task, uint32_t *at
     bool known = rota_task_look(hub->server->rota, task, &view);
     if (!*attempt && known) *attempt = view.attempt;
     if (known && view.worker.number && view.attempt == *attempt) return view.worker;
-    return store_attempt_worker(hub->server->store, task, *attempt);
+    return store_attempt_worker(hub->server->store, task, attempt);
 }
 
 void hub_log(struct hub *hub, struct hub_peer *peer, const struct wire_log *log)

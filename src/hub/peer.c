@@ -36,6 +36,7 @@ void hub_peer_release(struct hub *hub, struct hub_peer *peer)
 void hub_peer_remove(struct hub *hub, struct hub_peer *peer)
 {
     if (peer->worker) hub_worker_away(hub, peer->worker);
+    if (peer == hub->depot) hub->depot = NULL;
     hub_peer_release(hub, peer);
 }
 
@@ -102,6 +103,7 @@ static bool take_client(struct hub *hub, struct hub_peer *peer, const struct wir
     case WIRE_SUBMIT_MESSAGE: hub_submit(hub, peer, &message->submit); return true;
     case WIRE_CHANGE_MESSAGE: hub_change(hub, peer, &message->change); return true;
     case WIRE_LOG_MESSAGE: hub_log(hub, peer, &message->log); return true;
+    case WIRE_DATA_MESSAGE: hub_data(hub, peer, &message->data); return true;
     case WIRE_WATCH_MESSAGE: hub_watch(hub, peer, &message->watch); return true;
     case WIRE_FOLLOW_MESSAGE: hub_follow(hub, peer, &message->follow); return true;
     default: return hub_turn_away(peer, WIRE_REFUSED_FRAME, "a client does not say that");
@@ -111,6 +113,7 @@ static bool take_client(struct hub *hub, struct hub_peer *peer, const struct wir
 bool hub_take(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
 {
     if (peer->closing) return false;
+    if (peer == hub->depot) return hub_depot_take(hub, message);
     if (message->kind == WIRE_GREET_MESSAGE) return greet(hub, peer, &message->greet);
     if (!peer->role) return hub_turn_away(peer, WIRE_REFUSED_STATE, "a peer first says who it is");
     return peer->worker ? take_worker(hub, peer, message) : take_client(hub, peer, message);

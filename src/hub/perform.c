@@ -73,6 +73,7 @@ void hub_perform(struct hub *hub)
         case ROTA_ACTION_RUN: run_put(hub, action); break;
         case ROTA_ACTION_STOP: stop_put(hub, action); break;
         case ROTA_ACTION_DROP: drop_put(hub, action); break;
+        case ROTA_ACTION_READ: hub_read_put(hub, action); break;
         case ROTA_ACTION_CONFIRM: hub_tell_ended(hub, action); break;
         case ROTA_ACTION_JOB_OVER:
             hub_tell_over(hub, action);

@@ -15,7 +15,7 @@ static struct store_request request_of(uint64_t high, uint64_t low)
     return request;
 }
 
-static void done_put(struct wire_out *out, uint64_t high, uint64_t low, const char *answer)
+void hub_done_put(struct wire_out *out, uint64_t high, uint64_t low, const char *answer)
 {
     struct wire_message message = {.kind = WIRE_DONE_MESSAGE};
     message.done.high = high;
@@ -50,7 +50,7 @@ bool hub_request_is_old(struct hub *hub, struct hub_peer *peer, uint64_t high, u
     else if (sscanf(request.answer, "job %" SCNu32 " from %" SCNu32, &job, &first) == 2)
         hub_accepted_put(hub_later(hub, peer), high, low, job, first);
     else
-        done_put(hub_later(hub, peer), high, low, request.answer);
+        hub_done_put(hub_later(hub, peer), high, low, request.answer);
     return true;
 }
 
@@ -131,5 +131,5 @@ void hub_change(struct hub *hub, struct hub_peer *peer, const struct wire_change
         return;
     }
     hub_request_note(hub, change->high, change->low, hash, "done");
-    done_put(hub_later(hub, peer), change->high, change->low, "done");
+    hub_done_put(hub_later(hub, peer), change->high, change->low, "done");
 }

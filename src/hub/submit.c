@@ -85,6 +85,7 @@ struct making {
     wire_text *frames;
     uint32_t lane_count, group_count, machine_count, body_count;
     uint32_t bodies_before;  // of the job that grows
+    bool has_kept;
     const char *fault;  // the first; null: none
 };
 
@@ -228,12 +229,17 @@ static void lists_add(struct making *making, const struct wire_submit *submit)
             = (struct rota_input){.task = submit->inputs.items[i].task,
                                   .flags = submit->inputs.items[i].flags,
                                   .object = submit->inputs.items[i].object};
-    for (uint32_t i = 0; i < submit->outputs.count; i++)
+    for (uint32_t i = 0; i < submit->outputs.count; i++) {
+        const struct wire_make *output = &submit->outputs.items[i];
+        if (!output->task && !hub_stored_find(making->hub, output->object))
+            fail(making, "an upload is not in the store of this server");
+        making->has_kept |= output->flags & ROTA_OBJECT_KEEP;
         making->outputs[spec->output_count++]
-            = (struct rota_output){.task = submit->outputs.items[i].task,
-                                   .flags = submit->outputs.items[i].flags,
-                                   .bytes = submit->outputs.items[i].bytes,
-                                   .object = submit->outputs.items[i].object};
+            = (struct rota_output){.task = output->task,
+                                   .flags = output->flags,
+                                   .bytes = output->bytes,
+                                   .object = output->object};
+    }
 }
 
 static void making_reserve(struct making *making)
@@ -344,7 +350,7 @@ static void job_accept(struct making *making, struct hub_peer *peer,
     hub_request_note(hub, submit->high, submit->low, hash, answer);
     hub_accepted_put(hub_later(hub, peer), submit->high, submit->low, job->id.number, first);
     // Nobody will fetch what it made, or add to it: it can be forgotten when all went well.
-    job->makes |= making->spec.output_count > 0;
+    job->makes |= making->has_kept;
     job->closes = making->spec.last && !job->makes;
     if (submit->flags & WIRE_SUBMIT_WATCH) hub_watch_begin(peer, job->id.number);
 }

@@ -14,7 +14,7 @@ static wire_texts texts_of(char **items, uint32_t count)
     return texts;
 }
 
-static char *path_in(const char *folder, const char *path)
+char *run_path_in(const char *folder, const char *path)
 {
     size_t size = strlen(folder) + strlen(path) + 2;
     char *out = run_allocate(size, 1);
@@ -25,16 +25,45 @@ static char *path_in(const char *folder, const char *path)
     return out;
 }
 
+#define STDIN_NAME ".rota-stdin"
+
+// A file of the user's: where it is, or what it has become.
+static void source_fill(const struct run_command *command, const char *path, struct wire_file *file)
+{
+    char *place = run_path_in(command->folder, path);
+    const struct run_upload *upload
+        = command->upload ? command->upload(command->context, place) : NULL;
+    if (!upload) {
+        file->kind = WIRE_SOURCE;
+        file->path = wire_text_of(place);
+        return;
+    }
+    file->kind = upload->kind;
+    file->path = wire_text_of("");
+    file->object = upload->object;
+    free(place);
+}
+
+// A worker that does not see the user's files gets his standard input as one more of them.
+static bool has_far_stdin(const struct run_command *command, const struct jobfile_task *task)
+{
+    return command->upload && task->stdin_path && !task->stdin_input;
+}
+
 static wire_files inputs_of(const struct run_command *command, const struct jobfile_task *task)
 {
-    wire_files files = {run_allocate(task->input_count, sizeof *files.items), task->input_count};
+    uint32_t count = task->input_count + has_far_stdin(command, task);
+    wire_files files = {run_allocate(count, sizeof *files.items), count};
+    if (count > task->input_count) {
+        files.items[count - 1].name = wire_text_of(STDIN_NAME);
+        source_fill(command, task->stdin_path, &files.items[count - 1]);
+    }
     for (uint32_t i = 0; i < task->input_count; i++) {
         const struct jobfile_input *input = &task->inputs[i];
         struct wire_file *file = &files.items[i];
         file->name = wire_text_of(input->name);
         if (!input->producer) {
-            file->kind = WIRE_SOURCE;
-            file->path = wire_text_of(path_in(command->folder, input->path));
+            source_fill(command, input->path, file);
             continue;
         }
         const struct jobfile_task *producer = &command->file->tasks[input->producer - 1];
@@ -53,9 +82,10 @@ static wire_files outputs_of(const struct run_command *command, uint32_t at)
         const struct jobfile_output *output = &task->outputs[i];
         struct wire_file *file = &files.items[i];
         file->kind = WIRE_FILE + output->kind;
-        file->flags = output->keep ? WIRE_KEEP : 0;
+        bool is_put = output->keep && !command->upload;
+        file->flags = is_put ? WIRE_KEEP : 0;
         file->name = wire_text_of(output->name);
-        file->path = wire_text_of(output->keep ? path_in(command->folder, output->name) : "");
+        file->path = wire_text_of(is_put ? run_path_in(command->folder, output->name) : "");
         file->object = command->object(command->context, at, i);
     }
     return files;
@@ -72,13 +102,16 @@ void run_command_put(const struct run_command *command, uint32_t at, const struc
                      struct wire_out *out)
 {
     const struct jobfile_task *task = &command->file->tasks[at];
-    bool private = task->input_count || task->output_count;
-    char *cwd = task->cwd ? path_in(command->folder, task->cwd) : NULL;
+    bool is_far_stdin = has_far_stdin(command, task);
+    bool private = task->input_count || task->output_count || is_far_stdin;
+    char *cwd = task->cwd ? run_path_in(command->folder, task->cwd) : NULL;
     char *stdin_path = NULL;
     if (task->stdin_input)
         stdin_path = strdup(task->inputs[task->stdin_input - 1].name);
+    else if (is_far_stdin)
+        stdin_path = strdup(STDIN_NAME);
     else if (task->stdin_path)
-        stdin_path = path_in(command->folder, task->stdin_path);
+        stdin_path = run_path_in(command->folder, task->stdin_path);
     struct wire_message message = {.kind = WIRE_RUN_MESSAGE, .run = *numbers};
     struct wire_run *it = &message.run;
     it->name = wire_text_of(task->name);
@@ -92,6 +125,7 @@ void run_command_put(const struct run_command *command, uint32_t at, const struc
     it->memory_mib = task->memory_mib;
     it->flags
         = numbers->flags | (private ? WIRE_RUN_PRIVATE : 0) | (task->cache ? WIRE_RUN_CACHE : 0);
+    if (command->upload && !cwd && !private) it->flags |= WIRE_RUN_ANYWHERE;
     it->inputs = inputs_of(command, task);
     it->outputs = outputs_of(command, at);
     wire_put(out, &message);

@@ -213,14 +213,28 @@ void run_replace_worker(struct run *run);
 rota_worker_id run_worker_of(const struct run *run, uint32_t task);
 bool run_worker_is_ours(const struct run *run, rota_worker_id id);
 
+// What only people need to know of a task, a line each.
+struct line;
+void run_details(const struct jobfile_task *task, struct line *line);
+
 // ---- command.c: what a worker is told to run -----------------------------------------------
+
+// What a file of the user's has become, for workers that do not see it.
+struct run_upload {
+    rota_object_id object;
+    enum wire_file_kind kind;
+};
 
 struct run_command {
     const struct jobfile *file;
     const char *folder;  // what relative paths are relative to
     rota_object_id (*object)(const void *context, uint32_t task, uint32_t output);  // its name
     const void *context;
+    // By absolute path. Null: the workers see the user's files, and put there what is kept.
+    const struct run_upload *(*upload)(const void *context, const char *path);
 };
+// The path of a file that a job file names; to be freed.
+char *run_path_in(const char *folder, const char *path);
 // A RUN for a task; of `numbers` those of the attempt and the flags count.
 void run_command_put(const struct run_command *command, uint32_t task,
                      const struct wire_run *numbers, struct wire_out *out);

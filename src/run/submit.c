@@ -101,18 +101,23 @@ static void detail(struct line *line, const char *word, const char *text)
     line_add_char(line, '\n');
 }
 
-// What only people need to know, a line each; null: nothing.
-static const char *details_of(struct draft *draft, const struct jobfile_task *task)
+void run_details(const struct jobfile_task *task, struct line *line)
 {
     static const char *const kinds[] = {"out", "out-directory", "out-stream"};
-    struct line line = {0};
-    if (task->lane) detail(&line, "group", task->group);
-    detail(&line, "cwd", task->cwd);
+    if (task->lane) detail(line, "group", task->group);
+    detail(line, "cwd", task->cwd);
     for (uint32_t i = 0; i < task->input_count; i++)
-        detail(&line, task->inputs[i].producer ? "in" : "in-file", task->inputs[i].path);
+        detail(line, task->inputs[i].producer ? "in" : "in-file", task->inputs[i].path);
     for (uint32_t i = 0; i < task->output_count; i++)
-        detail(&line, kinds[task->outputs[i].kind], task->outputs[i].name);
-    if (line.failed) run_no_memory();
+        detail(line, kinds[task->outputs[i].kind], task->outputs[i].name);
+    if (line->failed) run_no_memory();
+}
+
+// Null: nothing.
+static const char *details_of(struct draft *draft, const struct jobfile_task *task)
+{
+    struct line line = {0};
+    run_details(task, &line);
     char *text = line.length ? turn_array(draft, line.length + 1, 1) : NULL;
     if (text) memcpy(text, line.data, line.length);
     line_release(&line);

@@ -26,7 +26,7 @@ struct store_kind {
     const struct rota_record *(*rows)(struct store *store, uint32_t *count);
     void (*rows_release)(struct store *store);
     bool (*text_find)(struct store *store, rota_task_id task, struct store_text *text);
-    rota_worker_id (*attempt_worker)(struct store *store, rota_task_id task, uint32_t attempt);
+    rota_worker_id (*attempt_worker)(struct store *store, rota_task_id task, uint32_t *attempt);
     bool (*bodies)(struct store *store, rota_job_id job, store_body_fn *take, void *context);
     bool (*jobs_plain)(struct store *store, store_job_fn *take, void *context);
     bool (*answer_find)(struct store *store, struct store_request *request);

@@ -203,15 +203,17 @@ bool sqlite_text_find(struct store *base, rota_task_id task, struct store_text *
     return true;
 }
 
-rota_worker_id sqlite_attempt_worker(struct store *base, rota_task_id task, uint32_t attempt)
+rota_worker_id sqlite_attempt_worker(struct store *base, rota_task_id task, uint32_t *attempt)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     sqlite3_stmt *statement = statement_get(store, GET_WORKER);
     rota_worker_id worker = {0};
     bind_number(statement, 1, row_id(task));
-    bind_number(statement, 2, attempt);
-    if (sqlite3_step(statement) == SQLITE_ROW)
+    bind_number(statement, 2, *attempt);
+    if (sqlite3_step(statement) == SQLITE_ROW) {
         worker.number = (uint32_t)sqlite3_column_int64(statement, 0);
+        *attempt = (uint32_t)sqlite3_column_int64(statement, 1);
+    }
     sqlite3_reset(statement);
     return worker;
 }

@@ -78,8 +78,11 @@ static const char *const texts[STATEMENTS] = {
     [DROP_BUNDLE] = "DELETE FROM sched_bundle" RUN,
     [GET_TEXT] = "SELECT name, command, run_days, start_times, run_window, start_mins, cron, zone,"
                  " overlap, body FROM sched_task LEFT JOIN sched_calendar USING (id) WHERE id = ?",
-    [GET_WORKER] = "SELECT log_worker FROM sched_state WHERE id = ?1 AND attempt = ?2 UNION ALL"
-                   " SELECT log_worker FROM sched_run WHERE id = ?1 AND attempt = ?2",
+    [GET_WORKER] = "SELECT log_worker, attempt FROM sched_state"
+                   " WHERE id = ?1 AND (attempt = ?2 OR ?2 = 0) AND log_worker UNION ALL"
+                   " SELECT log_worker, attempt FROM sched_run"
+                   " WHERE id = ?1 AND (attempt = ?2 OR ?2 = 0) AND log_worker"
+                   " ORDER BY 2 DESC LIMIT 1",
     [GET_LABEL] = "SELECT t.name, n.name FROM sched_task t LEFT JOIN sched_name n"
                   " ON n.kind = 'lane' AND n.number = t.lane WHERE t.id = ?",
     [GET_REQUEST] = "SELECT body_hash, answer FROM sched_request WHERE request = ?",

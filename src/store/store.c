@@ -134,7 +134,7 @@ bool store_text_find(struct store *store, rota_task_id task, struct store_text *
     return store->kind->text_find && store->kind->text_find(store, task, text);
 }
 
-rota_worker_id store_attempt_worker(struct store *store, rota_task_id task, uint32_t attempt)
+rota_worker_id store_attempt_worker(struct store *store, rota_task_id task, uint32_t *attempt)
 {
     if (!store->kind->attempt_worker) return (rota_worker_id){0};
     return store->kind->attempt_worker(store, task, attempt);

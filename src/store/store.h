@@ -150,8 +150,9 @@ void store_rows_release(struct store *store);  // gives the memory of the rows b
 // What was defined with a task. False: no such task. Valid until the next call.
 bool store_text_find(struct store *store, rota_task_id task, struct store_text *text);
 
-// Who has the log of an attempt. None: it was not reported, or the store keeps no attempts.
-rota_worker_id store_attempt_worker(struct store *store, rota_task_id task, uint32_t attempt);
+// Who has the log of an attempt; 0 becomes the last one. None: it was not reported, or the store
+// keeps no attempts.
+rota_worker_id store_attempt_worker(struct store *store, rota_task_id task, uint32_t *attempt);
 
 // The bodies of a job, by number. False: the store has failed, or keeps none.
 typedef bool store_body_fn(void *context, const struct store_body *body);  // false: no memory

@@ -12,6 +12,7 @@ enum wire_run_flag {
     WIRE_RUN_CACHE = 1,    // the result may be taken from, and is put into, the cache
     WIRE_RUN_PRIVATE = 2,  // in a directory of its own, with its inputs in it
     WIRE_RUN_EXCLUSIVE = 4,  // it holds a group or a class: it ends with the worker's lease
+    WIRE_RUN_ANYWHERE = 8,   // where there is no `cwd`, in a directory of its own
 };
 
 // ---- Between a server and a worker -------------------------------------------------------
@@ -121,6 +122,15 @@ enum wire_attempt_state {
 // they can go from the disk to the socket, and from there to the disk, without a stop.
 #define WIRE_PIECE(F) F(text, entry) F(u64, offset) F(u64, bytes)
 
+// A client that has contents for the server's store: what is not there is asked for with WANTs, and
+// OFFERED is behind the last of them. Each is sent as a PIECE; STORED says that it came whole. Then
+// an object is given its content, and BOUND: it is on the disk.
+#define WIRE_OFFER(F) F(texts, entries)
+#define WIRE_OFFERED(F) F(u32, wanted)
+#define WIRE_STORED(F) F(text, entry)
+#define WIRE_BIND(F) F(object, object) F(text, entry)
+#define WIRE_BOUND(F) F(object, object)
+
 // ---- Between a client and a server --------------------------------------------------------
 
 enum wire_role { WIRE_CLIENT = 1, WIRE_WORKER = 2, WIRE_ADMIN = 4, WIRE_PEER = 8 };
@@ -210,6 +220,14 @@ enum wire_event_kind {
 
 #define WIRE_LOG(F) F(u64, request) F(task, task) F(u32, attempt) F(u64, offset)
 
+enum wire_data_verb {
+    WIRE_DATA_READ = 1,  // FETCH says where, as soon as it is made
+    WIRE_DATA_THROUGH,   // the same, when no worker can be reached from here
+    WIRE_DATA_KEEP,
+    WIRE_DATA_RELEASE,
+};
+#define WIRE_DATA(F) F(u64, high) F(u64, low) F(u32, verb) F(object, object)
+
 // Handlers: who is given a task by hand.
 #define WIRE_CLAIM(F) F(u64, high) F(u64, low) F(u64, handler) F(task, task) F(u32, flags)
 #define WIRE_GRANTED(F) F(u64, high) F(u64, low) F(task, task) F(u32, attempt) F(text, body)
@@ -229,5 +247,7 @@ enum wire_event_kind {
     M(WATCH, watch) M(ENDED, ended) M(OVER, over)                                          \
     M(ASK, ask) M(ANSWER, answer) M(ANSWERED, answered)                                    \
     M(CLAIM, claim) M(GRANTED, granted) M(DELIVER, deliver) M(FAIL, fail)                  \
-    M(GET, get) M(CONTENT, content) M(WANT, want) M(PIECE, piece)                         \
-    M(FOLLOW, follow) M(EVENT, event)
+    M(GET, get) M(CONTENT, content) M(WANT, want) M(PIECE, piece)                          \
+    M(FOLLOW, follow) M(EVENT, event)                                                      \
+    M(OFFER, offer) M(OFFERED, offered) M(STORED, stored) M(BIND, bind) M(BOUND, bound)    \
+    M(DATA, data)

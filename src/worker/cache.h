@@ -209,7 +209,39 @@ bool cache_arrival_open(struct cache *cache, struct cache_arrival *arrival,
 // is bound to it. There is no arrival afterwards, in any case.
 bool cache_arrival_name(struct cache *cache, struct cache_arrival *arrival,
                         const struct cache_entry *entry, struct cache_error *error);
+// The same for one that is on the disk only with the next cache_sync or cache_bind.
+bool cache_arrival_add(struct cache *cache, struct cache_arrival *arrival,
+                       const struct cache_entry *entry, struct cache_error *error);
 void cache_arrival_drop(struct cache *cache, struct cache_arrival *arrival);  // fine without one
+// The content is there, all its bytes are right, and nobody evicts it until it is bound or
+// CACHE_FRESH_MAX others were added. Of a tree: its list.
+bool cache_reuse(struct cache *cache, const struct cache_entry *entry);
+
+// ---- cache_survey.c: what a file or folder would be as a content, without taking it ---------
+
+struct cache_manifest;
+struct cache_survey {
+    struct cache_entry entry;
+    char *folder;                 // its real path, or that of the one the file is in
+    char *leaf;                   // of a file, below that
+    struct cache_manifest *tree;  // null: it is a file
+    char *list;                   // of a tree, as a text
+    uint64_t list_bytes;
+};
+// One of the contents it consists of: a file below `folder`, or (path null) the list.
+struct cache_part {
+    struct cache_entry entry;
+    const char *path;
+    uint64_t bytes;
+};
+
+void cache_init(struct cache *cache);  // for surveys and sums only; cache_close() ends it
+bool cache_survey(struct cache *cache, const char *path, struct cache_survey *survey,
+                  struct cache_error *error);
+// The nth of them; the list is the last one. False: there are no more.
+bool cache_survey_part(const struct cache_survey *survey, uint32_t *at, struct cache_part *part);
+int cache_survey_open(const struct cache_survey *survey, const struct cache_part *part);  // a file
+void cache_survey_release(struct cache_survey *survey);
 
 // ---- tree_open.c: folders, without ever following a link --------------------------------
 

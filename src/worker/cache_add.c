@@ -144,7 +144,10 @@ bool cache_add_file(struct cache *cache, int directory_fd, const char *name, enu
     bool fine = fstat(fd, &at) == 0 || cache_fail_system(error, "look at", name);
     if (fine) entry_fill(out, &at);
     bool alone = at.st_nlink == 1 && at.st_uid == geteuid();
-    if (fine && how == CACHE_MAY_MOVE && alone)
+    if (fine && how == CACHE_ONLY_LOOK)
+        fine = cache_hash_file(cache, fd, at.st_size, out->hash, name, error)
+               && (is_unchanged(fd, &at) || refuse_change(name, error));
+    else if (fine && how == CACHE_MAY_MOVE && alone)
         fine = file_move(cache, directory_fd, name, fd, &at, out, error);
     else if (fine)
         fine = file_copy(cache, fd, name, &at, out, error);

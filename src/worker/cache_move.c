@@ -107,16 +107,31 @@ bool cache_arrival_open(struct cache *cache, struct cache_arrival *arrival,
     return arrival->fd >= 0;
 }
 
-bool cache_arrival_name(struct cache *cache, struct cache_arrival *arrival,
-                        const struct cache_entry *entry, struct cache_error *error)
+typedef bool install_fn(struct cache *cache, const struct cache_entry *entry,
+                        const char *temporary, int fd, struct cache_error *error);
+
+static bool arrival_install(struct cache *cache, struct cache_arrival *arrival,
+                            const struct cache_entry *entry, install_fn *install,
+                            struct cache_error *error)
 {
     cache_enter(cache);
-    bool fine
-        = cache_content_install_synced(cache, entry, arrival->name, arrival->fd, error);
+    bool fine = install(cache, entry, arrival->name, arrival->fd, error);
     cache_leave(cache);
     arrival->fd = -1;
     if (cache_bytes(cache) > cache->evict_above) cache_evict(cache);
     return fine;
+}
+
+bool cache_arrival_name(struct cache *cache, struct cache_arrival *arrival,
+                        const struct cache_entry *entry, struct cache_error *error)
+{
+    return arrival_install(cache, arrival, entry, cache_content_install_synced, error);
+}
+
+bool cache_arrival_add(struct cache *cache, struct cache_arrival *arrival,
+                       const struct cache_entry *entry, struct cache_error *error)
+{
+    return arrival_install(cache, arrival, entry, cache_content_install, error);
 }
 
 void cache_arrival_drop(struct cache *cache, struct cache_arrival *arrival)
@@ -125,4 +140,12 @@ void cache_arrival_drop(struct cache *cache, struct cache_arrival *arrival)
     close(arrival->fd);
     os_tree_remove_at(cache->own, arrival->name);
     arrival->fd = -1;
+}
+
+bool cache_reuse(struct cache *cache, const struct cache_entry *entry)
+{
+    cache_enter(cache);
+    bool there = cache_content_reuse(cache, entry);
+    cache_leave(cache);
+    return there;
 }

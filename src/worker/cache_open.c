@@ -62,12 +62,17 @@ static bool stale_remove(void *context, int folder_fd, const char *name)
     return true;
 }
 
-bool cache_open(struct cache *cache, const char *folder, uint64_t bytes_max,
-                struct cache_error *error)
+void cache_init(struct cache *cache)
 {
     *cache = (struct cache){.folder = -1, .content = -1, .object = -1, .result = -1};
     cache->temporary = cache->lock = cache->total = cache->own = -1;
     cache->memory.resize = memory_resize_heap;
+}
+
+bool cache_open(struct cache *cache, const char *folder, uint64_t bytes_max,
+                struct cache_error *error)
+{
+    cache_init(cache);
     cache->bytes_max = cache->evict_above = bytes_max;
     cache->path = strdup(folder);
     if (!cache->path) return cache_fail(error, CACHE_BROKEN, "no memory");
@@ -82,7 +87,10 @@ bool cache_open(struct cache *cache, const char *folder, uint64_t bytes_max,
 
 void cache_close(struct cache *cache)
 {
-    if (!cache->path) return;
+    if (!cache->path) {
+        cache_hash_close(cache);
+        return;
+    }
     cache_fresh_close(cache);
     cache_held_close(cache);
     if (cache->own >= 0) os_tree_remove_at(cache->temporary, cache->own_name);

@@ -118,12 +118,15 @@ void cache_manifest_release(struct cache_manifest *manifest);
 
 // ---- cache_add.c, cache_tree.c: collecting -----------------------------------------------
 
-enum cache_how { CACHE_MAY_MOVE, CACHE_MUST_COPY };
+enum cache_how { CACHE_MAY_MOVE, CACHE_MUST_COPY, CACHE_ONLY_LOOK };
 
 bool cache_add_file(struct cache *cache, int directory_fd, const char *name, enum cache_how how,
                     struct cache_entry *out, struct cache_error *error);
 bool cache_add_tree(struct cache *cache, int directory_fd, const char *name, enum cache_how how,
                     struct cache_entry *out, struct cache_error *error);
+// All that is in the open folder, files hashed and nothing taken; `name` is for reasons.
+bool cache_tree_look(struct cache *cache, int root, const char *name,
+                     struct cache_manifest *manifest, struct cache_error *error);
 // Opens what is there to be collected, and says in words what it is when it cannot be.
 int cache_source_open(int directory_fd, const char *name, enum cache_kind kind,
                       struct cache_error *error);

@@ -121,7 +121,7 @@ static bool manifest_add(struct collection *collection, struct cache_entry *out)
 }
 
 // The links are looked at before anything is moved.
-static bool tree_add(struct collection *collection, const char *name, struct cache_entry *out)
+static bool tree_collect(struct collection *collection, const char *name)
 {
     struct cache_manifest *manifest = &collection->manifest;
     if (!folders_read(collection)) return false;
@@ -130,9 +130,24 @@ static bool tree_add(struct collection *collection, const char *name, struct cac
     if (fault) return cache_fail(collection->error, CACHE_REFUSED, "%s %s", name, fault);
     if (!files_add(collection)) return false;
     fault = cache_manifest_fault(manifest);  // counts the bytes, now that they are known
-    if (fault) return cache_fail(collection->error, CACHE_REFUSED, "%s %s", name, fault);
-    out->bytes = manifest->bytes;
+    return !fault || cache_fail(collection->error, CACHE_REFUSED, "%s %s", name, fault);
+}
+
+static bool tree_add(struct collection *collection, const char *name, struct cache_entry *out)
+{
+    if (!tree_collect(collection, name)) return false;
+    out->bytes = collection->manifest.bytes;
     return manifest_add(collection, out);
+}
+
+bool cache_tree_look(struct cache *cache, int root, const char *name,
+                     struct cache_manifest *manifest, struct cache_error *error)
+{
+    struct collection collection
+        = {.cache = cache, .root = root, .how = CACHE_ONLY_LOOK, .error = error, .fine = true};
+    bool fine = tree_collect(&collection, name);
+    *manifest = collection.manifest;
+    return fine;
 }
 
 bool cache_add_tree(struct cache *cache, int directory_fd, const char *name, enum cache_how how,

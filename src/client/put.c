@@ -1,0 +1,241 @@
+// put.c - contents for the store of a server: what is not there is sent, then objects are named.
+#include "client/client.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OFFER = 1000, PIECE = 256 << 10, TRIES = 6, PAUSE = 200000 };
+
+struct putting {
+    struct client *client;
+    const struct client_put *puts;
+    uint32_t count;
+    struct client_sent *sent;
+    bool is_final;  // trying again is of no use
+};
+
+// The parts of all that is put, one after the other.
+struct walk {
+    uint32_t put, at;
+};
+
+static bool walk_next(const struct putting *putting, struct walk *walk, struct cache_part *part)
+{
+    while (walk->put < putting->count) {
+        if (cache_survey_part(putting->puts[walk->put].survey, &walk->at, part)) return true;
+        *walk = (struct walk){walk->put + 1, 0};
+    }
+    return false;
+}
+
+static bool fail(struct putting *putting, const char *what, const char *why)
+{
+    snprintf(putting->client->error, sizeof putting->client->error, "%.180s: %.200s", what, why);
+    putting->is_final = true;
+    return false;
+}
+
+// The next message; a refusal is the end of it.
+static bool next(struct putting *putting, struct wire_message *message)
+{
+    struct client *client = putting->client;
+    if (!client_next(client, message, 0)) return false;
+    if (message->kind != WIRE_REFUSE_MESSAGE) return true;
+    client->code = (enum wire_code)message->refuse.code;
+    client_fail(client, message->refuse.reason.bytes);
+    putting->is_final = client->code != WIRE_REFUSED_NOT_FOUND;
+    return false;
+}
+
+// ---- A content --------------------------------------------------------------------------------
+
+static bool bytes_send(struct putting *putting, int fd, const char *text, uint64_t offset,
+                       uint64_t end)
+{
+    struct client *client = putting->client;
+    while (offset < end) {
+        size_t count = end - offset < PIECE ? (size_t)(end - offset) : PIECE;
+        char *room = wire_out_room(&client->link->out, (uint32_t)count);
+        if (!room) return client_fail(client, "no memory");
+        ssize_t got = (ssize_t)count;
+        if (text)
+            memcpy(room, text + offset, count);
+        else
+            got = pread(fd, room, count, (off_t)offset);
+        if (got <= 0) return fail(putting, "a file", got ? strerror(errno) : "has become shorter");
+        client->link->out.length -= (uint32_t)(count - (size_t)got);
+        if (!client_send(client)) return false;
+        offset += (uint64_t)got;
+        putting->sent->bytes += (uint64_t)got;
+    }
+    return true;
+}
+
+static bool part_send(struct putting *putting, const struct cache_survey *survey,
+                      const struct cache_part *part, uint64_t offset)
+{
+    struct wire_message message = {.kind = WIRE_PIECE_MESSAGE};
+    char text[CACHE_ENTRY_TEXT];
+    int fd = part->path ? cache_survey_open(survey, part) : -1;
+    if (part->path && fd < 0) return fail(putting, part->path, strerror(errno));
+    cache_entry_write(&part->entry, text);
+    message.piece.entry = wire_text_of(text);
+    message.piece.offset = offset;
+    message.piece.bytes = part->bytes - offset;
+    wire_put(&putting->client->link->out, &message);
+    bool fine = bytes_send(putting, fd, part->path ? NULL : survey->list, offset, part->bytes)
+                && client_send(putting->client) && next(putting, &message);
+    if (fd >= 0) close(fd);
+    if (!fine && putting->client->code == WIRE_REFUSED_CONFLICT)
+        return fail(putting, part->path ? part->path : survey->folder, "changes while it is sent");
+    if (fine && message.kind != WIRE_STORED_MESSAGE)
+        return client_fail(putting->client, "the server says what it was not asked for");
+    putting->sent->files += fine;
+    return fine;
+}
+
+// ---- What is not there ------------------------------------------------------------------------
+
+// Of the parts from `from` on, as many as are asked for at a time; those that are wanted, in order.
+struct wanted {
+    char entry[OFFER][CACHE_ENTRY_TEXT];
+    uint64_t offset[OFFER];
+    uint32_t count;
+};
+
+static bool offer(struct putting *putting, struct walk *from, struct wanted *wanted, bool *is_last)
+{
+    static const uint32_t most = OFFER;
+    struct wire_message message = {.kind = WIRE_OFFER_MESSAGE};
+    struct cache_part part;
+    wire_text *items = run_allocate(most, sizeof *items);
+    char(*texts)[CACHE_ENTRY_TEXT] = run_allocate(most, sizeof *texts);
+    uint32_t count = 0;
+    while (count < most && walk_next(putting, from, &part)) {
+        cache_entry_write(&part.entry, texts[count]);
+        items[count] = wire_text_of(texts[count]);
+        count++;
+    }
+    *is_last = count < most;
+    message.offer.entries = (wire_texts){items, count};
+    wire_put(&putting->client->link->out, &message);
+    free(items);
+    free(texts);
+    wanted->count = 0;
+    bool fine = client_send(putting->client);
+    while (fine && (fine = next(putting, &message)) && message.kind == WIRE_WANT_MESSAGE
+           && wanted->count < most) {
+        snprintf(wanted->entry[wanted->count], CACHE_ENTRY_TEXT, "%s", message.want.entry.bytes);
+        wanted->offset[wanted->count++] = message.want.offset;
+    }
+    if (!fine) return false;
+    return message.kind == WIRE_OFFERED_MESSAGE
+           || client_fail(putting->client, "the server says what it was not asked for");
+}
+
+// Both go in the order of the walk, so one look ahead finds whether a part is wanted. The same
+// content twice is wanted twice, and sent once.
+static bool wanted_send(struct putting *putting, struct walk walk, const struct wanted *wanted)
+{
+    struct cache_part part;
+    char text[CACHE_ENTRY_TEXT];
+    for (uint32_t i = 0; i < wanted->count;) {
+        if (!walk_next(putting, &walk, &part)) break;
+        cache_entry_write(&part.entry, text);
+        if (strcmp(text, wanted->entry[i]) != 0) continue;
+        bool is_sent = false;
+        for (uint32_t k = 0; k < i && !is_sent; k++) is_sent = !strcmp(text, wanted->entry[k]);
+        const struct cache_survey *survey = putting->puts[walk.put].survey;
+        if (!is_sent && !part_send(putting, survey, &part, wanted->offset[i])) return false;
+        i++;
+    }
+    return true;
+}
+
+static bool contents_send(struct putting *putting)
+{
+    struct wanted *wanted = run_allocate(1, sizeof *wanted);
+    struct walk walk = {0, 0};
+    bool fine = true, is_last = false;
+    while (fine && !is_last) {
+        struct walk from = walk;
+        fine = offer(putting, &walk, wanted, &is_last) && wanted_send(putting, from, wanted);
+    }
+    free(wanted);
+    return fine;
+}
+
+// ---- Names ------------------------------------------------------------------------------------
+
+static bool bind(struct putting *putting, rota_object_id object, const struct cache_entry *entry)
+{
+    struct wire_message message = {.kind = WIRE_BIND_MESSAGE};
+    char text[CACHE_ENTRY_TEXT];
+    cache_entry_write(entry, text);
+    message.bind.object = object;
+    message.bind.entry = wire_text_of(text);
+    wire_put(&putting->client->link->out, &message);
+    return client_send(putting->client) && next(putting, &message)
+           && (message.kind == WIRE_BOUND_MESSAGE
+               || client_fail(putting->client, "the server says what it was not asked for"));
+}
+
+static bool names_give(struct putting *putting)
+{
+    for (uint32_t i = 0; i < putting->count; i++)
+        if (!bind(putting, putting->puts[i].object, &putting->puts[i].survey->entry)) return false;
+    return true;
+}
+
+static bool put_once(struct putting *putting, const struct client_place *place)
+{
+    struct client *client = putting->client;
+    bool fine = client_open(client, place->address, place->key, WIRE_PEER, "rota")
+                && contents_send(putting) && names_give(putting);
+    char reason[sizeof client->error];
+    memcpy(reason, client->error, sizeof reason);
+    client_close(client);
+    memcpy(client->error, reason, sizeof reason);
+    return fine;
+}
+
+bool client_put_all(struct client *client, const struct client_place *place,
+                    const struct client_put *puts, uint32_t count, struct client_sent *sent)
+{
+    struct putting putting = {.client = client, .puts = puts, .count = count, .sent = sent};
+    *sent = (struct client_sent){0};
+    int64_t pause = PAUSE;
+    for (int tries = 0; tries < TRIES; tries++, pause *= 2) {
+        if (put_once(&putting, place)) return true;
+        if (putting.is_final) return false;
+        if (tries + 1 < TRIES) os_sleep_until(os_now() + pause);
+    }
+    return false;
+}
+
+// The highest bit says that it is the name of a content.
+rota_object_id client_object_of(const struct cache_entry *entry)
+{
+    rota_object_id object;
+    memcpy(&object.high, entry->hash, sizeof object.high);
+    memcpy(&object.low, entry->hash + sizeof object.high, sizeof object.low);
+    object.low = object.low << 2 | 1ull << 63;
+    object.low |= entry->kind == CACHE_DIRECTORY ? 2 : entry->executable;
+    return object;
+}
+
+bool client_bind(struct client *client, const struct client_place *place,
+                 const struct cache_entry *entry)
+{
+    struct client_sent sent = {0};
+    struct putting putting = {.client = client, .sent = &sent};
+    bool fine = client_open(client, place->address, place->key, WIRE_PEER, "rota")
+                && bind(&putting, client_object_of(entry), entry);
+    link_close(client->link);
+    client->link = NULL;
+    return fine;
+}

@@ -1,0 +1,253 @@
+// depot.c - the store of a server of rota: what clients bring, in a thread of its own.
+//
+// The server hands over connections that want to get or put something, and says what may be fetched
+// and what is needed by nobody. So no byte of an object ever keeps it from deciding.
+#define _GNU_SOURCE
+#include "data/data_parts.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { HELD_AT_ONCE = 1000 };
+
+struct depot {
+    struct cache cache;
+    struct data_server *server;
+    struct data_fetcher *fetcher;
+    struct link *link;   // to the server
+    int adopting[2];     // a pipe of struct adoption
+    pthread_t thread;
+    bool is_open, has_thread;
+};
+
+struct adoption {
+    struct link *link;
+    enum data_rights rights;
+};
+
+// ---- What the server hears --------------------------------------------------------------------
+
+static void held_put(struct depot *depot, struct wire_file *files, uint32_t count)
+{
+    struct wire_message message = {.kind = WIRE_HELD_MESSAGE};
+    message.held.objects = (wire_files){files, count};
+    if (count) wire_put(&depot->link->out, &message);
+}
+
+static struct wire_file file_of(rota_object_id object, const struct cache_entry *entry)
+{
+    return (struct wire_file){
+        .kind = entry->kind == CACHE_DIRECTORY ? WIRE_DIRECTORY : WIRE_FILE,
+        .object = object,
+        .bytes = entry->bytes,
+        .name = wire_text_of(NULL),
+        .path = wire_text_of(NULL),
+    };
+}
+
+// Flushed at once: whoever bound it may name it to the server the next moment.
+static void on_bound(void *context, rota_object_id object, const struct cache_entry *entry)
+{
+    struct depot *depot = context;
+    struct wire_file file = file_of(object, entry);
+    held_put(depot, &file, 1);
+    link_flush(depot->link);
+}
+
+struct listing {
+    struct depot *depot;
+    struct wire_file files[HELD_AT_ONCE];
+    uint32_t count;
+};
+
+static bool object_list(void *context, rota_object_id object, const struct cache_entry *entry)
+{
+    struct listing *listing = context;
+    listing->files[listing->count++] = file_of(object, entry);
+    if (listing->count < HELD_AT_ONCE) return true;
+    held_put(listing->depot, listing->files, listing->count);
+    listing->count = 0;
+    return true;
+}
+
+static bool objects_list(struct depot *depot)
+{
+    struct listing *listing = calloc(1, sizeof *listing);
+    if (!listing) return false;
+    listing->depot = depot;
+    bool fine = cache_each(&depot->cache, object_list, listing);
+    held_put(depot, listing->files, listing->count);
+    free(listing);
+    return fine && !depot->link->out.failed;
+}
+
+static void missed_put(struct depot *depot, rota_object_id object, const char *reason)
+{
+    struct wire_message message = {.kind = WIRE_MISSED_MESSAGE};
+    message.missed.object = object;
+    message.missed.reason = wire_text_of(reason);
+    wire_put(&depot->link->out, &message);
+}
+
+static void fetched_tell(struct depot *depot)
+{
+    struct data_done done;
+    while (data_fetcher_next_done(depot->fetcher, &done)) {
+        struct wire_file file = file_of(done.object, &done.entry);
+        if (done.fault == DATA_FINE)
+            held_put(depot, &file, 1);
+        else
+            missed_put(depot, done.object, done.reason);
+    }
+}
+
+// ---- What it is told --------------------------------------------------------------------------
+
+static void drop(struct depot *depot, const wire_files *objects)
+{
+    for (uint32_t i = 0; i < objects->count; i++) {
+        data_fetcher_forget(depot->fetcher, objects->items[i].object);
+        cache_unbind(&depot->cache, objects->items[i].object, NULL);
+    }
+}
+
+static void order_take(struct depot *depot, const struct wire_message *message)
+{
+    switch (message->kind) {
+    case WIRE_SERVE_MESSAGE: data_server_serve(depot->server, &message->serve, os_ticks()); return;
+    case WIRE_DROP_MESSAGE: drop(depot, &message->drop.objects); return;
+    case WIRE_FETCH_MESSAGE:
+        if (!data_fetcher_fetch(depot->fetcher, &message->fetch, os_ticks()))
+            missed_put(depot, message->fetch.object, "too much is on its way already");
+        return;
+    default: return;
+    }
+}
+
+// False: the server has gone.
+static bool orders_take(struct depot *depot)
+{
+    struct wire_message message;
+    bool is_open = link_work(depot->link);
+    while (wire_take(&depot->link->in, &message) == WIRE_GOT) order_take(depot, &message);
+    return is_open;
+}
+
+static void adopt_all(struct depot *depot)
+{
+    struct adoption adoption;
+    while (read(depot->adopting[0], &adoption, sizeof adoption) == (ssize_t)sizeof adoption)
+        data_server_adopt(depot->server, adoption.link, adoption.rights, os_ticks());
+}
+
+void depot_adopt(struct depot *depot, struct link *link, enum data_rights rights)
+{
+    struct adoption adoption = {link, rights};
+    ssize_t put = write(depot->adopting[1], &adoption, sizeof adoption);
+    if (put != (ssize_t)sizeof adoption) link_close(link);  // thousands wait already
+}
+
+// ---- The thread -------------------------------------------------------------------------------
+
+static int64_t due_of(const struct depot *depot)
+{
+    int64_t one = data_server_due(depot->server), other = data_fetcher_due(depot->fetcher);
+    return one < other ? one : other;
+}
+
+// Tickets before those who show them.
+static void *depot_run(void *context)
+{
+    struct depot *depot = context;
+    bool is_open = link_flush(depot->link);
+    while (is_open) {
+        struct os_watch watches[] = {
+            {.file = depot->link->file, .write = depot->link->wants_write},
+            {.file = depot->adopting[0]},
+            {.file = data_server_file(depot->server)},
+            {.file = data_fetcher_file(depot->fetcher)},
+        };
+        os_wait(watches, 4, due_of(depot));
+        is_open = orders_take(depot);
+        adopt_all(depot);
+        data_server_work(depot->server, os_ticks());
+        data_fetcher_work(depot->fetcher, os_ticks());
+        fetched_tell(depot);
+        if (is_open && !link_flush(depot->link)) is_open = false;
+    }
+    return NULL;
+}
+
+// ---- Beginning and end ------------------------------------------------------------------------
+
+static bool fail(struct link_error *error, const char *folder, const char *reason)
+{
+    snprintf(error->text, sizeof error->text, "%.200s: %.190s", folder, reason);
+    return false;
+}
+
+static bool parts_open(struct depot *depot, const char *folder, uint64_t bytes_max,
+                       const struct link_key *key, struct link_error *error)
+{
+    struct cache_error fault = {0};
+    if (!os_directory_make(folder)) return fail(error, folder, strerror(errno));
+    depot->is_open = cache_open(&depot->cache, folder, bytes_max, &fault);
+    if (!depot->is_open) return fail(error, folder, fault.text);
+    depot->server = data_server_open(&depot->cache, NULL, NULL, error);
+    depot->fetcher = data_fetcher_open(&depot->cache, key);
+    if (!depot->server || !depot->fetcher) return fail(error, folder, "no memory for the store");
+    data_server_on_bound(depot->server, on_bound, depot);
+    return true;
+}
+
+static bool thread_start(struct depot *depot, int *mine, struct link_error *error)
+{
+    int pair[2];
+    bool fine = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0
+                && pipe2(depot->adopting, O_CLOEXEC | O_NONBLOCK) == 0;
+    if (!fine) return fail(error, depot->cache.path, strerror(errno));
+    *mine = pair[0];
+    depot->link = link_over(pair[1]);
+    if (!depot->link || !objects_list(depot)) return fail(error, depot->cache.path, "no memory");
+    depot->has_thread = pthread_create(&depot->thread, NULL, depot_run, depot) == 0;
+    return depot->has_thread || fail(error, depot->cache.path, "no thread can be started");
+}
+
+struct depot *depot_open(const char *folder, uint64_t bytes_max, const struct link_key *key,
+                         int *socket, struct link_error *error)
+{
+    struct depot *depot = calloc(1, sizeof *depot);
+    *socket = -1;
+    if (!depot) return fail(error, folder, "no memory"), NULL;
+    depot->adopting[0] = depot->adopting[1] = -1;
+    if (parts_open(depot, folder, bytes_max, key, error) && thread_start(depot, socket, error))
+        return depot;
+    if (*socket >= 0) close(*socket);
+    *socket = -1;
+    depot_close(depot);
+    return NULL;
+}
+
+void depot_close(struct depot *depot)
+{
+    struct adoption adoption;
+    if (!depot) return;
+    if (depot->has_thread) pthread_join(depot->thread, NULL);
+    while (depot->adopting[0] >= 0
+           && read(depot->adopting[0], &adoption, sizeof adoption) == (ssize_t)sizeof adoption)
+        link_close(adoption.link);
+    for (int i = 0; i < 2; i++)
+        if (depot->adopting[i] >= 0) close(depot->adopting[i]);
+    link_close(depot->link);
+    data_server_close(depot->server);
+    data_fetcher_close(depot->fetcher);
+    if (depot->is_open) cache_close(&depot->cache);
+    free(depot);
+}

@@ -1,0 +1,228 @@
+// put.c - contents that a client brings: written as they come, hashed, and only then named.
+#include "data/data_parts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+void put_init(struct put *put)
+{
+    *put = (struct put){.arrival = {.fd = -1}};
+}
+
+static void put_drop(struct cache *cache, struct put *put)
+{
+    cache_arrival_drop(cache, &put->arrival);
+    cache_sum_close(put->sum);
+    put_init(put);
+}
+
+// ---- Parts that wait for the rest -------------------------------------------------------------
+
+static struct put *part_find(struct parts *parts, const struct cache_entry *entry)
+{
+    for (uint32_t i = 0; i < parts->count; i++)
+        if (cache_entry_is(&parts->items[i].entry, entry)) return &parts->items[i];
+    return NULL;
+}
+
+static void part_remove(struct parts *parts, struct put *part)
+{
+    *part = parts->items[--parts->count];
+}
+
+static void parts_forget(struct cache *cache, struct parts *parts, int64_t before)
+{
+    for (uint32_t i = parts->count; i-- > 0;) {
+        if (parts->items[i].since >= before) continue;
+        put_drop(cache, &parts->items[i]);
+        part_remove(parts, &parts->items[i]);
+    }
+}
+
+void parts_release(struct cache *cache, struct parts *parts)
+{
+    parts_forget(cache, parts, INT64_MAX);
+}
+
+void put_leave(struct guest *guest, int64_t now)
+{
+    struct cache *cache = guest->server->cache;
+    struct parts *parts = &guest->server->parts;
+    parts_forget(cache, parts, now - PART_TICKS);
+    bool is_worth_it = guest->put.left && guest->put.written >= PART_LEAST;
+    if (!is_worth_it || part_find(parts, &guest->put.entry) || parts->count == PARTS_MAX) {
+        put_drop(cache, &guest->put);
+        return;
+    }
+    guest->put.since = now;
+    parts->items[parts->count++] = guest->put;
+    put_init(&guest->put);
+}
+
+// ---- What is offered --------------------------------------------------------------------------
+
+static void want(struct guest *guest, wire_text entry, uint64_t offset)
+{
+    struct wire_message message = {.kind = WIRE_WANT_MESSAGE};
+    message.want.entry = entry;
+    message.want.offset = offset;
+    wire_put(&guest->link->out, &message);
+}
+
+void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now)
+{
+    struct wire_message offered = {.kind = WIRE_OFFERED_MESSAGE};
+    guest->state = GUEST_KNOWN;
+    for (uint32_t i = 0; i < offer->entries.count; i++) {
+        struct cache_entry entry;
+        if (!cache_entry_read(offer->entries.items[i].bytes, &entry)) {
+            guest_deny(guest, WIRE_REFUSED_REQUEST, "that names no content");
+            return;
+        }
+        if (cache_reuse(guest->server->cache, &entry)) continue;
+        const struct put *part = part_find(&guest->server->parts, &entry);
+        want(guest, offer->entries.items[i], part ? part->written : 0);
+        offered.offered.wanted++;
+    }
+    wire_put(&guest->link->out, &offered);
+    pace_begin(&guest->pace, now);  // hashing what is there may have taken a while
+}
+
+// ---- What comes -------------------------------------------------------------------------------
+
+static void deny_cache(struct guest *guest, const struct cache_error *error, int reason)
+{
+    bool is_full = reason == ENOSPC || reason == EDQUOT;
+    const char *text = is_full ? "the server has no room for it" : error->text;
+    put_drop(guest->server->cache, &guest->put);
+    guest_deny(guest, is_full ? WIRE_REFUSED_FULL : WIRE_REFUSED_STATE, text);
+}
+
+static void put_whole(struct guest *guest)
+{
+    struct put *put = &guest->put;
+    struct cache *cache = guest->server->cache;
+    struct cache_error error = {0};
+    struct cache_entry entry = put->entry;
+    uint8_t hash[CACHE_HASH];
+    char text[CACHE_ENTRY_TEXT];
+    cache_sum_end(put->sum, hash);
+    if (memcmp(hash, put->entry.hash, CACHE_HASH) != 0) {
+        put_drop(cache, put);
+        guest_deny(guest, WIRE_REFUSED_CONFLICT, "the bytes are not those that were named");
+        return;
+    }
+    errno = 0;
+    if (!cache_arrival_add(cache, &put->arrival, &entry, &error)) {
+        deny_cache(guest, &error, errno);
+        return;
+    }
+    put_drop(cache, put);
+    cache_entry_write(&entry, text);
+    struct wire_message stored = {.kind = WIRE_STORED_MESSAGE};
+    stored.stored.entry = wire_text_of(text);
+    wire_put(&guest->link->out, &stored);
+}
+
+static bool put_begin(struct guest *guest, const struct cache_entry *entry)
+{
+    struct put *put = &guest->put;
+    struct cache_error error = {0};
+    errno = 0;
+    put->entry = *entry;
+    bool fine = cache_arrival_open(guest->server->cache, &put->arrival, &error);
+    if (fine) put->sum = cache_sum_open(guest->server->cache, &error);
+    if (fine && put->sum) return true;
+    deny_cache(guest, &error, errno);
+    return false;
+}
+
+// From the beginning, or from where another one of this content was cut off.
+void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t now)
+{
+    struct parts *parts = &guest->server->parts;
+    struct cache_entry entry;
+    bool fine = cache_entry_read(piece->entry.bytes, &entry);
+    uint64_t size = fine && entry.kind == CACHE_FILE ? entry.bytes : DATA_LIST_BYTES_MAX;
+    fine = fine && piece->offset <= size && piece->bytes <= size - piece->offset
+           && (entry.kind == CACHE_DIRECTORY || piece->bytes == size - piece->offset);
+    struct put *part = fine ? part_find(parts, &entry) : NULL;
+    if (!fine || (piece->offset && (!part || part->written != piece->offset))) {
+        guest_deny(guest, WIRE_REFUSED_REQUEST, "that piece was not asked for");
+        return;
+    }
+    if (piece->offset) {
+        guest->put = *part;
+        part_remove(parts, part);
+    } else if (!put_begin(guest, &entry)) {
+        return;
+    }
+    guest->state = GUEST_KNOWN;
+    guest->put.left = piece->bytes;
+    pace_begin(&guest->pace, now);
+    if (!piece->bytes) put_whole(guest);
+}
+
+static bool bytes_write(const struct put *put, const char *bytes, uint32_t count)
+{
+    for (uint32_t done = 0; done < count;) {
+        ssize_t wrote = pwrite(put->arrival.fd, bytes + done, count - done,
+                               (off_t)(put->written + done));
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0) return false;
+        done += (uint32_t)wrote;
+    }
+    return true;
+}
+
+bool put_go_on(struct guest *guest)
+{
+    struct put *put = &guest->put;
+    const char *bytes;
+    uint32_t count = wire_take_raw(&guest->link->in, put->left, &bytes);
+    if (count == 0) return true;
+    if (!bytes_write(put, bytes, count)) {
+        int reason = errno;
+        struct cache_error error = {CACHE_BROKEN, ""};
+        memcpy(error.text, "the disk of the server fails", 29);
+        deny_cache(guest, &error, reason);
+        return true;
+    }
+    cache_sum_add(put->sum, bytes, count);
+    put->written += count;
+    put->left -= count;
+    guest->pace.bytes += count;
+    if (!put->left) put_whole(guest);
+    return false;
+}
+
+// ---- Names ------------------------------------------------------------------------------------
+
+// An object is one content for ever: whoever says otherwise is mistaken, or worse.
+void on_bind(struct guest *guest, const struct wire_bind *bind)
+{
+    struct data_server *server = guest->server;
+    struct cache_entry entry, there;
+    struct cache_error error = {0};
+    struct wire_message bound = {.kind = WIRE_BOUND_MESSAGE};
+    bool is_none = !bind->object.high && !bind->object.low;
+    if (is_none || !cache_entry_read(bind->entry.bytes, &entry)) {
+        guest_deny(guest, WIRE_REFUSED_REQUEST, "that names no object, or no content");
+        return;
+    }
+    if (cache_find(server->cache, bind->object, &there) && !cache_entry_is(&there, &entry)) {
+        guest_deny(guest, WIRE_REFUSED_CONFLICT, "that object is another content");
+        return;
+    }
+    if (!cache_bind(server->cache, bind->object, &entry, &error)) {
+        bool is_lost = error.fault == CACHE_LOST;
+        guest_deny(guest, is_lost ? WIRE_REFUSED_NOT_FOUND : WIRE_REFUSED_STATE,
+                   is_lost ? "that content is not here" : error.text);
+        return;
+    }
+    guest->pace.bytes += DATA_STALL_BYTES;
+    if (server->on_bound) server->on_bound(server->context, bind->object, &entry);
+    bound.bound.object = bind->object;
+    wire_put(&guest->link->out, &bound);
+}
