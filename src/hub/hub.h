@@ -282,6 +282,13 @@ rota_time hub_feed(struct hub *hub, rota_time ticks);
 void hub_submit(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit);
 void hub_draft_drop(struct hub *hub, struct hub_peer *peer);
 
+// ---- sound.c: what clients may call things, and want to be run ---------------------------------
+
+bool hub_is_name(wire_text text);  // up to 255 bytes of UTF-8 without controls
+// Why it cannot be taken; null: it can.
+const char *hub_names_fault(const struct wire_submit *submit);
+const char *hub_command_fault(const struct wire_run *run);
+
 // ---- perform.c: what the core asks for ---------------------------------------------------------
 
 void hub_perform(struct hub *hub);  // into `held`

@@ -52,6 +52,8 @@ static const char *draft_add(struct hub *hub, struct hub_peer *peer,
     if (draft->high | draft->low && (draft->high != submit->high || draft->low != submit->low))
         return "the submission before it is not whole";
     if (submit->bodies.count != submit->commands.count) return "each body has a command";
+    const char *fault = hub_names_fault(submit);
+    if (fault) return fault;
     draft->high = submit->high;
     draft->low = submit->low;
     draft->tasks += submit->tasks.count;
@@ -81,6 +83,7 @@ struct making {
     struct rota_input *inputs;
     struct rota_output *outputs;
     uint32_t *lanes, *groups, *machines, *bodies;  // numbers, by index
+    uint32_t *body_flags;  // enum wire_run_flag
     const char **commands;
     wire_text *frames;
     uint32_t lane_count, group_count, machine_count, body_count;
@@ -149,19 +152,23 @@ static void names_add(struct making *making, enum catalog_kind kind, const wire_
 }
 
 // A body is the frame of a RUN, and nothing else.
-static bool body_is_sound(wire_text body)
+static const char *body_fault(wire_text body, uint32_t *flags)
 {
     struct wire_in in = {0};
     struct wire_message message;
-    if (!body.length) return false;
+    const char *fault = "a body is not the frame of a command";
+    if (!body.length) return fault;
     char *copy = wire_in_room(&in, body.length);
-    if (!copy) return false;
+    if (!copy) return no_memory;
     memcpy(copy, body.bytes, body.length);
     wire_in_came(&in, body.length);
-    bool sound = wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE
-                 && in.taken == in.length && message.run.argv.count;
+    if (wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE
+        && in.taken == in.length) {
+        fault = hub_command_fault(&message.run);
+        *flags = message.run.flags;
+    }
     wire_in_release(&in);
-    return sound;
+    return fault;
 }
 
 // Their numbers are known before they are kept, which they are when the job is.
@@ -170,7 +177,8 @@ static void bodies_add(struct making *making, const struct wire_submit *submit)
     for (uint32_t i = 0; i < submit->bodies.count && !making->fault; i++) {
         wire_text body = submit->bodies.items[i];
         uint32_t at = making->body_count++;
-        if (!body_is_sound(body)) fail(making, "a body is not the frame of a command");
+        const char *fault = body_fault(body, &making->body_flags[at]);
+        if (fault) fail(making, fault);
         making->commands[at] = keep(making, submit->commands.items[i]);
         making->frames[at] = (wire_text){keep(making, body), body.length};
         making->bodies[at] = making->bodies_before + at + 1;
@@ -210,6 +218,8 @@ static void task_add(struct making *making, const struct wire_spec *task)
     if (task->priority < -128 || task->priority > 127) fail(making, "priorities are -128 to 127");
     if (task->access > ROTA_ACCESS_WRITE) fail(making, "there is no such access");
     if (making->fault) return;
+    bool outlives = task->body && !(making->body_flags[task->body - 1] & WIRE_RUN_EXCLUSIVE);
+    if (task->lane && outlives) fail(making, "a command of a lane must end with its lease");
     text->name = keep(making, task->name);
     text->details = keep(making, task->details);
     text->command = task->body ? making->commands[task->body - 1] : NULL;
@@ -255,6 +265,7 @@ static void making_reserve(struct making *making)
     making->groups = room(making, draft->groups, sizeof *making->groups);
     making->machines = room(making, draft->machines, sizeof *making->machines);
     making->bodies = room(making, draft->bodies, sizeof *making->bodies);
+    making->body_flags = room(making, draft->bodies, sizeof *making->body_flags);
     making->commands = room(making, draft->bodies, sizeof *making->commands);
     making->frames = room(making, draft->bodies, sizeof *making->frames);
 }

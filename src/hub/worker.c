@@ -38,7 +38,7 @@ struct hub_worker *hub_worker_meet(struct hub *hub, rota_worker_id id, const cha
 
 bool hub_worker_greet(struct hub *hub, struct hub_peer *peer, const struct wire_greet *greet)
 {
-    if (!greet->name.length || greet->name.length > NAME_MAX_BYTES)
+    if (!greet->name.length || greet->name.length > NAME_MAX_BYTES || !hub_is_name(greet->name))
         return hub_turn_away(peer, WIRE_REFUSED_REQUEST, "a worker has a name of 1 to 200 bytes");
     rota_worker_id id = {hub_name(hub, CATALOG_WORKER, greet->name.bytes)};
     struct hub_worker *worker = hub_worker_meet(hub, id, greet->name.bytes);
@@ -165,6 +165,8 @@ bool hub_join(struct hub *hub, struct hub_peer *peer, const struct wire_join *jo
     struct hub_worker *worker = peer->worker;
     struct rota_event event = {.kind = ROTA_EVENT_WORKER_JOINED};
     wire_attempts attempts = join->attempts;
+    if (!hub_is_name(join->machine))
+        return hub_turn_away(peer, WIRE_REFUSED_REQUEST, "the name of a machine is none");
     event.worker.id = worker->id;
     event.worker.cores = join->cores ? join->cores : 1;
     event.worker.memory_mib = join->memory_mib;

@@ -1,0 +1,135 @@
+// sound.c - whether what a client wants to be run, and what it calls things, can be taken.
+//
+// Job files are checked where they are read, but nobody has to come with one.
+#include "hub/hub.h"
+
+#include <string.h>
+
+enum {
+    NAME_MAX = 255,
+    WORDS_MAX = 128 << 10,  // bytes of a command and its environment
+    FIRST_PRINTABLE = 0x20,
+    DELETE = 0x7f,
+    LAST_CONTROL = 0x9f
+};
+static const rota_time longest = 100ll * 366 * 86400 * 1000000;  // a hundred years
+
+// ---- Texts -------------------------------------------------------------------------------------
+
+static bool has_zero(wire_text text)
+{
+    return text.length && memchr(text.bytes, 0, text.length);
+}
+
+static bool is_control(uint32_t number)
+{
+    return number < FIRST_PRINTABLE || (number >= DELETE && number <= LAST_CONTROL);
+}
+
+// For people: UTF-8 without zeros.
+static bool is_text(wire_text text)
+{
+    uint32_t number;
+    for (size_t at = 0, size; at < text.length; at += size) {
+        size = character_read(text.bytes + at, text.length - at, &number);
+        if (!size || !number) return false;
+    }
+    return true;
+}
+
+bool hub_is_name(wire_text text)
+{
+    uint32_t number;
+    if (text.length > NAME_MAX || !is_text(text)) return false;
+    for (size_t at = 0, size; at < text.length; at += size) {
+        size = character_read(text.bytes + at, text.length - at, &number);
+        if (is_control(number)) return false;
+    }
+    return true;
+}
+
+static bool are_names(const wire_texts *texts)
+{
+    for (uint32_t i = 0; i < texts->count; i++)
+        if (!texts->items[i].length || !hub_is_name(texts->items[i])) return false;
+    return true;
+}
+
+// ---- A command ---------------------------------------------------------------------------------
+
+static bool is_absolute(wire_text path)
+{
+    return !path.length || (path.bytes[0] == '/' && !has_zero(path));
+}
+
+// Relative, and nowhere out of the directory it is relative to.
+static bool is_inside(wire_text path)
+{
+    if (!path.length || path.bytes[0] == '/' || has_zero(path)) return false;
+    for (const char *part = path.bytes, *end; part; part = *end ? end + 1 : NULL) {
+        end = strchr(part, '/');
+        if (!end) end = part + strlen(part);
+        if (end - part == 2 && memcmp(part, "..", 2) == 0) return false;
+    }
+    return true;
+}
+
+static bool are_inside(const wire_files *files)
+{
+    for (uint32_t i = 0; i < files->count; i++)
+        if (!is_inside(files->items[i].name) || !is_absolute(files->items[i].path)) return false;
+    return true;
+}
+
+static bool words_add(const wire_texts *words, uint64_t *bytes)
+{
+    for (uint32_t i = 0; i < words->count; i++) {
+        if (has_zero(words->items[i])) return false;
+        *bytes += words->items[i].length + 1;
+    }
+    return true;
+}
+
+static bool is_time(rota_time time)
+{
+    return time >= 0 && time <= longest;
+}
+
+const char *hub_command_fault(const struct wire_run *run)
+{
+    uint64_t bytes = 0;
+    if (!run->argv.count || !run->argv.items[0].length) return "a command has a first word";
+    if (!words_add(&run->argv, &bytes) || !words_add(&run->env, &bytes))
+        return "a command or its environment has a zero in it";
+    if (bytes > WORDS_MAX) return "a command and its environment have at most 128 KiB";
+    for (uint32_t i = 0; i < run->env.count; i++)
+        if (!strchr(run->env.items[i].bytes, '=')) return "an environment is NAME=VALUE";
+    if (!hub_is_name(run->name)) return "a command has a name that is none";
+    if (!is_absolute(run->cwd)) return "a directory is not an absolute path";
+    if (has_zero(run->stdin_path)) return "the path of an input has a zero in it";
+    if (!are_inside(&run->inputs) || !are_inside(&run->outputs))
+        return "a file of a task lies outside of its directory";
+    if (!is_time(run->timeout) || !is_time(run->grace)) return "times are 0 to 100 years";
+    return NULL;
+}
+
+// ---- A piece of a submission -------------------------------------------------------------------
+
+const char *hub_names_fault(const struct wire_submit *submit)
+{
+    if (!hub_is_name(submit->name)) return "the name of the job is none";
+    if (!are_names(&submit->groups)) return "the name of a group is none";
+    if (!are_names(&submit->machines)) return "the name of a machine is none";
+    for (uint32_t i = 0; i < submit->lanes.count; i++)
+        if (!submit->lanes.items[i].name.length || !hub_is_name(submit->lanes.items[i].name))
+            return "the name of a lane is none";
+    for (uint32_t i = 0; i < submit->commands.count; i++)
+        if (!is_text(submit->commands.items[i])) return "a command is not UTF-8";
+    for (uint32_t i = 0; i < submit->tasks.count; i++) {
+        const struct wire_spec *task = &submit->tasks.items[i];
+        if (!hub_is_name(task->name)) return "the name of a task is none: 255 bytes, no controls";
+        if (!is_text(task->details)) return "the details of a task are not UTF-8";
+        if (!is_time(task->estimate)) return "times are 0 to 100 years";
+    }
+    return NULL;
+}

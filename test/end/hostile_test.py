@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""hostile_test - a real server whose peers say what they should not: it refuses, and goes on.
+
+The rows of bad input of doc/testing.md: hello, client frame, client request, graph, upload,
+worker frame, registration.
+"""
+import itertools
+import struct
+
+from cluster import Cluster
+from end import Tap
+from hostile import RUN, Stranger, frame, job_of
+from wire import WIRE, encode
+
+say = Tap.say
+NUMBERS = itertools.count(100)
+U32, U64 = 0xffffffff, 0xffffffffffffffff
+
+
+def same(what, got, expected):
+    say(got == expected, what, f"{got!r} instead of {expected!r}")
+
+
+def rows(cluster):
+    return cluster.sql("SELECT count(*) FROM sched_job")[0][0]
+
+
+def greetings(cluster):
+    def greeted(**values):
+        with Stranger(cluster.socket) as peer:
+            return peer.says("GREET", **values).turned_away()
+
+    for version in (0, 2, U32):
+        same(f"hello: version {version} is not spoken", greeted(version=version, role=1),
+             "refuse version")
+    for role in (0, 3, 8, 16, U32):
+        same(f"hello: {role} is no role here", greeted(version=1, role=role), "refuse role")
+    for name in (b"", b"x" * 201, b"x" * (1 << 20), b"a\0b", b"a\nb", b"\xff"):
+        same(f"hello: a worker's name of {len(name)} bytes, {name[:3]}",
+             greeted(version=1, role=WIRE["WORKER"], name=name), "refuse request")
+    with Stranger(cluster.socket, "CLIENT") as peer:
+        same("hello: once is enough", peer.says("GREET", version=1, role=1).turned_away(),
+             "refuse state")
+    with Stranger(cluster.socket) as peer:
+        same("hello: comes first", peer.says("SUBMIT", **job_of(1)).turned_away(),
+             "refuse state")
+
+
+def frames(cluster):
+    watch = encode("WATCH", job=1)[4:]
+    bad = {"of length 0": struct.pack("<I", 0),
+           "of more than 16 MiB": struct.pack("<I", (16 << 20) + 1) + b"x" * 100,
+           "of 4 GiB": struct.pack("<I", U32),
+           "of no kind": frame(b"\0" + watch[1:]),
+           "of an unknown kind": frame(b"\xfa" + watch[1:]),
+           "with bytes behind it": frame(watch + b"\0"),
+           "that is too short": frame(watch[:-1]),
+           "with a text that is longer than it": frame(
+               bytes([encode("ASK")[4]]) + struct.pack("<QII", 1, 1, U32)),
+           "with a text without its end": frame(
+               bytes([encode("ASK")[4]]) + struct.pack("<QII", 1, 1, 1) + b"ps"),
+           "with more items than bytes": frame(
+               bytes([encode("ASK")[4]]) + struct.pack("<QI", 1, U32)),
+           "of HTTP": b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"}
+    for name, data in bad.items():
+        with Stranger(cluster.socket, "CLIENT") as peer:
+            same(f"a frame {name}", peer.raw(data).turned_away(), "refuse frame")
+    half = encode("SUBMIT", **job_of(next(NUMBERS)))
+    before = rows(cluster)
+    for cut in (1, 3, 4, 5, len(half) // 2, len(half) - 1):
+        with Stranger(cluster.socket, "CLIENT") as peer:
+            same(f"a frame of which {cut} bytes come", peer.raw(half[:cut]).ends_here().answer(),
+                 "closed")
+    same("frames: nothing has happened", rows(cluster), before)
+
+
+def wrong_words(cluster):
+    """What only the other kind of peer says."""
+    for kind, values in (("BEAT", {}), ("JOIN", {"cores": 1}), ("FINISHED", {"task": (1, 1)}),
+                         ("RUN", {"argv": ["true"]}), ("ACCEPTED", {}), ("PIECE", {})):
+        with Stranger(cluster.socket, "CLIENT") as peer:
+            same(f"a client does not say {kind}", peer.says(kind, **values).turned_away(),
+                 "refuse frame")
+    for kind, values in (("SUBMIT", job_of(3)), ("CHANGE", {"verb": 1}), ("ASK", {}),
+                         ("WATCH", {}), ("STOP", {})):
+        with Stranger(cluster.socket, "WORKER", "odd") as peer:
+            same(f"a worker does not say {kind}", peer.says(kind, **values).turned_away(),
+                 "refuse frame")
+
+
+def requests(cluster):
+    with Stranger(cluster.socket, "CLIENT") as peer:
+        def changed(**values):
+            return peer.says("CHANGE", high=2, low=next(NUMBERS), **values).answer()
+
+        same("a task that is not there", changed(verb=WIRE["CANCEL"], task=(999, 1)),
+             "refuse not_found")
+        same("a task of no job", changed(verb=WIRE["RETRY"], task=(0, 0)), "refuse not_found")
+        for verb in (0, 99, U32):
+            same(f"verb {verb}", changed(verb=verb, task=(1, 1)), "refuse request")
+        first = peer.says("SUBMIT", **job_of(7)).answer("ACCEPTED", "REFUSE")
+        again = peer.says("SUBMIT", **job_of(7)).answer("ACCEPTED", "REFUSE")
+        say(first == again and first[0] == "ACCEPTED", "the same request gets the same answer",
+            (first, again))
+        other = job_of(7, [{"name": "b", "body": 1, "cores": 1}])
+        same("another request with its id", peer.says("SUBMIT", **other).answer(),
+             "refuse conflict")
+        same("a job that is not there", peer.says("SUBMIT", **job_of(8, job=4000)).answer(),
+             "refuse not_found")
+        same("a watch of it", peer.says("WATCH", job=4000).answer(), "refuse not_found")
+
+
+def with_run(**values):
+    return job_of(0, bodies=[encode("RUN", **values)])
+
+
+def graphs(cluster):
+    """Refused as a whole, on a connection that goes on."""
+    plain = [{"name": name, "body": 1, "cores": 1} for name in "abc"]
+    one = {"name": "a", "body": 1, "cores": 1}
+    edge = lambda before, after: {"before": before, "after": after}
+    bad = {"a cycle": job_of(0, plain, edges=[edge(1, 2), edge(2, 3), edge(3, 1)]),
+           "an edge to nobody": job_of(0, plain, edges=[edge(1, 9)]),
+           "an edge from nobody": job_of(0, plain, edges=[edge(0, 1)]),
+           "a body that is not there": job_of(0, [{**one, "body": 2}]),
+           "a body that is no message": job_of(0, bodies=["x"]),
+           "a body that is no command": job_of(0, bodies=[encode("WATCH", job=1)]),
+           "a body without words": job_of(0, bodies=[encode("RUN")]),
+           "a body with more behind it": job_of(0, bodies=[RUN + b"x"]),
+           "bodies without commands": job_of(0, commands=[]),
+           "a lane that is not there": job_of(0, [{**one, "lane": 1, "access": 1}]),
+           "an access that is none": job_of(0, [{**one, "access": 77}]),
+           "a machine that is not there": job_of(0, [{**one, "machine": 3}]),
+           "a bundle that is not there": job_of(0, [{**one, "bundle": 5}]),
+           "a priority of 1000": job_of(0, [{**one, "priority": 1000}]),
+           "a priority of -1000": job_of(0, [{**one, "priority": -1000}]),
+           "more retries than can be": job_of(0, [{**one, "retries": U32}]),
+           "a policy that is none": job_of(0, policy=99),
+           "a rule for failures that is none": job_of(0, on_failure=99),
+           "clauses that are not there": job_of(0, [{**one, "clause_first": 5,
+                                                     "clause_count": U32}]),
+           "a clause of no kind": job_of(0, [{**one, "clause_count": 1}],
+                                         clauses=[{"kind": 99, "task": (0, 1)}]),
+           "an input of nobody": job_of(0, inputs=[{"task": 9, "object": (1, 1)}]),
+           "an input that nobody makes": job_of(0, inputs=[{"task": 1, "object": (5, 5)}]),
+           "an output of nobody": job_of(0, outputs=[{"task": 9, "object": (1, 1)}]),
+           "a name that is not UTF-8": job_of(0, [{**one, "name": b"\xff\xfe"}]),
+           "a name with a zero": job_of(0, [{**one, "name": b"a\0b"}]),
+           "a name with control characters": job_of(0, [{**one, "name": "a\x1b[31m\n"}]),
+           "a name of 256 bytes": job_of(0, [{**one, "name": "x" * 256}]),
+           "details that are not UTF-8": job_of(0, [{**one, "details": b"\xc3"}]),
+           "a lane without a name": job_of(0, lanes=[{"name": ""}]),
+           "a group of 100,000 bytes": job_of(0, groups=["x" * 100000]),
+           "a machine with a newline": job_of(0, machines=["a\nb"]),
+           "a command for people that is none": job_of(0, commands=[b"\xff"]),
+           "a word with a zero": with_run(argv=["echo", "a\0b"]),
+           "a first word that is empty": with_run(argv=["", "a"]),
+           "words of more than 128 KiB": with_run(argv=["echo", "x" * 200000]),
+           "an environment without values": with_run(argv=["true"], env=["A"]),
+           "a directory that is not absolute": with_run(argv=["true"], cwd="a/b"),
+           "a time before all time": with_run(argv=["true"], timeout=-1),
+           "a time of a million years": with_run(argv=["true"], grace=1 << 62),
+           "an estimate before all time": job_of(0, [{**one, "estimate": -5}]),
+           "an output outside of its directory": with_run(argv=["true"], outputs=[
+               {"kind": 1, "name": "a/../../b", "object": (1, 2)}]),
+           "an output anywhere": with_run(argv=["true"], outputs=[
+               {"kind": 1, "name": "/etc/passwd", "object": (1, 2)}]),
+           "a task of a lane that outlives its lease": job_of(
+               0, [{**one, "lane": 1, "access": 1}], lanes=[{"name": "line"}]),
+           "two who make the same": job_of(0, plain, outputs=[
+               {"task": 1, "object": (6, 6)}, {"task": 2, "object": (6, 6)}])}
+    before = rows(cluster)
+    with Stranger(cluster.socket, "CLIENT") as peer:
+        for name, values in bad.items():
+            values["low"] = next(NUMBERS)
+            told = peer.says("SUBMIT", **values).answer("ACCEPTED", "REFUSE")
+            say(str(told).startswith("refuse"), f"graph: {name} is refused", told)
+        same("graph: nothing of them is there", rows(cluster), before)
+        fine = peer.says("SUBMIT", **job_of(next(NUMBERS), plain, edges=[edge(1, 2), edge(1, 2)]))
+        same("graph: an edge twice is one edge", fine.answer("ACCEPTED", "REFUSE")[0], "ACCEPTED")
+
+
+def uploads(cluster):
+    more, before = WIRE["SUBMIT_MORE"], rows(cluster)
+    with Stranger(cluster.socket, "CLIENT") as peer:
+        peer.says("SUBMIT", **job_of(next(NUMBERS), flags=more))
+        same("upload: a piece of another one between", peer.says(
+            "SUBMIT", **job_of(next(NUMBERS))).answer(), "refuse request")
+        peer.says("SUBMIT", **job_of(next(NUMBERS), flags=more))
+    same("upload: what never ended is nowhere", rows(cluster), before)
+
+
+def workers(cluster):
+    """One that lies about what it was never given."""
+    cluster.submit({"honest": {"run": f"while [ ! -e {cluster.path('go')} ]; do sleep 0.1; done"}})
+    cluster.until(lambda: cluster.sql("SELECT 1 FROM sched_exec e JOIN sched_job j USING (id)"
+                                      " WHERE j.name = 'honest' AND e.status = 'RUNNING'"), "runs")
+    job, task, attempt = cluster.sql("SELECT j.job, j.task, e.attempt FROM sched_exec e JOIN"
+                                     " sched_job j USING (id) WHERE j.name = 'honest'")[0]
+    with Stranger(cluster.socket, "WORKER", "liar") as peer:
+        peer.says("JOIN", cores=1, machine="nowhere")
+        for name, row in {"of another worker": (job, task, attempt),
+                          "that is over": (1, 1, 1), "that never was": (77, 7, 1),
+                          "of the future": (job, task, 4000)}.items():
+            told = peer.says("FINISHED", task=row[:2], attempt=row[2], end=1).answer("RECORDED")
+            say(told[0] == "RECORDED" and told[1]["how"] != WIRE["NOW_RECORDED"],
+                f"worker: the end of an attempt {name} is not recorded", told)
+            peer.says("STARTED", task=row[:2], attempt=row[2])
+        peer.says("FINISHED", task=(job, task), attempt=attempt, end=U32, status=-1, began=-1,
+                  ended=-(1 << 63), user=-1, memory_bytes=U64, log_bytes=U64)
+        same("worker: an end that is none", peer.answer("RECORDED", "REFUSE")[0], "RECORDED")
+        peer.says("HELD", objects=[{"object": (i, i), "bytes": U64} for i in range(1, 2000)])
+        peer.says("LOST", objects=[{"object": (U64, i)} for i in range(1, 2000)])
+        peer.says("MISSED", object=(9, 9), reason="x" * 100000)
+        peer.says("LOGGED", request=U64, offset=U64, bytes="x")
+        for sent in range(1, 20001):
+            peer.says("BEAT", sent=sent)
+        beats = sum(peer.answer("BEATEN")[1]["sent"] > 0 for _ in range(20000))
+        same("worker: twenty thousand heartbeats are answered", beats, 20000)
+    for cores, memory in ((U32, U32), (0, 0)):
+        with Stranger(cluster.socket, "WORKER", f"absurd{cores}") as peer:
+            peer.says("JOIN", cores=cores, memory_mib=memory, machine="nowhere")
+            same(f"worker: one with {cores} cores", peer.says("BEAT", sent=1).answer()[0],
+                 "BEATEN")
+    cluster.touch("go")
+    cluster.until(lambda: ("honest", "SUCCESS") in cluster.ends(), "the honest one ends")
+    same("worker: who is honest is not disturbed",
+         [end for end in cluster.ends() if end[0] == "honest"], [("honest", "SUCCESS")])
+
+
+def registration(cluster):
+    with Stranger(cluster.socket, "WORKER", "twin", 5) as old:
+        old.says("JOIN", cores=1, machine="nowhere").says("BEAT", sent=1).answer("BEATEN")
+        with Stranger(cluster.socket, "WORKER", "twin", 6) as new:
+            same("registration: the older of two is closed", old.answer(), "closed")
+            new.says("JOIN", cores=1, machine="nowhere", attempts=[
+                {"task": (77, 7), "attempt": 3, "state": WIRE["ATTEMPT_RUNNING"]}])
+            told = new.answer("STOP")
+            same("registration: what the server does not know is to be stopped",
+                 (told[1]["task"], told[1]["attempt"]), ((77, 7), 3))
+            with Stranger(cluster.socket) as late:
+                late.says("GREET", version=1, role=WIRE["WORKER"], name="twin", boot=7,
+                          connection=4)
+                same("registration: one that comes late is not taken", late.turned_away(),
+                     "refuse state")
+            same("registration: who is there stays", new.says("BEAT", sent=9).answer("BEATEN"),
+                 ("BEATEN", {"sent": 9}))
+
+
+with Cluster(lease=60) as alive:
+    alive.work("good", 4)
+    alive.submit({"before": {"run": "true"}}, "--wait")
+    for test in (greetings, frames, wrong_words, requests, graphs, uploads, workers,
+                 registration):
+        test(alive)
+    done = alive.submit({"after": {"run": "true"}}, "--wait")
+    say(done.returncode == 0, "after all of it jobs run as before", done.stdout + alive.told())
+    say(alive.server.process.poll() is None, "by the same server")
+    said = alive.server.said().replace("listening at", "")
+    say("error" not in said.lower() and "runtime" not in said, "which has nothing to say", said)
+Tap.end()
