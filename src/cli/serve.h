@@ -64,6 +64,7 @@ struct serve {
     struct serve_question *questions;
     uint32_t question_count;
     int64_t feed_at;  // ticks: who follows is to be told more
+    int64_t strangers_at;  // ticks: when to see who has not said who it is
     uint32_t peer_count, turned_away;
     struct os_service service;
     char status[100];      // as the supervisor was told

@@ -84,6 +84,18 @@ static void peer_flush(struct serve *serve, struct serve_peer *peer)
     }
 }
 
+// Who has not said in time who it is has to go.
+static void strangers_look(struct serve *serve, int64_t now)
+{
+    if (now < serve->strangers_at) return;
+    serve->strangers_at = now + LOOK_EVERY;
+    for (struct serve_peer *peer = serve->peers; peer; peer = peer->next) {
+        if (peer->is_gone || !link_overdue(peer->link, now)) continue;
+        peer->is_gone = true;
+        input_note(serve, peer);
+    }
+}
+
 // ---- A turn ------------------------------------------------------------------------------------
 
 static bool message_take(struct serve *serve, struct serve_peer *peer,
@@ -97,12 +109,22 @@ static bool message_take(struct serve *serve, struct serve_peer *peer,
     return true;
 }
 
+// A short question may have a long answer, and many of them can come at once.
+static bool is_buried(const struct serve_peer *peer)
+{
+    const struct wire_out *held = peer->peer->held, *out = &peer->link->out;
+    return (uint64_t)out->length - out->sent + held[0].length + held[1].length > OUTPUT_MAX;
+}
+
 static void peer_take(struct serve *serve, struct serve_peer *peer)
 {
     struct wire_message message;
     enum wire_result result = WIRE_MORE;
-    while (peer->peer && (result = wire_take(&peer->link->in, &message)) == WIRE_GOT)
+    while (!peer->is_gone && peer->peer
+           && (result = wire_take(&peer->link->in, &message)) == WIRE_GOT) {
         if (!message_take(serve, peer, &message)) break;
+        peer->is_gone = is_buried(peer);
+    }
     if (result == WIRE_NO_MEMORY) hub_no_memory();
     if (result != WIRE_BAD || peer->is_given) return;
     hub_refuse(peer->peer, 0, 0, WIRE_REFUSED_FRAME, "that is no message");
@@ -208,6 +230,7 @@ int serve_loop(struct serve *serve)
     while (!serve->ending) {
         uint32_t count = os_loop_wait(serve->loop, ready, READY, wake_at(serve));
         for (uint32_t i = 0; i < count; i++) serve_ready(serve, &ready[i]);
+        strangers_look(serve, os_ticks());
         bool due = serve->inputs || os_now() >= hub_deadline(&serve->hub)
                    || os_ticks() - looked > LOOK_EVERY;
         if (due && hub_can_begin(&serve->hub)) {

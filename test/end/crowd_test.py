@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""crowd_test - many who connect, who say nothing, who take nothing; and work that goes on."""
+import os
+import resource
+import socket
+import time
+
+from cluster import Cluster, ROTA_PATH
+from end import Tap
+from hostile import Stranger
+from net import run
+from wire import encode
+
+say = Tap.say
+MIB = 1 << 20
+CLIENTS = 2000
+
+
+class Listening(Cluster):
+    """At a Unix socket, and at a port with keys."""
+
+    def serve(self):
+        run(ROTA_PATH, "keys", "make", self.path("keys"))
+        self.options += ["--listen", "127.0.0.1:0", "--keys", self.path("keys/server.keys")]
+        super().serve()
+        self.until(lambda: self.server.said().count("listening") == 2, "both addresses")
+        self.port = int(self.server.said().split()[-1].rsplit(":", 1)[1])
+
+    def files(self):
+        return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))
+
+    def resident(self):
+        with open(f"/proc/{self.server.process.pid}/statm", encoding="utf-8") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def works(self, name):
+        done = self.submit({f"t{i}": {"run": "true"} for i in range(20)}, "--wait")
+        say(done.returncode == 0, f"{name}: jobs run meanwhile", done.stdout + done.stderr)
+
+
+def knocks(port, first=b""):
+    peer = socket.create_connection(("127.0.0.1", port))
+    peer.sendall(first)
+    return peer
+
+
+def is_closed(peer, seconds=20):
+    """Whether the other side has closed it, or does so within that time."""
+    peer.settimeout(seconds)
+    try:
+        while peer.recv(4096):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+def strangers():
+    """At a port, without a key."""
+    with Listening(lease=20) as cluster:
+        cluster.socket, direct = f"127.0.0.1:{cluster.port}", cluster.socket
+        cluster.work("far", 2, "--key", cluster.path("keys/worker.key"))
+        cluster.socket = direct
+        cluster.works("nobody else")
+        rests, before = cluster.files(), cluster.resident()
+        for name, words in {"garbage": b"\xff" * 100, "HTTP": b"GET / HTTP/1.1\r\n\r\n",
+                            "a frame without TLS": encode("GREET", version=1, role=1)}.items():
+            say(is_closed(knocks(cluster.port, words)), f"stranger: {name} ends at once")
+        long = knocks(cluster.port, b"\x16\x03\x01\x0f\xff")
+        try:
+            for _ in range(64):
+                long.sendall(b"x" * 1024)
+        except ConnectionError:
+            pass
+        say(is_closed(long), "stranger: who says more than 4 KiB is closed")
+        crowd = [knocks(cluster.port) for _ in range(300)]
+        drip = knocks(cluster.port, b"\x16")
+        began = time.monotonic()
+        cluster.until(lambda: cluster.files() <= rests + 70, "the oldest are dropped", 10)
+        say(cluster.files() <= rests + 70, "stranger: at most 64 of them are there at a time",
+            cluster.files() - rests)
+        grown = cluster.resident() - before
+        say(grown < 2 * MIB or os.environ.get("SANITIZED"), "stranger: for next to no memory",
+            grown)
+        cluster.works("300 strangers")
+        while time.monotonic() < began + 14 and not is_closed(drip, 0.5):
+            try:
+                drip.sendall(b"\x03")
+            except ConnectionError:
+                break
+        late = time.monotonic() - began
+        say(8 < late < 13, "stranger: who says a byte now and then has ten seconds", late)
+        cluster.until(lambda: cluster.files() <= rests + 1, "all are gone", 10)
+        say(cluster.files() <= rests + 1, "stranger: and so have those who say nothing",
+            cluster.files() - rests)
+        say(not any(peer.fileno() < 0 for peer in crowd), "stranger: until then nobody gave up")
+
+
+def thousands():
+    """Who are known, and have nothing to say."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < 2 * CLIENTS:
+        Tap.skip("thousands", f"a process may have {hard} files")
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(2 * CLIENTS, 4096), hard))
+    with Cluster(lease=20) as cluster:
+        cluster.work("one", 2)
+        cluster.submit({"first": {"run": "true"}}, "--wait")
+        before = Listening.resident(cluster)
+        crowd = [Stranger(cluster.socket, "CLIENT") for _ in range(CLIENTS)]
+        each = (Listening.resident(cluster) - before) / CLIENTS
+        say(all(peer.welcome[0] == "WELCOME" for peer in crowd), f"{CLIENTS} clients are welcome")
+        say(each < 8192 or os.environ.get("SANITIZED"), "each costs little memory", each)
+        began = time.monotonic()
+        done = cluster.submit({f"t{i}": {"run": "true"} for i in range(200)}, "--wait")
+        say(done.returncode == 0, "a job runs while they are there", done.stderr)
+        say(time.monotonic() - began < 20, "in a moment", time.monotonic() - began)
+        fine = sum(peer.says("WATCH", job=9999).answer() == "refuse not_found" for peer in crowd)
+        say(fine == CLIENTS, "and each of them is answered", fine)
+        for peer in crowd:
+            peer.link.close()
+        cluster.until(lambda: Listening.files(cluster) < 100, "all are let go", 20)
+        say(Listening.files(cluster) < 100, "nothing of them is left", Listening.files(cluster))
+
+
+def slow_readers():
+    with Cluster(lease=20) as cluster:
+        cluster.work("one", 4)
+        cluster.submit({f"t{i}": {"run": "false"} for i in range(300)}, "--wait")
+        before = Listening.resident(cluster)
+        with Stranger(cluster.socket, "CLIENT") as peer:
+            peer.link.socket.settimeout(20)
+            try:
+                for _ in range(400):  # some twenty bytes for each task every time: gigabytes
+                    peer.link.socket.sendall(encode("WATCH", job=1) * 1000)
+            except (ConnectionError, TimeoutError):
+                pass
+            cluster.until(lambda: Listening.files(cluster) < 40, "it is cut", 30)
+            peer.link.socket.settimeout(5)
+            told = 0
+            try:
+                while piece := peer.link.socket.recv(1 << 20):
+                    told += len(piece)
+            except (ConnectionError, TimeoutError):
+                pass
+            say(told < 80 * MIB, "who asks and does not read is cut off", told)
+        grown = Listening.resident(cluster) - before
+        say(grown < 200 * MIB or os.environ.get("SANITIZED"), "before it costs much memory", grown)
+        done = cluster.submit({"after": {"run": "true"}}, "--wait")
+        say(done.returncode == 0, "others are served", done.stderr)
+
+
+def no_files_left():
+    """The server has few files; whoever is there already is not disturbed."""
+    with Cluster(lease=20) as cluster:
+        cluster.work("one", 2)
+        cluster.submit({"first": {"run": "true"}}, "--wait")
+        limit = Listening.files(cluster) + 8
+        run("prlimit", f"--pid={cluster.server.process.pid}", f"--nofile={limit}:{limit}")
+        crowd = []
+        for _ in range(40):
+            peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                peer.connect(cluster.socket)
+            except OSError:
+                pass
+            crowd.append(peer)
+        gone = sum(is_closed(peer, 0.2) for peer in crowd)
+        say(20 < gone < 40, "without files to spare who comes is turned away", gone)
+        for peer in crowd:
+            peer.close()
+        cluster.until(lambda: Listening.files(cluster) < limit - 4, "they are let go", 20)
+        done = cluster.submit({"after": {"run": "true"}}, "--wait")
+        say(done.returncode == 0, "who is there stays, and later all is well", done.stderr)
+
+
+for test in (strangers, thousands, slow_readers, no_files_left):
+    test()
+Tap.end()
