@@ -26,6 +26,7 @@ command_fn command_completion;                          // completion.c
 command_fn command_server;                              // serve.c
 command_fn command_submit;                              // submit.c
 command_fn command_close;                               // remote.c
+command_fn command_top;                                 // top.c
 command_fn command_wait, command_events;                // watch.c, events.c
 
 // ---- main.c: the table of them -------------------------------------------------------

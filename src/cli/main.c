@@ -28,6 +28,8 @@ static const struct command commands[] = {
     {"why", command_why, "what keeps a task from running", "task", ASKING},
     {"lanes", command_lanes, "who is inside each lane, and who waits", "file", ASKING},
     {"data", command_data, "the files and streams that tasks make", "file", ASKING},
+    {"top", command_top, "all of it on one screen, as it goes on", "",
+     "--server --key --db --interval --once --json --help"},
     {"retry", command_tell, "try again what failed", "task", ASKING},
     {"cancel", command_tell, "stop a task, or the whole job", "task", ASKING},
     {"trace", command_trace, "all attempts, for Perfetto or Chrome", "file", "-o --output " ASKING},

@@ -11,7 +11,7 @@ enum { WORDS_MAX = 64, WORD_MAX = 4096, PIECE = 64 << 10, QUESTIONS_MAX = 16 };
 
 // What may be asked: commands that only read, and print what they found.
 static const char *const commands[]
-    = {"ps", "show", "why", "lanes", "data", "trace", "report", "jobs", "history"};
+    = {"ps", "show", "why", "lanes", "data", "trace", "report", "jobs", "history", "top"};
 
 static const char *fault_of(const struct serve *serve, const wire_texts *words)
 {

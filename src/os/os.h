@@ -76,6 +76,14 @@ uint32_t os_files_raise(void);  // as many files as the system lets us open; ret
 uint32_t os_processors(void);
 uint32_t os_memory_mib(void);
 
+// ---- terminal.c: a terminal that gives every key at once ---------------------------------------
+
+struct os_terminal;
+struct os_terminal *os_terminal_open(int file);  // null: it is none
+void os_terminal_close(struct os_terminal *terminal);  // as it was found; null is fine
+void os_terminal_size(int file, uint32_t *columns, uint32_t *rows);
+int os_terminal_key(int file);  // the next byte; 0: none has come
+
 // ---- child.c: another process of this program ------------------------------------------
 
 // Runs this program with these words (the first is its name); what it prints, also as errors, comes

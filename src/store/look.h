@@ -39,3 +39,26 @@ bool look_attempts(struct store *store, uint32_t job, look_attempt_fn *take, voi
 typedef bool look_turn_fn(void *context, rota_time at, const char *lines);
 bool look_journal(struct store *store, rota_time since, look_turn_fn *take, void *context);
 uint32_t look_last_job(struct store *store);  // 0: there is none
+
+// ---- look_all.c: the whole database in few rows ------------------------------------------------
+
+// What each row has: its numbers, then its texts.
+enum look_list {
+    LOOK_WORKERS,  // worker, cores, silent since, tasks it has, of them running; name
+    LOOK_JOBS,     // job, tasks, succeeded, failed, stopped, out, blocked, never to run; state
+    LOOK_OUT,      // job, task, since when, worker, cores; name, status, name of the worker
+    LOOK_QUEUE,    // job, task, priority; name, status, lane
+    LOOK_LANES,    // lane, inside, waiting, readers inside; name
+    LOOK_COUNTS,   // 0, how many; status
+    LOOK_LATELY,   // job, attempts that ended in the last 10 s, in the last 60 s
+    LOOK_LISTS
+};
+enum { LOOK_NUMBERS = 8, LOOK_TEXTS = 3 };
+struct look_row {
+    int64_t numbers[LOOK_NUMBERS];
+    const char *texts[LOOK_TEXTS];  // "": none
+};
+typedef bool look_row_fn(void *context, const struct look_row *row);  // false: no memory
+// At most a thousand rows, of jobs the last two hundred.
+bool look_list(struct store *store, enum look_list list, rota_time now, look_row_fn *take,
+               void *context);

@@ -1,0 +1,52 @@
+// terminal.c - a terminal that gives every key at once, and is left as it was found.
+#define _GNU_SOURCE
+#include "os/os.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+struct os_terminal {
+    int file;
+    struct termios found;
+};
+
+// Ctrl-C stays a signal. Ctrl-Z and Ctrl-\ would leave the terminal as it is now, so they are off.
+struct os_terminal *os_terminal_open(int file)
+{
+    struct os_terminal *terminal = calloc(1, sizeof *terminal);
+    if (!terminal || tcgetattr(file, &terminal->found)) {
+        free(terminal);
+        return NULL;
+    }
+    struct termios keys = terminal->found;
+    keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    keys.c_cc[VMIN] = keys.c_cc[VTIME] = 0;
+    keys.c_cc[VSUSP] = keys.c_cc[VQUIT] = _POSIX_VDISABLE;
+    terminal->file = file;
+    if (tcsetattr(file, TCSAFLUSH, &keys) == 0) return terminal;
+    free(terminal);
+    return NULL;
+}
+
+void os_terminal_close(struct os_terminal *terminal)
+{
+    if (!terminal) return;
+    tcsetattr(terminal->file, TCSAFLUSH, &terminal->found);
+    free(terminal);
+}
+
+void os_terminal_size(int file, uint32_t *columns, uint32_t *rows)
+{
+    struct winsize size;
+    bool known = ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row;
+    *columns = known ? size.ws_col : 80;
+    *rows = known ? size.ws_row : 24;
+}
+
+int os_terminal_key(int file)
+{
+    unsigned char byte;
+    return read(file, &byte, 1) == 1 ? byte : 0;
+}

@@ -1,0 +1,67 @@
+// look_all.c - all jobs and workers of a database in a few rows, for who watches the whole.
+#include "store/look.h"
+#include "store/reader.h"
+
+// What ended lately is at the end of the history; so much of it is looked at.
+#define LATELY "(SELECT id, ended FROM sched_run ORDER BY seq DESC LIMIT 20000)"
+
+#define OF_JOB(condition) "sum(CASE WHEN " condition " THEN n ELSE 0 END)"
+
+static const char *const questions[LOOK_LISTS] = {
+    [LOOK_WORKERS] = "SELECT w.worker, w.cores, w.silent_since, count(e.id),"
+                     " coalesce(sum(e.status = 'RUNNING'), 0), 0, 0, 0, n.name, '', ''"
+                     " FROM sched_worker w LEFT JOIN sched_exec e ON e.worker = w.worker"
+                     " LEFT JOIN sched_name n ON n.kind = 'worker' AND n.number = w.worker"
+                     " GROUP BY w.worker ORDER BY w.silent_since < 9e18, w.worker LIMIT 1000",
+    [LOOK_JOBS] = "WITH j AS (SELECT g.job, g.state, (SELECT sum(tasks) FROM sched_submit s"
+                  " WHERE s.job = g.job) AS total FROM sched_graph g ORDER BY g.job DESC LIMIT 200)"
+                  ", c AS (SELECT j.job, l.status, count(*) AS n FROM j JOIN sched_last l"
+                  " ON l.id BETWEEN j.job << 32 AND (j.job << 32 | 4294967295)"
+                  " GROUP BY j.job, l.status UNION ALL"
+                  " SELECT id >> 32, 'OUT', count(*) FROM sched_exec GROUP BY 1 UNION ALL"
+                  " SELECT id >> 32, status, count(*) FROM sched_wait GROUP BY 1, 2)"
+                  " SELECT j.job, j.total, " OF_JOB("c.status = 'SUCCESS'") ","
+                  OF_JOB("c.status = 'FAILED'") "," OF_JOB("c.status IN ('ABORTED', 'CLOSED')") ","
+                  OF_JOB("c.status = 'OUT'") "," OF_JOB("c.status = 'BLOCKED'") ","
+                  OF_JOB("c.status IN ('FROZEN', 'IDLE')") ", j.state, '', ''"
+                  " FROM j LEFT JOIN c ON c.job = j.job GROUP BY j.job ORDER BY j.job DESC",
+    [LOOK_OUT] = "SELECT e.id >> 32, e.id & 4294967295, e.started, e.worker, t.cores, 0, 0, 0,"
+                 " t.name, e.status, n.name FROM sched_exec e JOIN sched_task t ON t.id = e.id"
+                 " LEFT JOIN sched_name n ON n.kind = 'worker' AND n.number = e.worker"
+                 " ORDER BY e.status = 'ASSIGNED', e.started, e.id LIMIT 1000",
+    [LOOK_QUEUE] = "SELECT r.id >> 32, r.id & 4294967295, t.priority, 0, 0, 0, 0, 0, t.name,"
+                   " r.status, n.name FROM sched_ready r JOIN sched_task t ON t.id = r.id"
+                   " LEFT JOIN sched_name n ON n.kind = 'lane' AND n.number = t.lane"
+                   " ORDER BY t.priority DESC, r.id LIMIT 1000",
+    [LOOK_LANES] = "SELECT t.lane, sum(s.inside), sum(1 - s.inside),"
+                   " sum(s.inside AND t.access = 'read'), 0, 0, 0, 0, n.name, '', '' FROM ("
+                   "SELECT id, 1 AS inside FROM sched_exec UNION ALL SELECT id, status = 'OFFERED'"
+                   " FROM sched_ready) s JOIN sched_task t ON t.id = s.id LEFT JOIN sched_name n"
+                   " ON n.kind = 'lane' AND n.number = t.lane WHERE t.lane > 0"
+                   " GROUP BY t.lane ORDER BY t.lane LIMIT 1000",
+    [LOOK_COUNTS] = "SELECT 0, n, 0, 0, 0, 0, 0, 0, status, '', '' FROM ("
+                    "SELECT status, count(*) AS n FROM sched_stage GROUP BY status)",
+    [LOOK_LATELY] = "SELECT id >> 32, sum(ended >= ?1 - 10000000), count(*), 0, 0, 0, 0, 0, '', '',"
+                    " '' FROM " LATELY " WHERE ended >= ?1 - 60000000 GROUP BY 1",
+};
+
+bool look_list(struct store *base, enum look_list list, rota_time now, look_row_fn *take,
+               void *context)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    sqlite3_stmt *row = load_prepare(store, questions[list]);
+    int result = SQLITE_ERROR;
+    if (row && sqlite3_bind_parameter_count(row)) bind_number(row, 1, now);
+    while (row && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        struct look_row told;
+        for (int i = 0; i < LOOK_NUMBERS; i++) told.numbers[i] = sqlite3_column_int64(row, i);
+        for (int i = 0; i < LOOK_TEXTS; i++) {
+            const char *text = (const char *)sqlite3_column_text(row, LOOK_NUMBERS + i);
+            told.texts[i] = text ? text : "";
+        }
+        if (take(context, &told)) continue;
+        load_no_memory(store);
+        break;
+    }
+    return load_end(store, row, result);
+}
