@@ -153,6 +153,8 @@ struct rota_config {
     rota_time plan_submit, plan_update, plan_idle;  // least time after a plan, by what is new since
     uint32_t plan_work;         // most tasks one turn places
     uint32_t overbook;          // plan: tasks a worker may be given beyond its room
+    bool told_is_begun;         // in a lane, what a worker was told to run is not released by a
+                                // cancel before the worker says so: it may have begun meanwhile
     enum rota_policy policy;    // of jobs that do not say
     enum rota_on_failure on_failure;
     bool trace;

@@ -72,6 +72,7 @@ static int server_make(struct runner *runner)
     struct rota_config config = rota_config_default();
     config.plan_submit = config.plan_update = config.plan_idle = 0;
     config.overbook = runner->cores * OVERBOOK;
+    config.told_is_begun = true;
     if (!server_open(&runner->session.server, runner->session.store, &config))
         return session_failed(&runner->session);
     runner->run.server = &runner->session.server;

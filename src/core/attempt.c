@@ -264,6 +264,14 @@ void attempt_end(struct rota *rota, task_row row)
     task->flags &= (uint16_t) ~(TASK_OVERBOOKED | TASK_STOPPING | TASK_CLAIMED);
 }
 
+void attempt_begun(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    task_move(rota, row, CAUSE_STARTED);
+    if (task->flags & TASK_GATED) gate_started(rota, row);
+    if (WORKER(rota, task->worker)->overbooked) worker_settle_overbooked(rota, task->worker);
+}
+
 void attempt_stop(struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];

@@ -40,9 +40,7 @@ enum rota_error on_task_started(struct rota *rota, const struct rota_event *even
         return refuse(rota, ROTA_STALE, "the task was started already");
     if (!effect_reserve(rota, 0)) return no_memory(rota);
     plan_report(rota, row);
-    task_move(rota, row, CAUSE_STARTED);
-    if (task->flags & TASK_GATED) gate_started(rota, row);
-    if (WORKER(rota, task->worker)->overbooked) worker_settle_overbooked(rota, task->worker);
+    attempt_begun(rota, row);
     return ROTA_OK;
 }
 

@@ -242,6 +242,13 @@ static void stop_running(struct rota *rota, task_row row)
     effect_mark_task(rota, row);
 }
 
+// Whether the worker has begun, or may have by the time it hears of the cancel.
+static bool may_run(const struct rota *rota, const struct task *task)
+{
+    bool told = rota->config.told_is_begun && task->flags & TASK_GATED;
+    return task->state == ROTA_TASK_RUNNING || told;
+}
+
 // What had not started is released now; what runs, when its worker says so.
 void outcome_cancel(struct rota *rota, task_row row)
 {
@@ -252,7 +259,8 @@ void outcome_cancel(struct rota *rota, task_row row)
                && task->state != ROTA_TASK_SHARED;
     bool out = task->worker && !led
                && (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING);
-    if (out && task->state == ROTA_TASK_RUNNING) {
+    if (out && may_run(rota, task)) {
+        if (task->state == ROTA_TASK_ASSIGNED) attempt_begun(rota, row);
         stop_running(rota, row);
         return;
     }

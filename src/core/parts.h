@@ -262,6 +262,7 @@ void attempt_claim(struct rota *rota, task_row row, uint64_t handler);
 bool handler_reserve(struct rota *rota, uint64_t id);
 void handler_take(struct rota *rota, task_row row, uint64_t id);
 uint64_t handler_of(const struct rota *rota, task_row row);
+void attempt_begun(struct rota *rota, task_row row);  // its worker says so, or may have begun
 void attempt_end(struct rota *rota, task_row row);   // gives back worker, lane and copies
 void attempt_stop(struct rota *rota, task_row row);  // tells the worker
 void attempt_transfer(struct rota *rota, task_row from, task_row to);
