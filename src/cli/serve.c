@@ -132,10 +132,11 @@ static int hub_begin_at(struct serve *serve)
     struct hub_limits limits = limits_of(serve->options.lease);
     config.lease = serve->options.lease;
     config.overbook = serve->options.ahead;
+    config.told_is_begun = true;
     if (serve->options.tasks) config.tasks_max = serve->options.tasks;
     config.plan_submit = config.plan_update = config.plan_idle = 0;
     bool open = server_open(&serve->server, serve->store, &config)
-                && hub_open(&serve->hub, &serve->server, &limits, os_now());
+                && hub_open(&serve->hub, &serve->server, &limits, os_now(), os_ticks());
     if (open) return 0;
     const struct store_error *error = store_error(serve->store);
     fprintf(stderr, "rota server: %s\n", error->fault ? error->text : serve->server.reason);

@@ -212,8 +212,7 @@ static int64_t wake_at(struct serve *serve)
     if (!hub_can_begin(&serve->hub)) return at;
     if (serve->inputs) return 0;
     if (next == ROTA_NEVER) return at;
-    int64_t then = os_ticks() + (next - os_now());
-    return then < at ? then : at;
+    return next < at ? next : at;
 }
 
 static int failed(const struct serve *serve)
@@ -231,7 +230,7 @@ int serve_loop(struct serve *serve)
         uint32_t count = os_loop_wait(serve->loop, ready, READY, wake_at(serve));
         for (uint32_t i = 0; i < count; i++) serve_ready(serve, &ready[i]);
         strangers_look(serve, os_ticks());
-        bool due = serve->inputs || os_now() >= hub_deadline(&serve->hub)
+        bool due = serve->inputs || os_ticks() >= hub_deadline(&serve->hub)
                    || os_ticks() - looked > LOOK_EVERY;
         if (due && hub_can_begin(&serve->hub)) {
             looked = os_ticks();

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CLOCK_LEAP = 16 };  // of a lease: so little a clock may run ahead unnoticed
+
 _Noreturn void hub_no_memory(void)
 {
     fputs("rota: no memory; what was promised is in the database\n", stderr);
@@ -41,9 +43,9 @@ static void worker_take_over(struct hub *hub, uint32_t number)
 }
 
 bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *limits,
-              rota_time now)
+              rota_time now, rota_time ticks)
 {
-    *hub = (struct hub){.server = server, .limits = *limits};
+    *hub = (struct hub){.server = server, .limits = *limits, .ticks = ticks};
     hub->opened = (uint64_t)now;
     if (!hub_names_load(hub)) return false;
     server_begin(server, now);
@@ -83,11 +85,23 @@ bool hub_can_begin(const struct hub *hub)
     return hub->turn[hub->slot] == 0;
 }
 
+// A clock that is set ahead must not end a lease: its worker counts by another one.
+static void leases_renew(struct hub *hub)
+{
+    for (uint32_t i = 0; i < hub->worker_count; i++)
+        if (hub->workers[i]->silent) worker_take_over(hub, hub->workers[i]->id.number);
+}
+
+// The time of the core goes on with the ticks, and ahead with the clock; when the clock is set
+// back, what is due does not wait until it has caught up.
 void hub_begin(struct hub *hub, rota_time now, rota_time ticks)
 {
     assert(hub_can_begin(hub));
+    rota_time expected = hub->server->now + (ticks - hub->ticks);
+    bool leapt = now - expected > hub->limits.lease / CLOCK_LEAP;
     hub->ticks = ticks;
-    server_begin(hub->server, now);
+    server_begin(hub->server, now > expected ? now : expected);
+    if (leapt) leases_renew(hub);
     hub_jobs_close(hub);
 }
 
@@ -132,5 +146,7 @@ void hub_settled(struct hub *hub, uint64_t turn)
 
 rota_time hub_deadline(const struct hub *hub)
 {
-    return rota_deadline(hub->server->rota);
+    rota_time due = rota_deadline(hub->server->rota);
+    if (due == ROTA_NEVER) return ROTA_NEVER;
+    return due > hub->server->now ? hub->ticks + (due - hub->server->now) : hub->ticks;
 }

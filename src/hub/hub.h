@@ -98,7 +98,7 @@ struct hub {
 
 // Takes over what the store has: every worker is silent from now on. False: the server says why.
 bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *limits,
-              rota_time now);
+              rota_time now, rota_time ticks);
 void hub_close(struct hub *hub);
 
 bool hub_can_begin(const struct hub *hub);  // one of the two slots is free
@@ -106,7 +106,7 @@ void hub_begin(struct hub *hub, rota_time now, rota_time ticks);
 uint64_t hub_write(struct hub *hub);  // 0: stop; the server or the store says why
 void hub_settled(struct hub *hub, uint64_t turn);
 struct wire_out *hub_later(struct hub *hub, struct hub_peer *peer);  // of the turn at hand
-rota_time hub_deadline(const struct hub *hub);  // on the clock of `now`; ROTA_NEVER
+rota_time hub_deadline(const struct hub *hub);  // in ticks; ROTA_NEVER
 
 _Noreturn void hub_no_memory(void);
 void *hub_allocate(size_t count, size_t size);  // zeroed

@@ -195,10 +195,57 @@ static void a_silent_worker_is_lost_after_its_lease(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_OFFERED);
 }
 
+// The worker of an attempt goes away; true: the attempt is still its own.
+static bool is_waited_for(void)
+{
+    struct rota_task_view view;
+    peers_turn(&peers);
+    assert_true(rota_task_look(peers.server.rota, (rota_task_id){1, 1}, &view));
+    return view.worker.number != 0;
+}
+
+static void a_worker_goes_away_with_a_task(void)
+{
+    a_cluster_of_one();
+    submits(7, 1, 0, 0);
+    peers_turn(&peers);
+    given(&worker);
+    played_close(&peers, &worker);
+    assert_true(is_waited_for());
+}
+
+static void a_clock_that_is_set_ahead_ends_no_lease(void **state)
+{
+    (void)state;
+    a_worker_goes_away_with_a_task();
+    peers.wall += 3600000000;
+    assert_true(is_waited_for());
+    peers.now += 1900000;
+    assert_true(is_waited_for());
+    peers.now += 200000;
+    assert_false(is_waited_for());
+    played_open(&peers, &worker, WIRE_WORKER);
+}
+
+static void a_clock_that_is_set_back_prolongs_no_lease(void **state)
+{
+    (void)state;
+    a_worker_goes_away_with_a_task();
+    peers.wall -= 3600000000;
+    peers.now += 1900000;
+    assert_true(is_waited_for());
+    assert_true(hub_deadline(&peers.hub) <= peers.now + 100000);
+    peers.now += 200000;
+    assert_false(is_waited_for());
+    played_open(&peers, &worker, WIRE_WORKER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_leaves_before_it_is_durable, begin, end),
+        cmocka_unit_test_setup_teardown(a_clock_that_is_set_ahead_ends_no_lease, begin, end),
+        cmocka_unit_test_setup_teardown(a_clock_that_is_set_back_prolongs_no_lease, begin, end),
         cmocka_unit_test_setup_teardown(a_report_that_comes_again_is_answered_again, begin, end),
         cmocka_unit_test_setup_teardown(pieces_become_one_job, begin, end),
         cmocka_unit_test_setup_teardown(what_a_new_connection_does_not_list_is_lost, begin, end),

@@ -18,7 +18,7 @@ void peers_open_at(struct peers *peers, struct store *store, rota_time now)
     config.plan_submit = config.plan_update = config.plan_idle = 0;
     config.lease = 2000000;
     bool open = server_open(&peers->server, store, &config)
-                && hub_open(&peers->hub, &peers->server, &limits, peers->now);
+                && hub_open(&peers->hub, &peers->server, &limits, peers->now, peers->now);
     if (!open) abort();
 }
 
@@ -37,7 +37,7 @@ static void turn_begin(struct peers *peers)
 {
     if (peers->is_begun) return;
     peers->now += 1000;
-    hub_begin(&peers->hub, peers->now, peers->now);
+    hub_begin(&peers->hub, peers->now + peers->wall, peers->now);
     peers->is_begun = true;
 }
 

@@ -14,6 +14,7 @@ struct peers {
     struct server server;
     struct hub hub;
     rota_time now;
+    rota_time wall;  // what the clock shows beyond that
     bool is_begun;
 };
 
