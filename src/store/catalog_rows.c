@@ -28,10 +28,10 @@ static const char *const statements[NOTES] = {
 
 // ---- Writing --------------------------------------------------------------------------
 
-// Plays keep their rows in memory and have no definitions.
+// Plays keep their rows in memory and have no definitions; nor has a simulated disk.
 static bool keeps_notes(const struct store *store)
 {
-    return store->kind->answer_find != NULL;
+    return store->kind->catalog == sqlite_catalog;
 }
 
 static void note_add(struct store *base, const struct note *note)
@@ -63,7 +63,7 @@ void store_put_calendar(struct store *store, rota_task_id task, const struct cal
     note_add(store, &note);
 }
 
-void store_put_name(struct store *store, const struct catalog_name *name)
+void sqlite_name(struct store *store, const struct catalog_name *name)
 {
     struct note note
         = {.kind = NOTE_NAME, .key = name->number, .texts = {kinds[name->kind], name->name}};
@@ -168,11 +168,9 @@ static bool table_read(struct sqlite_store *store, struct catalog_rows *rows, co
     return load_end(store, at, result);
 }
 
-bool store_catalog(struct store *base, struct catalog_rows *rows)
+bool sqlite_catalog(struct store *base, struct catalog_rows *rows)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    *rows = (struct catalog_rows){0};
-    if (!keeps_notes(base) || base->error.fault) return false;
     if (store->is_new) return true;
     return table_read(store, rows,
                       "SELECT id, name, definition, settled, remembered FROM sched_define"
@@ -180,6 +178,17 @@ bool store_catalog(struct store *base, struct catalog_rows *rows)
                       row_read)
            && table_read(store, rows, "SELECT kind, number, name FROM sched_name ORDER BY 1, 2",
                          name_read);
+}
+
+void store_put_name(struct store *store, const struct catalog_name *name)
+{
+    if (store->kind->name) store->kind->name(store, name);
+}
+
+bool store_catalog(struct store *store, struct catalog_rows *rows)
+{
+    *rows = (struct catalog_rows){0};
+    return store->kind->catalog && !store->error.fault && store->kind->catalog(store, rows);
 }
 
 void catalog_rows_release(struct catalog_rows *rows)

@@ -3,6 +3,9 @@
 
 #include "store/store.h"
 
+struct catalog_name;
+struct catalog_rows;
+
 // The functions of store.h, with the same promises. What is null is not kept by that kind.
 struct store_kind {
     void (*close)(struct store *store);
@@ -34,6 +37,8 @@ struct store_kind {
     bool (*journal)(struct store *store, uint64_t first, uint64_t last, store_turn_fn *take,
                     void *context);
     bool (*label_find)(struct store *store, rota_task_id task, struct store_label *label);
+    void (*name)(struct store *store, const struct catalog_name *name);
+    bool (*catalog)(struct store *store, struct catalog_rows *rows);  // into empty ones
 };
 
 // The first member of every kind's own struct.
@@ -41,6 +46,10 @@ struct store {
     const struct store_kind *kind;
     struct store_error error;
 };
+
+// A copy that is its own, and gone again. Null: no memory.
+const struct rota_job_spec *store_spec_copy(const struct rota_job_spec *spec);
+void store_spec_free(const struct rota_job_spec *spec);
 
 // Keeps the first mistake; later ones only follow from it.
 void store_fail(struct store_error *error, enum store_fault fault, const char *format, ...)

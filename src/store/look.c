@@ -10,6 +10,7 @@ static const struct store_kind look_kind = {
     .rows_release = sqlite_rows_release,
     .text_find = sqlite_text_find,
     .answer_find = sqlite_answer_find,
+    .catalog = sqlite_catalog,
 };
 
 static int64_t number_ask(struct sqlite_store *store, const char *sql)

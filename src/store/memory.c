@@ -82,7 +82,7 @@ static uint64_t key_hash(const struct row_key *key)
 
 // ---- Copies of submissions -------------------------------------------------
 
-static void spec_free(const struct rota_job_spec *spec)
+void store_spec_free(const struct rota_job_spec *spec)
 {
     if (!spec) return;
     free((void *)(uintptr_t)spec->tasks);
@@ -104,7 +104,7 @@ static const void *array_copy(const void *array, uint32_t count, size_t size, bo
     return copy;
 }
 
-static const struct rota_job_spec *spec_copy(const struct rota_job_spec *spec)
+const struct rota_job_spec *store_spec_copy(const struct rota_job_spec *spec)
 {
     struct rota_job_spec *copy = malloc(sizeof *copy);
     if (!copy) return NULL;
@@ -116,7 +116,7 @@ static const struct rota_job_spec *spec_copy(const struct rota_job_spec *spec)
     copy->inputs = array_copy(spec->inputs, spec->input_count, sizeof *spec->inputs, &failed);
     copy->outputs = array_copy(spec->outputs, spec->output_count, sizeof *spec->outputs, &failed);
     if (!failed) return copy;
-    spec_free(copy);
+    store_spec_free(copy);
     return NULL;
 }
 
@@ -135,7 +135,7 @@ static struct row *slot_find(const struct memory_store *store, const struct row_
 static void row_delete(struct row *row)
 {
     if (!row->used || row->dead) return;
-    if (row->record.kind == ROTA_RECORD_SUBMIT) spec_free(row->record.submit.spec);
+    if (row->record.kind == ROTA_RECORD_SUBMIT) store_spec_free(row->record.submit.spec);
     row->record.submit.spec = NULL;
     row->dead = true;
 }
@@ -194,7 +194,7 @@ static bool record_write(struct memory_store *store, const struct rota_record *r
     if (!slots_reserve(store)) return false;
     struct row row = {.key = key_of(record), .record = *record, .used = true};
     if (record->kind == ROTA_RECORD_SUBMIT) {
-        row.record.submit.spec = spec_copy(record->submit.spec);
+        row.record.submit.spec = store_spec_copy(record->submit.spec);
         if (!row.record.submit.spec) return false;
     }
     struct row *slot = slot_find(store, &row.key);

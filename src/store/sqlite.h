@@ -274,6 +274,8 @@ struct sqlite_store *sqlite_allocate(const struct store_kind *kind, const char *
 void sqlite_close(struct store *store);
 const struct rota_record *sqlite_rows(struct store *store, uint32_t *count);
 void sqlite_rows_release(struct store *store);
+void sqlite_name(struct store *store, const struct catalog_name *name);
+bool sqlite_catalog(struct store *store, struct catalog_rows *rows);
 bool sqlite_text_find(struct store *store, rota_task_id task, struct store_text *text);
 rota_worker_id sqlite_attempt_worker(struct store *store, rota_task_id task, uint32_t *attempt);
 bool sqlite_bodies(struct store *store, rota_job_id job, store_body_fn *take, void *context);
