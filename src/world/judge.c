@@ -1,0 +1,168 @@
+// judge.c - what must never be, each judge by itself, from what happened in truth.
+#include "world/parts.h"
+
+#include <stdarg.h>
+
+void wrong(struct world *world, const char *format, ...)
+{
+    char *text = world->result->wrong;
+    if (*text) return;  // what follows may only follow from it
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof world->result->wrong, format, arguments);
+    va_end(arguments);
+    world_say(world, "WRONG: %s", text);
+}
+
+static struct ghost_task *ghost_of(struct world *world, const struct process *process)
+{
+    return &world->jobs[process->job]->tasks[process->index - 1];
+}
+
+// ---- Processes, in true time
+// ---------------------------------------------------------------------
+
+static void judge_needs(struct world *world, const struct process *process)
+{
+    const struct ghost_task *ghost = ghost_of(world, process);
+    for (uint32_t i = 0; i < ghost->need_count; i++)
+        if (!world->jobs[process->job]->tasks[ghost->needs[i] - 1].successes)
+            wrong(world, "task %u.%u starts before %u, which it needs, has succeeded", process->job,
+                  process->index, ghost->needs[i]);
+}
+
+static void judge_group(struct world *world, const struct ghost_task *ghost)
+{
+    if (ghost->group && world->inside[ghost->lane][ghost->group])
+        wrong(world, "two processes of group %u run in lane %u", ghost->group, ghost->lane);
+}
+
+static void judge_class(struct world *world, const struct ghost_task *ghost)
+{
+    bool writes = ghost->access == ROTA_ACCESS_WRITE;
+    uint32_t others = writes ? world->readers[ghost->lane] : world->writers[ghost->lane];
+    if (others) wrong(world, "readers and writers run together in lane %u", ghost->lane);
+}
+
+void judge_start(struct world *world, const struct hand *hand, const struct process *process)
+{
+    struct ghost_task *ghost = ghost_of(world, process);
+    see(world, SIGHT_START);
+    world_say(world, "%s starts %u.%u attempt %u", hand->name, process->job, process->index,
+              process->attempt);
+    judge_needs(world, process);
+    ghost->starts++;
+    ghost->running++;
+    if (!ghost->lane) return;
+    judge_group(world, ghost);
+    judge_class(world, ghost);
+    world->inside[ghost->lane][ghost->group]++;
+    if (ghost->access == ROTA_ACCESS_WRITE)
+        world->writers[ghost->lane]++;
+    else
+        world->readers[ghost->lane]++;
+}
+
+void judge_end(struct world *world, const struct process *process, bool ran, bool well)
+{
+    struct ghost_task *ghost = ghost_of(world, process);
+    world_say(world, "end of %u.%u attempt %u%s", process->job, process->index, process->attempt,
+              well ? ", well" : "");
+    ghost->ended_attempt = process->attempt;
+    ghost->ended_well = well;
+    if (!ran) return;
+    ghost->running--;
+    ghost->successes += well;
+    ghost->failed += !well && !process->is_stopped && process->status != 0;
+    if (!ghost->lane) return;
+    world->inside[ghost->lane][ghost->group]--;
+    if (ghost->access == ROTA_ACCESS_WRITE)
+        world->writers[ghost->lane]--;
+    else
+        world->readers[ghost->lane]--;
+}
+
+// ---- What the server says ----------------------------------------------------------------------
+
+static void told_accepted(struct world *world, const struct wire_accepted *told)
+{
+    const struct caller *caller
+        = told->high && told->high <= world->swarm.callers ? &world->callers[told->high - 1] : NULL;
+    if (!caller || !told->low || told->low > caller->request_count) {
+        wrong(world, "a job was accepted that nobody has submitted");
+        return;
+    }
+    uint32_t number = caller->requests[told->low - 1].job;
+    struct ghost_job *job = world->jobs[number];
+    if (job->told && job->number != told->job)
+        wrong(world, "one submission has become jobs %u and %u", job->number, told->job);
+    uint32_t other = map_find(&world->jobs_by_number, told->job);
+    if (other && other != number + 1) wrong(world, "two submissions have become job %u", told->job);
+    if (job->told) return;
+    static const struct memory heap = {memory_resize_heap, NULL};
+    see(world, SIGHT_ACCEPTED);
+    job->told = true;
+    job->number = told->job;
+    if (!map_reserve(&heap, &world->jobs_by_number, 1)) abort();
+    *map_place(&world->jobs_by_number, told->job) = number + 1;
+}
+
+static void told_done(struct world *world, const struct wire_done *told)
+{
+    const struct caller *caller = &world->callers[told->high - 1];
+    const struct request *request = &caller->requests[told->low - 1];
+    struct ghost_task *ghost = &world->jobs[request->job]->tasks[request->task - 1];
+    bool again = request->verb == WIRE_RETRY;
+    see(world, again ? SIGHT_RETRY : SIGHT_CANCEL);
+    if (!again) ghost->cancelled = !ghost->asked_again;
+}
+
+// The ghost of a task that a worker is told of. The client may not have heard of its job yet.
+static struct ghost_task *ghost_told(struct world *world, rota_task_id task)
+{
+    struct ghost_job *job = ghost_find(world, task.job);
+    return job && task.task && task.task <= job->count ? &job->tasks[task.task - 1] : NULL;
+}
+
+static void told_run(struct world *world, const struct wire_run *run)
+{
+    unsigned job = 0, index = 0;
+    if (sscanf(run->name.bytes, "%u.%u", &job, &index) != 2 || job >= world->job_count) abort();
+    struct ghost_task *ghost = &world->jobs[job]->tasks[index - 1];
+    uint64_t *group = &world->tokens[ghost->lane][ghost->group];
+    if (ghost->cancelled && !ghost->asked_again)
+        wrong(world, "task %u.%u is given out after its cancel was acknowledged", job, index);
+    if (run->token <= ghost->token || (ghost->group && run->token <= *group))
+        wrong(world, "task %u.%u is given out with a token that is not new", job, index);
+    ghost->token = run->token;
+    if (ghost->group) *group = run->token;
+    if (run->task.task != index) wrong(world, "task %u.%u has another's command", job, index);
+}
+
+static void told_recorded(struct world *world, const struct wire_recorded *told)
+{
+    struct ghost_task *ghost = ghost_told(world, told->task);
+    if (!ghost || told->how != WIRE_NOW_RECORDED) return;
+    if (ghost->ended_attempt != told->attempt || !ghost->ended_well) return;
+    if (ghost->asked_off) return;  // its success may have come too late
+    if (ghost->recorded++)
+        wrong(world, "task %u.%u has succeeded twice", told->task.job, told->task.task);
+}
+
+void judge_told(struct world *world, const struct cable *cable, const struct wire_message *message)
+{
+    world_note(world, (uint64_t)message->kind);
+    if (world->trace) {
+        char text[200];
+        wire_dump(message, text, sizeof text);
+        world_say(world, "server to %s %u: %s", cable->is_worker ? "worker" : "client",
+                  cable->who + 1, text);
+    }
+    switch (message->kind) {
+    case WIRE_ACCEPTED_MESSAGE: told_accepted(world, &message->accepted); break;
+    case WIRE_DONE_MESSAGE: told_done(world, &message->done); break;
+    case WIRE_RUN_MESSAGE: told_run(world, &message->run); break;
+    case WIRE_RECORDED_MESSAGE: told_recorded(world, &message->recorded); break;
+    default: break;
+    }
+}

@@ -1,0 +1,152 @@
+// judge_state.c - what the server knows, against what it has promised and what is true.
+#include "world/parts.h"
+
+static enum rota_task_state state_of(const struct world *world, const struct ghost_job *job,
+                                     uint32_t index)
+{
+    return rota_task_state(world->seat.server.rota, (rota_task_id){job->number, index + 1});
+}
+
+static bool is_known(const struct world *world, const struct ghost_job *job)
+{
+    return state_of(world, job, 0) != ROTA_TASK_NONE;
+}
+
+// Only a job of which all succeeded is forgotten.
+static bool is_done(const struct ghost_job *job)
+{
+    for (uint32_t i = 0; i < job->count; i++)
+        if (!job->tasks[i].successes) return false;
+    return true;
+}
+
+// ---- After a restart
+// -----------------------------------------------------------------------------
+
+void judge_recovery(struct world *world)
+{
+    for (uint32_t i = 0; i < world->job_count; i++) {
+        const struct ghost_job *job = world->jobs[i];
+        if (!job->told) continue;
+        if (!is_known(world, job)) {
+            if (!is_done(job)) wrong(world, "job %u was acknowledged and is gone", job->number);
+            continue;
+        }
+        for (uint32_t t = 0; t < job->count; t++)
+            if (job->tasks[t].recorded && state_of(world, job, t) != ROTA_TASK_SUCCEEDED)
+                wrong(world, "the success of %u.%u was acknowledged and is gone", job->number,
+                      t + 1);
+    }
+}
+
+// ---- Now and then
+// ----------------------------------------------------------------------------------
+
+// Those that the core has with a worker take no more than it has.
+static void judge_room(struct world *world, const struct hand *hand, rota_worker_id id)
+{
+    const struct rota *rota = world->seat.server.rota;
+    rota_task_id tasks[64];
+    uint32_t used = 0;
+    uint32_t count = rota_list(rota, ROTA_LIST_EXEC, id, tasks, 64);
+    if (count > 64) count = 64;
+    for (uint32_t i = 0; i < count; i++) {
+        struct rota_task_view view;
+        const struct ghost_job *job = ghost_find(world, tasks[i].job);
+        bool there = rota_task_look(rota, tasks[i], &view) && view.worker.number == id.number;
+        if (there && job) used += job->tasks[tasks[i].task - 1].cores;
+    }
+    if (used > hand->cores)
+        wrong(world, "%s has %u cores and was given tasks for %u", hand->name, hand->cores, used);
+}
+
+void judge_turn(struct world *world)
+{
+    const struct hub *hub = &world->seat.hub;
+    rota_check(world->seat.server.rota);
+    for (uint32_t i = 0; i < hub->worker_count; i++)
+        for (uint32_t h = 0; h < world->swarm.hands; h++)
+            if (strcmp(hub->workers[i]->name, world->hands[h].name) == 0)
+                judge_room(world, &world->hands[h], hub->workers[i]->id);
+}
+
+// ---- In the end
+// -------------------------------------------------------------------------------------
+
+static bool is_bad_end(enum rota_task_state state)
+{
+    return state == ROTA_TASK_FAILED || state == ROTA_TASK_ABORTED;
+}
+
+// By walking: something that it needs, or that needs, has ended badly.
+static bool is_cut_off(const struct world *world, const struct ghost_job *job, uint32_t index)
+{
+    const struct ghost_task *task = &job->tasks[index];
+    for (uint32_t i = 0; i < task->need_count; i++) {
+        uint32_t need = task->needs[i] - 1;
+        if (is_bad_end(state_of(world, job, need)) || is_cut_off(world, job, need)) return true;
+    }
+    return false;
+}
+
+static void judge_task(struct world *world, const struct ghost_job *job, uint32_t index)
+{
+    const struct ghost_task *task = &job->tasks[index];
+    enum rota_task_state state = state_of(world, job, index);
+    const char *name = rota_task_state_name(state);
+    if (state == ROTA_TASK_SUCCEEDED) {
+        if (!task->successes) wrong(world, "%u.%u succeeded and never ran", job->number, index + 1);
+    } else if (state == ROTA_TASK_BLOCKED) {
+        see(world, SIGHT_BLOCKED);
+        if (!is_cut_off(world, job, index))
+            wrong(world, "%u.%u is blocked by nothing", job->number, index + 1);
+    } else if (!is_bad_end(state)) {
+        wrong(world, "%u.%u is %s for ever", job->number, index + 1, name);
+    } else if (task->recorded) {
+        wrong(world, "%u.%u is %s though it succeeded", job->number, index + 1, name);
+    }
+    if (task->running) wrong(world, "a process of %u.%u is left", job->number, index + 1);
+}
+
+static bool is_settled(const struct world *world, const struct ghost_job *job)
+{
+    if (!job->told) return false;
+    if (!is_known(world, job)) return true;
+    for (uint32_t i = 0; i < job->count; i++) {
+        enum rota_task_state state = state_of(world, job, i);
+        bool ended
+            = state == ROTA_TASK_SUCCEEDED || state == ROTA_TASK_BLOCKED || is_bad_end(state);
+        if (!ended || job->tasks[i].running) return false;
+    }
+    return true;
+}
+
+bool judge_is_over(struct world *world)
+{
+    if (!world->is_clear || !world->seat.up) return false;
+    for (uint32_t i = 0; i < world->swarm.callers; i++)
+        if (!caller_is_done(&world->callers[i])) return false;
+    for (uint32_t i = 0; i < world->job_count; i++)
+        if (!is_settled(world, world->jobs[i])) return false;
+    for (uint32_t i = 0; i < world->swarm.hands; i++)
+        if (world->hands[i].spool_count || world->hands[i].process_count) return false;
+    return true;
+}
+
+void judge_close(struct world *world)
+{
+    if (!world->seat.up) wrong(world, "the server does not come back");
+    for (uint32_t i = 0; i < world->swarm.callers; i++)
+        if (!caller_is_done(&world->callers[i])) wrong(world, "client %u gets no answer", i);
+    for (uint32_t i = 0; i < world->job_count && !*world->result->wrong; i++) {
+        const struct ghost_job *job = world->jobs[i];
+        if (!is_known(world, job)) {
+            if (!is_done(job)) wrong(world, "job %u is gone and was not done", job->number);
+            continue;
+        }
+        for (uint32_t t = 0; t < job->count; t++) judge_task(world, job, t);
+    }
+    for (uint32_t i = 0; i < world->swarm.hands; i++)
+        if (world->hands[i].spool_count)
+            wrong(world, "%s keeps a report that nobody takes", world->hands[i].name);
+}

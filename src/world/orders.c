@@ -1,0 +1,173 @@
+// orders.c - what the server tells a worker, done as agent/orders.c and agent/reports.c do it.
+#include "world/parts.h"
+
+#include <errno.h>
+
+// ---- Orders that wait
+// ----------------------------------------------------------------------------
+
+static void waiting_add(struct hand *hand, const struct wire_message *message)
+{
+    struct wire_out out = {0};
+    wire_put(&out, message);
+    world_reserve(&hand->waiting, &hand->waiting_capacity, hand->waiting_count,
+                  sizeof *hand->waiting);
+    struct wire_in *frame = &hand->waiting[hand->waiting_count++];
+    *frame = (struct wire_in){0};
+    char *room = wire_in_room(frame, out.length);
+    if (!room) abort();
+    memcpy(room, out.bytes, out.length);
+    wire_in_came(frame, out.length);
+    wire_out_release(&out);
+}
+
+// True: it was there, and is the message now, as long as `frame` is not released.
+static bool waiting_take(struct hand *hand, const struct attempt *attempt, struct wire_in *frame,
+                         struct wire_message *message)
+{
+    for (uint32_t i = 0; i < hand->waiting_count; i++) {
+        struct wire_in copy = hand->waiting[i];
+        if (wire_take(&hand->waiting[i], message) != WIRE_GOT) abort();
+        copy.arena = hand->waiting[i].arena;
+        copy.arena_capacity = hand->waiting[i].arena_capacity;
+        bool same = message->run.attempt == attempt->number
+                    && message->run.task.job == attempt->task.job
+                    && message->run.task.task == attempt->task.task;
+        if (same) {
+            *frame = hand->waiting[i];
+            hand->waiting[i] = hand->waiting[--hand->waiting_count];
+            return true;
+        }
+        hand->waiting[i] = copy;
+    }
+    return false;
+}
+
+void order_go_on(struct world *world, uint32_t who, rota_task_id task)
+{
+    struct hand *hand = &world->hands[who];
+    struct attempt *attempt = attempts_newest(&hand->decide.attempts, task);
+    struct wire_in frame;
+    struct wire_message message;
+    if (!attempt || attempt->state != ATTEMPT_HELD) return;
+    struct decide_answer answer = decide_go_on(&hand->decide, attempt, hand_clock(world, hand));
+    if (answer.verdict == DECIDE_IGNORE) return;
+    if (!waiting_take(hand, attempt, &frame, &message)) abort();
+    if (answer.verdict == DECIDE_REFUSE)
+        report_add(world, hand, attempt, WIRE_NOT_STARTED, answer.error);
+    else
+        process_begin(world, who, &message.run);
+    wire_in_release(&frame);
+}
+
+// ---- Ends
+// ----------------------------------------------------------------------------------------
+
+void order_end(struct world *world, struct hand *hand, struct attempt *attempt, int64_t grace)
+{
+    struct wire_in frame;
+    struct wire_message message;
+    attempt_stop(&hand->decide.attempts, attempt);
+    if (attempt->state == ATTEMPT_HELD) {
+        if (waiting_take(hand, attempt, &frame, &message)) wire_in_release(&frame);
+        attempt_move(&hand->decide.attempts, attempt, ATTEMPT_ENDED);
+        report_add(world, hand, attempt, WIRE_STOPPED, 0);
+        return;
+    }
+    struct process *process = process_find(hand, attempt->task, attempt->number);
+    if (process) process_stop(world, hand, process, grace);
+}
+
+static void on_run(struct world *world, uint32_t who, const struct wire_message *message)
+{
+    struct hand *hand = &world->hands[who];
+    struct decide *decide = &hand->decide;
+    struct decide_answer answer
+        = decide_run(decide, decide->connection, &message->run, hand_clock(world, hand));
+    switch (answer.verdict) {
+    case DECIDE_IGNORE: break;
+    case DECIDE_BREAK: wrong(world, "%s was given nonsense", hand->name); break;
+    case DECIDE_GIVE: process_begin(world, who, &message->run); break;
+    case DECIDE_REFUSE:
+        see(world, SIGHT_REFUSED_RUN);
+        report_add(world, hand, answer.attempt, WIRE_NOT_STARTED, answer.error);
+        break;
+    case DECIDE_HOLD:
+        see(world, SIGHT_HELD_RUN);
+        waiting_add(hand, message);
+        for (struct attempt *at = answer.attempt; (at = attempts_older(&decide->attempts, at));)
+            if (attempt_is_alive(at)) order_end(world, hand, at, 0);
+        break;
+    }
+}
+
+static void on_recorded(struct world *world, struct hand *hand, const struct wire_recorded *told)
+{
+    struct attempts *attempts = &hand->decide.attempts;
+    struct attempt *attempt = attempts_find(attempts, told->task, told->attempt);
+    if (told->how == WIRE_IS_STALE) see(world, SIGHT_REPORT_STALE);
+    if (told->how == WIRE_WAS_RECORDED) see(world, SIGHT_REPORT_AGAIN);
+    if (!attempt || attempt->state != ATTEMPT_SPOOLED) return;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < hand->spool_count; i++) {
+        const struct wire_finished *finished = &hand->spool[i].finished;
+        bool same = finished->task.job == told->task.job && finished->task.task == told->task.task
+                    && finished->attempt == told->attempt;
+        if (!same) hand->spool[kept++] = hand->spool[i];
+    }
+    hand->spool_count = kept;
+    attempts_remove(attempts, attempt);
+}
+
+// ---- Coming
+// --------------------------------------------------------------------------------------
+
+static bool on_welcome(struct world *world, struct hand *hand, const struct wire_welcome *welcome)
+{
+    if (hand->welcome || !decide_welcome(&hand->decide, welcome, hand_clock(world, hand))) {
+        wrong(world, "%s gets a welcome that makes no sense", hand->name);
+        return false;
+    }
+    struct wire_message message = {.kind = WIRE_JOIN_MESSAGE};
+    struct wire_attempt *items
+        = world_allocate(attempts_count(&hand->decide.attempts) + 1, sizeof *items);
+    struct wire_out *out = &world->cables[hand->cable]->out[FAR_SIDE];
+    message.join.cores = hand->cores;
+    message.join.memory_mib = 1000;
+    message.join.machine = message.join.address = message.join.limits = wire_text_of("");
+    message.join.attempts = decide_join(&hand->decide, items);
+    wire_put(out, &message);
+    free(items);
+    hand->welcome = true;
+    for (uint32_t i = 0; i < hand->spool_count; i++) {
+        struct wire_message report = {.kind = WIRE_FINISHED_MESSAGE};
+        if (!hand->spool[i].safe) continue;
+        report.finished = hand->spool[i].finished;
+        wire_put(out, &report);
+    }
+    return true;
+}
+
+bool order_take(struct world *world, uint32_t who, const struct wire_message *message)
+{
+    struct hand *hand = &world->hands[who];
+    struct decide *decide = &hand->decide;
+    switch (message->kind) {
+    case WIRE_WELCOME_MESSAGE: return on_welcome(world, hand, &message->welcome);
+    case WIRE_REFUSE_MESSAGE: see(world, SIGHT_GIVEN_UP); return false;
+    case WIRE_BEATEN_MESSAGE:
+        decide_beaten(decide, decide->connection, message->beaten.sent, hand_clock(world, hand));
+        hand->pause = 0;
+        return true;
+    case WIRE_RUN_MESSAGE: on_run(world, who, message); return true;
+    case WIRE_STOP_MESSAGE: {
+        struct attempt *attempt
+            = attempts_find(&decide->attempts, message->stop.task, message->stop.attempt);
+        if (attempt && attempt_is_alive(attempt))
+            order_end(world, hand, attempt, message->stop.grace);
+        return true;
+    }
+    case WIRE_RECORDED_MESSAGE: on_recorded(world, hand, &message->recorded); return true;
+    default: wrong(world, "%s is told what no worker is told", hand->name); return false;
+    }
+}

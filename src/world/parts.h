@@ -1,0 +1,204 @@
+// parts.h - the inside of a world, as its files share it.
+#pragma once
+
+#include "agent/decide.h"
+#include "hub/hub.h"
+#include "world/ground.h"
+
+// ---- seat.c: the server ------------------------------------------------------------------------
+
+struct seat {
+    bool up;
+    struct server server;
+    struct hub hub;
+    struct store *store;
+    int64_t wall;        // what its clock shows beyond the time of the world
+    bool turn_is_due;    // noted in the agenda
+    uint32_t mark;       // of this life
+    uint32_t wake;       // of the newest DUE_WAKE
+    uint32_t *inputs;    // cables that have something for it
+    uint32_t input_count, input_capacity;
+    uint64_t digest;     // of the core when it crashed, if nothing was lost; 0: not known
+};
+
+void seat_start(struct world *world);
+void seat_stop(struct world *world);  // as kill -9 does
+void seat_turn(struct world *world);
+void seat_settle(struct world *world, uint32_t turn);
+void seat_input(struct world *world, uint32_t cable);
+void seat_due(struct world *world, int64_t at);  // a turn
+
+// ---- hand.c, orders.c: a worker ----------------------------------------------------------------
+
+enum process_state { PROCESS_SPAWNING = 1, PROCESS_RUNNING };
+
+struct process {
+    rota_task_id task;
+    uint32_t attempt, number;  // number: its name in the agenda
+    uint32_t job, index;       // of its ghost
+    enum process_state state;
+    int64_t at;                // when it starts or ends
+    int32_t status;
+    bool is_stubborn, is_stopped, fails_to_start;
+};
+
+struct spooled {
+    struct wire_finished finished;
+    bool safe;
+};
+
+struct hand {
+    bool up, welcome;
+    char name[24];
+    uint32_t cores, mark, cable, numbers;
+    struct decide decide;
+    uint64_t boot;
+    int64_t rate;                  // of its clock: millionths more or less
+    int64_t booted;                // when its clock began, in the time of the world
+    int64_t connect_at, welcome_by, pause;  // on its clock
+    int64_t timer_at;              // in the time of the world: noted in the agenda
+    int64_t stalled_until;         // the same: its loop does nothing before
+    bool spool_is_due;
+    struct process *processes;
+    struct spooled *spool;
+    struct wire_in *waiting;       // orders that wait for an older attempt
+    uint32_t process_count, process_capacity, spool_count, spool_capacity;
+    uint32_t waiting_count, waiting_capacity;
+};
+
+int64_t hand_clock(const struct world *world, const struct hand *hand);
+void hand_start(struct world *world, uint32_t who);
+void hand_crash(struct world *world, uint32_t who, bool reboots);
+void hand_work(struct world *world, uint32_t who);      // what is due on its clock
+void hand_hears(struct world *world, uint32_t who);     // its cable has something
+void hand_cut_off(struct world *world, uint32_t who);   // its cable is gone
+void hand_spool(struct world *world, uint32_t who);     // its reports are on disk now
+void hand_process(struct world *world, uint32_t who, uint32_t number);
+void hand_stall(struct world *world, uint32_t who);     // its loop hangs for a while
+void hand_fence(struct world *world, uint32_t who);     // and its fence does not
+void hand_schedule(struct world *world, uint32_t who);
+void hand_flush(struct world *world, uint32_t who);
+void hand_release(struct hand *hand);
+// process.c
+void process_begin(struct world *world, uint32_t who, const struct wire_run *run);
+void process_stop(struct world *world, struct hand *hand, struct process *process, int64_t grace);
+struct process *process_find(struct hand *hand, rota_task_id task, uint32_t attempt);
+void processes_die(struct world *world, struct hand *hand);
+void report_add(struct world *world, struct hand *hand, struct attempt *attempt, enum wire_end end,
+                int32_t status);
+// orders.c
+bool order_take(struct world *world, uint32_t who, const struct wire_message *message);
+void order_end(struct world *world, struct hand *hand, struct attempt *attempt, int64_t grace);
+void order_go_on(struct world *world, uint32_t who, rota_task_id task);
+
+// ---- caller.c: a client ------------------------------------------------------------------------
+
+struct request {
+    uint32_t job, task;  // of its ghost; task 0: a submission
+    uint32_t verb;
+    bool answered;
+};
+
+struct caller {
+    uint32_t cable, mark;
+    bool welcome;
+    struct request *requests;
+    uint32_t request_count, request_capacity, unsent;
+    uint32_t submissions;  // still to come
+};
+
+void caller_work(struct world *world, uint32_t who);
+void caller_hears(struct world *world, uint32_t who);
+void caller_cut_off(struct world *world, uint32_t who);
+bool caller_is_done(const struct caller *caller);
+void caller_release(struct caller *caller);
+
+// ---- ghost.c: what clients asked for, and what has become of it in truth -----------------------
+
+enum { GHOST_NEEDS = 3, GHOST_LANES = 3, GHOST_GROUPS = 4 };
+
+struct ghost_task {
+    uint32_t needs[GHOST_NEEDS], need_count;  // numbers from 1
+    uint32_t lane, group;                     // from 1; 0: none
+    uint8_t access;
+    uint32_t cores, retries;
+    uint32_t failures;                        // so many of its attempts fail
+    uint32_t starts, running, successes, failed;
+    uint32_t recorded;                        // successes that the server has said it keeps
+    uint64_t token;                           // the last it was given with
+    uint32_t ended_attempt;                   // the last that has ended, and how
+    bool ended_well;
+    bool cancelled;                           // acknowledged, and nobody has asked for it since
+    bool asked_again, asked_off;              // a retry, a cancel was sent
+};
+
+struct ghost_job {
+    uint32_t caller, request;
+    struct ghost_task *tasks;
+    uint32_t count;
+    uint32_t number;  // as the server calls it; 0: it has not said so
+    bool told;        // the server has said so
+};
+
+struct ghost_job *ghost_make(struct world *world, uint32_t caller);
+struct ghost_job *ghost_find(struct world *world, uint32_t number);  // null: no such job
+void ghost_submit(struct world *world, uint32_t job, struct wire_out *out);
+
+// ---- judges: each says what must not be --------------------------------------------------------
+
+void wrong(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void judge_start(struct world *world, const struct hand *hand, const struct process *process);
+void judge_end(struct world *world, const struct process *process, bool ran, bool well);
+void judge_told(struct world *world, const struct cable *cable, const struct wire_message *message);
+void judge_recovery(struct world *world);
+void judge_turn(struct world *world);
+void judge_close(struct world *world);  // when all is over
+bool judge_is_over(struct world *world);
+
+// ---- weather.c: faults -------------------------------------------------------------------------
+
+struct swarm {
+    uint32_t hands, callers, submissions, tasks_max;
+    int64_t lease, latency, sync, tick, storm;  // storm: so long the weather is bad
+    uint32_t server_crash, worker_crash, reboot, cut, half_open, partition, one_way, clock;
+    uint32_t sync_slow, sync_fails, write_fails, full, spawn_fails, stubborn, fails, repeat, cancel;
+    uint32_t stall, stuck;
+    uint32_t lanes, is_long;  // per mille of jobs; of processes
+    bool is_plan;
+};
+
+void swarm_draw(struct world *world);
+void weather_change(struct world *world);
+void weather_clear(struct world *world);
+
+// ---- The whole ---------------------------------------------------------------------------------
+
+struct world {
+    int64_t now;
+    bool is_clear;       // no more faults
+    struct tape tape;
+    struct agenda agenda;
+    struct swarm swarm;
+    struct seat seat;
+    struct hand *hands;
+    struct caller *callers;
+    bool *cut[2];        // by hand: nothing goes towards that side
+    int64_t full_until;
+    struct cable **cables;
+    uint32_t cable_count, cable_capacity;
+    struct ghost_job **jobs;
+    uint32_t job_count, job_capacity;
+    struct map jobs_by_number;
+    uint32_t inside[GHOST_LANES + 1][GHOST_GROUPS + 1];  // processes, in truth
+    uint32_t readers[GHOST_LANES + 1], writers[GHOST_LANES + 1];
+    uint64_t tokens[GHOST_LANES + 1][GHOST_GROUPS + 1];
+    struct world_result *result;
+    FILE *trace;
+};
+
+static inline void see(struct world *world, enum world_sight sight)
+{
+    world->result->seen[sight]++;
+}
+void world_note(struct world *world, uint64_t fact);  // becomes part of the digest
+void world_say(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));

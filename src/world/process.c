@@ -1,0 +1,171 @@
+// process.c - commands that are only said to run, and the reports of their ends.
+#include "world/parts.h"
+
+#include <errno.h>
+
+enum { SPAWN = 2000, LIVES = 100000, DIES = 2000 };
+
+struct process *process_find(struct hand *hand, rota_task_id task, uint32_t attempt)
+{
+    for (uint32_t i = 0; i < hand->process_count; i++) {
+        struct process *process = &hand->processes[i];
+        bool same = process->task.job == task.job && process->task.task == task.task
+                    && process->attempt == attempt;
+        if (same) return process;
+    }
+    return NULL;
+}
+
+static void process_note(struct world *world, uint32_t who, const struct process *process)
+{
+    agenda_add(&world->agenda, process->at, DUE_PROCESS, who, process->number);
+}
+
+void process_begin(struct world *world, uint32_t who, const struct wire_run *run)
+{
+    struct hand *hand = &world->hands[who];
+    world_reserve(&hand->processes, &hand->process_capacity, hand->process_count,
+                  sizeof *hand->processes);
+    struct process *process = &hand->processes[hand->process_count++];
+    unsigned job = 0, index = 0;
+    if (sscanf(run->name.bytes, "%u.%u", &job, &index) != 2) abort();
+    *process = (struct process){.task = run->task,
+                                .attempt = run->attempt,
+                                .number = ++hand->numbers,
+                                .job = job,
+                                .index = index,
+                                .state = PROCESS_SPAWNING};
+    process->at = world->now + 50 + choose_time(world, OF_WORKERS, SPAWN);
+    process->is_stubborn = chance(world, OF_WORKERS, world->swarm.stubborn);
+    process->fails_to_start
+        = !world->is_clear && chance(world, OF_WORKERS, world->swarm.spawn_fails);
+    process_note(world, who, process);
+}
+
+// ---- Reports
+// -------------------------------------------------------------------------------------
+
+void report_add(struct world *world, struct hand *hand, struct attempt *attempt, enum wire_end end,
+                int32_t status)
+{
+    struct wire_finished finished = {.task = attempt->task,
+                                     .attempt = attempt->number,
+                                     .token = attempt->token,
+                                     .end = end,
+                                     .status = status,
+                                     .reason = wire_text_of("")};
+    if (attempt->state != ATTEMPT_ENDED)
+        attempt_move(&hand->decide.attempts, attempt, ATTEMPT_ENDED);
+    finished.began = finished.ended = world->now;
+    world_reserve(&hand->spool, &hand->spool_capacity, hand->spool_count, sizeof *hand->spool);
+    hand->spool[hand->spool_count++] = (struct spooled){.finished = finished};
+}
+
+// One sync for all that has ended since the last one; then they may be told.
+void hand_spool(struct world *world, uint32_t who)
+{
+    struct hand *hand = &world->hands[who];
+    hand->spool_is_due = false;
+    if (!hand->up) return;
+    for (uint32_t i = 0; i < hand->spool_count; i++) {
+        struct spooled *spooled = &hand->spool[i];
+        struct attempts *attempts = &hand->decide.attempts;
+        if (spooled->safe) continue;
+        spooled->safe = true;
+        attempt_move(attempts,
+                     attempts_find(attempts, spooled->finished.task, spooled->finished.attempt),
+                     ATTEMPT_SPOOLED);
+        struct wire_message message = {.kind = WIRE_FINISHED_MESSAGE};
+        message.finished = spooled->finished;
+        if (hand->welcome) wire_put(&world->cables[hand->cable]->out[FAR_SIDE], &message);
+    }
+    hand_flush(world, who);
+    hand_schedule(world, who);
+}
+
+// ---- Starting and ending
+// --------------------------------------------------------------------------
+
+static void process_start(struct world *world, uint32_t who, struct process *process)
+{
+    struct hand *hand = &world->hands[who];
+    struct attempts *attempts = &hand->decide.attempts;
+    struct attempt *attempt = attempts_find(attempts, process->task, process->attempt);
+    const struct ghost_task *ghost = &world->jobs[process->job]->tasks[process->index - 1];
+    struct wire_message message = {.kind = WIRE_STARTED_MESSAGE};
+    process->state = PROCESS_RUNNING;
+    process->status = ghost->failed < ghost->failures ? 1 : 0;
+    bool is_long = chance(world, OF_WORKERS, world->swarm.is_long);
+    process->at = world->now + 100
+                  + choose_time(world, OF_WORKERS, is_long ? world->swarm.lease * 3 : LIVES);
+    judge_start(world, hand, process);
+    if (process->is_stubborn) see(world, SIGHT_STUBBORN);
+    process_note(world, who, process);
+    attempt_move(attempts, attempt, ATTEMPT_RUNNING);
+    message.started.task = process->task;
+    message.started.attempt = process->attempt;
+    message.started.at = world->now;
+    if (hand->welcome) wire_put(&world->cables[hand->cable]->out[FAR_SIDE], &message);
+}
+
+static void process_end(struct world *world, uint32_t who, struct process *process)
+{
+    struct hand *hand = &world->hands[who];
+    struct process ended = *process;
+    struct attempt *attempt = attempts_find(&hand->decide.attempts, ended.task, ended.attempt);
+    bool ran = ended.state == PROCESS_RUNNING;
+    *process = hand->processes[--hand->process_count];
+    judge_end(world, &ended, ran, ran && !ended.is_stopped && !ended.status);
+    if (ended.is_stopped) {
+        see(world, SIGHT_STOPPED);
+        report_add(world, hand, attempt, WIRE_STOPPED, 9);
+    } else if (!ran) {
+        see(world, SIGHT_SPAWN_FAILURE);
+        report_add(world, hand, attempt, WIRE_NOT_STARTED, EAGAIN);
+    } else {
+        see(world, ended.status ? SIGHT_FAILURE : SIGHT_SUCCESS);
+        report_add(world, hand, attempt, WIRE_EXITED, ended.status);
+    }
+    order_go_on(world, who, ended.task);
+}
+
+void hand_process(struct world *world, uint32_t who, uint32_t number)
+{
+    struct hand *hand = &world->hands[who];
+    if (!hand->up) return;
+    struct process *process = NULL;
+    for (uint32_t i = 0; i < hand->process_count && !process; i++)
+        if (hand->processes[i].number == number) process = &hand->processes[i];
+    if (!process || process->at > world->now) return;  // it was stopped before, or told anew
+    bool begins
+        = process->state == PROCESS_SPAWNING && !process->is_stopped && !process->fails_to_start;
+    if (begins)
+        process_start(world, who, process);
+    else
+        process_end(world, who, process);
+    hand_flush(world, who);
+    hand_schedule(world, who);
+}
+
+void process_stop(struct world *world, struct hand *hand, struct process *process, int64_t grace)
+{
+    int64_t at = world->now + 20 + choose_time(world, OF_WORKERS, DIES);
+    if (chance(world, OF_WORKERS, world->swarm.stuck)) {
+        see(world, SIGHT_STUCK);
+        at += choose_time(world, OF_WORKERS, world->swarm.lease / 16);
+    }
+    if (process->is_stubborn && grace > 0) at = world->now + grace + 20;
+    if (process->is_stopped && process->at <= at) return;
+    if (!process->is_stopped && process->state == PROCESS_RUNNING && process->at <= at) return;
+    process->is_stopped = true;
+    process->at = at;
+    process_note(world, (uint32_t)(hand - world->hands), process);
+}
+
+// The machine, or the process above them all, is gone: nobody is left to report.
+void processes_die(struct world *world, struct hand *hand)
+{
+    for (uint32_t i = 0; i < hand->process_count; i++)
+        judge_end(world, &hand->processes[i], hand->processes[i].state == PROCESS_RUNNING, false);
+    hand->process_count = 0;
+}

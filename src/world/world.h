@@ -1,0 +1,81 @@
+// world.h - a cluster in a box: the real core, turns, messages and rules of workers, in a world
+// that is made up from a seed, with everything that can go wrong in one.
+//
+// The same options give the same world, on every machine and with every compiler.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+// What a batch of worlds must have seen; a fault that never happens finds nothing.
+#define WORLD_SIGHTS(S)                                                                        \
+    S(TURN, "turns")                                                                           \
+    S(SETTLE, "turns made durable")                                                            \
+    S(DELIVERY, "pieces delivered")                                                            \
+    S(START, "processes started")                                                              \
+    S(SUCCESS, "processes that succeeded")                                                     \
+    S(FAILURE, "processes that failed")                                                        \
+    S(SPAWN_FAILURE, "processes that could not be started")                                    \
+    S(STOPPED, "processes that were stopped")                                                  \
+    S(FENCED, "processes that were fenced")                                                    \
+    S(STUBBORN, "processes that ignore TERM")                                                  \
+    S(REFUSED_RUN, "orders that came too late")                                                \
+    S(HELD_RUN, "orders that waited for an older attempt")                                     \
+    S(SERVER_CRASH, "server crashes")                                                          \
+    S(SERVER_LOST_TURNS, "crashes that lost turns")                                            \
+    S(SERVER_KEPT_TURNS, "crashes that kept turns nobody heard of")                            \
+    S(WORKER_CRASH, "worker crashes")                                                          \
+    S(WORKER_LOST_REPORT, "worker crashes that lost a report")                                 \
+    S(WORKER_REBOOT, "machines that started again")                                            \
+    S(CUT, "connections cut")                                                                  \
+    S(HALF_OPEN, "connections that only one side knows to be gone")                            \
+    S(PARTITION, "partitions")                                                                 \
+    S(ONE_WAY, "partitions one way")                                                           \
+    S(STALL, "workers whose loop hung")                                                        \
+    S(FENCE, "of them, killed by their fence")                                                 \
+    S(STUCK, "processes that took long to die")                                                \
+    S(CLOCK_BACK, "clocks set back")                                                           \
+    S(CLOCK_AHEAD, "clocks set ahead")                                                         \
+    S(SYNC_SLOW, "slow syncs")                                                                 \
+    S(SYNC_FAILED, "syncs that failed")                                                        \
+    S(WRITE_FAILED, "writes that failed")                                                      \
+    S(DISK_FULL, "disks that were full")                                                       \
+    S(REPEAT, "requests sent twice")                                                           \
+    S(CANCEL, "cancels acknowledged")                                                          \
+    S(RETRY, "retries acknowledged")                                                           \
+    S(REFUSAL, "requests refused")                                                             \
+    S(ACCEPTED, "jobs accepted")                                                               \
+    S(REPORT_STALE, "reports that came too late")                                              \
+    S(REPORT_AGAIN, "reports that came twice")                                                 \
+    S(GIVEN_UP, "workers that came back after their lease")                                    \
+    S(BLOCKED, "tasks that ended blocked")                                                     \
+    S(SAME_STATE, "states compared after a restart")
+
+#define WORLD_SIGHT(name, text) SIGHT_##name,
+enum world_sight { WORLD_SIGHTS(WORLD_SIGHT) SIGHTS };
+#undef WORLD_SIGHT
+extern const char *const world_sight_names[SIGHTS];
+
+struct world_options {
+    uint64_t seed;
+    const uint16_t *tape;  // choices; null: they are drawn from the seed
+    uint32_t tape_length;
+    FILE *trace;           // what happens, a line each; null: nobody wants to know
+};
+
+struct world_result {
+    char wrong[400];       // what must not be; "": all is well
+    uint64_t events;
+    uint64_t digest;       // of all that happened
+    int64_t time;          // microseconds that passed in the world
+    uint32_t seen[SIGHTS];
+    uint16_t *tape;        // what was chosen; to be freed
+    uint32_t tape_length;
+};
+
+void world_run(const struct world_options *options, struct world_result *result);
+
+// A shorter tape with which the same judge speaks, after at most so many runs. It replaces that of
+// `result`, which is of a world that went wrong.
+void world_shrink(const struct world_options *options, struct world_result *result, uint32_t runs);

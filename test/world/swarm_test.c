@@ -1,0 +1,50 @@
+// swarm_test.c - many worlds, each from its seed, in which nothing may be wrong.
+//
+//     swarm_test [--seeds N] [--from S] [--trace]
+#include "world/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t seen[SIGHTS];
+static uint64_t events, wrongs;
+
+static void world_play(uint64_t seed, bool trace)
+{
+    struct world_options options = {.seed = seed, .trace = trace ? stdout : NULL};
+    struct world_result result;
+    world_run(&options, &result);
+    for (int i = 0; i < SIGHTS; i++) seen[i] += result.seen[i];
+    events += result.events;
+    free(result.tape);
+    if (trace)
+        printf("seed %llu: %llu events, %.1f s, digest %016llx\n", (unsigned long long)seed,
+               (unsigned long long)result.events, (double)result.time / 1e6,
+               (unsigned long long)result.digest);
+    if (!*result.wrong) return;
+    wrongs++;
+    if (wrongs <= 400) printf("# seed %llu: %s\n", (unsigned long long)seed, result.wrong);
+}
+
+int main(int count, char **words)
+{
+    uint64_t seeds = 200, from = 1;
+    bool trace = false;
+    for (int i = 1; i < count; i++) {
+        if (strcmp(words[i], "--trace") == 0) trace = true;
+        if (i + 1 == count) continue;
+        if (strcmp(words[i], "--seeds") == 0) seeds = strtoull(words[i + 1], NULL, 10);
+        if (strcmp(words[i], "--from") == 0) from = strtoull(words[i + 1], NULL, 10);
+    }
+    for (uint64_t seed = from; seed < from + seeds; seed++) world_play(seed, trace);
+    uint32_t unseen = 0;
+    for (int i = 0; i < SIGHTS; i++) {
+        unseen += !seen[i];
+        printf("# %9u %s\n", seen[i], world_sight_names[i]);
+    }
+    printf("# %llu events\n", (unsigned long long)events);
+    printf("%s 1 - nothing is wrong in %llu worlds\n", wrongs ? "not ok" : "ok",
+           (unsigned long long)seeds);
+    printf("%s 2 - each fault was seen\n1..2\n", unseen ? "not ok" : "ok");
+    return wrongs || unseen;
+}
