@@ -115,3 +115,9 @@ const char *default_database(char path[PLACE_MAX]);
 int remote_ask(const char *name, int count, char **words);
 int remote_change(const char *name, int count, char **words);
 int remote_logs(const char *name, int count, char **words);
+
+// ---- data_remote.c: objects of a server ---------------------------------------------------------
+
+bool data_verb_is_remote(const char *verb);  // put, keep and unkeep need a server
+int remote_data(int count, char **words);
+char *path_absolute(const char *path);  // to be freed; null: no memory

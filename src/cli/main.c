@@ -27,7 +27,8 @@ static const struct command commands[] = {
      "-f --follow --attempt --raw " ASKING},
     {"why", command_why, "what keeps a task from running", "task", ASKING},
     {"lanes", command_lanes, "who is inside each lane, and who waits", "file", ASKING},
-    {"data", command_data, "the files and streams that tasks make", "file", ASKING},
+    {"data", command_data, "the files and streams that tasks make, and yours",
+     "ls locate get put keep unkeep", "--raw " ASKING},
     {"top", command_top, "all of it on one screen, as it goes on", "",
      "--server --key --db --interval --once --json --help"},
     {"retry", command_tell, "try again what failed", "task", ASKING},
@@ -133,6 +134,7 @@ static int command_begin(const struct command *command, int count, char **words)
 {
     if (!is_remote(command, count, words)) return command->run(count, words);
     if (command->run == command_logs) return remote_logs(command->name, count, words);
+    if (command->run == command_data) return remote_data(count, words);
     bool changes = command->run == command_tell || command->run == command_act;
     return changes ? remote_change(command->name, count, words)
                    : remote_ask(command->name, count, words);

@@ -134,7 +134,8 @@ def others(folder):
     say(folder.rota("lanes").stdout.startswith("db (as they become ready): 0 inside"), "for people")
     objects = folder.json("data", "ls", "--json")
     say(objects == [{"name": "data.txt", "kind": "file", "id": "1.1", "task": "load", "bytes": 6,
-                     "state": "there"}], "data has the objects", objects)
+                     "state": "there", "keep": True, "object": "0000000100000001-0000000000000001",
+                     "where": objects[0]["where"]}], "data has the objects", objects)
     say("data.txt  file  load  6 B    there" in folder.rota("data").stdout, "for people",
         folder.rota("data").stdout)
 

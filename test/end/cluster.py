@@ -35,6 +35,7 @@ class Process:
 
 class Cluster:
     """Ends all that it has started when it is left."""
+    program = ROTA_PATH
 
     def __init__(self, *options, lease=3):
         parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

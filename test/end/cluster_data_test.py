@@ -3,8 +3,12 @@
 import json
 import os
 import shutil
+import socket
+import subprocess
+import tempfile
+import time
 
-from cluster import Cluster
+from cluster import Cluster, Process
 from end import Tap
 
 say = Tap.say
@@ -93,6 +97,100 @@ with Cluster() as cluster:  # a server that is killed, and files that are there 
         and cluster.read("home/size").split() == ["3200000"],
         "uploads outlive the server", done.stderr + waited.stderr + again.stderr + cluster.told())
     say(sent(again)["files"] == 0, "and need not be sent again", again.stdout)
+
+with Cluster() as cluster:  # rota data put, get, locate, keep, unkeep
+    cluster.work("one", 2)
+    path = write(cluster, "home/job.json", json.dumps({"tasks": {
+        "make": {"run": "echo made > sum; mkdir t; echo in > t/x; echo gone > scrap",
+                 "out": ["sum", "t/", "scrap"], "keep": ["sum", "t"]},
+        "late": {"run": f"until test -e {cluster.path('go')}; do sleep 0.05; done; echo l > late",
+                 "out": ["late"], "keep": True},
+        "bad": {"run": "false", "out": ["never"], "keep": True}}}))
+    cluster.rota("submit", path)
+    cluster.until(lambda: len(cluster.ends()) == 2, "two tasks ended")
+    rows = [json.loads(line) for line in
+            cluster.rota("data", "ls", "--json", "--job", "1").stdout.splitlines()]
+    found = {row["name"]: (row["state"], row["where"]) for row in rows}
+    say(found == {"sum": ("there", "one"), "t": ("there", "one"), "scrap": ("removed", "-"),
+                  "late": ("not made", "-"), "never": ("not made", "-")},
+        "RS-11: what nobody needs is removed, and what is kept lies with its worker", found)
+    where = cluster.rota("data", "locate", "1/sum", "--json")
+    say(json.loads(where.stdout or "{}").get("where") == "one", "locate says where", where)
+    got = cluster.rota("data", "get", "1/sum", cluster.path("copy"))
+    say(got.returncode == 0 and cluster.read("copy") == "made\n", "an object is fetched", got)
+    over = cluster.rota("data", "get", "1.1/t", cluster.path("tree"))
+    say(over.returncode == 0 and cluster.read("tree/x") == "in\n", "and a folder", over.stderr)
+    scrap = cluster.rota("data", "get", "1/scrap", cluster.path("s"))
+    say(scrap.returncode == 1 and "not kept" in scrap.stderr and not os.path.exists(
+        cluster.path("s")), "RS-13: what is not kept cannot be fetched", scrap)
+    late = subprocess.Popen([cluster.program, "data", "get", "--server", cluster.socket, "1/late",
+                             cluster.path("late")])
+    time.sleep(0.3)
+    say(late.poll() is None, "RS-13: who fetches before it is made waits")
+    write(cluster, "go", "")
+    say(late.wait(60) == 0 and cluster.read("late") == "l\n", "and gets it then")
+    keep = cluster.rota("data", "keep", "1/scrap")
+    say(keep.returncode == 1 and "submitted" in keep.stderr, "RS-12: keep comes too late", keep)
+    drop = cluster.rota("data", "unkeep", "1/sum")
+    again = cluster.rota("data", "unkeep", "1/sum")
+    say(drop.returncode == 0 and again.returncode == 1 and "not kept" in again.stderr,
+        "RS-12: what was given up is not given up twice", again)
+    gone = cluster.rota("data", "get", "1/sum", cluster.path("s"))
+    say(gone.returncode == 1, "RS-11: what was given up is gone", gone)
+    lost = cluster.rota("data", "get", "1/nothing")
+    say(lost.returncode == 1 and "no task makes that" in lost.stderr, "names are looked up", lost)
+    none = cluster.rota("data", "get", "99/x")
+    say(none.returncode == 2 and none.stderr, "and so are jobs", none)
+    write(cluster, "home/big", "0123456789abcdef" * 300000)
+    put = cluster.rota("data", "put", cluster.path("home/big"), "--json")
+    name = json.loads(put.stdout or "{}").get("name", "")
+    say(name.startswith("f:4800000:") and json.loads(put.stdout)["sent"] == 4800000,
+        "a file is put into the store", put)
+    put = cluster.rota("data", "put", cluster.path("home/big"), "--json")
+    say(json.loads(put.stdout or "{}").get("sent") == 0, "once", put)
+    cluster.server.kill()
+    cluster.serve()
+    got = cluster.rota("data", "get", name, cluster.path("back"))
+    say(got.returncode == 0 and cluster.read("back") == "0123456789abcdef" * 300000,
+        "and comes back, after a restart too", got)
+    say(cluster.rota("data", "unkeep", name).returncode == 0
+        and cluster.rota("data", "get", name, cluster.path("back2")).returncode == 1,
+        "until it is given up")
+    say(cluster.rota("data", "keep", name).returncode == 0
+        and cluster.rota("data", "get", name, cluster.path("back2")).returncode == 0,
+        "which can be undone as long as it lies there")
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+KEYS = tempfile.mkdtemp(prefix="rota-keys-")
+subprocess.run([Cluster.program, "keys", "make", f"{KEYS}/k"], check=True, capture_output=True)
+ADDRESS = f"127.0.0.1:{free_port()}"
+with Cluster("--listen", ADDRESS, "--keys", f"{KEYS}/k/server.keys") as cluster:  # over TLS
+    for name in ("one", "two"):
+        cluster.workers[name] = Process(
+            cluster.path(name + ".log"), "worker", "--server", ADDRESS, "--key",
+            f"{KEYS}/k/worker.key", "--listen", "127.0.0.1:0", "--peer-key", f"{KEYS}/k/peer.key",
+            "--name", name, "--machine", name, "--folder", cluster.path(name), "-j", "1")
+    write(cluster, "home/mine", "0123456789abcdef" * 100000)
+    path = write(cluster, "home/job.json", json.dumps({"tasks": {
+        "a": {"run": "cat mine mine > twice", "in": ["mine"], "out": ["twice"], "machine": "one"},
+        "b": {"run": "cat twice mine > thrice", "in": ["twice", "mine"], "out": ["thrice"],
+              "machine": "two", "keep": True}}}))
+    done = subprocess.run([cluster.program, "submit", "--server", ADDRESS, "--key",
+                           f"{KEYS}/k/client.key", "--wait", path], capture_output=True,
+                          text=True, check=False, timeout=60)
+    say(done.returncode == 0 and cluster.read("home/thrice") == "0123456789abcdef" * 300000,
+        "over TLS files go and come through the server's address alone",
+        done.stderr + done.stdout + cluster.told())
+    stranger = subprocess.run([cluster.program, "data", "put", "--server", ADDRESS, "--key",
+                               f"{KEYS}/k/worker.key", path], capture_output=True, text=True,
+                              check=False, timeout=60)
+    say(stranger.returncode != 0, "a worker's key puts nothing", stranger)
+shutil.rmtree(KEYS)
 
 with Cluster("--memory") as cluster:
     path = write(cluster, "home/job.json",

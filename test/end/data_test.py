@@ -117,6 +117,17 @@ with Place() as place:  # the way of data through a graph
         "counted in pieces and added up, to the byte", place.said)
     say(not place.has("a.count") and not place.has("b.count"), "what is not kept is not put there")
     say(place.run() == 0 and place.ran() == [], "a second run has nothing to do", place.said)
+    got = subprocess.run([PROGRAM, "data", "get", "a.count", "copy"], cwd=place.folder,
+                         capture_output=True, text=True, check=False)
+    say(got.returncode == 0 and place.read("copy").split() == ["1", "blue", "2", "red"],
+        "but a copy of it can be had", got)
+    where = subprocess.run([PROGRAM, "data", "locate", "a.count"], cwd=place.folder,
+                           capture_output=True, text=True, check=False)
+    say(where.returncode == 0 and where.stdout.startswith("f:") and ".rota/cache" in where.stdout,
+        "and where it lies is told", where)
+    none = subprocess.run([PROGRAM, "data", "get", "nothing"], cwd=place.folder,
+                          capture_output=True, text=True, check=False)
+    say(none.returncode == 2 and "no task makes that" in none.stderr, "if it is there", none)
     place.write("b.txt", "blue green green\n")
     say(place.run() == 0 and place.ran() == ["count-b", "sum", "top"]
         and place.read("sum") == "blue 2\ngreen 2\nred 3\n",
