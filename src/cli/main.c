@@ -40,7 +40,7 @@ static const struct command commands[] = {
     {"server", command_server, "takes jobs, and gives them to workers", "",
      "--listen --db --data --memory --keys --lease --ahead --connections --tasks --help"},
     {"submit", command_submit, "hand a job file to a server", "file",
-     "--server --key --wait --shared --json --help"},
+     "--server --key --wait --attach --shared --json --help"},
     {"wait", command_wait, "until a job of a server is over", "", "--server --key --json --help"},
     {"close", command_close, "let a job of a server go", "", "--server --key --help"},
     {"events", command_events, "what happens on a server, from now or from a place in the past", "",

@@ -200,7 +200,12 @@ static void failure_print(struct progress *progress, const struct run_end *end, 
            (double)(task->ended - end->began) / 1e6);
     plain_lines_write(stdout, said->command, strlen(said->command));
     putchar('\n');
-    log_print(progress->folder, (rota_task_id){run->job.number, end->task + 1}, end->attempt);
+    rota_task_id id = {run->job.number, end->task + 1};
+    fflush(stdout);
+    if (progress->log)
+        progress->log(progress->log_context, id, end->attempt);
+    else
+        log_print(progress->folder, id, end->attempt);
 }
 
 static void success_print(struct progress *progress, const struct run_end *end)

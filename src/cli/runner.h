@@ -27,6 +27,9 @@ struct progress {
     bool terminal, is_drawn;  // a status line stands at the end
     uint32_t *failed;        // tasks whose last attempt failed
     uint32_t failed_count, failed_capacity;
+    const char *server;      // that has the job; null: it runs here
+    void (*log)(void *context, rota_task_id task, uint32_t attempt);  // null: from the folder
+    void *log_context;
 };
 
 void progress_open(struct progress *progress, const struct run_options *options,

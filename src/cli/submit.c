@@ -1,5 +1,5 @@
 // submit.c - `rota submit FILE`: a job file goes to a server.
-#include "cli/reach.h"
+#include "cli/attach.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,22 +11,25 @@
 static const char usage[]
     = "usage: rota submit [OPTION...] FILE\n\n"
       "    rota submit build.yaml          hand it to the server, and print the number of the job\n"
-      "    rota submit --wait build.yaml   and wait until all of it is over\n\n"
+      "    rota submit --wait build.yaml   and wait until all of it is over\n"
+      "    rota submit --attach build.yaml and show what happens, as 'rota run' does\n\n"
       "    --server ADDRESS  the path of a socket, or HOST:PORT ($ROTA_SERVER)\n"
       "    --key FILE        a key of the server, for HOST:PORT ($ROTA_KEY)\n"
       "    --wait            exit with 0 if all succeeded, else with 1; what is kept is put\n"
       "                      beside the file, as 'rota run' does\n"
+      "    --attach          the same, with a line of progress and all that failing tasks print;\n"
+      "                      Ctrl-C leaves the job to the server, twice stops it\n"
       "    --shared          the workers see your files under the same names: send none\n"
       "    --json            one object a line\n\n"
       "Files that tasks read and none makes are sent along, unless the server has them.\n"
       "A server that goes away meanwhile is waited for, up to five minutes.\n"
       "Exit status: 0 accepted, or all is done, 1 a task failed, 2 the file or an option is "
       "wrong,\n"
-      "4 the server cannot be reached or refuses.\n";
+      "4 the server cannot be reached or refuses, 130 it was left to go on (--attach).\n";
 
 struct submit_options {
     const char *path;
-    bool wait, shared, json;
+    bool wait, attach, shared, json;
     bool came_back;  // the connection of the submission is gone, and its watch with it
     struct reach reach;
     uint8_t *told;  // by task: the outcome that was printed, plus one
@@ -51,6 +54,8 @@ static int options_read(struct submit_options *options, int count, char **words)
         if (strcmp(word, "--help") == 0) return fputs(usage, stdout), 0;
         if (strcmp(word, "--wait") == 0) {
             options->wait = true;
+        } else if (strcmp(word, "--attach") == 0) {
+            options->attach = true;
         } else if (strcmp(word, "--shared") == 0) {
             options->shared = true;
         } else if (strcmp(word, "--json") == 0) {
@@ -197,6 +202,17 @@ static int job_wait(struct submitting *submitting, uint32_t job)
     return status;
 }
 
+static int job_attach(struct submitting *submitting, struct attach *attach, uint32_t job)
+{
+    uint8_t *told = run_allocate((size_t)submitting->job.file->task_count + 1, 1);
+    submitting->options->told = attach->told = told;
+    attach->job = job;
+    int status = attach_run(attach);
+    if (status == 0 || status == 1) status = outputs_get(submitting, status);
+    free(told);
+    return status;
+}
+
 // ---- The command -------------------------------------------------------------------------------
 
 static int job_hand_in(struct submitting *submitting)
@@ -204,7 +220,13 @@ static int job_hand_in(struct submitting *submitting)
     struct submit_options *options = submitting->options;
     struct client *client = submitting->client;
     const struct client_submission *given = &submitting->job;
+    struct attach attach = {.reach = &options->reach,
+                            .file = given->file,
+                            .path = options->path,
+                            .folder = given->folder,
+                            .json = options->json};
     uint32_t job;
+    if (options->attach && !attach_begin(&attach)) return REACH_FAILED;
     do {  // the same request twice is carried out once
         client_submit_put(client, given);
         job = client_send(client) ? client_accepted(client, given->high, given->low) : 0;
@@ -215,6 +237,7 @@ static int job_hand_in(struct submitting *submitting)
     else
         printf("job %u\n", job);
     fflush(stdout);
+    if (options->attach) return job_attach(submitting, &attach, job);
     return options->wait ? job_wait(submitting, job) : 0;
 }
 

@@ -68,9 +68,15 @@ static void count_print(uint32_t count, const char *word)
 static void failures_print(const struct progress *progress)
 {
     const struct run *run = progress->run;
-    for (uint32_t i = 0; i < progress->failed_count && i < FAILURES; i++)
-        printf("    failed: %s    (rota logs %s)\n", run->file->tasks[progress->failed[i]].name,
-               run->file->tasks[progress->failed[i]].name);
+    for (uint32_t i = 0; i < progress->failed_count && i < FAILURES; i++) {
+        uint32_t task = progress->failed[i];
+        const char *name = run->file->tasks[task].name;
+        if (progress->server)
+            printf("    failed: %s    (rota logs --server %s %u.%u)\n", name, progress->server,
+                   run->job.number, task + 1);
+        else
+            printf("    failed: %s    (rota logs %s)\n", name, name);
+    }
     if (progress->failed_count > FAILURES)
         printf("    and %u more\n", progress->failed_count - FAILURES);
 }
@@ -108,5 +114,8 @@ void summary_print(struct progress *progress, rota_time now, int status)
     printf(" in %.2f s\n", (double)(now - progress->began) / 1e6);
     if (run->count[RUN_OK] > 1) path_print(run);
     failures_print(progress);
-    if (status) printf("    to go on: rota run %s\n", progress->options->path);
+    if (status && progress->server)
+        printf("    to go on: rota retry --server %s TASK\n", progress->server);
+    else if (status)
+        printf("    to go on: rota run %s\n", progress->options->path);
 }
