@@ -8,6 +8,7 @@ KILLS  ?= 2000
 
 options  = --prefix=$(PREFIX) -Db_lto=$(LTO) -Dwerror=$(if $(CI),true,false)
 sanitize = -Db_sanitize=address,undefined -Dbench=false -Dwerror=$(if $(CI),true,false)
+fuzz     = -Dfuzz=true -Dbench=false -Db_lundef=false -Db_sanitize=address,undefined
 
 all:            ## build/rota, build/librota.a, build/librota.so, rota.pc
 	@tool/configure $(BUILD) $(options)
@@ -21,9 +22,9 @@ demo: setup     ## build rota, run an example with it, and say what to do next
 	@ninja -C $(BUILD) rota
 	@tool/demo $(BUILD)
 
-test: setup     ## everything, plain and then under ASan and UBSan
-	@$(MAKE) --no-print-directory all asan || { echo "0 passed, 1 failed"; exit 1; }
-	@tool/test $(BUILD) $(BUILD)-asan
+test: setup     ## everything, plain and then under ASan and UBSan; some fuzz targets beside it
+	@$(MAKE) --no-print-directory all asan fuzzers || { echo "0 passed, 1 failed"; exit 1; }
+	@tool/test --fuzz $(BUILD)-fuzz $(BUILD) $(BUILD)-asan
 
 check: all      ## quick: tidy, and the tests without sanitizers
 	@tool/tidy
@@ -46,11 +47,14 @@ soak: all asan  ## ten million random events, 7,000 kills, then random runs for 
 	@tool/soak $(BUILD)-asan
 
 fuzz:           ## each fuzz target for SECONDS=60
-	@tool/setup build test fuzz
-	@CC=clang tool/configure $(BUILD)-fuzz -Dfuzz=true -Dbench=false -Db_lundef=false \
-	    -Db_sanitize=address,undefined
+	@tool/setup build test
+	@CC=clang tool/configure $(BUILD)-fuzz $(fuzz)
 	@ninja -C $(BUILD)-fuzz
 	@tool/fuzz $(BUILD)-fuzz
+
+fuzzers:
+	@CC=clang tool/configure $(BUILD)-fuzz $(fuzz)
+	@ninja -C $(BUILD)-fuzz test/wire-frame_fuzz test/link-connection_fuzz test/hub-hub_fuzz
 
 bench:          ## ratios to the limit, ROUNDS=5 rounds, and the goals
 	@tool/setup build bench
@@ -66,4 +70,4 @@ clean:
 help:
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' Makefile
 
-.PHONY: all setup demo test check tidy asan soak fuzz bench install clean help
+.PHONY: all setup demo test check tidy asan soak fuzz fuzzers bench install clean help
