@@ -36,8 +36,10 @@ static uint64_t boot_make(void)
 static bool folder_make(struct agent *agent)
 {
     const char *folder = agent->options->folder;
-    if (os_parents_make(folder) && mkdir(folder, 0700) == 0) return true;
-    if (os_directory_make(folder)) return true;
+    mode_t before = umask(0077);  // commands have that of whoever started us
+    bool there = (os_parents_make(folder) && mkdir(folder, 0700) == 0) || os_directory_make(folder);
+    umask(before);
+    if (there) return true;
     agent_say(agent, "%s: %s", folder, strerror(errno));
     return false;
 }

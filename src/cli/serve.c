@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char usage[]
@@ -233,6 +234,7 @@ int command_server(int count, char **words)
     serve.last_input = &serve.inputs;
     int status = serve_options_read(&serve.options, count, words);
     if (status >= 0) return status;
+    umask(0077);  // it makes nothing that is for others
     os_service_read(&serve.service);
     files_reserve(&serve);
     serve.loop = os_loop_open();
