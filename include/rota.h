@@ -109,6 +109,7 @@ struct rota_event {
             uint64_t handler;
             rota_task_id task;          // CLAIM: none: any; task 0: any of that job
             uint32_t flags;
+            int32_t status;             // FAIL: what it ended with; 0: 1
         } claim;
         struct {                        // TASK_*
             rota_worker_id worker;

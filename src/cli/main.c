@@ -40,7 +40,7 @@ static const struct command commands[] = {
     {"server", command_server, "takes jobs, and gives them to workers", "",
      "--listen --db --data --memory --keys --lease --ahead --connections --tasks --help"},
     {"submit", command_submit, "hand a job file to a server", "file",
-     "--server --key --wait --attach --shared --json --help"},
+     "--server --key --policy --wait --attach --shared --json --help"},
     {"wait", command_wait, "until a job of a server is over", "", "--server --key --json --help"},
     {"close", command_close, "let a job of a server go", "", "--server --key --help"},
     {"events", command_events, "what happens on a server, from now or from a place in the past", "",
@@ -48,6 +48,16 @@ static const struct command commands[] = {
     {"worker", command_worker, "run commands for a server", "",
      "-j --server --key --listen --peer-key --name --folder --jobs --memory --machine --alone "
      "--contain --ssh --remote --key-from-stdin --help"},
+
+    {"tasks by hand", NULL, NULL, NULL, NULL},
+    {"fetch", command_fetch, "get a task of a server, and run a command for it", "",
+     "--server --key --wait --timeout --lease --failed-ok --fetched-ok --json --help"},
+    {"renew", command_renew, "the lease of a task that was fetched begins anew", "",
+     "--server --key --keep --help"},
+    {"deliver", command_deliver, "a task that was fetched is done", "",
+     "--server --key --message --delivered-ok --nofetch-ok --help"},
+    {"fail", command_fail, "a task that was fetched has failed, or is given back", "",
+     "--server --key --status --message --again --nofetch-ok --help"},
 
     {"definitions and calendar", NULL, NULL, NULL, NULL},
     {"define", command_define, "insert, update and delete definitions, from a file", "file",

@@ -10,7 +10,7 @@ enum { PATIENCE = 300 * 1000000, PAUSE_MIN = 50000, PAUSE_MAX = 2000000 };
 
 void reach_init(struct reach *reach, const char *name)
 {
-    *reach = (struct reach){.name = name, .key = getenv("ROTA_KEY")};
+    *reach = (struct reach){.name = name, .key = getenv("ROTA_KEY"), .role = WIRE_CLIENT};
     reach->server = default_address(reach->default_address);
 }
 
@@ -46,7 +46,7 @@ int reach_open(struct reach *reach)
 {
     int status = reach_keys(reach);
     if (status) return status;
-    if (client_open(&reach->client, reach->server, reach->keys.items, WIRE_CLIENT, reach->name))
+    if (client_open(&reach->client, reach->server, reach->keys.items, reach->role, reach->name))
         return 0;
     return reach_lost(reach);
 }
@@ -59,7 +59,7 @@ static bool open_in_time(struct reach *reach)
     do {
         os_sleep_until(os_now() + pause);
         client_close(&reach->client);
-        if (client_open(&reach->client, reach->server, key, WIRE_CLIENT, reach->name)) return true;
+        if (client_open(&reach->client, reach->server, key, reach->role, reach->name)) return true;
         pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
     } while (!reach->client.code && os_ticks() < until);
     return false;
@@ -72,6 +72,13 @@ bool reach_again(struct reach *reach)
     if (!open_in_time(reach)) return false;
     if (reach->client.welcome.server == database) return true;
     return client_fail(&reach->client, "the server is back with another database");
+}
+
+bool reach_quickly(struct reach *reach, int64_t patience)
+{
+    client_close(&reach->client);
+    return client_open_within(&reach->client, reach->server, reach->keys.items, reach->role,
+                              reach->name, patience);
 }
 
 void reach_close(struct reach *reach)

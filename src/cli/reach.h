@@ -9,6 +9,7 @@ enum { REACH_FAILED = 4 };  // exit status: the server cannot be reached
 struct reach {
     const char *name;         // of the command
     const char *server, *key; // key: a file, or null
+    enum wire_role role;      // as what it connects; a client, unless changed
     struct link_keys keys;
     struct client client;
     char default_address[PLACE_MAX];
@@ -27,6 +28,8 @@ void reach_close(struct reach *reach);
 // The connection is gone: a new one, as soon as the server is back. What was asked for has to be
 // asked again. False: it did not come back, refuses, or has another database; `client` says why.
 bool reach_again(struct reach *reach);
+// One try, with so many microseconds of patience.
+bool reach_quickly(struct reach *reach, int64_t patience);
 // Says why, and returns the status.
 int reach_fail(const struct reach *reach, const char *reason, int status);
 // The same for what the client has met.

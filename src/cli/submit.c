@@ -15,6 +15,8 @@ static const char usage[]
       "    rota submit --attach build.yaml and show what happens, as 'rota run' does\n\n"
       "    --server ADDRESS  the path of a socket, or HOST:PORT ($ROTA_SERVER)\n"
       "    --key FILE        a key of the server, for HOST:PORT ($ROTA_KEY)\n"
+      "    --policy POLICY   who runs it: plan, pull (workers) or claim (handlers: rota fetch),\n"
+      "                      whatever the file says\n"
       "    --wait            exit with 0 if all succeeded, else with 1; what is kept is put\n"
       "                      beside the file, as 'rota run' does\n"
       "    --attach          the same, with a line of progress and all that failing tasks print;\n"
@@ -29,6 +31,7 @@ static const char usage[]
 
 struct submit_options {
     const char *path;
+    enum rota_policy policy;  // DEFAULT: as the file says
     bool wait, attach, shared, json;
     bool came_back;  // the connection of the submission is gone, and its watch with it
     struct reach reach;
@@ -42,6 +45,16 @@ struct submitting {
     struct client_submission job;
     struct client_uploads uploads;
 };
+
+static bool policy_read(const char *word, enum rota_policy *policy)
+{
+    static const char *const words[] = {[ROTA_POLICY_CLAIM] = "claim",
+                                        [ROTA_POLICY_PULL] = "pull",
+                                        [ROTA_POLICY_PLAN] = "plan"};
+    for (int i = ROTA_POLICY_CLAIM; i <= ROTA_POLICY_PLAN; i++)
+        if (strcmp(word, words[i]) == 0) *policy = (enum rota_policy)i;
+    return *policy != ROTA_POLICY_DEFAULT;
+}
 
 static int options_read(struct submit_options *options, int count, char **words)
 {
@@ -60,6 +73,9 @@ static int options_read(struct submit_options *options, int count, char **words)
             options->shared = true;
         } else if (strcmp(word, "--json") == 0) {
             options->json = true;
+        } else if (strcmp(word, "--policy") == 0 && i + 1 < count
+                   && policy_read(words[i + 1], &options->policy)) {
+            taken = 2;
         } else if (word[0] != '-' && !options->path) {
             options->path = word;
         } else {
@@ -279,6 +295,8 @@ int command_submit(int count, char **words)
     int status = options_read(&options, count, words);
     if (status >= 0) return status;
     if (jobfile_read(&file, options.path)) {
+        if (options.policy) file.policy = options.policy;
+        if (file.policy == ROTA_POLICY_CLAIM) options.shared = true;  // handlers hold no objects
         status = file_submit(&options, &file);
     } else {
         jobfile_errors_write(&file, stderr);

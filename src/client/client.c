@@ -51,7 +51,7 @@ bool client_next(struct client *client, struct wire_message *message, int64_t pa
     }
 }
 
-static bool greet(struct client *client, enum wire_role role, const char *name)
+static bool greet(struct client *client, enum wire_role role, const char *name, int64_t patience)
 {
     struct wire_message message = {.kind = WIRE_GREET_MESSAGE};
     message.greet.version = WIRE_VERSION;
@@ -59,7 +59,7 @@ static bool greet(struct client *client, enum wire_role role, const char *name)
     message.greet.name = wire_text_of(name);
     wire_put(&client->link->out, &message);
     link_work(client->link);
-    if (!client_next(client, &message, OPEN_PATIENCE)) return false;
+    if (!client_next(client, &message, patience)) return false;
     if (message.kind == WIRE_REFUSE_MESSAGE) {
         client->code = (enum wire_code)message.refuse.code;
         return client_fail(client, message.refuse.reason.bytes);
@@ -73,16 +73,22 @@ static bool greet(struct client *client, enum wire_role role, const char *name)
 bool client_open(struct client *client, const char *address, const struct link_key *key,
                  enum wire_role role, const char *name)
 {
+    return client_open_within(client, address, key, role, name, OPEN_PATIENCE);
+}
+
+bool client_open_within(struct client *client, const char *address, const struct link_key *key,
+                        enum wire_role role, const char *name, int64_t patience)
+{
     struct link_error error;
     *client = (struct client){0};
     client->link = link_connect(address, key, &error);
     if (!client->link) return client_fail(client, error.text);
-    int64_t until = os_ticks() + OPEN_PATIENCE;
+    int64_t until = os_ticks() + patience;
     while (client->link->state == LINK_OPENING && os_ticks() < until) {
         wait(client, until);
         link_work(client->link);
     }
-    if (client->link->state == LINK_OPEN && greet(client, role, name)) return true;
+    if (client->link->state == LINK_OPEN && greet(client, role, name, patience)) return true;
     char reason[sizeof client->error];
     const char *said = client->link->reason ? client->link->reason : "nobody answers";
     snprintf(reason, sizeof reason, "%s", client->error[0] ? client->error : said);

@@ -18,6 +18,9 @@ struct client {
 // Connects and says who it is. `key` may be null for the path of a socket. False: `error` says why.
 bool client_open(struct client *client, const char *address, const struct link_key *key,
                  enum wire_role role, const char *name);
+// The same with another patience than 10 s.
+bool client_open_within(struct client *client, const char *address, const struct link_key *key,
+                        enum wire_role role, const char *name, int64_t patience);
 void client_close(struct client *client);
 // Sends what was put into link->out, and waits for the next message. False: the connection is
 // gone, or so many microseconds are (0: for ever).
@@ -86,6 +89,41 @@ bool client_get(struct client *client, const struct client_place *place, rota_ob
                 const char *path);
 // KEEP or RELEASE.
 bool client_data_change(struct client *client, enum wire_data_verb verb, rota_object_id object);
+
+// ---- handle.c: tasks that are run by hand -------------------------------------------------------
+// False: refused, and `code` says how; or, when that is 0, the connection is gone. The same ids
+// once more, over another connection, get the same answer.
+
+struct client_wish {
+    uint64_t high, low;
+    rota_task_id task;     // none: any; task 0: any of that job
+    uint32_t flags;        // FETCHED_OK, FAILED_OK
+    rota_time lease, wait; // 0: the server's; 0: not at all
+};
+struct client_grant {
+    rota_task_id task;
+    uint32_t attempt;
+    uint64_t token;        // 0: it was fetched already, and that is fine
+    rota_time lease;
+    struct wire_run run;   // what it is; without words if the server has none
+    struct wire_in body;
+};
+bool client_fetch(struct client *client, const struct client_wish *wish,
+                  struct client_grant *grant);
+void client_grant_release(struct client_grant *grant);
+bool client_renew(struct client *client, rota_task_id task, uint64_t token, rota_time *lease,
+                  int64_t patience);
+
+struct client_end {
+    uint64_t high, low;
+    rota_task_id task;
+    uint64_t token;
+    uint32_t flags;      // DELIVERED_OK, NOFETCH_OK, GIVEN_BACK
+    int32_t status;      // of a failure; 0: 1
+    const char *reason;  // null: none
+};
+bool client_deliver(struct client *client, const struct client_end *end);
+bool client_fail_task(struct client *client, const struct client_end *end);
 
 // ---- submit.c: a job file as a submission ------------------------------------------------------
 

@@ -110,6 +110,7 @@ enum rota_error on_fail(struct rota *rota, const struct rota_event *event)
     enum rota_error error = check_claimed(rota, event, row);
     if (error) return error;
     bool lost = event->claim.flags & ROTA_GIVEN_BACK;
-    outcome_finish(rota, row, 0, lost ? ROTA_OUTCOME_LOST : ROTA_OUTCOME_EXIT, !lost);
+    int32_t status = event->claim.status ? event->claim.status : 1;
+    outcome_finish(rota, row, 0, lost ? ROTA_OUTCOME_LOST : ROTA_OUTCOME_EXIT, lost ? 0 : status);
     return ROTA_OK;
 }

@@ -88,6 +88,24 @@ const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint
     return job->frames + first;
 }
 
+// Where they lie in the frame of a RUN; hub_test reads them back.
+bool hub_body_number(char *frame, uint32_t length, const struct wire_run *numbers)
+{
+    enum {
+        AT_TASK = WIRE_HEAD + 1,
+        AT_ATTEMPT = AT_TASK + 8,
+        AT_TOKEN = AT_ATTEMPT + 4,
+        AT_BEAT = AT_TOKEN + 8,
+        AT_END = AT_BEAT + 8
+    };
+    if (length < AT_END) return false;
+    memcpy(frame + AT_TASK, &numbers->task, sizeof numbers->task);
+    memcpy(frame + AT_ATTEMPT, &numbers->attempt, sizeof numbers->attempt);
+    memcpy(frame + AT_TOKEN, &numbers->token, sizeof numbers->token);
+    memcpy(frame + AT_BEAT, &numbers->beat, sizeof numbers->beat);
+    return true;
+}
+
 // ---- The end of a job --------------------------------------------------------------------------
 
 static void over_add(struct hub *hub, const struct wire_over *over)

@@ -52,6 +52,7 @@ bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *l
     hub_self_open(hub, now);
     for (uint32_t i = 1; i <= hub->last_name[CATALOG_WORKER]; i++) worker_take_over(hub, i);
     hub_jobs_load(hub);
+    hub_claims_open(hub);
     bool done = server_commit(server);
     hub->durable = store_journal_last(server->store);
     return done;
@@ -67,6 +68,7 @@ void hub_close(struct hub *hub)
         free(hub->workers[i]->address);
         free(hub->workers[i]);
     }
+    hub_claims_close(hub);
     free(hub->workers);
     free(hub->jobs);
     free(hub->over);
@@ -102,6 +104,7 @@ void hub_begin(struct hub *hub, rota_time now, rota_time ticks)
     hub->ticks = ticks;
     server_begin(hub->server, now > expected ? now : expected);
     if (leapt) leases_renew(hub);
+    hub_claims_begin(hub);
     hub_jobs_close(hub);
 }
 
@@ -114,7 +117,10 @@ uint64_t hub_write(struct hub *hub)
 {
     hub_workers_look(hub);
     hub_depot_sweep(hub);
+    hub_claims_look(hub);
+    hub_wishes_look(hub);
     if (!server_decide(hub->server)) return 0;
+    hub->handlers.look_again = hub->handlers.waiting.first && hub->server->effects.record_count;
     hub_perform(hub);
     hub_watches_look(hub);
     uint64_t turn = server_commit_write(hub->server);
@@ -146,7 +152,9 @@ void hub_settled(struct hub *hub, uint64_t turn)
 
 rota_time hub_deadline(const struct hub *hub)
 {
-    rota_time due = rota_deadline(hub->server->rota);
-    if (due == ROTA_NEVER) return ROTA_NEVER;
-    return due > hub->server->now ? hub->ticks + (due - hub->server->now) : hub->ticks;
+    rota_time due = rota_deadline(hub->server->rota), claims = hub->handlers.claims_due;
+    if (hub->handlers.look_again) return hub->ticks;
+    if (due == ROTA_NEVER) return claims;
+    due = due > hub->server->now ? hub->ticks + (due - hub->server->now) : hub->ticks;
+    return due < claims ? due : claims;
 }

@@ -14,6 +14,8 @@
 #include "server/server.h"
 #include "wire/wire.h"
 
+#include "hub/handlers.h"
+
 struct hub;
 
 enum { HUB_LOSSES = 5 };  // so many attempts may be lost with their workers, beside the retries
@@ -88,6 +90,7 @@ struct hub {
     uint64_t opened;               // another one for each life of the server
     uint64_t peers_seen;
     uint64_t token;                // the last that was given out
+    struct hub_handlers handlers;
     uint64_t turn[2];              // by slot: written, not known to be durable; 0: none
     uint32_t slot;                 // of the turn that is being prepared
     uint64_t journal[2];           // by slot: the last row of the journal with it
@@ -257,6 +260,8 @@ void hub_accepted_put(struct wire_out *out, uint64_t high, uint64_t low, uint32_
 void hub_done_put(struct wire_out *out, uint64_t high, uint64_t low, const char *answer);
 void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
                       enum rota_error error);
+
+void hub_done_put(struct wire_out *out, uint64_t high, uint64_t low, const char *answer);
 
 // ---- watch.c: who waits for jobs ---------------------------------------------------------------
 

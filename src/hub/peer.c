@@ -37,6 +37,7 @@ void hub_peer_remove(struct hub *hub, struct hub_peer *peer)
 {
     if (peer->worker) hub_worker_away(hub, peer->worker);
     if (peer == hub->depot) hub->depot = NULL;
+    hub_wishes_forget(hub, peer);
     hub_peer_release(hub, peer);
 }
 
@@ -60,14 +61,20 @@ bool hub_turn_away(struct hub_peer *peer, enum wire_code code, const char *reaso
     return false;
 }
 
+// A handler runs tasks, as a worker does, so a worker's key will do.
+static bool may_be(const struct hub_peer *peer, uint32_t role)
+{
+    if (role == WIRE_HANDLER) return peer->roles & (WIRE_WORKER | WIRE_ADMIN);
+    bool known = role == WIRE_CLIENT || role == WIRE_WORKER || role == WIRE_ADMIN;
+    return known && peer->roles & role;
+}
+
 static bool greet(struct hub *hub, struct hub_peer *peer, const struct wire_greet *greet)
 {
     if (peer->role) return hub_turn_away(peer, WIRE_REFUSED_STATE, "a peer says once who it is");
     if (greet->version != WIRE_VERSION)
         return hub_turn_away(peer, WIRE_REFUSED_VERSION, "this server speaks version 1");
-    bool known
-        = greet->role == WIRE_CLIENT || greet->role == WIRE_WORKER || greet->role == WIRE_ADMIN;
-    if (!known || !(peer->roles & greet->role))
+    if (!may_be(peer, greet->role))
         return hub_turn_away(peer, WIRE_REFUSED_ROLE, "the key does not allow that");
     peer->role = (enum wire_role)greet->role;
     if (peer->role == WIRE_WORKER && !hub_worker_greet(hub, peer, greet)) return false;
@@ -97,6 +104,23 @@ static bool take_worker(struct hub *hub, struct hub_peer *peer, const struct wir
     }
 }
 
+static bool take_handler(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
+{
+    switch (message->kind) {
+    case WIRE_CLAIM_MESSAGE: hub_wish(hub, peer, &message->claim); return true;
+    case WIRE_RENEW_MESSAGE: hub_renew(hub, peer, &message->renew); return true;
+    case WIRE_DELIVER_MESSAGE: hub_deliver(hub, peer, &message->deliver); return true;
+    case WIRE_FAIL_MESSAGE: hub_fail(hub, peer, &message->fail); return true;
+    default: return hub_turn_away(peer, WIRE_REFUSED_FRAME, "a handler does not say that");
+    }
+}
+
+static bool is_for_handlers(const struct wire_message *message)
+{
+    return message->kind == WIRE_CLAIM_MESSAGE || message->kind == WIRE_RENEW_MESSAGE
+           || message->kind == WIRE_DELIVER_MESSAGE || message->kind == WIRE_FAIL_MESSAGE;
+}
+
 static bool take_client(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
 {
     switch (message->kind) {
@@ -116,5 +140,8 @@ bool hub_take(struct hub *hub, struct hub_peer *peer, const struct wire_message 
     if (peer == hub->depot) return hub_depot_take(hub, message);
     if (message->kind == WIRE_GREET_MESSAGE) return greet(hub, peer, &message->greet);
     if (!peer->role) return hub_turn_away(peer, WIRE_REFUSED_STATE, "a peer first says who it is");
-    return peer->worker ? take_worker(hub, peer, message) : take_client(hub, peer, message);
+    if (peer->worker) return take_worker(hub, peer, message);
+    bool handles = peer->role == WIRE_HANDLER
+                   || (peer->role == WIRE_ADMIN && is_for_handlers(message));
+    return handles ? take_handler(hub, peer, message) : take_client(hub, peer, message);
 }

@@ -1,17 +1,6 @@
 // perform.c - what the core asks for, as messages that wait until the turn is durable.
 #include "hub/hub.h"
 
-#include <string.h>
-
-// Where the numbers of an attempt lie in the frame of a RUN; hub_test reads them back.
-enum {
-    AT_TASK = WIRE_HEAD + 1,
-    AT_ATTEMPT = AT_TASK + 8,
-    AT_TOKEN = AT_ATTEMPT + 4,
-    AT_BEAT = AT_TOKEN + 8,
-    AT_END = AT_BEAT + 8
-};
-
 static const rota_time grace = 5000000;
 
 static struct hub_worker *worker_here(struct hub *hub, rota_worker_id id)
@@ -27,16 +16,16 @@ static void run_put(struct hub *hub, const struct rota_action *action)
     uint32_t length;
     rota_job_id job = {action->run.task.job};
     const char *frame = hub_body_find(hub, job, (uint32_t)action->run.body, &length);
-    if (!worker || !frame || length < AT_END) return;
+    if (!worker || !frame) return;
     struct wire_out *out = hub_later(hub, worker->peer);
     uint32_t at = out->length;
     wire_out_append(out, frame, length);
     if (out->failed) hub_no_memory();
-    uint64_t token = ++hub->token;
-    memcpy(out->bytes + at + AT_TASK, &action->run.task, sizeof action->run.task);
-    memcpy(out->bytes + at + AT_ATTEMPT, &action->run.attempt, sizeof action->run.attempt);
-    memcpy(out->bytes + at + AT_TOKEN, &token, sizeof token);
-    memcpy(out->bytes + at + AT_BEAT, &worker->beat, sizeof worker->beat);
+    struct wire_run numbers = {.task = action->run.task,
+                               .attempt = action->run.attempt,
+                               .token = ++hub->token,
+                               .beat = worker->beat};
+    if (!hub_body_number(out->bytes + at, length, &numbers)) out->length = at;
 }
 
 static void stop_put(struct hub *hub, const struct rota_action *action)
@@ -71,6 +60,7 @@ void hub_perform(struct hub *hub)
         const struct rota_action *action = &server->actions[i];
         switch (action->kind) {
         case ROTA_ACTION_RUN: run_put(hub, action); break;
+        case ROTA_ACTION_GRANT: hub_grant(hub, action); break;
         case ROTA_ACTION_STOP: stop_put(hub, action); break;
         case ROTA_ACTION_DROP: drop_put(hub, action); break;
         case ROTA_ACTION_READ: hub_read_put(hub, action); break;

@@ -15,6 +15,11 @@ static struct store_request request_of(uint64_t high, uint64_t low)
     return request;
 }
 
+struct store_request hub_request_own(rota_task_id task)
+{
+    return request_of(UINT64_MAX, (uint64_t)task.job << 32 | task.task);
+}
+
 void hub_done_put(struct wire_out *out, uint64_t high, uint64_t low, const char *answer)
 {
     struct wire_message message = {.kind = WIRE_DONE_MESSAGE};
@@ -49,7 +54,7 @@ bool hub_request_is_old(struct hub *hub, struct hub_peer *peer, uint64_t high, u
         hub_refuse(peer, high, low, WIRE_REFUSED_CONFLICT, "another request had this id");
     else if (sscanf(request.answer, "job %" SCNu32 " from %" SCNu32, &job, &first) == 2)
         hub_accepted_put(hub_later(hub, peer), high, low, job, first);
-    else
+    else if (!hub_grant_again(hub, peer, high, low, request.answer))
         hub_done_put(hub_later(hub, peer), high, low, request.answer);
     return true;
 }

@@ -19,6 +19,7 @@ struct hub_draft {
     struct wire_out frames;
     uint64_t high, low;
     uint32_t tasks, edges, clauses, inputs, outputs, bodies, lanes, groups, machines;
+    bool is_refused;  // the rest of it is read, and nothing comes of it
 };
 
 void hub_draft_drop(struct hub *hub, struct hub_peer *peer)
@@ -43,13 +44,18 @@ static const char *piece_keep(struct hub *hub, struct hub_draft *draft,
     return hub->draft_bytes > DRAFTS_MAX ? "too many submissions come at a time" : NULL;
 }
 
+static bool is_of(const struct hub_draft *draft, const struct wire_submit *submit)
+{
+    return draft->high == submit->high && draft->low == submit->low;
+}
+
 static const char *draft_add(struct hub *hub, struct hub_peer *peer,
                              const struct wire_submit *submit)
 {
     if (!peer->draft) peer->draft = calloc(1, sizeof *peer->draft);
     struct hub_draft *draft = peer->draft;
     if (!draft) return no_memory;
-    if (draft->high | draft->low && (draft->high != submit->high || draft->low != submit->low))
+    if (draft->high | draft->low && !is_of(draft, submit))
         return "the submission before it is not whole";
     if (submit->bodies.count != submit->commands.count) return "each body has a command";
     const char *fault = hub_names_fault(submit);
@@ -329,6 +335,9 @@ static enum rota_error making_make(struct making *making, const struct wire_subm
 {
     making_reserve(making);
     if (!making->fault) pieces_add(making);
+    for (uint32_t i = 0; i < making->spec.output_count && submit->policy == ROTA_POLICY_CLAIM; i++)
+        if (making->outputs[i].task)
+            fail(making, "handlers keep no files: with the policy claim tasks have no outputs");
     return making->fault ? ROTA_BAD_EVENT : making_submit(making, submit);
 }
 
@@ -385,15 +394,29 @@ static void job_make(struct hub *hub, struct hub_peer *peer, const struct wire_s
         job_accept(&making, peer, submit, hash);
 }
 
+// Of the pieces that still come nothing is kept but that they are of this one.
+static void draft_refuse(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit)
+{
+    struct hub_draft *draft = peer->draft;
+    if (!draft) return;
+    hub->draft_bytes -= draft->frames.length;
+    wire_out_release(&draft->frames);
+    draft->high = submit->high;
+    draft->low = submit->low;
+    draft->is_refused = true;
+}
+
 void hub_submit(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit)
 {
-    const char *fault = draft_add(hub, peer, submit);
+    if (peer->draft && peer->draft->is_refused && !is_of(peer->draft, submit))
+        hub_draft_drop(hub, peer);
+    bool was_refused = peer->draft && peer->draft->is_refused;
+    const char *fault = was_refused ? NULL : draft_add(hub, peer, submit);
     if (fault) {
         hub_refuse(peer, submit->high, submit->low, WIRE_REFUSED_REQUEST, fault);
-        hub_draft_drop(hub, peer);
-        return;
+        draft_refuse(hub, peer, submit);
     }
     if (submit->flags & WIRE_SUBMIT_MORE) return;
-    job_make(hub, peer, submit);
+    if (peer->draft && !peer->draft->is_refused) job_make(hub, peer, submit);
     hub_draft_drop(hub, peer);
 }

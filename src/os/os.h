@@ -110,6 +110,20 @@ void os_service_read(struct os_service *service);
 void os_service_tell(const struct os_service *service, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+// ---- command.c: somebody else's program ------------------------------------------------------
+
+struct os_command {
+    char *const *words;        // the first is looked up in PATH
+    char *const *environment;  // NAME=VALUE, on top of our own; ends with null
+    const char *input;         // what it reads
+    size_t input_size;
+};
+// In a process group of its own, and it dies with us. The file can be read when it has ended. 0
+// with errno: it could not be started.
+int os_command_start(const struct os_command *command, int *ended);
+enum os_stop { OS_STOP_TERM, OS_STOP_KILL };
+void os_command_stop(int child, enum os_stop how);  // the whole group
+
 // ---- stamp.c -----------------------------------------------------------------------------
 
 // Another number whenever a file has another size, time or place; 0: it is not there.

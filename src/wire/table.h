@@ -133,7 +133,9 @@ enum wire_attempt_state {
 
 // ---- Between a client and a server --------------------------------------------------------
 
-enum wire_role { WIRE_CLIENT = 1, WIRE_WORKER = 2, WIRE_ADMIN = 4, WIRE_PEER = 8 };
+enum wire_role {
+    WIRE_CLIENT = 1, WIRE_WORKER = 2, WIRE_ADMIN = 4, WIRE_PEER = 8, WIRE_HANDLER = 16
+};
 
 // The first message of every connection, and the first answer.
 #define WIRE_GREET(F)                                                              \
@@ -151,7 +153,7 @@ enum wire_role { WIRE_CLIENT = 1, WIRE_WORKER = 2, WIRE_ADMIN = 4, WIRE_PEER = 8
 enum wire_code {
     WIRE_REFUSED_VERSION = 1, WIRE_REFUSED_ROLE, WIRE_REFUSED_REQUEST, WIRE_REFUSED_STATE,
     WIRE_REFUSED_NOT_FOUND, WIRE_REFUSED_CONFLICT, WIRE_REFUSED_FULL, WIRE_REFUSED_MEMORY,
-    WIRE_REFUSED_FRAME,
+    WIRE_REFUSED_FRAME, WIRE_REFUSED_STALE, WIRE_REFUSED_NOTHING,
 };
 #define WIRE_REFUSE(F) F(u64, high) F(u64, low) F(u32, code) F(text, reason)
 
@@ -228,11 +230,7 @@ enum wire_data_verb {
 };
 #define WIRE_DATA(F) F(u64, high) F(u64, low) F(u32, verb) F(object, object)
 
-// Handlers: who is given a task by hand.
-#define WIRE_CLAIM(F) F(u64, high) F(u64, low) F(u64, handler) F(task, task) F(u32, flags)
-#define WIRE_GRANTED(F) F(u64, high) F(u64, low) F(task, task) F(u32, attempt) F(text, body)
-#define WIRE_DELIVER(F) F(u64, high) F(u64, low) F(u64, handler) F(task, task) F(u32, flags)
-#define WIRE_FAIL(F) F(u64, high) F(u64, low) F(u64, handler) F(task, task) F(u32, flags)
+#include "wire/table_handler.h"
 
 // ---- All of them ------------------------------------------------------------------------
 
@@ -250,4 +248,5 @@ enum wire_data_verb {
     M(GET, get) M(CONTENT, content) M(WANT, want) M(PIECE, piece)                          \
     M(FOLLOW, follow) M(EVENT, event)                                                      \
     M(OFFER, offer) M(OFFERED, offered) M(STORED, stored) M(BIND, bind) M(BOUND, bound)    \
-    M(DATA, data)
+    M(DATA, data)                                                                          \
+    M(RENEW, renew) M(RENEWED, renewed)

@@ -14,7 +14,7 @@ import socket
 import struct
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/wire")
-TABLES = ("rows.h", "table.h")
+TABLES = ("rows.h", "table.h", "table_handler.h")
 NUMBERS = {"u32": "<I", "u64": "<Q", "i32": "<i", "time": "<q"}
 PAIRS = {"task": "<II", "object": "<QQ"}
 FRAME_MAX = 16 << 20

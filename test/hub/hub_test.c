@@ -61,6 +61,29 @@ static void pieces_become_one_job(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, (rota_task_id){1, 6}), ROTA_TASK_NONE);
 }
 
+// Nothing comes of the pieces behind one that was refused.
+static void a_refused_piece_refuses_the_whole(void **state)
+{
+    (void)state;
+    struct wire_message message = {.kind = WIRE_SUBMIT_MESSAGE};
+    wire_text word = wire_text_of("true");
+    a_cluster_of_one();
+    message.submit.high = 1;
+    message.submit.low = 7;
+    message.submit.flags = WIRE_SUBMIT_MORE;
+    message.submit.name = wire_text_of("");
+    message.submit.commands = (wire_texts){&word, 1};
+    assert_true(played_says(&peers, &client, &message));
+    submits(7, 1, 0, 0);
+    peers_turn(&peers);
+    assert_true(played_hears_kind(&client, WIRE_REFUSE_MESSAGE, &message));
+    assert_int_equal(played_hears(&client, &message), WIRE_NONE);
+    assert_int_equal(rota_task_state(peers.server.rota, (rota_task_id){1, 1}), ROTA_TASK_NONE);
+    submits(8, 1, 0, 0);
+    peers_turn(&peers);
+    assert_true(played_hears_kind(&client, WIRE_ACCEPTED_MESSAGE, &message));
+}
+
 static void what_a_new_connection_does_not_list_is_lost(void **state)
 {
     (void)state;
@@ -248,6 +271,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_clock_that_is_set_back_prolongs_no_lease, begin, end),
         cmocka_unit_test_setup_teardown(a_report_that_comes_again_is_answered_again, begin, end),
         cmocka_unit_test_setup_teardown(pieces_become_one_job, begin, end),
+        cmocka_unit_test_setup_teardown(a_refused_piece_refuses_the_whole, begin, end),
         cmocka_unit_test_setup_teardown(what_a_new_connection_does_not_list_is_lost, begin, end),
         cmocka_unit_test_setup_teardown(strangers_are_stopped, begin, end),
         cmocka_unit_test_setup_teardown(an_older_connection_is_turned_away, begin, end),

@@ -1,0 +1,221 @@
+// claim.c - what handlers hold: kept alive, delivered, failed, or lost when their lease is over.
+#include "hub/hub.h"
+
+#include "server/ends.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct memory heap = {memory_resize_heap, NULL};
+
+// ---- The claims that are out -------------------------------------------------------------------
+
+void hub_claim_add(struct hub *hub, const struct hub_claim *claim)
+{
+    struct hub_handlers *all = &hub->handlers;
+    void *items = all->claims;
+    bool there = map_reserve(&heap, &all->claims_by_token, 1)
+                 && memory_reserve(&heap, &items, &all->claim_capacity,
+                                   (uint64_t)all->claim_count + 1, sizeof *all->claims);
+    all->claims = items;
+    if (!there) hub_no_memory();
+    all->claims[all->claim_count++] = *claim;
+    map_put(&all->claims_by_token, claim->token, all->claim_count);
+    if (claim->until < all->claims_due) all->claims_due = claim->until;
+}
+
+static void claim_drop(struct hub *hub, uint64_t token)
+{
+    uint32_t at = map_find(&hub->handlers.claims_by_token, token);
+    if (!at) return;
+    struct hub_claim *last = &hub->handlers.claims[--hub->handlers.claim_count];
+    *map_place(&hub->handlers.claims_by_token, last->token) = at;
+    hub->handlers.claims[at - 1] = *last;
+    map_remove(&hub->handlers.claims_by_token, token);
+}
+
+static bool is_held(const struct hub *hub, const struct hub_claim *claim)
+{
+    struct rota_task_view view;
+    return rota_task_look(hub->server->rota, claim->task, &view) && view.handler == claim->token;
+}
+
+// What was cancelled, or closed with its job, is found out here.
+struct hub_claim *hub_claim_find(struct hub *hub, rota_task_id task, uint64_t token)
+{
+    uint32_t at = token ? map_find(&hub->handlers.claims_by_token, token) : 0;
+    struct hub_claim *claim = at ? &hub->handlers.claims[at - 1] : NULL;
+    bool same = claim && claim->task.job == task.job && claim->task.task == task.task;
+    return same && is_held(hub, claim) ? claim : NULL;
+}
+
+void hub_claims_look(struct hub *hub)
+{
+    if (hub->ticks < hub->handlers.claims_due) return;
+    hub->handlers.claims_due = ROTA_NEVER;
+    for (uint32_t i = hub->handlers.claim_count; i-- > 0;) {
+        const struct hub_claim *claim = &hub->handlers.claims[i];
+        if (claim->until > hub->ticks) {
+            if (claim->until < hub->handlers.claims_due) hub->handlers.claims_due = claim->until;
+            continue;
+        }
+        struct rota_event event = {.kind = ROTA_EVENT_FAIL};
+        event.claim.handler = claim->token;
+        event.claim.task = claim->task;
+        event.claim.flags = ROTA_GIVEN_BACK;
+        server_step(hub->server, &event);
+        claim_drop(hub, claim->token);
+    }
+}
+
+// ---- After a restart ---------------------------------------------------------------------------
+
+// A lease that is not the usual one is kept as the answer to a request that no client can make.
+static rota_time lease_of(struct hub *hub, rota_task_id task)
+{
+    struct store_request request = hub_request_own(task);
+    int64_t lease = 0;
+    if (store_answer_find(hub->server->store, &request)) {
+        uint64_t token = 0;
+        struct rota_task_view view;
+        bool known = sscanf(request.answer, "lease %" SCNd64 " token %" SCNu64, &lease, &token) == 2
+                     && rota_task_look(hub->server->rota, task, &view) && view.handler == token;
+        if (!known) lease = 0;
+    }
+    return lease > 0 ? lease : hub->limits.lease;
+}
+
+void hub_claims_open(struct hub *hub)
+{
+    struct rota *rota = hub->server->rota;
+    rota_worker_id any = {0};
+    uint32_t count = rota_list(rota, ROTA_LIST_EXEC, any, NULL, 0);
+    rota_task_id *tasks = hub_keep(hub, count, sizeof *tasks);
+    rota_list(rota, ROTA_LIST_EXEC, any, tasks, count);
+    hub->handlers.claims_due = ROTA_NEVER;
+    for (uint32_t i = 0; i < count; i++) {
+        struct rota_task_view view;
+        if (!rota_task_look(rota, tasks[i], &view) || !view.handler) continue;
+        struct hub_claim claim = {.token = view.handler, .task = tasks[i], .attempt = view.attempt};
+        claim.lease = claim.until = lease_of(hub, tasks[i]);
+        hub_claim_add(hub, &claim);
+        if (view.handler > hub->token) hub->token = view.handler;
+    }
+}
+
+// The clock of `ticks` is not known before the first turn: until then `until` is how long.
+void hub_claims_begin(struct hub *hub)
+{
+    struct hub_handlers *all = &hub->handlers;
+    if (all->has_begun) return;
+    all->has_begun = true;
+    for (uint32_t i = 0; i < all->claim_count; i++) all->claims[i].until += hub->ticks;
+    if (all->claim_count) all->claims_due += hub->ticks;
+}
+
+void hub_claims_close(struct hub *hub)
+{
+    hub_wishes_forget(hub, NULL);
+    map_release(&heap, &hub->handlers.claims_by_token);
+    free(hub->handlers.claims);
+}
+
+// ---- What handlers say -------------------------------------------------------------------------
+
+// Why the core did not take it: the token is another's, or it was not the moment.
+static void refuse(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
+                   rota_task_id task, uint64_t token, enum rota_error error)
+{
+    struct rota_task_view view;
+    bool there = rota_task_look(hub->server->rota, task, &view);
+    if (there && token && view.handler != token)
+        hub_refuse(peer, high, low, WIRE_REFUSED_STALE,
+                   "the token is stale: the task is not, or no longer, in these hands");
+    else
+        hub_refuse_error(hub, peer, high, low, error);
+}
+
+void hub_renew(struct hub *hub, struct hub_peer *peer, const struct wire_renew *renew)
+{
+    struct hub_claim *claim = hub_claim_find(hub, renew->task, renew->token);
+    struct wire_message message = {.kind = WIRE_RENEWED_MESSAGE};
+    if (!claim) {
+        refuse(hub, peer, renew->high, renew->low, renew->task, renew->token, ROTA_NOT_FOUND);
+        return;
+    }
+    claim->until = hub->ticks + claim->lease;
+    message.renewed.high = renew->high;
+    message.renewed.low = renew->low;
+    message.renewed.lease = claim->lease;
+    wire_put(peer->out, &message);
+}
+
+static void end_note(struct hub *hub, const struct hub_claim *claim, int32_t status,
+                     wire_text reason)
+{
+    struct wire_finished finished = {.task = claim->task,
+                                     .attempt = claim->attempt,
+                                     .end = WIRE_EXITED,
+                                     .status = status,
+                                     .began = claim->began,
+                                     .ended = hub->server->now,
+                                     .reason = reason};
+    if (!finished.began) finished.began = finished.ended;
+    if (!ends_note(hub->server, &finished, (rota_worker_id){0})) hub_no_memory();
+}
+
+static void answer(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
+                   uint64_t hash)
+{
+    hub_request_note(hub, high, low, hash, "done");
+    hub_done_put(hub_later(hub, peer), high, low, "done");
+}
+
+static uint64_t hash_of(enum wire_kind kind, rota_task_id task, uint64_t token, uint32_t flags)
+{
+    uint64_t hash = hash_mix(hash_mix(kind, task.job), task.task);
+    return hash_mix(hash_mix(hash, token), flags);
+}
+
+void hub_deliver(struct hub *hub, struct hub_peer *peer, const struct wire_deliver *deliver)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_DELIVER};
+    uint64_t hash
+        = hash_of(WIRE_DELIVER_MESSAGE, deliver->task, deliver->token, deliver->flags);
+    if (hub_request_is_old(hub, peer, deliver->high, deliver->low, hash)) return;
+    struct hub_claim *claim = hub_claim_find(hub, deliver->task, deliver->token);
+    event.claim.handler = deliver->token;
+    event.claim.task = deliver->task;
+    event.claim.flags = deliver->flags & (ROTA_DELIVERED_OK | ROTA_NOFETCH_OK);
+    enum rota_error error = server_step(hub->server, &event);
+    if (error) {
+        refuse(hub, peer, deliver->high, deliver->low, deliver->task, deliver->token, error);
+        return;
+    }
+    if (claim) end_note(hub, claim, 0, deliver->reason);
+    claim_drop(hub, deliver->token);
+    answer(hub, peer, deliver->high, deliver->low, hash);
+}
+
+void hub_fail(struct hub *hub, struct hub_peer *peer, const struct wire_fail *fail)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_FAIL};
+    uint64_t hash = hash_of(WIRE_FAIL_MESSAGE, fail->task, fail->token, fail->flags);
+    if (hub_request_is_old(hub, peer, fail->high, fail->low, hash)) return;
+    struct hub_claim *claim = hub_claim_find(hub, fail->task, fail->token);
+    event.claim.handler = fail->token;
+    event.claim.task = fail->task;
+    event.claim.flags = fail->flags & (ROTA_NOFETCH_OK | ROTA_GIVEN_BACK);
+    event.claim.status = fail->status;
+    enum rota_error error = server_step(hub->server, &event);
+    if (error) {
+        refuse(hub, peer, fail->high, fail->low, fail->task, fail->token, error);
+        return;
+    }
+    bool given_back = fail->flags & ROTA_GIVEN_BACK;
+    if (claim && !given_back) end_note(hub, claim, fail->status ? fail->status : 1, fail->reason);
+    claim_drop(hub, fail->token);
+    answer(hub, peer, fail->high, fail->low, hash);
+}
