@@ -72,6 +72,8 @@ struct carry {
     struct data_fetcher *fetcher;
     struct map fetching;         // hashes of the objects that are on their way
     struct waiting *lacking;
+    int error;          // of the last object that did not come: ENODATA, or ENOSPC
+    char reason[300];   // and why
     bool is_open;
 };
 

@@ -2,6 +2,7 @@
 #include "agent/agent_parts.h"
 #include "os/os.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,17 @@ static uint64_t hash_of(rota_object_id object)
 }
 
 // ---- Beginning and end -------------------------------------------------------------------------
+
+// The server sends others here for it, and would take another copy for one too many.
+static void on_gone(void *context, rota_object_id object)
+{
+    struct agent *agent = context;
+    struct wire_file file = {.object = object, .name = wire_text_of(""), .path = wire_text_of("")};
+    struct wire_message message = {.kind = WIRE_LOST_MESSAGE};
+    message.lost.objects = (wire_files){&file, 1};
+    objects_remove(&agent->objects, &message.lost.objects);
+    if (agent->is_welcome) wire_put(&agent->server->out, &message);
+}
 
 static bool carry_listen(struct agent *agent)
 {
@@ -29,6 +41,7 @@ static bool carry_listen(struct agent *agent)
         return true;
     }
     if (!carry->server) agent_say(agent, "%s", error.text);
+    if (carry->server) data_server_on_gone(carry->server, on_gone, agent);
     return carry->server;
 }
 
@@ -96,9 +109,30 @@ static enum carry_state inputs_look(struct carry *carry, const wire_files *input
     return state;
 }
 
+// The server believes that they are here: it has to know better before it hears of the attempt.
+static void lost_tell(struct agent *agent, const wire_files *inputs)
+{
+    struct carry *carry = &agent->carry;
+    struct wire_message message = {.kind = WIRE_LOST_MESSAGE};
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        struct wire_file *input = &inputs->items[i];
+        bool is_away = needs_object(input) && !is_there(carry, input->object)
+                       && !map_find(&carry->fetching, hash_of(input->object));
+        if (!is_away) continue;
+        message.lost.objects = (wire_files){input, 1};
+        objects_remove(&agent->objects, &message.lost.objects);
+        if (agent->is_welcome) wire_put(&agent->server->out, &message);
+    }
+}
+
+// Not the task's fault: the server makes the object again, or finds another worker.
 static void never(struct agent *agent, struct attempt *attempt)
 {
-    report_refused(agent, attempt, WIRE_BAD_INPUT, 0, "an input could not be fetched");
+    const struct carry *carry = &agent->carry;
+    char text[400];
+    snprintf(text, sizeof text, "an input could not be fetched%s%s", carry->reason[0] ? ": " : "",
+             carry->reason);
+    report_refused(agent, attempt, WIRE_BAD_INPUT, carry->error ? carry->error : ENODATA, text);
 }
 
 // The folder of the client's job file need not be on this machine.
@@ -117,7 +151,10 @@ void carry_give(struct agent *agent, const struct wire_message *given)
     place_find(&message.run);
     switch (inputs_look(&agent->carry, &message.run.inputs)) {
     case CARRY_READY: wire_put(&agent->worker->out, &message); return;
-    case CARRY_NEVER: never(agent, attempt); return;
+    case CARRY_NEVER:
+        lost_tell(agent, &message.run.inputs);
+        never(agent, attempt);
+        return;
     case CARRY_LACKS:
         if (!waiting_add(&agent->carry.lacking, &message)) never(agent, attempt);
     }
@@ -218,6 +255,17 @@ int64_t carry_due(const struct agent *agent)
     return other < due ? other : due;
 }
 
+// When there is no room here the sources are not to blame: what nobody needs goes.
+static void failed(struct agent *agent, const struct data_done *done)
+{
+    struct carry *carry = &agent->carry;
+    snprintf(carry->reason, sizeof carry->reason, "%s", done->reason);
+    carry->error = done->fault == DATA_FULL ? ENOSPC : ENODATA;
+    if (done->fault == DATA_MISSED) missed_put(agent, done->object, done->reason);
+    if (done->fault == DATA_FULL) cache_evict_all(&carry->cache);
+    if (done->fault != DATA_MISSED) agent_say(agent, "%s", done->reason);
+}
+
 void carry_work(struct agent *agent, int64_t ticks)
 {
     struct carry *carry = &agent->carry;
@@ -229,9 +277,7 @@ void carry_work(struct agent *agent, int64_t ticks)
         map_remove(&carry->fetching, hash_of(done.object));
         news = true;
         if (done.fault == DATA_FINE) held_put(agent, &done);
-        if (done.fault == DATA_MISSED) missed_put(agent, done.object, done.reason);
-        if (done.fault > DATA_MISSED)
-            agent_say(agent, "%s", done.reason);  // not the sources' fault
+        if (done.fault != DATA_FINE) failed(agent, &done);
     }
     if (news) lacking_look(agent);
 }

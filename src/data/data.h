@@ -60,6 +60,9 @@ const char *data_server_address(const struct data_server *server);  // with the 
 enum data_rights { DATA_MAY_GET = 1, DATA_MAY_PUT };
 void data_server_adopt(struct data_server *server, struct link *link, enum data_rights rights,
                        int64_t now);
+// What to call when somebody has a ticket for an object that is not here any more.
+typedef void data_gone_fn(void *context, rota_object_id object);
+void data_server_on_gone(struct data_server *server, data_gone_fn *call, void *context);
 // What to call when somebody has bound an object, before it is told so.
 typedef void data_bound_fn(void *context, rota_object_id object, const struct cache_entry *entry);
 void data_server_on_bound(struct data_server *server, data_bound_fn *call, void *context);

@@ -110,6 +110,7 @@ struct data_server {
     uint32_t guest_count, sending;
     struct parts parts;
     data_bound_fn *on_bound;
+    data_gone_fn *on_gone;
     void *context;
 };
 

@@ -97,7 +97,10 @@ static void on_get(struct guest *guest, const struct wire_get *get, int64_t now)
 {
     bool may = guest->is_greeted
                && tickets_allow(&guest->server->tickets, get->object, get->ticket, now);
-    if (!may || !object_begin(guest, get->object)) {
+    bool is_there = may && object_begin(guest, get->object);
+    if (may && !is_there && guest->server->on_gone)
+        guest->server->on_gone(guest->server->context, get->object);
+    if (!is_there) {
         guest_refuse(guest);
         return;
     }

@@ -136,6 +136,12 @@ void data_server_adopt(struct data_server *server, struct link *link, enum data_
     guest_work(guest, true, now);
 }
 
+void data_server_on_gone(struct data_server *server, data_gone_fn *call, void *context)
+{
+    server->on_gone = call;
+    server->context = context;
+}
+
 void data_server_on_bound(struct data_server *server, data_bound_fn *call, void *context)
 {
     server->on_bound = call;

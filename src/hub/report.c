@@ -16,12 +16,15 @@ void hub_started(struct hub *hub, struct hub_peer *peer, const struct wire_start
 // ---- Ends --------------------------------------------------------------------------------------
 
 // What ended because its worker lost touch, or was drained, is nobody's fault: it is lost, and runs
-// again. Stopped is what we have asked for.
+// again. So is what lacks an object that tasks make, or room for it. Stopped is what we have asked
+// for.
 static bool is_lost(const struct hub *hub, const struct wire_finished *finished)
 {
     struct rota_task_view view;
     if (finished->end == WIRE_NOT_STARTED)
         return finished->status == ESTALE || finished->status == ECANCELED;
+    if (finished->end == WIRE_BAD_INPUT)
+        return finished->status == ENODATA || finished->status == ENOSPC;
     if (finished->end != WIRE_STOPPED) return false;
     return rota_task_look(hub->server->rota, finished->task, &view) && !view.stopping;
 }

@@ -32,8 +32,9 @@ static bool files_are(struct worker *worker, struct run *run, enum files_result 
     if (result == FILES_READY) return true;
     run->was_cached = result == FILES_CACHED;
     if (run->was_cached) return refuse(run, WIRE_EXITED, 0);
+    bool is_lost = worker->files.lost_count > 0;  // by the cache: others may have it
     report_lost(worker);
-    return refuse(run, WIRE_BAD_INPUT, ENOENT);
+    return refuse(run, WIRE_BAD_INPUT, is_lost ? ENODATA : ENOENT);
 }
 
 static bool look_into_cache(struct worker *worker, struct run *run)

@@ -157,6 +157,8 @@ void cache_release(struct cache *cache, const struct cache_entry *entry);
 // Removes what was not used for longest, until there is room again; never what is held or bound.
 // Adding does this by itself. Not done while another process is adding.
 void cache_evict(struct cache *cache);
+// All of that, whether there is room or not.
+void cache_evict_all(struct cache *cache);
 uint64_t cache_bytes(const struct cache *cache);  // of all contents
 
 // ---- cache_text.c, cache_move.c: contents that go to another cache, or come from one -------

@@ -144,8 +144,8 @@ static void total_set(struct cache *cache, uint64_t bytes)
     if (!told) cache->evict_above = 0;
 }
 
-// Goes an eighth below the limit, so that not every addition has to look at everything.
-void cache_evict(struct cache *cache)
+// Leaves so much of what nobody needs, once there is more than the limit.
+static void evict(struct cache *cache, uint64_t above, uint64_t wanted)
 {
     struct eviction eviction = {.cache = cache};
     assert(cache->inside == 0);
@@ -155,8 +155,7 @@ void cache_evict(struct cache *cache)
     if (read) trees_need(&eviction);
     if (read && !eviction.failed) {
         uint64_t before = eviction.bytes;
-        if (before > cache->bytes_max)
-            candidates_evict(&eviction, cache->bytes_max - cache->bytes_max / 8);
+        if (before > above) candidates_evict(&eviction, wanted);
         if (before > eviction.bytes) cache_result_prune(cache);
         total_set(cache, eviction.bytes);
     }
@@ -164,4 +163,15 @@ void cache_evict(struct cache *cache)
     void *items = eviction.candidates;
     memory_release(&cache->memory, &items, &eviction.capacity, sizeof *eviction.candidates);
     map_release(&cache->memory, &eviction.needed);
+}
+
+// Goes an eighth below the limit, so that not every addition has to look at everything.
+void cache_evict(struct cache *cache)
+{
+    evict(cache, cache->bytes_max, cache->bytes_max - cache->bytes_max / 8);
+}
+
+void cache_evict_all(struct cache *cache)
+{
+    evict(cache, 0, 0);
 }

@@ -160,6 +160,90 @@ with Cluster() as cluster:  # rota data put, get, locate, keep, unkeep
         and cluster.rota("data", "get", name, cluster.path("back2")).returncode == 0,
         "which can be undone as long as it lies there")
 
+def caches_empty(cluster, name):
+    """What a worker holds is gone, and it does not know."""
+    for folder, _, files in os.walk(cluster.path(f"{name}/cache/content")):
+        for file in files:
+            os.remove(os.path.join(folder, file))
+
+
+def places(cluster, name):
+    return set(cluster.rota("data", "locate", name).stdout.split()[-1].split(","))
+
+
+def until_waits(cluster, name):
+    cluster.until(lambda: os.path.exists(cluster.path(name)), f"{name} is there")
+
+
+def waits_for(cluster, name):
+    """A command that says that it has begun, and waits for a file."""
+    return (f"touch {cluster.path(name + '-runs')};"
+            f" until test -e {cluster.path(name)}; do sleep 0.05; done")
+
+
+with Cluster() as cluster:  # the only copy is lost with its worker
+    cluster.work("one", 2)
+    path = write(cluster, "home/job.json", json.dumps({"tasks": {
+        "make": {"run": f"echo ran >> {cluster.path('runs')}; seq 1000 > x", "out": ["x"]},
+        "gate": {"run": waits_for(cluster, "go")},
+        "read": {"run": "wc -l < x > n", "in": ["x"], "out": ["n"], "needs": ["gate"],
+                 "keep": True}}}))
+    cluster.rota("submit", path)
+    until_waits(cluster, "go-runs")
+    cluster.until(lambda: cluster.read("runs") == "ran\n", "the object is made")
+    cluster.until(lambda: ("make", "SUCCESS") in cluster.ends(), "and recorded")
+    cluster.workers["one"].kill()
+    cluster.work("two", 2)
+    write(cluster, "go", "")
+    done = cluster.rota("wait", "1")
+    got = cluster.rota("data", "get", "1/n", cluster.path("n"))
+    say(done.returncode == 0 and got.returncode == 0 and cluster.read("n").split() == ["1000"]
+        and cluster.read("runs") == "ran\nran\n",
+        "RS-25, X-11: the only copy dies with its worker, and is made again elsewhere",
+        done.stdout + done.stderr + got.stderr + cluster.read("runs"))
+
+with Cluster() as cluster:  # copies: known, fetched elsewhere, made again
+    for name in ("one", "two", "three"):
+        cluster.work(name, 2, "--machine", name)
+    path = write(cluster, "home/job.json", json.dumps({"tasks": {
+        "make": {"run": f"echo ran >> {cluster.path('runs')}; seq 1000 > x", "out": ["x"],
+                 "keep": True, "machine": "one"},
+        "second": {"run": "wc -l < x; " + waits_for(cluster, "go"), "in": ["x"],
+                   "machine": "two"},
+        "gate": {"run": waits_for(cluster, "go3"), "machine": "three"},
+        "third": {"run": "wc -l < x", "in": ["x"], "needs": ["gate"], "machine": "three"}}}))
+    cluster.rota("submit", path)
+    until_waits(cluster, "go-runs")
+    cluster.until(lambda: places(cluster, "1/x") == {"one", "two"},
+                  "the copy of a reader is known")
+    say(True, "BS-22: what a worker has fetched is known to lie there too")
+    caches_empty(cluster, "one")
+    write(cluster, "go3", "")
+    cluster.until(lambda: ("third", "SUCCESS") in cluster.ends(), "the third reads")
+    say(cluster.read("runs") == "ran\n", "a copy that is lost is fetched elsewhere",
+        cluster.read("runs"))
+    write(cluster, "go", "")
+    done = cluster.rota("wait", "1")
+    where = places(cluster, "1/x")
+    got = cluster.rota("data", "get", "1/x", cluster.path("x"))
+    say(done.returncode == 0 and len(where) == 1 and "one" not in where
+        and len(cluster.read("x").split()) == 1000,
+        "R-33, R-34: one copy is enough afterwards, and the last is never dropped", (where, got))
+    again = write(cluster, "home/again.json", json.dumps({"tasks": {
+        "make": {"run": f"echo ran >> {cluster.path('again')}; seq 10 > x", "out": ["x"]},
+        "gate": {"run": waits_for(cluster, "go4"), "machine": "three"},
+        "far": {"run": "wc -l < x", "in": ["x"], "needs": ["gate"], "machine": "two"}}}))
+    cluster.rota("submit", again)
+    cluster.until(lambda: ("make", "SUCCESS") in cluster.ends()[4:], "made")
+    for name in ("one", "two", "three"):
+        caches_empty(cluster, name)
+    write(cluster, "go4", "")
+    done = cluster.rota("wait", "2")
+    say(done.returncode == 0 and cluster.read("again") == "ran\nran\n",
+        "C9: one of which no copy is left is made again, and its reader does not fail",
+        done.stdout + done.stderr + cluster.read("again") + cluster.told())
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
