@@ -80,6 +80,8 @@ bool ask_id_read(const char *word, rota_task_id *id);        // "7.3"
 const char *ask_nearest(const struct ask *ask, const char *word);  // null: none is like it
 
 // What a lane of the job file is called there.
+// What the catalog calls a number; null: nothing.
+const char *ask_name(const struct ask *ask, enum catalog_kind kind, uint32_t number);
 const char *ask_lane_name(const struct ask *ask, uint32_t lane);
 // The value of the nth line of the details that begins with this word; null: there is none.
 const char *ask_detail(const char *details, const char *word, uint32_t nth, size_t *length);

@@ -75,17 +75,22 @@ const char *ask_nearest(const struct ask *ask, const char *word)
 
 // ---- Lanes and objects ----------------------------------------------------------------------
 
-const char *ask_lane_name(const struct ask *ask, uint32_t lane)
+const char *ask_name(const struct ask *ask, enum catalog_kind kind, uint32_t number)
 {
     for (uint32_t i = 0; i < ask->catalog.name_count; i++) {
         const struct catalog_name *name = &ask->catalog.names[i];
-        if (name->kind != CATALOG_LANE || name->number != lane) continue;
-        size_t length = strlen(ask->path);
-        bool of_file
-            = length && strncmp(name->name, ask->path, length) == 0 && name->name[length] == ':';
-        return of_file ? name->name + length + 1 : name->name;
+        if (name->kind == kind && name->number == number) return name->name;
     }
-    return "?";
+    return NULL;
+}
+
+const char *ask_lane_name(const struct ask *ask, uint32_t lane)
+{
+    const char *name = ask_name(ask, CATALOG_LANE, lane);
+    size_t length = strlen(ask->path);
+    if (!name) return "?";
+    bool of_file = length && strncmp(name, ask->path, length) == 0 && name[length] == ':';
+    return of_file ? name + length + 1 : name;
 }
 
 const char *ask_detail(const char *details, const char *word, uint32_t nth, size_t *length)

@@ -32,8 +32,9 @@ static const char *task_name(const void *context, rota_task_id id)
 
 static const char *worker_name(const void *context, rota_worker_id id)
 {
-    (void)context, (void)id;
-    return "local";  // what rota run calls it
+    const struct ask *ask = ((const struct naming *)context)->ask;
+    const char *name = ask_name(ask, CATALOG_WORKER, id.number);
+    return name ? name : "local";  // what rota run calls it
 }
 
 static const char *lane_name(const void *context, uint32_t lane)
@@ -58,8 +59,9 @@ static const char *group_name(const void *context, uint32_t group)
 
 static const char *machine_name(const void *context, uint32_t machine)
 {
-    (void)context, (void)machine;
-    return "of this run";
+    const struct ask *ask = ((const struct naming *)context)->ask;
+    const char *name = ask_name(ask, CATALOG_MACHINE, machine);
+    return name && !*ask->path ? name : "of this run";
 }
 
 static void time_name(rota_time time, char *out, size_t size)
