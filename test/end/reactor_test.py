@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""reactor_test - scenarios of document 3 (RS) on real machines: who runs where, and what is lost.
+
+doc/testing.md says where each scenario is tested.
+"""
+import time
+
+from end import Tap
+from story import Story, tells
+
+BIG, SMALL = 4 << 20, 10 << 10
+
+
+def made(name, size, machine):
+    return {"run": f"head -c {size} /dev/zero > {name}", "out": [{"name": name, "keep": True}],
+            "machine": machine}
+
+
+def data_decides():
+    with Story("--ahead", "0") as cluster:
+        names = [cluster.join() for _ in range(8)]
+        tasks = {f"make-{name}": made(f"big-{name}", BIG, name) for name in names}
+        tasks |= {f"use-{name}": {"run": "true", "in": [f"big-{name}"],
+                                  "needs": [f"make-{other}" for other in names]}
+                  for name in names}
+        fine = cluster.done(tasks)
+        placed = {name: cluster.where(f"use-{name}") for name in names}
+        tells("RS-1", fine and all(at == [name] for name, at in placed.items()),
+              "eight tasks run where their big objects lie", placed)
+    with Story("--ahead", "0") as cluster:
+        names = [cluster.join() for _ in range(4)]
+        tasks = {f"make-{kind}": made(kind, size, name) for kind, size, name in
+                 (("small0", SMALL, "w0"), ("small1", SMALL, "w1"), ("big0", BIG, "w2"),
+                  ("big1", BIG, "w3"))}
+        tasks |= {f"use{i}": {"run": "true", "in": [f"small{i}", f"big{i}"],
+                              "needs": list(tasks)} for i in range(2)}
+        fine = cluster.done(tasks)
+        placed = [cluster.where(f"use{i}") for i in range(2)]
+        tells("RS-2", fine and placed == [["w2"], ["w3"]], "the big input decides", placed)
+
+
+def sizes_fit():
+    with Story("--ahead", "0") as cluster:
+        for cores in (4, 1, 6, 2, 5, 3):
+            cluster.join(cores, name=f"with{cores}")
+        fine = cluster.done({f"needs{n}": {"run": "sleep 0.5", "cpus": n} for n in range(1, 7)})
+        placed = {n: cluster.where(f"needs{n}") for n in range(1, 7)}
+        tells("RS-3", fine and all(at == [f"with{n}"] for n, at in placed.items()),
+              "tasks of one to six cpus find the worker of their size", placed)
+
+
+def eager():
+    with Story("--ahead", "0") as cluster:
+        for _ in range(2):
+            cluster.join()
+        fine = cluster.done({"make": made("x", BIG, "w0"),
+                             **{name: {"run": "sleep 0.5", "in": ["x"]} for name in "ab"}})
+        placed = sorted(cluster.where(name)[0] for name in "ab") if fine else []
+        tells("RS-6", placed == ["w0", "w1"], "the planner does not wait for a better place",
+              cluster.history())
+
+
+def durations():
+    for cores, tasks, least, most in ((1, (1, 1), 1.0, 9), (2, (1, 1), 0.5, 0.99),
+                                      (2, (1, 2), 1.0, 9), (3, (1, 2), 0.5, 0.99)):
+        with Story() as cluster:
+            cluster.join(cores)
+            fine = cluster.done({f"t{i}": {"run": "sleep 0.5", "cpus": need}
+                                 for i, need in enumerate(tasks)})
+            times = cluster.sql("SELECT max(ran_to) - min(ran_from) FROM sched_run"
+                                " UNION SELECT max(ran_to) - min(ran_from) FROM sched_state")
+            took = max(row[0] or 0 for row in times) / 1e6
+            tells("RS-7", fine and least <= took <= most,
+                  f"{tasks} cpus on {cores}: {'together' if most < 1 else 'one by one'}", took)
+
+
+def too_big():
+    with Story() as cluster:
+        cluster.join(2)
+        cluster.begin({"big": {"run": "true", "cpus": 4}, "small": {"run": "true"}})
+        cluster.until(lambda: cluster.status("small") == "SUCCESS", "the small one")
+        why = cluster.rota("why", "1.1").stdout
+        tells("RS-8", cluster.status("big") != "SUCCESS" and "unschedulable" in why,
+              "what no worker has room for says so, and others go on", why)
+        cluster.join(4)
+        cluster.until(lambda: cluster.status("big") == "SUCCESS", "the big one")
+        tells("RS-8", cluster.where("big") == ["w1"], "a larger worker starts it")
+
+
+def waits():
+    with Story() as cluster:
+        cluster.join()
+        job = cluster.begin({"a": {"run": cluster.waits_for("go")}, "b": {"run": "true"}})
+        cluster.until(lambda: cluster.running("a"), "it runs")
+        began = time.monotonic()
+        cluster.touch("go")
+        first, again = cluster.rota("wait", str(job)), cluster.rota("wait", str(job))
+        tells("RS-14", first.returncode == again.returncode == 0 and time.monotonic() - began < 5,
+              "who waits is told, and who comes later at once", (first, again))
+        tells("RS-14", cluster.rota("wait", "4711").returncode == 2, "of what was never submitted")
+
+
+def failures():
+    with Story() as cluster:
+        cluster.join(3)
+        other = cluster.begin({"other": {"run": cluster.waits_for("go")}})
+        done = cluster.submit({"bad": {"run": "sleep 0.3; exit 3"},
+                               "long": {"run": "exec sleep 60"},
+                               "later": {"run": "true", "needs": ["long"]}}, "--wait",
+                              on_failure="fail_job")
+        tells("RS-15", done.returncode == 1 and "bad" in done.stdout,
+              "the first failure ends the whole job, and is named", done)
+        cluster.until(lambda: cluster.status("long") == "ABORTED", "what ran is stopped")
+        tells("RS-15", cluster.status("later") == "ABORTED", "nothing of it runs any more")
+        again = [cluster.rota("wait", "2").returncode for _ in range(2)]
+        tells("RS-15", again == [1, 1], "whoever asks later hears the same", again)
+        cluster.touch("go")
+        tells("RS-15", cluster.rota("wait", str(other)).returncode == 0, "other jobs go on")
+        lacks = cluster.submit({"lacks": {"run": "true", "out": ["nothing"]}}, "--wait")
+        tells("RS-22", lacks.returncode == 1 and cluster.status("lacks") == "FAILED",
+              "what does not make its output has failed", lacks)
+
+
+def room_is_given_back():
+    with Story() as cluster:
+        cluster.join()
+        job = cluster.begin({"long": {"run": "exec sleep 60"}})
+        cluster.until(lambda: cluster.running("long"), "it runs")
+        began = time.monotonic()
+        cluster.rota("cancel", str(job))
+        fine = cluster.done({"next": {"run": "true"}})
+        tells("RS-16", fine and time.monotonic() - began < 5,
+              "a job that is cancelled gives its cpu to the next", time.monotonic() - began)
+        tells("RS-16", cluster.status("long") == "ABORTED", "and counts as aborted")
+    with Story("--ahead", "2") as cluster:
+        cluster.join()
+        cluster.begin({f"t{i}": {"run": cluster.waits_for("go")} for i in range(6)})
+        cluster.until(lambda: cluster.running("t0"), "the first runs")
+        given = cluster.sql("SELECT count(*) FROM sched_exec")[0][0]
+        tells("RS-18", given == 3, "a full worker is given two more, and not all", given)
+        cluster.touch("go")
+        cluster.until(cluster.idle, "all is done")
+        order = [name for name, _, _ in cluster.history()]
+        tells("RS-18", order == [f"t{i}" for i in range(6)], "the oldest first", order)
+
+
+def a_worker_is_lost():
+    """With a command that runs, and the only copy of what another one needs."""
+    with Story("--ahead", "0", lease=2) as cluster:
+        cluster.join(2)
+        job = cluster.begin({
+            "make": {"run": f"echo x >> {cluster.path('made')}; echo data > o", "out": ["o"]},
+            "gate": {"run": cluster.waits_for("go"), "needs": ["make"]},
+            "use": {"run": f"cat o > {cluster.path('got')}", "in": ["o"], "needs": ["gate"]}})
+        cluster.until(lambda: cluster.running("gate"), "it runs")
+        cluster.workers["w0"].kill()
+        cluster.join(2)
+        cluster.touch("go")
+        done = cluster.rota("wait", str(job))
+        tells("RS-25", done.returncode == 0 and cluster.read("got") == "data\n",
+              "all of it is done elsewhere", done.stdout + cluster.told())
+        tells("RS-25", cluster.lines("made") == ["x", "x"], "the only copy was made again")
+        tells("RS-25", cluster.server.process.poll() is None and cluster.where("use") == ["w1"],
+              "and the server stayed up", cluster.history())
+
+
+for test in (data_decides, sizes_fit, eager, durations, too_big, waits, failures,
+             room_is_given_back, a_worker_is_lost):
+    test()
+Tap.end()

@@ -1,0 +1,66 @@
+"""story - a cluster of which a test asks what ran where; for the scenarios of the contract."""
+from cluster import Cluster
+from end import Tap
+
+WAIT = "while [ ! -e {0} ]; do sleep 0.05; done"
+
+
+def tells(name, fine, what, note=""):
+    """A line of TAP that names its scenario."""
+    Tap.say(bool(fine), f"{name}: {what}", note)
+
+
+class Story(Cluster):
+    """Workers by name; the machine of each has that name too."""
+
+    def __init__(self, *options, lease=20):
+        super().__init__(*options, lease=lease)
+
+    def join(self, cores=1, **more):
+        """One more worker, which has joined."""
+        name = more.get("name", f"w{len(self.workers)}")
+        self.work(name, cores, "--machine", more.get("machine", name))
+        self.until(lambda: "works for" in self.workers[name].said(), f"{name} joins")
+        return name
+
+    def begin(self, tasks, **rest):
+        """The number of a job that was accepted."""
+        done = self.submit(tasks, **rest)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return int(done.stdout.split()[1])
+
+    def done(self, tasks, **rest):
+        """A job to its end; whether all succeeded."""
+        return self.submit(tasks, "--wait", **rest).returncode == 0
+
+    def history(self):
+        """(task, worker, status) of all attempts that have ended, as they did."""
+        return self.sql("SELECT j.name, n.name, h.status FROM sched_history h JOIN sched_job j"
+                        " USING (id) LEFT JOIN sched_name n ON n.kind = 'worker'"
+                        " AND n.number = h.worker WHERE h.status <> 'RETURNED' ORDER BY h.seq")
+
+    def where(self, task):
+        """The workers on which it has succeeded."""
+        return [worker for name, worker, status in self.history()
+                if name == task and status == "SUCCESS"]
+
+    def status(self, task):
+        rows = self.sql(f"SELECT status FROM sched_status WHERE name = '{task}'"
+                        " ORDER BY id DESC LIMIT 1")
+        return rows[0][0] if rows else None
+
+    def idle(self):
+        return not self.sql("SELECT 1 FROM sched_stage")
+
+    def running(self, *tasks):
+        found = {row[0] for row in self.sql("SELECT j.name FROM sched_exec e JOIN sched_job j"
+                                            " USING (id) WHERE e.status = 'RUNNING'")}
+        return set(tasks) <= found
+
+    def lines(self, name):
+        return self.read(name).split()
+
+    def waits_for(self, name):
+        """A command that ends when this file is there."""
+        return WAIT.format(self.path(name))
