@@ -19,7 +19,7 @@ static const char usage[]
       "    --db FILE         where everything is kept ($XDG_STATE_HOME/rota/server.db)\n"
       "    --data DIR        where files lie that clients bring (the database's name and '.data')\n"
       "    --memory          keep nothing: all is forgotten when it ends\n"
-      "    --keys FILE       who may connect to HOST:PORT; 'rota keys' makes them\n"
+      "    --keys FILE       who may connect to HOST:PORT ('rota keys'), or a certificate\n"
       "    --lease SECONDS   a worker that is silent for so long is lost (60)\n"
       "    --ahead N         tasks a worker is given beyond what it can run at a time (16)\n"
       "    --connections N   at a time; whoever comes later is turned away (10000)\n"

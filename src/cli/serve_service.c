@@ -53,6 +53,9 @@ static void keys_again(struct serve *serve)
     } else if (link_keys_read(&keys, serve->options.keys, &error)) {
         link_keys_release(&serve->keys);
         serve->keys = keys;
+        for (uint32_t i = 0; i < serve->listener_count; i++)
+            if (!link_listener_renew(&serve->listeners[i], &serve->keys, &error))
+                fprintf(stderr, "rota server: %s\n", error.text);
         fprintf(stderr, "rota server: %u keys are read again\n", keys.count);
     } else {
         fprintf(stderr, "rota server: the old keys stay: %s\n", error.text);

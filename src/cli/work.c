@@ -294,7 +294,7 @@ static int key_read(struct work *work)
 static void peers_choose(struct work *work)
 {
     struct link_keys *peers = &work->peer_keys;
-    peers->items = calloc(work->keys.count, sizeof *peers->items);
+    peers->items = calloc(LINK_KEYS_MAX, sizeof *peers->items);
     for (uint32_t i = 0; peers->items && i < work->keys.count; i++)
         if (work->keys.items[i].role == WIRE_PEER)
             peers->items[peers->count++] = work->keys.items[i];
@@ -349,6 +349,8 @@ static int elsewhere(struct work *work)
     if (!ssh->program) ssh->program = "rota";
     int status = key_read(work);
     if (status >= 0) return status;
+    if (work->options.key->pem)
+        return wrong("certificates are not sent along; --ssh needs a key", work->key_path);
     ssh->keys[ssh->key_count++] = work->options.key;
     if (work->peer_path && !link_keys_read(&work->peer_keys, work->peer_path, &error))
         return fprintf(stderr, "rota worker: %s\n", error.text), 2;

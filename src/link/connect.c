@@ -50,7 +50,8 @@ static struct link *host_connect(const struct address *address, const char *text
         link_fail(error, "%s: no memory", text);
         return NULL;
     }
-    if (tls_connect(link, key, error) && search_begin(link, address, error)) return link;
+    if (tls_connect(link, key, address->host, error) && search_begin(link, address, error))
+        return link;
     link_close(link);
     return NULL;
 }

@@ -158,6 +158,11 @@ bool link_keys_parse(struct link_keys *keys, const char *text, size_t size, cons
 
 void link_keys_release(struct link_keys *keys)
 {
+    for (uint32_t i = 0; i < keys->count; i++) {
+        char *pem = keys->items[i].pem;
+        if (pem) explicit_bzero(pem, strlen(pem));
+        free(pem);
+    }
     if (keys->items) explicit_bzero(keys->items, LINK_KEYS_MAX * sizeof *keys->items);
     free(keys->items);
     *keys = (struct link_keys){0};

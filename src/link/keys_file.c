@@ -1,6 +1,6 @@
 // keys_file.c - files of keys, which only their owner may read.
 #define _GNU_SOURCE
-#include "link/link_parts.h"
+#include "link/certificate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,8 +88,11 @@ static bool keys_take(struct link_keys *keys, int file, const char *path, struct
     size_t size = (size_t)status.st_size;
     char *bytes = malloc(size + 1);
     ssize_t got = bytes ? bytes_read(file, bytes, size) : -1;
-    bool fine = got >= 0 ? link_keys_parse(keys, bytes, (size_t)got, path, error)
-                         : link_fail(error, "%.200s: %s", path, strerror(errno));
+    bool fine = got >= 0 || link_fail(error, "%.200s: %s", path, strerror(errno));
+    if (fine)
+        fine = certificate_is_text(bytes, (size_t)got)
+                   ? certificate_key(keys, bytes, (size_t)got, path, error)
+                   : link_keys_parse(keys, bytes, (size_t)got, path, error);
     if (bytes) explicit_bzero(bytes, size);
     free(bytes);
     return fine;

@@ -28,6 +28,7 @@ struct link_key {
     enum wire_role role;
     char id[LINK_ID_MAX + 1];
     uint8_t secret[LINK_SECRET];
+    char *pem;  // a certificate instead of the secret, with its private key; null: none
 };
 
 struct link_keys {
@@ -38,6 +39,9 @@ struct link_keys {
 struct link_error {
     char text[400];  // a sentence that names the address or the file
 };
+
+// Or a file has a private key and certificates: certificate.c says what is in it. It counts as one
+// key, without a role if it is a server's.
 
 // The keys of a text; `path` is what mistakes are said to be in. False: there are none to release.
 bool link_keys_parse(struct link_keys *keys, const char *text, size_t size, const char *path,
@@ -82,6 +86,9 @@ bool link_listen(struct link_listener *listener, const char *address, const stru
 // At a socket that listens already, such as one from systemd; it becomes the listener's.
 bool link_listen_over(struct link_listener *listener, int file, const struct link_keys *keys,
                       struct link_error *error);
+// Other keys from now on, or another certificate. False: all stays as it was.
+bool link_listener_renew(struct link_listener *listener, const struct link_keys *keys,
+                         struct link_error *error);
 void link_listener_close(struct link_listener *listener);  // its links stay
 
 enum link_state {
@@ -93,7 +100,8 @@ enum {
     LINK_LOCAL_ROLES = WIRE_CLIENT | WIRE_WORKER | WIRE_ADMIN,  // of a local user
     LINK_OPENING_MAX = 64,              // of one listener; the oldest is closed for the next
     LINK_OPENING_TICKS = 10 * 1000000,
-    LINK_OPENING_BYTES = 4096,          // to be taken from somebody who is not known
+    LINK_OPENING_BYTES = 4096,          // to be taken from somebody who is not known,
+    LINK_OPENING_CERTIFICATES = 32768,  // and if he has to show certificates
 };
 
 struct link {

@@ -48,7 +48,9 @@ void file_prepare(int file);  // a socket that is about to carry messages
 // ---- tls.c: links that nobody else can read or pretend to be ------------------------------------
 
 bool tls_accept(struct link *link, struct tls_context *context);  // false: no memory
-bool tls_connect(struct link *link, const struct link_key *key, struct link_error *error);
+// `host` is what a certificate must be for.
+bool tls_connect(struct link *link, const struct link_key *key, const char *host,
+                 struct link_error *error);
 void tls_close(struct link *link);
 // Goes on with opening, as far as it goes without waiting. False: it is closed.
 bool tls_open_on(struct link *link);

@@ -146,7 +146,7 @@ static bool tls_begin(struct link_listener *listener, struct link_error *error)
     if (!listener->keys || !listener->keys->count)
         return link_fail(error, "%s: without keys only a Unix socket can be listened at",
                          listener->address);
-    listener->door->context = tls_context_open(TLS_LISTENS, error);
+    listener->door->context = tls_context_open(TLS_LISTENS, listener->keys->items, error);
     return listener->door->context;
 }
 
@@ -221,6 +221,19 @@ bool link_listen_over(struct link_listener *listener, int file, const struct lin
     if (listener->local || tls_begin(listener, error)) return true;
     link_listener_close(listener);
     return false;
+}
+
+bool link_listener_renew(struct link_listener *listener, const struct link_keys *keys,
+                         struct link_error *error)
+{
+    if (!listener->local) {
+        struct tls_context *context = tls_context_open(TLS_LISTENS, keys->items, error);
+        if (!context) return false;
+        tls_context_close(listener->door->context);  // those who came in by it have it still
+        listener->door->context = context;
+    }
+    listener->keys = keys;
+    return true;
 }
 
 void link_listener_close(struct link_listener *listener)

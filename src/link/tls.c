@@ -1,6 +1,6 @@
 // tls.c - messages in, messages out, over TLS 1.3.
 #define _GNU_SOURCE
-#include "link/tls.h"
+#include "link/certificate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,8 @@ enum { RECORD_HEAD = 5, RECORD_HANDSHAKE = 22 };
 // The same for every way in which it can go wrong: whoever tries keys learns nothing from it.
 static const char refused[] = "it has no key that is valid here";
 static const char not_welcome[] = "the server does not take this key, or is none";
+static const char not_taken[] = "the server does not take this certificate, or is none";
+static const char not_server[] = "its certificate is not that of a server";
 
 // ---- Making and ending --------------------------------------------------------------------
 
@@ -45,17 +47,21 @@ bool tls_accept(struct link *link, struct tls_context *context)
     return true;
 }
 
-bool tls_connect(struct link *link, const struct link_key *key, struct link_error *error)
+bool tls_connect(struct link *link, const struct link_key *key, const char *host,
+                 struct link_error *error)
 {
-    struct tls_context *context = tls_context_open(TLS_CONNECTS, error);
+    struct tls_context *context = tls_context_open(TLS_CONNECTS, key, error);
     if (!context) return false;
     bool fine = tls_accept(link, context);
     tls_context_close(context);  // the link has it
     if (!fine) return link_fail(error, "no memory for TLS");
     struct tls *tls = link->tls;
     tls->key = *key;
+    tls->key.pem = NULL;  // the context has what it needs of it
     snprintf(tls->identity, sizeof tls->identity, "%s:%s", link_role_name(key->role), key->id);
-    return tls_ssl_make(tls, TLS_CONNECTS) || link_fail(error, "no memory for TLS");
+    if (!tls_ssl_make(tls, TLS_CONNECTS)) return link_fail(error, "no memory for TLS");
+    if (!key->pem || context->library.SSL_set1_host(tls->ssl, host) == 1) return true;
+    return link_fail(error, "%.200s: no certificate can be for that", host);
 }
 
 // Says goodbye if that goes without waiting: only then the other side knows that nothing was cut.
@@ -131,11 +137,15 @@ static bool records_read(struct link *link)
         library->ERR_clear_error();
         int result = library->SSL_read_ex(link->tls->ssl, bytes, PIECE, &got);
         if (result == 1) {
+            link->tls->was_read = true;
             wire_in_came(&link->in, (uint32_t)got);
             continue;
         }
         int why = library->SSL_get_error(link->tls->ssl, result);
         if (why == SSL_ERROR_WANT_READ) return true;
+        // The other side looks at our certificate when we believe to be through already.
+        if (link->tls->context->has_certificate && !link->tls->was_read && why == SSL_ERROR_SSL)
+            return link_end(link, not_taken);
         return link_end(link, why == SSL_ERROR_ZERO_RETURN ? "the other side closed it"
                                                            : "what came was changed on its way");
     }
@@ -159,8 +169,11 @@ ssize_t tls_read(struct link *link)
 // Somebody who is not known yet may send only so much.
 static ssize_t stranger_read(struct link *link, char *bytes)
 {
-    uint32_t left = LINK_OPENING_BYTES - link->tls->came;
-    ssize_t count = left ? file_read(link, bytes, left) : 0;
+    bool certificates = link->tls->context->has_certificate;
+    uint32_t most = certificates ? LINK_OPENING_CERTIFICATES : LINK_OPENING_BYTES;
+    uint32_t left = most - link->tls->came;
+    uint32_t piece = left < LINK_OPENING_BYTES ? left : LINK_OPENING_BYTES;
+    ssize_t count = left ? file_read(link, bytes, piece) : 0;
     if (count > 0) link->tls->came += (uint32_t)count;
     if (left) return count;
     link_end(link, refused);
@@ -208,10 +221,31 @@ static bool next_read(struct link *link)
     return link_end(link, "no memory");
 }
 
+// Between workers the one who gives objects out is a peer like the other.
+static bool is_expected(const struct tls_context *context, const struct certificate_who *who,
+                        bool comes)
+{
+    bool are_peers = context->own.role == WIRE_PEER && who->role == WIRE_PEER;
+    return comes ? !who->is_server : who->is_server || are_peers;
+}
+
+static bool on_certificate(struct link *link, bool comes)
+{
+    struct certificate_who who;
+    if (!certificate_peer(link->tls, &who)) return link_end(link, comes ? refused : not_taken);
+    if (!is_expected(link->tls->context, &who, comes))
+        return link_end(link, comes ? refused : not_server);
+    memcpy(link->id, who.id, sizeof link->id);
+    link->roles = comes ? who.role : 0;
+    link_opened(link);
+    return records_read(link);
+}
+
 // That the key was used is looked at again, whatever the library thinks of what came instead.
 static bool on_open(struct link *link, bool comes)
 {
     struct tls *tls = link->tls;
+    if (tls->context->has_certificate) return on_certificate(link, comes);
     if (!tls->context->library.SSL_session_reused(tls->ssl) || !*tls->key.id)
         return link_end(link, comes ? refused : not_welcome);
     memcpy(link->id, tls->key.id, sizeof link->id);
@@ -219,6 +253,13 @@ static bool on_open(struct link *link, bool comes)
     explicit_bzero(&tls->key, sizeof tls->key);
     link_opened(link);
     return records_read(link);  // what came together with the last words of opening
+}
+
+static const char *why_not(const struct tls *tls)
+{
+    if (!tls->context->has_certificate) return not_welcome;
+    const char *fault = certificate_fault(tls);
+    return fault ? fault : not_taken;
 }
 
 bool tls_open_on(struct link *link)
@@ -234,8 +275,8 @@ bool tls_open_on(struct link *link)
         if (!records_write(link)) return false;
         if (result == 1) return on_open(link, comes);
         // Who names no key in his first message would only be kept for nothing.
-        if (!waits || (comes && !tls->is_named))
-            return link_end(link, comes ? refused : not_welcome);
+        bool is_nobody = comes && !tls->is_named && !tls->context->has_certificate;
+        if (!waits || is_nobody) return link_end(link, comes ? refused : why_not(tls));
         if (!next_read(link)) break;
     }
     return link->state != LINK_CLOSED;

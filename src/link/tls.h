@@ -22,7 +22,14 @@
     F(SSL_do_handshake) F(SSL_get_error) F(SSL_read_ex) F(SSL_write_ex) F(SSL_shutdown)       \
     F(SSL_session_reused) F(SSL_CIPHER_find) F(SSL_SESSION_new) F(SSL_SESSION_free)           \
     F(SSL_SESSION_set1_master_key) F(SSL_SESSION_set_cipher)                                  \
-    F(SSL_SESSION_set_protocol_version)
+    F(SSL_SESSION_set_protocol_version)                                                       \
+    F(BIO_new_mem_buf) F(PEM_read_bio_PrivateKey) F(PEM_read_bio_X509)                        \
+    F(PEM_read_bio_X509_CRL) F(X509_free) F(X509_CRL_free) F(EVP_PKEY_free)                   \
+    F(X509_get_subject_name) F(X509_NAME_get_index_by_NID) F(X509_NAME_get_text_by_NID)       \
+    F(X509_STORE_add_cert) F(X509_STORE_add_crl) F(X509_STORE_set_flags)                      \
+    F(X509_verify_cert_error_string) F(SSL_CTX_use_certificate) F(SSL_CTX_use_PrivateKey)     \
+    F(SSL_CTX_check_private_key) F(SSL_CTX_get_cert_store) F(SSL_CTX_set_security_level)      \
+    F(SSL_get1_peer_certificate) F(SSL_get_verify_result) F(SSL_set1_host)
 
 struct tls_library {
     void *handle;
@@ -31,12 +38,21 @@ struct tls_library {
 #undef TLS_MEMBER
 };
 
+// What a certificate says about somebody.
+struct certificate_who {
+    bool is_server;
+    enum wire_role role;  // unless it is a server
+    char id[LINK_ID_MAX + 1];
+};
+
 // Of a listener and those whom it let in, or of one who connects.
 struct tls_context {
     struct tls_library library;
     SSL_CTX *ssl;
     uint32_t users;
     uint8_t decoy[LINK_SECRET];  // the secret of whoever is not known
+    bool has_certificate;        // and no keys
+    struct certificate_who own;  // what it says about us
 };
 
 // Before a whole first message has come there is no `ssl`: silence and garbage cost little.
@@ -47,6 +63,7 @@ struct tls {
     BIO *in, *out;        // belong to ssl
     uint32_t came;        // bytes, while opening
     bool is_named;        // who comes has named a key, be it known or not
+    bool was_read;        // something that was sealed has come
     struct link_key key;  // of this side, or the one that was named
     char identity[LINK_ID_MAX + 10];
 };
@@ -54,7 +71,9 @@ struct tls {
 // ---- tls_context.c --------------------------------------------------------------------------
 
 enum tls_side { TLS_LISTENS, TLS_CONNECTS };
-struct tls_context *tls_context_open(enum tls_side side, struct link_error *error);
+// With a certificate if the key has one.
+struct tls_context *tls_context_open(enum tls_side side, const struct link_key *key,
+                                     struct link_error *error);
 void tls_context_close(struct tls_context *context);  // one user less
 
 // ---- tls_key.c: called by the library ---------------------------------------------------------

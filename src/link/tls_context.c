@@ -1,6 +1,6 @@
 // tls_context.c - the library that speaks TLS, and what is settled once for all links.
 #define _GNU_SOURCE
-#include "link/tls.h"
+#include "link/certificate.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -27,7 +27,8 @@ static bool library_load(struct tls_library *library, struct link_error *error)
 // One version and one suite: nothing is left to be talked down. SHA-256 is what TLS 1.3 takes an
 // external key to be for unless told otherwise, and AES with 128 bits is no weaker than X25519
 // beside it. No tickets, so that every connection proves anew that it has the key.
-static bool settle(struct tls_context *context, enum tls_side side)
+static bool settle(struct tls_context *context, enum tls_side side, const struct link_key *key,
+                   struct link_error *error)
 {
     const struct tls_library *library = &context->library;
     const uint64_t options = SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION;
@@ -36,7 +37,9 @@ static bool settle(struct tls_context *context, enum tls_side side)
     library->SSL_CTX_set_options(ssl, options);
     library->SSL_CTX_ctrl(ssl, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
     library->SSL_CTX_ctrl(ssl, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS, NULL);
-    if (side == TLS_LISTENS) {
+    if (key && key->pem) {
+        if (!certificate_use(context, key->pem, error)) return false;
+    } else if (side == TLS_LISTENS) {
         library->SSL_CTX_set_psk_find_session_callback(ssl, tls_find_key);
     } else {
         // Without a certificate to trust, whoever shows one instead of the key is refused.
@@ -50,7 +53,8 @@ static bool settle(struct tls_context *context, enum tls_side side)
            && library->SSL_CTX_set_num_tickets(ssl, 0) == 1;
 }
 
-struct tls_context *tls_context_open(enum tls_side side, struct link_error *error)
+struct tls_context *tls_context_open(enum tls_side side, const struct link_key *key,
+                                     struct link_error *error)
 {
     struct tls_context *context = calloc(1, sizeof *context);
     if (!context) {
@@ -63,8 +67,9 @@ struct tls_context *tls_context_open(enum tls_side side, struct link_error *erro
         context->ssl = library->SSL_CTX_new(side == TLS_LISTENS ? library->TLS_server_method()
                                                                 : library->TLS_client_method());
         ssize_t got = getrandom(context->decoy, sizeof context->decoy, 0);
-        if (context->ssl && got == sizeof context->decoy && settle(context, side)) return context;
         link_fail(error, "TLS cannot be used: " LIBRARY " is not as it should be");
+        bool whole = context->ssl && got == sizeof context->decoy;
+        if (whole && settle(context, side, key, error)) return context;
     }
     tls_context_close(context);
     return NULL;
