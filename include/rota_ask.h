@@ -60,6 +60,9 @@ enum rota_list {
 // Tasks by job, then by number. Memory for UNKNOWN may be refused; then it returns 0.
 uint32_t rota_list(const struct rota *rota, enum rota_list list, rota_worker_id worker,
                    rota_task_id *out, uint32_t max);
+// The tasks that a worker was given, the last first: as quick as there are few of them.
+uint32_t rota_worker_tasks(const struct rota *rota, rota_worker_id worker, rota_task_id *out,
+                           uint32_t max);
 // What failed or was aborted and keeps a task BLOCKED, in the order of its needs.
 uint32_t rota_blockers(const struct rota *rota, rota_task_id id, rota_task_id *out, uint32_t max);
 

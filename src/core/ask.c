@@ -268,6 +268,16 @@ uint32_t rota_list(const struct rota *rota, enum rota_list list, rota_worker_id 
     return listing.count;
 }
 
+uint32_t rota_worker_tasks(const struct rota *rota, rota_worker_id worker, rota_task_id *out,
+                           uint32_t max)
+{
+    struct listing listing = {out, 0, max};
+    worker_row at = worker_find(rota, worker);
+    for (task_row row = at ? WORKER(rota, at)->first : 0; row; row = rota->task[row].next)
+        list_add(rota, &listing, row);
+    return listing.count;
+}
+
 static void add_blocker(const struct rota *rota, struct listing *listing, task_row row)
 {
     const struct task *task = &rota->task[row];

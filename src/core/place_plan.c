@@ -239,15 +239,18 @@ static worker_row least_overbooked(const struct rota *rota, const struct profile
 static bool overbook_one(struct rota *rota)
 {
     const struct profile *best = NULL;
+    worker_row worker = 0;  // for the best
     for (profile_row row = rota->ready_plan; row; row = PROFILE(rota, row)->next) {
         const struct profile *profile = PROFILE(rota, row);
         bool gated = rota->task[ready_first(rota, profile)].flags & TASK_GATED;
         if (gated || (best && !profile_goes_first(rota, profile, best))) continue;
-        if (least_overbooked(rota, profile)) best = profile;
+        worker_row found = least_overbooked(rota, profile);
+        if (!found) continue;
+        best = profile;
+        worker = found;
     }
     if (!best) return false;
     task_row task = ready_first(rota, best);
-    worker_row worker = least_overbooked(rota, best);
     ready_remove(rota, task);
     return assign(rota, task, worker, TASK_OVERBOOKED);
 }

@@ -41,6 +41,7 @@ struct hub_peer {
     struct hub_worker *worker;         // null: none, or not joined
     struct hub_draft *draft;           // a submission that is not whole; null: none
     uint64_t number;
+    struct hub_peer *next_watching, *previous_watching;  // if it watches anything
     uint32_t watched;                  // the job it watches; UINT32_MAX: none; 0: all
     bool is_troubled;                  // something in that job has failed
     rota_time look_at;                 // ticks: when to see whether it rests
@@ -66,7 +67,7 @@ bool hub_turn_away(struct hub_peer *peer, enum wire_code code, const char *reaso
 struct hub {
     struct server *server;
     struct hub_limits limits;
-    struct hub_peer *peers;
+    struct hub_peer *peers, *watching;
     struct hub_peer *depot;        // the server's own store, told of like a peer; null: none
     struct map stored_by_hash;     // what lies there: index + 1
     struct hub_stored *stored;
@@ -266,7 +267,8 @@ void hub_done_put(struct wire_out *out, uint64_t high, uint64_t low, const char 
 // ---- watch.c: who waits for jobs ---------------------------------------------------------------
 
 void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch);
-void hub_watch_begin(struct hub_peer *peer, uint32_t job);
+void hub_watch_begin(struct hub *hub, struct hub_peer *peer, uint32_t job);
+void hub_watch_end(struct hub *hub, struct hub_peer *peer);
 void hub_watches_look(struct hub *hub);  // behind a decision
 void hub_tell_ended(struct hub *hub, const struct rota_action *action);
 void hub_tell_over(struct hub *hub, const struct rota_action *action);

@@ -27,6 +27,7 @@ void hub_peer_release(struct hub *hub, struct hub_peer *peer)
     else
         hub->peers = peer->next;
     if (peer->next) peer->next->previous = peer->previous;
+    hub_watch_end(hub, peer);
     hub_draft_drop(hub, peer);
     hub_follow_drop(peer);
     for (int i = 0; i < 2; i++) wire_out_release(&peer->held[i]);

@@ -372,7 +372,7 @@ static void job_accept(struct making *making, struct hub_peer *peer,
     // Nobody will fetch what it made, or add to it: it can be forgotten when all went well.
     job->makes |= making->has_kept;
     job->closes = making->spec.last && !job->makes;
-    if (submit->flags & WIRE_SUBMIT_WATCH) hub_watch_begin(peer, job->id.number);
+    if (submit->flags & WIRE_SUBMIT_WATCH) hub_watch_begin(hub, peer, job->id.number);
 }
 
 static void job_make(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit)

@@ -127,13 +127,12 @@ static void attempt_lost(struct hub *hub, const struct hub_worker *worker, rota_
 static void attempts_compare(struct hub *hub, struct hub_worker *worker, wire_attempts *attempts)
 {
     if (attempts->count) qsort(attempts->items, attempts->count, sizeof *attempts->items, by_task);
-    uint32_t count = rota_list(hub->server->rota, ROTA_LIST_EXEC, worker->id, NULL, 0);
+    uint32_t count = rota_worker_tasks(hub->server->rota, worker->id, NULL, 0);
     rota_task_id *tasks = hub_keep(hub, count, sizeof *tasks);
-    count = rota_list(hub->server->rota, ROTA_LIST_EXEC, worker->id, tasks, count);
+    rota_worker_tasks(hub->server->rota, worker->id, tasks, count);
     for (uint32_t i = 0; i < count; i++) {
         struct rota_task_view view;
         if (!rota_task_look(hub->server->rota, tasks[i], &view)) continue;
-        if (view.worker.number != worker->id.number) continue;
         struct wire_attempt like = {.task = tasks[i]};
         const struct wire_attempt *listed = NULL;
         if (attempts->count)

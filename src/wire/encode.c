@@ -26,10 +26,16 @@ char *wire_out_room(struct wire_out *out, uint32_t count)
     return at;
 }
 
-static void put_bytes(struct wire_out *out, const void *bytes, uint32_t count)
+// Most fields are a few bytes, and there is room: that much is worth no call.
+static inline void put_bytes(struct wire_out *out, const void *bytes, uint32_t count)
 {
-    char *at = wire_out_room(out, count);
-    if (at && count) memcpy(at, bytes, count);
+    if (count > out->capacity - out->length) {
+        char *at = wire_out_room(out, count);
+        if (at) memcpy(at, bytes, count);
+    } else if (count) {
+        memcpy(out->bytes + out->length, bytes, count);
+        out->length += count;
+    }
 }
 
 // The machines that we run on are little-endian; a build for others would swap here.

@@ -240,6 +240,24 @@ static uint32_t rest(uint32_t whole, uint32_t used)
     return used > whole ? 0 : whole - used;
 }
 
+// What a worker is said to have are its tasks, each once.
+static void compare_worker_tasks(struct model *model, const struct rota *rota, rota_worker_id id)
+{
+    enum { MOST = 256 };
+    rota_task_id tasks[MOST];
+    uint32_t count = rota_worker_tasks(rota, id, tasks, MOST);
+    if (count != model_tasks_on(model, id))
+        model_differs(model, "w%u: %u tasks are listed", id.number, count);
+    for (uint32_t i = 0; i < count && i < MOST; i++) {
+        struct rota_task_view view;
+        bool its = rota_task_look(rota, tasks[i], &view) && view.worker.number == id.number;
+        for (uint32_t j = 0; j < i; j++)
+            its = its && (tasks[i].job != tasks[j].job || tasks[i].task != tasks[j].task);
+        if (its) continue;
+        model_differs(model, "w%u: %u.%u is listed", id.number, tasks[i].job, tasks[i].task);
+    }
+}
+
 static void workers_compare(struct model *model, const struct rota *rota)
 {
     for (uint32_t number = 1; number < 12; number++) {
@@ -252,6 +270,7 @@ static void workers_compare(struct model *model, const struct rota *rota)
             continue;
         }
         if (!mine) continue;
+        compare_worker_tasks(model, rota, id);
         uint32_t cores = rest(mine->cores, model_cores_used(model, id));
         uint32_t memory = rest(mine->memory_mib, model_memory_used(model, id));
         bool same = core.cores == mine->cores && core.memory_mib == mine->memory_mib
