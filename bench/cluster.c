@@ -1,16 +1,21 @@
 // cluster.c - tasks that do nothing, through a real server: submitted, given to workers of this
 // process, reported, recorded.
 //
-//     cluster ADDRESS TASKS WORKERS CREDIT [KEYS]
+//     cluster ADDRESS TASKS WORKERS CREDIT SHAPE QUEUED [KEYS]
 //
-// KEYS is a folder with client.key and worker.key, for an address that is not a Unix socket.
-// Prints tasks a second from the first RUN to the end of the job.
+// SHAPE is independent, or chain: each task needs the one before. QUEUED tasks more are submitted
+// and not waited for. KEYS is a folder with client.key and worker.key, for an address that is not a
+// Unix socket. Prints tasks a second from the first RUN until all TASKS are recorded; of a chain
+// p50= and p99=, microseconds from the report that makes a task ready to its RUN at a worker; and
+// if SERVER in the environment is the number of the server's process, for each task in that time
+// cpu=, microseconds of processor time, and bytes=, what it had written to its disk.
 #include "bench.h"
 
 #include "client/client.h"
 #include "os/os.h"
 
 #include <stdio.h>
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,10 +23,13 @@ enum { WORKERS_MAX = 4096, PIECE = 4096, BEAT_EVERY = 1000000 };
 
 struct cluster {
     struct client client, workers[WORKERS_MAX];
-    uint32_t count, tasks, credit, job;
+    uint32_t count, tasks, queued, credit, job;
+    bool chain;
     struct link_keys client_keys, worker_keys;
-    double began;
-    bool over;
+    double began, cpu, bytes;  // cpu and bytes: the server's, when it began
+    uint32_t recorded;
+    double reported, *waits;  // of a chain: when the last report was sent; seconds to the next RUN
+    uint32_t wait_count;
 };
 
 static void stop(const char *text)
@@ -30,11 +38,48 @@ static void stop(const char *text)
     exit(1);
 }
 
+// ---- The server's process ---------------------------------------------------------------------
+
+// The second word of a line that begins with `name`, or the first number.
+static double file_number(const char *path, const char *name)
+{
+    char line[256];
+    double number = 0;
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file))
+        if (!strncmp(line, name, strlen(name))) number = strtod(line + strlen(name), NULL);
+    if (file) fclose(file);
+    return number;
+}
+
+static double server_cpu(const char *process)
+{
+    char path[300];
+    double nanoseconds = 0;
+    snprintf(path, sizeof path, "/proc/%.20s/task", process);
+    DIR *threads = opendir(path);
+    if (!threads) return 0;
+    for (struct dirent *thread; (thread = readdir(threads));) {
+        snprintf(path, sizeof path, "/proc/%.20s/task/%s/schedstat", process, thread->d_name);
+        if (thread->d_name[0] != '.') nanoseconds += file_number(path, "");
+    }
+    closedir(threads);
+    return nanoseconds / 1e9;
+}
+
+static double server_bytes(const char *process)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%.20s/io", process);
+    return file_number(path, "write_bytes:");
+}
+
 // ---- The job ------------------------------------------------------------------------------------
 
 static void submit(struct cluster *cluster)
 {
     static struct wire_spec specs[PIECE];
+    static struct wire_edge edges[PIECE];
     struct wire_message run = {.kind = WIRE_RUN_MESSAGE};
     struct wire_out frame = {0};
     wire_text argv = wire_text_of("/bin/true"), command = wire_text_of("true"), body;
@@ -45,8 +90,9 @@ static void submit(struct cluster *cluster)
     body = (wire_text){frame.bytes, frame.length};
     struct wire_message message = {.kind = WIRE_SUBMIT_MESSAGE};
     struct wire_submit *piece = &message.submit;
-    for (uint32_t at = 0; at < cluster->tasks; at += PIECE) {
-        uint32_t left = cluster->tasks - at;
+    uint32_t all = cluster->tasks + cluster->queued;
+    for (uint32_t at = 0; at < all; at += PIECE) {
+        uint32_t left = all - at;
         memset(piece, 0, sizeof *piece);
         piece->high = 1;
         piece->low = low;
@@ -60,17 +106,17 @@ static void submit(struct cluster *cluster)
         for (uint32_t i = 0; i < piece->tasks.count; i++) {
             specs[i] = (struct wire_spec){.body = 1, .cores = 1};
             specs[i].name = specs[i].details = wire_text_of("");
+            edges[i] = (struct wire_edge){at + i, at + i + 1};
         }
+        // The first task of all needs none.
+        if (cluster->chain)
+            piece->edges = (wire_edges){edges + !at, piece->tasks.count - !at};
         wire_put(&cluster->client.link->out, &message);
         if (!client_send(&cluster->client)) stop(cluster->client.error);
     }
     wire_out_release(&frame);
     cluster->job = client_accepted(&cluster->client, 1, low);
     if (!cluster->job) stop(cluster->client.error);
-    message = (struct wire_message){.kind = WIRE_WATCH_MESSAGE};
-    message.watch.job = cluster->job;
-    wire_put(&cluster->client.link->out, &message);
-    if (!client_send(&cluster->client)) stop(cluster->client.error);
 }
 
 // ---- Workers ------------------------------------------------------------------------------------
@@ -94,10 +140,17 @@ static void message_take(struct cluster *cluster, struct client *peer,
                          const struct wire_message *message)
 {
     struct wire_message answer = {.kind = WIRE_FINISHED_MESSAGE};
-    if (message->kind == WIRE_OVER_MESSAGE) cluster->over = true;
+    const char *process = getenv("SERVER");
+    cluster->recorded += message->kind == WIRE_RECORDED_MESSAGE;
     if (message->kind == WIRE_REFUSE_MESSAGE) stop(message->refuse.reason.bytes);
     if (message->kind != WIRE_RUN_MESSAGE) return;
-    if (!cluster->began) cluster->began = seconds_now();
+    if (cluster->chain && cluster->reported && cluster->wait_count < cluster->tasks)
+        cluster->waits[cluster->wait_count++] = seconds_now() - cluster->reported;
+    if (!cluster->began) {
+        cluster->cpu = process ? server_cpu(process) : 0;
+        cluster->bytes = process ? server_bytes(process) : 0;
+        cluster->began = seconds_now();
+    }
     answer.finished.task = message->run.task;
     answer.finished.attempt = message->run.attempt;
     answer.finished.token = message->run.token;
@@ -111,7 +164,9 @@ static void peer_work(struct cluster *cluster, struct client *peer)
     struct wire_message message;
     if (!link_work(peer->link)) stop(peer->link->reason);
     while (wire_take(&peer->link->in, &message) == WIRE_GOT) message_take(cluster, peer, &message);
-    if (peer->link->out.length && !link_flush(peer->link)) stop(peer->link->reason);
+    if (!peer->link->out.length) return;
+    if (cluster->chain) cluster->reported = seconds_now();
+    if (!link_flush(peer->link)) stop(peer->link->reason);
 }
 
 static void beats_put(struct cluster *cluster)
@@ -134,15 +189,56 @@ static void keys_read(struct cluster *cluster, const char *folder)
     if (!link_keys_read(&cluster->worker_keys, path, &error)) stop(error.text);
 }
 
+static int wait_compare(const void *one, const void *other)
+{
+    const double *a = one, *b = other;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static void result_print(struct cluster *cluster)
+{
+    double seconds = seconds_now() - cluster->began;
+    const char *process = getenv("SERVER");
+    uint32_t count = cluster->wait_count;
+    printf("%.1f", cluster->recorded / seconds);
+    if (process) {
+        double cpu = server_cpu(process) - cluster->cpu;
+        double bytes = server_bytes(process) - cluster->bytes;
+        printf(" cpu=%.3f bytes=%.1f", cpu * 1e6 / cluster->recorded, bytes / cluster->recorded);
+    }
+    if (count) {
+        qsort(cluster->waits, count, sizeof *cluster->waits, wait_compare);
+        printf(" p50=%.1f p99=%.1f", cluster->waits[count / 2] * 1e6,
+               cluster->waits[(uint64_t)count * 99 / 100] * 1e6);
+    }
+    putchar('\n');
+}
+
+static void all_work(struct cluster *cluster, int loop)
+{
+    struct os_ready ready[256];
+    int64_t beat = os_ticks();
+    while (cluster->recorded < cluster->tasks) {
+        uint32_t found = os_loop_wait(loop, ready, 256, os_ticks() + BEAT_EVERY);
+        for (uint32_t i = 0; i < found; i++) peer_work(cluster, ready[i].owner);
+        if (os_ticks() - beat < BEAT_EVERY) continue;
+        beat = os_ticks();
+        beats_put(cluster);
+    }
+}
+
 int main(int count, char **words)
 {
     static struct cluster cluster;
-    struct os_ready ready[256];
-    if (count != 5 && count != 6) stop("usage: cluster ADDRESS TASKS WORKERS CREDIT [KEYS]");
-    if (count == 6) keys_read(&cluster, words[5]);
+    if (count != 7 && count != 8)
+        stop("usage: cluster ADDRESS TASKS WORKERS CREDIT independent|chain QUEUED [KEYS]");
+    if (count == 8) keys_read(&cluster, words[7]);
     cluster.tasks = number_parse(words[2]);
     cluster.count = number_parse(words[3]);
     cluster.credit = number_parse(words[4]);
+    cluster.chain = strcmp(words[5], "chain") == 0;
+    cluster.queued = (uint32_t)strtoul(words[6], NULL, 10);
+    cluster.waits = allocate(cluster.tasks, sizeof *cluster.waits);
     if (cluster.count > WORKERS_MAX) stop("too many workers");
     int loop = os_loop_open();
     if (!client_open(&cluster.client, words[1], cluster.client_keys.items, WIRE_CLIENT, "bench"))
@@ -154,14 +250,7 @@ int main(int count, char **words)
         os_loop_add(loop, cluster.workers[i].link->file, &cluster.workers[i]);
         peer_work(&cluster, &cluster.workers[i]);
     }
-    int64_t beat = os_ticks();
-    while (!cluster.over) {
-        uint32_t found = os_loop_wait(loop, ready, 256, os_ticks() + BEAT_EVERY);
-        for (uint32_t i = 0; i < found; i++) peer_work(&cluster, ready[i].owner);
-        if (os_ticks() - beat < BEAT_EVERY) continue;
-        beat = os_ticks();
-        beats_put(&cluster);
-    }
-    printf("%.1f\n", cluster.tasks / (seconds_now() - cluster.began));
+    all_work(&cluster, loop);
+    result_print(&cluster);
     return 0;
 }

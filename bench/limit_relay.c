@@ -3,7 +3,8 @@
 //
 //     limit_relay TASKS WORKERS CREDIT
 //
-// Prints tasks a second. The relay knows nothing but who has how many.
+// Prints tasks a second. The relay knows nothing but who has how many. With one in flight also p50=
+// and p99=, microseconds from the relay to a worker and back, and a task more on its way.
 #include "bench.h"
 
 #include <arpa/inet.h>
@@ -83,6 +84,12 @@ static void work(const struct sockaddr_in *address)
     }
 }
 
+static int wait_compare(const void *one, const void *other)
+{
+    const double *a = one, *b = other;
+    return *a < *b ? -1 : *a > *b;
+}
+
 // The queue is a number: all tasks look alike.
 static void relay(int listening, uint32_t tasks, uint32_t workers, uint32_t credit)
 {
@@ -92,11 +99,13 @@ static void relay(int listening, uint32_t tasks, uint32_t workers, uint32_t cred
     size_t left[WORKERS_MAX] = {0};
     for (uint32_t i = 0; i < workers; i++)
         peers[i] = (struct pollfd){no_delay(accept(listening, NULL, NULL)), POLLIN, 0};
+    double *waits = allocate(tasks, sizeof *waits), sent = 0;
     double began = seconds_now();
     while (done < tasks) {
         for (uint32_t i = 0; i < workers; i++) {
             uint32_t more = credit - held[i] < tasks - given ? credit - held[i] : tasks - given;
             if (more > ROOM / MESSAGE) more = ROOM / MESSAGE;
+            if (more && credit == 1) sent = seconds_now();
             if (more) send_all(peers[i].fd, out, (size_t)more * MESSAGE);
             held[i] += more;
             given += more;
@@ -108,10 +117,16 @@ static void relay(int listening, uint32_t tasks, uint32_t workers, uint32_t cred
             left[i] -= (size_t)count * MESSAGE;
             memmove(room[i], room[i] + (size_t)count * MESSAGE, left[i]);
             held[i] -= count;
+            if (credit == 1) waits[done] = seconds_now() - sent;
             done += count;
         }
     }
-    printf("%.1f\n", tasks / (seconds_now() - began));
+    printf("%.1f", tasks / (seconds_now() - began));
+    qsort(waits, tasks, sizeof *waits, wait_compare);
+    if (workers == 1 && credit == 1)
+        printf(" p50=%.1f p99=%.1f", waits[tasks / 2] * 1e6,
+               waits[(uint64_t)tasks * 99 / 100] * 1e6);
+    putchar('\n');
 }
 
 int main(int count, char **words)

@@ -1,16 +1,19 @@
 // transfer.c - an object from one process to another: as the system can, and as rota does.
 //
-//     transfer sendfile|then_hash|raw|fetch FOLDER MEBIBYTES
+//     transfer sendfile|then_hash|tls|raw|raw_tls|fetch|fetch_tls FOLDER MEBIBYTES
 //
 // sendfile: one sends a file with sendfile, the other receives and writes it, and that is all.
 // then_hash: the same, and when it is there, SHA-256 over it, in one thread.
+// tls: OpenSSL alone, TLS 1.3 over loopback: read and SSL_write, SSL_read and write.
 // raw: a data_server sends it; the other moves it into a file as a fetcher does, without a hash.
 // fetch: a data_fetcher asks for it: received, hashed, synced, named and bound.
+// raw_tls, fetch_tls: the same over loopback with a key, as between machines.
 // Prints MB a second, seconds= and peak= (bytes of memory of the one that receives).
 #define _GNU_SOURCE
 #include "bench.h"
 
 #include "data/data.h"
+#include "limit_tls.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -32,6 +35,8 @@ static const rota_object_id object = {1, 1};
 
 struct scene {
     char path[200], address[240];
+    struct link_key key;
+    struct link_keys keys;  // none: a Unix socket
     int folder;
     uint64_t bytes;
     struct cache there, here;
@@ -157,8 +162,10 @@ static void server_start(struct scene *scene)
     struct link_error error = {""};
     struct wire_serve serve = {.object = object, .ticket = wire_text_of(TICKET)};
     serve.valid = 1000000000;
-    struct data_server *server = data_server_open(&scene->there, scene->address, NULL, &error);
+    const struct link_keys *keys = scene->keys.count ? &scene->keys : NULL;
+    struct data_server *server = data_server_open(&scene->there, scene->address, keys, &error);
     must(server && data_server_serve(server, &serve, os_ticks()), error.text);
+    snprintf(scene->address, sizeof scene->address, "%s", data_server_address(server));
     scene->child = fork();
     if (scene->child) return;
     for (;;) {
@@ -166,6 +173,13 @@ static void server_start(struct scene *scene)
         os_wait(&watch, 1, INT64_MAX);
         data_server_work(server, os_ticks());
     }
+}
+
+static void link_wait(struct link *link)
+{
+    struct os_watch watch = {.file = link->file, .write = link->wants_write};
+    os_wait(&watch, 1, INT64_MAX);
+    must(link_work(link), "the link");
 }
 
 static void say(struct link *link, struct wire_message message)
@@ -194,9 +208,7 @@ static uint64_t header_take(struct link *link, int fd)
     struct wire_message message = {0};
     const char *bytes;
     while (message.kind != WIRE_PIECE_MESSAGE) {
-        struct os_watch watch = {.file = link->file};
-        os_wait(&watch, 1, INT64_MAX);
-        must(link_work(link), "the link");
+        link_wait(link);
         while (message.kind != WIRE_PIECE_MESSAGE && wire_take(&link->in, &message) == WIRE_GOT)
             continue;
     }
@@ -205,18 +217,12 @@ static uint64_t header_take(struct link *link, int fd)
     return got;
 }
 
-static double raw_run(struct scene *scene)
+// As a fetcher does where nothing is to be deciphered.
+static void spliced_take(struct scene *scene, struct link *link, int fd, off_t at)
 {
-    struct link_error error;
     int pipes[2];
-    server_start(scene);
-    double began = seconds_now();
-    struct link *link = link_connect(scene->address, NULL, &error);
-    int fd = openat(scene->folder, "received", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    must(link && fd >= 0 && pipe2(pipes, O_CLOEXEC) == 0, error.text);
+    must(pipe2(pipes, O_CLOEXEC) == 0, "pipe");
     fcntl(pipes[1], F_SETPIPE_SZ, DATA_TURN);
-    all_ask(scene, link);
-    off_t at = (off_t)header_take(link, fd);
     while ((uint64_t)at < scene->bytes) {
         struct os_watch watch = {.file = link->file};
         os_wait(&watch, 1, INT64_MAX);
@@ -226,6 +232,35 @@ static double raw_run(struct scene *scene)
             must(put > 0, "splice");
         }
     }
+}
+
+static void deciphered_take(struct scene *scene, struct link *link, int fd, uint64_t at)
+{
+    while (at < scene->bytes) {
+        const char *bytes;
+        link_wait(link);
+        uint32_t got = wire_take_raw(&link->in, UINT32_MAX, &bytes);
+        must(pwrite(fd, bytes, got, (off_t)at) == (ssize_t)got, "write");
+        at += got;
+    }
+}
+
+static double raw_run(struct scene *scene)
+{
+    struct link_error error;
+    bool tls = scene->keys.count;
+    server_start(scene);
+    double began = seconds_now();
+    struct link *link = link_connect(scene->address, tls ? &scene->key : NULL, &error);
+    int fd = openat(scene->folder, "received", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    must(link && fd >= 0, error.text);
+    while (link->state != LINK_OPEN) link_wait(link);
+    all_ask(scene, link);
+    uint64_t at = header_take(link, fd);
+    if (tls)
+        deciphered_take(scene, link, fd, at);
+    else
+        spliced_take(scene, link, fd, (off_t)at);
     double seconds = seconds_now() - began;
     link_close(link);
     close(fd);
@@ -235,12 +270,13 @@ static double raw_run(struct scene *scene)
 static double fetch_run(struct scene *scene)
 {
     struct data_done done;
+    server_start(scene);
     wire_text address = wire_text_of(scene->address);
     struct wire_fetch fetch = {.object = object, .addresses = {&address, 1}};
     fetch.ticket = wire_text_of(TICKET);
-    server_start(scene);
     cache_sum_close(cache_sum_open(&scene->here, NULL));
-    struct data_fetcher *fetcher = data_fetcher_open(&scene->here, NULL);
+    const struct link_key *key = scene->keys.count ? &scene->key : NULL;
+    struct data_fetcher *fetcher = data_fetcher_open(&scene->here, key);
     double began = seconds_now();
     must(fetcher && data_fetcher_fetch(fetcher, &fetch, os_ticks()), "fetch");
     while (!data_fetcher_next_done(fetcher, &done)) {
@@ -254,20 +290,64 @@ static double fetch_run(struct scene *scene)
     return seconds;
 }
 
+static void keyed(struct scene *scene)
+{
+    must(link_key_make(&scene->key, WIRE_PEER), "a key");
+    scene->keys = (struct link_keys){&scene->key, 1};
+    snprintf(scene->address, sizeof scene->address, "127.0.0.1:0");
+}
+
+static double raw_tls_run(struct scene *scene)
+{
+    keyed(scene);
+    return raw_run(scene);
+}
+
+static double fetch_tls_run(struct scene *scene)
+{
+    keyed(scene);
+    return fetch_run(scene);
+}
+
+static double plain_run(struct scene *scene)
+{
+    return system_run(scene, false);
+}
+
+static double then_hash_run(struct scene *scene)
+{
+    return system_run(scene, true);
+}
+
+static double tls_run(struct scene *scene)
+{
+    struct cache_reading reading;
+    must(cache_read(&scene->there, &scene->entry, &reading), "the object");
+    int fd = openat(scene->folder, "received", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    double seconds = limit_tls(reading.fd, fd, scene->bytes, &scene->child);
+    close(fd);
+    return seconds;
+}
+
 int main(int count, char **words)
 {
+    static const struct {
+        const char *name;
+        double (*run)(struct scene *scene);
+    } ways[] = {{"sendfile", plain_run},      {"then_hash", then_hash_run}, {"tls", tls_run},
+                {"raw", raw_run},             {"raw_tls", raw_tls_run},     {"fetch", fetch_run},
+                {"fetch_tls", fetch_tls_run}};
     struct scene scene;
-    if (count != 4) {
-        fprintf(stderr, "transfer sendfile|then_hash|raw|fetch FOLDER MEBIBYTES\n");
-        return 2;
+    for (size_t i = 0; count == 4 && i < sizeof ways / sizeof *ways; i++) {
+        if (strcmp(words[1], ways[i].name) != 0) continue;
+        scene_open(&scene, words[2], words[3]);
+        double seconds = ways[i].run(&scene);
+        printf("%.1f seconds=%.4f peak=%.0f\n", (double)scene.bytes / 1e6 / seconds, seconds,
+               bytes_peak());
+        scene_close(&scene);
+        return 0;
     }
-    scene_open(&scene, words[2], words[3]);
-    double seconds = strcmp(words[1], "sendfile") == 0    ? system_run(&scene, false)
-                     : strcmp(words[1], "then_hash") == 0 ? system_run(&scene, true)
-                     : strcmp(words[1], "raw") == 0       ? raw_run(&scene)
-                                                          : fetch_run(&scene);
-    printf("%.1f seconds=%.4f peak=%.0f\n", (double)scene.bytes / 1e6 / seconds, seconds,
-           bytes_peak());
-    scene_close(&scene);
-    return 0;
+    fprintf(stderr, "transfer sendfile|then_hash|tls|raw|raw_tls|fetch|fetch_tls"
+                    " FOLDER MEBIBYTES\n");
+    return 2;
 }
