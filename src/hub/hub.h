@@ -262,8 +262,6 @@ void hub_done_put(struct wire_out *out, uint64_t high, uint64_t low, const char 
 void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
                       enum rota_error error);
 
-void hub_done_put(struct wire_out *out, uint64_t high, uint64_t low, const char *answer);
-
 // ---- watch.c: who waits for jobs ---------------------------------------------------------------
 
 void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch);
