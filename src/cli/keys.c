@@ -227,9 +227,11 @@ static int keys_list(int count, char **words)
     }
     if (!path) return -1;
     if (!link_keys_read(&keys, path, &error)) return refused(&error);
-    for (uint32_t i = 0; i < keys.count; i++)
-        printf(json ? "{\"role\":\"%s\",\"id\":\"%s\"}\n" : "%-6s %s\n",
-               link_role_name(keys.items[i].role), keys.items[i].id);
+    for (uint32_t i = 0; i < keys.count; i++) {
+        const struct link_key *key = &keys.items[i];
+        const char *role = key->role ? link_role_name(key->role) : "server";  // a certificate
+        printf(json ? "{\"role\":\"%s\",\"id\":\"%s\"}\n" : "%-6s %s\n", role, key->id);
+    }
     link_keys_release(&keys);
     return 0;
 }

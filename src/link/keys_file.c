@@ -164,6 +164,9 @@ static bool write_in(const struct link_keys *keys, int folder, const char *name,
 bool link_keys_write(const struct link_keys *keys, const char *path, enum link_write how,
                      struct link_error *error)
 {
+    for (uint32_t i = 0; i < keys->count; i++)
+        if (keys->items[i].pem)
+            return link_fail(error, "%.200s: it has certificates, which openssl changes", path);
     int folder = folder_open(path, error);
     if (folder < 0) return false;
     bool fine = write_in(keys, folder, name_of(path), how);

@@ -166,6 +166,19 @@ def who_is_not(cluster):
             f"a stranger without a certificate is refused {words}", done.stderr[-300:])
 
 
+def files_of_keys_and_of_certificates(cluster):
+    listed = [subprocess.run([ROTA_PATH, "keys", "list", cluster.file(name)], capture_output=True,
+                             text=True, check=False).stdout for name in ("main", "night")]
+    say(listed == ["server main\n", "worker night\n"], "rota keys list tells who it is", listed)
+    with open(cluster.file("main"), "rb") as file:
+        before = file.read()
+    for words in (["add", "client"], ["revoke", "main"]):
+        done = subprocess.run([ROTA_PATH, "keys", *words, cluster.file("main")],
+                              capture_output=True, text=True, check=False)
+        with open(cluster.file("main"), "rb") as file:
+            say(done.returncode == 2 and file.read() == before, f"{words} changes nothing", done)
+
+
 def revoking(cluster):
     say(cluster.ask("revoked").returncode == 2, "one is good until it is revoked",
         cluster.ask("revoked"))
@@ -213,6 +226,7 @@ def between_workers(cluster):
 with Certified() as all_of_it:
     who_is_let_in(all_of_it)
     who_is_not(all_of_it)
+    files_of_keys_and_of_certificates(all_of_it)
     revoking(all_of_it)
     who_pretends_to_be_a_server(all_of_it)
     between_workers(all_of_it)
