@@ -72,6 +72,12 @@ struct serve {
     uint32_t ending;       // how often somebody asked for it
 };
 
+// The depot is a peer, and came in by no door.
+static inline uint32_t serve_connections(const struct serve *serve)
+{
+    return serve->peer_count - (serve->depot_peer != NULL);
+}
+
 // ---- serve_loop.c, serve_drain.c ---------------------------------------------------------------
 
 int serve_loop(struct serve *serve);  // until somebody wants it to end; the exit status

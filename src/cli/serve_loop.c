@@ -176,7 +176,7 @@ static void accept_all(struct serve *serve, struct link_listener *listener)
 {
     struct link *link;
     while ((link = link_accept(listener))) {
-        if (serve->peer_count < serve->options.connections) {
+        if (serve_connections(serve) < serve->options.connections) {
             serve_peer_add(serve, link);
         } else {
             serve->turned_away++;

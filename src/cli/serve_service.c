@@ -20,7 +20,7 @@ static void status_say(struct serve *serve)
     for (uint32_t i = 0; i < serve->hub.worker_count; i++)
         workers += serve->hub.workers[i]->peer != NULL;
     snprintf(status, sizeof status, "%u workers, %u connections, %u turned away", workers,
-             serve->peer_count, serve->turned_away);
+             serve_connections(serve), serve->turned_away);
     if (strcmp(status, serve->status) == 0) return;
     memcpy(serve->status, status, sizeof status);
     os_service_tell(&serve->service, "STATUS=%s", status);

@@ -2,29 +2,29 @@
 #include "store/look.h"
 #include "store/reader.h"
 
-// What ended lately is at the end of the history; so much of it is looked at.
-#define LATELY "(SELECT id, ended FROM sched_run ORDER BY seq DESC LIMIT 20000)"
+// The last jobs, whether they are there or were let go: older ones are nobody's present.
+#define LAST_JOBS "(SELECT max(id) >> 32 FROM sched_task) - 200"
+#define IN_JOB(id) id " BETWEEN j.job << 32 AND (j.job << 32 | 4294967295)"
 
 #define OF_JOB(condition) "sum(CASE WHEN " condition " THEN n ELSE 0 END)"
 
 static const char *const questions[LOOK_LISTS] = {
-    [LOOK_WORKERS] = "SELECT w.worker, w.cores, w.silent_since, count(e.id),"
+    [LOOK_WORKERS] = "WITH e AS MATERIALIZED (SELECT id, status, worker FROM sched_exec)"
+                     " SELECT w.worker, w.cores, w.silent_since, count(e.id),"
                      " coalesce(sum(e.status = 'RUNNING'), 0), 0, 0, 0, n.name, '', ''"
-                     " FROM sched_worker w LEFT JOIN sched_exec e ON e.worker = w.worker"
+                     " FROM sched_worker w LEFT JOIN e ON e.worker = w.worker"
                      " LEFT JOIN sched_name n ON n.kind = 'worker' AND n.number = w.worker"
                      " GROUP BY w.worker ORDER BY w.silent_since < 9e18, w.worker LIMIT 1000",
-    [LOOK_JOBS] = "WITH j AS (SELECT g.job, g.state, (SELECT sum(tasks) FROM sched_submit s"
-                  " WHERE s.job = g.job) AS total FROM sched_graph g ORDER BY g.job DESC LIMIT 200)"
-                  ", c AS (SELECT j.job, l.status, count(*) AS n FROM j JOIN sched_last l"
-                  " ON l.id BETWEEN j.job << 32 AND (j.job << 32 | 4294967295)"
-                  " GROUP BY j.job, l.status UNION ALL"
-                  " SELECT id >> 32, 'OUT', count(*) FROM sched_exec GROUP BY 1 UNION ALL"
-                  " SELECT id >> 32, status, count(*) FROM sched_wait GROUP BY 1, 2)"
-                  " SELECT j.job, j.total, " OF_JOB("c.status = 'SUCCESS'") ","
-                  OF_JOB("c.status = 'FAILED'") "," OF_JOB("c.status IN ('ABORTED', 'CLOSED')") ","
-                  OF_JOB("c.status = 'OUT'") "," OF_JOB("c.status = 'BLOCKED'") ","
-                  OF_JOB("c.status IN ('FROZEN', 'IDLE')") ", j.state, '', ''"
-                  " FROM j LEFT JOIN c ON c.job = j.job GROUP BY j.job ORDER BY j.job DESC",
+    [LOOK_JOBS] = "WITH j AS (SELECT job, state FROM sched_graph ORDER BY job DESC LIMIT 200),"
+                  " c AS (SELECT j.job, j.state, coalesce(s.status, t.status) AS status,"
+                  " t.kind = 'callable' AS runs, count(*) AS n FROM j CROSS JOIN sched_task t"
+                  " LEFT JOIN sched_state s ON s.id = t.id WHERE " IN_JOB("t.id")
+                  " GROUP BY 1, 2, 3, 4)"
+                  " SELECT job, sum(n), " OF_JOB("status = 'SUCCESS'") ","
+                  OF_JOB("status = 'FAILED'") "," OF_JOB("status IN ('ABORTED', 'CLOSED')") ","
+                  OF_JOB("runs AND status IN ('ASSIGNED', 'RUNNING')") ","
+                  OF_JOB("status = 'BLOCKED'") "," OF_JOB("status IN ('FROZEN', 'IDLE')") ","
+                  " state, '', '' FROM c GROUP BY job ORDER BY job DESC",
     [LOOK_OUT] = "SELECT e.id >> 32, e.id & 4294967295, e.started, e.worker, t.cores, 0, 0, 0,"
                  " t.name, e.status, n.name FROM sched_exec e JOIN sched_task t ON t.id = e.id"
                  " LEFT JOIN sched_name n ON n.kind = 'worker' AND n.number = e.worker"
@@ -42,7 +42,8 @@ static const char *const questions[LOOK_LISTS] = {
     [LOOK_COUNTS] = "SELECT 0, n, 0, 0, 0, 0, 0, 0, status, '', '' FROM ("
                     "SELECT status, count(*) AS n FROM sched_stage GROUP BY status)",
     [LOOK_LATELY] = "SELECT id >> 32, sum(ended >= ?1 - 10000000), count(*), 0, 0, 0, 0, 0, '', '',"
-                    " '' FROM " LATELY " WHERE ended >= ?1 - 60000000 GROUP BY 1",
+                    " '' FROM sched_state WHERE id > (" LAST_JOBS ") << 32"
+                    " AND ended >= ?1 - 60000000 GROUP BY 1",
 };
 
 bool look_list(struct store *base, enum look_list list, rota_time now, look_row_fn *take,

@@ -19,6 +19,15 @@ def client(cluster):
     return link
 
 
+def client_is_let_in(cluster, held):
+    """Those who came before may not be gone yet."""
+    try:
+        held.append(client(cluster))
+        return True
+    except (EOFError, OSError):
+        return False
+
+
 def submission(number):
     """A whole job of one bundle without members, so that no worker is needed."""
     run = encode("RUN", name="a", argv=["true"], cwd="/")
@@ -95,7 +104,9 @@ def who_takes_nothing_holds_nobody_up():
 
 def limits():
     with Cluster("--connections", "3", "--tasks", "10") as cluster:
-        held = [client(cluster) for _ in range(3)]
+        held = []
+        cluster.until(lambda: client_is_let_in(cluster, held) and len(held) == 3,
+                      "there are enough")
         late = cluster.rota("wait", "1")
         say(late.returncode == 4, "who comes when there are enough is turned away", late)
         held.pop().close()
