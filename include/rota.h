@@ -50,6 +50,7 @@ enum rota_event_kind {
     ROTA_EVENT_OBJECT_LOST,
     ROTA_EVENT_STREAMED,        // so many bytes of a stream have passed
     ROTA_EVENT_TIME,            // ends the turn; the only event that gives workers tasks
+    ROTA_EVENT_PLAN,            // tasks of a job under plan are bound to workers; not stored
     ROTA_EVENTS                 // one more than the last
 };
 
@@ -134,6 +135,11 @@ struct rota_event {
             rota_object_id object;
             uint64_t bytes;
         } replica;
+        struct {
+            rota_job_id job;
+            const struct rota_placement *placements;
+            uint32_t count;
+        } plan;
         struct { rota_time plan_took; } time;  // the last plan, as the caller measured; 0: did not
     };
 };
@@ -151,9 +157,11 @@ struct rota_config {
     rota_time lease;            // a silent worker is lost after this long
     rota_time cached_wait;      // pull: how long a task waits for a worker that has its result,
     rota_time inputs_wait;      // then for one that has an input, before any will do
+    bool pull_by_rank;          // in a queue the highest rank goes first, not who came first
     rota_time plan_submit, plan_update, plan_idle;  // least time after a plan, by what is new since
     uint32_t plan_work;         // most tasks one turn places
     uint32_t overbook;          // plan: tasks a worker may be given beyond its room
+    uint32_t bound_max;         // plan: the same for tasks that are bound to it
     bool told_is_begun;         // in a lane, what a worker was told to run is not released by a
                                 // cancel before the worker says so: it may have begun meanwhile
     enum rota_policy policy;    // of jobs that do not say

@@ -136,9 +136,21 @@ struct rota_action {
             bool there;               // false: it will not come
         } read;
         struct { uint64_t handler, body; rota_task_id task; uint32_t attempt; } grant;
-        struct { uint64_t body; rota_task_id task; uint32_t attempt; rota_worker_id worker; } run;
+        struct {
+            uint64_t body;
+            rota_task_id task;
+            uint32_t attempt;
+            rota_worker_id worker;
+            uint32_t order;           // as its plan said; higher goes first
+        } run;
         struct { rota_task_id task; uint32_t attempt; rota_worker_id worker; } stop;
-        struct { rota_object_id object; rota_worker_id worker, from; } fetch;  // from 0: the server
+        struct {
+            rota_object_id object;
+            rota_worker_id worker, from;  // from 0: the server
+            uint32_t order;           // of the task that wants it
+            bool soon;                // it waits for nothing but objects that are on their way
+            bool again;               // it was asked for ahead of its task, which now follows
+        } fetch;
         struct { rota_object_id object; rota_worker_id worker; } drop;
         struct {
             rota_object_id object;

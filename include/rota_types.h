@@ -117,6 +117,10 @@ enum rota_object_flag {
 struct rota_output { uint32_t task, flags; rota_object_id object; uint64_t bytes; };
 struct rota_input  { uint32_t task, flags; rota_object_id object; };
 
+// Where a plan wants a task to run; worker none: anywhere. Among the tasks of a worker a higher
+// order goes first; it is below 2^30.
+struct rota_placement { uint32_t task; rota_worker_id worker; uint32_t order; };
+
 struct rota_job_spec {
     rota_job_id job;          // the open job that grows; none: a new one
     uint64_t client;          // whom to tell

@@ -9,6 +9,7 @@
 typedef int command_fn(int count, char **words);
 
 command_fn command_play;                                // play.c
+command_fn command_simulate;                            // simulate.c
 command_fn command_sql, command_jobs, command_history;  // sql.c
 command_fn command_verify;                              // verify.c
 command_fn command_define;                              // define.c

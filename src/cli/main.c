@@ -83,6 +83,9 @@ static const struct command commands[] = {
     {"more", NULL, NULL, NULL, NULL},
     {"keys", command_keys, "make, list and revoke the keys of several machines",
      "make add list revoke", "--json --help"},
+    {"simulate", command_simulate, "what a job would come to on workers that are not there", "file",
+     "--workers --bandwidth --policy --info --delay --seed --effort --patience --by-rank --replay "
+     "--seconds --network --gantt --svg --perfetto --schedule --workflow --json --help"},
     {"play", command_play, "run scenarios against the core in virtual time", "file", "--help"},
     {"completion", command_completion, "of commands, for bash, zsh or fish", "bash zsh fish",
      "--help"},

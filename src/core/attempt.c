@@ -26,7 +26,7 @@ static void tell_stream(struct rota *rota, object_row at, worker_row to, task_ro
     action->stream.consumer = task_id(rota, consumer);
 }
 
-static void fetch(struct rota *rota, object_row object, worker_row worker)
+static void fetch(struct rota *rota, object_row object, worker_row worker, task_row row)
 {
     replica_row there = replica_find(rota, object, worker);
     worker_row source = replica_source(rota, object, worker);
@@ -36,6 +36,9 @@ static void fetch(struct rota *rota, object_row object, worker_row worker)
     action->fetch.object = OBJECT(rota, object)->id;
     action->fetch.worker.number = WORKER(rota, worker)->id;
     action->fetch.from.number = source ? WORKER(rota, source)->id : 0;
+    action->fetch.order = bound_order(rota, row);
+    action->fetch.soon = true;
+    action->fetch.again = bound_worker(rota, row) == worker;
 }
 
 static void ship_inputs(struct rota *rota, task_row row, worker_row worker)
@@ -47,7 +50,7 @@ static void ship_inputs(struct rota *rota, task_row row, worker_row worker)
             tell_stream(rota, at, worker, row);
             continue;
         }
-        fetch(rota, at, worker);
+        fetch(rota, at, worker, row);
         if (OBJECT(rota, at)->job) replica_use(rota, at, worker);
     }
 }
@@ -89,6 +92,7 @@ void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t
     action->run.body = task->body;
     action->run.task = task_id(rota, row);
     action->run.attempt = task->attempt;
+    action->run.order = bound_order(rota, row);
     action->run.worker.number = WORKER(rota, worker)->id;
     if (!task->extra) return;
     ship_inputs(rota, row, worker);

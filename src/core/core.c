@@ -19,6 +19,7 @@ struct rota_config rota_config_default(void)
         .plan_update = 100000,
         .plan_idle = 1000000,
         .plan_work = 4096,
+        .bound_max = 4096,
         .policy = ROTA_POLICY_PLAN,
         .on_failure = ROTA_FAILURE_BLOCK,
     };
@@ -46,6 +47,7 @@ static void release_tables(struct rota *rota)
     uint32_t room = rota->room_capacity, records = ROTA_RECORDS_MAX;
     const struct held tables[] = {
         {(void **)&rota->unmet, &rota->unmet_capacity, sizeof *rota->unmet},
+        {(void **)&rota->bound, &rota->bound_capacity, sizeof *rota->bound},
         {(void **)&rota->link, &rota->link_capacity, sizeof *rota->link},
         {(void **)&rota->use, &rota->use_capacity, sizeof *rota->use},
         {(void **)&rota->clause, &rota->clause_capacity, sizeof *rota->clause},
@@ -206,6 +208,7 @@ static handler *const handlers[ROTA_EVENTS] = {
     [ROTA_EVENT_OBJECT_LOST] = on_object_lost,
     [ROTA_EVENT_STREAMED] = on_streamed,
     [ROTA_EVENT_TIME] = on_time,
+    [ROTA_EVENT_PLAN] = on_plan,
 };
 
 enum rota_error refuse(struct rota *rota, enum rota_error error, const char *reason)
@@ -262,6 +265,7 @@ enum rota_error rota_step(struct rota *rota, const struct rota_event *event)
 rota_time rota_deadline(const struct rota *rota)
 {
     if (rota->fresh_first || rota->changed_objects || rota->pull_more) return rota->now;
+    if (rota->due_first || rota->spread || rota->asks_ahead) return rota->now;
     rota_time due = plan_deadline(rota);
     if (rota->leases.count && rota->leases.entries[0].due < due) due = rota->leases.entries[0].due;
     if (rota->phases.count && rota->phases.entries[0].due < due) due = rota->phases.entries[0].due;

@@ -65,6 +65,11 @@ struct rota {
     uint32_t out, shared, fail_job_tasks, overbooked, asking, closing;
     uint32_t keyed, inputs_most;  // tasks with a content key; the most inputs a task ever had
     struct heap leases, phases;   // of silent workers; of tasks under pull, by extra
+    struct bound *bound;  // by task, when a plan came in; not stored
+    uint32_t bound_capacity;
+    task_row due_first, due_last;  // bound, ready, not yet handed out
+    task_row asks_ahead;           // bound a moment ago
+    object_row spread;             // that bound consumers are to fetch
     uint32_t *room_cores, *room_memory;  // a tree of the largest free room
     uint32_t room_leaves, room_capacity;
 
@@ -100,5 +105,6 @@ struct rota {
 
 #include "core/list.h"
 #include "core/parts.h"
+#include "core/bound.h"
 #include "core/effect.h"
 #include "core/events.h"

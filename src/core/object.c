@@ -38,6 +38,7 @@ void object_forget(struct rota *rota, object_row row)
     struct object *object = OBJECT(rota, row);
     uint64_t hash = hash_of(object->id);
     if (object->flags & OBJECT_CHANGED) pull_object_seen(rota, row);
+    bound_object_gone(rota, row);
     object_row first = map_find(&rota->object_by_id, hash);
     if (first != row) {
         while (OBJECT(rota, first)->same != row) first = OBJECT(rota, first)->same;
@@ -268,6 +269,7 @@ void object_finish(struct rota *rota, object_row row, worker_row worker)
     }
     object_mark(rota, row);
     if (stream) return;  // nobody is told before its producer is over
+    bound_object_made(rota, row);
     wait_object_over(rota, row);
     object_purge(rota, row);
     object_refresh(rota, row);

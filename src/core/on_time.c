@@ -33,6 +33,7 @@ enum rota_error on_time(struct rota *rota, const struct rota_event *event)
     }
     graph_settle(rota);
     pull_turn(rota);
+    bound_turn(rota);
     plan_turn(rota);
     pull_turn(rota);  // a plan that took work back has made room
     return ROTA_OK;

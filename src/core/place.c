@@ -19,6 +19,7 @@ void place_add(struct rota *rota, task_row row)
     case ROTA_POLICY_CLAIM: claim_add(rota, row); break;
     case ROTA_POLICY_PULL: pull_add(rota, row); break;
     default:
+        if (bound_add(rota, row)) break;
         ready_push(rota, row);
         plan_news(rota, 1);
         break;
@@ -32,7 +33,9 @@ void place_remove(struct rota *rota, task_row row)
     switch (PROFILE(rota, rota->task[row].profile)->wants.policy) {
     case ROTA_POLICY_CLAIM: claim_remove(rota, row); break;
     case ROTA_POLICY_PULL: pull_remove(rota, row); break;
-    default: ready_remove(rota, row); break;
+    default:
+        if (!bound_remove(rota, row)) ready_remove(rota, row);
+        break;
     }
 }
 

@@ -95,8 +95,14 @@ static void find_worker(const struct rota *rota, struct candidate *candidate, wo
     const struct profile *profile = PROFILE(rota, task->profile);
     struct holder holders[HOLDERS];
     uint32_t count = task->extra ? find_holders(rota, candidate->task, holders) : 0;
+    worker_row bound = bound_worker(rota, candidate->task);
     candidate->worker = 0;
     candidate->local = 0;
+    if (bound && place_has_room(WORKER(rota, bound), profile)) {
+        candidate->worker = bound;
+        candidate->local = UINT64_MAX / 2;
+        return;
+    }
     for (uint32_t i = 0; i < count; i++) {
         if (!place_has_room(WORKER(rota, holders[i].worker), profile)) continue;
         bool better
@@ -260,7 +266,7 @@ static bool take_back_one(struct rota *rota, worker_row at)
     for (task_row row = WORKER(rota, at)->first; row; row = rota->task[row].next) {
         const struct task *task = &rota->task[row];
         if (!(task->flags & TASK_OVERBOOKED) || task->state != ROTA_TASK_ASSIGNED) continue;
-        if (task->flags & TASK_GATED) continue;
+        if (task->flags & TASK_GATED || bound_worker(rota, row) == at) continue;
         if (PROFILE(rota, task->profile)->wants.policy != ROTA_POLICY_PLAN) continue;
         if (!room_find(rota, PROFILE(rota, task->profile)) || !effect_reserve(rota, 1)) continue;
         attempt_stop(rota, row);

@@ -76,6 +76,8 @@ static offer_row *queue_end(struct rota *rota, const struct offer *offer, bool f
 
 static bool offered_before(const struct rota *rota, task_row a, task_row b)
 {
+    uint32_t rank = rota->task[a].rank, other_rank = rota->task[b].rank;
+    if (rota->config.pull_by_rank && rank != other_rank) return rank > other_rank;
     uint64_t one = task_extra(rota, a)->asked, other = task_extra(rota, b)->asked;
     return one != other ? one < other : task_older(rota, a, b);
 }
@@ -336,7 +338,15 @@ static task_row first_for(const struct rota *rota, const struct worker *worker, 
     return at ? OFFER(rota, at)->task : 0;
 }
 
-// One of its queues that have something for it, by lot; in a queue the oldest.
+static task_row highest(const struct rota *rota, const task_row *found, uint32_t count)
+{
+    task_row best = found[0];
+    for (uint32_t i = 1; i < count; i++)
+        if (rota->task[found[i]].rank > rota->task[best].rank) best = found[i];
+    return best;
+}
+
+// One of its queues that have something for it, by lot; in a queue the oldest. Or by rank.
 static task_row choose(struct rota *rota, const struct worker *worker)
 {
     task_row found[3];
@@ -348,6 +358,7 @@ static task_row choose(struct rota *rota, const struct worker *worker)
         if (row) found[count++] = row;
     }
     if (count < 2) return count ? found[0] : 0;
+    if (rota->config.pull_by_rank) return highest(rota, found, count);
     effect_core(rota);
     return found[random_below(&rota->random, count)];
 }

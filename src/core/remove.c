@@ -94,6 +94,7 @@ static void forget_batch(struct rota *rota, batch_row row)
     rota->tasks -= batch->count;
     rota->edges -= batch->edge_count;
     memset(&rota->task[batch->first], 0, (batch->count + 1) * sizeof *rota->task);
+    bound_forget(rota, batch->first, batch->count + 1);
     span_give(&rota->rows, batch->first, batch->count + 1);
     if (batch->link_count) span_give(&rota->links, batch->link_first, batch->link_count);
     if (batch->use_count) span_give(&rota->uses, batch->use_first, batch->use_count);

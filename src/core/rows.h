@@ -208,6 +208,7 @@ enum object_bits {  // beside rota_object_flag in object.flags
     OBJECT_MARKED = 0x1000,
     OBJECT_CHANGED = 0x2000,
     OBJECT_STAGED = 0x4000,  // its submission is being looked over; producer is index + 1
+    OBJECT_SPREADING = 0x8000,  // was just made; bound consumers are to fetch it
 };
 
 struct object {
@@ -224,7 +225,7 @@ struct object {
     replica_row replicas;
     uint32_t located;  // replicas that are located
     task_row runner;   // artifact: the task that leads its execution
-    object_row same, next_of_job, next_changed, previous_changed;
+    object_row same, next_of_job, next_changed, previous_changed, next_spread;
     wait_row reads;
 };
 

@@ -444,6 +444,8 @@ batch_row submit_rows(struct rota *rota, struct intake *intake)
     for (uint32_t i = 0; i < intake->spec->task_count && extras; i++)
         if (submit_needs_extra(intake, i)) write_extra(rota, intake, i);
     write_objects(rota, intake);
-    if (intake->policy == ROTA_POLICY_PLAN) submit_rank(rota, intake);
+    bool ranked = intake->policy == ROTA_POLICY_PLAN
+                  || (intake->policy == ROTA_POLICY_PULL && rota->config.pull_by_rank);
+    if (ranked) submit_rank(rota, intake);
     return batch;
 }

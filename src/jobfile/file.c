@@ -136,6 +136,19 @@ bool jobfile_read(struct jobfile *file, const char *path)
     return fine;
 }
 
+// The nodes point into the bytes, which the caller gives back.
+bool jobfile_tree_read(struct reader *reader, const char *path, char **bytes)
+{
+    struct bytes read = {0};
+    file_begin(reader->file, path);
+    bool fine = file_read(reader->file, &read);
+    *bytes = read.items;
+    if (!fine) return false;
+    read.items[read.count] = 0;
+    if (!tree_read(reader, JOBFILE_JSON, read.items, read.count)) return false;
+    return reader->tree.count > 1 || fail(reader->file, "the file is empty");
+}
+
 bool jobfile_parse(struct jobfile *file, const char *path, enum jobfile_format format,
                    const char *bytes, size_t size)
 {

@@ -147,6 +147,8 @@ struct quoted {
 struct quoted quoted(const char *text, size_t length);  // for people: cut, nothing odd
 #define QUOTED(word) quoted((word), strlen(word)).text
 
+bool jobfile_tree_read(struct reader *reader, const char *path, char **bytes);  // file.c: JSON
+
 // ---- check.c, yaml.c, json.c: from bytes to a tree ----------------------------------
 
 // UTF-8 without control characters. False: said why.

@@ -201,6 +201,10 @@ static bool is_number(const char *text, size_t length)
     if (!digits || (digits > 1 && text[i - digits] == '0')) return false;
     if (i < length && text[i] == '.')
         for (i++, digits = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++) digits++;
+    if (digits && i < length && (text[i] == 'e' || text[i] == 'E')) {
+        i += 1 + (i + 1 < length && (text[i + 1] == '-' || text[i + 1] == '+'));
+        for (digits = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++) digits++;
+    }
     return digits && i == length;
 }
 

@@ -129,7 +129,8 @@ static void stats_print(const struct history_stats *stats)
                                         "object_held",
                                         "object_lost",
                                         "streamed",
-                                        "time"};
+                                        "time",
+                                        "plan"};
     static const char *const actions[]
         = {"",    "accept", "confirm", "job_over", "wait_over", "read",     "grant",
            "run", "stop",   "fetch",   "drop",     "stream",    "completed"};

@@ -1,0 +1,106 @@
+// lab.h - what a job would come to on workers that are not there.
+//
+// A job comes from a file (read_*.c), is run by the real core in virtual time (trial.c) or by a
+// fixed schedule (plan/replay.c), and leaves a course (course.c) that can be shown (show_*.c).
+#pragma once
+
+#include "jobfile/document.h"
+#include "plan/plan.h"
+#include "rota.h"
+
+// ---- job.c: a job with what the world knows and what somebody would have guessed ----------
+
+struct lab_job {
+    char *name;
+    struct plan_graph graph;  // true durations and sizes
+    double *guess_seconds, *guess_mib;  // a user's; below 0: none
+    char **names, **kinds;    // of tasks; a kind is what tasks alike have in common
+};
+
+// Takes memory for a graph; the numbers are to be filled in.
+void lab_job_init(struct lab_job *job, const char *name, uint32_t tasks, uint32_t objects,
+                  uint32_t inputs);
+void lab_job_release(struct lab_job *job);
+char *lab_text(const char *text);
+void lab_guess_by_kind(struct lab_job *job);  // as the mean of those of a kind is
+
+enum lab_info { LAB_EXACT, LAB_USER, LAB_MEAN };
+// The same graph with durations and sizes as the planner is told them.
+struct plan_graph lab_graph_seen(const struct lab_job *job, enum lab_info info);
+void lab_graph_forget(struct plan_graph *seen);
+
+// ---- read.c, read_graph.c, read_workflow.c, read_job.c: from files -------------------------
+
+// Graphs in the format tg-1, WfFormat 1.5, or a job file; false: told on stderr. Release it in
+// either case.
+bool lab_read(struct lab_job *job, const char *path, double seconds_each);
+bool lab_read_graph(struct lab_job *job, struct document *document);
+bool lab_read_workflow(struct lab_job *job, struct document *document);
+bool lab_read_job(struct lab_job *job, const struct jobfile *file, double seconds_each);
+
+// ---- read_schedule.c -----------------------------------------------------------------------
+
+struct lab_setting {
+    uint32_t *cores;  // by worker
+    struct plan_cluster cluster;
+};
+
+// The schedule for that cluster in a file of them; false: told on stderr.
+bool lab_read_schedule(struct plan_schedule *schedule, const char *path, const struct lab_job *job,
+                       const struct lab_setting *setting);
+
+// ---- world.c: run by the core ----------------------------------------------------------------
+
+struct lab_options {
+    enum rota_policy policy;  // plan or pull
+    enum lab_info info;
+    double delay;      // least seconds between two decisions
+    double patience;   // pull: how long a task waits for a worker that has an input
+    bool by_rank;      // pull: the highest rank of a queue, not any of it
+    uint64_t steps_max;  // of looking for a plan; 0: the core decides alone
+    uint64_t seed;
+    double (*seconds_now)(void);  // to say what deciding took; decides nothing
+};
+
+struct lab_course {
+    uint32_t *worker;  // by task, and when it began and ended
+    double *began, *ended;
+    double makespan, mib;
+    double predicted;  // makespan, by the first plan; 0: there was none
+    uint64_t transfers, events, moves;
+    double core_seconds, search_seconds, seconds;  // of this machine, not of the world
+    double plan_seconds;  // of `planned` tasks in single plans
+    uint64_t planned;
+    uint32_t plans, replans;  // tried before it began; made on the way
+    double replan_seconds;
+};
+
+struct lab_course lab_course_take(uint32_t task_count);
+void lab_course_release(struct lab_course *course);
+// False: some tasks never ran.
+bool lab_run(const struct lab_job *job, const struct lab_setting *setting,
+             const struct lab_options *options, struct lab_course *course);
+void lab_replay(const struct lab_job *job, const struct lab_setting *setting,
+                const struct plan_schedule *schedule, struct lab_course *course);
+
+// ---- show.c, show_files.c, show_workflow.c ---------------------------------------------------
+
+enum lab_wait { LAB_FIRST, LAB_TASK, LAB_TRANSFER, LAB_CORE };
+struct lab_stage {
+    uint32_t task;
+    enum lab_wait waited;  // for the task before it: its end, its objects, or its core
+};
+// The tasks on the way to the last end, each waiting for the one before; how many there are.
+uint32_t lab_critical_path(const struct lab_job *job, const struct lab_course *course,
+                           struct lab_stage *stages);
+void lab_cores(const struct lab_job *job, const struct lab_setting *setting,
+               const struct lab_course *course, uint32_t *core);
+void lab_chart(const struct lab_job *job, const struct lab_setting *setting,
+               const struct lab_course *course, FILE *out);
+void lab_svg(const struct lab_job *job, const struct lab_setting *setting,
+             const struct lab_course *course, FILE *out);
+void lab_perfetto(const struct lab_job *job, const struct lab_setting *setting,
+                  const struct lab_course *course, FILE *out);
+void lab_schedule(const struct lab_job *job, const struct lab_course *course, FILE *out);
+void lab_workflow(const struct lab_job *job, const struct lab_setting *setting,
+                  const struct lab_course *course, FILE *out);

@@ -1,0 +1,30 @@
+// bound.c - what no schedule can beat.
+#include "plan/plan.h"
+
+#include <stdlib.h>
+
+double plan_longest_path(const struct plan_graph *graph)
+{
+    double *rank = plan_take(graph->task_count, sizeof *rank), longest = 0;
+    for (uint32_t at = graph->task_count; at-- > 0;) {
+        uint32_t task = graph->sorted[at];
+        rank[task] += graph->seconds[task];
+        if (longest < rank[task]) longest = rank[task];
+        const uint32_t *inputs = graph->inputs + graph->tasks[task].input;
+        for (uint32_t i = 0; i < graph->tasks[task].input_count; i++) {
+            uint32_t producer = graph->objects[inputs[i]].producer;
+            if (producer != PLAN_NONE && rank[producer] < rank[task]) rank[producer] = rank[task];
+        }
+    }
+    free(rank);
+    return longest;
+}
+
+double plan_lower_bound(const struct plan_graph *graph, const struct plan_cluster *cluster)
+{
+    double work = 0, cores = 0, path = plan_longest_path(graph);
+    for (uint32_t i = 0; i < graph->task_count; i++)
+        work += graph->seconds[i] * graph->tasks[i].cores;
+    for (uint32_t i = 0; i < cluster->worker_count; i++) cores += cluster->cores[i];
+    return cores > 0 && work / cores > path ? work / cores : path;
+}

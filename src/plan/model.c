@@ -1,0 +1,383 @@
+// model.c - workers that run what they are given and fetch what that needs, instant by instant.
+#include "plan/model_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double nothing_left = 2e-6;  // MiB
+
+struct model *model_open(const struct plan_graph *graph, const struct plan_cluster *cluster)
+{
+    struct model *model = plan_take(1, sizeof *model);
+    model->graph = graph;
+    model->cluster = cluster;
+    model->tasks = plan_take(graph->task_count, sizeof *model->tasks);
+    model->task_keys = plan_take(graph->task_count, sizeof *model->task_keys);
+    model->copy_of = plan_take(graph->object_count, sizeof *model->copy_of);
+    model->workers = plan_take(cluster->worker_count, sizeof *model->workers);
+    model->ends = plan_take(graph->task_count, sizeof *model->ends);
+    model->ended = plan_take(graph->task_count, sizeof *model->ended);
+    model->started = plan_take(graph->task_count, sizeof *model->started);
+    model->passed = plan_take(graph->task_count, sizeof *model->passed);
+    model->dirty = plan_take(cluster->worker_count, sizeof *model->dirty);
+    model->ports = plan_take(2 * (size_t)cluster->worker_count, sizeof *model->ports);
+    model->busy = plan_take(2 * (size_t)cluster->worker_count, sizeof *model->busy);
+    model_reset(model);
+    return model;
+}
+
+void model_close(struct model *model)
+{
+    if (!model) return;
+    for (uint32_t i = 0; i < model->cluster->worker_count; i++) free(model->workers[i].ready.items);
+    for (uint32_t i = 0; i < model->link_capacity; i++) free(model->links[i].waiting.items);
+    free(model->tasks), free(model->task_keys), free(model->copy_keys), free(model->workers);
+    free(model->copies), free(model->copy_of), free(model->links), free(model->ends);
+    free(model->moving), free(model->left), free(model->rate), free(model->active);
+    free(model->ports), free(model->busy), free(model->dirty), free(model->ended);
+    free(model->arrived), free(model->passed), free(model->started), free(model);
+}
+
+void model_reset(struct model *model)
+{
+    const struct plan_graph *graph = model->graph;
+    memset(model->tasks, 0, graph->task_count * sizeof *model->tasks);
+    memset(model->task_keys, 0, graph->task_count * sizeof *model->task_keys);
+    memset(model->copy_of, 0, graph->object_count * sizeof *model->copy_of);
+    memset(model->ports, 0, 2 * (size_t)model->cluster->worker_count * sizeof *model->ports);
+    for (uint32_t i = 0; i < model->cluster->worker_count; i++) {
+        struct plan_queue ready = model->workers[i].ready;
+        ready.count = 0;
+        model->workers[i] = (struct model_worker){.cores_free = model->cluster->cores[i],
+                                                  .ready = ready};
+    }
+    model->now = 0;
+    model->since = 0;
+    model->sums.transfers = 0;
+    model->sums.mib = 0;
+    model->copy_count = model->link_count = model->end_count = model->moving_count = 0;
+    model->started_count = 0;
+    model->active_count = model->dirty_count = model->ended_count = model->arrived_count = 0;
+    model->is_changed = false;
+}
+
+static void touch(struct model *model, uint32_t worker)
+{
+    if (model->workers[worker].dirty) return;
+    model->workers[worker].dirty = true;
+    model->dirty[model->dirty_count++] = worker;
+}
+
+// ---- Copies ----------------------------------------------------------------------------
+
+static uint32_t find_copy(const struct model *model, uint32_t object, uint32_t worker)
+{
+    uint32_t at = model->copy_of[object];
+    while (at && model->copies[at - 1].worker != worker) at = model->copies[at - 1].next;
+    return at;
+}
+
+static bool is_at_home(const struct model *model, uint32_t object, uint32_t worker)
+{
+    uint32_t producer = model->graph->objects[object].producer;
+    if (producer == PLAN_NONE) return true;
+    const struct model_task *task = &model->tasks[producer];
+    return task->state == TASK_OVER && task->worker == worker;
+}
+
+bool model_has(const struct model *model, uint32_t object, uint32_t worker)
+{
+    if (is_at_home(model, object, worker)) return true;
+    uint32_t at = find_copy(model, object, worker);
+    return at && model->copies[at - 1].state == COPY_THERE;
+}
+
+bool model_is_under_way(const struct model *model, uint32_t object, uint32_t worker)
+{
+    uint32_t at = find_copy(model, object, worker);
+    return at && model->copies[at - 1].state != COPY_THERE;
+}
+
+static uint32_t add_copy(struct model *model, uint32_t object, uint32_t worker)
+{
+    uint32_t keys = model->copy_capacity;
+    model_grow((void **)&model->copies, &model->copy_capacity, model->copy_count,
+               sizeof *model->copies);
+    if (keys != model->copy_capacity) {
+        model->copy_keys
+            = realloc(model->copy_keys, model->copy_capacity * sizeof *model->copy_keys);
+        if (!model->copy_keys) abort();
+    }
+    uint32_t at = model->copy_count++;
+    model->copies[at] = (struct copy){object, worker, 0, model->copy_of[object], COPY_THERE};
+    model->copy_of[object] = at + 1;
+    return at;
+}
+
+static void become_ready(struct model *model, uint32_t task)
+{
+    struct model_task *at = &model->tasks[task];
+    at->state = TASK_READY;
+    model->task_keys[task].since = ++model->since;
+    plan_queue_push(&model->workers[at->worker].ready, model->task_keys, task);
+    touch(model, at->worker);
+}
+
+// It is there now: whoever waits for it there waits no longer.
+static void arrive(struct model *model, uint32_t object, uint32_t worker)
+{
+    const struct plan_object *at = &model->graph->objects[object];
+    model->sums.steps += at->user_count;
+    for (uint32_t i = 0; i < at->user_count; i++) {
+        uint32_t user = model->graph->users[at->user + i];
+        struct model_task *task = &model->tasks[user];
+        if (task->state != TASK_GIVEN || task->worker != worker) continue;
+        if (--task->missing == 0) become_ready(model, user);
+    }
+}
+
+void model_request(struct model *model, uint32_t object, uint32_t worker, double urgency)
+{
+    if (is_at_home(model, object, worker)) return;
+    uint32_t at = find_copy(model, object, worker);
+    if (at) {
+        struct copy *copy = &model->copies[at - 1];
+        if (copy->state != COPY_WAITS || model->copy_keys[at - 1].urgency >= urgency) return;
+        model->copy_keys[at - 1].urgency = urgency;
+        plan_queue_raise(&model->links[copy->link].waiting, model->copy_keys, at - 1);
+        return;
+    }
+    at = add_copy(model, object, worker);
+    if (model->graph->mib[object] <= 0) {
+        arrive(model, object, worker);
+        return;
+    }
+    uint32_t source = model->tasks[model->graph->objects[object].producer].worker, number;
+    struct link *link = network_link(model, source, worker, &number);
+    model->copies[at].link = number;
+    model->copies[at].state = COPY_WAITS;
+    model->copy_keys[at] = (struct plan_key){urgency, ++model->since, 0};
+    plan_queue_push(&link->waiting, model->copy_keys, at);
+    model->workers[worker].waiting++;
+    touch(model, worker);
+}
+
+// ---- Tasks -----------------------------------------------------------------------------
+
+void model_assign(struct model *model, uint32_t task, uint32_t worker, double urgency)
+{
+    struct model_task *at = &model->tasks[task];
+    const uint32_t *inputs = model->graph->inputs + model->graph->tasks[task].input;
+    *at = (struct model_task){.worker = worker, .state = TASK_GIVEN};
+    model->task_keys[task].urgency = urgency;
+    for (uint32_t i = 0; i < model->graph->tasks[task].input_count; i++)
+        at->missing += !model_has(model, inputs[i], worker);
+    if (at->missing == 0) become_ready(model, task);
+}
+
+bool model_retract(struct model *model, uint32_t task)
+{
+    struct model_task *at = &model->tasks[task];
+    if (at->state == TASK_RUNS || at->state == TASK_OVER) return false;
+    if (at->state == TASK_READY) {
+        struct plan_queue *ready = &model->workers[at->worker].ready;
+        double urgency = model->task_keys[task].urgency;
+        model->task_keys[task].urgency = 1e300;
+        plan_queue_raise(ready, model->task_keys, task);
+        plan_queue_pop(ready, model->task_keys);
+        model->task_keys[task].urgency = urgency;
+    }
+    at->state = TASK_AWAY;
+    return true;
+}
+
+static bool ends_first(const struct end *a, const struct end *b)
+{
+    return a->at != b->at ? a->at < b->at : a->since < b->since;
+}
+
+static void push_end(struct model *model, struct end end)
+{
+    uint32_t place = model->end_count++;
+    while (place > 0 && ends_first(&end, &model->ends[(place - 1) / 2])) {
+        model->ends[place] = model->ends[(place - 1) / 2];
+        place = (place - 1) / 2;
+    }
+    model->ends[place] = end;
+}
+
+static uint32_t pop_end(struct model *model)
+{
+    uint32_t task = model->ends[0].task, place = 0;
+    struct end last = model->ends[--model->end_count];
+    for (uint32_t child; (child = place * 2 + 1) < model->end_count; place = child) {
+        const struct end *ends = model->ends;
+        if (child + 1 < model->end_count && ends_first(&ends[child + 1], &ends[child])) child++;
+        if (!ends_first(&model->ends[child], &last)) break;
+        model->ends[place] = model->ends[child];
+    }
+    model->ends[place] = last;
+    return task;
+}
+
+// ---- One instant -------------------------------------------------------------------------
+
+static void start_downloads(struct model *model, struct model_worker *worker)
+{
+    const struct plan_cluster *cluster = model->cluster;
+    while (worker->waiting && worker->moving < cluster->slots) {
+        struct link *best = NULL;
+        for (uint32_t at = worker->links; at; at = model->links[at - 1].next) {
+            struct link *link = &model->links[at - 1];
+            model->sums.steps++;
+            if (!link->waiting.count || link->moving >= cluster->slots_each) continue;
+            const struct plan_key *key = &model->copy_keys[link->waiting.items[0]];
+            const struct plan_key *other = best ? &model->copy_keys[best->waiting.items[0]] : key;
+            bool first = key->urgency != other->urgency ? key->urgency > other->urgency
+                                                        : key->since < other->since;
+            if (!best || first) best = link;
+        }
+        if (!best) return;
+        uint32_t copy = plan_queue_pop(&best->waiting, model->copy_keys);
+        model->copies[copy].state = COPY_MOVES;
+        worker->waiting--;
+        network_start(model, copy);
+    }
+}
+
+static void start_tasks(struct model *model, struct model_worker *worker)
+{
+    uint32_t passed = 0;
+    while (worker->ready.count && worker->cores_free) {
+        uint32_t task = plan_queue_pop(&worker->ready, model->task_keys);
+        uint32_t cores = model->graph->tasks[task].cores;
+        if (cores > worker->cores_free) {
+            model->passed[passed++] = task;
+            continue;
+        }
+        worker->cores_free -= cores;
+        model->tasks[task].state = TASK_RUNS;
+        model->tasks[task].began = model->now;
+        model->started[model->started_count++] = task;
+        push_end(model, (struct end){model->now + model->graph->seconds[task], ++model->since,
+                                     task});
+    }
+    model->sums.steps += passed;
+    while (passed) plan_queue_push(&worker->ready, model->task_keys, model->passed[--passed]);
+}
+
+void model_settle(struct model *model)
+{
+    model->started_count = 0;
+    while (model->dirty_count) {
+        struct model_worker *worker = &model->workers[model->dirty[--model->dirty_count]];
+        worker->dirty = false;
+        start_downloads(model, worker);
+        start_tasks(model, worker);
+    }
+}
+
+static double next_instant(struct model *model, double until)
+{
+    double step = until - model->now;
+    network_share(model);
+    for (uint32_t i = 0; i < model->moving_count; i++)
+        if (model->left[i] < step * model->rate[i]) step = model->left[i] / model->rate[i];
+    double next = model->now + (step > 0 ? step : 0);
+    if (model->end_count && model->ends[0].at < next) next = model->ends[0].at;
+    return next;
+}
+
+static void end_tasks(struct model *model)
+{
+    while (model->end_count && model->ends[0].at <= model->now) {
+        uint32_t task = pop_end(model), worker = model->tasks[task].worker;
+        model->tasks[task].state = TASK_OVER;
+        model->workers[worker].cores_free += model->graph->tasks[task].cores;
+        touch(model, worker);
+        model->ended[model->ended_count++] = task;
+        for (uint32_t i = 0; i < model->graph->tasks[task].output_count; i++)
+            arrive(model, model->graph->tasks[task].output + i, worker);
+    }
+}
+
+static void end_downloads(struct model *model)
+{
+    for (uint32_t i = model->moving_count; i-- > 0;) {
+        if (model->left[i] >= nothing_left) continue;
+        struct copy *copy = &model->copies[model->moving[i]];
+        network_stop(model, i);
+        copy->state = COPY_THERE;
+        touch(model, copy->worker);
+        model->sums.transfers++;
+        model->sums.mib += model->graph->mib[copy->object];
+        model_grow((void **)&model->arrived, &model->arrived_capacity, model->arrived_count,
+                   sizeof *model->arrived);
+        model->arrived[model->arrived_count++]
+            = (struct model_arrival){copy->object, copy->worker};
+        arrive(model, copy->object, copy->worker);
+    }
+}
+
+bool model_advance(struct model *model, double until)
+{
+    model->ended_count = model->arrived_count = 0;
+    if (!model->end_count && !model->moving_count) return false;
+    double next = next_instant(model, until), step = next - model->now;
+    model->sums.steps += 2 + model->moving_count / 4;
+    for (uint32_t i = 0; i < model->moving_count; i++) model->left[i] -= step * model->rate[i];
+    model->now = next;
+    end_tasks(model);
+    end_downloads(model);
+    return true;
+}
+
+void model_wait(struct model *model, double until)
+{
+    if (model->now < until) model->now = until;
+}
+
+// ---- Questions -----------------------------------------------------------------------------
+
+double model_now(const struct model *model)
+{
+    return model->now;
+}
+
+uint32_t model_ended(const struct model *model, const uint32_t **tasks)
+{
+    *tasks = model->ended;
+    return model->ended_count;
+}
+
+uint32_t model_started(const struct model *model, const uint32_t **tasks)
+{
+    *tasks = model->started;
+    return model->started_count;
+}
+
+uint32_t model_arrived(const struct model *model, const struct model_arrival **arrivals)
+{
+    *arrivals = model->arrived;
+    return model->arrived_count;
+}
+
+bool model_runs(const struct model *model, uint32_t task)
+{
+    return model->tasks[task].state == TASK_RUNS;
+}
+
+uint32_t model_worker(const struct model *model, uint32_t task)
+{
+    return model->tasks[task].worker;
+}
+
+double model_began(const struct model *model, uint32_t task)
+{
+    return model->tasks[task].began;
+}
+
+struct model_sums model_sums(const struct model *model)
+{
+    return model->sums;
+}

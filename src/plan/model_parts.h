@@ -1,0 +1,90 @@
+// model_parts.h - the inside of the model: workers, links between them, copies on their way.
+#pragma once
+
+#include "plan/plan.h"
+
+enum copy_state { COPY_WAITS, COPY_MOVES, COPY_THERE };
+enum task_state { TASK_AWAY, TASK_GIVEN, TASK_READY, TASK_RUNS, TASK_OVER };
+
+struct copy {
+    uint32_t object, worker, link;
+    uint32_t next;   // of the same object, plus one
+    uint32_t state;  // enum copy_state
+};
+
+struct link {  // from a worker that sends to one that receives
+    uint32_t source, worker;
+    uint32_t next;  // of the receiver, plus one
+    uint32_t moving;
+    uint32_t place;  // among the active, plus one
+    uint32_t next_sent, next_received;  // while shares are found
+    double rate;
+    struct plan_queue waiting;
+};
+
+struct model_worker {
+    uint32_t cores_free, moving, waiting;
+    uint32_t links;  // the first, plus one
+    bool dirty;
+    struct plan_queue ready;
+};
+
+struct model_task {
+    uint32_t worker, missing;
+    enum task_state state;
+    double began;
+};
+
+struct end {
+    double at;
+    uint64_t since;
+    uint32_t task;
+};
+
+struct port {  // a worker sending, or receiving
+    double left, share;
+    uint32_t links, first;
+};
+
+struct model {
+    const struct plan_graph *graph;
+    const struct plan_cluster *cluster;
+    double now;
+    uint64_t since;
+    struct model_sums sums;
+
+    struct model_task *tasks;
+    struct plan_key *task_keys, *copy_keys;
+    struct model_worker *workers;
+    struct copy *copies;
+    uint32_t *copy_of;  // by object: the first, plus one
+    uint32_t copy_count, copy_capacity;
+    struct link *links;
+    uint32_t link_count, link_capacity;
+
+    struct end *ends;  // a heap of those that run
+    uint32_t end_count;
+    uint32_t *moving;  // copies on their way, with what is left of them and how fast
+    double *left, *rate;
+    uint32_t moving_count, moving_capacity;
+
+    uint32_t *active;  // links with something on its way
+    uint32_t active_count, active_capacity;
+    bool is_changed;     // the links that are active, or how many share one
+    struct port *ports;  // senders, then receivers
+    uint32_t *busy;
+
+    uint32_t *dirty;
+    uint32_t dirty_count;
+    uint32_t *ended, *started;
+    uint32_t ended_count, started_count;
+    struct model_arrival *arrived;
+    uint32_t arrived_count, arrived_capacity;
+    uint32_t *passed;  // ready tasks that do not fit
+};
+
+void network_share(struct model *model);  // finds all rates
+void network_start(struct model *model, uint32_t copy);
+void network_stop(struct model *model, uint32_t place);  // in moving[]
+struct link *network_link(struct model *model, uint32_t source, uint32_t worker, uint32_t *number);
+void model_grow(void **items, uint32_t *capacity, uint32_t count, size_t size);

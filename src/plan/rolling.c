@@ -1,0 +1,248 @@
+// rolling.c - a plan that follows what happens.
+//
+// What tasks took teaches how long others of their kind will take. As long as everything goes as
+// it was expected the first plan stands; after a surprise what comes next is planned again from
+// what is known to run, to be done and to be on its way. A task moves only if that gains enough.
+#include "plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double overdue_share = 0.05;  // a late task takes this share of its age more
+static const double loyalty_share = 0.25;  // of the mean duration
+enum { AHEAD = 4 };                        // tasks planned for each core
+
+struct way {  // a copy that is there or coming
+    uint32_t object, worker;
+    double asked;  // when; below 0: it is there
+};
+
+struct kind {
+    const char *name;
+    uint32_t count;  // of those that ended
+    double seconds;  // of them together
+};
+
+struct rolling {
+    struct plan_graph *graph;
+    const struct plan_cluster *cluster;
+    struct planner *planner;
+    struct plan_schedule schedule;
+    struct plan_rule rule;
+    uint8_t *stage;
+    uint32_t *where, *kind_of;
+    double *began;
+    struct kind *kinds;
+    uint32_t kind_count;
+    struct way *ways;
+    uint32_t way_count, way_capacity;
+    uint32_t *planned, *before_worker, *before_order;
+    uint32_t cores;
+    bool is_surprised;
+};
+
+// ---- Kinds -----------------------------------------------------------------------------
+
+struct named {
+    const char *name;
+    uint32_t task;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct named *one = a, *other = b;
+    return strcmp(one->name, other->name);
+}
+
+static void find_kinds(struct rolling *rolling, char *const *kinds)
+{
+    uint32_t count = rolling->graph->task_count;
+    struct named *all = plan_take(count, sizeof *all);
+    for (uint32_t i = 0; i < count; i++) all[i] = (struct named){kinds[i], i};
+    qsort(all, count, sizeof *all, by_name);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i == 0 || strcmp(all[i].name, all[i - 1].name))
+            rolling->kinds[rolling->kind_count++] = (struct kind){.name = all[i].name};
+        rolling->kind_of[all[i].task] = rolling->kind_count - 1;
+    }
+    free(all);
+}
+
+struct rolling *rolling_open(struct plan_graph *graph, const struct plan_cluster *cluster,
+                             char *const *kinds)
+{
+    struct rolling *rolling = plan_take(1, sizeof *rolling);
+    uint32_t count = graph->task_count;
+    rolling->graph = graph;
+    rolling->cluster = cluster;
+    rolling->planner = planner_open(graph, cluster);
+    rolling->schedule = plan_schedule_take(count);
+    rolling->stage = plan_take(count, sizeof *rolling->stage);
+    rolling->where = plan_take(count, sizeof *rolling->where);
+    rolling->kind_of = plan_take(count, sizeof *rolling->kind_of);
+    rolling->began = plan_take(count, sizeof *rolling->began);
+    rolling->kinds = plan_take(count, sizeof *rolling->kinds);
+    rolling->planned = plan_take(count, sizeof *rolling->planned);
+    rolling->before_worker = plan_take(count, sizeof *rolling->before_worker);
+    rolling->before_order = plan_take(count, sizeof *rolling->before_order);
+    for (uint32_t i = 0; i < cluster->worker_count; i++) rolling->cores += cluster->cores[i];
+    find_kinds(rolling, kinds);
+    return rolling;
+}
+
+void rolling_close(struct rolling *rolling)
+{
+    if (!rolling) return;
+    planner_close(rolling->planner);
+    plan_schedule_release(&rolling->schedule);
+    free(rolling->stage), free(rolling->where), free(rolling->kind_of), free(rolling->began);
+    free(rolling->kinds), free(rolling->planned), free(rolling->ways);
+    free(rolling->before_worker), free(rolling->before_order), free(rolling);
+}
+
+void rolling_bind(struct rolling *rolling, const struct plan_schedule *schedule,
+                  const struct plan_rule *rule)
+{
+    plan_schedule_copy(&rolling->schedule, schedule, rolling->graph->task_count);
+    rolling->rule = *rule;
+    rolling->rule.noise = 0;
+    rolling->rule.few = true;
+}
+
+// ---- What happens ------------------------------------------------------------------------
+
+static bool differ(double a, double b)
+{
+    double most = a > b ? a : b, difference = a > b ? a - b : b - a;
+    return difference > 1e-6 * most;
+}
+
+void rolling_started(struct rolling *rolling, uint32_t task, uint32_t worker, double now)
+{
+    rolling->stage[task] = PLAN_RUNS;
+    rolling->where[task] = worker;
+    rolling->began[task] = now;
+}
+
+// What one took, others of its kind that have not ended are expected to take in the mean.
+static void learn(struct rolling *rolling, uint32_t task, double seconds)
+{
+    struct kind *kind = &rolling->kinds[rolling->kind_of[task]];
+    kind->count++;
+    kind->seconds += seconds;
+    rolling->is_surprised = true;
+    if (!*kind->name) return;  // nothing is known to be alike
+    for (uint32_t i = 0; i < rolling->graph->task_count; i++)
+        if (rolling->stage[i] != PLAN_DONE && rolling->kind_of[i] == rolling->kind_of[task])
+            rolling->graph->seconds[i] = kind->seconds / kind->count;
+}
+
+void rolling_ended(struct rolling *rolling, uint32_t task, double now)
+{
+    double took = now - rolling->began[task];
+    rolling->stage[task] = PLAN_DONE;
+    if (differ(took, rolling->graph->seconds[task])) learn(rolling, task, took);
+    rolling->graph->seconds[task] = took;
+}
+
+void rolling_made(struct rolling *rolling, uint32_t object, double mib)
+{
+    if (differ(mib, rolling->graph->mib[object])) rolling->is_surprised = true;
+    rolling->graph->mib[object] = mib;
+}
+
+void rolling_asked(struct rolling *rolling, uint32_t object, uint32_t worker, double now)
+{
+    if (rolling->way_count == rolling->way_capacity) {
+        rolling->way_capacity = rolling->way_capacity ? rolling->way_capacity * 2 : 64;
+        rolling->ways = realloc(rolling->ways, rolling->way_capacity * sizeof *rolling->ways);
+        if (!rolling->ways) abort();
+    }
+    for (uint32_t i = 0; i < rolling->way_count; i++)
+        if (rolling->ways[i].object == object && rolling->ways[i].worker == worker) return;
+    rolling->ways[rolling->way_count++] = (struct way){object, worker, now};
+}
+
+void rolling_arrived(struct rolling *rolling, uint32_t object, uint32_t worker)
+{
+    for (uint32_t i = 0; i < rolling->way_count; i++)
+        if (rolling->ways[i].object == object && rolling->ways[i].worker == worker)
+            rolling->ways[i].asked = -1;
+}
+
+bool rolling_is_surprised(const struct rolling *rolling)
+{
+    return rolling->is_surprised;
+}
+
+// ---- Planning again -------------------------------------------------------------------------
+
+static double expected_left(const struct rolling *rolling, uint32_t task, double now)
+{
+    double age = now - rolling->began[task], left = rolling->graph->seconds[task] - age;
+    return left > overdue_share * age ? left : overdue_share * age;
+}
+
+// Copies whose consumers are all done say nothing any more.
+static bool is_needed(const struct rolling *rolling, uint32_t object)
+{
+    const struct plan_object *at = &rolling->graph->objects[object];
+    for (uint32_t i = 0; i < at->user_count; i++)
+        if (rolling->stage[rolling->graph->users[at->user + i]] == PLAN_OPEN) return true;
+    return false;
+}
+
+static void tell_planner(struct rolling *rolling, double now)
+{
+    struct planner *planner = rolling->planner;
+    double mean = 0;
+    uint32_t kept = 0;
+    planner_clear(planner);
+    for (uint32_t i = 0; i < rolling->graph->task_count; i++) {
+        mean += rolling->graph->seconds[i];
+        if (rolling->stage[i] == PLAN_DONE)
+            planner_set_done(planner, i, rolling->where[i]);
+        else if (rolling->stage[i] == PLAN_RUNS)
+            planner_set_running(planner, i, rolling->where[i], expected_left(rolling, i, now));
+        else
+            planner_set_place(planner, i, rolling->schedule.worker[i]);
+    }
+    for (uint32_t i = 0; i < rolling->way_count; i++) {
+        struct way way = rolling->ways[i];
+        if (!is_needed(rolling, way.object)) continue;
+        rolling->ways[kept++] = way;
+        double takes = rolling->graph->mib[way.object] / rolling->cluster->bandwidth;
+        double left = way.asked < 0 ? 0 : way.asked + takes - now;
+        planner_set_copy(planner, way.object, way.worker,
+                         way.asked < 0 ? 0 : left > takes / 2 ? left : takes / 2);
+    }
+    rolling->way_count = kept;
+    planner_set_loyalty(planner, loyalty_share * mean / rolling->graph->task_count);
+}
+
+uint32_t rolling_plan(struct rolling *rolling, double now, const struct plan_schedule **schedule,
+                      const uint32_t **tasks)
+{
+    struct plan_schedule *to = &rolling->schedule;
+    uint32_t count = rolling->graph->task_count, changed = 0;
+    memcpy(rolling->before_worker, to->worker, count * sizeof *to->worker);
+    memcpy(rolling->before_order, to->order, count * sizeof *to->order);
+    tell_planner(rolling, now);
+    planner_plan(rolling->planner, &rolling->rule, to, AHEAD * rolling->cores);
+    for (uint32_t i = 0; i < count; i++) {
+        if (rolling->stage[i] != PLAN_OPEN) continue;
+        if (to->worker[i] == PLAN_NONE) to->worker[i] = rolling->before_worker[i];
+        if (to->worker[i] == rolling->before_worker[i] && to->order[i] == rolling->before_order[i])
+            continue;
+        rolling->planned[changed++] = i;
+    }
+    rolling->is_surprised = false;
+    *schedule = to;
+    *tasks = rolling->planned;
+    return changed;
+}
+
+uint64_t rolling_planned(const struct rolling *rolling)
+{
+    return planner_planned(rolling->planner);
+}

@@ -1,0 +1,144 @@
+// search.c - many schedules, each tried out in the model; the best is kept.
+//
+// First a fixed set of rules. Then, as long as the effort lasts, the rules that did well with noise
+// in their ranks, and small changes of the best schedule itself.
+#include "plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct plan_rule rules[] = {
+    {.few = true},
+    {.penalty = 1, .few = true},
+    {.greedy = true},
+    {.carried = 1, .penalty = 1},
+    {.penalty = 5},
+    {.free_network = true},
+    {.carried = 1},
+    {.by_start = true},
+    {.carried = 1, .greedy = true},
+    {.penalty = 0.3},
+    {.penalty = 2, .by_start = true},
+    {.carried = 1, .penalty = 5},
+    {.carried = 1, .free_network = true, .penalty = 1},
+};
+enum { RULES = sizeof rules / sizeof *rules };
+
+struct hunt {
+    struct plan_search *search;
+    const struct plan_graph *graph;
+    struct planner *planner;
+    struct model *model;
+    struct plan_schedule *best, trial;
+    double bound, found[RULES];
+    uint64_t random;
+};
+
+static void count_steps(struct hunt *hunt)
+{
+    hunt->search->steps = planner_steps(hunt->planner) + model_sums(hunt->model).steps;
+}
+
+static bool is_done(const struct hunt *hunt)
+{
+    const struct plan_search *search = hunt->search;
+    double steps = (double)search->steps;
+    return search->seconds <= hunt->bound * (1 + 1e-9) || search->steps >= search->steps_max
+           || steps >= search->seconds * search->steps_each;
+}
+
+static double unit(struct hunt *hunt)
+{
+    return (double)(random_next(&hunt->random) >> 11) * 0x1p-53;
+}
+
+// Tries the schedule in `trial`; a tie goes to the newer one, so that the search moves about.
+static double try_out(struct hunt *hunt)
+{
+    double limit = hunt->search->plans ? hunt->search->seconds * 1.0000001 : 1e300;
+    double seconds = plan_replay(hunt->model, hunt->graph, &hunt->trial, limit);
+    count_steps(hunt);
+    hunt->search->plans++;
+    if (seconds < hunt->search->seconds * 1.0000001 || hunt->search->plans == 1) {
+        if (seconds < hunt->search->seconds || hunt->search->plans == 1)
+            hunt->search->seconds = seconds;
+        plan_schedule_copy(hunt->best, &hunt->trial, hunt->graph->task_count);
+    }
+    return seconds;
+}
+
+static double try_rule(struct hunt *hunt, const struct plan_rule *rule)
+{
+    double before = hunt->search->plans ? hunt->search->seconds : 1e300;
+    planner_plan(hunt->planner, rule, &hunt->trial, UINT32_MAX);
+    double seconds = try_out(hunt);
+    if (seconds < before) hunt->search->rule = *rule;
+    return seconds;
+}
+
+// One of the rules, those that did well more often.
+static struct plan_rule draw_rule(struct hunt *hunt)
+{
+    uint32_t a = random_below(&hunt->random, RULES), b = random_below(&hunt->random, RULES);
+    struct plan_rule rule = rules[hunt->found[a] <= hunt->found[b] ? a : b];
+    if (random_below(&hunt->random, 2)) {
+        rule = hunt->search->rule;
+        rule.penalty *= 0.5 + unit(hunt);
+    }
+    rule.noise = 0.02 + 0.4 * unit(hunt) * unit(hunt);
+    rule.seed = random_next(&hunt->random);
+    return rule;
+}
+
+static void change_schedule(struct hunt *hunt, uint32_t workers)
+{
+    uint32_t tasks = hunt->graph->task_count, task = random_below(&hunt->random, tasks);
+    struct plan_schedule *trial = &hunt->trial;
+    plan_schedule_copy(trial, hunt->best, tasks);
+    if (random_below(&hunt->random, 3) == 0) {
+        uint32_t other = random_below(&hunt->random, tasks), order = trial->order[task];
+        trial->order[task] = trial->order[other];
+        trial->order[other] = order;
+        return;
+    }
+    uint32_t worker = random_below(&hunt->random, workers);
+    const struct plan_task *row = &hunt->graph->tasks[task];
+    if (row->input_count && random_below(&hunt->random, 2)) {  // to where an input is made
+        uint32_t input = row->input + random_below(&hunt->random, row->input_count);
+        uint32_t producer = hunt->graph->objects[hunt->graph->inputs[input]].producer;
+        if (producer != PLAN_NONE) worker = trial->worker[producer];
+    }
+    trial->worker[task] = worker;
+}
+
+static void hunt_on(struct hunt *hunt, const struct plan_cluster *cluster)
+{
+    for (uint32_t i = 0; !is_done(hunt); i++) {
+        if (i % 4 == 0) {
+            struct plan_rule rule = draw_rule(hunt);
+            try_rule(hunt, &rule);
+        } else {
+            change_schedule(hunt, cluster->worker_count);
+            try_out(hunt);
+        }
+    }
+}
+
+void plan_search(struct plan_search *search, const struct plan_graph *graph,
+                 const struct plan_cluster *cluster, struct plan_schedule *best)
+{
+    struct hunt hunt = {.search = search, .graph = graph, .best = best, .random = search->seed};
+    hunt.planner = planner_open(graph, cluster);
+    hunt.model = model_open(graph, cluster);
+    hunt.trial = plan_schedule_take(graph->task_count);
+    hunt.bound = plan_lower_bound(graph, cluster);
+    search->plans = 0;
+    search->seconds = 0;
+    for (uint32_t i = 0; i < RULES; i++) hunt.found[i] = 1e300;
+    for (uint32_t i = 0; i < RULES && (i == 0 || !is_done(&hunt)); i++)
+        hunt.found[i] = try_rule(&hunt, &rules[i]);
+    hunt_on(&hunt, cluster);
+    plan_schedule_release(&hunt.trial);
+    planner_close(hunt.planner);
+    model_close(hunt.model);
+}
