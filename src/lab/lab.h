@@ -49,7 +49,7 @@ struct lab_setting {
 bool lab_read_schedule(struct plan_schedule *schedule, const char *path, const struct lab_job *job,
                        const struct lab_setting *setting);
 
-// ---- world.c: run by the core ----------------------------------------------------------------
+// ---- trial.c: run by the core ----------------------------------------------------------------
 
 struct lab_options {
     enum rota_policy policy;  // plan or pull

@@ -1,4 +1,4 @@
-// world.c - a job on workers in virtual time, decided by the real core.
+// trial.c - a job on workers in virtual time, decided by the real core.
 //
 // The core sees what it would see of a real cluster: a submission, workers that join, tasks that
 // start and end, objects that arrive. What it asks for is done by the model of plan/plan.h.

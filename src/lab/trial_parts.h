@@ -1,4 +1,4 @@
-// trial_parts.h - the inside of a world: a core, a model of its cluster, and plans for it.
+// trial_parts.h - the inside of a trial: a core, a model of its cluster, and plans for it.
 #pragma once
 
 #include "lab/lab.h"

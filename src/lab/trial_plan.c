@@ -1,4 +1,4 @@
-// trial_plan.c - plans for a world: the best of many at the beginning, and again after surprises.
+// trial_plan.c - plans for a trial: the best of many at the beginning, and again after surprises.
 //
 // With a delay between decisions each also takes a moment: it is made from what is known, and
 // takes effect later.
