@@ -106,9 +106,9 @@ class Peer:
         self.link.send(kind, **values)
 
     def run(self, task, script, attempt=1, **more):
-        values = {"token": 10 * task + attempt, "name": f"t{task}", "grace": SECOND, "cwd": "/"}
-        self.send("RUN", task=(1, task), attempt=attempt, argv=["/bin/sh", "-c", script],
-                  **{**values, **more})
+        values = {"token": 10 * task + attempt, "name": f"t{task}", "grace": SECOND, "cwd": "/",
+                  "argv": ["/bin/sh", "-c", script]}
+        self.send("RUN", task=(1, task), attempt=attempt, **{**values, **more})
 
     def run_exclusive(self, task, script, beat, **more):
         self.run(task, script, flags=WIRE["RUN_EXCLUSIVE"], beat=beat, **more)
