@@ -89,7 +89,8 @@ static bool agent_begin(struct agent *agent)
     agent->logs.folder = agent->options->folder;
     agent->sync_at = agent->kill_at = agent->leave_at = INT64_MAX;
     agent->signals = os_signals_open();
-    return folder_make(agent) && spool_begin(agent) && worker_begin(agent) && carry_open(agent);
+    return folder_make(agent) && spool_begin(agent) && worker_begin(agent) && carry_open(agent)
+           && flows_open(agent);
 }
 
 // ---- Signals and the end -----------------------------------------------------------------------
@@ -158,8 +159,9 @@ static int64_t wake_at(const struct agent *agent)
     due = earlier(due, service_due(agent));
     if (agent->spool.pending.length) due = earlier(due, agent->sync_at);
     if (agent->is_ending) due = earlier(due, agent->worker ? agent->kill_at : agent->leave_at);
-    if (due == INT64_MAX) return carry_due(agent);
-    return earlier(carry_due(agent), os_ticks() + (due - os_boottime()));
+    int64_t moves = earlier(carry_due(agent), flows_due(agent));
+    if (due == INT64_MAX) return moves;
+    return earlier(moves, os_ticks() + (due - os_boottime()));
 }
 
 static void input_await(struct agent *agent)
@@ -172,6 +174,7 @@ static void input_await(struct agent *agent)
         {.file = data_fetcher_file(agent->carry.fetcher)},
         {.file = agent->carry.server ? data_server_file(agent->carry.server) : -1},
         {.file = agent->is_ending ? -1 : agent->options->leash},
+        {.file = agent->flows.loop},
     };
     os_wait(watches, sizeof watches / sizeof *watches, wake_at(agent));
     if (watches[2].can_read) on_signals(agent);
@@ -180,6 +183,8 @@ static void input_await(struct agent *agent)
     if (server && (watches[1].can_read || watches[1].can_write)) orders_take(agent);
     bool carries = watches[3].can_read || watches[4].can_read;
     if (carries || os_ticks() >= carry_due(agent)) carry_work(agent, os_ticks());
+    bool flows = carries || watches[6].can_read || agent->flows.out;
+    if (flows || os_ticks() >= flows_due(agent)) flows_work(agent, os_ticks());
 }
 
 // What was decided reaches the commands before anybody waits for a disk, and no exclusive one
@@ -209,6 +214,7 @@ static void agent_end(struct agent *agent)
     if (agent->pid > 0) waitpid(agent->pid, NULL, 0);
     if (agent->pid > 0) fence_orphans_end();
     waiting_release(agent);
+    flows_close(agent);
     if (agent->carry.fetcher || agent->carry.is_open) carry_close(agent);
     logs_release(&agent->logs);
     objects_release(&agent->objects);
@@ -222,6 +228,7 @@ int agent_main(const struct agent_options *options)
     struct agent agent = {.options = options,
                           .status = -1,
                           .signals = -1,
+                          .flows = {.loop = -1},
                           .spool = {.folder = -1, .lock = -1, .file = -1},
                           .fence = {.due = INT64_MAX}};
     if (agent_begin(&agent))

@@ -77,6 +77,14 @@ struct carry {
     bool is_open;
 };
 
+// Streams that are written here and read elsewhere, and the other way round.
+struct flows {
+    struct outflow *out;
+    struct inflow *in;
+    int loop;
+    int64_t tell_at;  // ticks: how far they are
+};
+
 struct agent {
     const struct agent_options *options;
     struct decide decide;
@@ -85,6 +93,7 @@ struct agent {
     struct logs logs;
     struct fence fence;
     struct carry carry;
+    struct flows flows;
     struct waiting *waiting;
     int signals;
     int status;  // of the exit; -1: it goes on
@@ -155,6 +164,17 @@ void carry_serve(struct agent *agent, const struct wire_serve *serve);
 void carry_forget(struct agent *agent, const wire_files *objects);
 int64_t carry_due(const struct agent *agent);  // ticks
 void carry_work(struct agent *agent, int64_t ticks);
+
+// ---- flows.c: streams between workers -----------------------------------------------------------
+
+bool flows_open(struct agent *agent);
+void flows_close(struct agent *agent);  // before carry_close
+void flows_meet(struct agent *agent, const struct wire_flow *flow);
+void flows_given(struct agent *agent, const struct wire_run *run);  // a command is about to start
+void flows_started(struct agent *agent, rota_task_id task, uint32_t attempt);
+void flows_ended(struct agent *agent, rota_task_id task, uint32_t attempt);
+int64_t flows_due(const struct agent *agent);
+void flows_work(struct agent *agent, int64_t ticks);
 
 // ---- reports.c: what the process says that runs commands ----------------------------------------
 

@@ -192,6 +192,7 @@ static bool order_take(struct agent *agent, const struct wire_message *message)
     case WIRE_RECORDED_MESSAGE: on_recorded(agent, &message->recorded); return true;
     case WIRE_LOG_MESSAGE: on_log(agent, &message->log); return true;
     case WIRE_FETCH_MESSAGE: carry_fetch(agent, &message->fetch); return true;
+    case WIRE_FLOW_MESSAGE: flows_meet(agent, &message->flow); return true;
     case WIRE_SERVE_MESSAGE: carry_serve(agent, &message->serve); return true;
     case WIRE_QUIT_MESSAGE: agent_quit(agent, message->quit.grace); return true;
     case WIRE_DROP_MESSAGE:

@@ -52,6 +52,7 @@ static void on_finished(struct agent *agent, const struct wire_finished *message
     if (attempt->is_fenced && finished.end == WIRE_STOPPED && !finished.reason.length)
         finished.reason = wire_text_of(lease_over);
     attempt_move(attempts, attempt, ATTEMPT_ENDED);
+    flows_ended(agent, message->task, message->attempt);
     if (!objects_add(&agent->objects, &finished.outputs))
         return broken(agent, "no memory for the names of objects");
     report_add(agent, attempt, &finished);
@@ -65,6 +66,7 @@ static void on_started(struct agent *agent, const struct wire_message *message)
     struct attempt *attempt = attempts_find(attempts, started->task, started->attempt);
     if (!attempt || attempt->state != ATTEMPT_GIVEN) return;
     attempt_move(attempts, attempt, ATTEMPT_RUNNING);
+    flows_started(agent, started->task, started->attempt);
     if (agent->is_welcome) wire_put(&agent->server->out, message);
 }
 

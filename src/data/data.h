@@ -69,6 +69,20 @@ void data_server_on_bound(struct data_server *server, data_bound_fn *call, void 
 // From now on the ticket is good for this object. False: it is too short or too long.
 bool data_server_serve(struct data_server *server, const struct wire_serve *serve, int64_t now);
 
+// ---- flow.c: streams, from the FIFO of a command to one who reads it elsewhere ----
+
+// Who has a ticket for the object, and comes first, is sent what is written to this FIFO, as PIECEs
+// until one of no bytes. False: no memory.
+bool data_server_flow(struct data_server *server, rota_object_id object, const char *path);
+// Nothing more is written to it: what is there is the rest.
+void data_server_flow_over(struct data_server *server, rota_object_id object, int64_t now);
+void data_server_flow_forget(struct data_server *server, rota_object_id object);
+// One whose reader has got all, or has gone; it is forgotten. False: none so far.
+bool data_server_next_flowed(struct data_server *server, rota_object_id *object);
+// So many bytes have gone; the next of them after `at`, which begins with null.
+const void *data_server_flow_look(const struct data_server *server, const void *at,
+                                  rota_object_id *object, uint64_t *bytes);
+
 int data_server_file(const struct data_server *server);
 int64_t data_server_due(const struct data_server *server);
 void data_server_work(struct data_server *server, int64_t now);

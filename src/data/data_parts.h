@@ -74,6 +74,25 @@ bool put_go_on(struct guest *guest);  // true: all that has come was taken
 void on_bind(struct guest *guest, const struct wire_bind *bind);
 void parts_release(struct cache *cache, struct parts *parts);
 
+// ---- flow.c: streams --------------------------------------------------------------------------
+
+struct flow {
+    struct flow *next;
+    rota_object_id object;
+    bool is_over;   // nothing more is written
+    bool is_taken;  // somebody reads, or has read
+    bool is_done;   // its reader has all of it, or has gone
+    uint64_t bytes;
+    char path[];
+};
+
+struct flow *flow_find(const struct data_server *server, rota_object_id object);
+bool flow_begin(struct guest *guest, struct flow *flow);  // false: it cannot be read
+bool flow_go_on(struct guest *guest);  // true: there is nothing to be sent now
+void flow_watch(struct guest *guest);
+void flow_end(struct guest *guest);
+void flows_release(struct data_server *server);
+
 // ---- guest.c: one who asks --------------------------------------------------------------------
 
 enum guest_state {
@@ -90,6 +109,9 @@ struct guest {
     bool is_local, is_greeted;
     bool may_put;
     struct put put;
+    struct flow *flow;  // null: it reads no stream
+    int flow_file;
+    bool is_flow_watched;
     bool is_watched;  // for writing too
     bool is_waiting;  // for others to be sent less
     struct cache_entry entry;  // of the object
@@ -109,6 +131,7 @@ struct data_server {
     struct guest *guests[DATA_GUESTS_MAX];
     uint32_t guest_count, sending;
     struct parts parts;
+    struct flow *flows;
     data_bound_fn *on_bound;
     data_gone_fn *on_gone;
     void *context;

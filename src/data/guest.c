@@ -46,6 +46,7 @@ static void object_end(struct guest *guest)
 void guest_release(struct guest *guest)
 {
     object_end(guest);
+    flow_end(guest);
     os_loop_remove(guest->server->loop, guest->link->file);
     link_close(guest->link);
 }
@@ -97,8 +98,10 @@ static void on_get(struct guest *guest, const struct wire_get *get, int64_t now)
 {
     bool may = guest->is_greeted
                && tickets_allow(&guest->server->tickets, get->object, get->ticket, now);
-    bool is_there = may && object_begin(guest, get->object);
-    if (may && !is_there && guest->server->on_gone)
+    struct flow *flow = may ? flow_find(guest->server, get->object) : NULL;
+    if (flow && flow_begin(guest, flow)) return;
+    bool is_there = may && !flow && object_begin(guest, get->object);
+    if (may && !flow && !is_there && guest->server->on_gone)
         guest->server->on_gone(guest->server->context, get->object);
     if (!is_there) {
         guest_refuse(guest);
@@ -227,6 +230,7 @@ static void guest_watch(struct guest *guest)
     if (guest->state != GUEST_GONE && writes != guest->is_watched)
         os_loop_write(guest->server->loop, guest->link->file, guest, writes);
     guest->is_watched = writes;
+    flow_watch(guest);
 }
 
 // A header goes before its bytes, and bytes before the next header: one after the other.
@@ -240,6 +244,8 @@ void guest_go_on(struct guest *guest, int64_t now)
             over = true;
         else if (guest->sending.fd >= 0)
             over = sending_go_on(guest, &turn);
+        else if (guest->flow)
+            over = flow_go_on(guest);
         else if (guest->put.left && guest->state != GUEST_LEAVING)
             over = put_go_on(guest);
         else
@@ -265,6 +271,7 @@ void guest_work(struct guest *guest, bool can_read, int64_t now)
 
 int64_t guest_due(const struct guest *guest)
 {
+    if (guest->flow) return INT64_MAX;  // a command may take its time
     return guest->state == GUEST_KNOWN ? guest->pace.since + DATA_STALL_TICKS
                                        : guest->since + DATA_GREET_TICKS;
 }

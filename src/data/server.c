@@ -51,6 +51,7 @@ void data_server_close(struct data_server *server)
     }
     if (server->listener.file >= 0) link_listener_close(&server->listener);
     parts_release(server->cache, &server->parts);
+    flows_release(server);
     tickets_release(&server->tickets);
     if (server->loop >= 0) close(server->loop);
     free(server);
@@ -152,7 +153,7 @@ static void guests_remove_gone(struct data_server *server, int64_t now)
 {
     for (uint32_t i = server->guest_count; i-- > 0;) {
         struct guest *guest = server->guests[i];
-        if (guest->is_waiting) pace_begin(&guest->pace, now);  // that is not its fault
+        if (guest->is_waiting || guest->flow) pace_begin(&guest->pace, now);  // not its fault
         bool late = guest->state == GUEST_KNOWN ? pace_is_lost(&guest->pace, now)
                                                 : now >= guest_due(guest);
         if (late || guest->state == GUEST_GONE) guest_remove(server, i, now);

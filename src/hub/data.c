@@ -69,6 +69,35 @@ void hub_fetch_put(struct hub *hub, const struct rota_action *action)
     wire_put(hub_later(hub, reader->peer), &message);
 }
 
+// A stream that is read on another worker than it is written on.
+void hub_flow_put(struct hub *hub, const struct rota_action *action)
+{
+    rota_worker_id to = action->stream.to, from = action->stream.worker;
+    struct hub_worker *reader = to.number ? hub_worker_get(hub, to) : NULL;
+    struct hub_worker *source = hub_worker_get(hub, from);
+    struct wire_message message = {.kind = WIRE_FLOW_MESSAGE};
+    char ticket[HUB_TICKET];
+    if (!reader || !reader->peer || to.number == from.number) return;
+    if (!hub_ticket_make(hub, ticket)) return;
+    bool can = can_serve(source, reader);
+    if (can) hub_serve_put(hub, source->peer, action->stream.object, ticket);
+    message.flow.object = action->stream.object;
+    message.flow.address = wire_text_of(can ? source->address : "");
+    message.flow.ticket = wire_text_of(ticket);
+    wire_put(hub_later(hub, reader->peer), &message);
+}
+
+void hub_streamed(struct hub *hub, const struct hub_peer *peer, const wire_files *files)
+{
+    for (uint32_t i = 0; i < files->count; i++) {
+        struct rota_event event = {.kind = ROTA_EVENT_STREAMED};
+        event.replica.worker = peer->worker->id;
+        event.replica.object = files->items[i].object;
+        event.replica.bytes = files->items[i].bytes;
+        server_step(hub->server, &event);
+    }
+}
+
 // Those that were to have it and are there have it no more; the core finds another way.
 void hub_missed(struct hub *hub, struct hub_peer *peer, const struct wire_missed *missed)
 {

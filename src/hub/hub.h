@@ -199,6 +199,8 @@ void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files);
 // ---- data.c: objects move from worker to worker -----------------------------------------------
 
 void hub_fetch_put(struct hub *hub, const struct rota_action *action);
+void hub_flow_put(struct hub *hub, const struct rota_action *action);
+void hub_streamed(struct hub *hub, const struct hub_peer *peer, const wire_files *files);
 void hub_missed(struct hub *hub, struct hub_peer *peer, const struct wire_missed *missed);
 enum { HUB_SOURCES = 8, HUB_TICKET = 33 };
 bool hub_ticket_make(const struct hub *hub, char out[HUB_TICKET]);  // false: no randomness
@@ -210,9 +212,8 @@ uint32_t hub_sources(struct hub *hub, rota_object_id object, const struct hub_wo
 
 // ---- depot.c: what lies in the server's own store ------------------------------------------
 
-// What clients call the objects they bring: the upload of a job has a low half below 2^32; one that
-// is named by its content has the highest bit set there, and stays until it is released. All others
-// are copies of what tasks made, on their way to a client.
+// The upload of a job has a low half below 2^32; what is named by its content has the highest bit
+// set there, and stays until it is released. All others are copies on their way to a client.
 struct hub_stored {
     rota_object_id object;
     uint64_t bytes;

@@ -54,8 +54,11 @@ static void drop_put(struct hub *hub, const struct rota_action *action)
 void hub_perform(struct hub *hub)
 {
     const struct server *server = hub->server;
-    for (uint32_t i = 0; i < server->action_count; i++)
-        if (server->actions[i].kind == ROTA_ACTION_FETCH) hub_fetch_put(hub, &server->actions[i]);
+    for (uint32_t i = 0; i < server->action_count; i++) {
+        const struct rota_action *action = &server->actions[i];
+        if (action->kind == ROTA_ACTION_FETCH) hub_fetch_put(hub, action);
+        if (action->kind == ROTA_ACTION_STREAM) hub_flow_put(hub, action);
+    }
     for (uint32_t i = 0; i < server->action_count; i++) {
         const struct rota_action *action = &server->actions[i];
         switch (action->kind) {

@@ -55,6 +55,9 @@ enum wire_how {
 // Whoever shows the ticket within `valid` may fetch the object here.
 #define WIRE_SERVE(F) F(object, object) F(text, ticket) F(time, valid)
 
+// A stream that one of its commands reads flows from there, to whoever shows the ticket first.
+#define WIRE_FLOW(F) F(object, object) F(text, address) F(text, ticket)
+
 // Worker to server.
 enum wire_end {
     WIRE_EXITED = 1,       // status: the exit status
@@ -249,4 +252,4 @@ enum wire_data_verb {
     M(FOLLOW, follow) M(EVENT, event)                                                      \
     M(OFFER, offer) M(OFFERED, offered) M(STORED, stored) M(BIND, bind) M(BOUND, bound)    \
     M(DATA, data)                                                                          \
-    M(RENEW, renew) M(RENEWED, renewed)
+    M(RENEW, renew) M(RENEWED, renewed) M(FLOW, flow)

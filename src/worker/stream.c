@@ -141,6 +141,21 @@ void streams_leave(struct worker *worker, struct run *run)
     }
 }
 
+// A reader here has got all; or a writer here has nobody left who reads.
+void streams_drop(struct worker *worker, const wire_files *objects)
+{
+    for (uint32_t i = 0; i < objects->count; i++)
+        for (struct stream *stream = worker->streams, *next; stream; stream = next) {
+            next = stream->next;
+            if (!is_same(stream->object, objects->items[i].object)) continue;
+            if (stream->consumer)
+                stream->produced = true;
+            else if (!stream->consumed)
+                consumer_left(stream);
+            if (stream->produced && stream->consumed) stream_close(worker, stream);
+        }
+}
+
 int64_t streams_look(struct worker *worker, int64_t now)
 {
     int64_t due = INT64_MAX;

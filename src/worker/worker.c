@@ -27,7 +27,10 @@ static bool on_message(struct worker *worker, const struct wire_message *message
     switch (message->kind) {
     case WIRE_RUN_MESSAGE: on_run(worker, &message->run); return true;
     case WIRE_STOP_MESSAGE: on_stop(worker, &message->stop); return true;
-    case WIRE_DROP_MESSAGE: files_drop(&worker->files, &message->drop.objects); return true;
+    case WIRE_DROP_MESSAGE:
+        streams_drop(worker, &message->drop.objects);
+        files_drop(&worker->files, &message->drop.objects);
+        return true;
     case WIRE_DRAIN_MESSAGE: on_drain(worker); return true;
     case WIRE_QUIT_MESSAGE: on_quit(worker, message->quit.grace); return true;
     default: return false;

@@ -55,3 +55,7 @@ void log_close(struct log_reader *reader);
 typedef bool log_fn(void *context, const char *bytes, size_t count);  // false: enough
 // All that is there by now. False with errno: it cannot be read.
 bool log_read(const char *path, log_fn *write, void *context);
+
+// Where the stream of an object is, below the folder of a worker, while a command writes or reads.
+// DROP for it says that its other end, on another machine, is over.
+void stream_path(char *out, size_t size, const char *folder, rota_object_id object);

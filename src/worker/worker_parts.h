@@ -276,7 +276,7 @@ bool limit_was_memory(struct worker *worker, struct run *run);
 
 // ---- stream.c: FIFOs between two commands -----------------------------------------------------
 
-void stream_path(char *out, size_t size, const char *folder, rota_object_id object);
+void streams_drop(struct worker *worker, const wire_files *objects);
 bool streams_join(struct worker *worker, struct run *run, char *reason);
 void streams_leave(struct worker *worker, struct run *run);
 // Lets consumers of which the producer has ended see the end; when to look again.

@@ -1,0 +1,347 @@
+// flows.c - streams between workers: to those who read elsewhere, and from where they are written.
+#include "agent/agent_parts.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { READY_MAX = 16, TELL_EVERY = 1000000 };
+
+// One that a command here writes.
+struct outflow {
+    struct outflow *next;
+    rota_object_id object;
+    rota_task_id task;
+    uint32_t attempt;
+};
+
+// One that a command here reads. Bytes that its FIFO does not take wait in `rest`, and nothing more
+// is read meanwhile: so the writer has to wait, too.
+struct inflow {
+    struct inflow *next;
+    rota_object_id object;
+    rota_task_id task;
+    uint32_t attempt;  // 0: its command has not come yet
+    char *address, *ticket;
+    struct link *link;  // null: not begun
+    int fifo;           // -1: not open
+    uint64_t left;      // of a piece
+    char *rest;
+    uint32_t rest_length, rest_done;
+    bool is_read, is_written;  // which of the two is watched
+};
+
+static bool is_same(rota_object_id a, rota_object_id b)
+{
+    return a.high == b.high && a.low == b.low;
+}
+
+static bool is_task(rota_task_id one, rota_task_id other)
+{
+    return one.job == other.job && one.task == other.task;
+}
+
+static void path_of(const struct agent *agent, rota_object_id object, char path[PATH_MAX])
+{
+    stream_path(path, PATH_MAX, agent->options->folder, object);
+}
+
+// ---- Written here ------------------------------------------------------------------------------
+
+static void outflow_add(struct agent *agent, const struct wire_run *run, rota_object_id object)
+{
+    char path[PATH_MAX];
+    struct outflow *flow = calloc(1, sizeof *flow);
+    path_of(agent, object, path);
+    if (!flow || !data_server_flow(agent->carry.server, object, path)) {
+        free(flow);
+        return;  // who wants to read it is refused
+    }
+    *flow = (struct outflow){agent->flows.out, object, run->task, run->attempt};
+    agent->flows.out = flow;
+}
+
+static void outflows_over(struct agent *agent, rota_task_id task, uint32_t attempt)
+{
+    for (struct outflow **at = &agent->flows.out; *at;) {
+        struct outflow *flow = *at;
+        if (!is_task(flow->task, task) || flow->attempt != attempt) {
+            at = &flow->next;
+            continue;
+        }
+        data_server_flow_over(agent->carry.server, flow->object, os_ticks());
+        *at = flow->next;
+        free(flow);
+    }
+}
+
+// ---- Read here ---------------------------------------------------------------------------------
+
+static void watch(const struct agent *agent, struct inflow *flow, bool reads, bool writes)
+{
+    int loop = agent->flows.loop;
+    if (flow->is_read && !reads) os_loop_remove(loop, flow->link->file);
+    if (!flow->is_read && reads) os_loop_add(loop, flow->link->file, flow);
+    if (reads) os_loop_write(loop, flow->link->file, flow, flow->link->wants_write);
+    if (flow->is_written && !writes) os_loop_remove(loop, flow->fifo);
+    if (!flow->is_written && writes) {
+        os_loop_add(loop, flow->fifo, flow);
+        os_loop_write(loop, flow->fifo, flow, true);
+    }
+    flow->is_read = reads;
+    flow->is_written = writes;
+}
+
+static void inflow_remove(struct agent *agent, struct inflow *flow)
+{
+    struct inflow **at = &agent->flows.in;
+    while (*at != flow) at = &(*at)->next;
+    *at = flow->next;
+    if (flow->link) watch(agent, flow, false, false);
+    link_close(flow->link);
+    if (flow->fifo >= 0) close(flow->fifo);
+    if (flow->ticket) explicit_bzero(flow->ticket, strlen(flow->ticket));
+    free(flow->address);
+    free(flow->ticket);
+    free(flow->rest);
+    free(flow);
+}
+
+static void other_end_over(struct agent *agent, rota_object_id object)
+{
+    struct wire_file file = {.object = object, .name = wire_text_of(""), .path = wire_text_of("")};
+    struct wire_message message = {.kind = WIRE_DROP_MESSAGE};
+    message.drop.objects = (wire_files){&file, 1};
+    if (agent->worker) wire_put(&agent->worker->out, &message);
+}
+
+// What is missing nobody can get again: its reader must not take it for the end.
+static void inflow_broken(struct agent *agent, struct inflow *flow, const char *reason)
+{
+    struct attempt *attempt
+        = attempts_find(&agent->decide.attempts, flow->task, flow->attempt);
+    agent_say(agent, "the stream from %s broke off: %s", flow->address, reason);
+    inflow_remove(agent, flow);
+    if (attempt && attempt_is_alive(attempt)) attempt_end(agent, attempt, 0);
+}
+
+void flows_meet(struct agent *agent, const struct wire_flow *message)
+{
+    struct inflow *flow = calloc(1, sizeof *flow);
+    if (!flow) return;
+    for (struct inflow *old = agent->flows.in, *next; old; old = next) {
+        next = old->next;
+        if (!old->attempt && is_same(old->object, message->object)) inflow_remove(agent, old);
+    }
+    *flow = (struct inflow){.next = agent->flows.in, .object = message->object, .fifo = -1};
+    flow->address = strdup(message->address.bytes);
+    flow->ticket = strdup(message->ticket.bytes);
+    agent->flows.in = flow;
+}
+
+void flows_given(struct agent *agent, const struct wire_run *run)
+{
+    for (uint32_t i = 0; i < run->outputs.count && agent->carry.server; i++)
+        if (run->outputs.items[i].kind == WIRE_STREAM)
+            outflow_add(agent, run, run->outputs.items[i].object);
+    for (uint32_t i = 0; i < run->inputs.count; i++)
+        for (struct inflow *flow = agent->flows.in; flow; flow = flow->next) {
+            bool is_its = run->inputs.items[i].kind == WIRE_STREAM && !flow->attempt
+                          && is_same(flow->object, run->inputs.items[i].object);
+            if (!is_its) continue;
+            flow->task = run->task;
+            flow->attempt = run->attempt;
+        }
+}
+
+static void ask(struct inflow *flow)
+{
+    struct wire_message greet = {.kind = WIRE_GREET_MESSAGE}, get = {.kind = WIRE_GET_MESSAGE};
+    greet.greet.version = WIRE_VERSION;
+    greet.greet.role = WIRE_PEER;
+    greet.greet.name = wire_text_of("");
+    get.get.object = flow->object;
+    get.get.ticket = wire_text_of(flow->ticket);
+    wire_put(&flow->link->out, &greet);
+    wire_put(&flow->link->out, &get);
+    link_flush(flow->link);
+}
+
+static void inflow_begin(struct agent *agent, struct inflow *flow)
+{
+    char path[PATH_MAX];
+    struct link_error error = {""};
+    const struct link_keys *keys = agent->options->peer_keys;
+    path_of(agent, flow->object, path);
+    flow->fifo = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (flow->fifo < 0) return inflow_broken(agent, flow, strerror(errno));
+    if (flow->address && *flow->address && flow->ticket)
+        flow->link = link_connect(flow->address, keys ? keys->items : NULL, &error);
+    if (!flow->link)
+        return inflow_broken(agent, flow, error.text[0] ? error.text : "it cannot be reached");
+    ask(flow);
+    watch(agent, flow, true, false);
+}
+
+// The FIFO is there when the command is.
+void flows_started(struct agent *agent, rota_task_id task, uint32_t attempt)
+{
+    for (struct inflow *flow = agent->flows.in, *next; flow; flow = next) {
+        next = flow->next;
+        if (is_task(flow->task, task) && flow->attempt == attempt && !flow->link)
+            inflow_begin(agent, flow);
+    }
+}
+
+void flows_ended(struct agent *agent, rota_task_id task, uint32_t attempt)
+{
+    if (agent->carry.server) outflows_over(agent, task, attempt);
+    for (struct inflow *flow = agent->flows.in, *next; flow; flow = next) {
+        next = flow->next;
+        if (is_task(flow->task, task) && flow->attempt == attempt) inflow_remove(agent, flow);
+    }
+}
+
+// ---- Bytes -------------------------------------------------------------------------------------
+
+enum fifo_result { FIFO_DONE, FIFO_FULL, FIFO_FAILED };
+
+static enum fifo_result fifo_write(struct inflow *flow, const char *bytes, uint32_t count,
+                                   uint32_t *done)
+{
+    while (*done < count) {
+        ssize_t put = write(flow->fifo, bytes + *done, count - *done);
+        if (put > 0) *done += (uint32_t)put;
+        if (put < 0 && errno == EAGAIN) return FIFO_FULL;
+        if (put < 0 && errno != EINTR) return FIFO_FAILED;
+    }
+    return FIFO_DONE;
+}
+
+static enum fifo_result rest_write(struct inflow *flow)
+{
+    enum fifo_result result
+        = fifo_write(flow, flow->rest, flow->rest_length, &flow->rest_done);
+    if (result == FIFO_DONE) flow->rest_length = flow->rest_done = 0;
+    return result;
+}
+
+static enum fifo_result bytes_take(struct inflow *flow)
+{
+    const char *bytes;
+    uint32_t done = 0, count = wire_take_raw(&flow->link->in, flow->left, &bytes);
+    flow->left -= count;
+    enum fifo_result result = fifo_write(flow, bytes, count, &done);
+    if (result != FIFO_FULL) return result;
+    char *rest = realloc(flow->rest, count - done);
+    if (!rest) return FIFO_FAILED;
+    flow->rest = rest;
+    flow->rest_length = count - done;
+    memcpy(flow->rest, bytes + done, count - done);
+    return FIFO_FULL;
+}
+
+static bool has_come(const struct inflow *flow)
+{
+    return flow->link->in.length > flow->link->in.taken;
+}
+
+// False: it is over, in some way, and the flow is no more.
+static bool inflow_go_on(struct agent *agent, struct inflow *flow)
+{
+    struct wire_message message;
+    enum fifo_result result = rest_write(flow);
+    while (result == FIFO_DONE) {
+        if (flow->left) {
+            if (!has_come(flow)) break;
+            result = bytes_take(flow);
+            continue;
+        }
+        enum wire_result took = wire_take(&flow->link->in, &message);
+        if (took == WIRE_MORE) break;
+        bool is_piece = took == WIRE_GOT && message.kind == WIRE_PIECE_MESSAGE;
+        if (took == WIRE_GOT && message.kind == WIRE_WELCOME_MESSAGE) continue;
+        if (!is_piece) return inflow_broken(agent, flow, "it was refused there"), false;
+        flow->left = message.piece.bytes;
+        if (flow->left) continue;
+        other_end_over(agent, flow->object);
+        inflow_remove(agent, flow);
+        return false;
+    }
+    if (result == FIFO_FAILED) return inflow_broken(agent, flow, strerror(errno)), false;
+    return true;
+}
+
+static void inflow_work(struct agent *agent, struct inflow *flow)
+{
+    bool is_open = true;
+    if (!flow->rest_length) {
+        bool was_opening = flow->link->state == LINK_OPENING;
+        is_open = link_work(flow->link);
+        if (was_opening && flow->is_read) {  // its file may be another one by now
+            os_loop_remove(agent->flows.loop, flow->link->file);
+            flow->is_read = false;
+        }
+    }
+    if (!inflow_go_on(agent, flow)) return;
+    if (!is_open && !flow->rest_length)
+        return inflow_broken(agent, flow, flow->link->reason);
+    watch(agent, flow, !flow->rest_length, flow->rest_length > 0);
+}
+
+// ---- In the loop -------------------------------------------------------------------------------
+
+bool flows_open(struct agent *agent)
+{
+    agent->flows.loop = os_loop_open();
+    return agent->flows.loop >= 0;
+}
+
+void flows_close(struct agent *agent)
+{
+    while (agent->flows.in) inflow_remove(agent, agent->flows.in);
+    for (struct outflow *next; agent->flows.out; agent->flows.out = next) {
+        next = agent->flows.out->next;
+        free(agent->flows.out);
+    }
+    if (agent->flows.loop >= 0) close(agent->flows.loop);
+    agent->flows.loop = -1;
+}
+
+static void progress_tell(struct agent *agent)
+{
+    struct wire_message message = {.kind = WIRE_STREAMED_MESSAGE};
+    struct wire_file file = {.name = wire_text_of(""), .path = wire_text_of("")};
+    file.kind = WIRE_STREAM;
+    message.streamed.objects = (wire_files){&file, 1};
+    const void *at = NULL;
+    while ((at = data_server_flow_look(agent->carry.server, at, &file.object, &file.bytes)))
+        if (file.bytes && agent->is_welcome) wire_put(&agent->server->out, &message);
+}
+
+int64_t flows_due(const struct agent *agent)
+{
+    return agent->flows.out ? agent->flows.tell_at : INT64_MAX;
+}
+
+void flows_work(struct agent *agent, int64_t ticks)
+{
+    struct os_ready ready[READY_MAX];
+    rota_object_id object;
+    uint32_t count = os_loop_wait(agent->flows.loop, ready, READY_MAX, 0);
+    for (uint32_t i = 0; i < count; i++)
+        for (struct inflow *flow = agent->flows.in; flow; flow = flow->next)
+            if (flow == ready[i].owner) {
+                inflow_work(agent, flow);
+                break;
+            }
+    if (!agent->carry.server) return;
+    while (data_server_next_flowed(agent->carry.server, &object)) other_end_over(agent, object);
+    if (ticks < agent->flows.tell_at) return;
+    agent->flows.tell_at = ticks + TELL_EVERY;
+    progress_tell(agent);
+}
