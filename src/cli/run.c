@@ -76,6 +76,8 @@ static int server_make(struct runner *runner)
     if (!server_open(&runner->session.server, runner->session.store, &config))
         return session_failed(&runner->session);
     runner->run.server = &runner->session.server;
+    rota_time now = os_now(), before = runner->session.server.now;
+    runner->clock = (now > before ? now : before) - os_ticks();
     return 0;
 }
 

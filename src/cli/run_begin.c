@@ -22,7 +22,7 @@ int runner_begin(struct runner *runner)
     struct run *run = &runner->run;
     runner->watched = run_watched(run, os_stamp);
     struct run_start start = start_of(runner);
-    server_begin(run->server, os_now());
+    server_begin(run->server, runner_now(runner));
     enum run_begun begun = run_job_begin(run, &start, &runner->out);
     if (begun == RUN_BEGIN_REFUSED) {
         fprintf(stderr, "%s: %s\n", runner->options.path, run->server->reason);

@@ -55,7 +55,7 @@ void control_answer(struct runner *runner)
     char line[LINE], answer[300] = "ok\n";
     int peer = os_socket_accept(runner->control, line, sizeof line);
     if (peer < 0) return;
-    server_begin(runner->run.server, os_now());
+    server_begin(runner->run.server, runner_now(runner));
     const char *reason = line_do(runner, line);
     if (reason) snprintf(answer, sizeof answer, "error %s\n", reason);
     bool durable = runner_turn_end(runner) && store_settle(runner->session.store, runner->turn);

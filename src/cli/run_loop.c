@@ -109,7 +109,7 @@ bool runner_perform(struct runner *runner)
 // worker and all its processes before another run begins: nothing goes on that nobody knows of.
 bool runner_turn(struct runner *runner)
 {
-    server_begin(runner->run.server, os_now());
+    server_begin(runner->run.server, runner_now(runner));
     messages_take(runner);
     return runner_turn_end(runner);
 }
@@ -197,14 +197,14 @@ static int64_t wake_at(const struct runner *runner)
     if (runner->turn != runner->synced && runner->sync_at < at) at = runner->sync_at;
     rota_time next = run_deadline(&runner->run);
     if (next == ROTA_NEVER) return at;
-    int64_t then = os_ticks() + (next - os_now());
+    int64_t then = os_ticks() + (next - runner_now(runner));
     return then < at ? then : at;
 }
 
 static bool turn_is_due(const struct runner *runner)
 {
     const struct run *run = &runner->run;
-    if (os_now() >= run_deadline(run)) return true;
+    if (runner_now(runner) >= run_deadline(run)) return true;
     if (!runner->input) return false;
     bool busy = run->count[RUN_GIVEN] > runner->cores
                 || wire_are_all(&runner->in, WIRE_STARTED_MESSAGE);

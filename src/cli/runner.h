@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/cli.h"
+#include "os/os.h"
 #include "run/run.h"
 #include "worker/worker.h"
 
@@ -69,6 +70,7 @@ struct runner {
     uint32_t cores, memory_mib;
     char limits[200], host[256];
 
+    int64_t clock;               // the time of the core beyond the ticks
     uint64_t turn, synced;       // the last that was written; that the disk was asked for
     int64_t sync_at;             // ticks
     int64_t turn_at;             // ticks
@@ -79,6 +81,12 @@ struct runner {
     bool is_done;                // nothing is left to do
     int fault;                   // exit status of what stopped it; 0: nothing
 };
+
+// The time of the core. A clock that is set while it runs is no business of a run.
+static inline rota_time runner_now(const struct runner *runner)
+{
+    return runner->clock + os_ticks();
+}
 
 // Runs until all is over, nothing more can be done, or somebody wants it to end.
 void runner_loop(struct runner *runner);

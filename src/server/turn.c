@@ -51,6 +51,21 @@ static rota_job_id next_job_of(const struct rota_record *records, uint32_t count
     return (rota_job_id){1};
 }
 
+// The clock may have been set back since; what was to be done at a time must not wait for it again.
+static rota_time latest_time(const struct rota_record *records, uint32_t count)
+{
+    rota_time latest = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct rota_record *record = &records[i];
+        rota_time at = 0;
+        if (record->kind == ROTA_RECORD_CORE) at = record->core.plan_end;
+        if (record->kind == ROTA_RECORD_WORKER) at = record->worker.silent_since;
+        if (record->kind == ROTA_RECORD_TASK) at = record->task.since;
+        if (at != ROTA_NEVER && at > latest) latest = at;
+    }
+    return latest;
+}
+
 static bool core_restore(struct server *server)
 {
     struct rota_event event = {.kind = ROTA_EVENT_RESTORE, .now = server->now};
@@ -61,6 +76,8 @@ static bool core_restore(struct server *server)
     event.restore.records = store_rows(server->store, &event.restore.count);
     if (store_error(server->store)->fault) return false;
     server->next_job = next_job_of(event.restore.records, event.restore.count);
+    rota_time latest = latest_time(event.restore.records, event.restore.count);
+    if (latest > server->now) server->now = latest;
     bool fine = !event.restore.count || rota_step(server->rota, &event) == ROTA_OK;
     if (!fine) say(server, rota_reason(server->rota));
     store_rows_release(server->store);
