@@ -1,7 +1,6 @@
 // perform.c - what the core asks for, as messages that wait until the turn is durable.
+#include "base/planted.h"
 #include "hub/hub.h"
-
-static const rota_time grace = 5000000;
 
 static struct hub_worker *worker_here(struct hub *hub, rota_worker_id id)
 {
@@ -23,8 +22,8 @@ static void run_put(struct hub *hub, const struct rota_action *action)
     if (out->failed) hub_no_memory();
     struct wire_run numbers = {.task = action->run.task,
                                .attempt = action->run.attempt,
-                               .token = ++hub->token,
-                               .beat = worker->beat};
+                               .token = PLANTED(TOKEN_SAME) ? hub->token : ++hub->token,
+                               .beat = PLANTED(RUN_WITHOUT_BEAT) ? 0 : worker->beat};
     if (!hub_body_number(out->bytes + at, length, &numbers)) out->length = at;
 }
 
@@ -35,7 +34,7 @@ static void stop_put(struct hub *hub, const struct rota_action *action)
     if (!worker) return;
     message.stop.task = action->stop.task;
     message.stop.attempt = action->stop.attempt;
-    message.stop.grace = grace;
+    message.stop.grace = HUB_GRACE;
     wire_put(hub_later(hub, worker->peer), &message);
 }
 

@@ -1,4 +1,5 @@
 // worker.c - workers come, are heard of, fall silent, and come back with what they had.
+#include "base/planted.h"
 #include "hub/hub.h"
 
 #include <stdlib.h>
@@ -72,7 +73,7 @@ void hub_worker_away(struct hub *hub, struct hub_worker *worker)
 {
     worker->peer->worker = NULL;
     worker->peer = NULL;
-    tell_core(hub, worker, true);
+    if (!PLANTED(AWAY_UNSAID)) tell_core(hub, worker, true);
 }
 
 void hub_workers_look(struct hub *hub)
@@ -96,7 +97,7 @@ void hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *be
     }
     if (beat->sent > worker->beat) worker->beat = beat->sent;
     message.beaten.sent = beat->sent;
-    wire_put(peer->out, &message);
+    if (!PLANTED(BEAT_UNANSWERED)) wire_put(peer->out, &message);
     tell_core(hub, worker, false);
 }
 
@@ -137,8 +138,7 @@ static void attempts_compare(struct hub *hub, struct hub_worker *worker, wire_at
         const struct wire_attempt *listed = NULL;
         if (attempts->count)
             listed = bsearch(&like, attempts->items, attempts->count, sizeof like, by_task);
-        if (!listed || listed->attempt != view.attempt)
-            attempt_lost(hub, worker, tasks[i], &view);
+        if (!listed || listed->attempt != view.attempt) attempt_lost(hub, worker, tasks[i], &view);
     }
 }
 
@@ -151,8 +151,10 @@ static void strangers_stop(struct hub *hub, struct hub_peer *peer, const wire_at
         bool ours = rota_task_look(hub->server->rota, attempt->task, &view)
                     && view.attempt == attempt->attempt
                     && view.worker.number == peer->worker->id.number;
-        if (ours || attempt->state == WIRE_ATTEMPT_SPOOLED) continue;
+        // What was to be stopped is told so again: the first time may have gone with a connection.
+        if ((ours && !view.stopping) || attempt->state == WIRE_ATTEMPT_SPOOLED) continue;
         struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
+        if (ours) message.stop.grace = HUB_GRACE;
         message.stop.task = attempt->task;
         message.stop.attempt = attempt->attempt;
         wire_put(peer->out, &message);
@@ -177,8 +179,8 @@ bool hub_join(struct hub *hub, struct hub_peer *peer, const struct wire_join *jo
     free(worker->address);
     worker->address = strdup(join->address.bytes);
     if (!worker->address) hub_no_memory();
-    attempts_compare(hub, worker, &attempts);
-    strangers_stop(hub, peer, &attempts);
+    if (!PLANTED(JOIN_NOT_COMPARED)) attempts_compare(hub, worker, &attempts);
+    if (!PLANTED(STRANGERS_SPARED)) strangers_stop(hub, peer, &attempts);
     event = (struct rota_event){.kind = ROTA_EVENT_WORKER_ASKS};
     event.asks.id = worker->id;
     event.asks.count = ROTA_ASK_ALWAYS;

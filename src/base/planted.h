@@ -1,0 +1,57 @@
+// planted.h - mistakes that can be switched on, to see whether the simulator finds them.
+//
+// Only test/world/planted_test is built with them. Everywhere else PLANTED() is 0, and nothing of
+// it is left in the program.
+#pragma once
+
+#define PLANTS(P)                                                                               \
+    P(GROUP_IGNORED, "a lane lets in two of a group")                                           \
+    P(GROUP_KEPT, "a group is not given back")                                                  \
+    P(CLASS_IGNORED, "a lane lets in readers beside writers")                                   \
+    P(CLASS_KEPT, "a lane forgets to count a class down")                                       \
+    P(LANE_BACKWARDS, "who comes last is first in a lane")                                      \
+    P(RETRY_MORE, "a task is repeated once too often")                                          \
+    P(CANCEL_FREES, "a cancel frees the lane of what a worker was told")                        \
+    P(CANCEL_FORGOTTEN, "a cancelled task that fails is repeated")                              \
+    P(ATTEMPT_SAME, "the next attempt has the number of the last")                              \
+    P(ROOM_KEPT, "the cores of an attempt are not given back")                                  \
+    P(ROOM_FREE, "an attempt takes no cores")                                                   \
+    P(LEASE_SHORT, "a silent worker is lost after half its lease")                              \
+    P(LOST_KEPT, "what a lost worker had is not taken from it")                                 \
+    P(NEED_EARLY, "a task is ready when one of its needs is missing")                           \
+    P(DEATH_UNTOLD, "a failure does not block who needs it")                                    \
+    P(RESTORE_FIRST, "after a restart every attempt is the first")                              \
+    P(RESTORE_TRIES, "after a restart no attempt counts")                                       \
+    P(TOLD_EARLY, "a turn is told before it is durable")                                        \
+    P(SETTLED_ALL, "a durable turn counts for the next one too")                                \
+    P(TOKEN_SAME, "a token is given out twice")                                                 \
+    P(TOKEN_ANEW, "tokens begin anew with every server")                                        \
+    P(LEAP_IGNORED, "a clock that is set ahead ends leases")                                    \
+    P(CLOCK_STANDS, "a clock that is set back stops all timers")                                \
+    P(TAKE_OVER_SKIPPED, "a new server believes the leases of the old one")                     \
+    P(REQUEST_FORGOTTEN, "a request that comes twice is done twice")                            \
+    P(REQUEST_MIXED, "any request with a known id is answered with a job")                      \
+    P(STRANGERS_SPARED, "what nobody knows of goes on")                                         \
+    P(JOIN_NOT_COMPARED, "what a worker never got is waited for")                               \
+    P(BODY_NOT_KEPT, "commands are gone with the server")                                       \
+    P(NAME_NOT_KEPT, "the names of lanes are gone with the server")                             \
+    P(RECORDED_ALWAYS, "every report is said to be recorded now")                               \
+    P(RECORDED_NEVER, "no report is said to be recorded")                                       \
+    P(RUN_WITHOUT_BEAT, "an order names no heartbeat")                                          \
+    P(BEAT_UNANSWERED, "heartbeats are not answered")                                           \
+    P(AWAY_UNSAID, "a connection that is gone is not told to the core")                         \
+    P(FENCE_SKIPPED, "nothing is killed when a lease is over")                                  \
+    P(HOLD_SKIPPED, "a new attempt starts beside the old one")                                  \
+    P(RUN_TWICE, "an order that comes twice is done twice")                                     \
+    P(JOIN_WITHOUT_RUNNING, "a worker forgets to name what it runs")                            \
+    P(CONNECTION_SAME, "a connection has the number of the last one")
+
+#ifdef ROTA_PLANTED
+#define PLANT_NAME(name, text) PLANT_##name,
+enum plant { PLANT_NONE, PLANTS(PLANT_NAME) PLANT_COUNT };
+#undef PLANT_NAME
+extern enum plant planted;
+#define PLANTED(name) (planted == PLANT_##name)
+#else
+#define PLANTED(name) 0
+#endif
