@@ -1,5 +1,6 @@
 // decide.c - the rules of a worker, as model/README.md has them.
 #include "agent/decide.h"
+#include "base/planted.h"
 
 #include <errno.h>
 
@@ -32,6 +33,7 @@ void decide_release(struct decide *decide)
 uint64_t decide_connect(struct decide *decide, int64_t now)
 {
     uint64_t number = (uint64_t)now * NANOSECONDS;
+    if (PLANTED(CONNECTION_SAME)) number = 1, decide->connection = 0;
     if (number <= decide->connection) number = decide->connection + 1;
     decide_disconnect(decide);
     decide->connection = number;
@@ -117,7 +119,7 @@ static struct decide_answer begin(struct decide *decide, struct attempt *attempt
         return refuse(decide, attempt, ECANCELED, "the worker starts nothing more");
     if (attempt->is_exclusive && !is_timely(decide, attempt->beat, now))
         return refuse(decide, attempt, ESTALE, "it came too late: its lease was over");
-    if (has_older_alive(decide, attempt))
+    if (has_older_alive(decide, attempt) && !PLANTED(HOLD_SKIPPED))
         return (struct decide_answer){.verdict = DECIDE_HOLD, .attempt = attempt};
     if (attempt->is_exclusive)
         decide->lease_until = later(decide->lease_until, (int64_t)attempt->beat + decide->lease);
@@ -130,6 +132,7 @@ static struct decide_answer begin(struct decide *decide, struct attempt *attempt
 static bool is_known(const struct decide *decide, const struct wire_run *run)
 {
     const struct attempt *newest = attempts_newest(&decide->attempts, run->task);
+    if (PLANTED(RUN_TWICE)) return false;
     if (newest && newest->number >= run->attempt) return true;
     return map_find(&decide->answered, attempt_key(run->task)) >= run->attempt;
 }
@@ -172,7 +175,7 @@ static bool must_end(const struct decide *decide, const struct attempt *attempt,
     if (!attempt_is_alive(attempt)) return false;
     if (!attempt->is_stopping && now >= decide->heard + decide->alone_max) return true;
     bool is_held = attempt->state == ATTEMPT_HELD;
-    return attempt->is_exclusive && !attempt->is_fenced && !is_held
+    return attempt->is_exclusive && !attempt->is_fenced && !is_held && !PLANTED(FENCE_SKIPPED)
            && decide_lease_is_over(decide, now);
 }
 
@@ -220,8 +223,10 @@ wire_attempts decide_join(const struct decide *decide, struct wire_attempt *item
 {
     wire_attempts list = {.items = items};
     const struct attempt *attempt = NULL;
-    while ((attempt = attempts_next(&decide->attempts, attempt)))
+    while ((attempt = attempts_next(&decide->attempts, attempt))) {
+        if (PLANTED(JOIN_WITHOUT_RUNNING) && attempt->state == ATTEMPT_RUNNING) continue;
         items[list.count++] = (struct wire_attempt){attempt->task, attempt->number, attempt->token,
                                                     state_told(attempt)};
+    }
     return list;
 }

@@ -2,6 +2,7 @@
 //
 // A worker knows an attempt by the id and number it was told. When the task of that id
 // goes and another one takes the execution over, the old name stays with the attempt.
+#include "base/planted.h"
 #include "core/core.h"
 #include "core/warm.h"
 
@@ -74,7 +75,7 @@ static void expect_outputs(struct rota *rota, task_row row, worker_row worker)
 
 static void count_attempt(struct task *task)
 {
-    task->attempt++;
+    if (!PLANTED(ATTEMPT_SAME) || !task->attempt) task->attempt++;
     if (task->tries < TASK_RETRIES_MAX + 1) task->tries++;
 }
 

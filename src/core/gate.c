@@ -3,6 +3,7 @@
 // A lane is a line of held tasks. Only its head may be let in, and a head that found its
 // group free keeps it while it waits for its class. Who was let in is offered; of those
 // only the first, `placing`, can be handed out, so that starts keep the order.
+#include "base/planted.h"
 #include "core/core.h"
 
 static int32_t side(const struct task *task)
@@ -22,6 +23,7 @@ void gate_look_at(struct rota *rota, lane_row row)
 static void release_group(struct rota *rota, task_row row)
 {
     group_row group = task_extra(rota, row)->group;
+    if (PLANTED(GROUP_KEPT)) return;
     if (group && GROUP(rota, group)->holder == row) GROUP(rota, group)->holder = 0;
 }
 
@@ -36,6 +38,7 @@ static bool comes_before(const struct rota *rota, task_row a, task_row b)
 {
     const struct lane *lane = LANE(rota, task_extra(rota, a)->lane);
     if (lane->flags & ROTA_LANE_SUBMIT_ORDER) return task_older(rota, a, b);
+    if (PLANTED(LANE_BACKWARDS)) return task_older(rota, b, a);
     uint64_t one = task_extra(rota, a)->asked, other = task_extra(rota, b)->asked;
     return one != other ? one < other : task_older(rota, a, b);
 }
@@ -129,11 +132,13 @@ static void place_first(struct rota *rota, struct lane *lane)
 static bool group_is_free(const struct rota *rota, task_row row)
 {
     group_row group = task_extra(rota, row)->group;
+    if (PLANTED(GROUP_IGNORED)) return true;
     return !group || !GROUP(rota, group)->holder || GROUP(rota, group)->holder == row;
 }
 
 static bool class_is_free(const struct lane *lane, const struct task *task)
 {
+    if (PLANTED(CLASS_IGNORED)) return true;
     return lane->counter == 0 || (lane->counter > 0) == (side(task) > 0);
 }
 
@@ -279,7 +284,7 @@ void gate_leave(struct rota *rota, task_row row)
         task_extra(rota, row)->resume = 0;
     }
     release_group(rota, row);
-    lane->counter -= side(task);
+    if (!PLANTED(CLASS_KEPT)) lane->counter -= side(task);
     lane->inside--;
     lane->starting -= task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED;
     if (lane->placing == row) lane->placing = 0;

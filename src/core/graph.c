@@ -4,6 +4,7 @@
 // cannot get there before somebody retries something. Every change adjusts the
 // counters of the direct dependents at once and puts them on a list; settling
 // works the list off, so a graph of any depth needs no recursion.
+#include "base/planted.h"
 #include "core/core.h"
 
 static void look_append(struct rota *rota, struct look_list *list, task_row row)
@@ -41,7 +42,8 @@ void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after
 {
     struct task *task = &rota->task[row];
     if ((before ^ after) & NEED_MET) rota->unmet[row] += before & NEED_MET ? 1u : -1u;
-    if ((before ^ after) & NEED_DEAD) task->dead += after & NEED_DEAD ? 1u : -1u;
+    if ((before ^ after) & NEED_DEAD && !PLANTED(DEATH_UNTOLD))
+        task->dead += after & NEED_DEAD ? 1u : -1u;
     switch (task->state) {
     case ROTA_TASK_WAITING:
         if (rota->unmet[row] == 0 || task->dead > 0) graph_look_at(rota, row);

@@ -2,6 +2,7 @@
 //
 // First every row gets its place, then its stored state; then counters, lanes and attempts are
 // rebuilt, and what was waiting is admitted anew: the same needs give the same states.
+#include "base/planted.h"
 #include "core/core.h"
 
 typedef enum rota_error restore_fn(struct rota *rota, const struct rota_record *record);
@@ -171,6 +172,8 @@ static enum rota_error restore_task(struct rota *rota, const struct rota_record 
     task->outcome = record->task.outcome;
     task->tries = (uint32_t)record->task.tries & 1023u;
     task->attempt = record->task.attempt & TASK_ATTEMPT_MAX;
+    if (PLANTED(RESTORE_FIRST) && task->attempt) task->attempt = 1;
+    if (PLANTED(RESTORE_TRIES)) task->tries = 0;
     task->status = record->task.status;
     if (record->task.asked > rota->turn) rota->turn = record->task.asked;
     uint16_t flags = (uint16_t)(task->flags | record->task.flags << TASK_STORED_SHIFT);

@@ -1,4 +1,5 @@
 // on_worker.c - workers come, are heard of, fall silent, ask for work, and go.
+#include "base/planted.h"
 #include "core/core.h"
 
 static enum rota_error find_worker(struct rota *rota, rota_worker_id id, worker_row *row)
@@ -62,7 +63,7 @@ enum rota_error on_worker_silent(struct rota *rota, const struct rota_event *eve
         return refuse(rota, ROTA_NOT_NOW, "the worker is silent already");
     if (!effect_reserve(rota, 0)) return no_memory(rota);
     worker->silent_since = rota->now;
-    rota_time lease = rota->config.lease;
+    rota_time lease = rota->config.lease / (PLANTED(LEASE_SHORT) ? 2 : 1);
     heap_set(&rota->leases, row, rota->now > ROTA_NEVER - lease ? ROTA_NEVER : rota->now + lease);
     worker_mark(rota, row);
     room_update(rota, row);

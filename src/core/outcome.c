@@ -1,4 +1,5 @@
 // outcome.c - how a task gets ready, how it ends, and what follows from that.
+#include "base/planted.h"
 #include "core/core.h"
 
 // All it needs is there. Outside lanes nothing lies between ready and offered.
@@ -31,7 +32,7 @@ void outcome_admit(struct rota *rota, task_row row)
         ask_for_inputs(rota, row);
         if (task->flags & TASK_GATED) gate_enlist(rota, row);
     }
-    if (rota->unmet[row] == 0)
+    if (rota->unmet[row] == 0 || (PLANTED(NEED_EARLY) && rota->unmet[row] == 1))
         outcome_ready(rota, row);
     else
         task_move(rota, row, task->dead ? CAUSE_DOOMED : CAUSE_UNMET);
@@ -208,6 +209,7 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
         return;
     }
     bool stopped = task->flags & TASK_STOPPING, again = task->flags & TASK_AGAIN;
+    if (PLANTED(CANCEL_FORGOTTEN)) stopped = false;
     if (stopped) outcome = ROTA_OUTCOME_ABORTED;
     bool failed = outcome != ROTA_OUTCOME_OK && !stopped && task->state != ROTA_TASK_OFFERED;
     if (failed && comes_back(rota, row, outcome)) {
@@ -245,7 +247,7 @@ static void stop_running(struct rota *rota, task_row row)
 // Whether the worker has begun, or may have by the time it hears of the cancel.
 static bool may_run(const struct rota *rota, const struct task *task)
 {
-    bool told = rota->config.told_is_begun && task->flags & TASK_GATED;
+    bool told = rota->config.told_is_begun && task->flags & TASK_GATED && !PLANTED(CANCEL_FREES);
     return task->state == ROTA_TASK_RUNNING || told;
 }
 

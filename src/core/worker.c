@@ -1,4 +1,5 @@
 // worker.c - workers: who is there, what they have to give, and what goes with them.
+#include "base/planted.h"
 #include "core/core.h"
 
 worker_row worker_find(const struct rota *rota, rota_worker_id id)
@@ -49,7 +50,7 @@ void worker_charge(struct rota *rota, worker_row row, task_row at)
     struct worker *worker = WORKER(rota, row);
     struct task *task = &rota->task[at];
     const struct profile *profile = PROFILE(rota, task->profile);
-    worker->cores_used += profile->wants.cores;
+    if (!PLANTED(ROOM_FREE)) worker->cores_used += profile->wants.cores;
     worker->memory_used += profile->wants.memory_mib;
     worker->tasks++;
     bool over = (task->flags & TASK_OVERBOOKED) != 0;
@@ -115,7 +116,7 @@ void worker_refund(struct rota *rota, worker_row row, task_row at)
     struct worker *worker = WORKER(rota, row);
     struct task *task = &rota->task[at];
     const struct profile *profile = PROFILE(rota, task->profile);
-    worker->cores_used -= profile->wants.cores;
+    if (!PLANTED(ROOM_KEPT)) worker->cores_used -= profile->wants.cores;
     worker->memory_used -= profile->wants.memory_mib;
     worker->tasks--;
     bool over = (task->flags & TASK_OVERBOOKED) != 0;
@@ -145,7 +146,8 @@ void worker_lose(struct rota *rota, worker_row row)
     worker->silent_since = rota->now;  // nothing new goes there from here on
     worker->lost = true;
     room_update(rota, row);
-    while (worker->first) outcome_finish(rota, worker->first, row, ROTA_OUTCOME_LOST, 0);
+    while (worker->first && !PLANTED(LOST_KEPT))
+        outcome_finish(rota, worker->first, row, ROTA_OUTCOME_LOST, 0);
     while (worker->replicas) {
         object_row object = REPLICA(rota, worker->replicas)->object;
         replica_remove(rota, worker->replicas);

@@ -1,4 +1,5 @@
 // hub.c - turns: begun, decided, written, and told when they are durable.
+#include "base/planted.h"
 #include "hub/hub.h"
 
 #include <stdio.h>
@@ -50,7 +51,8 @@ bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *l
     if (!hub_names_load(hub)) return false;
     server_begin(server, now);
     hub_self_open(hub, now);
-    for (uint32_t i = 1; i <= hub->last_name[CATALOG_WORKER]; i++) worker_take_over(hub, i);
+    for (uint32_t i = 1; i <= hub->last_name[CATALOG_WORKER]; i++)
+        if (!PLANTED(TAKE_OVER_SKIPPED)) worker_take_over(hub, i);
     hub_jobs_load(hub);
     hub_claims_open(hub);
     bool done = server_commit(server);
@@ -102,15 +104,15 @@ void hub_begin(struct hub *hub, rota_time now, rota_time ticks)
     rota_time expected = hub->server->now + (ticks - hub->ticks);
     bool leapt = now - expected > hub->limits.lease / CLOCK_LEAP;
     hub->ticks = ticks;
-    server_begin(hub->server, now > expected ? now : expected);
-    if (leapt) leases_renew(hub);
+    server_begin(hub->server, now > expected || PLANTED(CLOCK_STANDS) ? now : expected);
+    if (leapt && !PLANTED(LEAP_IGNORED)) leases_renew(hub);
     hub_claims_begin(hub);
     hub_jobs_close(hub);
 }
 
 struct wire_out *hub_later(struct hub *hub, struct hub_peer *peer)
 {
-    return &peer->held[hub->slot];
+    return PLANTED(TOLD_EARLY) ? peer->out : &peer->held[hub->slot];
 }
 
 uint64_t hub_write(struct hub *hub)
@@ -143,7 +145,7 @@ void hub_settled(struct hub *hub, uint64_t turn)
 {
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t slot = hub->slot ^ i;  // the older one first
-        if (!hub->turn[slot] || hub->turn[slot] > turn) continue;
+        if (!hub->turn[slot] || (hub->turn[slot] > turn && !PLANTED(SETTLED_ALL))) continue;
         for (struct hub_peer *peer = hub->peers; peer; peer = peer->next) held_move(peer, slot);
         hub->turn[slot] = 0;
         hub->durable = hub->journal[slot];

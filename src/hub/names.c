@@ -1,5 +1,6 @@
 // names.c - what lanes, groups, machines and workers are called, and the core's numbers for them.
 #define XXH_INLINE_ALL
+#include "base/planted.h"
 #include "hub/hub.h"
 
 #include <stdlib.h>
@@ -62,7 +63,7 @@ uint32_t hub_name_try(struct hub *hub, enum catalog_kind kind, const char *name)
 
 void hub_names_keep(struct hub *hub)
 {
-    for (uint32_t i = 0; i < hub->tried_count; i++)
+    for (uint32_t i = 0; i < hub->tried_count && !PLANTED(NAME_NOT_KEPT); i++)
         store_put_name(hub->server->store, &hub->tried[i]);
     hub->tried_count = 0;
 }

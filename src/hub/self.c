@@ -3,6 +3,7 @@
 //
 // They are kept as answers to requests that no client can make: hub_request_is_old() refuses ids
 // whose upper half is all ones.
+#include "base/planted.h"
 #include "hub/hub.h"
 
 #include <inttypes.h>
@@ -83,5 +84,5 @@ void hub_self_open(struct hub *hub, rota_time now)
     // The clock counts once: tokens of before there were epochs were read off it.
     if (!row_find(hub, SELF_EPOCH, &epoch)) epoch = (uint64_t)now >> HUB_TOKENS;
     row_put(hub, SELF_EPOCH, ++epoch);
-    hub->token = epoch << HUB_TOKENS;
+    hub->token = PLANTED(TOKEN_ANEW) ? 0 : epoch << HUB_TOKENS;
 }

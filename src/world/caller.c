@@ -160,7 +160,8 @@ void caller_work(struct world *world, uint32_t who)
     agenda_add(&world->agenda, world->now + 1000 + choose_time(world, OF_CLIENTS, RESTS),
                DUE_CALLER, who, 0);
     if (caller->submissions) submission_make(world, who);
-    if (!world->is_clear && chance(world, OF_CLIENTS, world->swarm.cancel)) change_make(world, who);
+    for (int i = 0; i < 4 && !world->is_clear; i++)
+        if (chance(world, OF_CLIENTS, world->swarm.cancel)) change_make(world, who);
     if (caller_is_done(caller)) return;
     // Who has waited for long asks again on a new connection.
     caller->mark++;

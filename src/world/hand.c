@@ -135,11 +135,26 @@ static void must_end(struct world *world, uint32_t who, int64_t now)
     }
 }
 
+// What lies in its socket comes before what its clock says.
+static void late_take(struct world *world, struct hand *hand)
+{
+    uint32_t cable = hand->cable;
+    while (cable != NOBODY && hand->cable == cable) {
+        const struct piece *first = world->cables[cable]->flow[FAR_SIDE].first;
+        if (!first || first->at > world->now || world->cut[FAR_SIDE][hand - world->hands]) break;
+        cable_deliver(world, cable, FAR_SIDE);
+    }
+}
+
 void hand_work(struct world *world, uint32_t who)
 {
     struct hand *hand = &world->hands[who];
     hand->timer_at = INT64_MAX;
     if (!hand->up) return;
+    if (hand->stalled_until) {
+        hand->stalled_until = 0;
+        late_take(world, hand);
+    }
     int64_t now = hand_clock(world, hand);
     server_timers(world, who, now);
     must_end(world, who, now);
@@ -204,7 +219,7 @@ void hand_fence(struct world *world, uint32_t who)
 void hand_start(struct world *world, uint32_t who)
 {
     struct hand *hand = &world->hands[who];
-    if (hand->up) return;
+    if (hand->up || hand->buried) return;
     hand->up = true;
     hand->mark++;
     hand->cable = NOBODY;
@@ -260,6 +275,14 @@ void hand_crash(struct world *world, uint32_t who, bool reboots)
     }
     int64_t away = 1000 + choose_time(world, OF_WEATHER, world->swarm.lease * 2);
     agenda_add(&world->agenda, world->now + away, DUE_HAND_UP, who, 0);
+}
+
+void hand_bury(struct world *world, uint32_t who)
+{
+    world->hands[who].buried = true;
+    world->hands[who].spool_count = 0;
+    see(world, SIGHT_BURIED);
+    world_say(world, "%s stays dead", world->hands[who].name);
 }
 
 void hand_release(struct hand *hand)

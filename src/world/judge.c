@@ -31,6 +31,23 @@ static void judge_needs(struct world *world, const struct process *process)
                   process->index, ghost->needs[i]);
 }
 
+static void judge_repeat(struct world *world, const struct hand *hand,
+                         const struct process *process)
+{
+    const struct ghost_task *ghost = ghost_of(world, process);
+    bool current = process->attempt == ghost->given;  // an older one may come late
+    if (current && ghost->told_failures > ghost->retries && !ghost->asked_again)
+        wrong(world, "task %u.%u runs again after its last retry", process->job, process->index);
+    for (uint32_t i = 0; i < hand->process_count; i++) {
+        const struct process *other = &hand->processes[i];
+        bool same = other != process && other->state == PROCESS_RUNNING
+                    && other->job == process->job && other->index == process->index;
+        if (same)
+            wrong(world, "%s runs task %u.%u twice at a time", hand->name, process->job,
+                  process->index);
+    }
+}
+
 static void judge_group(struct world *world, const struct ghost_task *ghost)
 {
     if (ghost->group && world->inside[ghost->lane][ghost->group])
@@ -51,6 +68,7 @@ void judge_start(struct world *world, const struct hand *hand, const struct proc
     world_say(world, "%s starts %u.%u attempt %u", hand->name, process->job, process->index,
               process->attempt);
     judge_needs(world, process);
+    judge_repeat(world, hand, process);
     ghost->starts++;
     ghost->running++;
     if (!ghost->lane) return;
@@ -70,6 +88,7 @@ void judge_end(struct world *world, const struct process *process, bool ran, boo
               well ? ", well" : "");
     ghost->ended_attempt = process->attempt;
     ghost->ended_well = well;
+    ghost->ended_badly = ran && !well && !process->is_stopped && process->status != 0;
     if (!ran) return;
     ghost->running--;
     ghost->successes += well;
@@ -135,6 +154,7 @@ static void told_run(struct world *world, const struct wire_run *run)
     if (run->token <= ghost->token || (ghost->group && run->token <= *group))
         wrong(world, "task %u.%u is given out with a token that is not new", job, index);
     ghost->token = run->token;
+    ghost->given = run->attempt;
     if (ghost->group) *group = run->token;
     if (run->task.task != index) wrong(world, "task %u.%u has another's command", job, index);
 }
@@ -143,7 +163,9 @@ static void told_recorded(struct world *world, const struct wire_recorded *told)
 {
     struct ghost_task *ghost = ghost_told(world, told->task);
     if (!ghost || told->how != WIRE_NOW_RECORDED) return;
-    if (ghost->ended_attempt != told->attempt || !ghost->ended_well) return;
+    if (ghost->ended_attempt != told->attempt) return;
+    ghost->told_failures += ghost->ended_badly;
+    if (!ghost->ended_well) return;
     if (ghost->asked_off) return;  // its success may have come too late
     if (ghost->recorded++)
         wrong(world, "task %u.%u has succeeded twice", told->task.job, told->task.task);

@@ -60,8 +60,31 @@ static void judge_room(struct world *world, const struct hand *hand, rota_worker
         wrong(world, "%s has %u cores and was given tasks for %u", hand->name, hand->cores, used);
 }
 
+// A process that the server wants gone, or does not know of, goes soon when nothing is in the way.
+static void judge_doomed(struct world *world, const struct hand *hand, struct process *process)
+{
+    struct rota_task_view view;
+    bool known = rota_task_look(world->seat.server.rota, process->task, &view)
+                 && view.attempt == process->attempt && view.worker.number;
+    if (known && !view.stopping) {
+        process->doomed_at = 0;
+        return;
+    }
+    if (!process->doomed_at) {
+        see(world, SIGHT_DOOMED);
+        process->doomed_at = world->now;
+    }
+    int64_t way_back = 20000000;  // a worker may be that long between two servers
+    if (world->now - process->doomed_at > HUB_GRACE + way_back + 3 * world->swarm.lease)
+        wrong(world, "%s still runs %u.%u, which is to go", hand->name, process->job,
+              process->index);
+}
+
 void judge_turn(struct world *world)
 {
+    for (uint32_t i = 0; world->is_clear && i < world->swarm.hands; i++)
+        for (uint32_t p = 0; p < world->hands[i].process_count; p++)
+            judge_doomed(world, &world->hands[i], &world->hands[i].processes[p]);
     const struct hub *hub = &world->seat.hub;
     rota_check(world->seat.server.rota);
     for (uint32_t i = 0; i < hub->worker_count; i++)

@@ -40,6 +40,7 @@ struct process {
     int64_t at;                // when it starts or ends
     int32_t status;
     bool is_stubborn, is_stopped, fails_to_start;
+    int64_t doomed_at;         // since when the server wants it gone; 0: it does not
 };
 
 struct spooled {
@@ -48,7 +49,7 @@ struct spooled {
 };
 
 struct hand {
-    bool up, welcome;
+    bool up, welcome, buried;
     char name[24];
     uint32_t cores, mark, cable, numbers;
     struct decide decide;
@@ -74,6 +75,7 @@ void hand_hears(struct world *world, uint32_t who);     // its cable has somethi
 void hand_cut_off(struct world *world, uint32_t who);   // its cable is gone
 void hand_spool(struct world *world, uint32_t who);     // its reports are on disk now
 void hand_process(struct world *world, uint32_t who, uint32_t number);
+void hand_bury(struct world *world, uint32_t who);      // it never comes back
 void hand_stall(struct world *world, uint32_t who);     // its loop hangs for a while
 void hand_fence(struct world *world, uint32_t who);     // and its fence does not
 void hand_schedule(struct world *world, uint32_t who);
@@ -124,10 +126,11 @@ struct ghost_task {
     uint32_t cores, retries;
     uint32_t failures;                        // so many of its attempts fail
     uint32_t starts, running, successes, failed;
-    uint32_t recorded;                        // successes that the server has said it keeps
+    uint32_t recorded, told_failures;         // successes, failures that the server said it keeps
     uint64_t token;                           // the last it was given with
+    uint32_t given;                           // the last attempt that a worker was told of
     uint32_t ended_attempt;                   // the last that has ended, and how
-    bool ended_well;
+    bool ended_well, ended_badly;
     bool cancelled;                           // acknowledged, and nobody has asked for it since
     bool asked_again, asked_off;              // a retry, a cancel was sent
 };
@@ -163,7 +166,8 @@ struct swarm {
     uint32_t server_crash, worker_crash, reboot, cut, half_open, partition, one_way, clock;
     uint32_t sync_slow, sync_fails, write_fails, full, spawn_fails, stubborn, fails, repeat, cancel;
     uint32_t stall, stuck;
-    uint32_t lanes, is_long;  // per mille of jobs; of processes
+    uint32_t lanes, is_long, endless;  // per mille of jobs; of processes
+    uint32_t run_twice, stays_dead;
     bool is_plan;
 };
 

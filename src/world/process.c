@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-enum { SPAWN = 2000, LIVES = 100000, DIES = 2000 };
+enum { SPAWN = 2000, LIVES = 100000, DIES = 2000, ENDLESS = 90000000 };
 
 struct process *process_find(struct hand *hand, rota_task_id task, uint32_t attempt)
 {
@@ -98,6 +98,8 @@ static void process_start(struct world *world, uint32_t who, struct process *pro
     bool is_long = chance(world, OF_WORKERS, world->swarm.is_long);
     process->at = world->now + 100
                   + choose_time(world, OF_WORKERS, is_long ? world->swarm.lease * 3 : LIVES);
+    if (is_long && !world->is_clear && chance(world, OF_WORKERS, world->swarm.endless))
+        process->at += ENDLESS;
     judge_start(world, hand, process);
     if (process->is_stubborn) see(world, SIGHT_STUBBORN);
     process_note(world, who, process);

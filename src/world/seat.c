@@ -150,7 +150,14 @@ static void told_judge(struct world *world, struct cable *cable)
     if (!room) abort();
     memcpy(room, out->bytes, out->length);
     wire_in_came(&in, out->length);
-    while (wire_take(&in, &message) == WIRE_GOT) judge_told(world, cable, &message);
+    while (wire_take(&in, &message) == WIRE_GOT) {
+        judge_told(world, cable, &message);
+        bool again = message.kind == WIRE_RUN_MESSAGE && !world->is_clear
+                     && chance(world, OF_NETWORK, world->swarm.run_twice);
+        if (!again) continue;
+        see(world, SIGHT_ORDER_TWICE);
+        wire_put(out, &message);
+    }
     wire_in_release(&in);
 }
 

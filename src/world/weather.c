@@ -1,11 +1,41 @@
 // weather.c - what goes wrong in a world, and how often: drawn from its seed.
 #include "world/parts.h"
 
+enum { CALM_LATENCY = 20000 };
+#define CLOCK_MAX ((int64_t)3000 * 1000000)
+
 // Each kind of fault is missing from half of the worlds: what hides behind one shows without it.
 static uint32_t maybe(struct world *world, uint32_t most)
 {
     if (!choose(world, OF_SWARM, 2)) return 0;
     return 1 + choose(world, OF_SWARM, most);
+}
+
+// What is exclusive shows its mistakes where much of it waits, and runs for long.
+static void lanes_draw(struct world *world)
+{
+    struct swarm *swarm = &world->swarm;
+    swarm->lanes = 1000;
+    swarm->is_long = 200 + choose(world, OF_SWARM, 600);
+    swarm->cancel = 200 + choose(world, OF_SWARM, 600);
+    swarm->clock += choose(world, OF_SWARM, 40);
+    swarm->cut += choose(world, OF_SWARM, 60);
+    swarm->partition += choose(world, OF_SWARM, 60);
+    swarm->one_way += choose(world, OF_SWARM, 60);
+    swarm->stall += choose(world, OF_SWARM, 60);
+}
+
+// A single worker gets back what it still has.
+static void one_draw(struct world *world)
+{
+    struct swarm *swarm = &world->swarm;
+    swarm->hands = 1;
+    swarm->lanes = 0;
+    swarm->is_long = 600;
+    swarm->stuck = 800;
+    swarm->partition = 20 + choose(world, OF_SWARM, 60);
+    swarm->lease = 400000;
+    swarm->latency = 500;
 }
 
 void swarm_draw(struct world *world)
@@ -42,6 +72,18 @@ void swarm_draw(struct world *world)
     swarm->is_long = maybe(world, 400);
     swarm->stall = maybe(world, 60);
     swarm->stuck = maybe(world, 300);
+    swarm->endless = maybe(world, 200);
+    swarm->run_twice = maybe(world, 300);
+    swarm->stays_dead = maybe(world, 300);
+    if (choose(world, OF_SWARM, 4) == 1)
+        swarm->latency = swarm->lease / (2 + (int64_t)choose(world, OF_SWARM, 8));
+    uint32_t theme = choose(world, OF_SWARM, 8);
+    if (theme == 1 || theme == 2) lanes_draw(world);
+    if (theme == 3) one_draw(world);
+    if (choose(world, OF_SWARM, 4) == 1) {  // a storm
+        swarm->server_crash *= 3, swarm->worker_crash *= 3, swarm->cut *= 3, swarm->stall *= 3;
+        swarm->partition *= 2, swarm->one_way *= 2, swarm->cancel *= 3;
+    }
 }
 
 // ---- Faults
@@ -79,7 +121,7 @@ static void partition_change(struct world *world, bool one_way)
 
 static void clock_set(struct world *world)
 {
-    int64_t by = choose_time(world, OF_WEATHER, 20000000);
+    int64_t by = choose_time(world, OF_WEATHER, CLOCK_MAX);
     bool back = choose(world, OF_WEATHER, 2);
     world->seat.wall += back ? -by : by;
     see(world, back ? SIGHT_CLOCK_BACK : SIGHT_CLOCK_AHEAD);
@@ -106,19 +148,22 @@ void weather_change(struct world *world)
     }
 }
 
-// Everything heals; from now on all must come to its end.
+// Everything heals, but a machine or two may stay dead; from now on all must come to its end.
 void weather_clear(struct world *world)
 {
     world->is_clear = true;
+    world->swarm.latency
+        = world->swarm.latency < CALM_LATENCY ? world->swarm.latency : CALM_LATENCY;
     world->full_until = 0;
     world_say(world, "the weather clears");
     for (uint32_t i = 0; i < world->swarm.hands; i++) {
         world->cut[0][i] = world->cut[1][i] = false;
-        world->hands[i].stalled_until = 0;
         if (world->hands[i].up)
             hand_work(world, i);
-        else
+        else if (!i || !chance(world, OF_WEATHER, world->swarm.stays_dead))
             hand_start(world, i);
+        else
+            hand_bury(world, i);
     }
     seat_start(world);
 }

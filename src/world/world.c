@@ -4,7 +4,7 @@
 #include <stdarg.h>
 
 enum { EVENTS_MAX = 3000000, WORKER_CORES = 4 };
-#define CALM ((int64_t)600 * 1000000)  // so long everything may take once nothing goes wrong
+#define CALM ((int64_t)3000 * 1000000)  // so long everything may take once nothing goes wrong
 
 #define WORLD_NAME(name, text) text,
 const char *const world_sight_names[SIGHTS] = {WORLD_SIGHTS(WORLD_NAME)};

@@ -28,6 +28,9 @@
     S(WORKER_CRASH, "worker crashes")                                                          \
     S(WORKER_LOST_REPORT, "worker crashes that lost a report")                                 \
     S(WORKER_REBOOT, "machines that started again")                                            \
+    S(BURIED, "machines that stay dead")                                                       \
+    S(ORDER_TWICE, "orders that came twice")                                                   \
+    S(DOOMED, "processes that were to go")                                                     \
     S(CUT, "connections cut")                                                                  \
     S(HALF_OPEN, "connections that only one side knows to be gone")                            \
     S(PARTITION, "partitions")                                                                 \
