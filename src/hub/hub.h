@@ -18,8 +18,7 @@
 
 struct hub;
 
-enum { HUB_LOSSES = 5 };  // so many attempts may be lost with their workers, beside the retries
-enum { HUB_GRACE = 5000000 };  // microseconds between TERM and KILL of what is stopped
+enum { HUB_LOSSES = 5, HUB_GRACE = 5000000 };  // losses beside the retries; from TERM to KILL
 
 struct hub_limits {
     rota_time lease;  // of a worker, from the sending of its heartbeat
