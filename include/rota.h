@@ -120,6 +120,7 @@ struct rota_event {
             int32_t status;
             const struct rota_output *sizes;  // what its outputs turned out to be, if it says so
             uint32_t size_count;
+            rota_time rest;             // before another attempt, if there will be one; 0: none
             bool final;                 // a failure that another attempt would not mend
             bool unstarted;             // LOST: it never began, and does not count as a try
             rota_object_id missing;     // an output it did not make; none: all are there

@@ -20,6 +20,7 @@ struct rota_task_view {
     int32_t status;              // the same; 0 while another one is out
     uint32_t attempt, tries;     // all of them; since somebody last asked for it
     uint32_t retries_max;        // as it was submitted
+    uint64_t body;               // likewise
     rota_worker_id worker;       // where it is assigned or runs
     rota_task_id run_as;         // the name its worker knows the attempt by
     rota_task_id leader;         // SHARED: the task that runs for it
@@ -119,6 +120,7 @@ enum rota_hold {
     ROTA_HOLD_PLAN,           // the next plan, due at `until`, will look at it
     ROTA_HOLD_START_REPORT,   // assigned to `worker`, which has not started it
     ROTA_HOLD_SILENT,         // `worker`, where it is or could be, is silent; lost at `until`
+    ROTA_HOLD_REST,           // its last attempt failed, and the next may begin at `until`
     ROTA_HOLD_STOPPING,       // told to stop; `worker` has not confirmed
     ROTA_HOLDS
 };

@@ -36,6 +36,7 @@ static const char *const sentences[ROTA_HOLDS] = {
     [ROTA_HOLD_PLAN]         = "waits for the next plan, due at {until}",
     [ROTA_HOLD_START_REPORT] = "assigned to {worker}, which has not started it",
     [ROTA_HOLD_SILENT]       = "runs on {worker}, which is silent; its lease ends at {until}",
+    [ROTA_HOLD_REST]         = "failed, and rests until {until} before it is tried again",
     [ROTA_HOLD_STOPPING]     = "told to stop; {worker} has not confirmed that it ended",
 };
 

@@ -139,6 +139,7 @@ static const char *verb_of(enum rota_hold hold)
     case ROTA_HOLD_CACHED:
     case ROTA_HOLD_INPUTS:
     case ROTA_HOLD_PLAN:
+    case ROTA_HOLD_REST:
     case ROTA_HOLD_SILENT: return "";
     case ROTA_HOLD_NONE: return "could run: ";
     default: return "is ";

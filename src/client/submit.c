@@ -87,6 +87,21 @@ static void lanes_write(struct submission *submission)
 
 // ---- Tasks -----------------------------------------------------------------------------------
 
+// Only what says more than how often.
+static void repeat_put(struct wire_out *out, const struct jobfile_retries *retries)
+{
+    struct wire_message message = {.kind = WIRE_REPEAT_MESSAGE};
+    wire_exits *exits = &message.repeat.exits;
+    if (!retries->max || (!retries->backoff && !retries->code_count)) return;
+    message.repeat.rest = retries->backoff;
+    message.repeat.percent = retries->factor_percent;
+    exits->items = run_allocate(retries->code_count, sizeof *exits->items);
+    for (; exits->count < retries->code_count; exits->count++)
+        exits->items[exits->count].status = retries->codes[exits->count];
+    wire_put(out, &message);
+    free(exits->items);
+}
+
 static void body_write(struct submission *submission, const struct run_command *command,
                        uint32_t at)
 {
@@ -94,6 +109,7 @@ static void body_write(struct submission *submission, const struct run_command *
     struct wire_run numbers = {.flags = 0};
     if (submission->file->tasks[at].lane) numbers.flags = WIRE_RUN_EXCLUSIVE;
     run_command_put(command, at, &numbers, &submission->frames);
+    repeat_put(&submission->frames, &submission->file->tasks[at].retries);
     if (submission->frames.failed) run_no_memory();
     submission->ends[all->bodies.count] = submission->frames.length;
     all->commands.items[all->bodies.count++] = wire_text_of(submission->file->tasks[at].command);

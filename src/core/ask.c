@@ -24,6 +24,7 @@ bool rota_task_look(const struct rota *rota, rota_task_id id, struct rota_task_v
     view->outcome = (enum rota_outcome)task->outcome;
     view->attempt = task->attempt;
     view->tries = task->tries;
+    view->body = task->body;
     view->retries_max = PROFILE(rota, task->profile)->wants.retries_max;
     if (!out) view->status = task->status;
     if (out && task->worker) {

@@ -34,6 +34,9 @@ static void check_state(const struct rota *rota, task_row row)
     assert(task->state != ROTA_TASK_STAGED && task->state != ROTA_TASK_QUEUED);
     assert(task->state != ROTA_TASK_READY);
     assert(!(task->flags & TASK_QUEUED_LOOK));
+    bool rests = task->flags & TASK_RESTS;
+    assert(rests == (heap_due(&rota->rests, row) != ROTA_NEVER));
+    if (rests) assert(task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED);
     if (task->flags & TASK_STOPPING) assert(task->state == ROTA_TASK_RUNNING && task->worker);
     if (task->flags & TASK_CLAIMED) assert(task->state == ROTA_TASK_RUNNING && !task->worker);
 }
@@ -185,7 +188,7 @@ static void check_empty(const struct rota *rota)
     assert(pool_used(&rota->extras) == 0 && pool_used(&rota->groups) == 0);
     assert(pool_used(&rota->profiles) == 0 && pool_used(&rota->batches) == 0);
     assert(pool_used(&rota->handlers) == 0 && pool_used(&rota->offers) == 0
-           && rota->phases.count == 0);
+           && rota->phases.count == 0 && rota->rests.count == 0);
     assert(rota->plan_active == 0 && rota->plan_unplaced == 0 && rota->closing == 0);
 }
 

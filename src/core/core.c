@@ -84,6 +84,7 @@ static void release_all(struct rota *rota)
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) span_release(&rota->memory, spans[i]);
     heap_release(&rota->memory, &rota->leases);
     heap_release(&rota->memory, &rota->phases);
+    heap_release(&rota->memory, &rota->rests);
     bits_release(&rota->memory, &rota->task_marks);
     text_release(&rota->memory, &rota->trace);
     release_tables(rota);
@@ -269,5 +270,6 @@ rota_time rota_deadline(const struct rota *rota)
     rota_time due = plan_deadline(rota);
     if (rota->leases.count && rota->leases.entries[0].due < due) due = rota->leases.entries[0].due;
     if (rota->phases.count && rota->phases.entries[0].due < due) due = rota->phases.entries[0].due;
+    if (rota->rests.count && rota->rests.entries[0].due < due) due = rota->rests.entries[0].due;
     return due;
 }

@@ -70,6 +70,7 @@ struct rota {
     task_row due_first, due_last;  // bound, ready, not yet handed out
     task_row asks_ahead;           // bound a moment ago
     object_row spread;             // that bound consumers are to fetch
+    struct heap rests;            // of tasks between two attempts
     uint32_t *room_cores, *room_memory;  // a tree of the largest free room
     uint32_t room_leaves, room_capacity;
 
@@ -106,5 +107,6 @@ struct rota {
 #include "core/list.h"
 #include "core/parts.h"
 #include "core/bound.h"
+#include "core/rest.h"
 #include "core/effect.h"
 #include "core/events.h"

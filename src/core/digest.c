@@ -23,6 +23,7 @@ static uint64_t of_task(const struct rota *rota, task_row row)
     hash = hash_mix(hash, (uint64_t)extra->since);
     hash = hash_mix(hash,
                     (uint64_t)extra->verdict << 16 | (uint64_t)extra->resume << 8 | extra->phase);
+    if (task->flags & TASK_RESTS) hash = hash_mix(hash, (uint64_t)rest_until(rota, row));
     rota_task_id name = attempt_name(rota, row);
     return hash_mix(hash, (uint64_t)name.job << 32 | name.task);
 }

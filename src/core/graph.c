@@ -241,7 +241,7 @@ void graph_count_needs(const struct rota *rota, task_row row, uint32_t *unmet, u
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
     uint32_t need = condition_need(rota, row);
-    *unmet = !(need & NEED_MET);
+    *unmet = !(need & NEED_MET) + ((task->flags & TASK_RESTS) != 0);
     *dead = (need & NEED_DEAD) != 0;
     for (uint32_t i = task->before; i < task[1].before; i++) {
         uint32_t view = graph_view(&rota->task[rota->link[i]]);

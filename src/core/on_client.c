@@ -172,15 +172,17 @@ static enum rota_error manual_start(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     uint32_t condition = !(condition_need(rota, row) & NEED_MET);
+    uint32_t rest = task->flags & TASK_RESTS ? 1 : 0;
     bool waits = (task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED)
                  && !(task->flags & TASK_AGAIN);
     if (!waits && !can_stage(task))
         return refuse(rota, ROTA_NOT_NOW, "not effective on an active task");
-    if (rota->unmet[row] > condition)
+    if (rota->unmet[row] > condition + rest)
         return refuse(rota, ROTA_NOT_NOW, "a prerequisite or an input is not there yet");
     if (!waits) outcome_restart(rota, row);
     task->flags |= TASK_BYPASS;
     effect_mark_task(rota, row);
+    if (rest) rest_end(rota, row);
     if (waits)
         condition_look(rota, row);
     else

@@ -54,6 +54,15 @@ static void note_sizes(struct rota *rota, const struct rota_event *event, task_r
     }
 }
 
+// Only what comes back rests.
+static void rest_after(struct rota *rota, task_row row, rota_time rest)
+{
+    uint8_t state = rota->task[row].state;
+    bool back = state >= ROTA_TASK_WAITING && state <= ROTA_TASK_OFFERED;
+    rota_time until = rest < ROTA_NEVER - rota->now ? rota->now + rest : ROTA_NEVER - 1;
+    if (back) rest_begin(rota, row, until);
+}
+
 enum rota_error on_task_finished(struct rota *rota, const struct rota_event *event)
 {
     task_row row;
@@ -62,9 +71,10 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
     enum rota_outcome outcome = event->report.outcome;
     if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_LOST)
         return refuse(rota, ROTA_BAD_EVENT, "a report must say how the attempt ended");
+    if (event->report.rest < 0) return refuse(rota, ROTA_BAD_EVENT, "a rest is negative");
     uint32_t copies = rota->task[row].extra ? share_outputs(rota, row) + 1 : 0;
     if (!pool_reserve(&rota->memory, &rota->replicas, copies) || (copies && !effect_cover(rota))
-        || !effect_reserve(rota, 2))
+        || !effect_reserve(rota, 2) || (event->report.rest > 0 && !rest_reserve(rota)))
         return no_memory(rota);
     plan_report(rota, row);
     note_sizes(rota, event, row);
@@ -77,6 +87,7 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
     if (unstarted && rota->task[row].tries) rota->task[row].tries--;  // it did not have its chance
     if (event->report.final) rota->task[row].tries = TASK_RETRIES_MAX + 1;
     outcome_finish(rota, row, rota->task[row].worker, outcome, event->report.status);
+    if (event->report.rest > 0) rest_after(rota, row, event->report.rest);
     return ROTA_OK;
 }
 

@@ -155,6 +155,8 @@ static void restore_extra(struct rota *rota, const struct rota_record *record, t
 static bool flags_fit(enum rota_task_state state, uint16_t flags)
 {
     bool stopping = flags & TASK_STOPPING, claimed = flags & TASK_CLAIMED;
+    bool waits = state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED;
+    if (flags & TASK_RESTS && !waits) return false;
     return (!stopping && !claimed) || (state == ROTA_TASK_RUNNING && stopping != claimed);
 }
 
@@ -178,6 +180,11 @@ static enum rota_error restore_task(struct rota *rota, const struct rota_record 
     if (record->task.asked > rota->turn) rota->turn = record->task.asked;
     uint16_t flags = (uint16_t)(task->flags | record->task.flags << TASK_STORED_SHIFT);
     if (!flags_fit(state, flags)) return damaged(rota);
+    if (flags & TASK_RESTS) {
+        if (!rest_reserve(rota)) return no_memory(rota);
+        heap_set(&rota->rests, row, record->task.since);  // its needs are counted later
+        if (task->extra) task_extra(rota, row)->since = 0;
+    }
     task_restore(rota, row, state_to_begin_with(state), flags);
     bool out = state == ROTA_TASK_ASSIGNED || state == ROTA_TASK_RUNNING;
     return out ? restore_attempt(rota, record, row) : ROTA_OK;

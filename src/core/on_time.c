@@ -25,8 +25,12 @@ enum rota_error on_time(struct rota *rota, const struct rota_event *event)
 {
     if (event->time.plan_took < 0)
         return refuse(rota, ROTA_BAD_EVENT, "a plan took a negative time");
+    bool rested = rota->rests.count && rota->rests.entries[0].due <= rota->now;
+    if (rested && !effect_reserve(rota, 0))
+        return refuse(rota, ROTA_NO_MEMORY, "no memory for the end of a rest");
     enum rota_error error = end_leases(rota);
     if (error) return error;
+    if (rested) rests_end(rota);
     if (event->time.plan_took > 0 && rota->planned) {
         rota->plan_end = rota->plan_start + event->time.plan_took;
         effect_core(rota);

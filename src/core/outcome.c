@@ -43,6 +43,7 @@ void outcome_withdraw(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     bool attempt = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
+    if (task->flags & TASK_RESTS && task->state <= ROTA_TASK_BLOCKED) rest_forget(rota, row);
     if (task->extra && task_extra(rota, row)->key) {
         if (task->state == ROTA_TASK_SHARED)
             share_detach(rota, row);

@@ -79,12 +79,13 @@ static void write_task(const struct rota *rota, task_row row, struct rota_record
     }
     if (task->flags & TASK_CLAIMED) record->task.handler = HANDLER(rota, task->next)->id;
     if (task->flags & TASK_IS_BUNDLE) record->task.phase = bundle_get(rota, row)->ever_staged;
+    record->task.since = rest_until(rota, row);
     if (!task->extra) return;
     const struct extra *extra = EXTRA(rota, task->extra);
     if (!(task->flags & TASK_IS_BUNDLE))
         record->task.phase = (uint8_t)(extra->phase | extra->resume << 4);
     record->task.asked = extra->asked;
-    record->task.since = extra->since;
+    if (!(task->flags & TASK_RESTS)) record->task.since = extra->since;
 }
 
 static void write_object(struct rota *rota, object_row row, struct rota_record *record)

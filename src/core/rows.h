@@ -22,6 +22,7 @@ enum task_flag {
     TASK_OVERBOOKED = 0x400,
     TASK_CLAIMED = 0x800,  // runs in the hands of a handler
     TASK_BYPASS = 0x1000,  // started by hand: its condition does not count
+    TASK_RESTS = 0x2000,   // WAITING or BLOCKED, until a time in rota.rests
 };
 #define TASK_STORED_SHIFT 8
 #define TASK_ENDING                                                                                \

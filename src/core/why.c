@@ -57,6 +57,8 @@ static struct rota_why why_blocked(const struct rota *rota, task_row row)
 static struct rota_why why_waiting(const struct rota *rota, task_row row)
 {
     uint32_t count;
+    rota_time until = rest_until(rota, row);
+    if (until) return (struct rota_why){.hold = ROTA_HOLD_REST, .until = until};
     task_row need = find_need(rota, row, NEED_MET, 0, &count);
     if (need && rota->task[need].flags & TASK_AGAIN)
         return why_task(rota, ROTA_HOLD_LOST_INPUT, need, count);

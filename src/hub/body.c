@@ -1,6 +1,6 @@
 // body.c - what workers are told for the tasks of a job, kept as the frames that will be sent.
 #include "base/planted.h"
-#include "hub/hub.h"
+#include "hub/repeat.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,8 @@ void hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, uint3
     if (!PLANTED(BODY_NOT_KEPT)) store_put_body(hub->server->store, &body);
 }
 
-const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint32_t *length)
+// All of it: the RUN, and maybe a REPEAT behind it.
+static const char *body_whole(struct hub *hub, rota_job_id id, uint32_t number, uint32_t *length)
 {
     struct hub_job *job = hub_job_get(hub, id);
     job_load(hub, job);
@@ -87,6 +88,21 @@ const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint
     uint32_t first = number > 1 ? job->ends[number - 2] : 0;
     *length = job->ends[number - 1] - first;
     return job->frames + first;
+}
+
+static uint32_t frame_length(const char *body, uint32_t most)
+{
+    uint32_t length;
+    if (most < WIRE_HEAD) return most;
+    memcpy(&length, body, sizeof length);
+    return length < most - WIRE_HEAD ? WIRE_HEAD + length : most;
+}
+
+const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint32_t *length)
+{
+    const char *body = body_whole(hub, id, number, length);
+    if (body) *length = frame_length(body, *length);
+    return body;
 }
 
 // Where they lie in the frame of a RUN; hub_test reads them back.
@@ -105,6 +121,37 @@ bool hub_body_number(char *frame, uint32_t length, const struct wire_run *number
     memcpy(frame + AT_TOKEN, &numbers->token, sizeof numbers->token);
     memcpy(frame + AT_BEAT, &numbers->beat, sizeof numbers->beat);
     return true;
+}
+
+// ---- Repetitions -------------------------------------------------------------------------------
+
+static bool repeat_take(struct hub *hub, struct wire_in *in, struct ends_repeat *repeat)
+{
+    struct wire_message message;
+    if (wire_take(in, &message) != WIRE_GOT || message.kind != WIRE_REPEAT_MESSAGE) return false;
+    const wire_exits *list = &message.repeat.exits;
+    int32_t *exits = hub_keep(hub, list->count, sizeof *exits);
+    for (uint32_t i = 0; i < list->count; i++) exits[i] = list->items[i].status;
+    *repeat = (struct ends_repeat){.rest = message.repeat.rest,
+                                   .percent = message.repeat.percent,
+                                   .exits = exits,
+                                   .exit_count = list->count};
+    return true;
+}
+
+bool hub_repeat_find(struct hub *hub, rota_job_id id, uint32_t number, struct ends_repeat *repeat)
+{
+    struct wire_in in = {0};
+    uint32_t length, first;
+    const char *body = body_whole(hub, id, number, &length);
+    if (!body || (first = frame_length(body, length)) == length) return false;
+    char *copy = wire_in_room(&in, length - first);
+    if (!copy) return false;
+    memcpy(copy, body + first, length - first);
+    wire_in_came(&in, length - first);
+    bool found = repeat_take(hub, &in, repeat);
+    wire_in_release(&in);
+    return found;
 }
 
 // ---- The end of a job --------------------------------------------------------------------------

@@ -160,11 +160,10 @@ void hub_job_over(struct hub *hub, const struct rota_action *action);
 void hub_jobs_close(struct hub *hub);
 // In a turn: a job is let go; what of it has not ended is stopped.
 enum rota_error hub_job_close(struct hub *hub, const struct wire_over *over);
-// How many a job has, which the core must know.
-uint32_t hub_body_count(struct hub *hub, rota_job_id id);
+uint32_t hub_body_count(struct hub *hub, rota_job_id id);  // of a job that the core knows
 // In a turn: gives it the next number of its job. The frame must last until the commit.
 void hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, uint32_t length);
-// Null: there is none.
+// The RUN of a body. Null: there is none.
 const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint32_t *length);
 
 // ---- worker.c: who runs commands ---------------------------------------------------------------

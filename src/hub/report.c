@@ -1,7 +1,6 @@
 // report.c - what workers say about attempts and objects becomes events.
 #include "base/planted.h"
-#include "hub/hub.h"
-#include "server/ends.h"
+#include "hub/repeat.h"
 
 #include <errno.h>
 
@@ -58,14 +57,20 @@ static void recorded_put(struct hub *hub, struct hub_peer *peer,
     wire_put(hub_later(hub, peer), &message);
 }
 
-// A failure ends the task when its own retries are used up; only losses have more.
-static bool is_final(struct hub *hub, const struct wire_finished *finished,
-                     enum rota_outcome outcome)
+// A failure ends the task when its own retries are used up, or are not for this one; only losses
+// have more, and no rest.
+static void repetition_fill(struct hub *hub, const struct wire_finished *finished,
+                            struct rota_event *event)
 {
     struct rota_task_view view;
-    if (outcome != ROTA_OUTCOME_EXIT && outcome != ROTA_OUTCOME_ERROR) return false;
-    if (!rota_task_look(hub->server->rota, finished->task, &view)) return false;
-    return view.tries + HUB_LOSSES > view.retries_max + PLANTED(RETRY_MORE);
+    struct ends_repeat repeat = {0};
+    enum rota_outcome outcome = event->report.outcome;
+    if (outcome != ROTA_OUTCOME_EXIT && outcome != ROTA_OUTCOME_ERROR) return;
+    if (!rota_task_look(hub->server->rota, finished->task, &view)) return;
+    hub_repeat_find(hub, (rota_job_id){finished->task.job}, (uint32_t)view.body, &repeat);
+    bool used_up = view.tries + HUB_LOSSES > view.retries_max + PLANTED(RETRY_MORE);
+    event->report.final = used_up || ends_is_final(&repeat, finished);
+    event->report.rest = ends_rest(&repeat, view.tries);
 }
 
 void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_finished *finished)
@@ -77,7 +82,7 @@ void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_fini
     event.report.outcome = outcome_of(hub, finished);
     event.report.status = ends_status(finished);
     event.report.unstarted = finished->end == WIRE_NOT_STARTED;
-    event.report.final = is_final(hub, finished, event.report.outcome);
+    repetition_fill(hub, finished, &event);
     if (event.report.outcome == ROTA_OUTCOME_OK) {
         event.report.sizes = sizes_of(hub, finished);
         event.report.size_count = finished->outputs.count;

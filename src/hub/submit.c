@@ -157,7 +157,16 @@ static void names_add(struct making *making, enum catalog_kind kind, const wire_
         numbers[(*count)++] = name_add(making, kind, names->items[i].bytes);
 }
 
-// A body is the frame of a RUN, and nothing else.
+// Behind the RUN of a body.
+static bool repeat_is_sound(struct wire_in *in)
+{
+    struct wire_message message;
+    if (in->taken == in->length) return true;
+    return wire_take(in, &message) == WIRE_GOT && message.kind == WIRE_REPEAT_MESSAGE
+           && message.repeat.rest >= 0 && in->taken == in->length;
+}
+
+// A body is the frame of a RUN; behind it there may be a REPEAT, and nothing else.
 static const char *body_fault(wire_text body, uint32_t *flags)
 {
     struct wire_in in = {0};
@@ -168,10 +177,10 @@ static const char *body_fault(wire_text body, uint32_t *flags)
     if (!copy) return no_memory;
     memcpy(copy, body.bytes, body.length);
     wire_in_came(&in, body.length);
-    if (wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE
-        && in.taken == in.length) {
-        fault = hub_command_fault(&message.run);
+    if (wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE) {
+        const char *other = hub_command_fault(&message.run);
         *flags = message.run.flags;
+        if (repeat_is_sound(&in)) fault = other;
     }
     wire_in_release(&in);
     return fault;

@@ -9,7 +9,7 @@ static const struct memory heap = {memory_resize_heap, NULL};
 
 void run_open(struct run *run, const struct jobfile *file, const char *folder)
 {
-    *run = (struct run){.file = file, .folder = folder, .held_until = ROTA_NEVER};
+    *run = (struct run){.file = file, .folder = folder};
     run->keep_going = run_has_handlers(file);
     run->tasks = run_allocate(file->task_count, sizeof *run->tasks);
     run->order = run_allocate(file->task_count, sizeof *run->order);
@@ -95,15 +95,14 @@ void run_ends_look(struct run *run)
 
 rota_time run_deadline(const struct run *run)
 {
-    rota_time core = rota_deadline(run->server->rota);
-    return run->held_back && run->held_until < core ? run->held_until : core;
+    return rota_deadline(run->server->rota);
 }
 
 bool run_is_over(const struct run *run)
 {
     bool idle = !run->count[RUN_RUNNING] && (run->draining || !run->count[RUN_GIVEN]);
     if (run->draining) return idle;
-    return !run_left(run) || (idle && !run->held_back && run_deadline(run) == ROTA_NEVER);
+    return !run_left(run) || (idle && run_deadline(run) == ROTA_NEVER);
 }
 
 const char *run_end_text(const struct run_task *task, char out[RUN_END_TEXT])

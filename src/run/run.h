@@ -26,7 +26,6 @@ enum run_phase {
 struct run_task {
     uint64_t signature;  // of all that its result depends on
     rota_time began, ended;
-    rota_time not_before;    // of its next attempt
     uint32_t attempt, tries; // in this run
     int32_t status;
     uint32_t group;
@@ -67,8 +66,6 @@ struct run {
     bool keep_going;          // a failure is not the end of what does not need it
     bool draining;            // nothing new is started
     uint32_t carried, hits;   // tasks done in an earlier job; taken from the cache
-    uint32_t held_back;       // assignments that wait for their pause to be over
-    rota_time held_until;     // the first of them
 };
 
 enum { RUN_WORKER_CARRIED = 0xe0000000u };  // plus the machine: nobody, and worker_again
@@ -85,8 +82,7 @@ void run_end_add(struct run *run, uint32_t task);
 // Behind a turn: what the core says about a task, about all whose attempt ended.
 void run_phase_look(struct run *run, uint32_t task);
 void run_ends_look(struct run *run);
-// When something is to be done though nothing comes: the core has a plan to make, or a pause is
-// over.
+// When something is to be done though nothing comes: a plan is to be made, or a rest is over.
 rota_time run_deadline(const struct run *run);
 // All is over, or nothing more can be done.
 bool run_is_over(const struct run *run);

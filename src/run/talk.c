@@ -27,43 +27,15 @@ static void run_put(struct run *run, const struct rota_action *action, struct wi
     run_command_put(&command, action->run.task.task - 1, &numbers, out);
 }
 
-static void run_give(struct run *run, const struct rota_action *action, rota_time now,
-                     struct wire_out *out)
+static void run_give(struct run *run, const struct rota_action *action, struct wire_out *out)
 {
     uint32_t at = action->run.task.task - 1;
     struct run_task *task = &run->tasks[at];
     task->attempt = action->run.attempt;
     task->again = action->run.worker.number == run->worker_again.number;
     if (run->draining) return;
-    if (task->not_before <= now) {
-        run_phase_set(run, at, RUN_GIVEN);
-        run_put(run, action, out);
-        return;
-    }
-    run->held_back++;
-    if (task->not_before < run->held_until) run->held_until = task->not_before;
-}
-
-// Assignments whose pause is over.
-static void perform_late(struct run *run, rota_time now, struct wire_out *out)
-{
-    if (!run->held_back || now < run->held_until) return;
-    run->held_back = 0;
-    run->held_until = ROTA_NEVER;
-    for (uint32_t i = 0; i < run->file->task_count; i++) {
-        struct rota_action action = {.kind = ROTA_ACTION_RUN};
-        rota_task_id id = {run->job.number, i + 1};
-        struct run_task *task = &run->tasks[i];
-        struct rota_task_view view;
-        bool held = task->phase == RUN_WAITING && task->not_before
-                    && rota_task_look(run->server->rota, id, &view)
-                    && view.state == ROTA_TASK_ASSIGNED && view.attempt == task->attempt;
-        if (!held) continue;
-        action.run.task = id;
-        action.run.attempt = task->attempt;
-        action.run.worker = run_worker_of(run, i);
-        run_give(run, &action, now, out);
-    }
+    run_phase_set(run, at, RUN_GIVEN);
+    run_put(run, action, out);
 }
 
 static void perform_new(struct run *run, struct wire_out *out)
@@ -72,7 +44,7 @@ static void perform_new(struct run *run, struct wire_out *out)
     for (uint32_t i = 0; i < server->action_count; i++) {
         const struct rota_action *action = &server->actions[i];
         if (action->kind == ROTA_ACTION_RUN && run_worker_is_ours(run, action->run.worker))
-            run_give(run, action, server->now, out);
+            run_give(run, action, out);
         if (action->kind == ROTA_ACTION_STOP) {
             struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
             message.stop.task = action->stop.task;
@@ -99,7 +71,6 @@ void run_perform(struct run *run, struct wire_out *out)
     run_ends_look(run);
     if (run->count[RUN_FAILED] && !run->keep_going) run_drain(run, out);
     perform_new(run, out);
-    perform_late(run, run->server->now, out);
 }
 
 // ---- From the worker ------------------------------------------------------------------------
@@ -129,20 +100,12 @@ static void started_intake(struct run *run, const struct wire_started *started)
     run_phase_set(run, started->task.task - 1, RUN_RUNNING);
 }
 
-// A list of exit codes allows repetition after these, and nothing else.
-static bool is_final(const struct jobfile_retries *retries, const struct wire_finished *finished)
+static struct ends_repeat repeat_of(const struct jobfile_retries *retries)
 {
-    if (!retries->code_count) return false;
-    for (uint32_t i = 0; i < retries->code_count; i++)
-        if (finished->end == WIRE_EXITED && retries->codes[i] == finished->status) return false;
-    return true;
-}
-
-static rota_time pause_after(const struct jobfile_retries *retries, uint32_t tries)
-{
-    double pause = (double)retries->backoff;
-    for (uint32_t i = 1; i < tries && pause < 1e15; i++) pause *= retries->factor_percent / 100.0;
-    return pause < 1e15 ? (rota_time)pause : (rota_time)1e15;
+    return (struct ends_repeat){.rest = retries->backoff,
+                                .percent = retries->factor_percent,
+                                .exits = retries->codes,
+                                .exit_count = retries->code_count};
 }
 
 static void end_note(struct run_task *task, const struct wire_finished *finished)
@@ -176,14 +139,17 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
     if (!is_ours(run, finished->task)) return;
     uint32_t at = finished->task.task - 1;
     struct run_task *task = &run->tasks[at];
-    const struct jobfile_task *said = &run->file->tasks[at];
+    struct ends_repeat repeat = repeat_of(&run->file->tasks[at].retries);
+    struct rota_task_view view;
     struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
     event.report.worker = run_worker_of(run, at);
     event.report.task = finished->task;
     event.report.attempt = finished->attempt;
     event.report.outcome = ends_outcome(finished);
     event.report.status = ends_status(finished);
-    event.report.final = is_final(&said->retries, finished);
+    event.report.final = ends_is_final(&repeat, finished);
+    if (rota_task_look(run->server->rota, finished->task, &view))
+        event.report.rest = ends_rest(&repeat, view.tries);
     if (event.report.outcome == ROTA_OUTCOME_OK) {
         event.report.sizes = sizes_of(run, finished);
         event.report.size_count = finished->outputs.count;
@@ -198,7 +164,6 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
     end_note(task, finished);
     task->tries++;
     if (event.report.outcome == ROTA_OUTCOME_OK) run->hits += finished->flags & WIRE_CACHED;
-    task->not_before = finished->ended + pause_after(&said->retries, task->tries);
     run_end_add(run, at);
 }
 

@@ -17,6 +17,28 @@ int32_t ends_status(const struct wire_finished *finished)
     return signal ? ENDS_SIGNAL + finished->status : finished->status;
 }
 
+// ---- Repetitions -------------------------------------------------------------------------------
+
+bool ends_is_final(const struct ends_repeat *repeat, const struct wire_finished *finished)
+{
+    bool listed = !repeat->exit_count;
+    for (uint32_t i = 0; i < repeat->exit_count; i++)
+        listed |= finished->end == WIRE_EXITED && repeat->exits[i] == finished->status;
+    return !listed;
+}
+
+rota_time ends_rest(const struct ends_repeat *repeat, uint32_t tries)
+{
+    static const rota_time longest = 1000000000000000;  // 31 years
+    uint32_t percent = repeat->percent ? repeat->percent : 100;
+    rota_time rest = repeat->rest;
+    for (uint32_t i = 1; i < tries && rest > 0 && rest < longest && percent != 100; i++)
+        rest = rest / 100 * percent + rest % 100 * percent / 100;
+    return rest < longest ? rest : longest;
+}
+
+// ---- For those who ask later -------------------------------------------------------------------
+
 static const char *word_of(uint32_t end)
 {
     static const char *const words[]

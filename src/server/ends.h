@@ -9,5 +9,17 @@ enum { ENDS_SIGNAL = 256 };  // plus a signal: the status of what it ended
 // What was stopped is what we have asked for; whether it was lost is for the caller to know.
 enum rota_outcome ends_outcome(const struct wire_finished *finished);
 int32_t ends_status(const struct wire_finished *finished);
+// When a failed attempt is followed by another one, as far as the number of them allows.
+struct ends_repeat {
+    rota_time rest;         // before the first repetition
+    uint32_t percent;       // of the rest before: each further one; 0: the same
+    const int32_t *exits;   // only after these exit statuses; none: after all failures
+    uint32_t exit_count;
+};
+
+bool ends_is_final(const struct ends_repeat *repeat, const struct wire_finished *finished);
+// So long a task rests that has been tried so often.
+rota_time ends_rest(const struct ends_repeat *repeat, uint32_t tries);
+
 // In a turn, for those who ask later; the core needs none of it. False: no memory.
 bool ends_note(struct server *server, const struct wire_finished *finished, rota_worker_id worker);

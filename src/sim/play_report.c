@@ -85,6 +85,7 @@ void verb_finish(struct play *play)
     take_sizes(play, &event);
     const char *missing = take_pair(play, "missing");
     if (missing) event.report.missing = object_named(play, missing);
+    event.report.rest = take_time(play, "rest", 0);
     event.report.final = take_flag(play, "final");
     event.report.unstarted = take_flag(play, "unstarted");
     take_end(play);

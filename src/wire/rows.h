@@ -52,6 +52,7 @@ enum wire_file_flag { WIRE_KEEP = 1 };  // outputs: also put at `path` when the 
     F(u32, clause_first)                                                              \
     F(u32, clause_count)                                                              \
     F(object, key)
+#define WIRE_EXIT_ROW(F) F(i32, status)
 #define WIRE_EDGE_ROW(F) F(u32, before) F(u32, after)
 #define WIRE_CLAUSE_ROW(F) F(u32, kind) F(task, task)
 #define WIRE_USE_ROW(F) F(u32, task) F(object, object) F(u32, flags)
@@ -59,7 +60,7 @@ enum wire_file_flag { WIRE_KEEP = 1 };  // outputs: also put at `path` when the 
 
 #define WIRE_ROWS(R)                                                                  \
     R(FILE, file) R(ATTEMPT, attempt) R(LANE, lane) R(SPEC, spec) R(EDGE, edge)       \
-    R(CLAUSE, clause) R(USE, use) R(MAKE, make)
+    R(CLAUSE, clause) R(USE, use) R(MAKE, make) R(EXIT, exit)
 
 #define WIRE_FIELD(kind, name) wire_##kind name;
 #define WIRE_STRUCT(NAME, name)                                                       \
@@ -71,4 +72,5 @@ WIRE_ROWS(WIRE_STRUCT)
 
 #define WIRE_KINDS(K)                                                                 \
     K(u32) K(u64) K(i32) K(time) K(task) K(object) K(text) K(texts)                   \
-    K(files) K(attempts) K(lanes) K(specs) K(edges) K(clauses) K(uses) K(makes)
+    K(files) K(attempts) K(lanes) K(specs) K(edges) K(clauses) K(uses) K(makes)       \
+    K(exits)

@@ -176,10 +176,16 @@ enum wire_submit_flag {
     F(lanes, lanes)                                                          \
     F(texts, groups)                                                         \
     F(texts, machines)                                                       \
-    F(texts, bodies)    /* each a whole RUN frame; its numbers are set later */ \
+    F(texts, bodies)    /* each a RUN, whose numbers are set later; behind it maybe a REPEAT */ \
     F(texts, commands)  /* beside the bodies, for people */                  \
     F(specs, tasks) F(edges, edges) F(clauses, clauses)                      \
     F(uses, inputs) F(makes, outputs)
+// When a failed attempt is followed by another one, as far as the number of them allows. Stands
+// behind a RUN in a body, and is for the server.
+#define WIRE_REPEAT(F)                                                       \
+    F(time, rest)       /* before the first repetition */                    \
+    F(u32, percent)     /* of the rest before: each further one */           \
+    F(exits, exits)     /* only after these exit statuses; none: after all failures */
 #define WIRE_ACCEPTED(F) F(u64, high) F(u64, low) F(u32, job) F(u32, first)
 
 enum wire_verb {
@@ -252,4 +258,4 @@ enum wire_data_verb {
     M(FOLLOW, follow) M(EVENT, event)                                                      \
     M(OFFER, offer) M(OFFERED, offered) M(STORED, stored) M(BIND, bind) M(BOUND, bound)    \
     M(DATA, data)                                                                          \
-    M(RENEW, renew) M(RENEWED, renewed) M(FLOW, flow)
+    M(RENEW, renew) M(RENEWED, renewed) M(FLOW, flow) M(REPEAT, repeat)

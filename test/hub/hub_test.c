@@ -120,6 +120,37 @@ static void strangers_are_stopped(void **state)
     assert_int_equal(message.stop.task.job, 9);
 }
 
+static void what_was_cancelled_while_its_worker_was_away_is_stopped(void **state)
+{
+    (void)state;
+    struct wire_message message = {.kind = WIRE_STARTED_MESSAGE};
+    struct played next;
+    a_cluster_of_one();
+    submits(7, 1, 0, 0);
+    peers_turn(&peers);
+    struct wire_run run = given(&worker);
+    message.started.task = run.task;
+    message.started.attempt = run.attempt;
+    assert_true(played_says(&peers, &worker, &message));
+    played_close(&peers, &worker);
+    message = (struct wire_message){.kind = WIRE_CHANGE_MESSAGE};
+    message.change.high = message.change.low = 5;
+    message.change.verb = WIRE_CANCEL;
+    message.change.task = run.task;
+    assert_true(played_says(&peers, &client, &message));
+    peers_turn(&peers);
+    struct wire_attempt listed = {.task = run.task, .attempt = run.attempt};
+    listed.state = WIRE_ATTEMPT_RUNNING;
+    played_open(&peers, &next, WIRE_WORKER);
+    greets(&next, WIRE_WORKER, "one", 2);
+    joins(&next, &listed, 1);
+    peers_turn(&peers);
+    assert_true(played_hears_kind(&next, WIRE_STOP_MESSAGE, &message));
+    assert_int_equal(message.stop.attempt, run.attempt);
+    played_close(&peers, &next);
+    peers_turn(&peers);
+}
+
 static void an_older_connection_is_turned_away(void **state)
 {
     (void)state;
@@ -303,6 +334,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_refused_piece_refuses_the_whole, begin, end),
         cmocka_unit_test_setup_teardown(what_a_new_connection_does_not_list_is_lost, begin, end),
         cmocka_unit_test_setup_teardown(strangers_are_stopped, begin, end),
+        cmocka_unit_test_setup_teardown(what_was_cancelled_while_its_worker_was_away_is_stopped,
+                                        begin, end),
         cmocka_unit_test_setup_teardown(an_older_connection_is_turned_away, begin, end),
         cmocka_unit_test_setup_teardown(failures_and_losses_are_counted_apart, begin, end),
         cmocka_unit_test_setup_teardown(what_never_began_does_not_count, begin, end),

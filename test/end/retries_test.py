@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""retries_test - which failures are followed by another attempt, and when; everywhere alike."""
+import json
+import os
+import subprocess
+
+from cluster import ROTA_PATH, Cluster
+from end import Tap
+from runs import Folder
+
+say = Tap.say
+
+
+def tasks(folder):
+    """Each writes when it began, and fails three times, or with a code that is not listed."""
+    begins = "date +%s.%N >> {0}/{1}; n=$(wc -l < {0}/{1}); "
+    return {
+        "rests": {"run": begins.format(folder, "rests") + "[ $n -gt 3 ] || exit 75",
+                  "retries": {"max": 3, "backoff": "300ms", "factor": 2}},
+        "listed": {"run": begins.format(folder, "listed") + "[ $n -gt 1 ] || exit 75",
+                   "retries": {"max": 3, "codes": [7, 75]}},
+        "other": {"run": begins.format(folder, "other") + "exit 3",
+                  "retries": {"max": 3, "codes": [7, 75]}},
+        "killed": {"run": begins.format(folder, "killed") + "kill -9 $$",
+                   "retries": {"max": 3, "codes": [9]}},
+    }
+
+
+def check(where, folder):
+    def begins(name):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            return [float(line) for line in file]
+    times = begins("rests")
+    gaps = [after - before for before, after in zip(times, times[1:])]
+    say(len(gaps) == 3 and all(gap >= rest for gap, rest in zip(gaps, (0.3, 0.6, 1.2))),
+        f"{where}: attempts rest, longer each time", gaps)
+    say(len(begins("listed")) == 2, f"{where}: a listed code is tried again")
+    say(len(begins("other")) == 1, f"{where}: another one is final")
+    say(len(begins("killed")) == 1, f"{where}: a signal is no exit code")
+
+
+def on_this_machine():
+    with Folder(name="job.json") as folder:
+        folder.write("job.json", json.dumps({"tasks": tasks(folder.path)}))
+        done = folder.run("-k", "-j", "4")
+        say(done.returncode == 1, "here: what failed is told", done)
+        check("here", folder.path)
+
+
+def in_a_cluster():
+    with Cluster() as cluster:
+        cluster.work("one", 4)
+        done = cluster.submit(tasks(cluster.folder), "--wait")
+        say(done.returncode == 1 and "2 ok, 2 failed" in done.stdout, "there: what failed is told",
+            done)
+        check("there", cluster.folder)
+
+
+def a_rest_outlives_the_server():
+    with Cluster() as cluster:
+        cluster.work("one", 1)
+        mark, other = cluster.path("mark"), cluster.path("other")
+        cluster.submit({"a": {"run": f"date +%s.%N >> {mark}; [ $(wc -l < {mark}) -gt 1 ]",
+                              "retries": {"max": 1, "backoff": "3s"}},
+                        "b": {"run": f"echo x >> {other}; exec sleep 60"}})
+        cluster.until(lambda: cluster.read("other"), "another task has its place")
+        why = cluster.rota("why", "1.1")
+        say("rests until" in why.stdout, "rota why says that it rests", why)
+        say(cluster.sql("SELECT status FROM sched_wait") == [("WAITING",)], "and the tables wait")
+        cluster.server.kill()
+        os.unlink(cluster.socket)
+        cluster.serve()
+        cluster.rota("cancel", "1.2")
+        cluster.until(lambda: ("a", "SUCCESS") in cluster.ends(), "it is tried again")
+        first, second = [float(line) for line in cluster.read("mark").split()]
+        say(3 <= second - first, "not before its rest is over", second - first)
+        say(("a", "LOST") not in cluster.ends(), "and nothing is lost", cluster.ends())
+        verify = subprocess.run([ROTA_PATH, "verify", cluster.database], capture_output=True,
+                                text=True, check=False)
+        say(verify.returncode == 0, "the database is in order", verify)
+
+
+on_this_machine()
+in_a_cluster()
+a_rest_outlives_the_server()
+Tap.end()
