@@ -51,6 +51,7 @@ enum rota_event_kind {
     ROTA_EVENT_STREAMED,        // so many bytes of a stream have passed
     ROTA_EVENT_TIME,            // ends the turn; the only event that gives workers tasks
     ROTA_EVENT_PLAN,            // tasks of a job under plan are bound to workers; not stored
+    ROTA_EVENT_CLAIM_STARTED,   // what a handler claimed with STARTS_LATER has started
     ROTA_EVENTS                 // one more than the last
 };
 
@@ -67,7 +68,8 @@ enum rota_claim_flag {          // what a handler does not mind
     ROTA_FAILED_OK    = 2,      // CLAIM: it failed or was aborted; it is claimed all the same
     ROTA_DELIVERED_OK = 4,      // DELIVER: it has succeeded already; nothing happens
     ROTA_NOFETCH_OK   = 8,      // DELIVER, FAIL: nobody claimed it, but it could be claimed
-    ROTA_GIVEN_BACK   = 16      // FAIL: it, or its handler, was lost; repeated as `retries` says
+    ROTA_GIVEN_BACK   = 16,     // FAIL: it, or its handler, was lost; repeated as `retries` says
+    ROTA_STARTS_LATER = 32      // CLAIM: a strict lane waits for CLAIM_STARTED, or for its end
 };
 
 enum rota_lane_flag {
@@ -106,10 +108,11 @@ struct rota_event {
             uint32_t cores, memory_mib, slots, machine;  // slots: tasks at a time; 0: no limit
         } worker;
         struct { rota_worker_id id; uint32_t count; } asks;           // or ROTA_ASK_ALWAYS
-        struct {                        // CLAIM, DELIVER, FAIL
+        struct {                        // CLAIM, CLAIM_STARTED, DELIVER, FAIL
             uint64_t handler;
             rota_task_id task;          // CLAIM: none: any; task 0: any of that job
             uint32_t flags;
+            uint32_t machine;           // CLAIM of any: only what may run there; 0: no matter
             int32_t status;             // FAIL: what it ended with; 0: 1
         } claim;
         struct {                        // TASK_*

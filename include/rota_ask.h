@@ -64,6 +64,8 @@ uint32_t rota_list(const struct rota *rota, enum rota_list list, rota_worker_id 
 // The tasks that a worker was given, the last first: as quick as there are few of them.
 uint32_t rota_worker_tasks(const struct rota *rota, rota_worker_id worker, rota_task_id *out,
                            uint32_t max);
+// Whether a CLAIM of any task there (machine 0: anywhere) would get one, and of which priority.
+bool rota_claimable(const struct rota *rota, uint32_t machine, int32_t *priority);
 // What failed or was aborted and keeps a task BLOCKED, in the order of its needs.
 uint32_t rota_blockers(const struct rota *rota, rota_task_id id, rota_task_id *out, uint32_t max);
 

@@ -157,10 +157,7 @@ void attempt_claim(struct rota *rota, task_row row, uint64_t handler)
     count_attempt(task);
     task_move(rota, row, CAUSE_CLAIMED);
     handler_take(rota, row, handler);
-    if (task->flags & TASK_GATED) {
-        gate_handed_out(rota, row);
-        gate_started(rota, row);
-    }
+    if (task->flags & TASK_GATED) gate_handed_out(rota, row);
     struct rota_action *action = effect_action(rota, ROTA_ACTION_GRANT);
     action->grant.handler = handler;
     action->grant.body = task->body;
@@ -266,7 +263,7 @@ void attempt_end(struct rota *rota, task_row row)
     if (task->flags & TASK_CLAIMED) handler_give(rota, row);
     if (task->flags & TASK_GATED) gate_leave(rota, row);
     task->worker = 0;
-    task->flags &= (uint16_t) ~(TASK_OVERBOOKED | TASK_STOPPING | TASK_CLAIMED);
+    task->flags &= (uint16_t) ~(TASK_OVERBOOKED | TASK_STOPPING | TASK_CLAIMED | TASK_STARTING);
 }
 
 void attempt_begun(struct rota *rota, task_row row)

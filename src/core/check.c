@@ -77,7 +77,7 @@ static void check_lane_members(const struct rota *rota, lane_row at, int32_t *co
         const struct task *task = &rota->task[extra->task];
         if (!task_is_inside(task)) continue;
         ++*inside;
-        *starting += task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED;
+        *starting += task_is_starting(task);
         *counter += task->flags & TASK_WRITES ? 1 : -1;
         if (extra->group) assert(GROUP(rota, extra->group)->holder == extra->task);
         assert(!extra->in_line);

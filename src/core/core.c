@@ -210,6 +210,7 @@ static handler *const handlers[ROTA_EVENTS] = {
     [ROTA_EVENT_STREAMED] = on_streamed,
     [ROTA_EVENT_TIME] = on_time,
     [ROTA_EVENT_PLAN] = on_plan,
+    [ROTA_EVENT_CLAIM_STARTED] = on_claim_started,
 };
 
 enum rota_error refuse(struct rota *rota, enum rota_error error, const char *reason)

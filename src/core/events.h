@@ -81,6 +81,7 @@ enum rota_error on_worker_silent(struct rota *rota, const struct rota_event *eve
 enum rota_error on_worker_left(struct rota *rota, const struct rota_event *event);
 enum rota_error on_worker_asks(struct rota *rota, const struct rota_event *event);
 enum rota_error on_claim(struct rota *rota, const struct rota_event *event);
+enum rota_error on_claim_started(struct rota *rota, const struct rota_event *event);
 enum rota_error on_deliver(struct rota *rota, const struct rota_event *event);
 enum rota_error on_fail(struct rota *rota, const struct rota_event *event);
 enum rota_error on_task_started(struct rota *rota, const struct rota_event *event);

@@ -158,6 +158,11 @@ static bool all_have_started(const struct lane *lane)
     return !(lane->flags & ROTA_LANE_STRICT) || lane->starting == 0;
 }
 
+bool gate_is_strict(const struct rota *rota, task_row row)
+{
+    return LANE(rota, task_extra(rota, row)->lane)->flags & ROTA_LANE_STRICT;
+}
+
 bool gate_admits_now(const struct rota *rota, task_row row)
 {
     const struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
@@ -286,6 +291,6 @@ void gate_leave(struct rota *rota, task_row row)
     release_group(rota, row);
     if (!PLANTED(CLASS_KEPT)) lane->counter -= side(task);
     lane->inside--;
-    lane->starting -= task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED;
+    lane->starting -= task_is_starting(task);
     if (lane->placing == row) lane->placing = 0;
 }

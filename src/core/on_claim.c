@@ -13,7 +13,18 @@ static bool is_owner(const struct rota *rota, task_row row, uint64_t handler)
     return owner == 0 || owner == handler;
 }
 
-static enum rota_error claim_failed(struct rota *rota, task_row row, uint64_t handler)
+static void claim_task(struct rota *rota, task_row row, const struct rota_event *event)
+{
+    attempt_claim(rota, row, event->claim.handler);
+    if (!(rota->task[row].flags & TASK_GATED)) return;
+    if (event->claim.flags & ROTA_STARTS_LATER && gate_is_strict(rota, row))
+        rota->task[row].flags |= TASK_STARTING;
+    else
+        gate_started(rota, row);
+}
+
+static enum rota_error claim_failed(struct rota *rota, task_row row,
+                                    const struct rota_event *event)
 {
     struct task *task = &rota->task[row];
     if (rota->unmet[row] > !(condition_need(rota, row) & NEED_MET))
@@ -30,7 +41,7 @@ static enum rota_error claim_failed(struct rota *rota, task_row row, uint64_t ha
         task_extra(rota, row)->asked = rota->turn;
         gate_enter(rota, row);
     }
-    attempt_claim(rota, row, handler);
+    claim_task(rota, row, event);
     return ROTA_OK;
 }
 
@@ -38,17 +49,16 @@ static enum rota_error claim_this(struct rota *rota, task_row row, bool any,
                                   const struct rota_event *event)
 {
     const struct task *task = &rota->task[row];
-    uint64_t handler = event->claim.handler;
     uint32_t flags = event->claim.flags;
     bool ended = task->state == ROTA_TASK_FAILED || task->state == ROTA_TASK_ABORTED;
     if (task->flags & TASK_IS_BUNDLE)
         return refuse(rota, ROTA_NOT_NOW, "a bundle cannot be claimed");
     if (ended && flags & ROTA_FAILED_OK && JOB(rota, task_job(rota, row))->state <= ROTA_JOB_LAST)
-        return claim_failed(rota, row, handler);
+        return claim_failed(rota, row, event);
     if (is_claimed(task) && flags & ROTA_FETCHED_OK) return ROTA_OK;
     bool again = task->flags & TASK_AGAIN && !any;  // to whoever names it, it is delivered
     if (task->state == ROTA_TASK_OFFERED && gate_is_next(rota, row) && !again) {
-        attempt_claim(rota, row, handler);
+        claim_task(rota, row, event);
         return ROTA_OK;
     }
     if (task_shown(task) == ROTA_TASK_SUCCEEDED)
@@ -65,7 +75,7 @@ enum rota_error on_claim(struct rota *rota, const struct rota_event *event)
     bool any = id.task == 0;
     job_row job = any && id.job ? job_find(rota, (rota_job_id){id.job}) : 0;
     if (any && id.job && !job) return refuse(rota, ROTA_NOT_FOUND, "there is no such job");
-    task_row row = any ? claim_best(rota, job) : task_find(rota, id);
+    task_row row = any ? claim_best(rota, job, event->claim.machine) : task_find(rota, id);
     if (!row) return refuse(rota, any ? ROTA_NOT_NOW : ROTA_NOT_FOUND, "there is no such task");
     if (!handler_reserve(rota, event->claim.handler) || !effect_reserve(rota, 2))
         return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
@@ -88,6 +98,22 @@ static enum rota_error check_claimed(struct rota *rota, const struct rota_event 
         return refuse(rota, ROTA_NOT_NOW, "another handler claimed the task");
     if (!effect_reserve(rota, 2))
         return refuse(rota, ROTA_NO_MEMORY, "no memory for what this causes");
+    return ROTA_OK;
+}
+
+enum rota_error on_claim_started(struct rota *rota, const struct rota_event *event)
+{
+    task_row row = task_find(rota, event->claim.task);
+    if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such task");
+    if (!is_claimed(&rota->task[row]))
+        return refuse(rota, ROTA_NOT_NOW, "the task is not claimed");
+    if (!is_owner(rota, row, event->claim.handler))
+        return refuse(rota, ROTA_NOT_NOW, "another handler claimed the task");
+    if (!effect_reserve(rota, 0))
+        return refuse(rota, ROTA_NO_MEMORY, "no memory for what this causes");
+    if (!(rota->task[row].flags & TASK_STARTING)) return ROTA_OK;
+    rota->task[row].flags &= (uint16_t)~TASK_STARTING;
+    gate_started(rota, row);
     return ROTA_OK;
 }
 

@@ -51,6 +51,11 @@ static inline enum rota_task_state task_shown(const struct task *task)  // what 
 }
 bool task_is_over(const struct task *task);    // SUCCEEDED, FAILED or ABORTED, as others see it
 bool task_is_inside(const struct task *task);  // counts in its lane
+static inline bool task_is_starting(const struct task *task)  // inside, and not yet running
+{
+    return task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED
+           || task->flags & TASK_STARTING;
+}
 static inline rota_task_id task_id(const struct rota *rota, task_row row)
 {
     if (!row) return (rota_task_id){0, 0};
@@ -142,6 +147,7 @@ void gate_enlist(struct rota *rota, task_row row);      // submit order: it has 
 void gate_leave(struct rota *rota, task_row row);       // out of the line, or from inside
 void gate_handed_out(struct rota *rota, task_row row);  // the next one may be
 void gate_started(struct rota *rota, task_row row);
+bool gate_is_strict(const struct rota *rota, task_row row);
 void gate_starts_anew(struct rota *rota, task_row row);
 void gate_offer_again(struct rota *rota, task_row row);
 void gate_look_at(struct rota *rota, lane_row lane);
@@ -205,7 +211,7 @@ void profile_unlist(struct rota *rota, profile_row row);
 
 void claim_add(struct rota *rota, task_row row);
 void claim_remove(struct rota *rota, task_row row);
-task_row claim_best(const struct rota *rota, job_row job);  // job 0: any
+task_row claim_best(const struct rota *rota, job_row job, uint32_t machine);  // 0: any
 
 task_row ready_first(const struct rota *rota, const struct profile *profile);
 void ready_grow(struct rota *rota, profile_row at);  // it has many tasks now

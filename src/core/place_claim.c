@@ -27,13 +27,15 @@ static task_row first_of(const struct rota *rota, const struct profile *profile,
     return row;
 }
 
-task_row claim_best(const struct rota *rota, job_row job)
+task_row claim_best(const struct rota *rota, job_row job, uint32_t machine)
 {
     task_row best = 0;
     int32_t priority = 0;
     for (profile_row at = rota->ready_claim; at; at = PROFILE(rota, at)->next) {
         const struct profile *profile = PROFILE(rota, at);
-        task_row row = first_of(rota, profile, job);
+        uint32_t wanted = profile->wants.machine;
+        bool there = !machine || !wanted || wanted == machine;
+        task_row row = there ? first_of(rota, profile, job) : 0;
         bool better = row
                       && (!best || profile->wants.priority > priority
                           || (profile->wants.priority == priority && task_older(rota, row, best)));
@@ -42,4 +44,11 @@ task_row claim_best(const struct rota *rota, job_row job)
         priority = profile->wants.priority;
     }
     return best;
+}
+
+bool rota_claimable(const struct rota *rota, uint32_t machine, int32_t *priority)
+{
+    task_row best = claim_best(rota, 0, machine);
+    *priority = best ? PROFILE(rota, rota->task[best].profile)->wants.priority : 0;
+    return best != 0;
 }

@@ -14,6 +14,7 @@ enum task_flag {
     TASK_WRITES = 0x2,  // in its lane; otherwise it reads
     TASK_IS_BUNDLE = 0x4,
     TASK_LINKED = 0x8,        // the late map has something for it
+    TASK_STARTING = 0x10,     // claimed in a strict lane, and its handler did not say it started
     TASK_QUEUED_LOOK = 0x20,  // in one of the look lists
     TASK_MOOT = 0x40,         // blocked, and no failure is behind it
     TASK_DECIDED = 0x80,      // how it ends is known; what it needed does not matter any more

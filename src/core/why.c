@@ -66,17 +66,12 @@ static struct rota_why why_waiting(const struct rota *rota, task_row row)
     return why_task(rota, ROTA_HOLD_CONDITION, find_clause(rota, row), 1);
 }
 
-static bool is_starting(const struct task *task)
-{
-    return task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED;
-}
-
 static task_row someone_inside(const struct rota *rota, lane_row lane, bool starting)
 {
     for (extra_row at = 1; at < rota->extras.count; at++) {
         task_row row = EXTRA(rota, at)->task;
         if (!row || EXTRA(rota, at)->lane != lane || !task_is_inside(&rota->task[row])) continue;
-        if (!starting || is_starting(&rota->task[row])) return row;
+        if (!starting || task_is_starting(&rota->task[row])) return row;
     }
     return 0;
 }

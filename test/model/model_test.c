@@ -130,7 +130,8 @@ static void stats_print(const struct history_stats *stats)
                                         "object_lost",
                                         "streamed",
                                         "time",
-                                        "plan"};
+                                        "plan",
+                                        "claim_started"};
     static const char *const actions[]
         = {"",    "accept", "confirm", "job_over", "wait_over", "read",     "grant",
            "run", "stop",   "fetch",   "drop",     "stream",    "completed"};

@@ -1,0 +1,109 @@
+// claim_test.c - claims: where the handler is, when what it claimed has started, how it failed.
+#include "story.h"
+
+static void submit_two(struct story *story, struct rota_task_spec one, struct rota_task_spec other)
+{
+    struct rota_task_spec tasks[] = {one, other};
+    does(story, (struct rota_event){.kind = ROTA_EVENT_SUBMIT,
+                                    .submit = {.client = 5,
+                                               .policy = ROTA_POLICY_CLAIM,
+                                               .tasks = tasks,
+                                               .task_count = 2}});
+}
+
+static struct rota_event claim(enum rota_event_kind kind, uint32_t task, uint32_t flags)
+{
+    return (struct rota_event){.kind = kind,
+                               .claim = {.handler = 9, .task = {task ? 1 : 0, task},
+                                         .flags = flags}};
+}
+
+static void a_claim_gets_only_what_may_run_where_the_handler_is(void **state)
+{
+    (void)state;
+    struct story story;
+    story_open(&story);
+    submit_two(&story, (struct rota_task_spec){.machine = 2, .priority = 3},
+               (struct rota_task_spec){.machine = 1});
+    int32_t priority = -1;
+    assert_true(rota_claimable(story.rota, 1, &priority));
+    assert_int_equal(priority, 0);
+    assert_true(rota_claimable(story.rota, 2, &priority));
+    assert_int_equal(priority, 3);
+    assert_false(rota_claimable(story.rota, 3, &priority));
+    struct rota_event any = claim(ROTA_EVENT_CLAIM, 0, 0);
+    any.claim.machine = 3;
+    refused(&story, any, ROTA_NOT_NOW);
+    any.claim.machine = 1;
+    does(&story, any);
+    assert_int_equal(rota_task_state(story.rota, (rota_task_id){1, 2}), ROTA_TASK_RUNNING);
+    refused(&story, any, ROTA_NOT_NOW);
+    any.claim.machine = 0;
+    does(&story, any);
+    assert_int_equal(rota_task_state(story.rota, (rota_task_id){1, 1}), ROTA_TASK_RUNNING);
+    story_close(&story);
+}
+
+static void a_strict_lane_waits_until_what_was_claimed_has_started(void **state)
+{
+    (void)state;
+    struct story story;
+    story_open(&story);
+    lane_opens(&story, 1, ROTA_LANE_STRICT);
+    struct rota_task_spec reader = {.lane = 1, .access = ROTA_ACCESS_READ};
+    submit_two(&story, reader, reader);
+    does(&story, claim(ROTA_EVENT_CLAIM, 1, ROTA_STARTS_LATER));
+    refused(&story, claim(ROTA_EVENT_CLAIM, 2, 0), ROTA_NOT_NOW);
+    assert_int_equal(rota_why(story.rota, (rota_task_id){1, 2}).hold, ROTA_HOLD_START);
+    struct rota_event stranger = claim(ROTA_EVENT_CLAIM_STARTED, 1, 0);
+    stranger.claim.handler = 8;
+    refused(&story, stranger, ROTA_NOT_NOW);
+    does(&story, claim(ROTA_EVENT_CLAIM_STARTED, 1, 0));
+    does(&story, claim(ROTA_EVENT_CLAIM_STARTED, 1, 0));  // once more does no harm
+    does(&story, claim(ROTA_EVENT_CLAIM, 2, ROTA_STARTS_LATER));
+    does(&story, claim(ROTA_EVENT_DELIVER, 2, 0));  // the end is a start, too
+    does(&story, claim(ROTA_EVENT_DELIVER, 1, 0));
+    story_close(&story);
+}
+
+static void other_lanes_do_not_wait_for_starts(void **state)
+{
+    (void)state;
+    struct story story;
+    story_open(&story);
+    struct rota_task_spec reader = {.lane = 1, .access = ROTA_ACCESS_READ};
+    lane_opens(&story, 1, 0);
+    submit_two(&story, reader, reader);
+    does(&story, claim(ROTA_EVENT_CLAIM, 1, ROTA_STARTS_LATER));
+    does(&story, claim(ROTA_EVENT_CLAIM, 2, ROTA_STARTS_LATER));
+    story_close(&story);
+}
+
+static void a_failure_tells_its_status(void **state)
+{
+    (void)state;
+    struct story story;
+    story_open(&story);
+    submit_two(&story, (struct rota_task_spec){0}, (struct rota_task_spec){0});
+    does(&story, claim(ROTA_EVENT_CLAIM, 1, 0));
+    struct rota_event fails = claim(ROTA_EVENT_FAIL, 1, 0);
+    fails.claim.status = 42;
+    does(&story, fails);
+    assert_int_equal(story.action_count, 1);
+    assert_int_equal(story.actions[0].confirm.status, 42);
+    does(&story, claim(ROTA_EVENT_CLAIM, 2, 0));
+    does(&story, claim(ROTA_EVENT_FAIL, 2, 0));
+    assert_int_equal(story.actions[0].confirm.status, 1);
+    story_close(&story);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_claim_gets_only_what_may_run_where_the_handler_is),
+        cmocka_unit_test(a_strict_lane_waits_until_what_was_claimed_has_started),
+        cmocka_unit_test(other_lanes_do_not_wait_for_starts),
+        cmocka_unit_test(a_failure_tells_its_status),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
