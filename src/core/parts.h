@@ -51,11 +51,7 @@ static inline enum rota_task_state task_shown(const struct task *task)  // what 
 }
 bool task_is_over(const struct task *task);    // SUCCEEDED, FAILED or ABORTED, as others see it
 bool task_is_inside(const struct task *task);  // counts in its lane
-static inline bool task_is_starting(const struct task *task)  // inside, and not yet running
-{
-    return task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED
-           || task->flags & TASK_STARTING;
-}
+bool task_is_starting(const struct task *task);  // inside, and not yet running
 static inline rota_task_id task_id(const struct rota *rota, task_row row)
 {
     if (!row) return (rota_task_id){0, 0};

@@ -142,7 +142,9 @@ static void count_class(struct rota *rota, task_row row, enum task_class from, e
         rota->plan_active -= from == CLASS_ACTIVE;
         rota->plan_active += to == CLASS_ACTIVE;
     }
-    if (job->counts[CLASS_ACTIVE] == 0 || from == CLASS_NONE) job_look_at(rota, job_at);
+    // Also when it was over until now: its next end is news again.
+    if (job->counts[CLASS_ACTIVE] == 0 || from == CLASS_NONE || job->told)
+        job_look_at(rota, job_at);
     if (task->extra && task_extra(rota, row)->bundle)
         bundle_count(rota, task_extra(rota, row)->bundle, from, to);
 }
@@ -261,6 +263,12 @@ bool task_is_over(const struct task *task)
 {
     enum rota_task_state state = task_shown(task);
     return state == ROTA_TASK_SUCCEEDED || state == ROTA_TASK_FAILED || state == ROTA_TASK_ABORTED;
+}
+
+bool task_is_starting(const struct task *task)
+{
+    return task->state == ROTA_TASK_OFFERED || task->state == ROTA_TASK_ASSIGNED
+           || task->flags & TASK_STARTING;
 }
 
 bool task_is_inside(const struct task *task)

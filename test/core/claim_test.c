@@ -97,6 +97,25 @@ static void a_failure_tells_its_status(void **state)
     story_close(&story);
 }
 
+static void a_job_that_goes_on_is_over_once_more(void **state)
+{
+    (void)state;
+    struct story story;
+    story_open(&story);
+    struct rota_task_spec task = {0};
+    does(&story, (struct rota_event){.kind = ROTA_EVENT_SUBMIT,
+                                     .submit = {.client = 5, .policy = ROTA_POLICY_CLAIM,
+                                                .last = true, .tasks = &task, .task_count = 1}});
+    for (int i = 0; i < 2; i++) {
+        does(&story, claim(ROTA_EVENT_CLAIM, 1, ROTA_FAILED_OK));
+        does(&story, claim(ROTA_EVENT_FAIL, 1, 0));
+        assert_int_equal(story.action_count, 2);
+        assert_int_equal(story.actions[1].kind, ROTA_ACTION_JOB_OVER);
+        assert_int_equal(story.actions[1].job_over.failed, 1);
+    }
+    story_close(&story);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +123,7 @@ int main(void)
         cmocka_unit_test(a_strict_lane_waits_until_what_was_claimed_has_started),
         cmocka_unit_test(other_lanes_do_not_wait_for_starts),
         cmocka_unit_test(a_failure_tells_its_status),
+        cmocka_unit_test(a_job_that_goes_on_is_over_once_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

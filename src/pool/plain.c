@@ -1,0 +1,286 @@
+// plain.c - plain jobs: built from their needs, ended, or settled in the core.
+#include "pool/pool.h"
+
+#include <sched.h>
+#include <string.h>
+
+static const struct rota_pool_task *task_at(const struct rota_pool_job *spec, uint32_t index)
+{
+    static const struct rota_pool_task none;
+    return spec->tasks ? &spec->tasks[index] : &none;
+}
+
+static bool task_is_plain(const struct rota_pool_job *spec, uint32_t index)
+{
+    const struct rota_pool_task *task = task_at(spec, index);
+    return (task->function || spec->function) && !task->bundle && !task->lane && !task->group
+           && !task->retries_max && !task->flags && !task->priority && !task->access;
+}
+
+// Needs that were submitted before their dependents make no cycle. Others are looked over, and
+// refused if they have to be, by the core.
+bool plain_suits(const struct rota_pool *pool, const struct rota_pool_job *spec)
+{
+    bool simple = !spec->client && !spec->job.number && !(spec->flags & ROTA_POOL_OPEN)
+                  && spec->task_count && spec->task_count < UINT32_MAX && pool->server_count
+                  && (spec->function || spec->tasks);
+    if (!simple) return false;
+    for (uint32_t i = 0; spec->tasks && i < spec->task_count; i++)
+        if (!task_is_plain(spec, i)) return false;
+    for (uint32_t i = 0; spec->need_first && i < spec->task_count; i++)
+        for (uint32_t at = spec->need_first[i]; at < spec->need_first[i + 1]; at++)
+            if (spec->needs[at] - 1 >= i) return false;
+    return true;
+}
+
+// ---- Building ----------------------------------------------------------------------------
+
+static struct plain *plain_open(struct rota_pool *pool, uint32_t tasks, uint64_t needs, bool runs)
+{
+    uint64_t bytes = sizeof(struct plain) + LINE + (uint64_t)tasks * sizeof(atomic_uint);
+    if (needs) bytes += ((uint64_t)tasks * 2 + 2 + needs) * sizeof(uint32_t);
+    if (runs) bytes += (uint64_t)tasks * sizeof(struct run);
+    void *block = pool->memory.resize(pool->memory.context, NULL, 0, bytes);
+    if (!block) return NULL;
+    // The block may begin anywhere; `raw` says where, for giving it back.
+    struct plain *plain = (struct plain *)(((uintptr_t)block + LINE - 1) / LINE * LINE);
+    memset(plain, 0, sizeof *plain);
+    plain->raw = block;
+    plain->bytes = bytes;
+    plain->count = tasks;
+    char *at = (char *)(plain + 1);
+    if (runs) plain->runs = (struct run *)at, at += tasks * sizeof(struct run);
+    plain->need = (atomic_uint *)at, at += tasks * sizeof(atomic_uint);
+    if (!needs) return plain;
+    plain->after_first = (uint32_t *)at, at += ((size_t)tasks + 2) * sizeof(uint32_t);
+    plain->ready = (uint32_t *)at, at += (size_t)tasks * sizeof(uint32_t);
+    plain->after = (uint32_t *)at;
+    return plain;
+}
+
+void plain_release(struct rota_pool *pool, struct plain *plain)
+{
+    if (plain) pool->memory.resize(pool->memory.context, plain->raw, plain->bytes, 0);
+}
+
+// Turns needs into dependents: counted, summed up, put in place. The list of task v begins at
+// after_first[v + 1] while the lists fill, which leaves it where after_first[v] should be.
+static void turn_round(struct plain *plain, const struct rota_pool_job *spec)
+{
+    const uint32_t *first = spec->need_first, *needs = spec->needs;
+    uint32_t *begin = plain->after_first;
+    memset(begin, 0, ((size_t)plain->count + 2) * sizeof *begin);
+    for (uint32_t at = first[0]; at < first[plain->count]; at++) begin[needs[at] + 1]++;
+    for (uint32_t task = 0; task < plain->count; task++) begin[task + 2] += begin[task + 1];
+    uint32_t ready = 0;
+    for (uint32_t task = 0; task < plain->count; task++) {
+        uint32_t count = first[task + 1] - first[task];
+        atomic_init(&plain->need[task], count);
+        if (!count) plain->ready[ready++] = task;
+        for (uint32_t at = first[task]; at < first[task + 1]; at++)
+            plain->after[begin[needs[at]]++] = task;
+    }
+    atomic_init(&plain->ready_count, ready);
+}
+
+struct plain *plain_build(struct rota_pool *pool, const struct rota_pool_job *spec)
+{
+    uint32_t count = spec->task_count;
+    uint64_t needs = spec->need_first ? spec->need_first[count] - spec->need_first[0] : 0;
+    struct plain *plain = plain_open(pool, count, needs, spec->tasks);
+    if (!plain) return NULL;
+    for (uint32_t i = 0; spec->tasks && i < count; i++) {
+        const struct rota_pool_task *task = &spec->tasks[i];
+        plain->runs[i] = task->function ? (struct run){task->function, task->argument}
+                                        : (struct run){spec->function, spec->argument};
+    }
+    if (needs) {
+        turn_round(plain, spec);
+    } else {
+        memset(plain->need, 0, count * sizeof *plain->need);
+        atomic_init(&plain->ready_count, count);
+    }
+    return plain;
+}
+
+// ---- Life -----------------------------------------------------------------------------------
+
+void plain_begin(struct rota_pool *pool, struct job *job, struct plain *plain)
+{
+    job->plain = plain;
+    plain->next = pool->plain_first;
+    atomic_store_explicit(&pool->plain_first, job, memory_order_relaxed);
+    uint32_t ready = atomic_load_explicit(&plain->ready_count, memory_order_relaxed);
+    if (!pool->idle) return;
+    if (ready > 1) pthread_cond_broadcast(&pool->work);
+    else pthread_cond_signal(&pool->work);
+}
+
+bool plain_has_work(struct rota_pool *pool)
+{
+    for (struct job *job = pool->plain_first; job; job = job->plain->next)
+        if (atomic_load(&job->plain->ready_count)) return true;
+    for (uint32_t i = 0; i < pool->server_count; i++) {
+        const struct server *server = &pool->servers[i];
+        if (atomic_load(&server->tail) != atomic_load(&server->head)) return true;
+    }
+    return false;
+}
+
+// All servers are locked. From here on nobody walks it.
+static void plain_unlink(struct rota_pool *pool, struct job *job)
+{
+    struct job *at = pool->plain_first;
+    while (at != job && at->plain->next != job) at = at->plain->next;
+    if (at == job) atomic_store(&pool->plain_first, job->plain->next);
+    else at->plain->next = job->plain->next;
+    for (uint32_t i = 0; i < pool->server_count; i++) {
+        struct server *server = &pool->servers[i];
+        if (server->job != job) continue;
+        server->job = NULL;
+        server->done = 0;
+        atomic_store(&server->head, atomic_load(&server->tail));
+    }
+    job->plain = NULL;
+}
+
+void plain_end(struct rota_pool *pool, struct job *job)
+{
+    struct plain *plain = job->plain;
+    struct rota_pool_sum sum = {.succeeded = plain->count};
+    servers_lock(pool);
+    plain_unlink(pool, job);
+    servers_unlock(pool);
+    plain_release(pool, plain);
+    job->walked = true;
+    pool_job_is_over(pool, job, &sum);
+    turn_take(pool);
+}
+
+// One moment of one task: nobody goes on meanwhile.
+enum rota_task_state plain_state(struct rota_pool *pool, struct job *job, uint32_t task)
+{
+    servers_lock(pool);
+    uint32_t need = atomic_load_explicit(&job->plain->need[task - 1], memory_order_relaxed);
+    bool runs = false;
+    for (uint32_t i = 0; i < pool->server_count; i++)
+        runs |= pool->servers[i].running == job && pool->servers[i].task.task == task;
+    servers_unlock(pool);
+    if (need == PLAIN_DONE) return ROTA_TASK_SUCCEEDED;
+    if (need) return ROTA_TASK_WAITING;
+    return runs ? ROTA_TASK_RUNNING : ROTA_TASK_OFFERED;
+}
+
+// ---- Settling -------------------------------------------------------------------------------
+
+// What the core and the job get instead of the plain one.
+struct draft {
+    struct rota_task_spec *tasks;
+    struct rota_edge *edges;
+    struct rota_pool_task *own;  // null: all are as the job says
+    uint32_t task_capacity, edge_capacity, own_capacity;
+};
+
+static bool draft_reserve(struct rota_pool *pool, struct draft *draft, const struct plain *plain,
+                          uint32_t edges)
+{
+    void *tasks = NULL, *edge = NULL, *own = NULL;
+    bool there = memory_reserve(&pool->memory, &tasks, &draft->task_capacity, plain->count,
+                                sizeof *draft->tasks)
+                 && memory_reserve(&pool->memory, &edge, &draft->edge_capacity, edges,
+                                   sizeof *draft->edges)
+                 && (!plain->runs
+                     || memory_reserve(&pool->memory, &own, &draft->own_capacity, plain->count,
+                                       sizeof *draft->own));
+    draft->tasks = tasks;
+    draft->edges = edge;
+    draft->own = own;
+    return there;
+}
+
+static void draft_fill(struct draft *draft, const struct job *job)
+{
+    const struct plain *plain = job->plain;
+    uint32_t at = 0;
+    for (uint32_t task = 0; task < plain->count; task++) {
+        draft->tasks[task].body = (uintptr_t)job;
+        draft->tasks[task].machine = MACHINE_SERVERS;
+        if (draft->own) draft->own[task].function = plain->runs[task].function;
+        if (draft->own) draft->own[task].argument = plain->runs[task].argument;
+        for (; plain->after && at < plain->after_first[task + 1]; at++)
+            draft->edges[at] = (struct rota_edge){task + 1, plain->after[at] + 1};
+    }
+}
+
+static void draft_release(struct rota_pool *pool, struct draft *draft)
+{
+    void *tasks = draft->tasks, *edges = draft->edges, *own = draft->own;
+    memory_release(&pool->memory, &tasks, &draft->task_capacity, sizeof *draft->tasks);
+    memory_release(&pool->memory, &edges, &draft->edge_capacity, sizeof *draft->edges);
+    memory_release(&pool->memory, &own, &draft->own_capacity, sizeof *draft->own);
+}
+
+static bool settle_submit(struct rota_pool *pool, struct job *job)
+{
+    const struct plain *plain = job->plain;
+    uint32_t edges = plain->after ? plain->after_first[plain->count] : 0;
+    struct draft draft = {0};
+    bool there = draft_reserve(pool, &draft, plain, edges);
+    if (there) draft_fill(&draft, job);
+    struct rota_event event = {.kind = ROTA_EVENT_SUBMIT,
+                               .submit = {.job = {job->number},
+                                          .policy = ROTA_POLICY_CLAIM,
+                                          .first = 1,
+                                          .last = true,
+                                          .tasks = draft.tasks,
+                                          .edges = draft.edges,
+                                          .task_count = plain->count,
+                                          .edge_count = edges}};
+    there = there && turn_step(pool, &event) == ROTA_OK;
+    turn_take(pool);
+    if (there) {
+        job->tasks = draft.own;
+        job->task_capacity = draft.own_capacity;
+        draft.own = NULL;
+        draft.own_capacity = 0;
+    }
+    draft_release(pool, &draft);
+    return there;
+}
+
+// The submission was the large part. What follows cannot be undone, so it waits for memory.
+static void settle_step(struct rota_pool *pool, const struct rota_event *event)
+{
+    while (turn_step(pool, event) == ROTA_NO_MEMORY) sched_yield();
+    turn_take(pool);
+}
+
+enum rota_error plain_settle(struct rota_pool *pool, struct job *job)
+{
+    struct plain *plain = job->plain;
+    servers_lock(pool);
+    if (!settle_submit(pool, job)) {
+        servers_unlock(pool);
+        return pool_refuse(pool, ROTA_NO_MEMORY, "no memory for the tasks");
+    }
+    struct rota_event event = {.kind = ROTA_EVENT_DELIVER,
+                               .claim = {.handler = SERVER_HANDLER, .flags = ROTA_NOFETCH_OK}};
+    for (uint32_t task = 0; task < plain->count; task++) {
+        if (atomic_load_explicit(&plain->need[task], memory_order_relaxed) != PLAIN_DONE) continue;
+        event.claim.task = (rota_task_id){job->number, task + 1};
+        settle_step(pool, &event);
+    }
+    event.kind = ROTA_EVENT_CLAIM;
+    event.claim.flags = 0;
+    for (uint32_t i = 0; i < pool->server_count; i++) {
+        if (pool->servers[i].running != job) continue;
+        event.claim.task = pool->servers[i].task;
+        settle_step(pool, &event);
+        pool->granted_count = 0;  // it runs already
+    }
+    plain_unlink(pool, job);
+    servers_unlock(pool);
+    plain_release(pool, plain);
+    turn_wake(pool);
+    return ROTA_OK;
+}
