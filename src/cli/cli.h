@@ -10,6 +10,8 @@ typedef int command_fn(int count, char **words);
 
 command_fn command_play;                                // play.c
 command_fn command_simulate;                            // simulate.c
+command_fn command_swarm;                               // swarm.c, behind the other
+bool swarm_is_meant(int count, char **words);
 command_fn command_sql, command_jobs, command_history;  // sql.c
 command_fn command_verify;                              // verify.c
 command_fn command_define;                              // define.c

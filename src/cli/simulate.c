@@ -9,7 +9,9 @@
 
 static const char usage[]
     = "    rota simulate job.yaml --workers 8x4 --bandwidth 1G\n\n"
-      "usage: rota simulate FILE [OPTION...]\n\n"
+      "usage: rota simulate FILE [OPTION...]\n"
+      "       rota simulate --seed N [--seeds COUNT] [--trace] [--shrink] [--json]\n"
+      "       rota simulate --tape FILE [--trace]\n\n"
       "    --workers 8x4         8 workers of 4 cores; 2x16,8x4 is several sizes (1x4)\n"
       "    --bandwidth 128M      of each worker, a second, both ways; a number alone is MiB (1G)\n"
       "    --policy plan|pull    who decides where tasks run (plan)\n"
@@ -359,6 +361,7 @@ static int simulate(struct request *request, const struct lab_job *job)
 
 int command_simulate(int count, char **words)
 {
+    if (swarm_is_meant(count, words)) return command_swarm(count, words);
     struct request request = {.seconds_each = 1};
     struct lab_job job = {0};
     request.setting.cluster

@@ -28,7 +28,8 @@ static void world_play(uint64_t seed, bool trace)
 
 int main(int count, char **words)
 {
-    uint64_t seeds = 200, from = 1;
+    const char *sanitized = getenv("SANITIZED");
+    uint64_t seeds = sanitized && *sanitized ? 300 : 2000, from = 1;
     bool trace = false;
     for (int i = 1; i < count; i++) {
         if (strcmp(words[i], "--trace") == 0) trace = true;
@@ -45,6 +46,8 @@ int main(int count, char **words)
     printf("# %llu events\n", (unsigned long long)events);
     printf("%s 1 - nothing is wrong in %llu worlds\n", wrongs ? "not ok" : "ok",
            (unsigned long long)seeds);
-    printf("%s 2 - each fault was seen\n1..2\n", unseen ? "not ok" : "ok");
-    return wrongs || unseen;
+    bool few = seeds < 1000;  // a rare one may be missing then
+    printf("%s 2 - each fault was seen%s\n1..2\n", unseen && !few ? "not ok" : "ok",
+           unseen && few ? " # skip too few worlds" : "");
+    return wrongs || (unseen && !few);
 }

@@ -1,0 +1,160 @@
+// swarm.c - `rota simulate --seed`: whole clusters in which everything goes wrong, and the judges.
+#include "cli/cli.h"
+#include "jobfile/jobfile.h"
+#include "world/world.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHRINK_RUNS = 4000, TAPE_MAX = 1 << 22 };
+
+struct swarm_request {
+    uint64_t seed, count;
+    const char *tape;
+    bool trace, shrink, json;
+};
+
+static const char *const words_known[]
+    = {"--seed", "--seeds", "--tape", "--trace", "--shrink", "--json"};
+
+static bool has_value(int option)
+{
+    return option < 3;
+}
+
+static int option_of(const char *word)
+{
+    for (int i = 0; i < 6; i++)
+        if (strcmp(word, words_known[i]) == 0) return i;
+    return -1;
+}
+
+// Nothing but these words, and one of the first three: no file, so no job of somebody's.
+bool swarm_is_meant(int count, char **words)
+{
+    bool meant = false;
+    for (int i = 0; i < count; i++) {
+        int option = option_of(words[i]);
+        if (option < 0) return false;
+        meant |= has_value(option);
+        i += has_value(option);
+    }
+    return meant;
+}
+
+static bool number_take(const char *option, const char *word, uint64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoull(word ? word : "", &end, 10);
+    if (word && *word >= '0' && *word <= '9' && !*end && !errno) return true;
+    fprintf(stderr, "rota simulate: %s %s: expected a number\n", option, word ? word : "");
+    return false;
+}
+
+static bool words_take(struct swarm_request *request, int count, char **words)
+{
+    for (int i = 0; i < count; i++) {
+        int option = option_of(words[i]);
+        const char *value = has_value(option) && i + 1 < count ? words[++i] : NULL;
+        if (option == 0 && !number_take("--seed", value, &request->seed)) return false;
+        if (option == 1 && !number_take("--seeds", value, &request->count)) return false;
+        if (option == 2) request->tape = value;
+        request->trace |= option == 3;
+        request->shrink |= option == 4;
+        request->json |= option == 5;
+    }
+    return true;
+}
+
+// ---- Tapes: the choices of a world, a number each
+// ------------------------------------------------
+
+static uint16_t *tape_read(const char *path, uint32_t *length)
+{
+    FILE *file = path ? fopen(path, "r") : NULL;
+    unsigned value;
+    uint16_t *tape = file ? calloc(TAPE_MAX, sizeof *tape) : NULL;
+    *length = 0;
+    while (tape && *length < TAPE_MAX && fscanf(file, "%u", &value) == 1)
+        tape[(*length)++] = (uint16_t)value;
+    bool whole = tape && feof(file);
+    if (!whole)
+        fprintf(stderr, "rota simulate: %s: %s\n", path ? path : "--tape",
+                file ? "is no tape" : "cannot be read");
+    if (file) fclose(file);
+    if (whole) return tape;
+    free(tape);
+    return NULL;
+}
+
+static void tape_write(uint64_t seed, const struct world_result *result)
+{
+    char path[64];
+    snprintf(path, sizeof path, "rota-%llu.tape", (unsigned long long)seed);
+    FILE *file = fopen(path, "w");
+    for (uint32_t i = 0; file && i < result->tape_length; i++)
+        fprintf(file, "%u%c", result->tape[i], i % 24 == 23 ? '\n' : ' ');
+    if (!file || fclose(file))
+        fprintf(stderr, "rota simulate: %s cannot be written\n", path);
+    else
+        printf("shortened to %u choices and %llu events: rota simulate --tape %s --trace\n",
+               result->tape_length, (unsigned long long)result->events, path);
+}
+
+// ---- Worlds ----------------------------------------------------------------------------------
+
+static void result_print(const struct swarm_request *request, uint64_t seed,
+                         const struct world_result *result)
+{
+    if (request->json) {
+        printf("{\"seed\":%llu,\"events\":%llu,\"seconds\":%.6f,\"digest\":\"%016llx\",\"wrong\":",
+               (unsigned long long)seed, (unsigned long long)result->events,
+               (double)result->time / 1e6, (unsigned long long)result->digest);
+        json_text(stdout, result->wrong);
+        puts("}");
+    } else if (*result->wrong || request->count == 1) {
+        printf("seed %llu: %llu events in %.1f s, digest %016llx: %s\n", (unsigned long long)seed,
+               (unsigned long long)result->events, (double)result->time / 1e6,
+               (unsigned long long)result->digest, *result->wrong ? result->wrong : "all is well");
+    }
+}
+
+static bool world_play(const struct swarm_request *request, uint64_t seed,
+                       struct world_options *options, uint64_t *events)
+{
+    struct world_result result;
+    options->seed = seed;
+    world_run(options, &result);
+    *events += result.events;
+    result_print(request, seed, &result);
+    bool well = !*result.wrong;
+    if (!well && request->shrink) {
+        world_shrink(options, &result, SHRINK_RUNS);
+        tape_write(seed, &result);
+    }
+    free(result.tape);
+    return well;
+}
+
+int command_swarm(int count, char **words)
+{
+    struct swarm_request request = {.seed = 1, .count = 1};
+    if (!words_take(&request, count, words)) return 2;
+    struct world_options options = {.trace = request.trace ? stdout : NULL};
+    uint16_t *tape = NULL;
+    if (request.tape) {
+        tape = tape_read(request.tape, &options.tape_length);
+        if (!tape) return 2;
+        options.tape = tape;
+    }
+    uint64_t wrongs = 0, events = 0;
+    for (uint64_t i = 0; i < request.count; i++)
+        wrongs += !world_play(&request, request.seed + i, &options, &events);
+    if (request.count > 1 && !request.json)
+        printf("%llu worlds, %llu events, %llu wrong\n", (unsigned long long)request.count,
+               (unsigned long long)events, (unsigned long long)wrongs);
+    free(tape);
+    return wrongs ? 1 : 0;
+}

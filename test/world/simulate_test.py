@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""simulate_test - rota simulate --seed: the same world again, and clear words for bad ones."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "end"))
+from end import ROTA, Tap  # noqa: E402
+
+
+def say(what, fine):
+    Tap.say(fine, what)
+
+
+def simulate(*words):
+    return subprocess.run([ROTA, "simulate", *words], capture_output=True, text=True, check=False)
+
+
+def main():
+    first, second = simulate("--seed", "11", "--json"), simulate("--seed", "11", "--json")
+    other = simulate("--seed", "12", "--json")
+    world = json.loads(first.stdout)
+    say("a seed is the same world twice", first.returncode == 0 and first.stdout == second.stdout)
+    say("and another seed another one", json.loads(other.stdout)["digest"] != world["digest"])
+    say("nothing is wrong in it", world["wrong"] == "" and world["events"] > 100)
+    many = simulate("--seed", "1", "--seeds", "20")
+    say("many worlds are summed up", "20 worlds" in many.stdout and " 0 wrong" in many.stdout)
+    traced = simulate("--seed", "11", "--trace")
+    say("a trace says what happens", "server begins" in traced.stdout and "starts" in traced.stdout)
+    bad = simulate("--seed", "eleven")
+    say("a seed is a number", bad.returncode == 2 and "--seed eleven" in bad.stderr)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.tape")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("once upon a time")
+        bad = simulate("--tape", path)
+        say("a tape is numbers", bad.returncode == 2 and f"{path}: is no tape" in bad.stderr)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("1 2 3 4 5")
+        quiet = simulate("--tape", path, "--json")
+        say("behind its end all is quiet", quiet.returncode == 0
+            and json.loads(quiet.stdout)["wrong"] == "")
+    Tap.end()
+
+
+main()
