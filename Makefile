@@ -60,6 +60,7 @@ bench:          ## ratios to the limit, ROUNDS=5 rounds, and the goals
 	@tool/setup build bench
 	@$(MAKE) --no-print-directory all
 	@bench/run --build $(BUILD) --rounds $(ROUNDS)
+	@bench/quality --build $(BUILD) --big
 
 install: all    ## PREFIX=/usr/local, DESTDIR as usual
 	@meson install -C $(BUILD) --no-rebuild --quiet

@@ -43,7 +43,7 @@ struct request {
 
 static double seconds_now(void)
 {
-    return (double)os_ticks() * 1e-6;
+    return (double)os_spent() * 1e-9;
 }
 
 // ---- Words -----------------------------------------------------------------------------------

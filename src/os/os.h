@@ -9,6 +9,7 @@
 
 int64_t os_now(void);    // microseconds since 1970 in UTC
 int64_t os_ticks(void);  // microseconds that only go forwards
+int64_t os_spent(void);  // nanoseconds of processor time that this process has had
 int64_t os_boottime(void);  // the same since the machine was started, also while it slept
 
 // From here on TERM and INT no longer end the program but the next sleep.

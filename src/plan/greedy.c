@@ -46,7 +46,7 @@ static struct place find_idle(struct planner *planner, const struct plan_rule *r
 {
     struct place best = {.worker = PLAN_NONE};
     uint32_t cores = planner->graph->tasks[task].cores;
-    for (uint32_t i = 0; i < planner->cluster->worker_count; i++) {
+    for (uint32_t i = 0; i < planner_workers(planner, rule); i++) {
         if (cores > planner->cluster->cores[i]) continue;
         if (planner_cores(planner, i)[cores - 1] > now) continue;
         struct place place = planner_try(planner, rule, task, i);

@@ -16,8 +16,8 @@ static bool is_better(const struct place *a, const struct place *b)
 static void consider(struct planner *planner, const struct plan_rule *rule, uint32_t task,
                      uint32_t worker, struct place *best)
 {
-    if (worker == PLAN_NONE || planner->graph->tasks[task].cores > planner->cluster->cores[worker])
-        return;
+    if (worker == PLAN_NONE || worker >= planner_workers(planner, rule)) return;
+    if (planner->graph->tasks[task].cores > planner->cluster->cores[worker]) return;
     struct place place = planner_try(planner, rule, task, worker);
     planner->steps += 3 + planner->needed_count;
     if (is_better(&place, best)) *best = place;
@@ -66,6 +66,7 @@ static struct place find_place(struct planner *planner, const struct plan_rule *
             consider(planner, rule, task, planner->bound[task], &best);
         if (best.worker != PLAN_NONE) return best;
     }
+    workers = planner_workers(planner, rule);
     for (uint32_t i = 0; i < workers; i++) consider(planner, rule, task, i, &best);
     return best;
 }

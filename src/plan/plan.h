@@ -136,6 +136,8 @@ struct plan_rule {
     bool free_network;  // transfers do not hinder each other
     bool greedy;       // idle cores take what is ready, by rank
     bool few;          // look at few workers only
+    bool homing;       // outputs should be early where others of their readers' inputs are
+    uint32_t part;     // use one of so many workers; 0: all
     bool by_start;     // urgent is what is planned to start first, not what was planned first
     uint64_t seed;     // of the noise
 };

@@ -58,6 +58,8 @@ struct planner *planner_open(const struct plan_graph *graph, const struct plan_c
     planner->keys = plan_take(graph->task_count, sizeof *planner->keys);
     planner->rank = plan_take(graph->task_count, sizeof *planner->rank);
     planner->starts = plan_take(graph->task_count, sizeof *planner->starts);
+    planner->home = plan_take(graph->task_count, sizeof *planner->home);
+    planner->inbound = plan_take(workers, sizeof *planner->inbound);
     planner->held = plan_take(workers, sizeof *planner->held);
     planner->holders = plan_take(workers, sizeof *planner->holders);
     planner->leaves = 1;
@@ -74,7 +76,7 @@ void planner_close(struct planner *planner)
     free(planner->stage), free(planner->bound), free(planner->copies), free(planner->core_first);
     free(planner->lacks), free(planner->keys), free(planner->ready.items), free(planner->rank);
     free(planner->needed), free(planner->held), free(planner->holders), free(planner->tree);
-    free(planner->starts), free(planner);
+    free(planner->home), free(planner->inbound), free(planner->starts), free(planner);
 }
 
 // ---- What is known ---------------------------------------------------------------------------
@@ -137,8 +139,12 @@ void planner_set_running(struct planner *planner, uint32_t task, uint32_t worker
 
 void planner_set_copy(struct planner *planner, uint32_t object, uint32_t worker, double left)
 {
-    copy_add(planner, &planner->before, object, worker, left);
-    if (planner->before.receive_free[worker] < left) planner->before.receive_free[worker] = left;
+    struct planner_state *state = &planner->before;
+    uint32_t producer = planner->graph->objects[object].producer, source = state->where[producer];
+    double *receive = &state->receive_free[worker], *send = &state->send_free[source];
+    double at = left > 0 ? (*receive > *send ? *receive : *send) + left : 0;
+    if (left > 0) *receive = *send = at;
+    copy_add(planner, state, object, worker, at);
 }
 
 void planner_set_place(struct planner *planner, uint32_t task, uint32_t worker)
@@ -235,6 +241,8 @@ void planner_begin(struct planner *planner, const struct plan_rule *rule)
     tree_fill(planner);
     planner->ready.count = 0;
     planner->random = rule->seed;
+    memset(planner->home, 0xff, graph->task_count * sizeof *planner->home);
+    memset(planner->inbound, 0, planner->cluster->worker_count * sizeof *planner->inbound);
     for (uint32_t at = 0; at < graph->task_count; at++) {
         uint32_t task = graph->sorted[at], lacks = 0;
         double noise = rule->noise > 0 ? rule->noise * (random_unit(&planner->random) * 2 - 1) : 0;
@@ -288,6 +296,42 @@ static double later(double a, double b)
     return a > b ? a : b;
 }
 
+enum { READERS_SEEN = 8 };
+
+// When what the task makes would be where its readers' other inputs are.
+static double home_at(const struct planner *planner, uint32_t task, const struct place *place)
+{
+    const struct plan_graph *graph = planner->graph;
+    const struct plan_task *row = &graph->tasks[task];
+    double latest = place->finish;
+    for (uint32_t i = 0; i < row->output_count && i < READERS_SEEN; i++) {
+        const struct plan_object *object = &graph->objects[row->output + i];
+        double takes = graph->mib[row->output + i] / planner->cluster->bandwidth;
+        for (uint32_t u = 0; u < object->user_count && u < READERS_SEEN; u++) {
+            uint32_t home = planner->home[graph->users[object->user + u]];
+            if (home == PLAN_NONE || home == place->worker) continue;
+            latest = later(latest, later(place->finish, planner->inbound[home]) + takes);
+        }
+    }
+    return latest;
+}
+
+static void bring_home(struct planner *planner, uint32_t task, const struct place *place)
+{
+    const struct plan_graph *graph = planner->graph;
+    const struct plan_task *row = &graph->tasks[task];
+    for (uint32_t i = 0; i < row->output_count && i < READERS_SEEN; i++) {
+        const struct plan_object *object = &graph->objects[row->output + i];
+        double takes = graph->mib[row->output + i] / planner->cluster->bandwidth;
+        for (uint32_t u = 0; u < object->user_count && u < READERS_SEEN; u++) {
+            uint32_t *home = &planner->home[graph->users[object->user + u]];
+            if (*home == PLAN_NONE) *home = place->worker;
+            if (*home == place->worker) continue;
+            planner->inbound[*home] = later(place->finish, planner->inbound[*home]) + takes;
+        }
+    }
+}
+
 struct place planner_try(const struct planner *planner, const struct plan_rule *rule, uint32_t task,
                          uint32_t worker)
 {
@@ -319,7 +363,8 @@ struct place planner_try(const struct planner *planner, const struct plan_rule *
     place.idle_until = cores[planner->graph->tasks[task].cores - 1];
     place.start = later(arrival, place.idle_until);
     place.finish = place.start + planner->graph->seconds[task];
-    place.cost = place.finish + rule->penalty * place.mib / bandwidth;
+    place.cost = rule->homing ? home_at(planner, task, &place) : place.finish;
+    place.cost += rule->penalty * place.mib / bandwidth;
     if (planner->bound[task] == worker) place.cost -= planner->loyalty;
     return place;
 }
@@ -349,6 +394,7 @@ void planner_commit(struct planner *planner, const struct plan_rule *rule, uint3
     take_cores(planner_cores(planner, place->worker), planner->cluster->cores[place->worker],
                row->cores, place->finish);
     tree_update(planner, place->worker);
+    if (rule->homing) bring_home(planner, task, place);
     planner->now.where[task] = place->worker;
     planner->starts[task] = place->start;
     for (uint32_t i = 0; i < row->output_count; i++)

@@ -48,6 +48,8 @@ struct planner {
     uint32_t *holders, holder_count;
     uint32_t *tree, leaves;    // whose core is free first: a tournament of workers
     double *starts;            // by task
+    uint32_t *home;            // by task: where its first input was planned; PLAN_NONE: nowhere
+    double *inbound;           // by worker: when what was planned to come home there has come
     uint64_t steps, planned;
     uint64_t random;
 };
@@ -55,6 +57,12 @@ struct planner {
 static inline double *planner_cores(const struct planner *planner, uint32_t worker)
 {
     return planner->now.core_free + planner->core_first[worker];
+}
+
+static inline uint32_t planner_workers(const struct planner *planner, const struct plan_rule *rule)
+{
+    uint32_t all = planner->cluster->worker_count;
+    return rule->part > 1 ? (all + rule->part - 1) / rule->part : all;
 }
 
 void planner_begin(struct planner *planner, const struct plan_rule *rule);

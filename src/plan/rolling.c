@@ -10,7 +10,7 @@
 
 static const double overdue_share = 0.05;  // a late task takes this share of its age more
 static const double loyalty_share = 0.25;  // of the mean duration
-enum { AHEAD = 4 };                        // tasks planned for each core
+enum { AHEAD = 3 };                        // tasks planned for each core
 
 struct way {  // a copy that is there or coming
     uint32_t object, worker;
@@ -212,9 +212,7 @@ static void tell_planner(struct rolling *rolling, double now)
         if (!is_needed(rolling, way.object)) continue;
         rolling->ways[kept++] = way;
         double takes = rolling->graph->mib[way.object] / rolling->cluster->bandwidth;
-        double left = way.asked < 0 ? 0 : way.asked + takes - now;
-        planner_set_copy(planner, way.object, way.worker,
-                         way.asked < 0 ? 0 : left > takes / 2 ? left : takes / 2);
+        planner_set_copy(planner, way.object, way.worker, way.asked < 0 ? 0 : takes);
     }
     rolling->way_count = kept;
     planner_set_loyalty(planner, loyalty_share * mean / rolling->graph->task_count);
@@ -231,7 +229,10 @@ uint32_t rolling_plan(struct rolling *rolling, double now, const struct plan_sch
     planner_plan(rolling->planner, &rolling->rule, to, AHEAD * rolling->cores);
     for (uint32_t i = 0; i < count; i++) {
         if (rolling->stage[i] != PLAN_OPEN) continue;
-        if (to->worker[i] == PLAN_NONE) to->worker[i] = rolling->before_worker[i];
+        if (to->worker[i] == PLAN_NONE)
+            to->worker[i] = rolling->before_worker[i];
+        else
+            to->order[i] += count;  // before all that nobody looked at
         if (to->worker[i] == rolling->before_worker[i] && to->order[i] == rolling->before_order[i])
             continue;
         rolling->planned[changed++] = i;

@@ -16,6 +16,10 @@ static const struct plan_rule rules[] = {
     {.free_network = true},
     {.carried = 1},
     {.by_start = true},
+    {.homing = true},
+    {.part = 2},
+    {.part = 4, .penalty = 1},
+    {.homing = true, .part = 2, .penalty = 1},
     {.carried = 1, .greedy = true},
     {.penalty = 0.3},
     {.penalty = 2, .by_start = true},
@@ -32,6 +36,8 @@ struct hunt {
     struct plan_schedule *best, trial;
     double bound, found[RULES];
     uint64_t random;
+    uint32_t *chain;  // the tasks that the end of the best schedule waits for
+    uint32_t chain_count;
 };
 
 static void count_steps(struct hunt *hunt)
@@ -52,6 +58,44 @@ static double unit(struct hunt *hunt)
     return (double)(random_next(&hunt->random) >> 11) * 0x1p-53;
 }
 
+static double end_of(const struct hunt *hunt, uint32_t task)
+{
+    return model_began(hunt->model, task) + hunt->graph->seconds[task];
+}
+
+// Whoever it waited for last: the input that was made last, or who had its core before.
+static uint32_t waited_for(const struct hunt *hunt, uint32_t task)
+{
+    const struct plan_graph *graph = hunt->graph;
+    const uint32_t *inputs = graph->inputs + graph->tasks[task].input;
+    double began = model_began(hunt->model, task), latest = -1;
+    uint32_t best = PLAN_NONE;
+    for (uint32_t i = 0; i < graph->tasks[task].input_count; i++) {
+        uint32_t producer = graph->objects[inputs[i]].producer;
+        if (producer == PLAN_NONE || end_of(hunt, producer) <= latest) continue;
+        latest = end_of(hunt, producer);
+        best = producer;
+    }
+    if (latest >= began) return best;
+    for (uint32_t i = 0; i < graph->task_count; i++) {
+        bool here = hunt->trial.worker[i] == hunt->trial.worker[task] && i != task;
+        if (here && end_of(hunt, i) == began && model_began(hunt->model, i) < began) return i;
+    }
+    return best;
+}
+
+static void find_chain(struct hunt *hunt)
+{
+    uint32_t last = 0;
+    hunt->chain_count = 0;
+    for (uint32_t i = 1; i < hunt->graph->task_count; i++)
+        if (end_of(hunt, i) > end_of(hunt, last)) last = i;
+    while (last != PLAN_NONE && hunt->chain_count < hunt->graph->task_count) {
+        hunt->chain[hunt->chain_count++] = last;
+        last = waited_for(hunt, last);
+    }
+}
+
 // Tries the schedule in `trial`; a tie goes to the newer one, so that the search moves about.
 static double try_out(struct hunt *hunt)
 {
@@ -63,6 +107,7 @@ static double try_out(struct hunt *hunt)
         if (seconds < hunt->search->seconds || hunt->search->plans == 1)
             hunt->search->seconds = seconds;
         plan_schedule_copy(hunt->best, &hunt->trial, hunt->graph->task_count);
+        find_chain(hunt);
     }
     return seconds;
 }
@@ -90,24 +135,27 @@ static struct plan_rule draw_rule(struct hunt *hunt)
     return rule;
 }
 
-static void change_schedule(struct hunt *hunt, uint32_t workers)
+static void change_schedule(struct hunt *hunt, const struct plan_cluster *cluster)
 {
     uint32_t tasks = hunt->graph->task_count, task = random_below(&hunt->random, tasks);
     struct plan_schedule *trial = &hunt->trial;
     plan_schedule_copy(trial, hunt->best, tasks);
+    if (random_below(&hunt->random, 4))
+        task = hunt->chain[random_below(&hunt->random, hunt->chain_count)];
     if (random_below(&hunt->random, 3) == 0) {
         uint32_t other = random_below(&hunt->random, tasks), order = trial->order[task];
         trial->order[task] = trial->order[other];
         trial->order[other] = order;
         return;
     }
-    uint32_t worker = random_below(&hunt->random, workers);
+    uint32_t worker = random_below(&hunt->random, cluster->worker_count);
     const struct plan_task *row = &hunt->graph->tasks[task];
     if (row->input_count && random_below(&hunt->random, 2)) {  // to where an input is made
         uint32_t input = row->input + random_below(&hunt->random, row->input_count);
         uint32_t producer = hunt->graph->objects[hunt->graph->inputs[input]].producer;
         if (producer != PLAN_NONE) worker = trial->worker[producer];
     }
+    if (hunt->graph->tasks[task].cores > cluster->cores[worker]) return;
     trial->worker[task] = worker;
 }
 
@@ -118,7 +166,7 @@ static void hunt_on(struct hunt *hunt, const struct plan_cluster *cluster)
             struct plan_rule rule = draw_rule(hunt);
             try_rule(hunt, &rule);
         } else {
-            change_schedule(hunt, cluster->worker_count);
+            change_schedule(hunt, cluster);
             try_out(hunt);
         }
     }
@@ -131,6 +179,7 @@ void plan_search(struct plan_search *search, const struct plan_graph *graph,
     hunt.planner = planner_open(graph, cluster);
     hunt.model = model_open(graph, cluster);
     hunt.trial = plan_schedule_take(graph->task_count);
+    hunt.chain = plan_take(graph->task_count, sizeof *hunt.chain);
     hunt.bound = plan_lower_bound(graph, cluster);
     search->plans = 0;
     search->seconds = 0;
@@ -139,6 +188,7 @@ void plan_search(struct plan_search *search, const struct plan_graph *graph,
         hunt.found[i] = try_rule(&hunt, &rules[i]);
     hunt_on(&hunt, cluster);
     plan_schedule_release(&hunt.trial);
+    free(hunt.chain);
     planner_close(hunt.planner);
     model_close(hunt.model);
 }
