@@ -173,6 +173,7 @@ void flows_meet(struct agent *agent, const struct wire_flow *flow);
 void flows_given(struct agent *agent, const struct wire_run *run);  // a command is about to start
 void flows_started(struct agent *agent, rota_task_id task, uint32_t attempt);
 void flows_ended(struct agent *agent, rota_task_id task, uint32_t attempt);
+bool flows_cut(struct agent *agent, rota_task_id task, uint32_t attempt);  // what it read broke off
 int64_t flows_due(const struct agent *agent);
 void flows_work(struct agent *agent, int64_t ticks);
 

@@ -5,11 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { READY_MAX = 16, TELL_EVERY = 1000000 };
+enum { READY_MAX = 16, TELL_EVERY = 1000000, AWAY_PAUSE = 1000000 };
 
 // One that a command here writes.
 struct outflow {
@@ -33,6 +34,9 @@ struct inflow {
     char *rest;
     uint32_t rest_length, rest_done;
     bool is_read, is_written;  // which of the two is watched
+    int64_t end_at;     // ticks: it broke off, and its reader ends then; 0: it did not
+    bool is_ending;     // its reader was told to
+    char reason[200];
 };
 
 static bool is_same(rota_object_id a, rota_object_id b)
@@ -120,13 +124,31 @@ static void other_end_over(struct agent *agent, rota_object_id object)
 }
 
 // What is missing nobody can get again: its reader must not take it for the end.
-static void inflow_broken(struct agent *agent, struct inflow *flow, const char *reason)
+static void reader_end(struct agent *agent, struct inflow *flow, const char *reason)
 {
     struct attempt *attempt
         = attempts_find(&agent->decide.attempts, flow->task, flow->attempt);
-    agent_say(agent, "the stream from %s broke off: %s", flow->address, reason);
+    agent_say(agent, "the stream of %u.%u broke off: %s", flow->task.job, flow->task.task, reason);
     inflow_remove(agent, flow);
     if (attempt && attempt_is_alive(attempt)) attempt_end(agent, attempt, 0);
+}
+
+// A writer that cannot be reached may come back, or be given up by the server: its reader ends in a
+// while, without blame, so that it is not tried again and again meanwhile.
+static void inflow_broken(struct agent *agent, struct inflow *flow, const char *reason)
+{
+    if (flow->link) watch(agent, flow, false, false);
+    link_close(flow->link);
+    flow->link = NULL;
+    flow->end_at = os_ticks() + AWAY_PAUSE;
+    snprintf(flow->reason, sizeof flow->reason, "%s", reason);
+}
+
+bool flows_cut(struct agent *agent, rota_task_id task, uint32_t attempt)
+{
+    for (const struct inflow *flow = agent->flows.in; flow; flow = flow->next)
+        if (is_task(flow->task, task) && flow->attempt == attempt && flow->end_at) return true;
+    return false;
 }
 
 void flows_meet(struct agent *agent, const struct wire_flow *message)
@@ -178,7 +200,7 @@ static void inflow_begin(struct agent *agent, struct inflow *flow)
     const struct link_keys *keys = agent->options->peer_keys;
     path_of(agent, flow->object, path);
     flow->fifo = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-    if (flow->fifo < 0) return inflow_broken(agent, flow, strerror(errno));
+    if (flow->fifo < 0) return reader_end(agent, flow, strerror(errno));
     if (flow->address && *flow->address && flow->ticket)
         flow->link = link_connect(flow->address, keys ? keys->items : NULL, &error);
     if (!flow->link)
@@ -192,8 +214,8 @@ void flows_started(struct agent *agent, rota_task_id task, uint32_t attempt)
 {
     for (struct inflow *flow = agent->flows.in, *next; flow; flow = next) {
         next = flow->next;
-        if (is_task(flow->task, task) && flow->attempt == attempt && !flow->link)
-            inflow_begin(agent, flow);
+        bool is_its = is_task(flow->task, task) && flow->attempt == attempt;
+        if (is_its && !flow->link && !flow->end_at) inflow_begin(agent, flow);
     }
 }
 
@@ -265,14 +287,14 @@ static bool inflow_go_on(struct agent *agent, struct inflow *flow)
         if (took == WIRE_MORE) break;
         bool is_piece = took == WIRE_GOT && message.kind == WIRE_PIECE_MESSAGE;
         if (took == WIRE_GOT && message.kind == WIRE_WELCOME_MESSAGE) continue;
-        if (!is_piece) return inflow_broken(agent, flow, "it was refused there"), false;
+        if (!is_piece) return reader_end(agent, flow, "it was refused there"), false;
         flow->left = message.piece.bytes;
         if (flow->left) continue;
         other_end_over(agent, flow->object);
         inflow_remove(agent, flow);
         return false;
     }
-    if (result == FIFO_FAILED) return inflow_broken(agent, flow, strerror(errno)), false;
+    if (result == FIFO_FAILED) return reader_end(agent, flow, strerror(errno)), false;
     return true;
 }
 
@@ -325,7 +347,24 @@ static void progress_tell(struct agent *agent)
 
 int64_t flows_due(const struct agent *agent)
 {
-    return agent->flows.out ? agent->flows.tell_at : INT64_MAX;
+    int64_t due = agent->flows.out ? agent->flows.tell_at : INT64_MAX;
+    for (const struct inflow *flow = agent->flows.in; flow; flow = flow->next)
+        if (flow->end_at && !flow->is_ending && flow->end_at < due) due = flow->end_at;
+    return due;
+}
+
+// The flow stays until the end is reported, which tells why it was.
+static void broken_end(struct agent *agent, int64_t ticks)
+{
+    for (struct inflow *flow = agent->flows.in; flow; flow = flow->next) {
+        if (!flow->end_at || flow->is_ending || ticks < flow->end_at) continue;
+        struct attempt *attempt
+            = attempts_find(&agent->decide.attempts, flow->task, flow->attempt);
+        flow->is_ending = true;
+        agent_say(agent, "the stream of %u.%u broke off: %s", flow->task.job, flow->task.task,
+                  flow->reason);
+        if (attempt && attempt_is_alive(attempt)) attempt_end(agent, attempt, 0);
+    }
 }
 
 void flows_work(struct agent *agent, int64_t ticks)
@@ -339,6 +378,7 @@ void flows_work(struct agent *agent, int64_t ticks)
                 inflow_work(agent, flow);
                 break;
             }
+    broken_end(agent, ticks);
     if (!agent->carry.server) return;
     while (data_server_next_flowed(agent->carry.server, &object)) other_end_over(agent, object);
     if (ticks < agent->flows.tell_at) return;

@@ -2,6 +2,7 @@
 #include "agent/agent_parts.h"
 #include "os/os.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { SEND_AHEAD = 1 << 20, TIDY_AFTER = 1000000, FULL_AGAIN = 1000000 };
@@ -51,6 +52,10 @@ static void on_finished(struct agent *agent, const struct wire_finished *message
     finished.token = attempt->token;
     if (attempt->is_fenced && finished.end == WIRE_STOPPED && !finished.reason.length)
         finished.reason = wire_text_of(lease_over);
+    if (finished.end == WIRE_STOPPED && flows_cut(agent, message->task, message->attempt)) {
+        finished.status = ENOLINK;
+        finished.reason = wire_text_of("the stream it read broke off");
+    }
     attempt_move(attempts, attempt, ATTEMPT_ENDED);
     flows_ended(agent, message->task, message->attempt);
     if (!objects_add(&agent->objects, &finished.outputs))

@@ -14,15 +14,25 @@ rota_task_id attempt_name(const struct rota *rota, task_row row)
     return (rota_task_id){name->kind, name->target};
 }
 
+// Where it is written, or where the rest of it waits to be read.
+static worker_row stream_worker(const struct rota *rota, const struct object *object)
+{
+    const struct task *producer = &rota->task[object->producer];
+    if (producer->state == ROTA_TASK_ASSIGNED || producer->state == ROTA_TASK_RUNNING)
+        return producer->worker;
+    for (replica_row at = object->replicas; at; at = REPLICA(rota, at)->next_of_object)
+        if (REPLICA(rota, at)->flags & REPLICA_KEPT) return REPLICA(rota, at)->worker;
+    return 0;
+}
+
 static void tell_stream(struct rota *rota, object_row at, worker_row to, task_row consumer)
 {
     const struct object *object = OBJECT(rota, at);
-    const struct task *producer = &rota->task[object->producer];
-    bool there = producer->state == ROTA_TASK_ASSIGNED || producer->state == ROTA_TASK_RUNNING;
-    if (!there || !producer->worker) return;
+    worker_row from = stream_worker(rota, object);
+    if (!from) return;
     struct rota_action *action = effect_action(rota, ROTA_ACTION_STREAM);
     action->stream.object = object->id;
-    action->stream.worker.number = WORKER(rota, producer->worker)->id;
+    action->stream.worker.number = WORKER(rota, from)->id;
     action->stream.to.number = to ? WORKER(rota, to)->id : 0;
     action->stream.consumer = task_id(rota, consumer);
 }

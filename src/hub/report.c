@@ -81,7 +81,8 @@ void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_fini
     event.report.attempt = finished->attempt;
     event.report.outcome = outcome_of(hub, finished);
     event.report.status = ends_status(finished);
-    event.report.unstarted = finished->end == WIRE_NOT_STARTED;
+    bool is_cut = finished->end == WIRE_STOPPED && finished->status == ENOLINK;
+    event.report.unstarted = finished->end == WIRE_NOT_STARTED || is_cut;
     repetition_fill(hub, finished, &event);
     if (event.report.outcome == ROTA_OUTCOME_OK) {
         event.report.sizes = sizes_of(hub, finished);

@@ -203,8 +203,9 @@ with Cluster() as cluster:  # the only copy is lost with its worker
         done.stdout + done.stderr + got.stderr + cluster.read("runs"))
 
 with Cluster() as cluster:  # copies: known, fetched elsewhere, made again
-    for name in ("one", "two", "three"):
-        cluster.work(name, 2, "--machine", name)
+    for name in ("one", "two", "three"):  # in this order: the first is asked first
+        worker = cluster.work(name, 2, "--machine", name)
+        cluster.until(lambda: "works for" in worker.said(), "a worker is there")
     path = write(cluster, "home/job.json", json.dumps({"tasks": {
         "make": {"run": f"echo ran >> {cluster.path('runs')}; seq 1000 > x", "out": ["x"],
                  "keep": True, "machine": "one"},

@@ -67,6 +67,18 @@ with Cluster() as cluster:
     say(done.returncode == 0 and os.path.exists(cluster.path("written")), "both end",
         done.stdout + done.stderr + cluster.told())
 
+with Cluster() as cluster:  # all of it fits into the FIFO, and its writer is over before
+    cluster.work("one", 2, "--machine", "one")
+    cluster.submit({
+        "write": {"run": "seq 1000 > $ROTA_OUT_s", "out": STREAM, "machine": "one"},
+        "read": {"run": "cat > all", "stdin": "s", "out": ["all"], "keep": True,
+                 "machine": "two"}})
+    cluster.until(lambda: ("write", "SUCCESS") in cluster.ends(), "it is written")
+    cluster.work("two", 2, "--machine", "two")
+    done = cluster.rota("data", "get", "1/all", cluster.path("got"))
+    say(done.returncode == 0 and len(cluster.read("got").split()) == 1000,
+        "R-37: a stream waits with its writer's worker for a reader that comes later", done)
+
 with Cluster() as cluster:
     two(cluster)
     path = cluster.job({
