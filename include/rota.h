@@ -52,6 +52,8 @@ enum rota_event_kind {
     ROTA_EVENT_TIME,            // ends the turn; the only event that gives workers tasks
     ROTA_EVENT_PLAN,            // tasks of a job under plan are bound to workers; not stored
     ROTA_EVENT_CLAIM_STARTED,   // what a handler claimed with STARTS_LATER has started
+    ROTA_EVENT_PAUSE,           // a lane lets nobody in, a worker gets nothing new
+    ROTA_EVENT_RESUME,          // and it is as before
     ROTA_EVENTS                 // one more than the last
 };
 
@@ -75,7 +77,8 @@ enum rota_claim_flag {          // what a handler does not mind
 enum rota_lane_flag {
     ROTA_LANE_STRICT = 1,
     ROTA_LANE_SUBMIT_ORDER = 2,
-    ROTA_LANE_GONE = 4          // alone: it is forgotten, which is refused while tasks name it
+    ROTA_LANE_GONE = 4,         // alone: it is forgotten, which is refused while tasks name it
+    ROTA_LANE_PAUSED = 8        // in records only: PAUSE and RESUME change it
 };
 enum rota_wait_mode { ROTA_WAIT_ALL, ROTA_WAIT_SOME };
 #define ROTA_ASK_ALWAYS UINT32_MAX
@@ -107,6 +110,7 @@ struct rota_event {
             rota_worker_id id;
             uint32_t cores, memory_mib, slots, machine;  // slots: tasks at a time; 0: no limit
         } worker;
+        struct { uint32_t lane; rota_worker_id worker; } pause;       // one of them; RESUME too
         struct { rota_worker_id id; uint32_t count; } asks;           // or ROTA_ASK_ALWAYS
         struct {                        // CLAIM, CLAIM_STARTED, DELIVER, FAIL
             uint64_t handler;

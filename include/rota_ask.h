@@ -73,6 +73,7 @@ uint32_t rota_blockers(const struct rota *rota, rota_task_id id, rota_task_id *o
 
 // Writers inside count up, readers down; and the groups that are inside.
 bool rota_lane_counter(const struct rota *rota, uint32_t lane, int32_t *counter);
+bool rota_lane_is_paused(const struct rota *rota, uint32_t lane);
 uint32_t rota_lane_groups(const struct rota *rota, uint32_t lane, uint32_t *out, uint32_t max);
 
 enum rota_object_state {
@@ -89,7 +90,7 @@ rota_worker_id rota_locate(const struct rota *rota, rota_object_id id);  // any 
 struct rota_worker_view {
     uint32_t cores, memory_mib, cores_free, memory_mib_free;
     uint32_t tasks, asks;        // assigned or running there; picks not yet served
-    bool silent;
+    bool silent, paused;
 };
 bool rota_worker_look(const struct rota *rota, rota_worker_id id, struct rota_worker_view *view);
 
@@ -124,6 +125,8 @@ enum rota_hold {
     ROTA_HOLD_SILENT,         // `worker`, where it is or could be, is silent; lost at `until`
     ROTA_HOLD_REST,           // its last attempt failed, and the next may begin at `until`
     ROTA_HOLD_STOPPING,       // told to stop; `worker` has not confirmed
+    ROTA_HOLD_LANE_PAUSED,    // its lane lets nobody in
+    ROTA_HOLD_WORKER_PAUSED,  // `worker` could run it, but gets nothing new
     ROTA_HOLDS
 };
 

@@ -119,8 +119,9 @@ static void lane_print(const struct asker *asker, const struct lane *lane)
     const struct ask *ask = &asker->ask;
     const char *name = ask_lane_name(ask, lane->number);
     plain_write(stdout, name, strlen(name));
-    printf(" (%s%s): %u inside, %u waiting, %u not yet there, %u over\n", order_name(lane),
-           lane->flags & ROTA_LANE_STRICT ? ", strict" : "", lane->inside, lane->held, lane->later,
+    printf(" (%s%s%s): %u inside, %u waiting, %u not yet there, %u over\n", order_name(lane),
+           lane->flags & ROTA_LANE_STRICT ? ", strict" : "",
+           lane->flags & ROTA_LANE_PAUSED ? ", paused" : "", lane->inside, lane->held, lane->later,
            lane->over);
     list_print(ask, "inside", lane->tasks, lane->inside);
     list_print(ask, "head", lane->tasks + lane->inside, lane->held ? 1 : 0);
@@ -144,9 +145,10 @@ static void json_print(const struct asker *asker, const struct lane *lane)
     const struct ask *ask = &asker->ask;
     fputs("{\"lane\":", stdout);
     json_text(stdout, ask_lane_name(ask, lane->number));
-    printf(",\"order\":\"%s\",\"strict\":%s,\"over\":%u",
+    printf(",\"order\":\"%s\",\"strict\":%s,\"paused\":%s,\"over\":%u",
            lane->flags & ROTA_LANE_SUBMIT_ORDER ? "submit" : "ready",
-           lane->flags & ROTA_LANE_STRICT ? "true" : "false", lane->over);
+           lane->flags & ROTA_LANE_STRICT ? "true" : "false",
+           lane->flags & ROTA_LANE_PAUSED ? "true" : "false", lane->over);
     json_list(ask, "inside", lane->tasks, lane->inside);
     json_list(ask, "waiting", lane->tasks + lane->inside, lane->held);
     json_list(ask, "not_yet", lane->tasks + lane->inside + lane->held, lane->later);

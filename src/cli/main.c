@@ -48,6 +48,10 @@ static const struct command commands[] = {
     {"worker", command_worker, "run commands for a server", "",
      "-j --server --key --listen --peer-key --name --folder --jobs --memory --machine --alone "
      "--contain --ssh --remote --key-from-stdin --help"},
+    {"pause", command_pause, "a lane or a worker gets nothing new", "lane worker",
+     "--server --key --help"},
+    {"resume", command_resume, "a lane or a worker that was paused goes on", "lane worker",
+     "--server --key --help"},
 
     {"tasks by hand", NULL, NULL, NULL, NULL},
     {"fetch", command_fetch, "get a task of a server, and run a command for it", "",

@@ -13,6 +13,7 @@
 static const char usage[]
     = "usage: rota worker --server ADDRESS[,ADDRESS...] [OPTION...]\n\n"
       "    rota worker --server /run/rota/socket           a server on this machine\n"
+      "    rota worker drain NAME                          that one ends when nothing runs there\n"
       "    rota worker --server a:7777,b:7777 --key FILE   servers elsewhere, tried in turn\n"
       "    rota worker --server /run/rota/socket -j 4 --memory 8G --name night\n\n"
       "    --server A,...    a Unix socket (with a / in front) or HOST:PORT\n"
@@ -371,6 +372,7 @@ static int here(struct work *work)
 int command_worker(int count, char **words)
 {
     struct work work = {.options.leash = -1};
+    if (count && strcmp(words[0], "drain") == 0) return worker_drain(count - 1, words + 1);
     surroundings_mend();
     os_service_read(&work.service);
     work.options.service = &work.service;

@@ -1,6 +1,12 @@
 // ask_data.c - questions about lanes, objects and workers.
 #include "core/core.h"
 
+bool rota_lane_is_paused(const struct rota *rota, uint32_t lane)
+{
+    lane_row row = map_find(&rota->lane_by_number, lane);
+    return row && LANE(rota, row)->flags & ROTA_LANE_PAUSED;
+}
+
 bool rota_lane_counter(const struct rota *rota, uint32_t lane, int32_t *counter)
 {
     lane_row row = map_find(&rota->lane_by_number, lane);
@@ -83,6 +89,7 @@ bool rota_worker_look(const struct rota *rota, rota_worker_id id, struct rota_wo
     view->tasks = worker->tasks;
     view->asks = worker->asks;
     view->silent = worker->silent_since != ROTA_NEVER;
+    view->paused = worker->paused;
     return true;
 }
 

@@ -102,7 +102,9 @@ void lane_check(const struct rota *rota, lane_row row)
     }
     if (lane->reserved) assert(lane->reserved == lane->held_first);
     if (lane->placing) assert(rota->task[lane->placing].state == ROTA_TASK_OFFERED);
-    if (!lane->placing) assert(!lane->offered_first);
+    bool paused = lane->flags & ROTA_LANE_PAUSED;
+    if (paused) assert(!lane->placing);
+    if (!lane->placing && !paused) assert(!lane->offered_first);
     assert(!lane->looking);
 }
 

@@ -211,6 +211,8 @@ static handler *const handlers[ROTA_EVENTS] = {
     [ROTA_EVENT_TIME] = on_time,
     [ROTA_EVENT_PLAN] = on_plan,
     [ROTA_EVENT_CLAIM_STARTED] = on_claim_started,
+    [ROTA_EVENT_PAUSE] = on_pause,
+    [ROTA_EVENT_RESUME] = on_pause,
 };
 
 enum rota_error refuse(struct rota *rota, enum rota_error error, const char *reason)

@@ -92,3 +92,4 @@ enum rota_error on_object_lost(struct rota *rota, const struct rota_event *event
 enum rota_error on_streamed(struct rota *rota, const struct rota_event *event);
 enum rota_error on_plan(struct rota *rota, const struct rota_event *event);
 enum rota_error on_time(struct rota *rota, const struct rota_event *event);
+enum rota_error on_pause(struct rota *rota, const struct rota_event *event);  // and RESUME

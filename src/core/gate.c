@@ -112,11 +112,16 @@ static void step_back(struct rota *rota, struct lane *lane, task_row row)
     offered_insert(rota, lane, row);
 }
 
+static bool is_paused(const struct lane *lane)
+{
+    return lane->flags & ROTA_LANE_PAUSED;
+}
+
 // Of those let in the first is to be handed out. Nobody has to step back for a task that another
 // one leads, unless that is the one.
 static void place_first(struct rota *rota, struct lane *lane)
 {
-    while (lane->offered_first) {
+    while (lane->offered_first && !is_paused(lane)) {
         task_row first = lane->offered_first, placing = lane->placing;
         if (placing && !comes_before(rota, first, placing)) return;
         list_unlink(rota, first, &lane->offered_first, &lane->offered_last);
@@ -166,8 +171,8 @@ bool gate_is_strict(const struct rota *rota, task_row row)
 bool gate_admits_now(const struct rota *rota, task_row row)
 {
     const struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
-    return !lane->held_first && !lane->placing && all_have_started(lane) && group_is_free(rota, row)
-           && class_is_free(lane, &rota->task[row]);
+    return !lane->held_first && !lane->placing && !is_paused(lane) && all_have_started(lane)
+           && group_is_free(rota, row) && class_is_free(lane, &rota->task[row]);
 }
 
 static void let_in(struct rota *rota, lane_row at, task_row row)
@@ -184,7 +189,8 @@ static bool admit_head(struct rota *rota, lane_row at)
 {
     struct lane *lane = LANE(rota, at);
     task_row row = lane->held_first;
-    if (!row || !all_have_started(lane) || rota->task[row].state != ROTA_TASK_HELD) return false;
+    if (!row || is_paused(lane) || !all_have_started(lane)) return false;
+    if (rota->task[row].state != ROTA_TASK_HELD) return false;
     if (!group_is_free(rota, row)) return false;
     if (!class_is_free(lane, &rota->task[row])) {
         group_row group = task_extra(rota, row)->group;
@@ -208,6 +214,18 @@ void gate_settle(struct rota *rota)
     }
 }
 
+// Who was let in and not handed out waits with the others; what runs goes on.
+void gate_pause(struct rota *rota, lane_row row, bool pause)
+{
+    struct lane *lane = LANE(rota, row);
+    if (pause && lane->placing) {
+        step_back(rota, lane, lane->placing);
+        lane->placing = 0;
+    }
+    lane->flags ^= ROTA_LANE_PAUSED;
+    gate_look_at(rota, row);
+}
+
 // Who had been let in before a restart is inside again; when all are, the first of each lane
 // is placed.
 void gate_restore_offered(struct rota *rota, task_row row)
@@ -222,7 +240,7 @@ void gate_restore_placing(struct rota *rota)
     for (lane_row at = 1; at < rota->lanes.count; at++) {
         struct lane *lane = LANE(rota, at);
         task_row row = lane->offered_first;
-        if (!row) continue;
+        if (!row || is_paused(lane)) continue;
         list_unlink(rota, row, &lane->offered_first, &lane->offered_last);
         lane->placing = row;
         place_add(rota, row);

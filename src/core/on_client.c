@@ -258,7 +258,8 @@ enum rota_error on_lane(struct rota *rota, const struct rota_event *event)
     if (!event->lane.lane || flags & ~(uint32_t)(ROTA_LANE_STRICT | ROTA_LANE_SUBMIT_ORDER))
         return refuse(rota, ROTA_BAD_EVENT, "a lane has a number and known flags");
     if (event->lane.patience < 0) return refuse(rota, ROTA_BAD_EVENT, "patience is negative");
-    if (row && LANE(rota, row)->named && LANE(rota, row)->flags != flags)
+    uint32_t paused = row ? LANE(rota, row)->flags & ROTA_LANE_PAUSED : 0;
+    if (row && LANE(rota, row)->named && LANE(rota, row)->flags != (flags | paused))
         return refuse(rota, ROTA_NOT_NOW, "a lane cannot change while there are tasks for it");
     if (!row && pool_used(&rota->lanes) >= rota->config.lanes_max)
         return refuse(rota, ROTA_TOO_MANY, "more lanes than the configuration allows");
@@ -271,7 +272,7 @@ enum rota_error on_lane(struct rota *rota, const struct rota_event *event)
         map_put(&rota->lane_by_number, event->lane.lane, row);
     }
     struct lane *lane = LANE(rota, row);
-    lane->flags = flags;
+    lane->flags = flags | paused;
     lane->patience = event->lane.patience;
     if (lane->placing) pull_patience_changed(rota, lane->placing);
     if (!lane->marked) effect_mark(rota, ROTA_RECORD_LANE, row);

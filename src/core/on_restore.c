@@ -36,9 +36,12 @@ static enum rota_error restore_lane(struct rota *rota, const struct rota_record 
 {
     struct rota_event event = {.kind = ROTA_EVENT_LANE};
     event.lane.lane = record->lane.lane;
-    event.lane.flags = record->lane.flags;
+    event.lane.flags = record->lane.flags & ~(uint32_t)ROTA_LANE_PAUSED;
     event.lane.patience = record->lane.patience;
-    return on_lane(rota, &event);
+    enum rota_error error = on_lane(rota, &event);
+    if (!error && record->lane.flags & ROTA_LANE_PAUSED)
+        LANE(rota, map_find(&rota->lane_by_number, record->lane.lane))->flags |= ROTA_LANE_PAUSED;
+    return error;
 }
 
 static enum rota_error restore_worker(struct rota *rota, const struct rota_record *record)
@@ -53,6 +56,7 @@ static enum rota_error restore_worker(struct rota *rota, const struct rota_recor
     worker->machine = record->worker.machine;
     worker->asks = record->worker.asks;
     worker->silent_since = record->worker.silent_since;
+    worker->paused = record->worker.paused;
     rota->asking += worker->asks != 0;
     rota_time lease = rota->config.lease, since = worker->silent_since;
     if (since != ROTA_NEVER)

@@ -148,6 +148,7 @@ void gate_starts_anew(struct rota *rota, task_row row);
 void gate_offer_again(struct rota *rota, task_row row);
 void gate_look_at(struct rota *rota, lane_row lane);
 void gate_settle(struct rota *rota);
+void gate_pause(struct rota *rota, lane_row row, bool pause);
 bool gate_is_placing(const struct rota *rota, task_row row);
 static inline bool gate_is_next(const struct rota *rota, task_row row)
 {

@@ -48,7 +48,7 @@ bool place_fits(const struct worker *worker, const struct profile *profile)
 
 bool place_has_room(const struct worker *worker, const struct profile *profile)
 {
-    return place_fits(worker, profile) && worker->silent_since == ROTA_NEVER
+    return place_fits(worker, profile) && worker->silent_since == ROTA_NEVER && !worker->paused
            && worker->cores_used + profile->wants.cores <= worker->cores
            && worker->memory_used + profile->wants.memory_mib <= worker->memory_mib
            && (!worker->slots || worker->tasks < worker->slots);

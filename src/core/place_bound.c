@@ -31,7 +31,8 @@ worker_row bound_worker(const struct rota *rota, task_row row)
     worker_row worker = worker_find(rota, (rota_worker_id){rota->bound[row].worker});
     const struct profile *profile = PROFILE(rota, rota->task[row].profile);
     bool able = worker && place_fits(WORKER(rota, worker), profile)
-                && WORKER(rota, worker)->silent_since == ROTA_NEVER;
+                && WORKER(rota, worker)->silent_since == ROTA_NEVER
+                && !WORKER(rota, worker)->paused;
     return able ? worker : 0;
 }
 

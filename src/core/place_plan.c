@@ -235,6 +235,7 @@ static worker_row least_overbooked(const struct rota *rota, const struct profile
     for (worker_row at = 1; at < rota->workers.count; at++) {
         const struct worker *worker = WORKER(rota, at);
         if (!place_fits(worker, profile) || worker->silent_since != ROTA_NEVER) continue;
+        if (worker->paused) continue;
         if (worker->overbooked >= rota->config.overbook) continue;
         if (worker->slots && worker->tasks >= worker->slots) continue;
         if (!best || worker->overbooked < WORKER(rota, best)->overbooked) best = at;

@@ -329,7 +329,8 @@ static bool may_take(const struct rota *rota, const struct worker *worker, task_
 {
     const struct profile *profile = PROFILE(rota, rota->task[row].profile);
     if (worker->asks == ROTA_ASK_ALWAYS) return place_has_room(worker, profile);
-    return place_fits(worker, profile) && (!worker->slots || worker->tasks < worker->slots);
+    return place_fits(worker, profile) && !worker->paused
+           && (!worker->slots || worker->tasks < worker->slots);
 }
 
 static task_row first_for(const struct rota *rota, const struct worker *worker, offer_row at)

@@ -35,6 +35,7 @@ static void write_worker(struct rota *rota, worker_row row, struct rota_record *
     record->worker.asks = worker->asks;
     record->worker.order = row;
     record->worker.silent_since = worker->silent_since;
+    record->worker.paused = worker->paused;
 }
 
 static void write_job(struct rota *rota, job_row row, struct rota_record *record)

@@ -51,7 +51,7 @@ void room_update(struct rota *rota, worker_row row)
 {
     const struct worker *worker = WORKER(rota, row);
     uint64_t cores = 0, memory = 0;
-    bool open = worker->id && worker->silent_since == ROTA_NEVER
+    bool open = worker->id && worker->silent_since == ROTA_NEVER && !worker->paused
                 && (!worker->slots || worker->tasks < worker->slots);
     if (open && worker->cores_used <= worker->cores && worker->memory_used <= worker->memory_mib) {
         cores = worker->cores - worker->cores_used + 1;

@@ -200,6 +200,7 @@ struct worker {
     replica_row replicas;
     rota_time silent_since;  // ROTA_NEVER: it is heard
     bool marked, lost;       // lost: it is being forgotten, nothing can be said to it
+    bool paused;             // gets nothing new
 };
 
 enum object_bits {  // beside rota_object_flag in object.flags

@@ -82,6 +82,8 @@ static struct rota_why why_held(const struct rota *rota, task_row row)
     const struct lane *lane = LANE(rota, extra->lane);
     struct rota_why why;
     task_row holder = extra->group ? GROUP(rota, extra->group)->holder : 0;
+    if (lane->flags & ROTA_LANE_PAUSED)
+        return (struct rota_why){.hold = ROTA_HOLD_LANE_PAUSED, .lane = lane->number};
     if (lane->held_first != row)
         why = why_task(rota, ROTA_HOLD_ORDER, lane->held_first, 1);
     else if (lane->flags & ROTA_LANE_STRICT && lane->starting)
@@ -159,9 +161,26 @@ static struct rota_why why_pull(const struct rota *rota, task_row row)
     return why;
 }
 
+// One that would have room if it were not paused.
+static worker_row paused_one(const struct rota *rota, const struct profile *profile)
+{
+    for (worker_row at = 1; at < rota->workers.count; at++) {
+        struct worker worker = *WORKER(rota, at);
+        if (!worker.paused) continue;
+        worker.paused = false;
+        if (place_has_room(&worker, profile)) return at;
+    }
+    return 0;
+}
+
 static struct rota_why why_offered(const struct rota *rota, task_row row)
 {
     const struct profile *profile = PROFILE(rota, rota->task[row].profile);
+    if (rota->task[row].flags & TASK_GATED) {
+        const struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
+        if (lane->flags & ROTA_LANE_PAUSED)
+            return (struct rota_why){.hold = ROTA_HOLD_LANE_PAUSED, .lane = lane->number};
+    }
     if (profile->wants.policy == ROTA_POLICY_CLAIM)
         return (struct rota_why){.hold = ROTA_HOLD_HANDLER};
     if (!gate_is_next(rota, row)) {
@@ -171,6 +190,10 @@ static struct rota_why why_offered(const struct rota *rota, task_row row)
         return why;
     }
     if (place_unschedulable(rota, row)) return why_unschedulable(rota, profile);
+    worker_row rests = room_find(rota, profile) ? 0 : paused_one(rota, profile);
+    if (rests)
+        return (struct rota_why){.hold = ROTA_HOLD_WORKER_PAUSED,
+                                 .worker.number = WORKER(rota, rests)->id};
     if (profile->wants.policy == ROTA_POLICY_PULL) return why_pull(rota, row);
     if (room_find(rota, profile))
         return (struct rota_why){.hold = ROTA_HOLD_PLAN, .until = plan_deadline(rota)};

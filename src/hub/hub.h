@@ -13,7 +13,6 @@
 
 #include "server/server.h"
 #include "wire/wire.h"
-
 #include "hub/handlers.h"
 
 struct hub;
@@ -177,6 +176,7 @@ struct hub_worker {
     uint64_t beat;             // the newest that has come
     rota_time heard;           // ticks
     bool silent;               // the core was told so
+    bool drains, leaves;       // rest.h
 };
 
 struct hub_worker *hub_worker_get(struct hub *hub, rota_worker_id id);  // null: never heard of

@@ -1,5 +1,5 @@
 // peer.c - what a peer says goes to who knows what to do with it.
-#include "hub/hub.h"
+#include "hub/rest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,6 +130,7 @@ static bool take_client(struct hub *hub, struct hub_peer *peer, const struct wir
     case WIRE_CHANGE_MESSAGE: hub_change(hub, peer, &message->change); return true;
     case WIRE_LOG_MESSAGE: hub_log(hub, peer, &message->log); return true;
     case WIRE_DATA_MESSAGE: hub_data(hub, peer, &message->data); return true;
+    case WIRE_REST_MESSAGE: hub_rest(hub, peer, &message->rest); return true;
     case WIRE_WATCH_MESSAGE: hub_watch(hub, peer, &message->watch); return true;
     case WIRE_FOLLOW_MESSAGE: hub_follow(hub, peer, &message->follow); return true;
     default: return hub_turn_away(peer, WIRE_REFUSED_FRAME, "a client does not say that");

@@ -1,6 +1,6 @@
 // worker.c - workers come, are heard of, fall silent, and come back with what they had.
 #include "base/planted.h"
-#include "hub/hub.h"
+#include "hub/rest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,14 @@ void hub_worker_away(struct hub *hub, struct hub_worker *worker)
 {
     worker->peer->worker = NULL;
     worker->peer = NULL;
-    if (!PLANTED(AWAY_UNSAID)) tell_core(hub, worker, true);
+    if (!worker->leaves) {
+        if (!PLANTED(AWAY_UNSAID)) tell_core(hub, worker, true);
+        return;
+    }
+    struct rota_event event = {.kind = ROTA_EVENT_WORKER_LEFT};
+    event.worker.id = worker->id;
+    server_step(hub->server, &event);
+    worker->leaves = false;
 }
 
 void hub_workers_look(struct hub *hub)
@@ -82,6 +89,7 @@ void hub_workers_look(struct hub *hub)
     for (uint32_t i = 0; i < hub->worker_count; i++) {
         struct hub_worker *worker = hub->workers[i];
         if (worker->peer && hub->ticks - worker->heard > patience) tell_core(hub, worker, true);
+        hub_rest_look(hub, worker);
     }
 }
 

@@ -39,6 +39,8 @@ static const struct verb { const char *word; play_verb_fn *run; unsigned flags; 
     { "silent", verb_silent, 0 },
     { "heard", verb_heard, 0 },
     { "leave", verb_leave, 0 },
+    { "pause", verb_pause, 0 },
+    { "resume", verb_resume, 0 },
     { "keep", verb_keep, VERB_DRAFTS },
     { "unkeep", verb_unkeep, 0 },
     { "read", verb_read, 0 },

@@ -248,3 +248,29 @@ void verb_heard(struct play *play)
     if (!known || quiet >= play->config.lease) worker_forget(worker);
     worker->silent = false;
 }
+
+// ---- Resting ---------------------------------------------------------------
+
+static void rest_sends(struct play *play, enum rota_event_kind kind)
+{
+    struct rota_event event = { .kind = kind };
+    const char *what = take_name(play), *name = take_name(play);
+    if (strcmp(what, "lane") == 0)
+        event.pause.lane = lane_named(play, name);
+    else if (strcmp(what, "worker") == 0)
+        event.pause.worker.number = worker_named(play, name);
+    else
+        play_wrong(play, "%s: a lane or a worker", what);
+    take_end(play);
+    turn_send(play, &event);
+}
+
+void verb_pause(struct play *play)
+{
+    rest_sends(play, ROTA_EVENT_PAUSE);
+}
+
+void verb_resume(struct play *play)
+{
+    rest_sends(play, ROTA_EVENT_RESUME);
+}

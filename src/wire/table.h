@@ -190,9 +190,13 @@ enum wire_submit_flag {
 
 enum wire_verb {
     WIRE_CANCEL = 1, WIRE_RETRY, WIRE_STAGE, WIRE_START, WIRE_GREEN, WIRE_RED, WIRE_RESET,
-    WIRE_FREEZE, WIRE_CLOSE, WIRE_PAUSE, WIRE_RESUME, WIRE_VERBS
+    WIRE_FREEZE, WIRE_CLOSE, WIRE_VERBS
 };
 #define WIRE_CHANGE(F) F(u64, high) F(u64, low) F(u32, verb) F(task, task)
+// Nothing new for a lane or a worker; one that is drained is told to QUIT when it has ended all.
+enum wire_rest_how { WIRE_PAUSE = 1, WIRE_RESUME, WIRE_DRAIN_AND_QUIT };
+enum wire_part { WIRE_PART_LANE = 1, WIRE_PART_WORKER };
+#define WIRE_REST(F) F(u64, high) F(u64, low) F(u32, how) F(u32, part) F(text, name)
 #define WIRE_DONE(F) F(u64, high) F(u64, low) F(text, answer)
 
 // From now on all that ends in a job, or in every job (0), is told; first what has ended already.
@@ -258,4 +262,4 @@ enum wire_data_verb {
     M(FOLLOW, follow) M(EVENT, event)                                                      \
     M(OFFER, offer) M(OFFERED, offered) M(STORED, stored) M(BIND, bind) M(BOUND, bound)    \
     M(DATA, data)                                                                          \
-    M(RENEW, renew) M(RENEWED, renewed) M(FLOW, flow) M(REPEAT, repeat)
+    M(RENEW, renew) M(RENEWED, renewed) M(FLOW, flow) M(REPEAT, repeat) M(REST, rest)

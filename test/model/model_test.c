@@ -131,7 +131,9 @@ static void stats_print(const struct history_stats *stats)
                                         "streamed",
                                         "time",
                                         "plan",
-                                        "claim_started"};
+                                        "claim_started",
+                                        "pause",
+                                        "resume"};
     static const char *const actions[]
         = {"",    "accept", "confirm", "job_over", "wait_over", "read",     "grant",
            "run", "stop",   "fetch",   "drop",     "stream",    "completed"};

@@ -1,0 +1,51 @@
+// on_pause.c - a lane or a worker is to rest, and to go on.
+#include "core/core.h"
+
+// It is as it should be already.
+static enum rota_error check_change(struct rota *rota, bool is, bool pause)
+{
+    if (is != pause) return ROTA_OK;
+    return refuse(rota, ROTA_NOT_NOW, pause ? "it is paused already" : "it is not paused");
+}
+
+static enum rota_error lane_change(struct rota *rota, uint32_t number, bool pause)
+{
+    lane_row row = map_find(&rota->lane_by_number, number);
+    if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such lane");
+    struct lane *lane = LANE(rota, row);
+    enum rota_error error = check_change(rota, lane->flags & ROTA_LANE_PAUSED, pause);
+    if (error) return error;
+    if (!effect_reserve(rota, 0)) return refuse(rota, ROTA_NO_MEMORY, "no memory for the lane");
+    trace_say(rota, "lane %u %s", number, pause ? "is paused -> lets nobody in" : "goes on");
+    gate_pause(rota, row, pause);
+    if (!lane->marked) effect_mark(rota, ROTA_RECORD_LANE, row);
+    lane->marked = true;
+    return ROTA_OK;
+}
+
+// What is beyond its room is taken back by the next plan, if there is room elsewhere.
+static enum rota_error worker_change(struct rota *rota, rota_worker_id id, bool pause)
+{
+    worker_row row = worker_find(rota, id);
+    if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such worker");
+    struct worker *worker = WORKER(rota, row);
+    enum rota_error error = check_change(rota, worker->paused, pause);
+    if (error) return error;
+    if (!effect_reserve(rota, 0)) return refuse(rota, ROTA_NO_MEMORY, "no memory for the worker");
+    trace_say(rota, "worker %u %s", worker->id,
+              pause ? "is paused -> gets nothing new" : "goes on");
+    worker->paused = pause;
+    worker_mark(rota, row);
+    room_update(rota, row);
+    if (rota->plan_unplaced || rota->overbooked) plan_news(rota, 1);
+    return ROTA_OK;
+}
+
+enum rota_error on_pause(struct rota *rota, const struct rota_event *event)
+{
+    bool pause = event->kind == ROTA_EVENT_PAUSE;
+    bool lane = event->pause.lane, worker = event->pause.worker.number;
+    if (lane == worker) return refuse(rota, ROTA_BAD_EVENT, "a lane or a worker can be paused");
+    return lane ? lane_change(rota, event->pause.lane, pause)
+                : worker_change(rota, event->pause.worker, pause);
+}

@@ -1,0 +1,85 @@
+// rest.c - lanes and workers that are paused, and workers that are drained.
+#include "hub/rest.h"
+
+static const rota_time grace = 5000000;
+
+// 0: nobody is called that.
+static uint32_t number_of(struct hub *hub, enum catalog_kind kind, const char *name)
+{
+    uint32_t number = hub_name_try(hub, kind, name);
+    bool is_new = hub->tried_count;
+    hub_names_forget(hub);
+    return is_new ? 0 : number;
+}
+
+static const char *fault_of(const struct wire_rest *rest, const struct hub_peer *peer,
+                            enum wire_code *code)
+{
+    *code = WIRE_REFUSED_REQUEST;
+    bool lane = rest->part == WIRE_PART_LANE, worker = rest->part == WIRE_PART_WORKER;
+    if (!lane && !worker) return "a lane or a worker can be paused";
+    if (rest->how < WIRE_PAUSE || rest->how > WIRE_DRAIN_AND_QUIT) return "no such verb";
+    if (lane && rest->how == WIRE_DRAIN_AND_QUIT) return "only workers can be drained";
+    *code = WIRE_REFUSED_ROLE;
+    return worker && peer->role != WIRE_ADMIN ? "workers are an admin's business" : NULL;
+}
+
+static enum rota_error rest_step(struct hub *hub, const struct wire_rest *rest, uint32_t number)
+{
+    bool resume = rest->how == WIRE_RESUME;
+    struct rota_event event = {.kind = resume ? ROTA_EVENT_RESUME : ROTA_EVENT_PAUSE};
+    struct rota_worker_view view;
+    if (rest->part == WIRE_PART_LANE) {
+        event.pause.lane = number;
+        return server_step(hub->server, &event);
+    }
+    event.pause.worker.number = number;
+    struct hub_worker *worker = hub_worker_get(hub, event.pause.worker);
+    bool there = worker && rota_worker_look(hub->server->rota, worker->id, &view);
+    bool drains = rest->how == WIRE_DRAIN_AND_QUIT;
+    enum rota_error error
+        = there && drains && view.paused ? ROTA_OK : server_step(hub->server, &event);
+    if (!error) worker->drains = drains;
+    return error;
+}
+
+void hub_rest(struct hub *hub, struct hub_peer *peer, const struct wire_rest *rest)
+{
+    enum wire_code code;
+    uint64_t hash = hash_mix(hash_mix(rest->how, rest->part),
+                             hub_hash(rest->name.bytes, rest->name.length));
+    if (hub_request_is_old(hub, peer, rest->high, rest->low, hash)) return;
+    const char *fault = fault_of(rest, peer, &code);
+    if (fault) {
+        hub_refuse(peer, rest->high, rest->low, code, fault);
+        return;
+    }
+    bool lane = rest->part == WIRE_PART_LANE;
+    uint32_t number = number_of(hub, lane ? CATALOG_LANE : CATALOG_WORKER, rest->name.bytes);
+    if (!number) {
+        hub_refuse(peer, rest->high, rest->low, WIRE_REFUSED_NOT_FOUND,
+                   lane ? "there is no such lane" : "there is no such worker");
+        return;
+    }
+    enum rota_error error = rest_step(hub, rest, number);
+    if (error) {
+        hub_refuse_error(hub, peer, rest->high, rest->low, error);
+        return;
+    }
+    hub_request_note(hub, rest->high, rest->low, hash, "done");
+    hub_done_put(hub_later(hub, peer), rest->high, rest->low, "done");
+}
+
+// It was told to start nothing more by getting nothing more. What it reports is recorded by then:
+// the core has no attempt there.
+void hub_rest_look(struct hub *hub, struct hub_worker *worker)
+{
+    struct rota_worker_view view;
+    if (!worker->drains || !worker->peer) return;
+    if (!rota_worker_look(hub->server->rota, worker->id, &view) || view.tasks) return;
+    struct wire_message message = {.kind = WIRE_QUIT_MESSAGE};
+    message.quit.grace = grace;
+    wire_put(hub_later(hub, worker->peer), &message);
+    worker->drains = false;
+    worker->leaves = true;
+}

@@ -1,0 +1,8 @@
+// rest.h - lanes and workers that are paused, and workers that are drained.
+#pragma once
+
+#include "hub/hub.h"
+
+void hub_rest(struct hub *hub, struct hub_peer *peer, const struct wire_rest *rest);
+// In a turn: a worker that drains and has nothing left is told to end, and then leaves.
+void hub_rest_look(struct hub *hub, struct hub_worker *worker);

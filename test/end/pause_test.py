@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""pause_test - lanes and workers that rest, and workers that are drained."""
+import json
+import subprocess
+
+from cluster import ROTA_PATH, Cluster
+from end import Tap
+
+say = Tap.say
+
+
+def lanes():
+    with Cluster(lease=20) as cluster:
+        cluster.work("one", 4)
+        gate = cluster.path("gate")
+        held = f"while [ ! -e {gate} ]; do sleep 0.05; done"
+        inside = {"lane": "l", "access": "write"}
+        cluster.submit({"first": {"run": held, "group": "g", **inside},
+                        "second": {"run": "true", "group": "g", **inside},
+                        "free": {"run": "true"}}, lanes={"l": {}})
+        cluster.until(lambda: len(cluster.ends()) == 1, "what is in no lane runs")
+        done = cluster.rota("pause", "lane", "l")
+        say(done.returncode == 0, "a lane is paused", done)
+        again = cluster.rota("pause", "lane", "l")
+        say(again.returncode == 3 and "already" in again.stderr, "once", again)
+        open(gate, "w", encoding="utf-8").close()
+        cluster.until(lambda: ("first", "SUCCESS") in cluster.ends(), "what ran there ends")
+        done = cluster.submit({"other": {"run": "true"}}, "--wait")
+        say(done.returncode == 0 and ("second", "SUCCESS") not in cluster.ends(),
+            "what runs there ends, and nobody else is let in", cluster.ends())
+        why = cluster.rota("why", "1.2").stdout
+        say("paused" in why, "why says so", why)
+        shown = cluster.rota("lanes", "--job", "1").stdout
+        told = cluster.rota("lanes", "--job", "1", "--json").stdout
+        say("paused" in shown and json.loads(told.splitlines()[0])["paused"], "rota lanes too",
+            shown + told)
+        cluster.server.kill()
+        cluster.serve()
+        cluster.submit({"late": {"run": "true", **inside}}, lanes={"l": {}})
+        done = cluster.submit({"another": {"run": "true"}}, "--wait")
+        say(("second", "SUCCESS") not in cluster.ends() and ("late", "SUCCESS")
+            not in cluster.ends(), "a restart and another job change nothing", cluster.ends())
+        done = cluster.rota("resume", "lane", "l")
+        cluster.until(lambda: ("late", "SUCCESS") in cluster.ends(), "it goes on")
+        say(("second", "SUCCESS") in cluster.ends(), "until it goes on", done)
+        none = cluster.rota("pause", "lane", "none")
+        say(none.returncode == 2 and "no such lane" in none.stderr, "an unknown lane", none)
+
+
+def workers():
+    with Cluster(lease=20) as cluster:
+        cluster.work("one", 1)
+        gate = cluster.path("gate")
+        cluster.submit({"first": {"run": f"while [ ! -e {gate} ]; do sleep 0.05; done"}})
+        cluster.until(lambda: cluster.sql("SELECT 1 FROM sched_exec WHERE status = 'RUNNING'"),
+                      "it runs")
+        done = cluster.rota("pause", "worker", "one")
+        say(done.returncode == 0, "a worker is paused", done)
+        open(gate, "w", encoding="utf-8").close()
+        cluster.until(lambda: len(cluster.ends()) == 1, "what ran there ends")
+        cluster.submit({"next": {"run": "true"}})
+        why = cluster.rota("why", "2.1").stdout
+        say("paused" in why and "one" in why, "it gets nothing new, and why says so", why)
+        cluster.server.kill()
+        cluster.serve()
+        cluster.work("two", 1)
+        cluster.until(lambda: ("next", "SUCCESS") in cluster.ends(), "another one takes it")
+        ran = cluster.sql("SELECT n.name FROM sched_history h JOIN sched_name n ON n.number ="
+                          " h.worker AND n.kind = 'worker' ORDER BY h.seq")
+        say([row[0] for row in ran] == ["one", "two"], "also after a restart", ran)
+        cluster.rota("resume", "worker", "one")
+        cluster.rota("pause", "worker", "two")
+        done = cluster.submit({"more": {"run": "true"}}, "--wait")
+        say(done.returncode == 0, "until it goes on", done)
+        none = cluster.rota("pause", "worker", "none")
+        say(none.returncode == 2 and "no such worker" in none.stderr, "an unknown worker", none)
+
+
+def draining():
+    with Cluster(lease=20) as cluster:
+        leaves = cluster.work("one", 1)
+        gate = cluster.path("gate")
+        held = f"while [ ! -e {gate} ]; do sleep 0.05; done"
+        cluster.submit({"first": {"run": held}, "second": {"run": "true", "needs": ["first"]}})
+        cluster.until(lambda: cluster.sql("SELECT 1 FROM sched_exec WHERE status = 'RUNNING'"),
+                      "it runs")
+        done = subprocess.run([ROTA_PATH, "worker", "drain", "--server", cluster.socket, "one"],
+                              capture_output=True, text=True, check=False)
+        say(done.returncode == 0 and leaves.process.poll() is None,
+            "a worker that drains goes on with what it runs", done)
+        open(gate, "w", encoding="utf-8").close()
+        say(leaves.process.wait(60) == 0, "and then ends", leaves.said())
+        say(cluster.ends() == [("first", "SUCCESS")], "without what would come next",
+            cluster.ends())
+        cluster.until(lambda: not cluster.sql("SELECT 1 FROM sched_worker"), "it has left")
+        cluster.work("one", 1)
+        cluster.until(lambda: ("second", "SUCCESS") in cluster.ends(), "it is back")
+        say(len(cluster.ends()) == 2, "started anew it works again", cluster.ends())
+
+
+def roles():
+    with Cluster(lease=20) as cluster:
+        cluster.work("one", 1)
+        subprocess.run([ROTA_PATH, "keys", "make", cluster.path("keys")], check=True,
+                       capture_output=True)
+        cluster.server.kill()
+        cluster.options += ["--listen", "127.0.0.1:0", "--keys", cluster.path("keys/server.keys")]
+        cluster.serve()
+        cluster.until(lambda: "127.0.0.1" in cluster.server.said(), "it listens")
+        cluster.until(lambda: cluster.sql("SELECT 1 FROM sched_worker WHERE silent_since > 9e18"),
+                      "the worker is back")
+        cluster.socket = "127.0.0.1" + cluster.server.said().split("127.0.0.1")[-1].split()[0]
+        key = cluster.path("keys/client.key")
+        done = cluster.rota("pause", "worker", "one", "--key", key)
+        say(done.returncode == 4 and "does not allow" in done.stderr,
+            "a client's key pauses no worker", done)
+        done = cluster.rota("pause", "worker", "one", "--key", cluster.path("keys/admin.key"))
+        say(done.returncode == 0, "an admin's does", done)
+
+
+for test in (lanes, workers, draining, roles):
+    test()
+Tap.end()
