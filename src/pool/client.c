@@ -114,7 +114,8 @@ uint32_t rota_pool_confirmed(struct rota_pool *pool, uint64_t client,
     while (more) {
         turn_gather(pool);
         count = take_confirmations(client_find(pool, client), out, max);
-        more = !count && pool->stage == STAGE_OPEN && wait_for_news(pool, deadline);
+        bool open = pool->stage == STAGE_OPEN || (pool->stage == STAGE_SHUT && pool->live);
+        more = !count && open && wait_for_news(pool, deadline);
     }
     pool_leave(pool);
     return count;

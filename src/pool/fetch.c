@@ -13,7 +13,7 @@ static enum rota_error find(struct rota_pool *pool, uint64_t handler, rota_task_
     if (handler == SERVER_HANDLER)
         return pool_refuse(pool, ROTA_BAD_EVENT, "no handler can have this number");
     struct job *job = *out = pool_job_find(pool, task.job);
-    if (!job || job->forgotten || task.task > job->task_count)
+    if (!job || task.task > job->task_count)
         return pool_refuse(pool, ROTA_NOT_FOUND, "there is no such task");
     return job->plain ? plain_settle(pool, job) : ROTA_OK;
 }
@@ -58,6 +58,8 @@ static enum rota_error fetch_now(struct rota_pool *pool, uint64_t handler, rota_
     if (task.job || handler == SERVER_HANDLER) {
         enum rota_error error = find(pool, handler, task, &job);
         if (error) return error;
+        if (job->forgotten)  // what others have of it can still be delivered
+            return pool_refuse(pool, ROTA_NOT_FOUND, "there is no such task");
         if (job->walked) return delivered(pool);
     }
     struct rota_event event = {.kind = ROTA_EVENT_CLAIM,

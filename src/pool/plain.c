@@ -47,7 +47,8 @@ static struct plain *plain_open(struct rota_pool *pool, uint32_t tasks, uint64_t
     memset(plain, 0, sizeof *plain);
     plain->raw = block;
     plain->bytes = bytes;
-    plain->count = tasks;
+    plain->capacity = tasks;
+    atomic_init(&plain->count, tasks);
     char *at = (char *)(plain + 1);
     if (runs) plain->runs = (struct run *)at, at += tasks * sizeof(struct run);
     plain->need = (atomic_uint *)at, at += tasks * sizeof(atomic_uint);
@@ -69,11 +70,11 @@ static void turn_round(struct plain *plain, const struct rota_pool_job *spec)
 {
     const uint32_t *first = spec->need_first, *needs = spec->needs;
     uint32_t *begin = plain->after_first;
-    memset(begin, 0, ((size_t)plain->count + 2) * sizeof *begin);
-    for (uint32_t at = first[0]; at < first[plain->count]; at++) begin[needs[at] + 1]++;
-    for (uint32_t task = 0; task < plain->count; task++) begin[task + 2] += begin[task + 1];
+    memset(begin, 0, ((size_t)plain->capacity + 2) * sizeof *begin);
+    for (uint32_t at = first[0]; at < first[plain->capacity]; at++) begin[needs[at] + 1]++;
+    for (uint32_t task = 0; task < plain->capacity; task++) begin[task + 2] += begin[task + 1];
     uint32_t ready = 0;
-    for (uint32_t task = 0; task < plain->count; task++) {
+    for (uint32_t task = 0; task < plain->capacity; task++) {
         uint32_t count = first[task + 1] - first[task];
         atomic_init(&plain->need[task], count);
         if (!count) plain->ready[ready++] = task;
@@ -103,6 +104,33 @@ struct plain *plain_build(struct rota_pool *pool, const struct rota_pool_job *sp
     return plain;
 }
 
+// ---- Single functions ----------------------------------------------------------------------
+
+struct plain *plain_build_added(struct rota_pool *pool)
+{
+    struct plain *plain = plain_open(pool, ADDED, 0, true);
+    if (!plain) return NULL;
+    memset(plain->need, 0, ADDED * sizeof *plain->need);
+    atomic_init(&plain->count, 0);
+    return plain;
+}
+
+enum rota_error plain_add(struct rota_pool *pool, struct run run, rota_task_id *id)
+{
+    struct job *job = pool->adding;
+    if (!job || job->task_count == ADDED) return ROTA_NOT_NOW;
+    struct plain *plain = job->plain;
+    spin_lock(&plain->lock);
+    plain->runs[job->task_count++] = run;
+    atomic_store_explicit(&plain->count, job->task_count, memory_order_relaxed);
+    atomic_store(&plain->ready_count, plain->ready_count + 1);
+    spin_unlock(&plain->lock);
+    atomic_fetch_add_explicit(&pool->signals, 1, memory_order_relaxed);
+    if (pool->idle) pthread_cond_signal(&pool->work);
+    if (id) *id = (rota_task_id){job->number, job->task_count};
+    return ROTA_OK;
+}
+
 // ---- Life -----------------------------------------------------------------------------------
 
 void plain_begin(struct rota_pool *pool, struct job *job, struct plain *plain)
@@ -111,6 +139,7 @@ void plain_begin(struct rota_pool *pool, struct job *job, struct plain *plain)
     plain->next = pool->plain_first;
     atomic_store_explicit(&pool->plain_first, job, memory_order_relaxed);
     uint32_t ready = atomic_load_explicit(&plain->ready_count, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool->signals, 1, memory_order_relaxed);
     if (!pool->idle) return;
     if (ready > 1) pthread_cond_broadcast(&pool->work);
     else pthread_cond_signal(&pool->work);
@@ -142,6 +171,7 @@ static void plain_unlink(struct rota_pool *pool, struct job *job)
         atomic_store(&server->head, atomic_load(&server->tail));
     }
     job->plain = NULL;
+    if (pool->adding == job) pool->adding = NULL;
 }
 
 void plain_end(struct rota_pool *pool, struct job *job)

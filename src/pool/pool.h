@@ -18,6 +18,7 @@ enum {
     BATCH = 16,         // tasks of the core that a server has in hand
     RING = 1024,        // plain tasks that a server has in hand; a power of two
     CHUNK = 64,         // plain tasks between two looks at the core, and taken at a time
+    ADDED = 1024,       // single functions that share a job
     LINE = 64,
     MACHINE_SERVERS = 1,  // in the core: tasks with a function, and those without
     MACHINE_HANDLERS = 2,
@@ -35,7 +36,8 @@ struct run {
 // A graph of functions that servers walk; its tasks count from 0. The arrays do not change but for
 // `need` and `ready`, a ring that could hold every task.
 struct plain {
-    uint32_t count;
+    atomic_uint count;              // grows up to `capacity` while pool->adding is its job
+    uint32_t capacity;
     atomic_uint *need;              // by task: needs that are not delivered
     uint32_t *after_first, *after;  // by task: who needs it; null: nobody needs anybody
     struct run *runs;               // by task; null: all are as the job says
@@ -138,6 +140,7 @@ struct rota_pool {
     struct job **jobs;
     uint32_t job_count, job_capacity;
     _Atomic(struct job *) plain_first;  // jobs that are walked; the oldest is last
+    struct job *adding;             // that gets single functions; plain, and not over
     struct job *forgotten_first;    // to be closed when the effects are taken
     struct job *accepting;          // is being submitted, and has no number yet
     rota_task_id accepted;
@@ -159,6 +162,7 @@ struct rota_pool {
     uint32_t clients_asleep, handlers_any, handlers_this;
     atomic_uint idle;               // servers that sleep, or are about to
     atomic_uint eager;              // idle servers and handlers that wait
+    atomic_uint signals;            // there was something new to run, so often
     atomic_int core_priority;       // of the best function in the core; INT32_MIN: there is none
 };
 
@@ -176,6 +180,14 @@ rota_time deadline_after(rota_time timeout);
 bool wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, rota_time deadline);
 bool condition_open(pthread_cond_t *condition);
 
+static inline void spin_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#else
+    atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
 void spin_lock(atomic_uint *lock);
 static inline void spin_unlock(atomic_uint *lock)
 {
@@ -233,6 +245,9 @@ void plain_begin(struct rota_pool *pool, struct job *job, struct plain *plain);
 void plain_end(struct rota_pool *pool, struct job *job);  // all is done
 enum rota_error plain_settle(struct rota_pool *pool, struct job *job);
 enum rota_task_state plain_state(struct rota_pool *pool, struct job *job, uint32_t task);
+// One more function in the job that gets such; ROTA_NOT_NOW: there is none with room.
+enum rota_error plain_add(struct rota_pool *pool, struct run run, rota_task_id *id);
+struct plain *plain_build_added(struct rota_pool *pool);  // empty, with room
 bool plain_has_work(struct rota_pool *pool);
 
 bool walk_some(struct server *server);  // false: there was nothing

@@ -1,7 +1,10 @@
 // server.c - a server thread: walks plain jobs, runs functions of the core, and sleeps.
 #include "pool/pool.h"
 
-enum { QUICK = 50 };  // microseconds: a batch that took less may be larger the next time
+enum {
+    QUICK = 50,  // microseconds: a batch that took less may be larger the next time
+    LOOKS = 50,  // before a server sleeps; some ten microseconds
+};
 
 struct rota_pool *rota_pool_call_pool(const struct rota_pool_call *call)
 {
@@ -189,11 +192,29 @@ static bool rest(struct server *server)
     return !quit || more;
 }
 
+// What comes next often comes soon, and falling asleep costs more than looking for a while.
+static bool linger(struct server *server)
+{
+    struct rota_pool *pool = server->pool;
+    uint32_t before = atomic_load_explicit(&pool->signals, memory_order_relaxed);
+    for (uint32_t i = 0; i < LOOKS; i++) {
+        for (uint32_t k = 0; k < 16; k++) spin_pause();
+        if (atomic_load_explicit(&pool->signals, memory_order_relaxed) != before) return true;
+        for (uint32_t k = 0; k < pool->server_count; k++) {
+            const struct server *other = &pool->servers[k];
+            if (atomic_load_explicit(&other->tail, memory_order_relaxed)
+                != atomic_load_explicit(&other->head, memory_order_relaxed))
+                return true;
+        }
+    }
+    return false;
+}
+
 void *server_main(void *argument)
 {
     struct server *server = argument;
     do
         while (walk_some(server) | run_some(server)) continue;
-    while (rest(server));
+    while (linger(server) || rest(server));
     return NULL;
 }

@@ -240,12 +240,35 @@ enum rota_error rota_pool_submit(struct rota_pool *pool, const struct rota_pool_
     return error;
 }
 
+// Nobody takes single functions now, or it is full: another job for the next ones.
+static enum rota_error add_first(struct rota_pool *pool, struct run run, rota_task_id *id)
+{
+    struct rota_pool_job spec = {.flags = ROTA_POOL_FORGET};
+    struct plain *plain = plain_build_added(pool);
+    if (!plain) return pool_refuse(pool, ROTA_NO_MEMORY, "no memory for the tasks");
+    enum rota_error error = submit_new(pool, &spec, plain);
+    if (error) {
+        plain_release(pool, plain);
+        return error;
+    }
+    pool->adding = pool_job_find(pool, pool->accepted.job);
+    return plain_add(pool, run, id);
+}
+
 enum rota_error rota_pool_add(struct rota_pool *pool, rota_pool_function *function, void *argument,
                               rota_task_id *id)
 {
-    struct rota_pool_job job = {
+    struct rota_pool_job spec = {
         .flags = ROTA_POOL_FORGET, .task_count = 1, .function = function, .argument = argument};
-    return rota_pool_submit(pool, &job, id);
+    if (!pool->server_count || !function) return rota_pool_submit(pool, &spec, id);
+    struct run run = {function, argument};
+    pool_enter(pool);
+    enum rota_error error = pool->stage == STAGE_OPEN
+                                ? plain_add(pool, run, id)
+                                : pool_refuse(pool, ROTA_STALE, "the pool is shut");
+    if (error == ROTA_NOT_NOW) error = add_first(pool, run, id);
+    pool_leave(pool);
+    return error == ROTA_STALE ? ROTA_NOT_NOW : error;
 }
 
 enum rota_error rota_pool_lane(struct rota_pool *pool, uint32_t lane, uint32_t flags)

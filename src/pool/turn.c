@@ -63,6 +63,7 @@ void turn_wake(struct rota_pool *pool)
     bool there = pool->server_count && rota_claimable(pool->rota, MACHINE_SERVERS, &priority);
     atomic_store_explicit(&pool->core_priority, there ? priority : INT32_MIN,
                           memory_order_relaxed);
+    if (there) atomic_fetch_add_explicit(&pool->signals, 1, memory_order_relaxed);
     if (there && atomic_load_explicit(&pool->idle, memory_order_relaxed))
         pthread_cond_signal(&pool->work);
     if (pool->handlers_this) pthread_cond_broadcast(&pool->change);

@@ -17,7 +17,7 @@ static void store(atomic_uint *value, uint32_t number)
 static uint32_t shared_at(const struct plain *plain, uint32_t index)
 {
     uint64_t place = plain->ready_first + (uint64_t)index;
-    if (place >= plain->count) place -= plain->count;
+    if (place >= plain->capacity) place -= plain->capacity;
     return plain->ready ? plain->ready[place] : (uint32_t)place;
 }
 
@@ -28,7 +28,7 @@ static void ring_spill(struct server *server, struct plain *plain)
     spin_lock(&plain->lock);
     uint32_t count = load(&plain->ready_count);
     for (uint32_t i = 0; i < RING / 2; i++) {
-        uint64_t place = ((uint64_t)plain->ready_first + count++) % plain->count;
+        uint64_t place = ((uint64_t)plain->ready_first + count++) % plain->capacity;
         plain->ready[place] = server->ring[head++ % RING];
     }
     store(&plain->ready_count, count);
@@ -55,7 +55,7 @@ static bool ring_refill(struct server *server)
     if (some > CHUNK) some = CHUNK;
     if (some > count) some = count;
     for (uint32_t i = 0; i < some; i++) server->ring[tail++ % RING] = shared_at(plain, i);
-    plain->ready_first = (uint32_t)(((uint64_t)plain->ready_first + some) % plain->count);
+    plain->ready_first = (uint32_t)(((uint64_t)plain->ready_first + some) % plain->capacity);
     store(&plain->ready_count, count - some);
     spin_unlock(&plain->lock);
     store(&server->tail, tail);
@@ -198,12 +198,13 @@ static void say_done(struct server *server)
     server->done = 0;
     bool all = done
                && atomic_fetch_add_explicit(&plain->done, done, memory_order_acq_rel) + done
-                      == plain->count;
+                      == load(&plain->count);
     spin_unlock(&server->lock);
     if (!all) return;
     pool_lock(pool);
     struct job *job = pool_job_find(pool, number);  // it may have been settled meanwhile, or gone
-    if (job && job->plain) plain_end(pool, job);
+    bool over = job && job->plain && load(&job->plain->done) == load(&job->plain->count);
+    if (over) plain_end(pool, job);  // or a function was added meanwhile
     pool_unlock(pool);
 }
 

@@ -340,6 +340,20 @@ static void a_job_is_forgotten_when_nothing_of_it_runs(void **state)
     scene_close(pool);
 }
 
+static void what_a_handler_has_of_a_forgotten_job_can_be_delivered(void **state)
+{
+    (void)state;
+    struct rota_pool *pool = scene_open(0);
+    uint32_t job = scene_submit(pool, 5, "a b");
+    fetches(pool, scene_task(job, 'a'));
+    assert_int_equal(rota_pool_forget(pool, (rota_job_id){job}), ROTA_OK);
+    assert_int_equal(rota_pool_fetch(pool, 9, scene_task(job, 'b'), 0, 0, NULL), ROTA_NOT_FOUND);
+    assert_int_equal(rota_pool_deliver(pool, 9, scene_task(job, 'a'), 0), ROTA_STALE);
+    assert_int_equal(rota_pool_deliver(pool, 9, scene_task(job, 'a'), 0), ROTA_NOT_FOUND);
+    assert_string_equal(scene_confirmed(pool, 5, 2), "b=aborted a=aborted");
+    scene_close(pool);
+}
+
 // ---- The end -----------------------------------------------------------------------------------
 
 static void finishing_runs_all_that_can(void **state)
@@ -440,6 +454,7 @@ int main(void)
         cmocka_unit_test(many_single_functions),
         cmocka_unit_test(what_runs_is_told_to_stop_and_keeps_its_lane),
         cmocka_unit_test(a_job_is_forgotten_when_nothing_of_it_runs),
+        cmocka_unit_test(what_a_handler_has_of_a_forgotten_job_can_be_delivered),
         cmocka_unit_test(finishing_runs_all_that_can),
         cmocka_unit_test(stopping_loses_nothing),
         cmocka_unit_test(stopping_lets_everybody_out),
