@@ -68,7 +68,8 @@ struct rota_record {
             rota_worker_id worker;
             uint64_t asked;           // the turn in which it asked for its lane, or was offered
             uint64_t handler;         // who claimed it
-            rota_time since;          // pull: when its present wait began
+            rota_time since;          // OFFERED under pull: when its present wait began; WAITING
+                                      // or BLOCKED between two attempts: until when it rests
         } task;
         struct {                      // id
             rota_object_id id;

@@ -52,6 +52,7 @@ static rota_job_id next_job_of(const struct rota_record *records, uint32_t count
 }
 
 // The clock may have been set back since; what was to be done at a time must not wait for it again.
+// The end of a rest is none of these: it lies ahead.
 static rota_time latest_time(const struct rota_record *records, uint32_t count)
 {
     rota_time latest = 0;
@@ -60,7 +61,10 @@ static rota_time latest_time(const struct rota_record *records, uint32_t count)
         rota_time at = 0;
         if (record->kind == ROTA_RECORD_CORE) at = record->core.plan_end;
         if (record->kind == ROTA_RECORD_WORKER) at = record->worker.silent_since;
-        if (record->kind == ROTA_RECORD_TASK) at = record->task.since;
+        bool waits = record->kind == ROTA_RECORD_TASK
+                     && (record->task.state == ROTA_TASK_WAITING
+                         || record->task.state == ROTA_TASK_BLOCKED);
+        if (record->kind == ROTA_RECORD_TASK && !waits) at = record->task.since;
         if (at != ROTA_NEVER && at > latest) latest = at;
     }
     return latest;
