@@ -57,6 +57,15 @@ def is_closed(peer, seconds=20):
     return True
 
 
+def most_files(cluster):
+    """In half a second: while a crowd comes in, a look may come between two of them."""
+    counts = []
+    for _ in range(5):
+        counts.append(cluster.files())
+        time.sleep(0.1)
+    return max(counts)
+
+
 def strangers():
     """At a port, without a key."""
     with Listening(lease=20) as cluster:
@@ -78,9 +87,9 @@ def strangers():
         crowd = [knocks(cluster.port) for _ in range(300)]
         drip = knocks(cluster.port, b"\x16")
         began = time.monotonic()
-        cluster.until(lambda: cluster.files() <= rests + 70, "the oldest are dropped", 10)
-        say(cluster.files() <= rests + 70, "stranger: at most 64 of them are there at a time",
-            cluster.files() - rests)
+        cluster.until(lambda: most_files(cluster) <= rests + 70, "the oldest are dropped", 20)
+        left = most_files(cluster) - rests
+        say(left <= 70, "stranger: at most 64 of them are there at a time", left)
         grown = cluster.resident() - before
         say(grown < 2 * MIB or os.environ.get("SANITIZED"), "stranger: for next to no memory",
             grown)
