@@ -92,16 +92,27 @@ static bool file_adopt(struct sqlite_store *store, struct store_error *error)
 {
     int64_t version;
     store->result = sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);  // one lock for all of it
-    if (!store->known) look_over(store, error);
+    look_over(store, error);
     bool fits = !store->result && !error->fault && schema_fits(store, &version, error);
     sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
-    if (!fits || !schema_bring(store, version)) return false;
-    store->sequence = (uint64_t)number_ask(store, "SELECT ifnull(max(sequence), 0)"
-                                                  " FROM sched_event");
-    store->ends = (uint64_t)number_ask(store, "SELECT ifnull(max(ends), 0) FROM sched_event WHERE"
-                                              " sequence = (SELECT max(sequence) FROM"
-                                              " sched_event)");
-    store->ends_written = store->ends;
+    return fits && schema_bring(store, version);
+}
+
+static int event_take(void *context, int count, char **values, char **names)
+{
+    (void)count, (void)names;
+    struct sqlite_store *store = context;
+    store->sequence = strtoull(values[0], NULL, 10);
+    store->ends = store->ends_written = strtoull(values[1], NULL, 10);
+    return 0;
+}
+
+static bool events_find(struct sqlite_store *store)
+{
+    static const char last[]
+        = "SELECT sequence, ifnull(ends, 0) FROM sched_event ORDER BY sequence DESC LIMIT 1";
+    store->result = sqlite3_exec(store->db, last, event_take, store, NULL);
+    if (store->result) store->result = sqlite3_extended_errcode(store->db);
     return !store->result;
 }
 
@@ -119,8 +130,8 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
         store_fail(error, STORE_REFUSED, "%s: can only be read", store->path);
         return false;
     }
-    if (!store->is_new && !file_adopt(store, error)) return false;
-    return true;
+    if (store->is_new) return true;
+    return (store->known || file_adopt(store, error)) && events_find(store);
 }
 
 struct sqlite_store *sqlite_allocate(const struct store_kind *kind, const char *path,
@@ -320,6 +331,9 @@ struct store *store_open_sqlite(const char *path, const struct store_options *op
     // Counting memory costs a lock for each piece of it. Too late, and refused, if SQLite is in
     // use already; then it is only slower.
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+#if !defined(__SANITIZE_ADDRESS__)  // which is to see who uses what SQLite has given back
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &pieces_methods);
+#endif
     struct sqlite_store *store = sqlite_allocate(&sqlite_kind, path, error);
     if (!store) return NULL;
     store->options = options ? *options : store_options_default();

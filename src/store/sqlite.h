@@ -281,6 +281,8 @@ rota_worker_id sqlite_attempt_worker(struct store *store, rota_task_id task, uin
 bool sqlite_bodies(struct store *store, rota_job_id job, store_body_fn *take, void *context);
 bool sqlite_answer_find(struct store *store, struct store_request *request);
 
+extern const sqlite3_mem_methods pieces_methods;  // pieces.c: memory for SQLite
+
 // ---- left.c: whether the files are as the last server left them --------------------------------
 
 void left_note(const struct sqlite_store *store);   // when they are closed

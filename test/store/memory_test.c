@@ -81,5 +81,6 @@ int main(void)
     refusing.xMalloc = refusing_malloc;
     refusing.xRealloc = refusing_realloc;
     sqlite3_config(SQLITE_CONFIG_MALLOC, &refusing);
+    sqlite3_initialize();  // the store's own memory comes too late
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
