@@ -1,16 +1,17 @@
 // left.c - a note in the lock file says how the files were left; who finds them so need not look
 // again.
 //
-// Looking over a database and making its name durable take a third of the time of a short run. Both
-// were done for the files that the note describes. Whoever touches a file changes its times, and
-// files that are made anew are others.
+// Looking over a database, bringing its tables up to date and making its name durable take a third
+// of the time of a short run. All were done for the files that the note describes. Whoever touches
+// a file changes its times, and files that are made anew are others.
 #include "store/sqlite.h"
 
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NOTE_AT = 21, NOTE_SIZE = 256, PATH_SIZE = 4096 };
+enum { NOTE_AT = 21, VERSION_SIZE = 16, FILE_SIZE = 128, PATH_SIZE = 4096 };
+enum { NOTE_SIZE = VERSION_SIZE + 2 * FILE_SIZE };
 
 static int file_describe(const struct sqlite_store *store, const char *suffix, char *text,
                          size_t size)
@@ -26,9 +27,10 @@ static int file_describe(const struct sqlite_store *store, const char *suffix, c
 
 static int files_describe(const struct sqlite_store *store, char *text)
 {
-    int length = file_describe(store, "", text, NOTE_SIZE / 2);
+    int length = snprintf(text, VERSION_SIZE, "%d ", schema_version());
+    length += file_describe(store, "", text + length, FILE_SIZE);
     text[length++] = ' ';
-    length += file_describe(store, "-wal", text + length, NOTE_SIZE / 2);
+    length += file_describe(store, "-wal", text + length, FILE_SIZE);
     return length;
 }
 
