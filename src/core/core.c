@@ -123,8 +123,8 @@ static bool reserve_first_rows(struct rota *rota)
     rota->task = rota->task_block.items;
     rota->task_capacity = rota->task_block.capacity;
     memset(rota->task, 0, 2 * sizeof *rota->task);
-    bool there = memory_reserve(&rota->memory, &records, &capacity, ROTA_RECORDS_MAX,
-                                sizeof *rota->records);
+    bool there = memory_reserve_raw(&rota->memory, &records, &capacity, ROTA_RECORDS_MAX,
+                                    sizeof *rota->records);
     rota->records = records;
     return there && room_reserve(rota, 1) && effect_cover(rota);
 }

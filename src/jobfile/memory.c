@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 1 << 20, ALIGNED = 8 };
+enum { FIRST_BLOCK = 1 << 15, BLOCK = 1 << 20, ALIGNED = 8 };
 
 struct jobfile_block {
     struct jobfile_block *before;
@@ -25,7 +25,8 @@ static void *must(void *memory)
 
 static void block_add(struct jobfile *file, size_t size)
 {
-    size_t room = size > BLOCK ? size : BLOCK;
+    size_t usual = file->memory ? BLOCK : FIRST_BLOCK;  // most files are short
+    size_t room = size > usual ? size : usual;
     struct jobfile_block *block = must(malloc(sizeof *block + room));
     *block = (struct jobfile_block){.before = file->memory, .size = room};
     file->memory = block;
