@@ -231,7 +231,7 @@ static const char version_6[]
       " UNION ALL SELECT id, attempt, \"end\", end_status, reason, ran_from, ran_to, user_us,"
       " system_us, memory_bytes, log_bytes, end_flags, log_worker" ATTEMPTS_OF("sched_run") ";";
 
-// The same views in fewer words: SQLite reads them all whenever it opens a database, which is a good
+// The same views in fewer words: SQLite reads them all whenever it opens a database, a good
 // part of a short run.
 #define LIVE(name, condition)                                                                      \
     "CREATE VIEW " name " AS SELECT * FROM sched_live WHERE " condition ";"
