@@ -31,6 +31,10 @@ class Way:
         ends = [end - self.passed for end in (self.cut, self.stall) if end is not None]
         return min([self.most, *ends])
 
+    def stalls(self):
+        """Also when it was told to while a piece was on its way."""
+        return self.stall is not None and self.passed >= self.stall
+
     def changed(self, piece):
         at = -1 if self.flip is None else self.flip - self.passed
         if 0 <= at < len(piece):
@@ -111,10 +115,12 @@ class Proxy:
 
     def _pass(self, sides):
         """Whatever has come goes on. False: it is over."""
-        waiting = [side for side, (_, way, _) in sides.items() if way.stall != way.passed]
+        waiting = [side for side, (_, way, _) in sides.items() if not way.stalls()]
         ready = select.select(waiting, [], [], 0.5)[0]
         for side in ready:
             other, way, name = sides[side]
+            if way.stalls():
+                continue
             if way.cut == way.passed:
                 return False
             piece = side.recv(way.limit())

@@ -34,8 +34,65 @@ class Client:
         return status, self.said(0), self.said(1)
 
 
-def connections(cluster):
-    return len(os.listdir(f"/proc/{cluster.server.process.pid}/fd"))
+class Gap:
+    """Between clients and a server; the answers of the first connections never arrive."""
+
+    def __init__(self, cluster, lost=0):
+        self.path, self.target, self.lost = cluster.path("gap.sock"), cluster.socket, lost
+        self.listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listening.bind(self.path)
+        self.listening.listen()
+        self.came, self.asking = 0, set()  # asking: behind WELCOME, and not over
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def heard(self, cluster, count):
+        """So many have asked something that the server has read, and wait for what comes of it."""
+        cluster.until(lambda: len(self.asking) == count, f"{count} are connected")
+        cluster.until(lambda: cluster.rota("ps").returncode == 0, "and were heard")
+
+    def _serve(self):
+        while True:
+            client = self.listening.accept()[0]
+            server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                server.connect(self.target)
+            except OSError:  # between two servers
+                client.close()
+                continue
+            self.came += 1
+            threading.Thread(target=self._back, args=(server, client, self.came), daemon=True).start()
+
+    def _forth(self, client, server, number):
+        try:
+            while data := client.recv(65536):
+                server.sendall(data)
+                self.asking.add(number)
+        except OSError:
+            pass
+        self._end(client, server, number)
+
+    def _back(self, server, client, number):
+        """WELCOME passes; what comes behind it may be lost, and the connection with it."""
+        loses = number <= self.lost
+        try:
+            server.sendall(client.recv(65536))
+            client.sendall(server.recv(65536))
+            threading.Thread(target=self._forth, args=(client, server, number), daemon=True).start()
+            while data := server.recv(65536):
+                if loses:
+                    break
+                client.sendall(data)
+        except OSError:
+            pass
+        self._end(client, server, number)
+
+    def _end(self, client, server, number):
+        self.asking.discard(number)
+        for end in (client, server):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
 
 
 def restart(cluster):
@@ -62,18 +119,18 @@ def a_restart_while_somebody_waits():
                               on_failure="block"), bad)
         good = cluster.job({"first": {"run": "true"},
                             "slow": {"run": go_file(cluster), "needs": ["first"]}})
-        clients = [Client(cluster, "submit", "--wait", bad),
-                   Client(cluster, "submit", "--wait", "--json", good)]
+        gap = Gap(cluster)
+        clients = [Client(cluster, "submit", "--wait", bad, server=gap.path),
+                   Client(cluster, "submit", "--wait", "--json", good, server=gap.path)]
         runs(cluster, 2)
         cluster.until(lambda: ("fails", "FAILED") in cluster.ends(), "one has failed")
         numbers = sorted(row[0] for row in
                          cluster.sql("SELECT DISTINCT job FROM sched_job WHERE name = 'slow'"))
-        before = connections(cluster)
-        clients += [Client(cluster, "wait", str(number)) for number in numbers]
-        cluster.until(lambda: connections(cluster) >= before + 2, "they are there")
-        cluster.until(lambda: cluster.rota("ps").returncode == 0, "and were heard")
-        restart(cluster)
-        restart(cluster)
+        clients += [Client(cluster, "wait", str(number), server=gap.path) for number in numbers]
+        gap.heard(cluster, 4)
+        for _ in range(2):
+            restart(cluster)
+            gap.heard(cluster, 4)
         with open(cluster.path("go"), "w", encoding="utf-8"):
             pass
         (status, out, _), good_end, *waits = [client.end() for client in clients]
@@ -102,54 +159,6 @@ def a_job_that_is_forgotten_meanwhile():
         again = cluster.rota("wait", "1")
         say(again.returncode == 0 and "1 ok" in again.stdout, "also to who asks later", again)
         say(cluster.rota("wait", "9").returncode == 2, "and a job that never was is unknown")
-
-
-class Gap:
-    """Between a client and a server; the first answers of the server never arrive."""
-
-    def __init__(self, cluster, lost):
-        self.path, self.target, self.lost = cluster.path("gap.sock"), cluster.socket, lost
-        self.listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.listening.bind(self.path)
-        self.listening.listen()
-        self.came = 0
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self):
-        while True:
-            client = self.listening.accept()[0]
-            server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            server.connect(self.target)
-            self.came += 1
-            threading.Thread(target=self._back, args=(server, client, self.came <= self.lost),
-                             daemon=True).start()
-            threading.Thread(target=self._forth, args=(client, server), daemon=True).start()
-
-    @staticmethod
-    def _forth(client, server):
-        try:
-            while data := client.recv(65536):
-                server.sendall(data)
-        except OSError:
-            pass
-        server.close()
-
-    @staticmethod
-    def _back(server, client, loses):
-        """WELCOME passes; what comes behind it is lost, and the connection with it."""
-        try:
-            client.sendall(server.recv(65536))
-            while data := server.recv(65536):
-                if loses:
-                    break
-                client.sendall(data)
-        except OSError:
-            pass
-        for end in (client, server):
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
 
 
 def an_answer_that_is_lost():
@@ -187,10 +196,9 @@ def logs_over_a_restart():
 def another_database():
     with Cluster() as cluster:
         cluster.submit({"never": {"run": "true"}})
-        before = connections(cluster)
-        waits = Client(cluster, "wait", "1")
-        cluster.until(lambda: connections(cluster) > before, "it is there")
-        cluster.until(lambda: cluster.rota("ps").returncode == 0, "it answers")
+        gap = Gap(cluster)
+        waits = Client(cluster, "wait", "1", server=gap.path)
+        gap.heard(cluster, 1)
         cluster.database = cluster.path("other.db")
         restart(cluster)
         ended = waits.end()
