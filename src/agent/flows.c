@@ -180,19 +180,6 @@ void flows_given(struct agent *agent, const struct wire_run *run)
         }
 }
 
-static void ask(struct inflow *flow)
-{
-    struct wire_message greet = {.kind = WIRE_GREET_MESSAGE}, get = {.kind = WIRE_GET_MESSAGE};
-    greet.greet.version = WIRE_VERSION;
-    greet.greet.role = WIRE_PEER;
-    greet.greet.name = wire_text_of("");
-    get.get.object = flow->object;
-    get.get.ticket = wire_text_of(flow->ticket);
-    wire_put(&flow->link->out, &greet);
-    wire_put(&flow->link->out, &get);
-    link_flush(flow->link);
-}
-
 static void inflow_begin(struct agent *agent, struct inflow *flow)
 {
     char path[PATH_MAX];
@@ -205,7 +192,7 @@ static void inflow_begin(struct agent *agent, struct inflow *flow)
         flow->link = link_connect(flow->address, keys ? keys->items : NULL, &error);
     if (!flow->link)
         return inflow_broken(agent, flow, error.text[0] ? error.text : "it cannot be reached");
-    ask(flow);
+    data_ask(flow->link, flow->object, flow->ticket);
     watch(agent, flow, true, false);
 }
 

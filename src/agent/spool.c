@@ -74,20 +74,6 @@ const struct wire_finished *spool_message(struct report *report, struct wire_mes
 
 // ---- The file --------------------------------------------------------------------------------
 
-static bool write_at(int file, const void *bytes, size_t count, uint64_t at)
-{
-    const char *from = bytes;
-    while (count) {
-        ssize_t wrote = pwrite(file, from, count, (off_t)at);
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote <= 0) return false;
-        from += wrote;
-        at += (uint64_t)wrote;
-        count -= (size_t)wrote;
-    }
-    return true;
-}
-
 // Not every file system can; then there is no ballast, and nothing else is different.
 static void ballast_take(struct spool *spool)
 {
@@ -104,10 +90,10 @@ static uint64_t piece_write(const struct spool *spool, int file, const struct wi
     char head[SPOOL_HEAD];
     uint32_t piece[2] = {frames->length, spool_checksum(frames->bytes, frames->length)};
     spool_head_write(head, spool->server);
-    if (at == 0 && !write_at(file, head, sizeof head, 0)) return 0;
+    if (at == 0 && !os_write_at(file, head, sizeof head, 0)) return 0;
     if (at == 0) at = sizeof head;
-    if (!write_at(file, piece, sizeof piece, at)) return 0;
-    if (!write_at(file, frames->bytes, frames->length, at + sizeof piece)) return 0;
+    if (!os_write_at(file, piece, sizeof piece, at)) return 0;
+    if (!os_write_at(file, frames->bytes, frames->length, at + sizeof piece)) return 0;
     return at + sizeof piece + frames->length;
 }
 

@@ -107,6 +107,9 @@ struct data_fetcher;
 
 // `key` is that of a peer, and may be null if all addresses are Unix sockets. Both stay the
 // caller's, and the cache is used by the thread of the fetcher for nothing but sums.
+// Greets who was just connected to, and asks for the object.
+void data_ask(struct link *link, rota_object_id object, const char *ticket);
+
 struct data_fetcher *data_fetcher_open(struct cache *cache, const struct link_key *key);
 // Who is meant by the address DATA_HOME: the server of rota, which has a store of its own. The
 // address is copied, the key stays the caller's.

@@ -1,5 +1,6 @@
 // put.c - contents that a client brings: written as they come, hashed, and only then named.
 #include "data/data_parts.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <string.h>
@@ -164,25 +165,13 @@ void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t n
     if (!piece->bytes) put_whole(guest);
 }
 
-static bool bytes_write(const struct put *put, const char *bytes, uint32_t count)
-{
-    for (uint32_t done = 0; done < count;) {
-        ssize_t wrote = pwrite(put->arrival.fd, bytes + done, count - done,
-                               (off_t)(put->written + done));
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote < 0) return false;
-        done += (uint32_t)wrote;
-    }
-    return true;
-}
-
 bool put_go_on(struct guest *guest)
 {
     struct put *put = &guest->put;
     const char *bytes;
     uint32_t count = wire_take_raw(&guest->link->in, put->left, &bytes);
     if (count == 0) return true;
-    if (!bytes_write(put, bytes, count)) {
+    if (!os_write_at(put->arrival.fd, bytes, count, put->written)) {
         int reason = errno;
         struct cache_error error = {CACHE_BROKEN, ""};
         memcpy(error.text, "the disk of the server fails", 29);

@@ -1,5 +1,6 @@
 // receive.c - what comes becomes files, is hashed, and only then gets its name.
 #include "data/data_parts.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -303,18 +304,6 @@ void receive_piece(struct transfer *transfer, const struct wire_piece *piece, in
     if (transfer->piece == 0) arrival_whole(transfer, now);
 }
 
-static bool bytes_write(const struct transfer *transfer, const char *bytes, uint32_t count)
-{
-    for (uint32_t done = 0; done < count;) {
-        ssize_t put = pwrite(transfer->arrival.fd, bytes + done, count - done,
-                             (off_t)(transfer->written + done));
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return false;
-        done += (uint32_t)put;
-    }
-    return true;
-}
-
 void receive_written(struct transfer *transfer, uint64_t count, int64_t now)
 {
     assert(count <= transfer->piece);
@@ -328,7 +317,7 @@ void receive_written(struct transfer *transfer, uint64_t count, int64_t now)
 
 void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count, int64_t now)
 {
-    if (!bytes_write(transfer, bytes, count)) {
+    if (!os_write_at(transfer->arrival.fd, bytes, count, transfer->written)) {
         int reason = errno;
         transfer_end_system(transfer, reason, strerror(reason));
         return;

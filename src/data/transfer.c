@@ -202,17 +202,17 @@ void transfer_broken(struct transfer *transfer, int64_t now, const char *reason)
 
 // ---- Asking -------------------------------------------------------------------------------
 
-static void ask(struct transfer *transfer)
+void data_ask(struct link *link, rota_object_id object, const char *ticket)
 {
     struct wire_message greet = {.kind = WIRE_GREET_MESSAGE}, get = {.kind = WIRE_GET_MESSAGE};
     greet.greet.version = WIRE_VERSION;
     greet.greet.role = WIRE_PEER;
     greet.greet.name = wire_text_of("");
-    get.get.object = transfer->object;
-    get.get.ticket = wire_text_of(transfer->ticket);
-    wire_put(&transfer->link->out, &greet);
-    wire_put(&transfer->link->out, &get);
-    link_flush(transfer->link);
+    get.get.object = object;
+    get.get.ticket = wire_text_of(ticket);
+    wire_put(&link->out, &greet);
+    wire_put(&link->out, &get);
+    link_flush(link);
 }
 
 bool transfer_start(struct transfer *transfer, int64_t now)
@@ -233,7 +233,7 @@ bool transfer_start(struct transfer *transfer, int64_t now)
         transfer_broken(transfer, now, colon ? colon + 2 : error.text);
         return true;
     }
-    ask(transfer);
+    data_ask(transfer->link, transfer->object, transfer->ticket);
     transfer_watch(transfer);
     return true;
 }

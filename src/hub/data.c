@@ -87,17 +87,6 @@ void hub_flow_put(struct hub *hub, const struct rota_action *action)
     wire_put(hub_later(hub, reader->peer), &message);
 }
 
-void hub_streamed(struct hub *hub, const struct hub_peer *peer, const wire_files *files)
-{
-    for (uint32_t i = 0; i < files->count; i++) {
-        struct rota_event event = {.kind = ROTA_EVENT_STREAMED};
-        event.replica.worker = peer->worker->id;
-        event.replica.object = files->items[i].object;
-        event.replica.bytes = files->items[i].bytes;
-        server_step(hub->server, &event);
-    }
-}
-
 // Those that were to have it and are there have it no more; the core finds another way.
 void hub_missed(struct hub *hub, struct hub_peer *peer, const struct wire_missed *missed)
 {

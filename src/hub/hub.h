@@ -199,7 +199,7 @@ void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files);
 
 void hub_fetch_put(struct hub *hub, const struct rota_action *action);
 void hub_flow_put(struct hub *hub, const struct rota_action *action);
-void hub_streamed(struct hub *hub, const struct hub_peer *peer, const wire_files *files);
+void hub_streamed(struct hub *hub, struct hub_peer *peer, const wire_files *files);
 void hub_missed(struct hub *hub, struct hub_peer *peer, const struct wire_missed *missed);
 enum { HUB_SOURCES = 8, HUB_TICKET = 33 };
 bool hub_ticket_make(const struct hub *hub, char out[HUB_TICKET]);  // false: no randomness

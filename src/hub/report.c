@@ -122,3 +122,8 @@ void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files)
 {
     replicas_tell(hub, peer, files, ROTA_EVENT_OBJECT_LOST);
 }
+
+void hub_streamed(struct hub *hub, struct hub_peer *peer, const wire_files *files)
+{
+    replicas_tell(hub, peer, files, ROTA_EVENT_STREAMED);
+}

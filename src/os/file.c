@@ -69,3 +69,17 @@ bool os_file_write(const char *path, const char *bytes, size_t size)
     if (!written) unlink(name);
     return written;
 }
+
+bool os_write_at(int file, const void *bytes, size_t size, uint64_t at)
+{
+    const char *from = bytes;
+    while (size) {
+        ssize_t wrote = pwrite(file, from, size, (off_t)at);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0) return false;
+        from += wrote;
+        at += (uint64_t)wrote;
+        size -= (size_t)wrote;
+    }
+    return true;
+}

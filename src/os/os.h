@@ -28,6 +28,7 @@ bool os_file_is_there(const char *path);  // false, with errno: it cannot be rea
 char *os_file_read(const char *path, size_t max, size_t *size);
 // In place of what was there, as a whole. False with errno.
 bool os_file_write(const char *path, const char *bytes, size_t size);
+bool os_write_at(int file, const void *bytes, size_t size, uint64_t at);  // all, or errno says why
 
 // ---- tree.c, tree_remove.c, copy.c: directories and all that is in them ------------
 

@@ -147,6 +147,7 @@ static void what_was_cancelled_while_its_worker_was_away_is_stopped(void **state
     peers_turn(&peers);
     assert_true(played_hears_kind(&next, WIRE_STOP_MESSAGE, &message));
     assert_int_equal(message.stop.attempt, run.attempt);
+    assert_int_equal(message.stop.grace, HUB_GRACE);
     played_close(&peers, &next);
     peers_turn(&peers);
 }
@@ -295,38 +296,10 @@ static void a_clock_that_is_set_back_prolongs_no_lease(void **state)
 }
 
 // The connection that was to carry it has gone with it.
-static void a_stop_that_was_lost_is_said_again(void **state)
-{
-    (void)state;
-    struct wire_message message = {.kind = WIRE_STARTED_MESSAGE};
-    a_cluster_of_one();
-    submits(7, 1, 0, 0);
-    peers_turn(&peers);
-    struct wire_run run = given(&worker);
-    struct wire_attempt attempt = {run.task, run.attempt, run.token, WIRE_ATTEMPT_RUNNING};
-    message.started.task = run.task;
-    message.started.attempt = run.attempt;
-    assert_true(played_says(&peers, &worker, &message));
-    message = (struct wire_message){.kind = WIRE_CHANGE_MESSAGE};
-    message.change.high = message.change.low = 8;
-    message.change.verb = WIRE_CANCEL;
-    message.change.task = run.task;
-    assert_true(played_says(&peers, &client, &message));
-    peers_turn(&peers);
-    played_close(&peers, &worker);
-    played_open(&peers, &worker, WIRE_WORKER);
-    greets(&worker, WIRE_WORKER, "one", 2);
-    joins(&worker, &attempt, 1);
-    peers_turn(&peers);
-    assert_true(played_hears_kind(&worker, WIRE_STOP_MESSAGE, &message));
-    assert_int_equal(message.stop.grace, HUB_GRACE);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_leaves_before_it_is_durable, begin, end),
-        cmocka_unit_test_setup_teardown(a_stop_that_was_lost_is_said_again, begin, end),
         cmocka_unit_test_setup_teardown(a_clock_that_is_set_ahead_ends_no_lease, begin, end),
         cmocka_unit_test_setup_teardown(a_clock_that_is_set_back_prolongs_no_lease, begin, end),
         cmocka_unit_test_setup_teardown(a_report_that_comes_again_is_answered_again, begin, end),
