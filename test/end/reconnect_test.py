@@ -60,7 +60,8 @@ class Gap:
                 client.close()
                 continue
             self.came += 1
-            threading.Thread(target=self._back, args=(server, client, self.came), daemon=True).start()
+            threading.Thread(target=self._back, args=(server, client, self.came),
+                             daemon=True).start()
 
     def _forth(self, client, server, number):
         try:
@@ -77,7 +78,8 @@ class Gap:
         try:
             server.sendall(client.recv(65536))
             client.sendall(server.recv(65536))
-            threading.Thread(target=self._forth, args=(client, server, number), daemon=True).start()
+            threading.Thread(target=self._forth, args=(client, server, number),
+                             daemon=True).start()
             while data := server.recv(65536):
                 if loses:
                     break
