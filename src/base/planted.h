@@ -44,7 +44,8 @@
     P(HOLD_SKIPPED, "a new attempt starts beside the old one")                                  \
     P(RUN_TWICE, "an order that comes twice is done twice")                                     \
     P(JOIN_WITHOUT_RUNNING, "a worker forgets to name what it runs")                            \
-    P(CONNECTION_SAME, "a connection has the number of the last one")
+    P(CONNECTION_SAME, "a connection has the number of the last one")                           \
+    P(STOP_UNSAID, "a stop that was lost with its connection is not said again")
 
 #ifdef ROTA_PLANTED
 #define PLANT_NAME(name, text) PLANT_##name,

@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHRINK_RUNS = 4000, TAPE_MAX = 1 << 22 };
+enum { SHRINK_RUNS = 4000, TEXT_MAX = 32 << 20 };
 
 struct swarm_request {
     uint64_t seed, count;
     const char *tape;
-    bool trace, shrink, json;
+    bool has_tape, trace, shrink, json;
 };
+
+static const uint16_t no_choices[1];
 
 static const char *const words_known[]
     = {"--seed", "--seeds", "--tape", "--trace", "--shrink", "--json"};
@@ -60,7 +62,7 @@ static bool words_take(struct swarm_request *request, int count, char **words)
         const char *value = has_value(option) && i + 1 < count ? words[++i] : NULL;
         if (option == 0 && !number_take("--seed", value, &request->seed)) return false;
         if (option == 1 && !number_take("--seeds", value, &request->count)) return false;
-        if (option == 2) request->tape = value;
+        if (option == 2) request->tape = value, request->has_tape = true;
         request->trace |= option == 3;
         request->shrink |= option == 4;
         request->json |= option == 5;
@@ -68,25 +70,34 @@ static bool words_take(struct swarm_request *request, int count, char **words)
     return true;
 }
 
-// ---- Tapes: the choices of a world, a number each
-// ------------------------------------------------
+// ---- Tapes: the choices of a world
+// ---------------------------------------------------------------
 
-static uint16_t *tape_read(const char *path, uint32_t *length)
+// All of a file, with a 0 behind it. Null: it cannot be read.
+static char *text_read(const char *path)
 {
     FILE *file = path ? fopen(path, "r") : NULL;
-    unsigned value;
-    uint16_t *tape = file ? calloc(TAPE_MAX, sizeof *tape) : NULL;
-    *length = 0;
-    while (tape && *length < TAPE_MAX && fscanf(file, "%u", &value) == 1)
-        tape[(*length)++] = (uint16_t)value;
-    bool whole = tape && feof(file);
-    if (!whole)
-        fprintf(stderr, "rota simulate: %s: %s\n", path ? path : "--tape",
-                file ? "is no tape" : "cannot be read");
+    char *text = file ? malloc(TEXT_MAX + 1) : NULL;
+    size_t length = text ? fread(text, 1, TEXT_MAX + 1, file) : 0;
+    bool whole = text && !ferror(file) && length <= TEXT_MAX;
+    if (whole) text[length] = 0;
     if (file) fclose(file);
-    if (whole) return tape;
-    free(tape);
+    if (whole) return text;
+    free(text);
     return NULL;
+}
+
+static bool tape_read(const char *path, struct world_tape *tape)
+{
+    char *text = text_read(path);
+    bool is_tape = text && world_tape_read(text, tape);
+    if (!text)
+        fprintf(stderr, "rota simulate: %s: cannot be read\n", path ? path : "--tape");
+    else if (!is_tape)
+        fprintf(stderr, "rota simulate: %s:%u: is no tape: expected NUMBER or NUMBER*TIMES\n",
+                path, tape->line);
+    free(text);
+    return is_tape;
 }
 
 static void tape_write(uint64_t seed, const struct world_result *result)
@@ -94,8 +105,10 @@ static void tape_write(uint64_t seed, const struct world_result *result)
     char path[64];
     snprintf(path, sizeof path, "rota-%llu.tape", (unsigned long long)seed);
     FILE *file = fopen(path, "w");
-    for (uint32_t i = 0; file && i < result->tape_length; i++)
-        fprintf(file, "%u%c", result->tape[i], i % 24 == 23 ? '\n' : ' ');
+    if (file) {
+        fprintf(file, "# seed %llu: %s\n", (unsigned long long)seed, result->wrong);
+        world_tape_write(file, result->tape, result->tape_length);
+    }
     if (!file || fclose(file))
         fprintf(stderr, "rota simulate: %s cannot be written\n", path);
     else
@@ -143,11 +156,11 @@ int command_swarm(int count, char **words)
     struct swarm_request request = {.seed = 1, .count = 1};
     if (!words_take(&request, count, words)) return 2;
     struct world_options options = {.trace = request.trace ? stdout : NULL};
-    uint16_t *tape = NULL;
-    if (request.tape) {
-        tape = tape_read(request.tape, &options.tape_length);
-        if (!tape) return 2;
-        options.tape = tape;
+    struct world_tape tape = {0};
+    if (request.has_tape) {
+        if (!tape_read(request.tape, &tape)) return 2;
+        options.tape = tape.choices ? tape.choices : no_choices;
+        options.tape_length = tape.length;
     }
     uint64_t wrongs = 0, events = 0;
     for (uint64_t i = 0; i < request.count; i++)
@@ -155,6 +168,6 @@ int command_swarm(int count, char **words)
     if (request.count > 1 && !request.json)
         printf("%llu worlds, %llu events, %llu wrong\n", (unsigned long long)request.count,
                (unsigned long long)events, (unsigned long long)wrongs);
-    free(tape);
+    world_tape_release(&tape);
     return wrongs ? 1 : 0;
 }

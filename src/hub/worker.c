@@ -160,7 +160,8 @@ static void strangers_stop(struct hub *hub, struct hub_peer *peer, const wire_at
                     && view.attempt == attempt->attempt
                     && view.worker.number == peer->worker->id.number;
         // What was to be stopped is told so again: the first time may have gone with a connection.
-        if ((ours && !view.stopping) || attempt->state == WIRE_ATTEMPT_SPOOLED) continue;
+        bool goes_on = ours && (!view.stopping || PLANTED(STOP_UNSAID));
+        if (goes_on || attempt->state == WIRE_ATTEMPT_SPOOLED) continue;
         struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
         if (ours) message.stop.grace = HUB_GRACE;
         message.stop.task = attempt->task;

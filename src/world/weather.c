@@ -133,9 +133,10 @@ void weather_change(struct world *world)
     if (world->now >= swarm->storm) return weather_clear(world);
     agenda_add(&world->agenda, world->now + swarm->tick, DUE_WEATHER, 0, 0);
     if (chance(world, OF_WEATHER, swarm->server_crash)) seat_stop(world);
-    if (chance(world, OF_WEATHER, swarm->worker_crash))
-        hand_crash(world, choose(world, OF_WEATHER, swarm->hands),
-                   chance(world, OF_WEATHER, swarm->reboot));
+    if (chance(world, OF_WEATHER, swarm->worker_crash)) {
+        bool reboots = chance(world, OF_WEATHER, swarm->reboot);
+        hand_crash(world, choose(world, OF_WEATHER, swarm->hands), reboots);
+    }
     if (chance(world, OF_WEATHER, swarm->cut)) connections_cut(world);
     if (chance(world, OF_WEATHER, swarm->partition)) partition_change(world, false);
     if (chance(world, OF_WEATHER, swarm->one_way)) partition_change(world, true);

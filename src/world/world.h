@@ -79,6 +79,22 @@ struct world_result {
 
 void world_run(const struct world_options *options, struct world_result *result);
 
+// ---- tape_text.c: choices as text; doc/testing.md has the format ------------------------------
+
+enum { WORLD_TAPE_MAX = 1 << 22 };
+
+struct world_tape {
+    uint16_t *choices;
+    uint32_t length;
+    uint32_t line;  // how far it was read: where it is none
+};
+
+bool world_tape_read(const char *text, struct world_tape *tape);  // false: it is no tape
+void world_tape_write(FILE *file, const uint16_t *choices, uint32_t length);
+void world_tape_release(struct world_tape *tape);
+
+// ---- shrink.c -----------------------------------------------------------------------------------
+
 // A shorter tape with which the same judge speaks, after at most so many runs. It replaces that of
 // `result`, which is of a world that went wrong.
 void world_shrink(const struct world_options *options, struct world_result *result, uint32_t runs);
