@@ -262,8 +262,9 @@ void hub_done_put(struct wire_out *out, uint64_t high, uint64_t low, const char 
 void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
                       enum rota_error error);
 
-// ---- watch.c: who waits for jobs ---------------------------------------------------------------
+// ---- watch.c, look.c: who waits for jobs, or asks how they are ----------------------------------
 
+void hub_look(struct hub *hub, struct hub_peer *peer, const struct wire_look *look);
 void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch);
 void hub_watch_begin(struct hub *hub, struct hub_peer *peer, uint32_t job);
 void hub_watch_end(struct hub *hub, struct hub_peer *peer);

@@ -131,6 +131,7 @@ static bool take_client(struct hub *hub, struct hub_peer *peer, const struct wir
     case WIRE_LOG_MESSAGE: hub_log(hub, peer, &message->log); return true;
     case WIRE_DATA_MESSAGE: hub_data(hub, peer, &message->data); return true;
     case WIRE_REST_MESSAGE: hub_rest(hub, peer, &message->rest); return true;
+    case WIRE_LOOK_MESSAGE: hub_look(hub, peer, &message->look); return true;
     case WIRE_WATCH_MESSAGE: hub_watch(hub, peer, &message->watch); return true;
     case WIRE_FOLLOW_MESSAGE: hub_follow(hub, peer, &message->follow); return true;
     default: return hub_turn_away(peer, WIRE_REFUSED_FRAME, "a client does not say that");

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,10 +117,21 @@ bool search_on(struct link *link)
 
 // ---- Beginning and ending -----------------------------------------------------------------
 
+// Signals are for the threads of whoever we are part of.
+static bool thread_begin(struct lookup *lookup)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool fine = pthread_create(&thread, NULL, lookup_run, lookup) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return fine && pthread_detach(thread) == 0;
+}
+
 static bool lookup_begin(struct link *link, const struct address *address)
 {
     int ends[2];
-    pthread_t thread;
     struct lookup *lookup = calloc(1, sizeof *lookup);
     if (!lookup || pipe2(ends, O_CLOEXEC | O_NONBLOCK)) {
         free(lookup);
@@ -129,7 +141,7 @@ static bool lookup_begin(struct link *link, const struct address *address)
     link->search->lookup = lookup;
     link->search->is_looking = true;
     link->file = ends[0];
-    if (pthread_create(&thread, NULL, lookup_run, lookup) == 0) return pthread_detach(thread) == 0;
+    if (thread_begin(lookup)) return true;
     lookup_leave(lookup);
     close(ends[1]);
     return false;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// ---- clock.c: time, and chance ------------------------------------------------------------------
+// ---- clock.c, sleep.c: time, and chance ---------------------------------------------------------
 
 int64_t os_now(void);    // microseconds since 1970 in UTC
 int64_t os_ticks(void);  // microseconds that only go forwards

@@ -228,6 +228,18 @@ enum wire_event_kind {
     F(text, name) F(text, lane) F(text, worker)                                \
     F(i32, status) F(u32, attempt)
 
+// How a task is, or (task 0) a job as a whole.
+#define WIRE_LOOK(F) F(u64, high) F(u64, low) F(task, task)
+enum wire_seen_flag { WIRE_SEEN_OVER = 1 };  // nothing of the job goes on by itself
+#define WIRE_SEEN(F)                                                           \
+    F(u64, high) F(u64, low)                                                   \
+    F(u32, flags)                                                              \
+    F(u32, state)                  /* enum rota_task_state; 0: a job */        \
+    F(u32, outcome) F(i32, status) /* of the last attempt that ended */        \
+    F(u32, attempt)                                                            \
+    F(text, name) F(text, worker)  /* "": it is nowhere */                     \
+    F(u32, tasks) F(u32, succeeded) F(u32, failed) F(u32, aborted) F(u32, running)
+
 // A question that a command of this program answers, and its output in pieces.
 #define WIRE_ASK(F) F(u64, request) F(texts, words)
 #define WIRE_ANSWER(F) F(u64, request) F(u32, stream) F(text, bytes)
@@ -262,4 +274,5 @@ enum wire_data_verb {
     M(FOLLOW, follow) M(EVENT, event)                                                      \
     M(OFFER, offer) M(OFFERED, offered) M(STORED, stored) M(BIND, bind) M(BOUND, bound)    \
     M(DATA, data)                                                                          \
-    M(RENEW, renew) M(RENEWED, renewed) M(FLOW, flow) M(REPEAT, repeat) M(REST, rest)
+    M(RENEW, renew) M(RENEWED, renewed) M(FLOW, flow) M(REPEAT, repeat) M(REST, rest)  \
+    M(LOOK, look) M(SEEN, seen)

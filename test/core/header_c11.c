@@ -1,5 +1,6 @@
 // header_c11.c - rota.h compiles as strict C11, and what it declares links.
 #include <rota.h>
+#include <rota_client.h>
 #include <rota_pool.h>
 #include <rota_queue.h>
 

@@ -1,5 +1,6 @@
 // header_cpp17.cpp - rota.h compiles as C++17, and what it declares links.
 #include <rota.h>
+#include <rota_client.h>
 #include <rota_pool.h>
 #include <rota_queue.h>
 

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""client_test - rota_client.h against real servers and workers; the program of doc/client.md."""
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+from cluster import ROTA_PATH, Cluster, Process
+from end import BUILD, Tap
+from installed import ROOT, flags, install
+
+say = Tap.say
+OK, WRONG, NO_MEMORY, UNREACHABLE, GONE, TIMED_OUT, DENIED, REFUSED, NOT_NOW, NOT_FOUND, _, \
+    STALE, NOTHING = range(13)
+CLIENT, HANDLER, ADMIN = range(3)
+CLAIM, PULL = 1, 2
+
+
+class Probe:
+    """A program that talks to a server through the library."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([os.path.join(BUILD, "test", "end-client_probe")],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.status = self.process.wait(60)
+        self.process.stdout.close()
+
+    def begin(self, *words):
+        self.process.stdin.write("\t".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
+
+    def end(self):
+        line = self.process.stdout.readline().rstrip("\n")
+        code, _, rest = line.partition(" ")
+        return int(code), rest
+
+    def do(self, *words):
+        self.begin(*words)
+        return self.end()
+
+    def connect(self, address, key="-", role=CLIENT, patience=0):
+        return self.do("connect", address, key, role, patience)
+
+    def task(self, *argv, name="-", needs="-", lane="-", reads="-", makes="-"):
+        return self.do("task", name, needs, lane, reads, makes, *argv)
+
+    def submit(self):
+        return self.do("submit")
+
+
+def jobs(cluster):
+    cluster.work("one")
+    with Probe() as probe:
+        say(probe.connect(cluster.socket) == (OK, ""), "a program connects to a socket")
+        probe.do("job", "story")
+        made = [probe.task("sh", "-c", "echo 4 > four", name="a", makes="four")[0],
+                probe.task("sh", "-c", "expr 38 + $(cat input)", name="b", reads="1:four")[0],
+                probe.task("false", name="c", needs="1")[0],
+                probe.task("true", name="d", needs="2,3")[0]]
+        code, job = probe.submit()
+        say(made == [1, 2, 3, 4] and code == OK, "it submits a job of four tasks", (made, job))
+        over = probe.do("wait", job, 60000)
+        say(over == (OK, "4 2 1 0"), "and waits until nothing of it goes on", over)
+        log = probe.do("log", f"{job}.2")
+        say(log == (OK, "3 42"), "what a task printed is there, and it had its input", log)
+        states = [probe.do("look", f"{job}.{task}") for task in (1, 3, 4)]
+        say(states[0][1].startswith("SUCCEEDED 1 0 1 'a'") and states[1][1].startswith("FAILED 2 1")
+            and states[2][1].startswith("BLOCKED"), "each task has its state", states)
+        say(probe.do("look", job) == (OK, "over 4 2 1 0 0"), "and the job its sums")
+        code, why = probe.do("ask", "why", f"{job}.4")
+        say(code == OK and "c" in why, "it asks why a task does not run", why)
+        say(probe.do("retry", f"{job}.3")[0] == OK, "what has failed is tried again")
+        cluster.until(lambda: " 2 'c'" in probe.do("look", f"{job}.3")[1], "a second attempt")
+        say(probe.submit() == (OK, job), "the same job again is the same job")
+        say(probe.do("forget", job)[0] == OK and probe.do("look", f"{job}.1")[0] == NOT_FOUND,
+            "a job is forgotten")
+        probe.do("job", "-")
+        probe.do("chain", 3000)
+        code, job = probe.submit()
+        cancelled = probe.do("cancel", job)
+        over = probe.do("wait", job, 60000)
+        say(code == OK and cancelled[0] == OK and over[1].startswith("3000 "),
+            "a long job is cancelled", (cancelled, over))
+    say(probe.status == 0, "the program ends as it likes")
+
+
+def hands(cluster):
+    with Probe() as client, Probe() as probe:
+        client.connect(cluster.socket)
+        client.do("job", "hands", CLAIM)
+        client.task("first", "word", name="a")
+        client.task("second", name="b", needs="1")
+        client.task("third", name="c")
+        job = client.submit()[1]
+        say(client.do("fetch", job)[0] == DENIED, "a client may not fetch")
+        probe.connect(cluster.socket, role=HANDLER)
+        say(probe.do("look", job)[0] == DENIED, "and a handler does nothing else")
+        code, grant = probe.do("fetch", f"{job}.1", 0, 1000)
+        say(code == OK and re.fullmatch(rf"{job}\.1 \d+ 1 a first word", grant),
+            "a handler fetches a task and has its words", grant)
+        say(probe.do("again") == (OK, grant), "the same request again has the same task")
+        say(probe.do("renew")[0] == OK and probe.do("deliver", "fine")[0] == OK,
+            "it renews the lease, and delivers")
+        say(probe.do("deliver")[0] == OK, "to deliver once more is the same delivery")
+        code, grant = probe.do("fetch", job)
+        ended = probe.do("fail", 7)
+        say(code == OK and ended[0] == OK, "it fails another one", (grant, ended))
+        failed = grant.split()[0]
+        say("FAILED" in (seen := client.do("look", failed)[1]) and " 7 1 " in seen,
+            "which ends with its status", seen)
+        code, grant = probe.do("fetch", job, 0, 1000)
+        task = grant.split()[0]
+        cluster.until(lambda: not client.do("look", task)[1].startswith("RUNNING"), "it is lost")
+        say(probe.do("renew")[0] == STALE and probe.do("deliver")[0] == STALE,
+            "who is too late is told so")
+        nothing = probe.do("fetch", f"{int(job) + 100}")
+        say(nothing[0] in (NOTHING, NOT_FOUND), "of a job that is not there nothing is fetched",
+            nothing)
+        before = int(grant.split()[1])
+        code, grant = probe.do("fetch", job, 30000, 60000)
+        token = int(grant.split()[1]) if code == OK else 0
+        say(token > before, "the next one has a larger token", grant)
+        say(probe.do("fetch", job)[0] == NOTHING, "then nothing is left")
+        probe.begin("fetch", job, 60000)
+        client.do("retry", failed)
+        code, grant = probe.end()
+        say(code == OK and grant.startswith(failed + " "), "who waits gets what comes", grant)
+
+
+def events(cluster):
+    with Probe() as probe, Probe() as follower:
+        probe.connect(cluster.socket)
+        follower.connect(cluster.socket)
+        say(follower.do("event", 10)[0] == WRONG, "who follows nothing has no events")
+        probe.do("job", "-")
+        probe.task("true", name="seen")
+        job = probe.submit()[1]
+        probe.do("wait", job, 60000)
+        follower.do("follow", "0.0", f"job={job}")
+        told = []
+        while not told or "SUCCESS" not in told[-1]:
+            code, text = follower.do("event", 60000)
+            told.append(text)
+            if code:
+                break
+        places = [line.split()[0] for line in told]
+        say(any(" seen" in line and "ASSIGNED" in line for line in told) and len(set(places))
+            == len(places), "events have states, names and places", told)
+        while (last := follower.do("event", 100))[0] == OK:
+            pass
+        say(last == (TIMED_OUT, "nothing has happened"), "then there is nothing for a while", last)
+        say(follower.do("look", job)[0] == WRONG, "that connection is for events only")
+        with Probe() as later:
+            later.connect(cluster.socket)
+            later.do("follow", places[-2], f"job={job}")
+            text = [later.do("event", 60000)[1] for _ in range(2)]
+            say(text[1] == told[-1], "and goes on behind any of them", (text, told))
+
+
+def mistakes(cluster):
+    with Probe() as probe:
+        say(probe.do("look", 1)[0] == GONE, "without a connection nothing is asked")
+        say(probe.connect("-") == (WRONG, "an address is missing"), "an address is missing")
+        code, text = probe.connect(cluster.path("nobody.sock"), patience=500)
+        say(code == UNREACHABLE and "nobody listens there" in text, "nobody listens there", text)
+        code, text = probe.connect("127.0.0.1:1")
+        say(code == UNREACHABLE and "key" in text, "a host needs a key", text)
+        code, text = probe.connect(cluster.socket, key=cluster.path("none.key"))
+        say(code == WRONG and "none.key" in text, "a file of keys that is not there", text)
+        probe.connect(cluster.socket)
+        probe.do("job", "wrong")
+        say(probe.submit() == (WRONG, "a job has a task"), "an empty job")
+        wrong = [probe.task(), probe.task("true", needs="1"), probe.task("true", reads="1:x")]
+        say([number for number, _ in wrong] == [0, 0, 0] and "command" in wrong[0][1]
+            and "not added before" in wrong[1][1] and "makes no" in wrong[2][1],
+            "tasks that make no sense are refused with a reason", wrong)
+        say(probe.task("true")[0] == 1 and probe.submit()[0] == OK, "and the job goes on without")
+        probe.do("job", "n" * 300)
+        probe.task("true")
+        code, text = probe.submit()
+        say(code == REFUSED and "name" in text, "the server gives reasons", text)
+        say([probe.do(verb, "4000000000")[0] for verb in ("look", "cancel", "wait")]
+            == [NOT_FOUND] * 3, "a job that is not there")
+        code, text = probe.do("ask", "server")
+        say(code == REFUSED and "cannot be asked" in text, "what cannot be asked", text)
+
+
+def memory(cluster):
+    if os.environ.get("SANITIZED"):
+        Tap.skip("a lack of memory is an error", "sanitizers need all addresses")
+        return
+    with Probe() as probe:
+        probe.connect(cluster.socket)
+        probe.do("job", "large")
+        probe.do("limit", 60)
+        last = probe.do("chain", 1000000)[0]
+        code, text = probe.submit()
+        say(last == 0 and code == NO_MEMORY and "no memory" in text, "a lack of memory is an error",
+            (last, code, text))
+        probe.do("limit", 0)
+        probe.do("job", "small")
+        probe.do("chain", 2)
+        say(probe.submit()[0] == OK, "after which a program goes on")
+    say(probe.status == 0, "and is not ended by it")
+
+
+def server_dies(cluster):
+    cluster.work("two")
+    with Probe() as probe:
+        probe.connect(cluster.socket)
+        probe.do("job", "long")
+        probe.task("sh", "-c", f"while ! test -e {cluster.path('go')}; do sleep 0.1; done")
+        job = probe.submit()[1]
+        cluster.until(lambda: probe.do("look", f"{job}.1")[1].startswith("RUNNING"), "it runs")
+        seen = probe.do("look", f"{job}.1")[1]
+        say("'two'" in seen, "a task that runs has a worker", seen)
+        say(probe.do("wait", job, 50)[0] == TIMED_OUT, "waiting ends when its time is over")
+        probe.begin("wait", job)
+        time.sleep(0.2)
+        cluster.server.kill(signal.SIGKILL)
+        code, text = probe.end()
+        say(code == GONE and text, "a server that is killed ends the waiting only", text)
+        say(probe.do("look", job)[0] == GONE, "until there is a new connection")
+        cluster.serve()
+        say(probe.connect(cluster.socket)[0] == OK and probe.submit() == (OK, job),
+            "over which the same job is the same")
+        cluster.touch("go")
+        say(probe.do("wait", job, 60000) == (OK, "1 1 0 0"), "and is waited for to its end")
+
+
+def keys():
+    with tempfile.TemporaryDirectory(prefix="rota-client-") as folder:
+        path = lambda name: os.path.join(folder, name)  # noqa: E731
+        for name in ("keys", "other"):
+            subprocess.run([ROTA_PATH, "keys", "make", path(name)], check=True,
+                           stdout=subprocess.DEVNULL)
+        server = Process(path("log"), "server", "--memory", "--listen", "127.0.0.1:0", "--keys",
+                         path("keys/server.keys"))
+        try:
+            end = time.monotonic() + 60
+            while not (found := re.search(r"127\.0\.0\.1:\d+", server.said())):
+                if time.monotonic() > end:
+                    raise RuntimeError(server.said())
+                time.sleep(0.02)
+            with Probe() as probe:
+                code, text = probe.connect(found[0], path("other/client.key"))
+                say(code == UNREACHABLE and "does not take this key" in text, "a wrong key", text)
+                code, text = probe.connect(found[0], path("keys/client.key"), HANDLER)
+                say(code == DENIED and "key" in text, "a key of another role", text)
+                say(probe.connect(found[0], path("keys/client.key"))[0] == OK, "the right key")
+                probe.do("job", "-")
+                probe.task("true")
+                say(probe.submit() == (OK, "1"), "over TLS it is the same")
+                port = int(found[0].split(":")[1])
+                say(probe.connect(f"localhost:{port}", path("keys/worker.key"), HANDLER)[0] == OK,
+                    "a name of a host is looked up")
+        finally:
+            server.kill()
+
+
+def program_of_the_page(cluster):
+    if os.environ.get("SANITIZED"):
+        Tap.skip("doc/client.md: its program", "the plain build is the one to install")
+        return
+    with open(os.path.join(ROOT, "doc", "client.md"), encoding="utf-8") as file:
+        text, output = re.search(r"```c\n(.*?)```\n\nIt prints\n\n((?:    [^\n]*\n)+)", file.read(),
+                                 re.S).groups()
+    with tempfile.TemporaryDirectory(prefix="rota-client-") as folder:
+        source, program = os.path.join(folder, "client.c"), os.path.join(folder, "client")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(text)
+        surroundings = install(os.path.join(folder, "root"))
+        built = subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", source, "-o",
+                                program, *flags(surroundings, "--cflags", "--libs")],
+                               capture_output=True, text=True, check=False)
+        say(built.returncode == 0, "doc/client.md: its program is built with what is installed",
+            built.stderr)
+        done = subprocess.run([program, cluster.socket], env=surroundings, capture_output=True,
+                              text=True, timeout=60, check=False)
+        say(done.stdout == re.sub(r"^    ", "", output, flags=re.M) and done.returncode == 0,
+            "and prints what it says", done)
+
+
+with Cluster(lease=60) as all_of_it:
+    mistakes(all_of_it)
+    memory(all_of_it)
+    hands(all_of_it)
+    jobs(all_of_it)
+    events(all_of_it)
+    program_of_the_page(all_of_it)
+with Cluster(lease=60) as all_of_it:
+    server_dies(all_of_it)
+keys()
+Tap.end()
