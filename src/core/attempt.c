@@ -281,7 +281,7 @@ void attempt_begun(struct rota *rota, task_row row)
     struct task *task = &rota->task[row];
     task_move(rota, row, CAUSE_STARTED);
     if (task->flags & TASK_GATED) gate_started(rota, row);
-    if (WORKER(rota, task->worker)->overbooked) worker_settle_overbooked(rota, task->worker);
+    worker_unsettle(rota, task->worker);
 }
 
 void attempt_stop(struct rota *rota, task_row row)

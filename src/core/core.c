@@ -255,6 +255,9 @@ enum rota_error rota_step(struct rota *rota, const struct rota_event *event)
     rota_time before = rota->now;
     rota->now = event->now;
     uint64_t turn = rota->turn++;
+    bool is_report = event->kind == ROTA_EVENT_TASK_STARTED
+                     || event->kind == ROTA_EVENT_TASK_FINISHED;  // these do not ask who is beyond
+    if (rota->unsettled && !is_report) workers_settle(rota);
     enum rota_error error = handlers[event->kind](rota, event);
     if (error) {
         rota->now = before;

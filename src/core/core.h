@@ -53,6 +53,7 @@ struct rota {
 
     struct look_list look_tasks, look_bundles, look_ready;  // in that order
     job_row look_jobs, failing_jobs;
+    worker_row unsettled;  // where it is to be seen again who is beyond the room
     wait_row look_waits;
     lane_row look_lanes;
     task_row orphans;  // SHARED, and nobody runs for them any more

@@ -10,8 +10,9 @@ static uint64_t of_task(const struct rota *rota, task_row row)
     bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
     bool bundle = task->flags & TASK_IS_BUNDLE;
     uint64_t hash = hash_mix((uint64_t)id.job << 32 | id.task, task->state);
-    hash = hash_mix(hash, task->flags >> TASK_STORED_SHIFT << TASK_STORED_SHIFT
-                              | (task->flags & TASK_MOOT));
+    // Who is beyond the room follows from the rest, and is looked at later.
+    uint32_t flags = task->flags & ~(uint32_t)TASK_OVERBOOKED;
+    hash = hash_mix(hash, flags >> TASK_STORED_SHIFT << TASK_STORED_SHIFT | (flags & TASK_MOOT));
     hash = hash_mix(hash,
                     (uint64_t)task->attempt << 32 | (uint32_t)task->tries << 8 | task->outcome);
     hash = hash_mix(hash, (uint64_t)rota->unmet[row] << 32 | task->dead);

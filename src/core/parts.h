@@ -254,6 +254,8 @@ void worker_lose(struct rota *rota, worker_row row);  // with all it had
 void worker_charge(struct rota *rota, worker_row row, task_row task);
 void worker_refund(struct rota *rota, worker_row row, task_row task);
 void worker_settle_overbooked(struct rota *rota, worker_row row);
+void worker_unsettle(struct rota *rota, worker_row row);  // it is done before anybody can see it
+void workers_settle(struct rota *rota);
 void worker_check(const struct rota *rota, worker_row row);
 
 bool room_reserve(struct rota *rota, uint32_t workers);

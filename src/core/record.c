@@ -177,6 +177,7 @@ void record_compact(struct rota *rota)
 struct rota_effects rota_take(struct rota *rota)
 {
     struct rota_effects effects = {.records = rota->records, .actions = rota->actions};
+    workers_settle(rota);
     if (rota->taken) {
         rota->action_count = 0;
         rota->trace.length = 0;

@@ -201,6 +201,8 @@ struct worker {
     rota_time silent_since;  // ROTA_NEVER: it is heard
     bool marked, lost;       // lost: it is being forgotten, nothing can be said to it
     bool paused;             // gets nothing new
+    bool unsettled;
+    worker_row unsettled_next;
 };
 
 enum object_bits {  // beside rota_object_flag in object.flags

@@ -97,7 +97,6 @@ static uint32_t mark_beyond(struct rota *rota, task_row last, uint8_t state, str
     return beyond;
 }
 
-// Who is beyond the room changes with every end and every start there.
 void worker_settle_overbooked(struct rota *rota, worker_row row)
 {
     struct worker *worker = WORKER(rota, row);
@@ -109,6 +108,27 @@ void worker_settle_overbooked(struct rota *rota, worker_row row)
     worker->overbooked = mark_beyond(rota, last, ROTA_TASK_RUNNING, &room);
     worker->overbooked += mark_beyond(rota, last, ROTA_TASK_ASSIGNED, &room);
     rota->overbooked += worker->overbooked;
+}
+
+// Who is beyond the room changes with every end and every start there, and many come in one turn:
+// it is looked at once for all of them.
+void worker_unsettle(struct rota *rota, worker_row row)
+{
+    struct worker *worker = WORKER(rota, row);
+    if (worker->unsettled || !worker->overbooked) return;
+    worker->unsettled = true;
+    worker->unsettled_next = rota->unsettled;
+    rota->unsettled = row;
+}
+
+void workers_settle(struct rota *rota)
+{
+    while (rota->unsettled) {
+        struct worker *worker = WORKER(rota, rota->unsettled);
+        worker_settle_overbooked(rota, rota->unsettled);
+        worker->unsettled = false;
+        rota->unsettled = worker->unsettled_next;
+    }
 }
 
 void worker_refund(struct rota *rota, worker_row row, task_row at)
@@ -132,7 +152,7 @@ void worker_refund(struct rota *rota, worker_row row, task_row at)
         worker->first = task->next;
     task->next = task->previous = 0;
     task->flags &= (uint16_t)~TASK_OVERBOOKED;
-    if (worker->overbooked) worker_settle_overbooked(rota, row);
+    worker_unsettle(rota, row);
     if (rota->plan_unplaced) plan_news(rota, 1);
     room_update(rota, row);
 }
@@ -154,6 +174,7 @@ void worker_lose(struct rota *rota, worker_row row)
         object_refresh(rota, object);
         object_drop_unused_artifact(rota, object);
     }
+    workers_settle(rota);
     pull_worker_gone(rota, row);
     rota->asking -= worker->asks != 0;
     struct rota_record tomb = {.kind = ROTA_RECORD_WORKER, .gone = true};
