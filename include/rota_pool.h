@@ -34,7 +34,7 @@ void rota_pool_call_started(const struct rota_pool_call *call);      // see ROTA
 // ---- The pool ----------------------------------------------------------------
 
 struct rota_pool_config {
-    uint32_t threads;           // that run functions; 0: there are handlers only
+    uint32_t threads;           // that run functions; 0: handlers get those, too
     uint32_t tasks_max;         // that are known at a time
     rota_resize_fn *resize;     // null: the C heap; several threads call it at the same time
     void *resize_context;
@@ -53,12 +53,12 @@ enum rota_pool_ending {
 // no task is left that could run: handlers have to go on until then. With STOP, what handlers have
 // is aborted, and they learn it when they deliver. Confirmations can still be read.
 // ROTA_NOT_NOW: the time was over; call it again, for as long as you like, or with STOP.
-// Not to be called by a function that the pool runs.
+// ROTA_BAD_EVENT: a function that the pool runs called it, and would wait for itself.
 enum rota_error rota_pool_shut(struct rota_pool *pool, enum rota_pool_ending ending,
                                rota_time timeout);
 
 // Shuts with STOP, waits for whoever is inside a function of this header, and gives all back.
-// Null is fine.
+// Null is fine; a call by a function that the pool runs is not, and stops the program.
 void rota_pool_close(struct rota_pool *pool);
 
 // Of the last refusal, in whichever thread it was; never null.
@@ -86,7 +86,7 @@ enum rota_pool_flag {
 // What it points to is read before rota_pool_submit() returns, and not kept.
 struct rota_pool_job {
     rota_job_id job;               // the open job that grows; none: a new one
-    uint64_t client;               // hears how each task ended; 0: nobody
+    uint64_t client;               // of a new job: hears how each task ended; 0: nobody
     uint32_t flags;                // enum rota_pool_flag
     uint32_t task_count;
     rota_pool_function *function;  // of tasks without one; null: such tasks are for handlers
@@ -147,10 +147,11 @@ struct rota_pool_grant {
     void *argument;
 };
 
-// The task is the handler's from now on. `task` none: any without a function, the most urgent and
-// then the oldest first; with number 0: any of that job. Waits so long for one that is not
-// available yet; not for one that is fetched, delivered or failed. Flags: ROTA_FETCHED_OK (nothing
-// happens), ROTA_FAILED_OK. `grant` may be null. If the handler is 0, anybody may deliver.
+// The task is the handler's from now on. `task` none: any that threads do not run, the most urgent
+// and then the oldest first; with number 0: any such of that job. Waits so long for one that is not
+// available yet; not for one that is fetched, delivered or failed, nor for any of a job that is
+// over. Flags: ROTA_FETCHED_OK (nothing happens), ROTA_FAILED_OK. `grant` may be null. If the
+// handler is 0, anybody may deliver.
 enum rota_error rota_pool_fetch(struct rota_pool *pool, uint64_t handler, rota_task_id task,
                                 uint32_t flags, rota_time timeout, struct rota_pool_grant *grant);
 enum rota_error rota_pool_started(struct rota_pool *pool, uint64_t handler, rota_task_id task);

@@ -15,12 +15,15 @@ seconds; None is for ever. What is refused raises rota.Error and has changed not
 One file and nothing but the standard library: copy it, or add its folder to PYTHONPATH. The library
 is the one of ROTA_LIBRARY, else the one pkg-config knows, else the one the system finds.
 """
+import atexit
 import ctypes
 import ctypes.util
 import itertools
 import os
 import subprocess
 import threading
+import time
+import weakref
 from collections import namedtuple
 
 READ, WRITE = 1, 2                  # how a task uses its lane
@@ -28,7 +31,7 @@ STRICT, SUBMIT_ORDER = 1, 2         # flags of a lane
 FINISH, STOP = 0, 1                 # how a pool is shut
 OUTCOMES = ("none", "ok", "failed", "error", "aborted", "lost")
 
-_NOT_NOW = 5
+_NO_MEMORY, _NOT_NOW = 1, 5
 _FETCHED_OK, _FAILED_OK, _DELIVERED_OK, _NOFETCH_OK = 1, 2, 4, 8
 _OPEN, _FORGET, _BUNDLE = 1, 2, 1
 
@@ -65,67 +68,43 @@ class Call:
         self.thread = library.rota_pool_call_thread(handle)
 
     def stopped(self):
-        return self._library.rota_pool_call_stopped(self._handle)
+        return self._library.rota_pool_call_stopped(_opened(self._handle, "the call is over"))
 
     def started(self):
         """In a strict lane: the next one may start."""
-        self._library.rota_pool_call_started(self._handle)
+        self._library.rota_pool_call_started(_opened(self._handle, "the call is over"))
 
 
 # ---- The library ------------------------------------------------------------------------------
 
 
-class _TaskId(ctypes.Structure):
-    _fields_ = [("job", ctypes.c_uint32), ("task", ctypes.c_uint32)]
+def _structure(name, *fields):
+    return type(name, (ctypes.Structure,), {"_fields_": fields})
 
 
-class _JobId(ctypes.Structure):
-    _fields_ = [("number", ctypes.c_uint32)]
-
-
-_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-
-
-class _Config(ctypes.Structure):
-    _fields_ = [("threads", ctypes.c_uint32), ("tasks_max", ctypes.c_uint32),
-                ("resize", ctypes.c_void_p), ("resize_context", ctypes.c_void_p)]
-
-
-class _PoolTask(ctypes.Structure):
-    _fields_ = [("function", ctypes.c_void_p), ("argument", ctypes.c_void_p),
-                ("bundle", ctypes.c_uint32), ("lane", ctypes.c_uint32), ("group", ctypes.c_uint32),
-                ("retries_max", ctypes.c_uint32), ("flags", ctypes.c_uint32),
-                ("priority", ctypes.c_int16), ("access", ctypes.c_uint8)]
-
-
-class _PoolJob(ctypes.Structure):
-    _fields_ = [("job", _JobId), ("client", ctypes.c_uint64), ("flags", ctypes.c_uint32),
-                ("task_count", ctypes.c_uint32), ("function", ctypes.c_void_p),
-                ("argument", ctypes.c_void_p), ("tasks", ctypes.POINTER(_PoolTask)),
-                ("need_first", ctypes.POINTER(ctypes.c_uint32)),
-                ("needs", ctypes.POINTER(ctypes.c_uint32))]
-
-
-class _Sum(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint32) for name in Sum._fields]
-
-
-class _Confirmation(ctypes.Structure):
-    _fields_ = [("task", _TaskId), ("outcome", ctypes.c_int), ("status", ctypes.c_int32)]
-
-
-class _Grant(ctypes.Structure):
-    _fields_ = [("task", _TaskId), ("attempt", ctypes.c_uint32), ("function", ctypes.c_void_p),
-                ("argument", ctypes.c_void_p)]
-
-
-class _Blocked(ctypes.Structure):
-    _fields_ = [("task", _TaskId), ("blocker", _TaskId)]
-
-
-class _Snapshot(ctypes.Structure):
-    _fields_ = [("available", ctypes.POINTER(_TaskId)), ("blocked", ctypes.POINTER(_Blocked)),
-                ("available_count", ctypes.c_uint32), ("blocked_count", ctypes.c_uint32)]
+_number, _pointer = ctypes.c_uint32, ctypes.c_void_p
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, _pointer, _pointer)
+_TaskId = _structure("_TaskId", ("job", _number), ("task", _number))
+_JobId = _structure("_JobId", ("number", _number))
+_Config = _structure("_Config", ("threads", _number), ("tasks_max", _number),
+                     ("resize", _pointer), ("resize_context", _pointer))
+_PoolTask = _structure("_PoolTask", ("function", _pointer), ("argument", _pointer),
+                       ("bundle", _number), ("lane", _number), ("group", _number),
+                       ("retries_max", _number), ("flags", _number),
+                       ("priority", ctypes.c_int16), ("access", ctypes.c_uint8))
+_PoolJob = _structure("_PoolJob", ("job", _JobId), ("client", ctypes.c_uint64),
+                      ("flags", _number), ("task_count", _number), ("function", _pointer),
+                      ("argument", _pointer), ("tasks", ctypes.POINTER(_PoolTask)),
+                      ("need_first", ctypes.POINTER(_number)), ("needs", ctypes.POINTER(_number)))
+_Sum = _structure("_Sum", *((name, _number) for name in Sum._fields))
+_Confirmation = _structure("_Confirmation", ("task", _TaskId), ("outcome", ctypes.c_int),
+                           ("status", ctypes.c_int32))
+_Grant = _structure("_Grant", ("task", _TaskId), ("attempt", _number), ("function", _pointer),
+                    ("argument", _pointer))
+_Blocked = _structure("_Blocked", ("task", _TaskId), ("blocker", _TaskId))
+_Snapshot = _structure("_Snapshot", ("available", ctypes.POINTER(_TaskId)),
+                       ("blocked", ctypes.POINTER(_Blocked)), ("available_count", _number),
+                       ("blocked_count", _number))
 
 
 def _library_path():
@@ -146,47 +125,40 @@ def _library_path():
 
 def _load():
     library = ctypes.CDLL(_library_path())
-    pool, task, time = ctypes.c_void_p, _TaskId, ctypes.c_int64
-    number, count, pointer = ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p
-    for name, result, *arguments in (
-            ("rota_error_name", ctypes.c_char_p, ctypes.c_int),
-            ("rota_task_state_name", ctypes.c_char_p, ctypes.c_int),
+    error, number, pointer, task = ctypes.c_int, _number, _pointer, _TaskId
+    time_span, id_64 = ctypes.c_int64, ctypes.c_uint64
+    for names, result, *arguments in (
+            ("rota_error_name rota_task_state_name", ctypes.c_char_p, ctypes.c_int),
             ("rota_pool_config_default", _Config),
-            ("rota_pool_open", ctypes.c_int, pointer, pointer),
-            ("rota_pool_shut", ctypes.c_int, pool, ctypes.c_int, time),
-            ("rota_pool_close", None, pool),
-            ("rota_pool_reason", ctypes.c_char_p, pool),
-            ("rota_pool_submit", ctypes.c_int, pool, pointer, pointer),
-            ("rota_pool_lane", ctypes.c_int, pool, count, count),
-            ("rota_pool_wait", ctypes.c_int, pool, _JobId, time, pointer),
-            ("rota_pool_wait_all", ctypes.c_int, pool, time),
-            ("rota_pool_confirmed", count, pool, number, pointer, count, time),
-            ("rota_pool_cancel", ctypes.c_int, pool, task),
-            ("rota_pool_retry", ctypes.c_int, pool, task),
-            ("rota_pool_forget", ctypes.c_int, pool, _JobId),
-            ("rota_pool_fetch", ctypes.c_int, pool, number, task, count, time, pointer),
-            ("rota_pool_started", ctypes.c_int, pool, number, task),
-            ("rota_pool_deliver", ctypes.c_int, pool, number, task, count),
-            ("rota_pool_fail", ctypes.c_int, pool, number, task, count, ctypes.c_int32),
-            ("rota_pool_lost", count, pool, number),
-            ("rota_pool_state", ctypes.c_int, pool, task),
-            ("rota_pool_is_stopping", ctypes.c_bool, pool, task),
-            ("rota_pool_look", ctypes.c_int, pool, pointer),
-            ("rota_pool_snapshot_release", None, pointer),
-            ("rota_pool_lane_look", ctypes.c_bool, pool, count, pointer, pointer, count, pointer),
-            ("rota_pool_call_task", _TaskId, pointer),
-            ("rota_pool_call_thread", count, pointer),
-            ("rota_pool_call_stopped", ctypes.c_bool, pointer),
-            ("rota_pool_call_started", None, pointer),
-            ("rota_queue_open", ctypes.c_int, count, pointer),
-            ("rota_queue_close", None, pointer),
-            ("rota_queue_put", ctypes.c_int, pointer, pointer, time),
-            ("rota_queue_take", ctypes.c_int, pointer, pointer, time),
-            ("rota_queue_end", None, pointer),
-            ("rota_queue_has_ended", ctypes.c_bool, pointer),
-            ("rota_queue_count", count, pointer)):
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
+            ("rota_pool_open rota_pool_look", error, pointer, pointer),
+            ("rota_pool_shut", error, pointer, ctypes.c_int, time_span),
+            ("rota_pool_close rota_pool_check rota_pool_snapshot_release rota_pool_call_started"
+             " rota_queue_close rota_queue_end", None, pointer),
+            ("rota_pool_reason", ctypes.c_char_p, pointer),
+            ("rota_pool_submit", error, pointer, pointer, pointer),
+            ("rota_pool_add", error, pointer, pointer, pointer, pointer),
+            ("rota_pool_lane", error, pointer, number, number),
+            ("rota_pool_wait", error, pointer, _JobId, time_span, pointer),
+            ("rota_pool_wait_all", error, pointer, time_span),
+            ("rota_pool_confirmed", number, pointer, id_64, pointer, number, time_span),
+            ("rota_pool_cancel rota_pool_retry rota_pool_state", error, pointer, task),
+            ("rota_pool_forget", error, pointer, _JobId),
+            ("rota_pool_fetch", error, pointer, id_64, task, number, time_span, pointer),
+            ("rota_pool_started", error, pointer, id_64, task),
+            ("rota_pool_deliver", error, pointer, id_64, task, number),
+            ("rota_pool_fail", error, pointer, id_64, task, number, ctypes.c_int32),
+            ("rota_pool_lost", number, pointer, id_64),
+            ("rota_pool_is_stopping", ctypes.c_bool, pointer, task),
+            ("rota_pool_lane_look", ctypes.c_bool, pointer, number, pointer, pointer, number,
+             pointer),
+            ("rota_pool_call_task", task, pointer),
+            ("rota_pool_call_thread rota_queue_count", number, pointer),
+            ("rota_pool_call_stopped rota_queue_has_ended", ctypes.c_bool, pointer),
+            ("rota_queue_open", error, number, pointer),
+            ("rota_queue_put rota_queue_take", error, pointer, pointer, time_span)):
+        for name in names.split():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
     return library
 
 
@@ -194,12 +166,33 @@ def _pair(task):
     return (task.job, task.task)
 
 
+def _opened(handle, reason):
+    """What is closed is never given to the library."""
+    if not handle:
+        raise Error("not_now", reason)
+    return handle
+
+
+def _fits(number, bits=32):
+    """ctypes would cut off what does not fit, and mean something else."""
+    if not 0 <= number < 2 ** bits:
+        raise Error("bad_event", f"{number} is not a number of {bits} bits")
+    return number
+
+
 def _name(task):
-    return _TaskId(*task) if task else _TaskId(0, 0)
+    return _TaskId(*map(_fits, task)) if task else _TaskId(0, 0)
 
 
-def _time(seconds):
-    return 2 ** 63 - 1 if seconds is None else max(0, int(seconds * 1e6))
+def _patiently(call, timeout, nothing=_NOT_NOW):
+    """Waits half a second at most, again and again: between two calls Python sees Ctrl-C."""
+    end = None if timeout is None else time.monotonic() + timeout
+    while True:
+        began = time.monotonic()
+        some = 0.5 if end is None else min(0.5, end - began)
+        result = call(max(0, int(some * 1e6)))
+        if result != nothing or some < 0.5 or time.monotonic() - began < 0.4:  # refused at once
+            return result
 
 
 # ---- The pool ---------------------------------------------------------------------------------
@@ -208,18 +201,22 @@ def _time(seconds):
 class Pool:
     """Threads that run functions, and tasks that handlers fetch."""
 
-    def __init__(self, threads=2):
-        self._library = _load()
+    def __init__(self, threads=2, tasks_max=None):
+        self._library, self._opened = _load(), None
         self._works, self._numbers, self._lock = {}, itertools.count(1), threading.Lock()
         self._by_job, self._local = {}, threading.local()
         self._leaving, self._leaving_most = set(), 64
+        self._door, self._inside = threading.Condition(), 0
         self.errors = {}
         self._trampoline = _FUNCTION(self._run)
         config, handle = self._library.rota_pool_config_default(), ctypes.c_void_p()
-        config.threads = threads
-        self._handle = None
-        self._check(self._library.rota_pool_open(ctypes.byref(config), ctypes.byref(handle)))
-        self._handle = handle
+        config.threads = _fits(threads)
+        config.tasks_max = config.tasks_max if tasks_max is None else _fits(tasks_max)
+        error = self._library.rota_pool_open(ctypes.byref(config), ctypes.byref(handle))
+        if error:
+            raise Error(self._library.rota_error_name(error).decode(), "the pool is not opened")
+        self._opened = handle
+        atexit.register(self.close)  # and so it stays as long as its threads may call it
 
     def __enter__(self):
         return self
@@ -229,23 +226,36 @@ class Pool:
             self.shut(FINISH)
         self.close()
 
+    def _ask(self, name, *arguments):
+        """Calls the library; the pool is not closed before everybody came back."""
+        with self._door:
+            handle = _opened(self._opened, "the pool is closed")
+            self._inside += 1
+        try:
+            return getattr(self._library, name)(handle, *arguments)
+        finally:
+            with self._door:
+                self._inside -= 1
+                self._door.notify_all()
+
     def _check(self, error):
         if error:
-            reason = self._library.rota_pool_reason(self._handle).decode() if self._handle else ""
+            reason = self._ask("rota_pool_reason").decode()
             raise Error(self._library.rota_error_name(error).decode(), reason)
 
-    def _run(self, argument, call):
+    def _run(self, argument, handle):
         """Called by a thread of the pool."""
-        self._local.call = Call(self._library, call)
-        function, arguments = self._works[argument]
+        call = self._local.call = Call(self._library, handle)
         try:
+            function, arguments = self._works[argument]
             function(*arguments)
+            self.errors.pop(call.task, None)  # of an attempt before
             return 0
-        except Exception as error:  # whatever it is, the task has failed with it
-            self.errors[self._local.call.task] = error
+        except BaseException as error:  # whatever it is, also exit(): the task has failed with it
+            self.errors[call.task] = error
             return 1
         finally:
-            self._local.call = None
+            self._local.call = call._handle = None
 
     def current(self):
         """The task that this thread runs, as a Call; None outside functions."""
@@ -253,24 +263,41 @@ class Pool:
 
     def close(self):
         """Stops what runs, cancels the rest, and waits for it."""
-        handle, self._handle = self._handle, None
-        if handle:
-            self._library.rota_pool_close(handle)
+        if self.current():
+            raise Error("bad_event", "a function of the pool cannot close it")
+        with self._door:
+            handle, self._opened = self._opened, None
+        if not handle:
+            return
+        self._library.rota_pool_shut(handle, STOP, 2 ** 63 - 1)  # lets everybody out
+        with self._door:
+            self._door.wait_for(lambda: not self._inside)
+        self._library.rota_pool_close(handle)
         self._works.clear()
+        atexit.unregister(self.close)
 
     def shut(self, ending=FINISH, timeout=None):
-        self._check(self._library.rota_pool_shut(self._handle, ending, _time(timeout)))
+        self._check(_patiently(lambda some: self._ask("rota_pool_shut", ending, some), timeout))
 
     # ---- Clients
 
     def lane(self, lane, flags=0):
-        self._check(self._library.rota_pool_lane(self._handle, lane, flags))
+        self._check(self._ask("rota_pool_lane", _fits(lane), flags))
 
-    def _keep(self, task):
-        with self._lock:
-            number = next(self._numbers)
-            self._works[number] = (task.function, task.arguments)
+    def _keep(self, function, arguments):
+        number = next(self._numbers)
+        self._works[number] = (function, arguments)
         return number
+
+    def _kept(self, error, job, numbers):
+        """The functions belong to the job; or it was refused, and they go."""
+        with self._lock:
+            if error:
+                for number in numbers:
+                    del self._works[number]
+            else:
+                self._by_job.setdefault(job, []).extend(numbers)
+        self._check(error)
 
     def _let_go(self, job):
         """Forgets the functions of jobs that the pool has forgotten, many at a time."""
@@ -292,55 +319,63 @@ class Pool:
         for row, task in zip(rows, tasks):
             needs += task.needs
             first.append(len(needs))
-            row.bundle, row.lane, row.group = task.bundle, task.lane, task.group
-            row.retries_max, row.priority, row.access = task.retries, task.priority, task.access
+            row.bundle, row.lane = _fits(task.bundle), _fits(task.lane)
+            row.group, row.retries_max = _fits(task.group), _fits(task.retries)
+            row.access = _fits(task.access, 8)
+            row.priority = _fits(task.priority + 2 ** 15, 16) - 2 ** 15
             row.flags = _BUNDLE if task.is_bundle else 0
-            if task.function:
-                kept.append(self._keep(task))
-                row.function = ctypes.cast(self._trampoline, ctypes.c_void_p)
-                row.argument = kept[-1]
-        spec = _PoolJob(_JobId(job), client, open * _OPEN | forget * _FORGET, len(tasks))
+        spec = _PoolJob(_JobId(_fits(job)), _fits(client, 64), open * _OPEN | forget * _FORGET,
+                        len(tasks))
         spec.tasks = rows
         spec.need_first = (ctypes.c_uint32 * len(first))(*first)
-        spec.needs = (ctypes.c_uint32 * max(1, len(needs)))(*needs)
+        spec.needs = (ctypes.c_uint32 * max(1, len(needs)))(*map(_fits, needs))
         given = _TaskId()
-        error = self._library.rota_pool_submit(self._handle, ctypes.byref(spec),
-                                               ctypes.byref(given))
-        with self._lock:
-            if error:
-                for number in kept:
-                    del self._works[number]
-            else:
-                self._by_job.setdefault(given.job, []).extend(kept)
-        self._check(error)
+        for row, task in zip(rows, tasks):
+            if task.function:
+                kept.append(self._keep(task.function, task.arguments))
+                row.function = ctypes.cast(self._trampoline, ctypes.c_void_p)
+                row.argument = kept[-1]
+        error = self._ask("rota_pool_submit", ctypes.byref(spec), ctypes.byref(given))
+        self._kept(error, given.job, kept)
         if forget:
             self._let_go(given.job)
         return given.job
 
+    def add(self, function, *arguments):
+        """One function, without needs, forgotten when it is over. Returns its task."""
+        given, number = _TaskId(), self._keep(function, arguments)
+        error = self._ask("rota_pool_add", ctypes.cast(self._trampoline, ctypes.c_void_p), number,
+                          ctypes.byref(given))
+        self._kept(error, given.job, [number])
+        self._let_go(given.job)
+        return _pair(given)
+
     def wait(self, job, timeout=None):
-        total = _Sum()
-        self._check(self._library.rota_pool_wait(self._handle, _JobId(job), _time(timeout),
-                                                 ctypes.byref(total)))
+        total, number = _Sum(), _JobId(_fits(job))
+        self._check(_patiently(
+            lambda some: self._ask("rota_pool_wait", number, some, ctypes.byref(total)), timeout))
         return Sum(*(getattr(total, name) for name in Sum._fields))
 
     def wait_all(self, timeout=None):
-        self._check(self._library.rota_pool_wait_all(self._handle, _time(timeout)))
+        self._check(_patiently(lambda some: self._ask("rota_pool_wait_all", some), timeout))
 
     def confirmed(self, client, most=64, timeout=0):
         """What a client was told, in order; waits for the first."""
-        some = (_Confirmation * most)()
-        count = self._library.rota_pool_confirmed(self._handle, client, some, most, _time(timeout))
+        client, some = _fits(client, 64), (_Confirmation * most)()
+        count = _patiently(
+            lambda wait: self._ask("rota_pool_confirmed", client, some, most, wait), timeout,
+            nothing=0)
         return [Confirmation(_pair(one.task), OUTCOMES[one.outcome], one.status)
                 for one in some[:count]]
 
     def cancel(self, task):
-        self._check(self._library.rota_pool_cancel(self._handle, _name(task)))
+        self._check(self._ask("rota_pool_cancel", _name(task)))
 
     def retry(self, task):
-        self._check(self._library.rota_pool_retry(self._handle, _name(task)))
+        self._check(self._ask("rota_pool_retry", _name(task)))
 
     def forget(self, job):
-        self._check(self._library.rota_pool_forget(self._handle, _JobId(job)))
+        self._check(self._ask("rota_pool_forget", _JobId(_fits(job))))
         self._let_go(job)
 
     # ---- Handlers
@@ -348,8 +383,10 @@ class Pool:
     def fetch(self, handler, task=None, fetched_ok=False, failed_ok=False, timeout=0):
         """A Grant, or None when any task would do and none came in that time."""
         grant, flags = _Grant(), fetched_ok * _FETCHED_OK | failed_ok * _FAILED_OK
-        error = self._library.rota_pool_fetch(self._handle, handler, _name(task), flags,
-                                              _time(timeout), ctypes.byref(grant))
+        handler, name = _fits(handler, 64), _name(task)
+        error = _patiently(
+            lambda some: self._ask("rota_pool_fetch", handler, name, flags, some,
+                                   ctypes.byref(grant)), timeout)
         if error == _NOT_NOW and not (task and task[1]):
             return None
         self._check(error)
@@ -357,32 +394,32 @@ class Pool:
         return Grant(_pair(grant.task), grant.attempt, work)
 
     def started(self, handler, task):
-        self._check(self._library.rota_pool_started(self._handle, handler, _name(task)))
+        self._check(self._ask("rota_pool_started", _fits(handler, 64), _name(task)))
 
     def deliver(self, handler, task, delivered_ok=False, nofetch_ok=False):
         flags = delivered_ok * _DELIVERED_OK | nofetch_ok * _NOFETCH_OK
-        self._check(self._library.rota_pool_deliver(self._handle, handler, _name(task), flags))
+        self._check(self._ask("rota_pool_deliver", _fits(handler, 64), _name(task), flags))
 
     def fail(self, handler, task, status=1, nofetch_ok=False):
-        self._check(self._library.rota_pool_fail(self._handle, handler, _name(task),
+        self._check(self._ask("rota_pool_fail", _fits(handler, 64), _name(task),
                                                  nofetch_ok * _NOFETCH_OK, status))
 
     def lost(self, handler):
-        return self._library.rota_pool_lost(self._handle, handler)
+        return self._ask("rota_pool_lost", _fits(handler, 64))
 
     # ---- Questions
 
     def state(self, task):
-        state = self._library.rota_pool_state(self._handle, _name(task))
+        state = self._ask("rota_pool_state", _name(task))
         return self._library.rota_task_state_name(state).decode().lower()
 
     def is_stopping(self, task):
-        return self._library.rota_pool_is_stopping(self._handle, _name(task))
+        return self._ask("rota_pool_is_stopping", _name(task))
 
     def look(self):
         """One moment: the set of available tasks, and blocked ones with the set of blockers."""
         moment = _Snapshot()
-        self._check(self._library.rota_pool_look(self._handle, ctypes.byref(moment)))
+        self._check(self._ask("rota_pool_look", ctypes.byref(moment)))
         available = {_pair(task) for task in moment.available[:moment.available_count]}
         blocked = {}
         for entry in moment.blocked[:moment.blocked_count]:
@@ -400,10 +437,14 @@ class Pool:
 
     def lane_look(self, lane, most=1024):
         counter, groups, count = ctypes.c_int32(), (ctypes.c_uint32 * most)(), ctypes.c_uint32()
-        if not self._library.rota_pool_lane_look(self._handle, lane, ctypes.byref(counter), groups,
+        if not self._ask("rota_pool_lane_look", _fits(lane), ctypes.byref(counter), groups,
                                                  most, ctypes.byref(count)):
             return None
         return Lane(counter.value, set(groups[:min(count.value, most)]))
+
+    def check(self):
+        """Stops the program on a broken invariant."""
+        self._ask("rota_pool_check")
 
 
 class Queue:
@@ -411,23 +452,33 @@ class Queue:
 
     def __init__(self, bound=0):
         self._library, self._items, self._numbers = _load(), {}, itertools.count(1)
-        self._handle = ctypes.c_void_p()
-        if self._library.rota_queue_open(bound, ctypes.byref(self._handle)):
+        handle = ctypes.c_void_p()
+        if self._library.rota_queue_open(_fits(bound), ctypes.byref(handle)):
             raise MemoryError
+        self._opened = handle
+        self._close = weakref.finalize(self, self._library.rota_queue_close, handle)
+
+    @property
+    def _handle(self):
+        return _opened(self._opened, "the queue is closed")
 
     def put(self, item, timeout=None):
         """False: there was no room in that time, or the queue has ended."""
-        number = next(self._numbers)
+        handle, number = self._handle, next(self._numbers)
         self._items[number] = item
-        if not self._library.rota_queue_put(self._handle, number, _time(timeout)):
-            return True
-        del self._items[number]
-        return False
+        error = _patiently(
+            lambda some: self._library.rota_queue_put(handle, number, some), timeout)
+        if error:
+            del self._items[number]
+        if error == _NO_MEMORY:
+            raise MemoryError
+        return not error
 
     def take(self, timeout=None):
         """Raises LookupError when there was nothing in that time, or the queue has ended."""
         number = ctypes.c_void_p()
-        if self._library.rota_queue_take(self._handle, ctypes.byref(number), _time(timeout)):
+        if _patiently(lambda some: self._library.rota_queue_take(
+                self._handle, ctypes.byref(number), some), timeout):
             raise LookupError("the queue is empty")
         return self._items.pop(number.value)
 
@@ -441,5 +492,7 @@ class Queue:
         return self._library.rota_queue_count(self._handle)
 
     def close(self):
-        self._library.rota_queue_close(self._handle)
-        self._handle = None
+        """Nobody may be using it any more; what is left in it is gone."""
+        self._opened = None
+        self._close()
+        self._items.clear()

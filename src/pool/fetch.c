@@ -75,11 +75,13 @@ static enum rota_error fetch_now(struct rota_pool *pool, uint64_t handler, rota_
     return error;
 }
 
-// Whether a task, or any, may become available by itself.
+// Whether a task, any of a job, or any may become available by itself.
 static bool may_come(const struct rota_pool *pool, rota_task_id task)
 {
     if (pool->stage == STAGE_QUIT || (pool->stage == STAGE_SHUT && !pool->live)) return false;
-    return !task.task || rota_task_state(pool->rota, task) < ROTA_TASK_ASSIGNED;
+    if (task.task) return rota_task_state(pool->rota, task) < ROTA_TASK_ASSIGNED;
+    const struct job *job = pool_job_find(pool, task.job);
+    return !task.job || (job && !job->over);
 }
 
 static bool wait_for_offer(struct rota_pool *pool, rota_task_id task, rota_time deadline)
@@ -87,12 +89,9 @@ static bool wait_for_offer(struct rota_pool *pool, rota_task_id task, rota_time 
     uint32_t *waiting = task.job ? &pool->handlers_this : &pool->handlers_any;
     ++*waiting;
     atomic_fetch_add(&pool->eager, 1);
-    turn_gather(pool);  // what servers kept to themselves until now may be all that it waits for
-    int32_t priority;
-    bool there = !task.job && rota_claimable(pool->rota, MACHINE_HANDLERS, &priority);
-    bool again = there || (task.task && rota_task_state(pool->rota, task) == ROTA_TASK_OFFERED);
-    if (!again)
-        again = wait_until(task.job ? &pool->change : &pool->offer, &pool->lock, deadline);
+    // What servers kept to themselves until now may be all that it waits for.
+    bool again = turn_gather(pool)
+                 || wait_until(task.job ? &pool->change : &pool->offer, &pool->lock, deadline);
     atomic_fetch_sub(&pool->eager, 1);
     --*waiting;
     return again;
@@ -126,6 +125,8 @@ static enum rota_error tell(struct rota_pool *pool, const struct rota_event *eve
         error = turn_step(pool, event);
     } else if (!error) {
         error = turn_end(pool, job, event);
+        if (error == ROTA_STALE) pool_refuse(pool, error, "the task was cancelled");
+        else if (error) pool_refuse(pool, error, rota_reason(pool->rota));
     }
     turn_take(pool);
     turn_wake(pool);

@@ -33,6 +33,20 @@ void pool_job_add(struct rota_pool *pool, struct job *job, uint32_t number)
     map_put(&pool->job_by_number, number, pool->job_count);
 }
 
+void pool_job_grow(struct rota_pool *pool, struct job *job, uint32_t tasks, uint32_t needs)
+{
+    job->task_count += tasks;
+    job->need_count += needs;
+    pool->tasks += tasks;
+    pool->needs += needs;
+}
+
+void pool_job_shrink(struct rota_pool *pool, const struct job *job)
+{
+    pool->tasks -= job->task_count;
+    pool->needs -= job->need_count;
+}
+
 // The last one takes its place.
 static void job_remove(struct rota_pool *pool, struct job *job)
 {
@@ -45,6 +59,7 @@ static void job_remove(struct rota_pool *pool, struct job *job)
         map_put(&pool->job_by_number, last->number, index);
     }
     pool->lane_jobs -= job->in_lanes;
+    if (!job->walked) pool_job_shrink(pool, job);
     pool_job_close(pool, job);
 }
 
@@ -101,7 +116,7 @@ void pool_job_close_forgotten(struct rota_pool *pool)
     while (pool->forgotten_first) {
         struct job *job = pool->forgotten_first;
         struct rota_event event = {.kind = ROTA_EVENT_CLOSE, .close = {.job = {job->number}}};
-        if (turn_step(pool, &event)) return;  // no memory: tried again with the next turn
+        if (rota_step(pool->rota, &event)) return;  // no memory: tried again with the next turn
         pool->forgotten_first = job->next_forgotten;
         if (!job->over && !(job->flags & ROTA_POOL_OPEN)) pool->live--;
         job_remove(pool, job);

@@ -69,7 +69,8 @@ static enum rota_error core_open(struct rota_pool *pool, const struct rota_pool_
     core.policy = ROTA_POLICY_CLAIM;
     core.resize = config->resize;
     core.resize_context = config->resize_context;
-    core.tasks_max = config->tasks_max;
+    core.tasks_max = pool->tasks_max = config->tasks_max;
+    pool->needs_max = core.edges_max;
     return rota_open(&core, &pool->rota);
 }
 
@@ -163,9 +164,19 @@ static enum rota_error shut(struct rota_pool *pool, enum rota_pool_ending ending
     return ROTA_OK;
 }
 
+// It would wait for itself.
+static bool is_server(const struct rota_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->started; i++)
+        if (pthread_equal(pool->servers[i].thread, pthread_self())) return true;
+    return false;
+}
+
 enum rota_error rota_pool_shut(struct rota_pool *pool, enum rota_pool_ending ending,
                                rota_time timeout)
 {
+    if (is_server(pool))
+        return pool_refuse(pool, ROTA_BAD_EVENT, "a function of the pool cannot shut it");
     rota_time deadline = deadline_after(timeout);
     pool_enter(pool);
     enum rota_error error = shut(pool, ending, deadline);
@@ -176,6 +187,7 @@ enum rota_error rota_pool_shut(struct rota_pool *pool, enum rota_pool_ending end
 void rota_pool_close(struct rota_pool *pool)
 {
     if (!pool) return;
+    assert(!is_server(pool));
     while (rota_pool_shut(pool, ROTA_POOL_STOP, ROTA_NEVER)) continue;
     pthread_mutex_lock(&pool->lock);
     pool->stage = STAGE_QUIT;

@@ -115,20 +115,21 @@ struct plain *plain_build_added(struct rota_pool *pool)
     return plain;
 }
 
-enum rota_error plain_add(struct rota_pool *pool, struct run run, rota_task_id *id)
+bool plain_add(struct rota_pool *pool, struct run run, rota_task_id *id)
 {
     struct job *job = pool->adding;
-    if (!job || job->task_count == ADDED) return ROTA_NOT_NOW;
+    if (!job || job->task_count == ADDED) return false;
     struct plain *plain = job->plain;
     spin_lock(&plain->lock);
-    plain->runs[job->task_count++] = run;
+    plain->runs[job->task_count] = run;
+    pool_job_grow(pool, job, 1, 0);
     atomic_store_explicit(&plain->count, job->task_count, memory_order_relaxed);
     atomic_store(&plain->ready_count, plain->ready_count + 1);
     spin_unlock(&plain->lock);
     atomic_fetch_add_explicit(&pool->signals, 1, memory_order_relaxed);
     if (pool->idle) pthread_cond_signal(&pool->work);
     if (id) *id = (rota_task_id){job->number, job->task_count};
-    return ROTA_OK;
+    return true;
 }
 
 // ---- Life -----------------------------------------------------------------------------------
@@ -183,6 +184,7 @@ void plain_end(struct rota_pool *pool, struct job *job)
     servers_unlock(pool);
     plain_release(pool, plain);
     job->walked = true;
+    pool_job_shrink(pool, job);
     pool_job_is_over(pool, job, &sum);
     turn_take(pool);
 }
@@ -250,6 +252,7 @@ static void draft_release(struct rota_pool *pool, struct draft *draft)
     memory_release(&pool->memory, &own, &draft->own_capacity, sizeof *draft->own);
 }
 
+// Servers go on meanwhile: what this reads of the job changes only behind the pool's lock.
 static bool settle_submit(struct rota_pool *pool, struct job *job)
 {
     const struct plain *plain = job->plain;
@@ -266,7 +269,7 @@ static bool settle_submit(struct rota_pool *pool, struct job *job)
                                           .edges = draft.edges,
                                           .task_count = plain->count,
                                           .edge_count = edges}};
-    there = there && turn_step(pool, &event) == ROTA_OK;
+    there = there && rota_step(pool->rota, &event) == ROTA_OK;
     turn_take(pool);
     if (there) {
         job->tasks = draft.own;
@@ -281,18 +284,16 @@ static bool settle_submit(struct rota_pool *pool, struct job *job)
 // The submission was the large part. What follows cannot be undone, so it waits for memory.
 static void settle_step(struct rota_pool *pool, const struct rota_event *event)
 {
-    while (turn_step(pool, event) == ROTA_NO_MEMORY) sched_yield();
+    while (rota_step(pool->rota, event) == ROTA_NO_MEMORY) sched_yield();
     turn_take(pool);
 }
 
 enum rota_error plain_settle(struct rota_pool *pool, struct job *job)
 {
     struct plain *plain = job->plain;
-    servers_lock(pool);
-    if (!settle_submit(pool, job)) {
-        servers_unlock(pool);
+    if (!settle_submit(pool, job))
         return pool_refuse(pool, ROTA_NO_MEMORY, "no memory for the tasks");
-    }
+    servers_lock(pool);
     struct rota_event event = {.kind = ROTA_EVENT_DELIVER,
                                .claim = {.handler = SERVER_HANDLER, .flags = ROTA_NOFETCH_OK}};
     for (uint32_t task = 0; task < plain->count; task++) {

@@ -54,7 +54,7 @@ struct plain {
 struct job {
     uint32_t number, flags;
     uint64_t client;
-    uint32_t task_count, task_capacity, bundle_count;
+    uint32_t task_count, task_capacity, bundle_count, need_count;
     struct run run;                 // of tasks without one of their own
     struct rota_pool_task *tasks;   // null: all are as the job says
     struct plain *plain;            // null: in the core
@@ -144,6 +144,8 @@ struct rota_pool {
     struct job *forgotten_first;    // to be closed when the effects are taken
     struct job *accepting;          // is being submitted, and has no number yet
     rota_task_id accepted;
+    uint32_t tasks_max, needs_max;  // how many of both there may be: in the core, and walked
+    uint32_t tasks, needs;
     uint32_t live;                  // jobs that are neither open nor over
     uint32_t lane_jobs;             // jobs with tasks in lanes
     uint32_t out;                   // tasks of the core that servers and handlers have
@@ -198,10 +200,11 @@ void servers_unlock(struct rota_pool *pool);
 
 // ---- turn.c: steps of the core and what follows ------------------------------------------
 
+// For a caller from outside, who may ask for the reason; servers call rota_step().
 enum rota_error turn_step(struct rota_pool *pool, const struct rota_event *event);
 void turn_take(struct rota_pool *pool);    // effects; grants are left in pool->granted
 void turn_wake(struct rota_pool *pool);    // whoever could go on now
-void turn_gather(struct rota_pool *pool);  // tells the core what servers have finished
+bool turn_gather(struct rota_pool *pool);  // tells the core what servers finished; false: nothing
 // DELIVER or FAIL: the task ends that way or, ROTA_STALE, aborted because it was cancelled.
 enum rota_error turn_end(struct rota_pool *pool, struct job *job, const struct rota_event *event);
 
@@ -211,6 +214,8 @@ struct job *pool_job_find(const struct rota_pool *pool, uint32_t number);
 struct job *pool_job_open(struct rota_pool *pool);  // with room in the tables; null: no memory
 void pool_job_close(struct rota_pool *pool, struct job *job);
 void pool_job_add(struct rota_pool *pool, struct job *job, uint32_t number);
+void pool_job_grow(struct rota_pool *pool, struct job *job, uint32_t tasks, uint32_t needs);
+void pool_job_shrink(struct rota_pool *pool, const struct job *job);  // its tasks do not count now
 void pool_job_is_over(struct rota_pool *pool, struct job *job, const struct rota_pool_sum *sum);
 void pool_job_is_not_over(struct rota_pool *pool, struct job *job);
 void pool_job_forget(struct rota_pool *pool, struct job *job);  // now, or when nothing of it is out
@@ -245,8 +250,8 @@ void plain_begin(struct rota_pool *pool, struct job *job, struct plain *plain);
 void plain_end(struct rota_pool *pool, struct job *job);  // all is done
 enum rota_error plain_settle(struct rota_pool *pool, struct job *job);
 enum rota_task_state plain_state(struct rota_pool *pool, struct job *job, uint32_t task);
-// One more function in the job that gets such; ROTA_NOT_NOW: there is none with room.
-enum rota_error plain_add(struct rota_pool *pool, struct run run, rota_task_id *id);
+// One more function in the job that gets such; false: there is none with room.
+bool plain_add(struct rota_pool *pool, struct run run, rota_task_id *id);
 struct plain *plain_build_added(struct rota_pool *pool);  // empty, with room
 bool plain_has_work(struct rota_pool *pool);
 

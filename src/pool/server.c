@@ -34,7 +34,7 @@ void rota_pool_call_started(const struct rota_pool_call *call)
     pool_enter(pool);
     const struct job *job = pool_job_find(pool, call->task.job);
     if (job && !job->plain) {
-        turn_step(pool, &event);
+        rota_step(pool->rota, &event);
         turn_take(pool);
         turn_wake(pool);
     }
@@ -54,7 +54,7 @@ static void claim(struct server *server)
                      .machine = MACHINE_SERVERS}};
     pool->granted_count = 0;
     for (uint32_t i = several ? server->batch : 1; i > 0; i--)
-        if (turn_step(pool, &event)) break;
+        if (rota_step(pool->rota, &event)) break;
     turn_take(pool);
     spin_lock(&server->lock);
     for (uint32_t i = 0; i < pool->granted_count; i++) server->granted[i] = pool->granted[i];
@@ -189,7 +189,7 @@ static bool rest(struct server *server)
     atomic_fetch_sub(&pool->idle, 1);
     atomic_fetch_sub(&pool->eager, 1);
     pool_unlock(pool);
-    return !quit || more;
+    return !quit;  // what could still run was cancelled, or came too late
 }
 
 // What comes next often comes soon, and falling asleep costs more than looking for a while.

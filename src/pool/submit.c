@@ -5,21 +5,22 @@
 
 // ---- Looking it over -----------------------------------------------------------------
 
+static uint32_t need_count(const struct rota_pool_job *spec)
+{
+    return spec->need_first ? spec->need_first[spec->task_count] - spec->need_first[0] : 0;
+}
+
 static const char *fault_of(const struct rota_pool_job *spec)
 {
     if (spec->flags & ~(uint32_t)(ROTA_POOL_OPEN | ROTA_POOL_FORGET)) return "an unknown flag";
     if (spec->needs && !spec->need_first) return "needs without saying whose";
     for (uint32_t i = 0; spec->need_first && i < spec->task_count; i++)
         if (spec->need_first[i] > spec->need_first[i + 1]) return "needs end before they begin";
+    if (!spec->needs && need_count(spec)) return "needs are counted, but not given";
     for (uint32_t i = 0; spec->tasks && i < spec->task_count; i++)
         if (spec->tasks[i].flags & ~(uint32_t)ROTA_TASK_BUNDLE)
             return "a task can be a bundle, and nothing else";
     return NULL;
-}
-
-static uint32_t need_count(const struct rota_pool_job *spec)
-{
-    return spec->need_first ? spec->need_first[spec->task_count] - spec->need_first[0] : 0;
 }
 
 static uint32_t bundle_count(const struct rota_pool_job *spec)
@@ -35,6 +36,15 @@ static bool has_lanes(const struct rota_pool_job *spec)
     for (uint32_t i = 0; spec->tasks && i < spec->task_count; i++)
         if (spec->tasks[i].lane) return true;
     return false;
+}
+
+// What servers walk counts, too: so there is room in the core for it whenever it is settled.
+static enum rota_error check_room(struct rota_pool *pool, uint32_t tasks, uint32_t needs)
+{
+    bool there = pool->tasks + (uint64_t)tasks <= pool->tasks_max
+                 && pool->needs + (uint64_t)needs <= pool->needs_max;
+    return there ? ROTA_OK
+                 : pool_refuse(pool, ROTA_TOO_MANY, "more tasks or needs than the pool may have");
 }
 
 // ---- What the core gets ----------------------------------------------------------------
@@ -67,30 +77,31 @@ static void draft_release(struct rota_pool *pool, struct draft *draft)
     memory_release(&pool->memory, &edges, &draft->edge_capacity, sizeof *draft->edges);
 }
 
-static struct rota_task_spec task_spec(const struct rota_pool_job *spec, uint32_t index,
+static struct rota_task_spec task_spec(const struct rota_pool *pool,
+                                       const struct rota_pool_job *spec, uint32_t index,
                                        const struct job *job)
 {
     static const struct rota_pool_task none;
     const struct rota_pool_task *task = spec->tasks ? &spec->tasks[index] : &none;
-    bool function = task->function || spec->function;
+    bool serves = pool->server_count && (task->function || spec->function);
     return (struct rota_task_spec){
         .body = (uintptr_t)job,
         .flags = task->flags,
         .bundle = task->bundle,
         .lane = task->lane,
         .group = task->group,
-        .machine = function ? MACHINE_SERVERS : MACHINE_HANDLERS,
+        .machine = serves ? MACHINE_SERVERS : MACHINE_HANDLERS,
         .retries_max = task->retries_max,
         .priority = task->priority,
         .access = task->access};
 }
 
-static void draft_fill(struct draft *draft, const struct rota_pool_job *spec,
-                       const struct job *job, uint32_t first)
+static void draft_fill(const struct rota_pool *pool, struct draft *draft,
+                       const struct rota_pool_job *spec, const struct job *job, uint32_t first)
 {
     uint32_t edge = 0;
     for (uint32_t i = 0; i < spec->task_count; i++) {
-        draft->tasks[i] = task_spec(spec, i, job);
+        draft->tasks[i] = task_spec(pool, spec, i, job);
         if (!spec->need_first) continue;
         for (uint32_t at = spec->need_first[i]; at < spec->need_first[i + 1]; at++)
             draft->edges[edge++] = (struct rota_edge){spec->needs[at], first + i};
@@ -118,7 +129,6 @@ static void tasks_keep(struct job *job, const struct rota_pool_job *spec)
         task->function = spec->function;
         task->argument = spec->argument;
     }
-    job->task_count += spec->task_count;
     job->bundle_count += bundle_count(spec);
 }
 
@@ -149,6 +159,7 @@ static enum rota_error step_submit(struct rota_pool *pool, const struct rota_poo
     }
     client_expect(pool, job->client, callable);
     tasks_keep(job, spec);
+    pool_job_grow(pool, job, spec->task_count, need_count(spec));
     job->flags = spec->flags;
     job->in_lanes |= lanes;
     pool->lane_jobs += lanes;
@@ -167,7 +178,7 @@ static enum rota_error submit_to_core(struct rota_pool *pool, const struct rota_
                                                           + spec->task_count));
     enum rota_error error = ROTA_NO_MEMORY;
     if (there) {
-        draft_fill(&draft, spec, job, job->task_count + 1);
+        draft_fill(pool, &draft, spec, job, job->task_count + 1);
         error = step_submit(pool, spec, job, &draft);
     } else {
         pool_refuse(pool, error, "no memory for the tasks");
@@ -190,7 +201,7 @@ static enum rota_error submit_plain(struct rota_pool *pool, const struct rota_po
         pool->accepting = NULL;
         return error;
     }
-    job->task_count = spec->task_count;
+    pool_job_grow(pool, job, spec->task_count, need_count(spec));
     job->flags = spec->flags;
     pool->live++;
     turn_take(pool);
@@ -216,6 +227,8 @@ static enum rota_error submit_locked(struct rota_pool *pool, const struct rota_p
 {
     if (pool->stage != STAGE_OPEN)
         return pool_refuse(pool, ROTA_NOT_NOW, "the pool is shut");
+    enum rota_error error = check_room(pool, spec->task_count, need_count(spec));
+    if (error) return error;
     if (!spec->job.number) return submit_new(pool, spec, plain);
     struct job *job = pool_job_find(pool, spec->job.number);
     if (!job || job->forgotten) return pool_refuse(pool, ROTA_NOT_FOUND, "there is no such job");
@@ -229,6 +242,8 @@ enum rota_error rota_pool_submit(struct rota_pool *pool, const struct rota_pool_
 {
     const char *fault = fault_of(spec);
     if (fault) return pool_refuse(pool, ROTA_BAD_EVENT, fault);
+    if (spec->task_count > pool->tasks_max)  // before memory is asked for
+        return pool_refuse(pool, ROTA_TOO_MANY, "more tasks than the pool may have");
     struct plain *plain = NULL;
     if (plain_suits(pool, spec) && !(plain = plain_build(pool, spec)))
         return pool_refuse(pool, ROTA_NO_MEMORY, "no memory for the tasks");
@@ -252,7 +267,10 @@ static enum rota_error add_first(struct rota_pool *pool, struct run run, rota_ta
         return error;
     }
     pool->adding = pool_job_find(pool, pool->accepted.job);
-    return plain_add(pool, run, id);
+    bool added = plain_add(pool, run, id);
+    assert(added);
+    (void)added;
+    return ROTA_OK;
 }
 
 enum rota_error rota_pool_add(struct rota_pool *pool, rota_pool_function *function, void *argument,
@@ -264,11 +282,11 @@ enum rota_error rota_pool_add(struct rota_pool *pool, rota_pool_function *functi
     struct run run = {function, argument};
     pool_enter(pool);
     enum rota_error error = pool->stage == STAGE_OPEN
-                                ? plain_add(pool, run, id)
-                                : pool_refuse(pool, ROTA_STALE, "the pool is shut");
-    if (error == ROTA_NOT_NOW) error = add_first(pool, run, id);
+                                ? check_room(pool, 1, 0)
+                                : pool_refuse(pool, ROTA_NOT_NOW, "the pool is shut");
+    if (!error && !plain_add(pool, run, id)) error = add_first(pool, run, id);
     pool_leave(pool);
-    return error == ROTA_STALE ? ROTA_NOT_NOW : error;
+    return error;
 }
 
 enum rota_error rota_pool_lane(struct rota_pool *pool, uint32_t lane, uint32_t flags)

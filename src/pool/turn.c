@@ -76,11 +76,11 @@ void turn_wake(struct rota_pool *pool)
 static enum rota_error end_stopped(struct rota_pool *pool, struct job *job, rota_task_id task)
 {
     struct rota_event cancel = {.kind = ROTA_EVENT_CANCEL, .task = {.task = task}};
-    enum rota_error error = turn_step(pool, &cancel);
+    enum rota_error error = rota_step(pool->rota, &cancel);
     if (error) return error;
     map_remove(&pool->stopping, task_key(task));
     pool_job_out_ended(pool, job);
-    return pool_refuse(pool, ROTA_STALE, "the task was cancelled");
+    return ROTA_STALE;
 }
 
 static bool may_end(struct rota_pool *pool, const struct rota_event *event)
@@ -107,13 +107,13 @@ enum rota_error turn_end(struct rota_pool *pool, struct job *job, const struct r
     if (stopped && may_end(pool, event)) return end_stopped(pool, job, task);
     if (out && event->kind == ROTA_EVENT_FAIL && comes_back(pool, job, task))
         event->claim.flags |= ROTA_GIVEN_BACK;
-    enum rota_error error = turn_step(pool, event);
+    enum rota_error error = rota_step(pool->rota, event);
     if (!error && out) pool_job_out_ended(pool, job);
     return error;
 }
 
-// False: there was no memory, and the rest stays where it is.
-static bool gather_from(struct rota_pool *pool, struct server *server)
+// How many it told; what there was no memory for stays where it is.
+static uint32_t gather_from(struct rota_pool *pool, struct server *server)
 {
     uint32_t count = atomic_load_explicit(&server->ended_count, memory_order_relaxed), told = 0;
     for (; told < count; told++) {
@@ -128,22 +128,21 @@ static bool gather_from(struct rota_pool *pool, struct server *server)
     }
     for (uint32_t i = told; i < count; i++) server->ended[i - told] = server->ended[i];
     atomic_store_explicit(&server->ended_count, count - told, memory_order_relaxed);
-    return told == count;
+    return told;
 }
 
-void turn_gather(struct rota_pool *pool)
+bool turn_gather(struct rota_pool *pool)
 {
-    bool some = false;
+    uint32_t told = 0;
     for (uint32_t i = 0; i < pool->server_count; i++) {
         struct server *server = &pool->servers[i];
         if (!atomic_load_explicit(&server->ended_count, memory_order_acquire)) continue;
         spin_lock(&server->lock);
-        bool all = gather_from(pool, server);
+        told += gather_from(pool, server);
         spin_unlock(&server->lock);
-        some = true;
-        if (!all) break;
     }
-    if (!some) return;
+    if (!told) return false;
     turn_take(pool);
     turn_wake(pool);
+    return true;
 }

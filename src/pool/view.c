@@ -100,17 +100,22 @@ void rota_pool_check(struct rota_pool *pool)
 {
     pool_enter(pool);
     rota_check(pool->rota);
-    uint32_t live = 0, out = 0, lanes = 0;
+    uint32_t live = 0, out = 0, lanes = 0, tasks = 0, needs = 0;
     for (uint32_t i = 0; i < pool->job_count; i++) {
         const struct job *job = pool->jobs[i];
         live += !job->over && !(job->flags & ROTA_POOL_OPEN);
         out += job->out;
         lanes += job->in_lanes;
+        tasks += job->walked ? 0 : job->task_count;
+        needs += job->walked ? 0 : job->need_count;
         assert(pool_job_find(pool, job->number) == job);
     }
     assert(live == pool->live);
     assert(out == pool->out);
     assert(lanes == pool->lane_jobs);
+    assert(tasks == pool->tasks);
+    assert(needs == pool->needs);
+    assert(tasks <= pool->tasks_max);
     assert(pool->stopping.count <= out);
     pool_leave(pool);
 }

@@ -1,4 +1,8 @@
 """embed - a Python program with the installed librota; install_test runs it. Prints TAP."""
+import gc
+import os
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -122,6 +126,72 @@ def queues():
     queue.close()
 
 
-for test in (graph, failure, handlers, lanes, cancelling, queues):
+def single_functions():
+    seen = []
+    with rota.Pool(tasks_max=2000) as pool:
+        names = {pool.add(seen.append, number) for number in range(1000)}
+        pool.wait_all(60)
+        pool.check()
+        ok(sorted(seen) == list(range(1000)) and len(names) == 1000, "single functions are added")
+        ok(refused("too_many", pool.submit, [rota.Task(time.time)] * 2001), "there is a limit")
+        failed = pool.submit([rota.Task(sys.exit, 0)])
+        ok(pool.wait(failed, 60).failed == 1, "a function that exits has failed")
+
+
+def misuse():
+    pool, calls = rota.Pool(threads=1), []
+    ok(refused("bad_event", pool.submit, [rota.Task(needs=[2 ** 32 + 1])])
+       and refused("bad_event", pool.deliver, 1, (2 ** 32 + 1, 1))
+       and refused("bad_event", pool.submit, [rota.Task(priority=2 ** 16)]),
+       "numbers that are too large are not cut off")
+    job = pool.submit([rota.Task(lambda: calls.append(pool.current())),
+                       rota.Task(pool.close, needs=[1])])
+    pool.wait(job, 60)
+    ok(refused("not_now", calls[0].stopped), "a call is over with its function")
+    ok(pool.errors[(job, 2)].name == "bad_event", "a function cannot close its pool")
+    left = []
+    waiter = threading.Thread(target=lambda: left.append(pool.fetch(1, timeout=None)))
+    waiter.start()
+    time.sleep(0.01)
+    pool.close()
+    waiter.join(60)
+    ok(left in ([None], []) and not waiter.is_alive(), "closing lets out who waits")
+    pool.close()
+    ok(refused("not_now", pool.submit, [rota.Task()]) and refused("not_now", pool.state, (1, 1)),
+       "a closed pool refuses")
+    queue = rota.Queue()
+    queue.close()
+    ok(refused("not_now", queue.put, 1) and refused("not_now", queue.take), "and a closed queue")
+    dropped, ran = rota.Pool(), []
+    dropped.submit([rota.Task(ran.append, [number]) for number in range(2000)])
+    del dropped
+    while len(ran) < 2000:
+        gc.collect()
+    ok(True, "a pool that nobody holds goes on")
+
+
+def interrupting():
+    """Ctrl-C ends a program that waits for ever, and one that ends with its pool open ends."""
+    wait = ("import rota, sys\npool = rota.Pool(threads=0)\njob = pool.submit([rota.Task()])\n"
+            "print('waits', flush=True)\npool.wait(job)")
+    with subprocess.Popen([sys.executable, "-c", wait], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as program:
+        program.stdout.readline()
+        os.kill(program.pid, signal.SIGINT)
+        try:
+            told = program.communicate(timeout=60)[1]
+        except subprocess.TimeoutExpired:
+            program.kill()
+            told = "it went on"
+    ok("KeyboardInterrupt" in told, "Ctrl-C gets through to who waits")
+    leave = ("import rota, time\npool = rota.Pool()\n"
+             "pool.submit([rota.Task(time.sleep, 0.01)] * 50)\nprint('left')")
+    done = subprocess.run([sys.executable, "-c", leave], check=False, text=True, timeout=60,
+                          capture_output=True)
+    ok((done.returncode, done.stdout, done.stderr) == (0, "left\n", ""), "Python ends, too")
+
+
+for test in (graph, failure, handlers, lanes, cancelling, queues, single_functions, misuse,
+             interrupting):
     test()
 sys.exit(1 if failed else 0)
