@@ -54,6 +54,7 @@ enum rota_event_kind {
     ROTA_EVENT_CLAIM_STARTED,   // what a handler claimed with STARTS_LATER has started
     ROTA_EVENT_PAUSE,           // a lane lets nobody in, a worker gets nothing new
     ROTA_EVENT_RESUME,          // and it is as before
+    ROTA_EVENT_HELD_ALL,        // a worker names all it holds: nothing else is there
     ROTA_EVENTS                 // one more than the last
 };
 
@@ -112,6 +113,11 @@ struct rota_event {
         } worker;
         struct { uint32_t lane; rota_worker_id worker; } pause;       // one of them; RESUME too
         struct { rota_worker_id id; uint32_t count; } asks;           // or ROTA_ASK_ALWAYS
+        struct {                        // HELD_ALL
+            rota_worker_id worker;
+            const rota_object_id *objects;  // sorted: high, then low
+            uint32_t count;
+        } held_all;
         struct {                        // CLAIM, CLAIM_STARTED, DELIVER, FAIL
             uint64_t handler;
             rota_task_id task;          // CLAIM: none: any; task 0: any of that job

@@ -108,6 +108,7 @@ enum rota_action_kind {
     ROTA_ACTION_DROP,         // to the worker: delete its copy
     ROTA_ACTION_STREAM,       // to the producer's worker: who consumes a stream, and where
     ROTA_ACTION_COMPLETED,    // to the worker: whether somebody was waiting for that key
+    ROTA_ACTION_SHOW,         // to the worker: look whether your copy is there, HELD or LOST
 };
 
 struct rota_action {
@@ -153,7 +154,7 @@ struct rota_action {
             bool soon;                // it waits for nothing but objects that are on their way
             bool again;               // it was asked for ahead of its task, which now follows
         } fetch;
-        struct { rota_object_id object; rota_worker_id worker; } drop;
+        struct { rota_object_id object; rota_worker_id worker; } drop, show;
         struct {
             rota_object_id object;
             rota_worker_id worker, to;  // to none: the consumer is not placed yet

@@ -16,7 +16,8 @@ struct objects {
 
 bool objects_add(struct objects *objects, const wire_files *files);  // false: no memory
 void objects_remove(struct objects *objects, const wire_files *files);
-void objects_tell(const struct objects *objects, struct wire_out *out);  // HELD, all of them
+// HELD for all that are there, HELD_ALL behind them; the others are forgotten.
+void objects_tell(struct objects *objects, struct cache *cache, struct wire_out *out);
 void objects_release(struct objects *objects);
 
 // ---- logs.c: what commands have printed, in pieces ----------------------------------------------
@@ -164,6 +165,13 @@ void carry_serve(struct agent *agent, const struct wire_serve *serve);
 void carry_forget(struct agent *agent, const wire_files *objects);
 int64_t carry_due(const struct agent *agent);  // ticks
 void carry_work(struct agent *agent, int64_t ticks);
+
+// ---- show.c: what the server thinks is here -----------------------------------------------------
+
+bool show_has(struct agent *agent, rota_object_id object, struct cache_entry *entry);
+void show_lost(struct agent *agent, rota_object_id object);  // it is not; the server hears of it
+void show_held(struct agent *agent, rota_object_id object, const struct cache_entry *entry);
+void show_all(struct agent *agent, const wire_files *objects);  // one or the other, after a look
 
 // ---- flows.c: streams between workers -----------------------------------------------------------
 

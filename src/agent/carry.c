@@ -17,12 +17,7 @@ static uint64_t hash_of(rota_object_id object)
 // The server sends others here for it, and would take another copy for one too many.
 static void on_gone(void *context, rota_object_id object)
 {
-    struct agent *agent = context;
-    struct wire_file file = {.object = object, .name = wire_text_of(""), .path = wire_text_of("")};
-    struct wire_message message = {.kind = WIRE_LOST_MESSAGE};
-    message.lost.objects = (wire_files){&file, 1};
-    objects_remove(&agent->objects, &message.lost.objects);
-    if (agent->is_welcome) wire_put(&agent->server->out, &message);
+    show_lost(context, object);
 }
 
 static bool carry_listen(struct agent *agent)
@@ -83,11 +78,10 @@ void carry_close(struct agent *agent)
 
 // ---- What is lacking ---------------------------------------------------------------------------
 
-// True: it is on its way here, or lies here already.
 static bool is_there(struct carry *carry, rota_object_id object)
 {
     struct cache_entry entry;
-    return cache_find(&carry->cache, object, &entry) && cache_has(&carry->cache, &entry);
+    return cache_find(&carry->cache, object, &entry);
 }
 
 static bool needs_object(const struct wire_file *input)
@@ -113,15 +107,11 @@ static enum carry_state inputs_look(struct carry *carry, const wire_files *input
 static void lost_tell(struct agent *agent, const wire_files *inputs)
 {
     struct carry *carry = &agent->carry;
-    struct wire_message message = {.kind = WIRE_LOST_MESSAGE};
     for (uint32_t i = 0; i < inputs->count; i++) {
-        struct wire_file *input = &inputs->items[i];
+        const struct wire_file *input = &inputs->items[i];
         bool is_away = needs_object(input) && !is_there(carry, input->object)
                        && !map_find(&carry->fetching, hash_of(input->object));
-        if (!is_away) continue;
-        message.lost.objects = (wire_files){input, 1};
-        objects_remove(&agent->objects, &message.lost.objects);
-        if (agent->is_welcome) wire_put(&agent->server->out, &message);
+        if (is_away) show_lost(agent, input->object);
     }
 }
 
@@ -206,26 +196,11 @@ static void missed_put(struct agent *agent, rota_object_id object, const char *r
     if (agent->is_welcome) wire_put(&agent->server->out, &message);
 }
 
-static void held_put(struct agent *agent, const struct data_done *done)
-{
-    struct wire_message message = {.kind = WIRE_HELD_MESSAGE};
-    struct wire_file file = {.name = wire_text_of(""), .path = wire_text_of("")};
-    file.kind = done->entry.kind == CACHE_DIRECTORY ? WIRE_DIRECTORY : WIRE_FILE;
-    file.object = done->object;
-    file.bytes = done->entry.bytes;
-    message.held.objects = (wire_files){&file, 1};
-    objects_add(&agent->objects, &message.held.objects);
-    if (agent->is_welcome) wire_put(&agent->server->out, &message);
-}
-
 void carry_fetch(struct agent *agent, const struct wire_fetch *fetch)
 {
     struct carry *carry = &agent->carry;
-    if (is_there(carry, fetch->object)) {
-        struct data_done done = {.object = fetch->object};
-        cache_find(&carry->cache, fetch->object, &done.entry);
-        return held_put(agent, &done);
-    }
+    struct cache_entry entry;
+    if (show_has(agent, fetch->object, &entry)) return show_held(agent, fetch->object, &entry);
     bool begun = map_reserve(&carry->memory, &carry->fetching, 1)
                  && data_fetcher_fetch(carry->fetcher, fetch, os_ticks());
     if (begun)
@@ -279,7 +254,7 @@ void carry_work(struct agent *agent, int64_t ticks)
     while (data_fetcher_next_done(carry->fetcher, &done)) {
         map_remove(&carry->fetching, hash_of(done.object));
         news = true;
-        if (done.fault == DATA_FINE) held_put(agent, &done);
+        if (done.fault == DATA_FINE) show_held(agent, done.object, &done.entry);
         if (done.fault != DATA_FINE) failed(agent, &done);
     }
     if (news) lacking_look(agent);

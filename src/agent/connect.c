@@ -159,7 +159,7 @@ void on_welcome(struct agent *agent, const struct wire_welcome *welcome)
     agent_say(agent, "works for %s", address_of(agent));
     service_status(agent, "works for", address_of(agent));
     beat(agent);
-    objects_tell(&agent->objects, &agent->server->out);
+    objects_tell(&agent->objects, &agent->carry.cache, &agent->server->out);
     agent->unsent = agent->spool.first;
 }
 

@@ -1,4 +1,4 @@
-// objects.c - what the cache holds, to be told on each new connection.
+// objects.c - what the cache holds, to be told on each new connection, as far as it is still there.
 #include "agent/agent_parts.h"
 
 enum { HELD_AT_ONCE = 1000 };
@@ -88,13 +88,27 @@ static void held_put(struct wire_out *out, struct wire_file *items, uint32_t cou
     if (count) wire_put(out, &message);
 }
 
-void objects_tell(const struct objects *objects, struct wire_out *out)
+static void all_put(struct wire_out *out, uint64_t count)
+{
+    struct wire_message message = {.kind = WIRE_HELD_ALL_MESSAGE};
+    message.held_all.count = count;
+    wire_put(out, &message);
+}
+
+void objects_tell(struct objects *objects, struct cache *cache, struct wire_out *out)
 {
     struct wire_file items[HELD_AT_ONCE];
+    struct cache_entry entry;
     uint32_t count = 0;
+    uint64_t all = 0;
     for (uint32_t i = 1; i < objects->rows.count; i++) {
         const struct row *row = row_at(objects, i);
         if (!row->kind) continue;  // it is free
+        if (!cache_find(cache, row->object, &entry)) {
+            row_remove(objects, i);
+            continue;
+        }
+        all++;
         items[count++] = (struct wire_file){.kind = row->kind,
                                             .name = wire_text_of(""),
                                             .path = wire_text_of(""),
@@ -105,6 +119,7 @@ void objects_tell(const struct objects *objects, struct wire_out *out)
         count = 0;
     }
     held_put(out, items, count);
+    all_put(out, all);
 }
 
 void objects_release(struct objects *objects)

@@ -213,6 +213,7 @@ static handler *const handlers[ROTA_EVENTS] = {
     [ROTA_EVENT_CLAIM_STARTED] = on_claim_started,
     [ROTA_EVENT_PAUSE] = on_pause,
     [ROTA_EVENT_RESUME] = on_pause,
+    [ROTA_EVENT_HELD_ALL] = on_held_all,
 };
 
 enum rota_error refuse(struct rota *rota, enum rota_error error, const char *reason)

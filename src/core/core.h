@@ -108,6 +108,7 @@ struct rota {
 #include "core/list.h"
 #include "core/parts.h"
 #include "core/bound.h"
+#include "core/surplus.h"
 #include "core/rest.h"
 #include "core/effect.h"
 #include "core/events.h"

@@ -89,6 +89,7 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
 enum rota_error on_key_completed(struct rota *rota, const struct rota_event *event);
 enum rota_error on_object_held(struct rota *rota, const struct rota_event *event);
 enum rota_error on_object_lost(struct rota *rota, const struct rota_event *event);
+enum rota_error on_held_all(struct rota *rota, const struct rota_event *event);
 enum rota_error on_streamed(struct rota *rota, const struct rota_event *event);
 enum rota_error on_plan(struct rota *rota, const struct rota_event *event);
 enum rota_error on_time(struct rota *rota, const struct rota_event *event);

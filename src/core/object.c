@@ -181,68 +181,34 @@ void object_inputs_held(struct rota *rota, task_row row, int change)
     }
 }
 
-static void drop(struct rota *rota, replica_row row)
-{
-    const struct replica *replica = REPLICA(rota, row);
-    if (!WORKER(rota, replica->worker)->lost) {
-        struct rota_action *action = effect_action(rota, ROTA_ACTION_DROP);
-        action->drop.object = OBJECT(rota, replica->object)->id;
-        action->drop.worker.number = WORKER(rota, replica->worker)->id;
-    }
-    replica_remove(rota, row);
-}
-
-static bool is_safe(const struct rota *rota, const struct replica *replica)
-{
-    bool silent = WORKER(rota, replica->worker)->silent_since != ROTA_NEVER;
-    return replica->flags & REPLICA_LOCATED && !silent;
-}
-
-static uint32_t safe_copies(const struct rota *rota, object_row row)
-{
-    uint32_t count = 0;
-    for (replica_row at = OBJECT(rota, row)->replicas; at; at = REPLICA(rota, at)->next_of_object)
-        count += is_safe(rota, REPLICA(rota, at));
-    return count;
-}
-
-// One copy is enough, on a worker that is heard of.
-static void drop_surplus(struct rota *rota, object_row row)
-{
-    uint32_t safe = safe_copies(rota, row);
-    replica_row next;
-    for (replica_row at = OBJECT(rota, row)->replicas; at; at = next) {
-        const struct replica *replica = REPLICA(rota, at);
-        uint32_t left = safe - is_safe(rota, replica);
-        next = replica->next_of_object;
-        if (!left || replica->flags & REPLICA_PRIMARY || replica->users) continue;
-        safe = left;
-        drop(rota, at);
-    }
-}
-
-void object_drop_copies(struct rota *rota, object_row row)
-{
-    while (OBJECT(rota, row)->replicas) drop(rota, OBJECT(rota, row)->replicas);
-}
-
 // A consumer keeps its copy while it runs, so an object with users is never removed; nor is
 // one whose producer may be writing it.
-void object_purge(struct rota *rota, object_row row)
+static bool is_idle(const struct rota *rota, const struct object *object)
 {
-    struct object *object = OBJECT(rota, row);
     const struct task *producer = &rota->task[object->producer];
     bool making = object->producer && producer->state >= ROTA_TASK_STAGED
                   && producer->state <= ROTA_TASK_RUNNING;
     bool flowed = object->flags & ROTA_OBJECT_STREAM && object_is_present(rota, object);
     bool made = object->flags & OBJECT_FINISHED || flowed;
-    if (!object->job || object->need || !made || making || object->flags & OBJECT_REMOVED) return;
+    return object->job && !object->need && made && !making && !(object->flags & OBJECT_REMOVED);
+}
+
+void object_shown(struct rota *rota, object_row row, worker_row worker)
+{
+    const struct object *object = OBJECT(rota, row);
+    if (object->flags & ROTA_OBJECT_KEEP && is_idle(rota, object)) surplus_drop(rota, row, worker);
+}
+
+void object_purge(struct rota *rota, object_row row)
+{
+    struct object *object = OBJECT(rota, row);
+    if (!is_idle(rota, object)) return;
     if (object->flags & ROTA_OBJECT_KEEP) {
-        drop_surplus(rota, row);
+        surplus_ask(rota, row);
         return;
     }
     if (!object->producer && !(object->flags & OBJECT_USED)) return;
-    object_drop_copies(rota, row);
+    surplus_drop_all(rota, row);
     OBJECT(rota, row)->flags |= OBJECT_REMOVED;
     OBJECT(rota, row)->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_SERVED);
     trace_say(rota, "object %llx is needed by nobody -> removed",
@@ -271,6 +237,9 @@ void object_finish(struct rota *rota, object_row row, worker_row worker)
     if (stream) return;  // nobody is told before its producer is over
     bound_object_made(rota, row);
     wait_object_over(rota, row);
-    object_purge(rota, row);
+    if (worker && object->flags & ROTA_OBJECT_KEEP)
+        object_shown(rota, row, worker);
+    else
+        object_purge(rota, row);
     object_refresh(rota, row);
 }

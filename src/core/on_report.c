@@ -159,6 +159,7 @@ enum rota_error on_object_held(struct rota *rota, const struct rota_event *event
     if (OBJECT(rota, object)->job) OBJECT(rota, object)->flags |= OBJECT_FINISHED;
     object_mark(rota, object);
     locate(rota, object, worker);
+    object_shown(rota, object, worker);
     object_refresh(rota, object);
     if (rota->plan_unplaced) plan_news(rota, 1);
     return ROTA_OK;
@@ -172,14 +173,46 @@ enum rota_error on_object_lost(struct rota *rota, const struct rota_event *event
     if (!row || !(REPLICA(rota, row)->flags & REPLICA_LOCATED))
         return refuse(rota, ROTA_NOT_FOUND, "the worker is not known to hold that object");
     if (!effect_reserve(rota, 0)) return no_memory(rota);
-    uint32_t users = REPLICA(rota, row)->users;
-    replica_remove(rota, row);
-    if (users && OBJECT(rota, object)->job) {
-        row = replica_add(rota, object, worker);  // who runs there is still told to have it
-        REPLICA(rota, row)->users = users;
+    replica_lose(rota, row);
+    if (rota->plan_unplaced) plan_news(rota, 1);
+    return ROTA_OK;
+}
+
+static int compare(rota_object_id one, rota_object_id other)
+{
+    if (one.high != other.high) return one.high < other.high ? -1 : 1;
+    return one.low < other.low ? -1 : one.low > other.low;
+}
+
+static bool names(const struct rota_event *event, rota_object_id object)
+{
+    uint32_t first = 0, count = event->held_all.count;
+    while (count) {
+        uint32_t middle = first + count / 2;
+        int order = compare(event->held_all.objects[middle], object);
+        if (order == 0) return true;
+        if (order < 0) first = middle + 1;
+        count = order < 0 ? count - count / 2 - 1 : count / 2;
     }
-    object_refresh(rota, object);
-    object_drop_unused_artifact(rota, object);
+    return false;
+}
+
+// What a worker was believed to hold and does not name is gone.
+enum rota_error on_held_all(struct rota *rota, const struct rota_event *event)
+{
+    worker_row worker = worker_find(rota, event->held_all.worker);
+    if (!worker) return refuse(rota, ROTA_NOT_FOUND, "there is no such worker");
+    for (uint32_t i = 1; i < event->held_all.count; i++)
+        if (compare(event->held_all.objects[i - 1], event->held_all.objects[i]) > 0)
+            return refuse(rota, ROTA_BAD_EVENT, "a list of objects is not sorted");
+    if (!effect_reserve(rota, 0)) return no_memory(rota);
+    replica_row next;
+    for (replica_row row = WORKER(rota, worker)->replicas; row; row = next) {
+        const struct replica *replica = REPLICA(rota, row);
+        next = replica->next_of_worker;
+        if (replica->flags & REPLICA_LOCATED && !names(event, OBJECT(rota, replica->object)->id))
+            replica_lose(rota, row);
+    }
     if (rota->plan_unplaced) plan_news(rota, 1);
     return ROTA_OK;
 }

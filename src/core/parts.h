@@ -176,7 +176,6 @@ void object_look_producer(struct rota *rota, task_row row);
 void object_mark(struct rota *rota, object_row row);
 void object_inputs_held(struct rota *rota, task_row row, int change);  // it may read them, or not
 bool object_holds_inputs(enum rota_task_state state);
-void object_drop_copies(struct rota *rota, object_row row);
 void object_drop_unused_artifact(struct rota *rota, object_row row);
 void object_check(const struct rota *rota, object_row row);
 
@@ -187,6 +186,7 @@ void replica_locate(struct rota *rota, replica_row row);
 void replica_remove(struct rota *rota, replica_row row);
 void replica_use(struct rota *rota, object_row object, worker_row worker);
 void replica_unuse(struct rota *rota, object_row object, worker_row worker);
+void replica_lose(struct rota *rota, replica_row row);  // the worker does not have it after all
 worker_row replica_source(const struct rota *rota, object_row object, worker_row except);
 
 // ---- place.c: offers; place_claim.c, place_pull.c, place_plan.c ---------------

@@ -109,7 +109,7 @@ static void forget_objects(struct rota *rota, object_row row)
     object_row next;
     for (; row; row = next) {
         next = OBJECT(rota, row)->next_of_job;
-        object_drop_copies(rota, row);
+        surplus_drop_all(rota, row);
         OBJECT(rota, row)->job = 0;
         OBJECT(rota, row)->uses = OBJECT(rota, row)->named = 0;
         OBJECT(rota, row)->producer = 0;

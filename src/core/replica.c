@@ -79,6 +79,22 @@ void replica_remove(struct rota *rota, replica_row row)
     pool_give(&rota->replicas, row);
 }
 
+// Who runs there is still told to have it.
+void replica_lose(struct rota *rota, replica_row row)
+{
+    object_row object = REPLICA(rota, row)->object;
+    worker_row worker = REPLICA(rota, row)->worker;
+    uint32_t users = REPLICA(rota, row)->users;
+    replica_remove(rota, row);
+    if (users && OBJECT(rota, object)->job) {
+        row = replica_add(rota, object, worker);
+        REPLICA(rota, row)->users = users;
+    }
+    object_shown(rota, object, 0);
+    object_refresh(rota, object);
+    object_drop_unused_artifact(rota, object);
+}
+
 void replica_use(struct rota *rota, object_row object, worker_row worker)
 {
     replica_row row = replica_find(rota, object, worker);

@@ -171,6 +171,7 @@ void worker_lose(struct rota *rota, worker_row row)
     while (worker->replicas) {
         object_row object = REPLICA(rota, worker->replicas)->object;
         replica_remove(rota, worker->replicas);
+        object_shown(rota, object, 0);
         object_refresh(rota, object);
         object_drop_unused_artifact(rota, object);
     }

@@ -1,6 +1,6 @@
 // hub.c - turns: begun, decided, written, and told when they are durable.
 #include "base/planted.h"
-#include "hub/hub.h"
+#include "hub/copies.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +68,7 @@ void hub_close(struct hub *hub)
     for (uint32_t i = 0; i < hub->worker_count; i++) {
         free(hub->workers[i]->name);
         free(hub->workers[i]->address);
+        hub_told_end(hub->workers[i]);
         free(hub->workers[i]);
     }
     hub_claims_close(hub);

@@ -177,6 +177,7 @@ struct hub_worker {
     rota_time heard;           // ticks
     bool silent;               // the core was told so
     bool drains, leaves;       // rest.h
+    struct hub_told *told;     // copies.h
 };
 
 struct hub_worker *hub_worker_get(struct hub *hub, rota_worker_id id);  // null: never heard of
@@ -192,14 +193,11 @@ void hub_workers_look(struct hub *hub);  // in a turn: who has not been heard fo
 
 void hub_started(struct hub *hub, struct hub_peer *peer, const struct wire_started *started);
 void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_finished *finished);
-void hub_held(struct hub *hub, struct hub_peer *peer, const wire_files *files);
-void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files);
 
 // ---- data.c: objects move from worker to worker -----------------------------------------------
 
 void hub_fetch_put(struct hub *hub, const struct rota_action *action);
 void hub_flow_put(struct hub *hub, const struct rota_action *action);
-void hub_streamed(struct hub *hub, struct hub_peer *peer, const wire_files *files);
 void hub_missed(struct hub *hub, struct hub_peer *peer, const struct wire_missed *missed);
 enum { HUB_SOURCES = 8, HUB_TICKET = 33 };
 bool hub_ticket_make(const struct hub *hub, char out[HUB_TICKET]);  // false: no randomness

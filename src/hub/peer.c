@@ -1,4 +1,5 @@
 // peer.c - what a peer says goes to who knows what to do with it.
+#include "hub/copies.h"
 #include "hub/rest.h"
 
 #include <stdio.h>
@@ -98,6 +99,7 @@ static bool take_worker(struct hub *hub, struct hub_peer *peer, const struct wir
     case WIRE_STARTED_MESSAGE: hub_started(hub, peer, &message->started); return true;
     case WIRE_FINISHED_MESSAGE: hub_finished(hub, peer, &message->finished); return true;
     case WIRE_HELD_MESSAGE: hub_held(hub, peer, &message->held.objects); return true;
+    case WIRE_HELD_ALL_MESSAGE: hub_held_all(hub, peer); return true;
     case WIRE_LOGGED_MESSAGE: hub_logged(hub, &message->logged); return true;
     case WIRE_MISSED_MESSAGE: hub_missed(hub, peer, &message->missed); return true;
     case WIRE_STREAMED_MESSAGE: hub_streamed(hub, peer, &message->streamed.objects); return true;

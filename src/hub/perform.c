@@ -38,14 +38,19 @@ static void stop_put(struct hub *hub, const struct rota_action *action)
     wire_put(hub_later(hub, worker->peer), &message);
 }
 
-static void drop_put(struct hub *hub, const struct rota_action *action)
+// DROP or SHOW.
+static void copy_put(struct hub *hub, rota_worker_id id, rota_object_id object,
+                     enum wire_kind kind)
 {
-    struct hub_worker *worker = worker_here(hub, action->drop.worker);
+    struct hub_worker *worker = worker_here(hub, id);
     struct wire_file file = {.name = wire_text_of(""), .path = wire_text_of("")};
-    struct wire_message message = {.kind = WIRE_DROP_MESSAGE};
+    struct wire_message message = {.kind = kind};
     if (!worker) return;
-    file.object = action->drop.object;
-    message.drop.objects = (wire_files){&file, 1};
+    file.object = object;
+    if (kind == WIRE_DROP_MESSAGE)
+        message.drop.objects = (wire_files){&file, 1};
+    else
+        message.show.objects = (wire_files){&file, 1};
     wire_put(hub_later(hub, worker->peer), &message);
 }
 
@@ -64,7 +69,12 @@ void hub_perform(struct hub *hub)
         case ROTA_ACTION_RUN: run_put(hub, action); break;
         case ROTA_ACTION_GRANT: hub_grant(hub, action); break;
         case ROTA_ACTION_STOP: stop_put(hub, action); break;
-        case ROTA_ACTION_DROP: drop_put(hub, action); break;
+        case ROTA_ACTION_DROP:
+            copy_put(hub, action->drop.worker, action->drop.object, WIRE_DROP_MESSAGE);
+            break;
+        case ROTA_ACTION_SHOW:
+            copy_put(hub, action->show.worker, action->show.object, WIRE_SHOW_MESSAGE);
+            break;
         case ROTA_ACTION_READ: hub_read_put(hub, action); break;
         case ROTA_ACTION_CONFIRM: hub_tell_ended(hub, action); break;
         case ROTA_ACTION_JOB_OVER:

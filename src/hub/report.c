@@ -98,32 +98,3 @@ void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_fini
                 && view.attempt == finished->attempt && !view.worker.number;
     recorded_put(hub, peer, finished, same ? WIRE_WAS_RECORDED : WIRE_IS_STALE);
 }
-
-// ---- Objects -----------------------------------------------------------------------------------
-
-static void replicas_tell(struct hub *hub, struct hub_peer *peer, const wire_files *files,
-                          enum rota_event_kind kind)
-{
-    for (uint32_t i = 0; i < files->count; i++) {
-        struct rota_event event = {.kind = kind};
-        event.replica.worker = peer->worker->id;
-        event.replica.object = files->items[i].object;
-        event.replica.bytes = files->items[i].bytes;
-        server_step(hub->server, &event);
-    }
-}
-
-void hub_held(struct hub *hub, struct hub_peer *peer, const wire_files *files)
-{
-    replicas_tell(hub, peer, files, ROTA_EVENT_OBJECT_HELD);
-}
-
-void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files)
-{
-    replicas_tell(hub, peer, files, ROTA_EVENT_OBJECT_LOST);
-}
-
-void hub_streamed(struct hub *hub, struct hub_peer *peer, const wire_files *files)
-{
-    replicas_tell(hub, peer, files, ROTA_EVENT_STREAMED);
-}

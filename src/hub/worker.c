@@ -1,5 +1,6 @@
 // worker.c - workers come, are heard of, fall silent, and come back with what they had.
 #include "base/planted.h"
+#include "hub/copies.h"
 #include "hub/rest.h"
 
 #include <stdlib.h>
@@ -185,6 +186,7 @@ bool hub_join(struct hub *hub, struct hub_peer *peer, const struct wire_join *jo
     enum rota_error error = server_step(hub->server, &event);
     if (error) return hub_turn_away(peer, WIRE_REFUSED_FULL, hub->server->reason);
     worker->silent = false;
+    hub_told_begin(worker);
     free(worker->address);
     worker->address = strdup(join->address.bytes);
     if (!worker->address) hub_no_memory();

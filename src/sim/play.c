@@ -35,6 +35,7 @@ static const struct verb { const char *word; play_verb_fn *run; unsigned flags; 
     { "complete", verb_complete, VERB_MAY_BE_STALE },
     { "located", verb_located, VERB_MAY_BE_STALE },
     { "lost", verb_lost, VERB_MAY_BE_STALE },
+    { "holds", verb_holds, 0 },
     { "progress", verb_progress, VERB_MAY_BE_STALE },
     { "silent", verb_silent, 0 },
     { "heard", verb_heard, 0 },

@@ -290,7 +290,7 @@ play_verb_fn verb_claim, verb_deliver, verb_fail, verb_cancel, verb_retry, verb_
 play_verb_fn verb_manual, verb_keep, verb_unkeep, verb_read, verb_wait, verb_waitsome, verb_gone;
 play_verb_fn verb_start, verb_finish, verb_pick, verb_complete, verb_located, verb_lost;
 play_verb_fn verb_silent, verb_heard, verb_leave, verb_progress, verb_pause, verb_resume;
-play_verb_fn verb_at, verb_advance, verb_restart, verb_plan, verb_expect;
+play_verb_fn verb_at, verb_advance, verb_restart, verb_plan, verb_expect, verb_holds;
 
 // ---- play_view.c: what can be expected -------------------------------------
 

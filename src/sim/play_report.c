@@ -1,6 +1,7 @@
 // play_report.c - what workers report, and how they come to be silent or gone.
 #include "sim/play_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // ---- About tasks -----------------------------------------------------------
@@ -155,6 +156,31 @@ void verb_lost(struct play *play)
     struct rota_event event = { .kind = ROTA_EVENT_OBJECT_LOST };
     event.replica.worker.number = worker_named(play, take_name(play));
     event.replica.object = object_named(play, take_name(play));
+    take_end(play);
+    turn_send(play, &event);
+}
+
+static int by_id(const void *left, const void *right)
+{
+    const rota_object_id *one = left, *other = right;
+    if (one->high != other->high) return one->high < other->high ? -1 : 1;
+    return one->low < other->low ? -1 : one->low > other->low;
+}
+
+// holds W O,P: these, and nothing else
+void verb_holds(struct play *play)
+{
+    struct rota_event event = { .kind = ROTA_EVENT_HELD_ALL };
+    struct strings list = { 0 };
+    event.held_all.worker.number = worker_named(play, take_name(play));
+    const char *names = take_name(play);
+    if (strcmp(names, "-") != 0) strings_split(&list, names, ',');
+    rota_object_id *objects = turn_keep(play, list.count, sizeof *objects);
+    for (uint32_t i = 0; i < list.count; i++) objects[i] = object_named(play, list.items[i]);
+    if (list.count) qsort(objects, list.count, sizeof *objects, by_id);
+    event.held_all.objects = objects;
+    event.held_all.count = list.count;
+    strings_release(&list);
     take_end(play);
     turn_send(play, &event);
 }

@@ -55,6 +55,9 @@ enum wire_how {
 // Whoever shows the ticket within `valid` may fetch the object here.
 #define WIRE_SERVE(F) F(object, object) F(text, ticket) F(time, valid)
 
+// Looks whether these are still there, and says HELD or LOST of each.
+#define WIRE_SHOW(F) F(files, objects)  // only `object` of each counts
+
 // A stream that one of its commands reads flows from there, to whoever shows the ticket first.
 #define WIRE_FLOW(F) F(object, object) F(text, address) F(text, ticket)
 
@@ -73,6 +76,8 @@ enum wire_finished_flag { WIRE_CACHED = 1, WIRE_LOG_TRUNCATED = 2, WIRE_CORE_DUM
 
 #define WIRE_HELLO(F) F(u32, version) F(u32, cores) F(u32, memory_mib) F(text, name) F(text, limits)
 #define WIRE_HELD(F) F(files, objects)  // what is in the cache; all of it before HELLO
+// On each new connection, behind the last of those HELD: nothing else is there any more.
+#define WIRE_HELD_ALL(F) F(u64, count)
 #define WIRE_LOST(F) F(files, objects)
 #define WIRE_STARTED(F) F(task, task) F(u32, attempt) F(time, at) F(u32, pid)
 #define WIRE_FINISHED(F)                                                \
@@ -274,5 +279,5 @@ enum wire_data_verb {
     M(FOLLOW, follow) M(EVENT, event)                                                      \
     M(OFFER, offer) M(OFFERED, offered) M(STORED, stored) M(BIND, bind) M(BOUND, bound)    \
     M(DATA, data)                                                                          \
-    M(RENEW, renew) M(RENEWED, renewed) M(FLOW, flow) M(REPEAT, repeat) M(REST, rest)  \
-    M(LOOK, look) M(SEEN, seen)
+    M(RENEW, renew) M(RENEWED, renewed) M(FLOW, flow) M(REPEAT, repeat) M(REST, rest)      \
+    M(LOOK, look) M(SEEN, seen) M(SHOW, show) M(HELD_ALL, held_all)

@@ -211,6 +211,42 @@ static void an_object_is_made_copied_and_dropped(void **state)
     story_close(&story);
 }
 
+static void a_copy_is_dropped_when_the_other_was_shown(void **state)
+{
+    (void)state;
+    struct story story;
+    story_open(&story);
+    worker_joins(&story, 1, 1);
+    does(&story, (struct rota_event){.kind = ROTA_EVENT_WORKER_JOINED,
+                                     .worker = {.id = {2}, .cores = 1, .machine = 2}});
+    struct rota_task_spec tasks[2] = {{.cores = 1}, {.cores = 1, .machine = 2}};
+    struct rota_output outputs[1]
+        = {{.task = 1, .object = o(7), .flags = ROTA_OBJECT_KEEP, .bytes = 100}};
+    struct rota_input inputs[1] = {{.task = 2, .object = o(7)}};
+    struct rota_job_spec spec = {.client = 5,
+                                 .tasks = tasks,
+                                 .task_count = 2,
+                                 .outputs = outputs,
+                                 .output_count = 1,
+                                 .inputs = inputs,
+                                 .input_count = 1};
+    does(&story, submit(&spec));
+    runs(&story, 1);
+    struct rota_event held = {.kind = ROTA_EVENT_OBJECT_HELD, .replica = {{2}, o(7), 100}};
+    does(&story, held);
+    runs(&story, 2);
+    assert_string_equal(told(&story, ROTA_ACTION_DROP), "");
+    assert_string_equal(told(&story, ROTA_ACTION_SHOW), "o7>w1");
+    does(&story, held);  // the wrong one
+    assert_string_equal(told(&story, ROTA_ACTION_DROP), "");
+    assert_string_equal(told(&story, ROTA_ACTION_SHOW), "o7>w1");
+    held.replica.worker.number = 1;
+    does(&story, held);
+    assert_string_equal(told(&story, ROTA_ACTION_DROP), "o7>w2");
+    assert_string_equal(told(&story, ROTA_ACTION_SHOW), "");
+    story_close(&story);
+}
+
 static void a_lost_result_is_made_again_and_nobody_is_told(void **state)
 {
     (void)state;
@@ -338,6 +374,7 @@ int main(void)
         cmocka_unit_test(a_handler_claims_and_delivers),
         cmocka_unit_test(a_lost_worker_gives_its_task_to_another),
         cmocka_unit_test(an_object_is_made_copied_and_dropped),
+        cmocka_unit_test(a_copy_is_dropped_when_the_other_was_shown),
         cmocka_unit_test(a_lost_result_is_made_again_and_nobody_is_told),
         cmocka_unit_test(pull_goes_where_the_result_is_then_anywhere),
         cmocka_unit_test(two_jobs_share_one_execution),

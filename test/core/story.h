@@ -166,6 +166,10 @@ STORY_HELPER void action_print(const struct rota_action *action, char *out, size
         snprintf(out, size, "o%u>w%u ", (unsigned)action->drop.object.low,
                  action->drop.worker.number);
         return;
+    case ROTA_ACTION_SHOW:
+        snprintf(out, size, "o%u>w%u ", (unsigned)action->show.object.low,
+                 action->show.worker.number);
+        return;
     case ROTA_ACTION_GRANT:
         snprintf(out, size, "%u.%u#%u>h%u ", action->grant.task.job, action->grant.task.task,
                  action->grant.attempt, (unsigned)action->grant.handler);

@@ -223,12 +223,9 @@ with Cluster() as cluster:  # copies: known, fetched elsewhere, made again
     cluster.until(lambda: ("third", "SUCCESS") in cluster.ends(), "the third reads")
     say(cluster.read("runs") == "ran\n", "a copy that is lost is fetched elsewhere",
         cluster.read("runs"))
-    for _ in range(10):  # that it is lost is known when somebody has asked for it there
-        if "one" not in places(cluster, "1/x"):
-            break
-        cluster.rota("data", "get", "1/x", cluster.path("early"))
     write(cluster, "go", "")
     done = cluster.rota("wait", "1")
+    cluster.until(lambda: len(places(cluster, "1/x")) == 1, "the others are dropped")
     where = places(cluster, "1/x")
     got = cluster.rota("data", "get", "1/x", cluster.path("x"))
     say(done.returncode == 0 and len(where) == 1 and "one" not in where

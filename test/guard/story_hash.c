@@ -89,6 +89,8 @@ uint64_t hash_action(uint64_t hash, const struct rota_action *a)
         return ADD(OBJECT(a->fetch.object), a->fetch.worker.number, a->fetch.from.number);
     case ROTA_ACTION_DROP:
         return ADD(OBJECT(a->drop.object), a->drop.worker.number);
+    case ROTA_ACTION_SHOW:
+        return ADD(OBJECT(a->show.object), a->show.worker.number);
     case ROTA_ACTION_STREAM:
         return ADD(OBJECT(a->stream.object), a->stream.worker.number, a->stream.to.number,
                    TASK(a->stream.consumer));

@@ -133,15 +133,17 @@ static void stats_print(const struct history_stats *stats)
                                         "plan",
                                         "claim_started",
                                         "pause",
-                                        "resume"};
+                                        "resume",
+                                        "held_all"};
     static const char *const actions[]
         = {"",    "accept", "confirm", "job_over", "wait_over", "read",     "grant",
-           "run", "stop",   "fetch",   "drop",     "stream",    "completed"};
+           "run", "stop",   "fetch",   "drop",     "stream",    "completed",
+           "show"};
     for (int i = ROTA_EVENT_SUBMIT; i < ROTA_EVENTS; i++) {
         printf("%-16s %10" PRIu64 " accepted %10" PRIu64 " refused\n", names[i], stats->accepted[i],
                stats->refused[i]);
     }
-    for (int i = ROTA_ACTION_ACCEPT; i <= ROTA_ACTION_COMPLETED; i++) {
+    for (int i = ROTA_ACTION_ACCEPT; i <= ROTA_ACTION_SHOW; i++) {
         printf("action %-10s %10" PRIu64 "\n", actions[i], stats->actions[i]);
     }
     for (int from = 0; from < ROTA_TASK_STATES; from++) {

@@ -1,0 +1,89 @@
+// copies.c - what workers hold, and what they turn out not to hold.
+#include "hub/copies.h"
+
+#include <stdlib.h>
+
+static const struct memory heap = {memory_resize_heap, NULL};
+
+// What a worker has named since it joined. Until it has told all: the rest is gone then.
+struct hub_told {
+    rota_object_id *items;
+    uint32_t count, capacity;
+};
+
+static void replicas_tell(struct hub *hub, struct hub_peer *peer, const wire_files *files,
+                          enum rota_event_kind kind)
+{
+    for (uint32_t i = 0; i < files->count; i++) {
+        struct rota_event event = {.kind = kind};
+        event.replica.worker = peer->worker->id;
+        event.replica.object = files->items[i].object;
+        event.replica.bytes = files->items[i].bytes;
+        server_step(hub->server, &event);
+    }
+}
+
+// ---- All that a worker has -------------------------------------------------------------------
+
+static void remember(struct hub_told *told, const wire_files *files)
+{
+    void *items = told->items;
+    bool there = memory_reserve(&heap, &items, &told->capacity,
+                                (uint64_t)told->count + files->count, sizeof *told->items);
+    told->items = items;
+    if (!there) hub_no_memory();
+    for (uint32_t i = 0; i < files->count; i++) told->items[told->count++] = files->items[i].object;
+}
+
+static int by_id(const void *left, const void *right)
+{
+    const rota_object_id *one = left, *other = right;
+    if (one->high != other->high) return one->high < other->high ? -1 : 1;
+    return one->low < other->low ? -1 : one->low > other->low;
+}
+
+void hub_told_begin(struct hub_worker *worker)
+{
+    hub_told_end(worker);
+    worker->told = hub_allocate(1, sizeof *worker->told);
+}
+
+void hub_told_end(struct hub_worker *worker)
+{
+    if (worker->told) free(worker->told->items);
+    free(worker->told);
+    worker->told = NULL;
+}
+
+void hub_held_all(struct hub *hub, struct hub_peer *peer)
+{
+    const struct hub_told *told = peer->worker->told;
+    struct rota_event event = {.kind = ROTA_EVENT_HELD_ALL};
+    if (!told) return;  // it has not joined, or says so twice
+    rota_object_id *objects = hub_keep(hub, told->count, sizeof *objects);
+    for (uint32_t i = 0; i < told->count; i++) objects[i] = told->items[i];
+    if (told->count) qsort(objects, told->count, sizeof *objects, by_id);
+    event.held_all.worker = peer->worker->id;
+    event.held_all.objects = objects;
+    event.held_all.count = told->count;
+    server_step(hub->server, &event);
+    hub_told_end(peer->worker);
+}
+
+// ---- News ------------------------------------------------------------------------------------
+
+void hub_held(struct hub *hub, struct hub_peer *peer, const wire_files *files)
+{
+    if (peer->worker->told) remember(peer->worker->told, files);
+    replicas_tell(hub, peer, files, ROTA_EVENT_OBJECT_HELD);
+}
+
+void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files)
+{
+    replicas_tell(hub, peer, files, ROTA_EVENT_OBJECT_LOST);
+}
+
+void hub_streamed(struct hub *hub, struct hub_peer *peer, const wire_files *files)
+{
+    replicas_tell(hub, peer, files, ROTA_EVENT_STREAMED);
+}

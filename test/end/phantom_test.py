@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""phantom_test - no copy goes because of another one that is gone, unseen."""
+import os
+import shutil
+
+from end import Tap
+from story import Story
+
+say = Tap.say
+
+
+def contents_remove(story, worker):
+    """What a worker holds is gone, and it does not know."""
+    for folder, _, files in os.walk(story.path(f"{worker}/cache/content")):
+        for file in files:
+            os.remove(os.path.join(folder, file))
+
+
+def places(story, name):
+    done = story.rota("data", "locate", name)
+    return set(done.stdout.split()[-1].split(",")) if done.returncode == 0 else set()
+
+
+def two_copies(story):
+    """x of job 1 is kept, was made by w0 and is read by w1, until a file `go` is there."""
+    story.join(2)
+    story.join(2)
+    story.begin({
+        "make": {"run": f"echo ran >> {story.path('runs')}; seq 1000 > x", "out": ["x"],
+                 "keep": True, "machine": "w0"},
+        "read": {"run": f"wc -l < x; touch {story.path('reads')}; " + story.waits_for("go"),
+                 "in": ["x"], "machine": "w1"}})
+    story.until(lambda: places(story, "1/x") == {"w0", "w1"}, "both have it")
+    story.until(lambda: os.path.exists(story.path("reads")), "the reader runs")
+
+
+def reads(story):
+    done = story.rota("data", "get", "1/x", story.path("x"))
+    return done.returncode == 0 and len(story.lines("x")) == 1000
+
+
+with Story() as story:
+    two_copies(story)
+    story.touch("go")
+    story.rota("wait", "1")
+    story.until(lambda: places(story, "1/x") == {"w0"}, "a copy too many is dropped")
+    story.until(lambda: not os.listdir(story.path("w1/cache/object")), "there too")
+    say(reads(story), "R-34: of two copies the one stays that was made, and was looked at")
+
+with Story() as story:
+    two_copies(story)
+    contents_remove(story, "w0")
+    story.touch("go")
+    story.rota("wait", "1")
+    story.until(lambda: places(story, "1/x") == {"w1"}, "the phantom is known to be one")
+    say(reads(story) and story.lines("runs") == ["ran"],
+        "a copy whose file is gone is not the one that stays", story.told())
+
+with Story() as story:
+    two_copies(story)
+    story.workers["w0"].kill()
+    shutil.rmtree(story.path("w0/cache"))
+    story.join(2, name="w0")
+    story.until(lambda: places(story, "1/x") == {"w1"}, "it has nothing any more")
+    story.touch("go")
+    story.rota("wait", "1")
+    say(reads(story) and places(story, "1/x") == {"w1"} and story.lines("runs") == ["ran"],
+        "a worker that comes back within its lease has what it says it has", story.told())
+
+with Story() as story:
+    two_copies(story)
+    story.server.kill()
+    contents_remove(story, "w0")
+    story.serve()
+    story.until(lambda: places(story, "1/x") == {"w1"}, "it looks before it tells")
+    story.touch("go")
+    story.rota("wait", "1")
+    say(reads(story) and story.lines("runs") == ["ran"],
+        "so does one that meets a new server", story.told())
+
+Tap.end()
