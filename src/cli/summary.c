@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NAMES = 6, FAILURES = 20 };
+enum { NAMES = 6, FAILURES = 20, REASON = 320 };
 
 // ---- The critical path -------------------------------------------------------------------------
 
@@ -58,12 +58,7 @@ static void path_print(const struct run *run)
     free(path.before);
 }
 
-// ---- The whole ---------------------------------------------------------------------------------
-
-static void count_print(uint32_t count, const char *word)
-{
-    if (count) printf(", %u %s", count, word);
-}
+// ---- Failures ----------------------------------------------------------------------------------
 
 static void failures_print(const struct progress *progress)
 {
@@ -81,6 +76,58 @@ static void failures_print(const struct progress *progress)
         printf("    and %u more\n", progress->failed_count - FAILURES);
 }
 
+// ---- What cannot run here ----------------------------------------------------------------------
+
+// Why a task can never begin in this run; false: something else keeps it, or nothing.
+static bool lack_of(const struct run *run, uint32_t at, char reason[REASON])
+{
+    const struct jobfile_task *task = &run->file->tasks[at];
+    if (task->is_bundle || run->tasks[at].phase != RUN_WAITING) return false;
+    rota_task_id id = {run->job.number, at + 1};
+    switch (rota_why(run->server->rota, id).hold) {
+    case ROTA_HOLD_MACHINE:
+        snprintf(reason, REASON, "it must run on %.200s, and this is %.80s", task->machine,
+                 run->host);
+        return true;
+    case ROTA_HOLD_TOO_BIG:
+        if (task->cores > run->cores)
+            snprintf(reason, REASON, "it takes %u cpus, and there are %u", task->cores,
+                     run->cores);
+        else
+            snprintf(reason, REASON, "it takes %u MiB of memory, and there are %u",
+                     task->memory_mib, run->memory_mib);
+        return true;
+    default: return false;
+    }
+}
+
+static void lacks_print(const struct run *run, bool json)
+{
+    char reason[REASON];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        if (!lack_of(run, i, reason)) continue;
+        if (json) {
+            printf("{\"event\":\"stuck\",\"id\":\"%u.%u\",\"task\":", run->job.number, i + 1);
+            json_text(stdout, run->file->tasks[i].name);
+            printf(",\"reason\":");
+            json_text(stdout, reason);
+            printf("}\n");
+        } else if (count < FAILURES) {
+            printf("    cannot run: %s    (%s)\n", run->file->tasks[i].name, reason);
+        }
+        count++;
+    }
+    if (!json && count > FAILURES) printf("    and %u more\n", count - FAILURES);
+}
+
+// ---- The whole ---------------------------------------------------------------------------------
+
+static void count_print(uint32_t count, const char *word)
+{
+    if (count) printf(", %u %s", count, word);
+}
+
 static void json_print(const struct progress *progress, rota_time now, int status)
 {
     const struct run *run = progress->run;
@@ -94,6 +141,8 @@ static void json_print(const struct progress *progress, rota_time now, int statu
 void summary_print(struct progress *progress, rota_time now, int status)
 {
     const struct run *run = progress->run;
+    bool here = !progress->server && run->server;
+    if (here && status == 5 && progress->options->json) lacks_print(run, true);
     if (progress->options->json) {
         json_print(progress, now, status);
         return;
@@ -114,6 +163,7 @@ void summary_print(struct progress *progress, rota_time now, int status)
     printf(" in %.2f s\n", (double)(now - progress->began) / 1e6);
     if (run->count[RUN_OK] > 1) path_print(run);
     failures_print(progress);
+    if (here && status == 5) lacks_print(run, false);
     if (status && progress->server)
         printf("    to go on: rota retry --server %s TASK\n", progress->server);
     else if (status)

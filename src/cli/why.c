@@ -61,7 +61,12 @@ static const char *machine_name(const void *context, uint32_t machine)
 {
     const struct ask *ask = ((const struct naming *)context)->ask;
     const char *name = ask_name(ask, CATALOG_MACHINE, machine);
-    return name && !*ask->path ? name : "of this run";
+    size_t length = strlen(ask->path);
+    if (name && !length) return name;
+    // Those of `rota run` have the path of the file before them, and its own is called "run".
+    bool named = name && strncmp(name, ask->path, length) == 0 && name[length] == ':'
+                 && strcmp(name + length, ":run") != 0;
+    return named ? name + length + 1 : "of this run";
 }
 
 static void time_name(rota_time time, char *out, size_t size)
@@ -201,6 +206,12 @@ static void bundle_write(const struct ask *ask, struct part *part)
              ask->tasks[part->task].status, done, members);
 }
 
+// Another rota run could not start it either.
+static bool is_lack(enum rota_hold hold)
+{
+    return hold == ROTA_HOLD_MACHINE || hold == ROTA_HOLD_TOO_BIG;
+}
+
 static void part_write(const struct asker *asker, struct rota *rota, uint32_t at, struct part *part)
 {
     const struct ask_task *task = &asker->ask.tasks[at];
@@ -209,7 +220,7 @@ static void part_write(const struct asker *asker, struct rota *rota, uint32_t at
         bundle_write(&asker->ask, part);
     else if (is(task, "RUNNING"))
         running_write(asker, task, part);
-    else if (is_ready(task) && !asker->at_work)
+    else if (is_ready(task) && !asker->at_work && !is_lack(rota_why(rota, task->id).hold))
         snprintf(part->text, sizeof part->text, "could run, but no rota run is at work");
     else if (is(task, "WAITING") || is(task, "BLOCKED") || is(task, "HELD") || is(task, "SHARED")
              || is_ready(task))
@@ -266,7 +277,8 @@ static void advice_write(const struct asker *asker, const struct part *last)
         word_write(task->name);
         putchar(')');
     }
-    if (!asker->at_work && (is_ready(task) || is(task, "RUNNING")) && *asker->ask.path) {
+    bool can = (is_ready(task) && !is_lack(last->hold)) || is(task, "RUNNING");
+    if (!asker->at_work && can && *asker->ask.path) {
         fputs(" (rota run ", stdout);
         word_write(asker->ask.path);
         putchar(')');

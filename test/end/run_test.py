@@ -117,6 +117,25 @@ with Folder("tasks: {a: {run: 'true', machine: elsewhere}, b: 'true'}") as folde
     say(done.returncode == 5 and "1 ok, 1 not run" in done.stdout,
         "exit 5: nothing can go on", done.stdout + done.stderr)
 
+with Folder("tasks: {a: {run: 'true', cpus: 999}, b: {run: 'true', machine: moon},"
+            " c: {run: 'true', mem: 9000G}, d: {run: 'true', needs: a}}") as folder:
+    done = folder.run("-j2")
+    say(done.returncode == 5
+        and "cannot run: a    (it takes 999 cpus, and there are 2)" in done.stdout
+        and "cannot run: b    (it must run on moon, and this is " in done.stdout
+        and "cannot run: c    (it takes 9216000 MiB of memory, and there are " in done.stdout
+        and "cannot run: d" not in done.stdout,
+        "and it is said what each task lacks", done.stdout + done.stderr)
+    events, status = folder.events("-j2")
+    say([event.get("task") for event in events] == ["a", "b", "c", None] and status == 5,
+        "also as events", str(events))
+    told = [subprocess.run([os.path.abspath(ROTA), "why", name], cwd=folder.path, text=True,
+                           capture_output=True, check=False).stdout for name in "abd"]
+    say("short of 997 cpus" in told[0] and "machine moon is unknown" in told[1]
+        and told[2].startswith("d waits for a; a is unschedulable")
+        and not any("rota run" in text for text in told),
+        "and afterwards rota why says it", str(told))
+
 with Folder("lanes: {db: {}}\ntasks:\n" + "".join(
         f"  w{i}: {{run: 'test ! -e busy && touch busy && sleep 0.1 && rm busy && echo {i} >> l',"
         f" lane: db, group: all, access: write}}\n" for i in range(8))) as folder:
