@@ -25,12 +25,10 @@ static void fine_say(const struct jobfile *file)
 static int file_check(const char *path, bool json)
 {
     struct jobfile file;
-    bool fine = jobfile_read(&file, path);
-    if (!fine)
-        jobfile_errors_write(&file, stderr);
-    else if (json)
+    bool fine = jobfile_load(&file, path);
+    if (fine && json)
         jobfile_json_write(&file, stdout);
-    else
+    else if (fine)
         fine_say(&file);
     jobfile_release(&file);
     return fine ? 0 : 2;

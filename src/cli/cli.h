@@ -46,6 +46,11 @@ struct command {
 };
 const struct command *command_at(size_t place);  // null behind the last
 
+// ---- load.c: job files ---------------------------------------------------------------
+
+struct jobfile;
+bool jobfile_load(struct jobfile *file, const char *path);  // false: it has said what is wrong
+
 // ---- session.c: a database file with a core --------------------------------------
 
 struct session {

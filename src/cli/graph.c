@@ -19,11 +19,8 @@ typedef void write_fn(const struct jobfile *file, FILE *out);
 static int file_draw(const char *path, write_fn *write)
 {
     struct jobfile file;
-    bool fine = jobfile_read(&file, path);
-    if (fine)
-        write(&file, stdout);
-    else
-        jobfile_errors_write(&file, stderr);
+    bool fine = jobfile_load(&file, path);
+    if (fine) write(&file, stdout);
     jobfile_release(&file);
     return fine ? 0 : 2;
 }

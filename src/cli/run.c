@@ -165,10 +165,7 @@ static int worker_begin(struct runner *runner)
 
 static int file_load(struct runner *runner)
 {
-    if (!jobfile_read(&runner->file, runner->options.path)) {
-        jobfile_errors_write(&runner->file, stderr);
-        return 2;
-    }
+    if (!jobfile_load(&runner->file, runner->options.path)) return 2;
     runner->file.path = runner->path;
     run_open(&runner->run, &runner->file, runner->folder);
     runner->run.digest = run_digest(&runner->run, runner->digest);

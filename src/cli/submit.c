@@ -294,13 +294,11 @@ int command_submit(int count, char **words)
     struct jobfile file;
     int status = options_read(&options, count, words);
     if (status >= 0) return status;
-    if (jobfile_read(&file, options.path)) {
+    status = 2;
+    if (jobfile_load(&file, options.path)) {
         if (options.policy) file.policy = options.policy;
         if (file.policy == ROTA_POLICY_CLAIM) options.shared = true;  // handlers hold no objects
         status = file_submit(&options, &file);
-    } else {
-        jobfile_errors_write(&file, stderr);
-        status = 2;
     }
     jobfile_release(&file);
     return status;

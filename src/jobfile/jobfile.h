@@ -90,8 +90,12 @@ struct jobfile_lane {
     bool strict, submit_order;
 };
 
-struct jobfile_schedule {  // texts as they stand there; null: not said
+enum { JOBFILE_SCHEDULE = 7 };
+
+// Texts as they stand there, null: not said; only the calendar knows what they mean.
+struct jobfile_schedule {
     const char *run_days, *start_times, *run_window, *start_mins, *cron, *zone, *overlap;
+    struct jobfile_place places[JOBFILE_SCHEDULE];  // of those, in this order
 };
 
 // ---- A file -------------------------------------------------------------------------

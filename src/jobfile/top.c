@@ -14,17 +14,23 @@ static void version_read(struct reader *reader, uint32_t node)
 
 static void schedule_read(struct reader *reader, uint32_t node)
 {
-    static const char *const words[]
+    enum { COUNT = JOBFILE_SCHEDULE, OVERLAP = COUNT - 1 };
+    static const char *const words[COUNT]
         = {"run_days", "start_times", "run_window", "start_mins", "cron", "zone", "overlap"};
-    enum { COUNT = sizeof words / sizeof *words };
-    uint32_t fields[COUNT] = {0};
+    static const char *const overlaps[] = {"skip", "queue"};
+    uint32_t fields[COUNT] = {0}, overlap;
     struct jobfile_schedule *schedule = &reader->file->schedule;
     const char **const texts[COUNT] = {
         &schedule->run_days, &schedule->start_times, &schedule->run_window, &schedule->start_mins,
         &schedule->cron,     &schedule->zone,        &schedule->overlap};
     if (!node_fields(reader, node, "schedule", words, COUNT, fields)) return;
-    for (uint32_t i = 0; i < COUNT; i++)
-        if (fields[i]) *texts[i] = node_filled(reader, fields[i], words[i]);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        if (!fields[i]) continue;
+        *texts[i] = node_filled(reader, fields[i], words[i]);
+        schedule->places[i] = node_place(reader, fields[i]);
+    }
+    if (fields[OVERLAP])
+        node_choice(reader, fields[OVERLAP], words[OVERLAP], overlaps, 2, &overlap);
 }
 
 static void lane_read(struct reader *reader, uint32_t key, uint32_t node)

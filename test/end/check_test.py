@@ -59,6 +59,11 @@ def files_are_refused():
     say(done.returncode == 2 and lines == [
         ':2:7: a task has no key "runn"; did you mean run?', ':2:3: task "a" has no run',
         ':3:22: there is no task "c"'], "each mistake has file, line and column", done.stderr)
+    for command in (["check"], ["graph"], ["run"], ["submit", "--server", "127.0.0.1:1"]):
+        done = rota(*command, write("due.yaml", "schedule: {cron: '99 * * * *'}\n" + SMALL))
+        say(done.returncode == 2 and done.stderr == path_of("due.yaml")
+            + ":1:18: cron: column 1: \"99\" is not a minute (0 to 59)\n",
+            f"a schedule that makes no sense is refused by {command[0]}", done.stderr)
 
 
 def files_are_fine():

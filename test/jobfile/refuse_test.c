@@ -42,6 +42,8 @@ static const struct wrong wrong_yaml[] = {
     {"policy: push\n" TASKS A, "1:9: policy is \"push\"; expected plan, pull or claim\n"},
     {"on_failure: stop\n" TASKS A, "1:13: on_failure is \"stop\"; expected block or fail_job\n"},
     {"schedule: {corn: x}\n" TASKS A, "1:12: schedule has no key \"corn\"; did you mean cron?\n"},
+    {"schedule: {overlap: twice}\n" TASKS A,
+     "1:21: overlap is \"twice\"; expected skip or queue\n"},
     {"schedule: [x]\n" TASKS A, "1:11: schedule is a list; expected a mapping\n"},
     {"lanes: [x]\n" TASKS A,
      "1:8: lanes is not a mapping; expected NAME: {order: ..., strict: ...}\n"},
