@@ -25,6 +25,7 @@ struct rota_task_view {
     rota_task_id run_as;         // the name its worker knows the attempt by
     rota_task_id leader;         // SHARED: the task that runs for it
     uint64_t handler;            // who claimed it
+    bool queued;                 // assigned beyond the room of its worker
     bool stopping;               // told to stop; its worker has not confirmed
     bool regenerating;           // its result was lost and is made again
     bool unschedulable;          // no registered worker could ever take it
@@ -138,6 +139,7 @@ struct rota_why {
     uint32_t lane, group, machine;
     uint32_t short_cores, short_mib;
     rota_time until;
+    rota_worker_id planned;      // where a plan wants it; none, or it was handed out
 };
 struct rota_why rota_why(const struct rota *rota, rota_task_id id);
 

@@ -191,9 +191,11 @@ void why_text(const struct rota_why *why, const struct why_subject *subject,
         size_t plain = strcspn(text, "{");
         add(&sentence, "%.*s", (int)plain, text);
         text += plain;
-        if (!*text) return;
+        if (!*text) break;
         size_t length = strcspn(++text, "}");
         part_write(&sentence, text, length);
         text += length + 1;
     }
+    if (why->planned.number)
+        add(&sentence, "; planned for %s", names->worker(names->context, why->planned));
 }

@@ -22,6 +22,7 @@ static const char usage[]
       "    --keys FILE       who may connect to HOST:PORT ('rota keys'), or a certificate\n"
       "    --lease SECONDS   a worker that is silent for so long is lost (60)\n"
       "    --ahead N         tasks a worker is given beyond what it can run at a time (16)\n"
+      "    --no-plan         place tasks when they are ready, near their inputs, and not before\n"
       "    --connections N   at a time; whoever comes later is turned away (10000)\n"
       "    --tasks N         of all jobs that are not forgotten; what has no room is refused\n\n"
       "INT or TERM: what has come is made durable and answered, then it ends; workers go on with\n"
@@ -46,6 +47,7 @@ static bool option_take(struct serve_options *options, const char *word, const c
     long number;
     *used = 0;
     if (strcmp(word, "--memory") == 0) return (options->database = NULL, options->forgets = true);
+    if (strcmp(word, "--no-plan") == 0) return options->no_plan = true;
     *used = 1;
     if (!value) return false;
     if (strcmp(word, "--db") == 0) return (options->database = value) != NULL;
@@ -132,13 +134,17 @@ static int hub_begin_at(struct serve *serve)
     struct rota_config config = rota_config_default();
     struct hub_limits limits = limits_of(serve->options.lease);
     config.lease = serve->options.lease;
-    config.overbook = serve->options.ahead;
+    config.overbook = config.bound_max = serve->options.ahead;
     config.told_is_begun = true;
     if (serve->options.tasks) config.tasks_max = serve->options.tasks;
     config.plan_submit = config.plan_update = config.plan_idle = 0;
-    bool open = server_open(&serve->server, serve->store, &config)
+    struct guide *guide = serve->options.no_plan ? NULL : guide_open();
+    bool open = server_open_telling(&serve->server, serve->store, &config,
+                                    guide ? hub_ahead_restored : NULL, guide)
                 && hub_open(&serve->hub, &serve->server, &limits, os_now(), os_ticks());
+    if (open) hub_ahead_begin(&serve->hub, guide);
     if (open) return 0;
+    guide_close(guide);
     const struct store_error *error = store_error(serve->store);
     fprintf(stderr, "rota server: %s\n", error->fault ? error->text : serve->server.reason);
     return server_exit_status(&serve->server);

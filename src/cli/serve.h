@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "data/data.h"
-#include "hub/hub.h"
+#include "hub/ahead.h"
 #include "link/link.h"
 #include "os/os.h"
 
@@ -12,6 +12,7 @@ enum { SERVE_LISTENERS = 8 };
 struct serve_options {
     const char *database;  // null: nothing is kept
     bool forgets;
+    bool no_plan;          // tasks are placed when they are ready, and not before
     const char *data;      // the folder of what clients bring; null: nowhere
     uint64_t data_max;     // bytes that may lie there and are needed by nobody
     const char *addresses[SERVE_LISTENERS];

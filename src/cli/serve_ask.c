@@ -36,13 +36,18 @@ static const char *fault_of(const struct serve *serve, const wire_texts *words)
 // `jobs` and `history` take the database as their argument, the others as an option.
 static int question_start(const struct serve *serve, const wire_texts *words, int *output)
 {
-    char *argv[WORDS_MAX + 4] = {(char *)(uintptr_t) "rota"};
+    char planned[PIECE];  // plans are kept nowhere, so the database does not have them
+    char *argv[WORDS_MAX + 6] = {(char *)(uintptr_t) "rota"};
     int count = 1;
     const char *name = words->items[0].bytes;
     bool plain = strcmp(name, "jobs") == 0 || strcmp(name, "history") == 0;
     argv[count++] = (char *)(uintptr_t)name;
     if (!plain) argv[count++] = (char *)(uintptr_t) "--db";
     argv[count++] = (char *)(uintptr_t)serve->options.database;
+    if (strcmp(name, "why") == 0 && hub_ahead_text(&serve->hub, planned, sizeof planned)) {
+        argv[count++] = (char *)(uintptr_t) "--planned";
+        argv[count++] = planned;
+    }
     for (uint32_t i = 1; i < words->count; i++)
         argv[count++] = (char *)(uintptr_t)words->items[i].bytes;
     return os_child_start(argv, output);

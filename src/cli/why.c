@@ -131,7 +131,13 @@ static void waits_write(const struct asker *asker, const struct rota_why *why, s
     if (why->count > 1)
         snprintf(others, sizeof others, " and %u other%s", why->count - 1,
                  why->count > 2 ? "s" : "");
-    snprintf(part->text, sizeof part->text, "waits for %s%s", name_of(ask, why->task), others);
+    char planned[ASK_TEXT] = "";
+    struct naming naming = {ask, NULL};
+    if (why->planned.number)
+        snprintf(planned, sizeof planned, ", planned for %s",
+                 worker_name(&naming, why->planned));
+    snprintf(part->text, sizeof part->text, "waits for %s%s%s", name_of(ask, why->task), others,
+             planned);
 }
 
 // The sentences begin without the name of the task, and some without a verb.
@@ -333,6 +339,23 @@ static void json_print(const struct asker *asker, const struct answer *answer)
     puts("]}");
 }
 
+// What a server says of its plans: "7.3=4 7.9=2", a task and its worker each. The core refuses
+// what it does not have any more.
+static void plan_tell(struct rota *rota, rota_time now, const char *text)
+{
+    unsigned job, task, worker;
+    int length;
+    while (sscanf(text, "%u.%u=%u%n", &job, &task, &worker, &length) == 3) {
+        struct rota_placement placement = {.task = task, .worker = {worker}};
+        struct rota_event event = {.kind = ROTA_EVENT_PLAN, .now = now};
+        event.plan.job.number = job;
+        event.plan.placements = &placement;
+        event.plan.count = 1;
+        rota_step(rota, &event);
+        text += length;
+    }
+}
+
 static int task_explain(struct asker *asker, const char *name)
 {
     struct answer answer;
@@ -341,6 +364,7 @@ static int task_explain(struct asker *asker, const char *name)
     if (!asker_find(asker, name, &at)) return 2;
     struct rota *rota = asker_core(asker, &status);
     if (!rota) return status;
+    if (asker->planned) plan_tell(rota, asker->now, asker->planned);
     answer_make(asker, rota, at, &answer);
     if (asker->json) {
         json_print(asker, &answer);
@@ -353,7 +377,7 @@ static int task_explain(struct asker *asker, const char *name)
 
 int command_why(int count, char **words)
 {
-    static const struct asker_use use = {"why", usage, "", ASKER_TASKS};
+    static const struct asker_use use = {"why", usage, "p", ASKER_TASKS};
     struct asker asker;
     int status = asker_open(&asker, &use, count, words);
     if (status < 0) {

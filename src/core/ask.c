@@ -34,6 +34,7 @@ bool rota_task_look(const struct rota *rota, rota_task_id id, struct rota_task_v
     if (task->state == ROTA_TASK_SHARED)
         view->leader = task_id(rota, task_extra(rota, row)->leader);
     view->handler = handler_of(rota, row);
+    view->queued = task->flags & TASK_OVERBOOKED;
     view->stopping = task->flags & TASK_STOPPING;
     view->regenerating = task->flags & TASK_AGAIN;
     view->unschedulable = place_unschedulable(rota, row);

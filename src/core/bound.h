@@ -16,6 +16,7 @@ bool bound_reserve(struct rota *rota);
 void bound_forget(struct rota *rota, task_row first, uint32_t count);
 worker_row bound_worker(const struct rota *rota, task_row row);  // 0: none that can take it
 uint32_t bound_order(const struct rota *rota, task_row row);
+bool bound_may_wait(const struct rota *rota, task_row row, worker_row at);  // beyond its room
 bool bound_add(struct rota *rota, task_row row);     // false: it is not bound
 bool bound_remove(struct rota *rota, task_row row);  // false: it was not due
 void bound_object_made(struct rota *rota, object_row row);

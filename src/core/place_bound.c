@@ -43,11 +43,23 @@ uint32_t bound_order(const struct rota *rota, task_row row)
 
 // ---- Ready ones ------------------------------------------------------------------------------
 
+enum { SORTED = 64 };  // of those that became ready in one turn, so many are put in order
+
+static bool is_sooner(const struct rota *rota, task_row a, task_row b)
+{
+    return rota->bound[a].order > rota->bound[b].order;
+}
+
 bool bound_add(struct rota *rota, task_row row)
 {
     if (!bound_worker(rota, row)) return false;
+    task_row after = rota->due_last, before = 0;
+    for (uint32_t i = 0; i < SORTED && after && is_sooner(rota, row, after); i++) {
+        before = after;
+        after = rota->task[after].previous;
+    }
     rota->bound[row].is_due = true;
-    list_insert(rota, row, rota->due_last, 0, &rota->due_first, &rota->due_last);
+    list_insert(rota, row, after, before, &rota->due_first, &rota->due_last);
     return true;
 }
 
@@ -59,8 +71,9 @@ bool bound_remove(struct rota *rota, task_row row)
     return true;
 }
 
-static bool may_overbook(const struct rota *rota, task_row row, const struct worker *worker)
+bool bound_may_wait(const struct rota *rota, task_row row, worker_row at)
 {
+    const struct worker *worker = WORKER(rota, at);
     if (rota->task[row].flags & TASK_GATED || worker->overbooked >= rota->config.bound_max)
         return false;
     return !worker->slots || worker->tasks < worker->slots;
@@ -72,7 +85,7 @@ static bool hand_out(struct rota *rota, task_row row)
     worker_row worker = bound_worker(rota, row);
     const struct profile *profile = PROFILE(rota, rota->task[row].profile);
     bool room = worker && place_has_room(WORKER(rota, worker), profile);
-    if (!room && (!worker || !may_overbook(rota, row, WORKER(rota, worker)))) {
+    if (!room && (!worker || !bound_may_wait(rota, row, worker))) {
         bound_remove(rota, row);
         ready_push(rota, row);
         plan_news(rota, 1);

@@ -251,7 +251,11 @@ static bool overbook_one(struct rota *rota)
         const struct profile *profile = PROFILE(rota, row);
         bool gated = rota->task[ready_first(rota, profile)].flags & TASK_GATED;
         if (gated || (best && !profile_goes_first(rota, profile, best))) continue;
-        worker_row found = least_overbooked(rota, profile);
+        worker_row found = bound_worker(rota, ready_first(rota, profile));
+        if (!found)
+            found = least_overbooked(rota, profile);
+        else if (!bound_may_wait(rota, ready_first(rota, profile), found))
+            continue;  // it waits for its worker, or for one that is idle
         if (!found) continue;
         best = profile;
         worker = found;
@@ -280,9 +284,11 @@ static bool take_back_one(struct rota *rota, worker_row at)
     return false;
 }
 
-// Work that waits behind other work goes where there is room.
+// Work that waits behind other work goes where there is room. Nobody looks for it while no worker
+// has a core to spare: there may be a million such tasks.
 static bool take_back(struct rota *rota)
 {
+    if (!rota->room_leaves || rota->room_cores[1] <= 1) return false;
     for (worker_row at = 1; rota->overbooked && at < rota->workers.count; at++)
         if (WORKER(rota, at)->overbooked && take_back_one(rota, at)) return true;
     return false;

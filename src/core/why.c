@@ -227,9 +227,8 @@ static struct rota_why why_out(const struct rota *rota, task_row row)
     return why;
 }
 
-struct rota_why rota_why(const struct rota *rota, rota_task_id id)
+static struct rota_why why_held_up(const struct rota *rota, task_row row)
 {
-    task_row row = task_find(rota, id);
     if (!row || rota->task[row].flags & TASK_IS_BUNDLE)
         return (struct rota_why){.hold = ROTA_HOLD_NONE};
     switch (rota->task[row].state) {
@@ -245,4 +244,14 @@ struct rota_why rota_why(const struct rota *rota, rota_task_id id)
     case ROTA_TASK_RUNNING: return why_out(rota, row);
     default: return (struct rota_why){.hold = ROTA_HOLD_NONE};
     }
+}
+
+struct rota_why rota_why(const struct rota *rota, rota_task_id id)
+{
+    task_row row = task_find(rota, id);
+    struct rota_why why = why_held_up(rota, row);
+    bool waits = row && rota->task[row].state < ROTA_TASK_SHARED;
+    worker_row bound = waits ? bound_worker(rota, row) : 0;
+    if (bound) why.planned.number = WORKER(rota, bound)->id;
+    return why;
 }

@@ -1,5 +1,6 @@
 // body.c - what workers are told for the tasks of a job, kept as the frames that will be sent.
 #include "base/planted.h"
+#include "hub/ahead.h"
 #include "hub/repeat.h"
 
 #include <stdlib.h>
@@ -194,6 +195,7 @@ enum rota_error hub_job_close(struct hub *hub, const struct wire_over *over)
     enum rota_error error = server_step(hub->server, &event);
     if (error) return error;
     hub_over_note(hub, over);
+    hub_ahead_gone(hub, event.close.job);
     hub_job_drop(hub, event.close.job);
     return ROTA_OK;
 }

@@ -1,4 +1,5 @@
 // copies.c - what workers hold, and what they turn out not to hold.
+#include "hub/ahead.h"
 #include "hub/copies.h"
 
 #include <stdlib.h>
@@ -21,6 +22,7 @@ static void replicas_tell(struct hub *hub, struct hub_peer *peer, const wire_fil
         event.replica.bytes = files->items[i].bytes;
         server_step(hub->server, &event);
     }
+    hub_ahead_news(hub);
 }
 
 // ---- All that a worker has -------------------------------------------------------------------

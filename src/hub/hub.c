@@ -1,5 +1,6 @@
 // hub.c - turns: begun, decided, written, and told when they are durable.
 #include "base/planted.h"
+#include "hub/ahead.h"
 #include "hub/copies.h"
 
 #include <stdio.h>
@@ -72,6 +73,7 @@ void hub_close(struct hub *hub)
         free(hub->workers[i]);
     }
     hub_claims_close(hub);
+    guide_close(hub->guide);
     free(hub->workers);
     free(hub->jobs);
     free(hub->over);
@@ -122,6 +124,7 @@ uint64_t hub_write(struct hub *hub)
     hub_depot_sweep(hub);
     hub_claims_look(hub);
     hub_wishes_look(hub);
+    hub_ahead_look(hub);
     if (!server_decide(hub->server)) return 0;
     hub->handlers.look_again = hub->handlers.waiting.first && hub->server->effects.record_count;
     hub_perform(hub);
@@ -153,11 +156,16 @@ void hub_settled(struct hub *hub, uint64_t turn)
     }
 }
 
+static rota_time sooner(rota_time a, rota_time b)
+{
+    return a < b ? a : b;
+}
+
 rota_time hub_deadline(const struct hub *hub)
 {
-    rota_time due = rota_deadline(hub->server->rota), claims = hub->handlers.claims_due;
+    rota_time due = rota_deadline(hub->server->rota), now = hub->server->now;
+    rota_time other = sooner(hub->handlers.claims_due, hub_ahead_due(hub));
     if (hub->handlers.look_again) return hub->ticks;
-    if (due == ROTA_NEVER) return claims;
-    due = due > hub->server->now ? hub->ticks + (due - hub->server->now) : hub->ticks;
-    return due < claims ? due : claims;
+    if (due == ROTA_NEVER) return other;
+    return sooner(due > now ? hub->ticks + (due - now) : hub->ticks, other);
 }

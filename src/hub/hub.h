@@ -88,9 +88,9 @@ struct hub {
     uint64_t id;                   // of the database
     uint64_t draft_bytes;          // of submissions that are not whole
     uint64_t opened;               // another one for each life of the server
-    uint64_t peers_seen;
-    uint64_t token;                // the last that was given out
+    uint64_t peers_seen, token;    // token: the last that was given out
     struct hub_handlers handlers;
+    struct guide *guide;           // ahead.h; null: nothing is planned ahead
     uint64_t turn[2];              // by slot: written, not known to be durable; 0: none
     uint32_t slot;                 // of the turn that is being prepared
     uint64_t journal[2];           // by slot: the last row of the journal with it

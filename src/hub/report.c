@@ -1,5 +1,6 @@
 // report.c - what workers say about attempts and objects becomes events.
 #include "base/planted.h"
+#include "hub/ahead.h"
 #include "hub/repeat.h"
 
 #include <errno.h>
@@ -89,6 +90,7 @@ void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_fini
         event.report.size_count = finished->outputs.count;
     }
     if (server_step(hub->server, &event) == ROTA_OK) {
+        hub_ahead_ended(hub, finished);
         if (!ends_note(hub->server, finished, peer->worker->id)) hub_no_memory();
         recorded_put(hub, peer, finished, WIRE_NOW_RECORDED);
         return;

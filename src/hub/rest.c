@@ -1,4 +1,5 @@
 // rest.c - lanes and workers that are paused, and workers that are drained.
+#include "hub/ahead.h"
 #include "hub/rest.h"
 
 static const rota_time grace = 5000000;
@@ -40,6 +41,7 @@ static enum rota_error rest_step(struct hub *hub, const struct wire_rest *rest, 
     enum rota_error error
         = there && drains && view.paused ? ROTA_OK : server_step(hub->server, &event);
     if (!error) worker->drains = drains;
+    hub_ahead_news(hub);
     return error;
 }
 

@@ -1,5 +1,5 @@
 // submit.c - pieces of a submission become one that is whole, and then a job.
-#include "hub/hub.h"
+#include "hub/ahead.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -371,6 +371,7 @@ static void job_accept(struct making *making, struct hub_peer *peer,
     rota_job_id id = grows ? making->spec.job : (rota_job_id){hub->server->next_job.number - 1};
     struct hub_job *job = hub_job_get(hub, id);
     hub_names_keep(hub);
+    hub_ahead_submitted(hub, id, &making->spec, making->texts);
     for (uint32_t i = 0; i < making->body_count; i++)
         hub_body_add(hub, job, making->frames[i].bytes, making->frames[i].length);
     char answer[64];

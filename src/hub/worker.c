@@ -1,5 +1,6 @@
 // worker.c - workers come, are heard of, fall silent, and come back with what they had.
 #include "base/planted.h"
+#include "hub/ahead.h"
 #include "hub/copies.h"
 #include "hub/rest.h"
 
@@ -68,6 +69,7 @@ static void tell_core(struct hub *hub, struct hub_worker *worker, bool silent)
     if (worker->silent == silent) return;
     event.worker.id = worker->id;
     if (server_step(hub->server, &event) == ROTA_OK) worker->silent = silent;
+    hub_ahead_news(hub);
 }
 
 void hub_worker_away(struct hub *hub, struct hub_worker *worker)
@@ -187,6 +189,7 @@ bool hub_join(struct hub *hub, struct hub_peer *peer, const struct wire_join *jo
     if (error) return hub_turn_away(peer, WIRE_REFUSED_FULL, hub->server->reason);
     worker->silent = false;
     hub_told_begin(worker);
+    hub_ahead_news(hub);
     free(worker->address);
     worker->address = strdup(join->address.bytes);
     if (!worker->address) hub_no_memory();

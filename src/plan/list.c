@@ -57,6 +57,8 @@ static struct place find_place(struct planner *planner, const struct plan_rule *
 {
     struct place best = {.worker = PLAN_NONE};
     uint32_t workers = planner->cluster->worker_count;
+    uint32_t home = rule->together ? family_home(planner, task) : PLAN_NONE;
+    if (home != PLAN_NONE) return planner_try(planner, rule, task, home);
     if (rule->few && workers > FEW) {
         uint32_t chosen[HOLDERS_TRIED], count = find_holders(planner, chosen);
         for (uint32_t i = 0; i < count; i++) consider(planner, rule, task, chosen[i], &best);

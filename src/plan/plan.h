@@ -137,6 +137,7 @@ struct plan_rule {
     bool greedy;       // idle cores take what is ready, by rank
     bool few;          // look at few workers only
     bool homing;       // outputs should be early where others of their readers' inputs are
+    bool together;     // who hands much to whom goes to the same worker (family.c)
     uint32_t part;     // use one of so many workers; 0: all
     bool by_start;     // urgent is what is planned to start first, not what was planned first
     uint64_t seed;     // of the noise
@@ -152,8 +153,12 @@ enum plan_stage { PLAN_OPEN, PLAN_RUNS, PLAN_DONE };
 void planner_clear(struct planner *planner);
 void planner_set_done(struct planner *planner, uint32_t task, uint32_t worker);
 void planner_set_running(struct planner *planner, uint32_t task, uint32_t worker, double left);
+// Cores that something else has for so long; at most all of them.
+void planner_set_busy(struct planner *planner, uint32_t worker, uint32_t cores, double left);
 void planner_set_copy(struct planner *planner, uint32_t object, uint32_t worker, double left);
 void planner_set_place(struct planner *planner, uint32_t task, uint32_t worker);  // bound there
+// It lies there already, and is so many times as loyal.
+void planner_set_queued(struct planner *planner, uint32_t task, uint32_t worker, uint8_t times);
 
 // Plans what is open, at most so many tasks; returns when all of that is expected to be done.
 double planner_plan(struct planner *planner, const struct plan_rule *rule,

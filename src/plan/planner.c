@@ -53,6 +53,7 @@ struct planner *planner_open(const struct plan_graph *graph, const struct plan_c
     state_take(&planner->before, planner);
     state_take(&planner->now, planner);
     planner->stage = plan_take(graph->task_count, sizeof *planner->stage);
+    planner->times = plan_take(graph->task_count, sizeof *planner->times);
     planner->bound = plan_take(graph->task_count, sizeof *planner->bound);
     planner->lacks = plan_take(graph->task_count, sizeof *planner->lacks);
     planner->keys = plan_take(graph->task_count, sizeof *planner->keys);
@@ -73,9 +74,11 @@ void planner_close(struct planner *planner)
 {
     if (!planner) return;
     state_release(&planner->before), state_release(&planner->now);
-    free(planner->stage), free(planner->bound), free(planner->copies), free(planner->core_first);
+    free(planner->stage), free(planner->bound), free(planner->times), free(planner->copies);
+    free(planner->core_first);
     free(planner->lacks), free(planner->keys), free(planner->ready.items), free(planner->rank);
     free(planner->needed), free(planner->held), free(planner->holders), free(planner->tree);
+    family_release(planner);
     free(planner->home), free(planner->inbound), free(planner->starts), free(planner);
 }
 
@@ -93,6 +96,7 @@ void planner_clear(struct planner *planner)
     memset(state->copy_of, 0, planner->graph->object_count * sizeof *state->copy_of);
     memset(planner->stage, PLAN_OPEN, tasks * sizeof *planner->stage);
     memset(planner->bound, 0xff, tasks * sizeof *planner->bound);
+    memset(planner->times, 1, tasks * sizeof *planner->times);
     state->copy_count = 0;
     planner->loyalty = 0;
 }
@@ -137,6 +141,12 @@ void planner_set_running(struct planner *planner, uint32_t task, uint32_t worker
     for (uint32_t i = 0; i < at->output_count; i++) planner->before.made[at->output + i] = left;
 }
 
+void planner_set_busy(struct planner *planner, uint32_t worker, uint32_t cores, double left)
+{
+    take_cores(planner->before.core_free + planner->core_first[worker],
+               planner->cluster->cores[worker], cores, left);
+}
+
 void planner_set_copy(struct planner *planner, uint32_t object, uint32_t worker, double left)
 {
     struct planner_state *state = &planner->before;
@@ -150,6 +160,12 @@ void planner_set_copy(struct planner *planner, uint32_t object, uint32_t worker,
 void planner_set_place(struct planner *planner, uint32_t task, uint32_t worker)
 {
     planner->bound[task] = worker;
+}
+
+void planner_set_queued(struct planner *planner, uint32_t task, uint32_t worker, uint8_t times)
+{
+    planner->bound[task] = worker;
+    planner->times[task] = times;
 }
 
 void planner_set_loyalty(struct planner *planner, double seconds)
@@ -239,6 +255,7 @@ void planner_begin(struct planner *planner, const struct plan_rule *rule)
     state_copy(planner, &planner->now, &planner->before);
     find_ranks(planner, rule);
     tree_fill(planner);
+    if (rule->together) family_begin(planner);
     planner->ready.count = 0;
     planner->random = rule->seed;
     memset(planner->home, 0xff, graph->task_count * sizeof *planner->home);
@@ -365,7 +382,7 @@ struct place planner_try(const struct planner *planner, const struct plan_rule *
     place.finish = place.start + planner->graph->seconds[task];
     place.cost = rule->homing ? home_at(planner, task, &place) : place.finish;
     place.cost += rule->penalty * place.mib / bandwidth;
-    if (planner->bound[task] == worker) place.cost -= planner->loyalty;
+    if (planner->bound[task] == worker) place.cost -= planner->loyalty * planner->times[task];
     return place;
 }
 

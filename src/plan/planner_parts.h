@@ -27,12 +27,20 @@ struct planner_state {  // all of it is known before planning, and copied
     uint32_t copy_count;
 };
 
+struct family {  // family.c; null: not looked for
+    uint32_t *of;      // by task: one of its family, in the end always the same
+    double *work;      // by that task: core seconds of the family
+    uint32_t *home;    // the worker it goes to; PLAN_NONE: none yet
+    double *load;      // by worker: of the families that have their home there
+};
+
 struct planner {
     const struct plan_graph *graph;
     const struct plan_cluster *cluster;
     struct planner_state before, now;
     uint8_t *stage;            // enum plan_stage
     uint32_t *bound;           // by task: the worker it is bound to; PLAN_NONE: none
+    uint8_t *times;            // by task: how many times the loyalty it has
     struct planned_copy *copies;
     uint32_t copy_capacity;
     uint32_t *core_first;      // by worker, and one more
@@ -50,6 +58,7 @@ struct planner {
     double *starts;            // by task
     uint32_t *home;            // by task: where its first input was planned; PLAN_NONE: nowhere
     double *inbound;           // by worker: when what was planned to come home there has come
+    struct family families;
     uint64_t steps, planned;
     uint64_t random;
 };
@@ -76,6 +85,10 @@ void planner_push(struct planner *planner, uint32_t task);
 void tree_fill(struct planner *planner);
 void tree_update(struct planner *planner, uint32_t worker);
 uint32_t tree_second(const struct planner *planner);
+
+void family_begin(struct planner *planner);
+uint32_t family_home(struct planner *planner, uint32_t task);  // PLAN_NONE: none is large enough
+void family_release(struct planner *planner);
 
 uint32_t greedy_plan(struct planner *planner, const struct plan_rule *rule,
                      struct plan_schedule *schedule, uint32_t tasks_max, double *end);

@@ -33,6 +33,10 @@ struct server {
 // Restores the core from the store's rows. False: the store or `reason` says why. The store stays
 // the caller's. Close it in either case.
 bool server_open(struct server *server, struct store *store, const struct rota_config *config);
+// The same, and somebody else hears of the rows too.
+typedef void server_rows_fn(void *context, const struct rota_record *records, uint32_t count);
+bool server_open_telling(struct server *server, struct store *store,
+                         const struct rota_config *config, server_rows_fn *tell, void *context);
 void server_close(struct server *server);
 
 // For what the store could not do, or the core could not take from it: 2 or 70.

@@ -70,7 +70,7 @@ static rota_time latest_time(const struct rota_record *records, uint32_t count)
     return latest;
 }
 
-static bool core_restore(struct server *server)
+static bool core_restore(struct server *server, server_rows_fn *tell, void *context)
 {
     struct rota_event event = {.kind = ROTA_EVENT_RESTORE, .now = server->now};
     if (rota_open(&server->config, &server->rota)) {
@@ -84,14 +84,21 @@ static bool core_restore(struct server *server)
     if (latest > server->now) server->now = latest;
     bool fine = !event.restore.count || rota_step(server->rota, &event) == ROTA_OK;
     if (!fine) say(server, rota_reason(server->rota));
+    if (fine && tell) tell(context, event.restore.records, event.restore.count);
     store_rows_release(server->store);
     return fine;
 }
 
 bool server_open(struct server *server, struct store *store, const struct rota_config *config)
 {
+    return server_open_telling(server, store, config, NULL, NULL);
+}
+
+bool server_open_telling(struct server *server, struct store *store,
+                         const struct rota_config *config, server_rows_fn *tell, void *context)
+{
     *server = (struct server){.store = store, .config = *config, .now = INT64_MIN};
-    return core_restore(server);
+    return core_restore(server, tell, context);
 }
 
 void server_close(struct server *server)
@@ -110,7 +117,7 @@ bool server_undo(struct server *server)
     char reason[sizeof server->reason];
     memcpy(reason, server->reason, sizeof reason);
     store_begin(server->store, server->now);  // forgets what was defined and not put
-    bool restored = core_restore(server);
+    bool restored = core_restore(server, NULL, NULL);
     if (restored) memcpy(server->reason, reason, sizeof reason);
     return restored;
 }

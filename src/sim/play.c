@@ -40,6 +40,7 @@ static const struct verb { const char *word; play_verb_fn *run; unsigned flags; 
     { "silent", verb_silent, 0 },
     { "heard", verb_heard, 0 },
     { "leave", verb_leave, 0 },
+    { "bind", verb_bind, 0 },
     { "pause", verb_pause, 0 },
     { "resume", verb_resume, 0 },
     { "keep", verb_keep, VERB_DRAFTS },
@@ -161,7 +162,9 @@ static void statement_run(struct play *play)
 static void restart_if_asked(struct play *play, const char *verb)
 {
     if (!play->options.restart_everywhere || !play->rota || play->batch.open || play->halt) return;
-    if (strcmp(verb, "expect") != 0) turn_restart(play);
+    if (strcmp(verb, "expect") == 0) return;
+    turn_restart(play);
+    if (!play->halt) bounds_tell(play);
 }
 
 // So that decisions can be told apart by what caused them, also when the core stops the program.

@@ -1,7 +1,7 @@
 // play_parts.h - the inside of a play: what it knows, and what each of its files offers.
 #pragma once
 
-#include "sim/sim.h"
+#include "sim/play_bound.h"
 #include "store/store.h"
 
 // ---- play_text.c: words, numbers, lists of strings -------------------------
@@ -163,6 +163,7 @@ struct play {
     bool catching_up;             // clients have heard already what is said now
     bool broken;                  // the disk has failed, or a row says what cannot be
     const struct rota_job_spec *submitted;  // in this turn; null: nothing
+    struct play_bounds bounds;
     rota_time now, plan_took;
     struct rota_action *actions;
     void **kept;
@@ -282,15 +283,14 @@ void batch_release(struct play *play);
 // ---- Statements ------------------------------------------------------------
 
 typedef void play_verb_fn(struct play *play);
-
 // play_stage.c, play_draft.c, play_client.c, play_report.c, play_time.c, play_expect.c
-play_verb_fn verb_config, verb_worker, verb_lane, verb_job;
-play_verb_fn verb_begin, verb_submit, verb_task, verb_bundle, verb_object;
-play_verb_fn verb_claim, verb_deliver, verb_fail, verb_cancel, verb_retry, verb_close, verb_stage;
-play_verb_fn verb_manual, verb_keep, verb_unkeep, verb_read, verb_wait, verb_waitsome, verb_gone;
-play_verb_fn verb_start, verb_finish, verb_pick, verb_complete, verb_located, verb_lost;
-play_verb_fn verb_silent, verb_heard, verb_leave, verb_progress, verb_pause, verb_resume;
-play_verb_fn verb_at, verb_advance, verb_restart, verb_plan, verb_expect, verb_holds;
+play_verb_fn verb_config, verb_worker, verb_lane, verb_job, verb_begin, verb_submit, verb_task;
+play_verb_fn verb_bundle, verb_object, verb_claim, verb_deliver, verb_fail, verb_cancel, verb_retry;
+play_verb_fn verb_close, verb_stage, verb_manual, verb_keep, verb_unkeep, verb_read, verb_wait;
+play_verb_fn verb_waitsome, verb_gone, verb_start, verb_finish, verb_pick, verb_complete;
+play_verb_fn verb_located, verb_lost, verb_silent, verb_heard, verb_leave, verb_progress;
+play_verb_fn verb_pause, verb_resume, verb_at, verb_advance, verb_restart, verb_plan, verb_expect;
+play_verb_fn verb_holds;
 
 // ---- play_view.c: what can be expected -------------------------------------
 

@@ -31,7 +31,47 @@ void verb_advance(struct play *play)
 void verb_restart(struct play *play)
 {
     take_end(play);
+    play->bounds.count = 0;  // nobody has made a plan since
     if (!play->halt) turn_restart(play);
+}
+
+static struct rota_event bound_event(const struct play_bound *bound)
+{
+    struct rota_event event = { .kind = ROTA_EVENT_PLAN };
+    event.plan.job = bound->job;
+    event.plan.placements = &bound->placement;
+    event.plan.count = 1;
+    return event;
+}
+
+// Plans are not stored; whoever has made one makes it again for a core that is rebuilt.
+void bounds_tell(struct play *play)
+{
+    for (uint32_t i = 0; i < play->bounds.count; i++) {
+        struct rota_event event = bound_event(&play->bounds.items[i]);
+        turn_step(play, &event);  // of a job that is gone by now it is refused
+    }
+}
+
+// Somebody has made a plan.
+void verb_bind(struct play *play)
+{
+    rota_task_id task = task_named(play, take_name(play));
+    struct play_bound bound = { { task.job }, { .task = task.task } };
+    bound.placement.worker.number = worker_named(play, take_name(play));
+    bound.placement.order = take_number(play, "order", 0);
+    take_end(play);
+    uint32_t at = 0, most = sizeof play->bounds.items / sizeof *play->bounds.items;
+    while (at < play->bounds.count
+           && (play->bounds.items[at].job.number != task.job
+               || play->bounds.items[at].placement.task != task.task))
+        at++;
+    if (at == most) play_wrong(play, "at most %u tasks can be bound", most);
+    if (play->halt) return;
+    play->bounds.items[at] = bound;
+    play->bounds.count += at == play->bounds.count;
+    struct rota_event event = bound_event(&play->bounds.items[at]);
+    turn_send(play, &event);
 }
 
 // The core hears in its next turn how long its last plan took.

@@ -32,6 +32,7 @@ struct store_kind {
     rota_worker_id (*attempt_worker)(struct store *store, rota_task_id task, uint32_t *attempt);
     bool (*bodies)(struct store *store, rota_job_id job, store_body_fn *take, void *context);
     bool (*jobs_plain)(struct store *store, store_job_fn *take, void *context);
+    bool (*durations)(struct store *store, store_took_fn *take, void *context);
     bool (*answer_find)(struct store *store, struct store_request *request);
     uint64_t (*journal_last)(const struct store *store);
     bool (*journal)(struct store *store, uint64_t first, uint64_t last, store_turn_fn *take,

@@ -263,6 +263,21 @@ static bool sqlite_jobs_plain(struct store *base, store_job_fn *take, void *cont
     return load_end(store, row, result);
 }
 
+static bool sqlite_durations(struct store *base, store_took_fn *take, void *context)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    sqlite3_stmt *row = load_prepare(
+        store, "SELECT name, ran_to - ran_from FROM sched_state JOIN sched_task USING (id)"
+               " WHERE sched_state.status = 'SUCCESS' AND ran_to > ran_from"
+               " ORDER BY id DESC LIMIT 10000");
+    int result = SQLITE_ERROR;
+    while (row && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(row, 0);
+        if (name) take(context, name, sqlite3_column_int64(row, 1));
+    }
+    return load_end(store, row, result);
+}
+
 // One that the turn at hand has carried out.
 static const struct store_request *answer_pending(const struct sqlite_store *store,
                                                   const uint8_t id[16])
@@ -316,6 +331,7 @@ static const struct store_kind sqlite_kind = {
     .attempt_worker = sqlite_attempt_worker,
     .bodies = sqlite_bodies,
     .jobs_plain = sqlite_jobs_plain,
+    .durations = sqlite_durations,
     .answer_find = sqlite_answer_find,
     .name = sqlite_name,
     .catalog = sqlite_catalog,

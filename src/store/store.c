@@ -150,6 +150,11 @@ bool store_jobs_plain(struct store *store, store_job_fn *take, void *context)
     return store->kind->jobs_plain && store->kind->jobs_plain(store, take, context);
 }
 
+bool store_durations(struct store *store, store_took_fn *take, void *context)
+{
+    return store->kind->durations && store->kind->durations(store, take, context);
+}
+
 bool store_answer_find(struct store *store, struct store_request *request)
 {
     return store->kind->answer_find && store->kind->answer_find(store, request);

@@ -162,6 +162,11 @@ bool store_bodies(struct store *store, rota_job_id job, store_body_fn *take, voi
 typedef void store_job_fn(void *context, rota_job_id job);
 bool store_jobs_plain(struct store *store, store_job_fn *take, void *context);
 
+// How long tasks took that succeeded, the newest jobs first; not more than some thousand. False: as
+// above.
+typedef void store_took_fn(void *context, const char *name, rota_time took);
+bool store_durations(struct store *store, store_took_fn *take, void *context);
+
 // The journal: what each turn has changed, a line each as doc/store.md has them.
 struct store_turn {
     uint64_t sequence;

@@ -90,7 +90,7 @@ static void inputs_go_ahead_of_a_task_that_waits(void **state)
     assert_int_equal(view.assigned.number, 0);
     starts(&story, t(1));
     ends(&story, t(1), ROTA_OUTCOME_OK);
-    assert_string_equal(told(&story, ROTA_ACTION_RUN), "1.3#1>w1 1.2#1>w2");
+    assert_string_equal(told(&story, ROTA_ACTION_RUN), "1.2#1>w2 1.3#1>w1");
     uint32_t ahead = 0, again = 0;
     for (uint32_t i = 0; i < story.action_count; i++) {
         if (story.actions[i].kind != ROTA_ACTION_FETCH) continue;
