@@ -109,6 +109,7 @@ enum rota_action_kind {
     ROTA_ACTION_STREAM,       // to the producer's worker: who consumes a stream, and where
     ROTA_ACTION_COMPLETED,    // to the worker: whether somebody was waiting for that key
     ROTA_ACTION_SHOW,         // to the worker: look whether your copy is there, HELD or LOST
+    ROTA_ACTION_ALIAS,        // to the worker: what one task makes is the output of another, too
 };
 
 struct rota_action {
@@ -161,6 +162,11 @@ struct rota_action {
             rota_task_id consumer;
         } stream;
         struct { rota_object_id key; rota_worker_id worker; bool pending; } completed;
+        struct {
+            rota_object_id from, to;
+            rota_worker_id worker;
+            bool later;               // `from` is not made yet, and will be nobody's
+        } alias;
     };
 };
 

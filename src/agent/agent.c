@@ -218,6 +218,7 @@ static void agent_end(struct agent *agent)
     if (agent->carry.fetcher || agent->carry.is_open) carry_close(agent);
     logs_release(&agent->logs);
     objects_release(&agent->objects);
+    alias_release(agent);
     spool_close(&agent->spool);
     decide_release(&agent->decide);
     if (agent->signals >= 0) close(agent->signals);

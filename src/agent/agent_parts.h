@@ -96,6 +96,7 @@ struct agent {
     struct carry carry;
     struct flows flows;
     struct waiting *waiting;
+    struct alias *aliases;  // of what is not made yet
     int signals;
     int status;  // of the exit; -1: it goes on
 
@@ -172,6 +173,13 @@ bool show_has(struct agent *agent, rota_object_id object, struct cache_entry *en
 void show_lost(struct agent *agent, rota_object_id object);  // it is not; the server hears of it
 void show_held(struct agent *agent, rota_object_id object, const struct cache_entry *entry);
 void show_all(struct agent *agent, const wire_files *objects);  // one or the other, after a look
+
+// ---- alias.c: objects with two names ------------------------------------------------------------
+
+void alias_take(struct agent *agent, const struct wire_alias *alias);
+void alias_made(struct agent *agent, const wire_files *outputs);  // before the server hears of it
+void alias_forget(struct agent *agent, const wire_files *outputs);  // they are made for themselves
+void alias_release(struct agent *agent);
 
 // ---- flows.c: streams between workers -----------------------------------------------------------
 

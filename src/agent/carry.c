@@ -139,6 +139,7 @@ void carry_give(struct agent *agent, const struct wire_message *given)
     struct attempt *attempt
         = attempts_find(&agent->decide.attempts, message.run.task, message.run.attempt);
     place_find(&message.run);
+    alias_forget(agent, &message.run.outputs);
     flows_given(agent, &message.run);
     switch (inputs_look(&agent->carry, &message.run.inputs)) {
     case CARRY_READY: wire_put(&agent->worker->out, &message); return;

@@ -60,6 +60,7 @@ static void on_finished(struct agent *agent, const struct wire_finished *message
     flows_ended(agent, message->task, message->attempt);
     if (!objects_add(&agent->objects, &finished.outputs))
         return broken(agent, "no memory for the names of objects");
+    alias_made(agent, &finished.outputs);
     report_add(agent, attempt, &finished);
     if (agent->worker) waiting_go_on(agent, message->task);
 }

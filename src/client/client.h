@@ -53,6 +53,8 @@ struct client_uploads {
 bool client_uploads_collect(struct client_uploads *uploads, const struct jobfile *file,
                             const char *folder, uint64_t high, uint64_t low,
                             struct client_fault *fault);
+const struct client_upload *client_upload_look(const struct client_uploads *uploads,
+                                               const char *path);  // null: none
 const struct run_upload *client_upload_find(const struct client_uploads *uploads,
                                             const char *path);
 void client_uploads_release(struct client_uploads *uploads);
@@ -134,6 +136,8 @@ struct client_submission {
     uint64_t high, low;  // the id of the request
     uint32_t flags;      // with WIRE_SUBMIT_WATCH what ends is told from then on
 };
+// key.c: by task, to be freed; none: nobody else may have made the same.
+rota_object_id *client_keys(const struct client_submission *submission);
 // In as many pieces as it takes, into link->out.
 void client_submit_put(struct client *client, const struct client_submission *submission);
 // The object of an output.

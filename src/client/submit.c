@@ -17,6 +17,7 @@ struct submission {
     uint32_t *ends;          // of them, by body
     uint32_t *group_of;      // by task: from 1; 0: none
     uint32_t *machine_of;
+    rota_object_id *keys;
     char **details;          // to be freed
     uint32_t detail_count;
 };
@@ -153,6 +154,7 @@ static void task_write(struct submission *submission, uint32_t at)
     spec->cores = task->cores;
     spec->memory_mib = task->memory_mib;
     spec->retries = task->retries.max;
+    spec->key = submission->keys[at];
 }
 
 // A file of the user's is an object that the job has from the beginning.
@@ -234,7 +236,7 @@ static void submission_release(struct submission *submission)
         = {all->tasks.items,      all->commands.items, all->bodies.items,  all->edges.items,
            all->clauses.items,    all->inputs.items,   all->outputs.items, all->lanes.items,
            all->groups.items,     all->machines.items, submission->ends,   submission->group_of,
-           submission->machine_of};
+           submission->machine_of, submission->keys};
     for (uint32_t i = 0; i < submission->detail_count; i++) free(submission->details[i]);
     free(submission->details);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
@@ -312,6 +314,7 @@ void client_submit_put(struct client *client, const struct client_submission *gi
     struct run_command command = {file, given->folder, object_of, &submission, NULL};
     if (given->uploads) command.upload = upload_of;
     lists_reserve(&submission);
+    submission.keys = client_keys(given);
     lanes_write(&submission);
     submission.all.groups
         = names_collect(file, offsetof(struct jobfile_task, group), submission.group_of);

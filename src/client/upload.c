@@ -78,13 +78,18 @@ bool client_uploads_collect(struct client_uploads *uploads, const struct jobfile
     return true;
 }
 
+const struct client_upload *client_upload_look(const struct client_uploads *uploads,
+                                               const char *path)
+{
+    struct client_upload like = {.path = (char *)(uintptr_t)path};
+    return uploads->count ? bsearch(&like, uploads->items, uploads->count, sizeof like, by_path)
+                          : NULL;
+}
+
 const struct run_upload *client_upload_find(const struct client_uploads *uploads,
                                             const char *path)
 {
-    struct client_upload like = {.path = (char *)(uintptr_t)path};
-    const struct client_upload *found
-        = uploads->count ? bsearch(&like, uploads->items, uploads->count, sizeof like, by_path)
-                         : NULL;
+    const struct client_upload *found = client_upload_look(uploads, path);
     return found ? &found->become : NULL;
 }
 

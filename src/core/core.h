@@ -109,6 +109,7 @@ struct rota {
 #include "core/parts.h"
 #include "core/bound.h"
 #include "core/surplus.h"
+#include "core/share.h"
 #include "core/rest.h"
 #include "core/effect.h"
 #include "core/events.h"

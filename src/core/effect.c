@@ -10,6 +10,7 @@ static uint64_t bound(const struct rota *rota)
     uint64_t most = 8 + (uint64_t)pool_used(&rota->waits) + pool_used(&rota->replicas);
     most += 4 * (uint64_t)rota->shared + 3 * (uint64_t)rota->fail_job_tasks;
     if (pool_used(&rota->objects) || rota->fail_job_tasks) most += rota->out;
+    if (rota->shared) most += pool_used(&rota->objects);  // made by one task for another
     return most;
 }
 

@@ -197,7 +197,8 @@ static bool names(const struct rota_event *event, rota_object_id object)
     return false;
 }
 
-// What a worker was believed to hold and does not name is gone.
+// What a worker was believed to hold and does not name is gone. A content key only says where it is
+// worth asking for a result.
 enum rota_error on_held_all(struct rota *rota, const struct rota_event *event)
 {
     worker_row worker = worker_find(rota, event->held_all.worker);
@@ -210,8 +211,9 @@ enum rota_error on_held_all(struct rota *rota, const struct rota_event *event)
     for (replica_row row = WORKER(rota, worker)->replicas; row; row = next) {
         const struct replica *replica = REPLICA(rota, row);
         next = replica->next_of_worker;
-        if (replica->flags & REPLICA_LOCATED && !names(event, OBJECT(rota, replica->object)->id))
-            replica_lose(rota, row);
+        const struct object *object = OBJECT(rota, replica->object);
+        bool told = object->flags & ROTA_OBJECT_ARTIFACT || names(event, object->id);
+        if (replica->flags & REPLICA_LOCATED && !told) replica_lose(rota, row);
     }
     if (rota->plan_unplaced) plan_news(rota, 1);
     return ROTA_OK;

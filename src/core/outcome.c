@@ -135,6 +135,7 @@ static void end_followers(struct rota *rota, task_row row, worker_row worker,
     for (task_row next = task_extra(rota, row)->leader; next;
          next = task_extra(rota, row)->leader) {
         share_detach(rota, next);
+        if (outcome == ROTA_OUTCOME_OK) share_alias(rota, row, next, worker, false);
         keep_result(rota, next, worker, outcome);
         if (rota->task[next].flags & TASK_GATED) gate_leave(rota, next);
         rota->task[next].status = status;

@@ -232,17 +232,6 @@ void plan_news(struct rota *rota, uint32_t strength);  // 1 update, 2 submission
 rota_time plan_deadline(const struct rota *rota);
 void plan_turn(struct rota *rota);
 
-// ---- share.c: one execution for all tasks with the same content key -----------
-
-task_row share_leader(const struct rota *rota, task_row row);  // of its key; 0: nobody
-bool share_attach(struct rota *rota, task_row row);            // true: another one runs for it
-void share_detach(struct rota *rota, task_row row);            // a follower goes
-bool share_hand_over(struct rota *rota, task_row row);  // true: a follower has its attempt now
-void share_release(struct rota *rota, task_row row);    // it leads no longer
-void share_settle(struct rota *rota);
-uint32_t share_outputs(const struct rota *rota, task_row row);  // of the leader and all followers
-void share_end(struct rota *rota, task_row row);                // nobody leads any more
-
 // ---- worker.c, room.c, attempt.c: workers, their room, who runs what ----------
 
 worker_row worker_find(const struct rota *rota, rota_worker_id id);

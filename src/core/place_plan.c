@@ -74,7 +74,7 @@ static void holder_add(struct holder *holders, uint32_t *count, worker_row worke
     holders[i].local = add_capped(holders[i].local, bytes);
 }
 
-// Workers that hold inputs. Of very many copies the first few will do.
+// Workers that hold inputs, or the result. Of very many copies the first few will do.
 static uint32_t find_holders(const struct rota *rota, task_row row, struct holder *holders)
 {
     const struct extra *extra = task_extra(rota, row);
@@ -85,6 +85,12 @@ static uint32_t find_holders(const struct rota *rota, task_row row, struct holde
             if (REPLICA(rota, at)->flags & REPLICA_LOCATED)
                 holder_add(holders, &count, REPLICA(rota, at)->worker, worth(object));
     }
+    if (!extra->key) return count;
+    // Who has made the same before need not do it again, wherever the inputs are.
+    const struct object *result = OBJECT(rota, extra->key);
+    for (replica_row at = result->replicas; at; at = REPLICA(rota, at)->next_of_object)
+        if (REPLICA(rota, at)->flags & REPLICA_LOCATED)
+            holder_add(holders, &count, REPLICA(rota, at)->worker, UINT64_MAX / 4);
     return count;
 }
 

@@ -76,6 +76,22 @@ static bool leads(const struct rota *rota, task_row row)
     return rota->task[row].extra && extra->key && OBJECT(rota, extra->key)->runner == row;
 }
 
+void share_alias(struct rota *rota, task_row from, task_row to, worker_row worker, bool later)
+{
+    const struct extra *one = task_extra(rota, from), *other = task_extra(rota, to);
+    uint32_t count
+        = one->output_count < other->output_count ? one->output_count : other->output_count;
+    for (uint32_t i = 0; worker && i < count; i++) {
+        const struct use *made = &rota->use[one->use_first + one->input_count + i];
+        const struct use *same = &rota->use[other->use_first + other->input_count + i];
+        struct rota_action *action = effect_action(rota, ROTA_ACTION_ALIAS);
+        action->alias.from = OBJECT(rota, made->object)->id;
+        action->alias.to = OBJECT(rota, same->object)->id;
+        action->alias.worker.number = WORKER(rota, worker)->id;
+        action->alias.later = later;
+    }
+}
+
 bool share_hand_over(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
@@ -91,6 +107,7 @@ bool share_hand_over(struct rota *rota, task_row row)
     task_row rest = task_extra(rota, row)->leader;
     task_extra(rota, row)->leader = 0;
     lead(rota, next, rest);
+    share_alias(rota, row, next, task->worker, true);
     attempt_transfer(rota, row, next);
     return true;
 }

@@ -54,10 +54,26 @@ static void copy_put(struct hub *hub, rota_worker_id id, rota_object_id object,
     wire_put(hub_later(hub, worker->peer), &message);
 }
 
-// What a command lacks is asked for before the worker hears of the command.
+static void alias_put(struct hub *hub, const struct rota_action *action)
+{
+    struct hub_worker *worker = worker_here(hub, action->alias.worker);
+    struct wire_message message = {.kind = WIRE_ALIAS_MESSAGE};
+    if (!worker) return;
+    message.alias.from = action->alias.from;
+    message.alias.to = action->alias.to;
+    message.alias.later = action->alias.later;
+    wire_put(hub_later(hub, worker->peer), &message);
+}
+
+// What a command lacks is asked for before the worker hears of the command, and what has another
+// name is named before it goes under its first one, or is fetched under the second.
 void hub_perform(struct hub *hub)
 {
     const struct server *server = hub->server;
+    for (uint32_t i = 0; i < server->action_count; i++) {
+        const struct rota_action *action = &server->actions[i];
+        if (action->kind == ROTA_ACTION_ALIAS) alias_put(hub, action);
+    }
     for (uint32_t i = 0; i < server->action_count; i++) {
         const struct rota_action *action = &server->actions[i];
         if (action->kind == ROTA_ACTION_FETCH) hub_fetch_put(hub, action);

@@ -229,6 +229,7 @@ void perform_action(struct play *play, const struct rota_action *action)
     case ROTA_ACTION_FETCH:     // a worker of a play holds no bytes; `located` says that it does
     case ROTA_ACTION_DROP:
     case ROTA_ACTION_SHOW:      // and answers: it does, or `lost` does
+    case ROTA_ACTION_ALIAS:
     case ROTA_ACTION_STREAM:
         break;
     }

@@ -58,6 +58,10 @@ enum wire_how {
 // Looks whether these are still there, and says HELD or LOST of each.
 #define WIRE_SHOW(F) F(files, objects)  // only `object` of each counts
 
+// What a command made, or (`later`) will have made, as one object is another one, too; with `later`
+// the first will be nobody's.
+#define WIRE_ALIAS(F) F(object, from) F(object, to) F(u32, later)
+
 // A stream that one of its commands reads flows from there, to whoever shows the ticket first.
 #define WIRE_FLOW(F) F(object, object) F(text, address) F(text, ticket)
 
@@ -280,4 +284,4 @@ enum wire_data_verb {
     M(OFFER, offer) M(OFFERED, offered) M(STORED, stored) M(BIND, bind) M(BOUND, bound)    \
     M(DATA, data)                                                                          \
     M(RENEW, renew) M(RENEWED, renewed) M(FLOW, flow) M(REPEAT, repeat) M(REST, rest)      \
-    M(LOOK, look) M(SEEN, seen) M(SHOW, show) M(HELD_ALL, held_all)
+    M(LOOK, look) M(SEEN, seen) M(SHOW, show) M(HELD_ALL, held_all) M(ALIAS, alias)

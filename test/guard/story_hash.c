@@ -91,6 +91,9 @@ uint64_t hash_action(uint64_t hash, const struct rota_action *a)
         return ADD(OBJECT(a->drop.object), a->drop.worker.number);
     case ROTA_ACTION_SHOW:
         return ADD(OBJECT(a->show.object), a->show.worker.number);
+    case ROTA_ACTION_ALIAS:
+        return ADD(OBJECT(a->alias.from), OBJECT(a->alias.to), a->alias.worker.number,
+                   a->alias.later);
     case ROTA_ACTION_STREAM:
         return ADD(OBJECT(a->stream.object), a->stream.worker.number, a->stream.to.number,
                    TASK(a->stream.consumer));

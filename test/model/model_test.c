@@ -138,12 +138,12 @@ static void stats_print(const struct history_stats *stats)
     static const char *const actions[]
         = {"",    "accept", "confirm", "job_over", "wait_over", "read",     "grant",
            "run", "stop",   "fetch",   "drop",     "stream",    "completed",
-           "show"};
+           "show",  "alias"};
     for (int i = ROTA_EVENT_SUBMIT; i < ROTA_EVENTS; i++) {
         printf("%-16s %10" PRIu64 " accepted %10" PRIu64 " refused\n", names[i], stats->accepted[i],
                stats->refused[i]);
     }
-    for (int i = ROTA_ACTION_ACCEPT; i <= ROTA_ACTION_SHOW; i++) {
+    for (int i = ROTA_ACTION_ACCEPT; i <= ROTA_ACTION_ALIAS; i++) {
         printf("action %-10s %10" PRIu64 "\n", actions[i], stats->actions[i]);
     }
     for (int from = 0; from < ROTA_TASK_STATES; from++) {
