@@ -45,6 +45,8 @@
     P(RUN_TWICE, "an order that comes twice is done twice")                                     \
     P(JOIN_WITHOUT_RUNNING, "a worker forgets to name what it runs")                            \
     P(CONNECTION_SAME, "a connection has the number of the last one")                           \
+    P(REMAKE_WAITS, "who needs what cannot be made again waits for ever")                       \
+    P(CANCEL_FREES_HANDS, "a cancel frees the lane of what a handler holds")                    \
     P(STOP_UNSAID, "a stop that was lost with its connection is not said again")
 
 #ifdef ROTA_PLANTED

@@ -3,6 +3,7 @@
 // Consumers see an object as a need: met while it is present, dead when its
 // producer cannot make it before somebody retries. What was last told to them is
 // kept in `view`; object_refresh() compares and tells.
+#include "base/planted.h"
 #include "core/core.h"
 
 static uint64_t hash_of(rota_object_id id)
@@ -90,9 +91,14 @@ bool object_is_present(const struct rota *rota, const struct object *object)
 
 uint32_t object_view(const struct rota *rota, const struct object *object)
 {
+    const struct task *producer = &rota->task[object->producer];
     if (object_is_present(rota, object)) return NEED_MET;
     if (!object->producer) return 0;
-    return graph_view(&rota->task[object->producer]) & (NEED_DEAD | NEED_REAL);
+    // Who cannot make a lost object again has succeeded all the same, but not for its readers.
+    bool doomed = producer->flags & TASK_AGAIN && producer->state == ROTA_TASK_BLOCKED;
+    if (doomed && !PLANTED(REMAKE_WAITS))
+        return producer->flags & TASK_MOOT ? NEED_DEAD : NEED_DEAD | NEED_REAL;
+    return graph_view(producer) & (NEED_DEAD | NEED_REAL);
 }
 
 // Only a consumer that is about to run justifies making a lost object again.

@@ -211,6 +211,8 @@ static __attribute__((noinline)) void move_special(struct rota *rota, task_row r
     }
     if (before.view != after.view || task->flags & TASK_LINKED)
         graph_tell(rota, row, before.view, after.view);
+    bool blocked = from == ROTA_TASK_BLOCKED || task->state == ROTA_TASK_BLOCKED;
+    if (blocked && task->flags & TASK_AGAIN) object_producer_changed(rota, row);
 }
 
 // Nearly every move: nothing hangs on the task but its dependents, and those care for its end.

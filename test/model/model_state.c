@@ -183,16 +183,22 @@ bool model_is_dead(struct model *model, const struct model_task *task)
         struct model_object *object = model_object_find(model, model->inputs[i].object);
         if (model_object_present(model, object)) continue;
         const struct model_task *producer = model_producer(model, object);
-        if (producer && state_is_hopeless(model_shown(model, producer))) return true;
+        // To who reads what it makes, not what it is to others: it may be unable to do so again.
+        if (producer && state_is_hopeless(producer->state)) return true;
     }
     return !model_condition_possible(model, task);
 }
 
-static bool is_failure(struct model *model, const struct model_task *task)
+static bool state_is_failure(struct model *model, const struct model_task *task,
+                             enum rota_task_state state)
 {
-    enum rota_task_state state = model_shown(model, task);
     if (state == ROTA_TASK_FAILED || state == ROTA_TASK_ABORTED) return true;
     return state == ROTA_TASK_BLOCKED && model_failure_behind(model, task);
+}
+
+static bool is_failure(struct model *model, const struct model_task *task)
+{
+    return state_is_failure(model, task, model_shown(model, task));
 }
 
 // Does a BLOCKED task wait for something that failed, not only for what is moot?
@@ -209,7 +215,7 @@ bool model_failure_behind(struct model *model, const struct model_task *task)
         struct model_object *object = model_object_find(model, model->inputs[i].object);
         if (model_object_present(model, object)) continue;
         const struct model_task *producer = model_producer(model, object);
-        if (producer && is_failure(model, producer)) return true;
+        if (producer && state_is_failure(model, producer, producer->state)) return true;
     }
     if (model_condition_possible(model, task)) return false;
     for (uint32_t i = 0; i < task->spec.clause_count; i++) {
