@@ -74,8 +74,9 @@ static void task_write(struct sentence *sentence)
 static void worker_write(struct sentence *sentence)
 {
     rota_worker_id worker = sentence->why->worker;
+    const char *other = sentence->why->hold == ROTA_HOLD_STOPPING ? "its handler" : "nobody";
     add(sentence, "%s", worker.number ? sentence->names->worker(sentence->names->context, worker)
-                                      : "nobody");
+                                      : other);
 }
 
 static void lane_write(struct sentence *sentence)

@@ -37,8 +37,9 @@ static void check_state(const struct rota *rota, task_row row)
     bool rests = task->flags & TASK_RESTS;
     assert(rests == (heap_due(&rota->rests, row) != ROTA_NEVER));
     if (rests) assert(task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED);
-    if (task->flags & TASK_STOPPING) assert(task->state == ROTA_TASK_RUNNING && task->worker);
     if (task->flags & TASK_CLAIMED) assert(task->state == ROTA_TASK_RUNNING && !task->worker);
+    bool out = task->worker || task->flags & TASK_CLAIMED;
+    if (task->flags & TASK_STOPPING) assert(task->state == ROTA_TASK_RUNNING && out);
 }
 
 static void check_key(const struct rota *rota, task_row row)

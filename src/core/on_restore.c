@@ -155,13 +155,13 @@ static void restore_extra(struct rota *rota, const struct rota_record *record, t
     extra->since = record->task.since;
 }
 
-// What is being stopped runs on a worker, what was claimed runs without one.
+// What is being stopped runs, on a worker or in the hands of a handler.
 static bool flags_fit(enum rota_task_state state, uint16_t flags)
 {
     bool stopping = flags & TASK_STOPPING, claimed = flags & TASK_CLAIMED;
     bool waits = state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED;
     if (flags & TASK_RESTS && !waits) return false;
-    return (!stopping && !claimed) || (state == ROTA_TASK_RUNNING && stopping != claimed);
+    return (!stopping && !claimed) || state == ROTA_TASK_RUNNING;
 }
 
 static enum rota_error restore_task(struct rota *rota, const struct rota_record *record)

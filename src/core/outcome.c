@@ -253,12 +253,24 @@ static bool may_run(const struct rota *rota, const struct task *task)
     return task->state == ROTA_TASK_RUNNING || told;
 }
 
+// A handler holds its place in a lane until it has heard of the cancel, or its lease is over.
+static bool is_in_hands(const struct rota *rota, const struct task *task)
+{
+    return rota->config.told_is_begun && task->flags & TASK_GATED && task->flags & TASK_CLAIMED
+           && task->state == ROTA_TASK_RUNNING && !PLANTED(CANCEL_FREES_HANDS);
+}
+
 // What had not started is released now; what runs, when its worker says so.
 void outcome_cancel(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     if (task->state < ROTA_TASK_STAGED || task->state > ROTA_TASK_RUNNING) return;
     if (task->flags & TASK_STOPPING) return;
+    if (is_in_hands(rota, task)) {
+        task->flags |= TASK_STOPPING;
+        effect_mark_task(rota, row);
+        return;
+    }
     bool led = task->extra && task_extra(rota, row)->key && task_extra(rota, row)->leader
                && task->state != ROTA_TASK_SHARED;
     bool out = task->worker && !led

@@ -213,7 +213,10 @@ static struct rota_why why_out(const struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
     struct rota_why why = {.hold = ROTA_HOLD_NONE};
-    if (!task->worker) return why;
+    if (!task->worker) {
+        if (task->flags & TASK_STOPPING) why.hold = ROTA_HOLD_STOPPING;
+        return why;
+    }
     const struct worker *worker = WORKER(rota, task->worker);
     why.worker.number = worker->id;
     if (worker->silent_since != ROTA_NEVER) {

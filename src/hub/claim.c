@@ -39,7 +39,16 @@ static void claim_drop(struct hub *hub, uint64_t token)
 static bool is_held(const struct hub *hub, const struct hub_claim *claim)
 {
     struct rota_task_view view;
-    return rota_task_look(hub->server->rota, claim->task, &view) && view.handler == claim->token;
+    return rota_task_look(hub->server->rota, claim->task, &view) && view.handler == claim->token
+           && !view.stopping;
+}
+
+// It was cancelled in these hands, and waits for them to let go.
+static bool is_cancelled(const struct hub *hub, rota_task_id task, uint64_t token)
+{
+    struct rota_task_view view;
+    return token && rota_task_look(hub->server->rota, task, &view) && view.handler == token
+           && view.stopping;
 }
 
 // What was cancelled, or closed with its job, is found out here.
@@ -49,6 +58,16 @@ struct hub_claim *hub_claim_find(struct hub *hub, rota_task_id task, uint64_t to
     struct hub_claim *claim = at ? &hub->handlers.claims[at - 1] : NULL;
     bool same = claim && claim->task.job == task.job && claim->task.task == task.task;
     return same && is_held(hub, claim) ? claim : NULL;
+}
+
+static void give_back(struct hub *hub, rota_task_id task, uint64_t token)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_FAIL};
+    event.claim.handler = token;
+    event.claim.task = task;
+    event.claim.flags = ROTA_GIVEN_BACK;
+    server_step(hub->server, &event);
+    claim_drop(hub, token);
 }
 
 void hub_claims_look(struct hub *hub)
@@ -61,12 +80,7 @@ void hub_claims_look(struct hub *hub)
             if (claim->until < hub->handlers.claims_due) hub->handlers.claims_due = claim->until;
             continue;
         }
-        struct rota_event event = {.kind = ROTA_EVENT_FAIL};
-        event.claim.handler = claim->token;
-        event.claim.task = claim->task;
-        event.claim.flags = ROTA_GIVEN_BACK;
-        server_step(hub->server, &event);
-        claim_drop(hub, claim->token);
+        give_back(hub, claim->task, claim->token);
     }
 }
 
@@ -130,7 +144,7 @@ static void refuse(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64
 {
     struct rota_task_view view;
     bool there = rota_task_look(hub->server->rota, task, &view);
-    if (there && token && view.handler != token)
+    if (there && token && (view.handler != token || view.stopping))
         hub_refuse(peer, high, low, WIRE_REFUSED_STALE,
                    "the token is stale: the task is not, or no longer, in these hands");
     else
@@ -185,6 +199,11 @@ void hub_deliver(struct hub *hub, struct hub_peer *peer, const struct wire_deliv
     uint64_t hash
         = hash_of(WIRE_DELIVER_MESSAGE, deliver->task, deliver->token, deliver->flags);
     if (hub_request_is_old(hub, peer, deliver->high, deliver->low, hash)) return;
+    if (is_cancelled(hub, deliver->task, deliver->token)) {
+        refuse(hub, peer, deliver->high, deliver->low, deliver->task, deliver->token, ROTA_OK);
+        give_back(hub, deliver->task, deliver->token);
+        return;
+    }
     struct hub_claim *claim = hub_claim_find(hub, deliver->task, deliver->token);
     event.claim.handler = deliver->token;
     event.claim.task = deliver->task;
@@ -204,6 +223,11 @@ void hub_fail(struct hub *hub, struct hub_peer *peer, const struct wire_fail *fa
     struct rota_event event = {.kind = ROTA_EVENT_FAIL};
     uint64_t hash = hash_of(WIRE_FAIL_MESSAGE, fail->task, fail->token, fail->flags);
     if (hub_request_is_old(hub, peer, fail->high, fail->low, hash)) return;
+    if (is_cancelled(hub, fail->task, fail->token)) {
+        refuse(hub, peer, fail->high, fail->low, fail->task, fail->token, ROTA_OK);
+        give_back(hub, fail->task, fail->token);
+        return;
+    }
     struct hub_claim *claim = hub_claim_find(hub, fail->task, fail->token);
     event.claim.handler = fail->token;
     event.claim.task = fail->task;
