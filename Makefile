@@ -5,6 +5,7 @@ PREFIX ?= /usr/local
 LTO    ?= false
 ROUNDS ?= 5
 KILLS  ?= 2000
+SEED   ?= 1
 
 options  = --prefix=$(PREFIX) -Db_lto=$(LTO) -Dwerror=$(if $(CI),true,false)
 sanitize = -Db_sanitize=address,undefined -Dbench=false -Dwerror=$(if $(CI),true,false)
@@ -37,7 +38,8 @@ asan:
 	@tool/configure $(BUILD)-asan $(sanitize)
 	@ninja -C $(BUILD)-asan
 
-soak: all asan  ## ten million random events, 7,000 kills, then random runs for SECONDS=600
+soak: all asan  ## 10^8 events in worlds from SEED=1, 10^7 in the core, kills, runs for SECONDS=600
+	@$(BUILD)/test/world-swarm_test --events 100000000 --from $(SEED)
 	@$(BUILD)/test/model-model_test --events 10000000
 	@BUILD=$(BUILD) test/end/kill_test.py --all
 	@BUILD=$(BUILD) test/end/heavy_test.py --all

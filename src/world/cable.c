@@ -15,9 +15,10 @@ static bool is_cut(const struct world *world, const struct cable *cable, enum si
     return world->cut[to][cable->who] || hangs;
 }
 
-uint32_t cable_open(struct world *world, bool is_worker, uint32_t who)
+uint32_t cable_open(struct world *world, enum cable_kind kind, uint32_t who)
 {
-    struct cable like = {.is_worker = is_worker, .who = who};
+    struct cable like
+        = {.is_worker = kind == CABLE_HAND, .is_clerk = kind == CABLE_CLERK, .who = who};
     if (!world->seat.up || is_cut(world, &like, SERVER_SIDE) || is_cut(world, &like, FAR_SIDE))
         return NOBODY;
     struct cable *cable = world_allocate(1, sizeof *cable);
@@ -86,6 +87,8 @@ static void hears(struct world *world, uint32_t number, enum side to)
         seat_input(world, number);
     else if (cable->is_worker)
         hand_hears(world, cable->who);
+    else if (cable->is_clerk)
+        clerk_hears(world, cable->who);
     else
         caller_hears(world, cable->who);
 }
@@ -100,7 +103,9 @@ static void end_hears(struct world *world, uint32_t number, enum side to)
         seat_input(world, number);
     else if (cable->is_worker && world->hands[cable->who].cable == number)
         hand_cut_off(world, cable->who);
-    else if (!cable->is_worker && world->callers[cable->who].cable == number)
+    else if (cable->is_clerk && world->clerks[cable->who].cable == number)
+        clerk_cut_off(world, cable->who);
+    else if (!cable->is_worker && !cable->is_clerk && world->callers[cable->who].cable == number)
         caller_cut_off(world, cable->who);
 }
 

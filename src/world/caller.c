@@ -20,7 +20,8 @@ static void request_put(struct world *world, uint32_t who, uint32_t number)
     const struct request *request = &caller->requests[number];
     struct wire_out *out = &world->cables[caller->cable]->out[FAR_SIDE];
     struct wire_message message = {.kind = WIRE_CHANGE_MESSAGE};
-    if (!request->task) return ghost_submit(world, request->job, out);
+    struct request_id id = {who + 1, number + 1};
+    if (!request->task) return ghost_submit(world, request->job, request->is_more, id, out);
     message.change.high = who + 1;
     message.change.low = number + 1;
     message.change.verb = request->verb;
@@ -61,6 +62,18 @@ static void submission_make(struct world *world, uint32_t who)
     request_add(caller, number, 0);
 }
 
+// The rest of a job of somebody's.
+static void more_make(struct world *world, uint32_t who)
+{
+    for (uint32_t i = 0; i < world->job_count; i++) {
+        struct ghost_job *job = world->jobs[i];
+        if (!job->told || job->grows || job->first == job->count) continue;
+        job->grows = true;
+        request_add(&world->callers[who], i, 0)->is_more = true;
+        return;
+    }
+}
+
 // Some task of some job that was accepted.
 static void change_make(struct world *world, uint32_t who)
 {
@@ -95,7 +108,7 @@ static void caller_connect(struct world *world, uint32_t who)
 {
     struct caller *caller = &world->callers[who];
     struct wire_message message = {.kind = WIRE_GREET_MESSAGE};
-    caller->cable = cable_open(world, false, who);
+    caller->cable = cable_open(world, CABLE_CALLER, who);
     if (caller->cable == NOBODY) return;
     message.greet.version = WIRE_VERSION;
     message.greet.role = WIRE_CLIENT;
@@ -131,6 +144,8 @@ static void message_take(struct world *world, uint32_t who, const struct wire_me
             caller->unsent = 0;
         else
             answered(world, who, low);
+        if (!again && low && low <= caller->request_count && caller->requests[low - 1].is_more)
+            wrong(world, "a job that is open was not allowed to grow");
         break;
     }
     default: break;
@@ -160,6 +175,7 @@ void caller_work(struct world *world, uint32_t who)
     agenda_add(&world->agenda, world->now + 1000 + choose_time(world, OF_CLIENTS, RESTS),
                DUE_CALLER, who, 0);
     if (caller->submissions) submission_make(world, who);
+    more_make(world, who);
     for (int i = 0; i < 4 && !world->is_clear; i++)
         if (chance(world, OF_CLIENTS, world->swarm.cancel)) change_make(world, who);
     if (caller_is_done(caller)) return;

@@ -33,6 +33,31 @@ static void task_make(struct world *world, struct ghost_task *task, bool in_lane
     task->access = choose(world, OF_CLIENTS, 2) ? ROTA_ACCESS_WRITE : ROTA_ACCESS_READ;
 }
 
+// What is made, and which of the needs are things and not only ends.
+static void objects_make(struct world *world, struct ghost_job *job)
+{
+    if (job->claims || !chance(world, OF_DATA, world->swarm.data)) return;
+    for (uint32_t i = 0; i < job->count; i++) {
+        struct ghost_task *task = &job->tasks[i];
+        task->makes = choose(world, OF_DATA, 4);
+        for (uint32_t n = 0; n < task->need_count; n++)
+            if (job->tasks[task->needs[n] - 1].makes && choose(world, OF_DATA, 4))
+                task->reads |= 1u << n;
+    }
+}
+
+rota_object_id ghost_object(uint32_t job, uint32_t index)
+{
+    return (rota_object_id){job + 1, index};
+}
+
+struct ghost_task *ghost_maker(struct world *world, rota_object_id object)
+{
+    const struct ghost_job *job
+        = object.high && object.high <= world->job_count ? world->jobs[object.high - 1] : NULL;
+    return job && object.low && object.low <= job->count ? &job->tasks[object.low - 1] : NULL;
+}
+
 struct ghost_job *ghost_make(struct world *world, uint32_t caller)
 {
     struct ghost_job *job = world_allocate(1, sizeof *job);
@@ -41,11 +66,20 @@ struct ghost_job *ghost_make(struct world *world, uint32_t caller)
     job->caller = caller;
     job->count = 1 + choose(world, OF_CLIENTS, world->swarm.tasks_max);
     job->tasks = world_allocate(job->count, sizeof *job->tasks);
+    job->claims = world->swarm.clerks && chance(world, OF_CLERKS, world->swarm.claims);
     bool in_lane = chance(world, OF_CLIENTS, world->swarm.lanes);
     uint32_t lane = 1 + choose(world, OF_CLIENTS, GHOST_LANES);
     enum shape shape = (enum shape)choose(world, OF_CLIENTS, SHAPES);
     for (uint32_t i = 0; i < job->count; i++) task_make(world, &job->tasks[i], in_lane, lane);
     needs_make(world, job, shape);
+    objects_make(world, job);
+    job->first = job->count;
+    if (job->count > 1 && chance(world, OF_CLERKS, world->swarm.grows))
+        job->first = 1 + choose(world, OF_CLERKS, job->count - 1);
+    // What nobody reads may be gone before more of the job comes.
+    for (uint32_t i = job->first; i < job->count; i++)
+        for (uint32_t n = 0; n < job->tasks[i].need_count; n++)
+            if (job->tasks[i].needs[n] <= job->first) job->tasks[i].reads &= ~(1u << n);
     return job;
 }
 
@@ -58,8 +92,19 @@ struct ghost_job *ghost_find(struct world *world, uint32_t number)
 // ---- As a message
 // --------------------------------------------------------------------------------
 
-static wire_text body_make(uint32_t job, uint32_t task, bool exclusive)
+static struct wire_file file_of(uint32_t job, uint32_t index, const char *name)
 {
+    return (struct wire_file){.kind = WIRE_FILE,
+                              .name = wire_text_of(name),
+                              .path = wire_text_of(""),
+                              .object = ghost_object(job, index)};
+}
+
+static wire_text body_make(uint32_t job, uint32_t task, const struct ghost_task *ghost)
+{
+    static const char *const names[GHOST_NEEDS] = {"one", "two", "three"};
+    struct wire_file inputs[GHOST_NEEDS], output = file_of(job, task, "made");
+    uint32_t input_count = 0;
     char name[32];
     struct wire_message message = {.kind = WIRE_RUN_MESSAGE};
     struct wire_out frame = {0};
@@ -68,57 +113,114 @@ static wire_text body_make(uint32_t job, uint32_t task, bool exclusive)
     message.run.name = wire_text_of(name);
     message.run.cwd = message.run.stdin_path = wire_text_of("");
     message.run.argv = (wire_texts){&word, 1};
-    message.run.flags = exclusive ? WIRE_RUN_EXCLUSIVE : 0;
+    message.run.flags = ghost->lane ? WIRE_RUN_EXCLUSIVE : 0;
+    for (uint32_t i = 0; i < ghost->need_count; i++)
+        if (ghost->reads >> i & 1)
+            inputs[input_count++] = file_of(job, ghost->needs[i], names[i]);
+    message.run.inputs = (wire_files){inputs, input_count};
+    message.run.outputs = (wire_files){&output, ghost->makes};
     wire_put(&frame, &message);
     return (wire_text){frame.bytes, frame.length};
 }
 
-static uint32_t edges_make(const struct ghost_job *job, struct wire_edge *edges)
+// The tasks of one submission.
+struct part {
+    const struct ghost_job *job;
+    uint32_t number, from, to;
+};
+
+static uint32_t edges_make(const struct part *part, struct wire_edge *edges)
 {
+    const struct ghost_job *job = part->job;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < job->count; i++)
+    for (uint32_t i = part->from; i < part->to; i++)
         for (uint32_t n = 0; n < job->tasks[i].need_count; n++)
-            edges[count++] = (struct wire_edge){job->tasks[i].needs[n], i + 1};
+            if (!(job->tasks[i].reads >> n & 1))
+                edges[count++] = (struct wire_edge){job->tasks[i].needs[n], i + 1};
     return count;
 }
 
-void ghost_submit(struct world *world, uint32_t number, struct wire_out *out)
+static uint32_t uses_make(const struct part *part, struct wire_use *uses)
+{
+    const struct ghost_job *job = part->job;
+    uint32_t count = 0;
+    for (uint32_t i = part->from; i < part->to; i++)
+        for (uint32_t n = 0; n < job->tasks[i].need_count; n++)
+            if (job->tasks[i].reads >> n & 1)
+                uses[count++] = (struct wire_use){
+                    .task = i + 1, .object = ghost_object(part->number, job->tasks[i].needs[n])};
+    return count;
+}
+
+static uint32_t makes_make(const struct part *part, struct wire_make *makes)
+{
+    uint32_t count = 0;
+    for (uint32_t i = part->from; i < part->to; i++)
+        if (part->job->tasks[i].makes)
+            makes[count++]
+                = (struct wire_make){.task = i + 1, .object = ghost_object(part->number, i + 1)};
+    return count;
+}
+
+static void tasks_make(const struct part *part, struct wire_spec *specs, wire_text *bodies,
+                       wire_text *commands)
+{
+    for (uint32_t i = part->from; i < part->to; i++) {
+        const struct ghost_task *task = &part->job->tasks[i];
+        uint32_t at = i - part->from;
+        bodies[at] = body_make(part->number, i + 1, task);
+        commands[at] = wire_text_of("true");
+        specs[at] = (struct wire_spec){.body = at + 1,
+                                       .lane = task->lane ? 1 : 0,
+                                       .group = task->group,
+                                       .access = task->access,
+                                       .cores = task->cores,
+                                       .retries = task->retries};
+        specs[at].name = specs[at].details = wire_text_of("");
+    }
+}
+
+static enum rota_policy policy_of(const struct world *world, const struct ghost_job *job)
+{
+    if (job->claims) return ROTA_POLICY_CLAIM;
+    return world->swarm.is_plan ? ROTA_POLICY_PLAN : ROTA_POLICY_PULL;
+}
+
+void ghost_submit(struct world *world, uint32_t number, bool is_more, struct request_id id,
+                  struct wire_out *out)
 {
     const struct ghost_job *job = world->jobs[number];
+    struct part part
+        = {job, number, is_more ? job->first : 0, is_more ? job->count : job->first};
     static const char *const lane_names[] = {"one", "two", "three"};
     static const char *const group_names[] = {"a", "b", "c", "d"};
     struct wire_message message = {.kind = WIRE_SUBMIT_MESSAGE};
-    struct wire_spec *specs = world_allocate(job->count, sizeof *specs);
-    wire_text *bodies = world_allocate(job->count, sizeof *bodies);
-    wire_text *commands = world_allocate(job->count, sizeof *commands);
-    struct wire_edge *edges = world_allocate((size_t)job->count * GHOST_NEEDS, sizeof *edges);
-    struct wire_lane lane = {.name = wire_text_of("")};
+    uint32_t count = part.to - part.from, lane_number = job->tasks[0].lane;
+    struct wire_spec *specs = world_allocate(count, sizeof *specs);
+    wire_text *bodies = world_allocate(count, sizeof *bodies);
+    wire_text *commands = world_allocate(count, sizeof *commands);
+    struct wire_edge *edges = world_allocate((size_t)count * GHOST_NEEDS, sizeof *edges);
+    struct wire_use *uses = world_allocate((size_t)count * GHOST_NEEDS, sizeof *uses);
+    struct wire_make *makes = world_allocate(count, sizeof *makes);
+    struct wire_lane lane = {.name = wire_text_of(lane_number ? lane_names[lane_number - 1] : "")};
     wire_text groups[GHOST_GROUPS];
     for (uint32_t i = 0; i < GHOST_GROUPS; i++) groups[i] = wire_text_of(group_names[i]);
-    for (uint32_t i = 0; i < job->count; i++) {
-        const struct ghost_task *task = &job->tasks[i];
-        bodies[i] = body_make(number, i + 1, task->lane);
-        commands[i] = wire_text_of("true");
-        specs[i] = (struct wire_spec){.body = i + 1,
-                                      .lane = task->lane ? 1 : 0,
-                                      .group = task->group,
-                                      .access = task->access,
-                                      .cores = task->cores,
-                                      .retries = task->retries};
-        specs[i].name = specs[i].details = wire_text_of("");
-        if (task->lane) lane.name = wire_text_of(lane_names[task->lane - 1]);
-    }
-    message.submit.high = job->caller + 1;
-    message.submit.low = job->request + 1;
-    message.submit.policy = world->swarm.is_plan ? ROTA_POLICY_PLAN : ROTA_POLICY_PULL;
+    tasks_make(&part, specs, bodies, commands);
+    message.submit.high = id.high;
+    message.submit.low = id.low;
+    message.submit.job = is_more ? job->number : 0;
+    message.submit.flags = part.to < job->count ? WIRE_SUBMIT_OPEN : 0;
+    message.submit.policy = policy_of(world, job);
     message.submit.name = wire_text_of("");
     message.submit.lanes = (wire_lanes){&lane, lane.name.length ? 1 : 0};
     message.submit.groups = (wire_texts){groups, GHOST_GROUPS};
-    message.submit.bodies = (wire_texts){bodies, job->count};
-    message.submit.commands = (wire_texts){commands, job->count};
-    message.submit.tasks = (wire_specs){specs, job->count};
-    message.submit.edges = (wire_edges){edges, edges_make(job, edges)};
+    message.submit.bodies = (wire_texts){bodies, count};
+    message.submit.commands = (wire_texts){commands, count};
+    message.submit.tasks = (wire_specs){specs, count};
+    message.submit.edges = (wire_edges){edges, edges_make(&part, edges)};
+    message.submit.inputs = (wire_uses){uses, uses_make(&part, uses)};
+    message.submit.outputs = (wire_makes){makes, makes_make(&part, makes)};
     wire_put(out, &message);
-    for (uint32_t i = 0; i < job->count; i++) free((void *)(uintptr_t)bodies[i].bytes);
-    free(specs), free(bodies), free(commands), free(edges);
+    for (uint32_t i = 0; i < count; i++) free((void *)(uintptr_t)bodies[i].bytes);
+    free(specs), free(bodies), free(commands), free(edges), free(uses), free(makes);
 }

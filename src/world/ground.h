@@ -28,6 +28,8 @@ enum stream {
     OF_WORKERS,
     OF_CLIENTS,
     OF_WEATHER,
+    OF_DATA,
+    OF_CLERKS,
     STREAMS
 };
 
@@ -62,6 +64,8 @@ enum due_kind {
     DUE_FENCE,
     DUE_CALLER,
     DUE_WEATHER,
+    DUE_HAUL,
+    DUE_CLERK,
 };
 
 struct due {
@@ -105,8 +109,8 @@ struct flow {  // in one direction
 
 // Lines are never freed before the end: their index is their name.
 struct cable {
-    bool is_worker;
-    uint32_t who;            // the hand or caller at the far end
+    bool is_worker, is_clerk;
+    uint32_t who;            // the hand, clerk or caller at the far end
     struct flow flow[2];     // towards that side
     struct wire_out out[2];  // of that side
     struct wire_in in[2];
@@ -115,7 +119,9 @@ struct cable {
     struct hub_peer *peer;
 };
 
-uint32_t cable_open(struct world *world, bool is_worker, uint32_t who);  // NOBODY: nobody is there
+enum cable_kind { CABLE_CALLER, CABLE_HAND, CABLE_CLERK };
+// NOBODY: nobody is there.
+uint32_t cable_open(struct world *world, enum cable_kind kind, uint32_t who);
 void cable_send(struct world *world, uint32_t number, enum side from);
 void cable_deliver(struct world *world, uint32_t number, enum side to);
 // One side is gone; the other hears of it later, or not.

@@ -64,7 +64,7 @@ void hand_cut_off(struct world *world, uint32_t who)
 static void hand_connect(struct world *world, uint32_t who)
 {
     struct hand *hand = &world->hands[who];
-    hand->cable = cable_open(world, true, who);
+    hand->cable = cable_open(world, CABLE_HAND, who);
     if (hand->cable == NOBODY) return pause_grow(world, hand);
     hand->welcome_by = hand_clock(world, hand) + WELCOME_WITHIN;
     greet(world, who);
@@ -228,6 +228,7 @@ void hand_start(struct world *world, uint32_t who)
     hand->timer_at = INT64_MAX;
     hand->stalled_until = 0;
     hand->spool_is_due = false;
+    shelf_begin(hand);
     decide_init(&hand->decide, hand_clock(world, hand), (int64_t)ALONE * 1000000);
     for (uint32_t i = 0; i < hand->spool_count; i++) {
         const struct wire_finished *finished = &hand->spool[i].finished;
@@ -266,6 +267,7 @@ void hand_crash(struct world *world, uint32_t who, bool reboots)
     processes_die(world, hand);
     unsafe_drop(world, hand);
     waiting_drop(hand);
+    shelf_crash(hand);
     decide_release(&hand->decide);
     bool silently = reboots || chance(world, OF_WEATHER, world->swarm.half_open);
     if (cable != NOBODY) cable_close(world, cable, FAR_SIDE, silently);
@@ -281,6 +283,7 @@ void hand_bury(struct world *world, uint32_t who)
 {
     world->hands[who].buried = true;
     world->hands[who].spool_count = 0;
+    shelf_bury(world, &world->hands[who]);
     see(world, SIGHT_BURIED);
     world_say(world, "%s stays dead", world->hands[who].name);
 }
@@ -289,5 +292,7 @@ void hand_release(struct hand *hand)
 {
     if (hand->up) decide_release(&hand->decide);
     waiting_drop(hand);
+    shelf_crash(hand);
+    free(hand->lacking), free(hand->shelf), free(hand->hauls), free(hand->losses);
     free(hand->waiting), free(hand->processes), free(hand->spool);
 }

@@ -36,7 +36,8 @@ static void judge_repeat(struct world *world, const struct hand *hand,
 {
     const struct ghost_task *ghost = ghost_of(world, process);
     bool current = process->attempt == ghost->given;  // an older one may come late
-    if (current && ghost->told_failures > ghost->retries && !ghost->asked_again)
+    bool may_repeat = ghost->asked_again || ghost->was_lost;
+    if (current && ghost->told_failures > ghost->retries && !may_repeat)
         wrong(world, "task %u.%u runs again after its last retry", process->job, process->index);
     for (uint32_t i = 0; i < hand->process_count; i++) {
         const struct process *other = &hand->processes[i];
@@ -65,6 +66,7 @@ void judge_start(struct world *world, const struct hand *hand, const struct proc
 {
     struct ghost_task *ghost = ghost_of(world, process);
     see(world, SIGHT_START);
+    world->moved = world->now;
     world_say(world, "%s starts %u.%u attempt %u", hand->name, process->job, process->index,
               process->attempt);
     judge_needs(world, process);
@@ -86,6 +88,7 @@ void judge_end(struct world *world, const struct process *process, bool ran, boo
     struct ghost_task *ghost = ghost_of(world, process);
     world_say(world, "end of %u.%u attempt %u%s", process->job, process->index, process->attempt,
               well ? ", well" : "");
+    world->moved = world->now;
     ghost->ended_attempt = process->attempt;
     ghost->ended_well = well;
     ghost->ended_badly = ran && !well && !process->is_stopped && process->status != 0;
@@ -113,6 +116,12 @@ static void told_accepted(struct world *world, const struct wire_accepted *told)
     }
     uint32_t number = caller->requests[told->low - 1].job;
     struct ghost_job *job = world->jobs[number];
+    bool is_more = caller->requests[told->low - 1].is_more;
+    uint32_t first = is_more ? job->first + 1 : 1;
+    if (told->first != first)
+        wrong(world, "job %u has grown from task %u on, not %u", told->job, told->first, first);
+    if (is_more && !job->grown) see(world, SIGHT_GROWN);
+    job->grown |= is_more;
     if (job->told && job->number != told->job)
         wrong(world, "one submission has become jobs %u and %u", job->number, told->job);
     uint32_t other = map_find(&world->jobs_by_number, told->job);
@@ -120,14 +129,34 @@ static void told_accepted(struct world *world, const struct wire_accepted *told)
     if (job->told) return;
     static const struct memory heap = {memory_resize_heap, NULL};
     see(world, SIGHT_ACCEPTED);
+    world->moved = world->now;
     job->told = true;
     job->number = told->job;
     if (!map_reserve(&heap, &world->jobs_by_number, 1)) abort();
     *map_place(&world->jobs_by_number, told->job) = number + 1;
 }
 
+// The ghost of a task that a worker is told of. The client may not have heard of its job yet.
+static struct ghost_task *ghost_told(struct world *world, rota_task_id task)
+{
+    struct ghost_job *job = ghost_find(world, task.job);
+    return job && task.task && task.task <= job->count ? &job->tasks[task.task - 1] : NULL;
+}
+
+// A task comes into other hands with another token, always larger.
+static void told_granted(struct world *world, const struct wire_granted *told)
+{
+    struct ghost_task *ghost = ghost_told(world, told->task);
+    if (!ghost) return;
+    if (told->token < ghost->token)
+        wrong(world, "task %u.%u is granted with an old token", told->task.job, told->task.task);
+    ghost->token = told->token;
+    ghost->given = told->attempt;
+}
+
 static void told_done(struct world *world, const struct wire_done *told)
 {
+    if (told->high >= CLERK_HIGH) return;
     const struct caller *caller = &world->callers[told->high - 1];
     const struct request *request = &caller->requests[told->low - 1];
     struct ghost_task *ghost = &world->jobs[request->job]->tasks[request->task - 1];
@@ -136,11 +165,9 @@ static void told_done(struct world *world, const struct wire_done *told)
     if (!again) ghost->cancelled = !ghost->asked_again;
 }
 
-// The ghost of a task that a worker is told of. The client may not have heard of its job yet.
-static struct ghost_task *ghost_told(struct world *world, rota_task_id task)
+static bool object_is_located(const struct world *world, rota_object_id object)
 {
-    struct ghost_job *job = ghost_find(world, task.job);
-    return job && task.task && task.task <= job->count ? &job->tasks[task.task - 1] : NULL;
+    return rota_object_workers(world->seat.server.rota, object, ROTA_SET_LOCATED, NULL, 0) > 0;
 }
 
 static void told_run(struct world *world, const struct wire_run *run)
@@ -153,6 +180,8 @@ static void told_run(struct world *world, const struct wire_run *run)
         wrong(world, "task %u.%u is given out after its cancel was acknowledged", job, index);
     if (run->token <= ghost->token || (ghost->group && run->token <= *group))
         wrong(world, "task %u.%u is given out with a token that is not new", job, index);
+    // Whoever had what it makes may have been given up.
+    if (ghost->makes && !object_is_located(world, ghost_object(job, index))) ghost->was_lost = true;
     ghost->token = run->token;
     ghost->given = run->attempt;
     if (ghost->group) *group = run->token;
@@ -167,7 +196,8 @@ static void told_recorded(struct world *world, const struct wire_recorded *told)
     ghost->told_failures += ghost->ended_badly;
     if (!ghost->ended_well) return;
     if (ghost->asked_off) return;  // its success may have come too late
-    if (ghost->recorded++)
+    if (ghost->recorded && ghost->was_lost) see(world, SIGHT_REMADE);
+    if (ghost->recorded++ && !ghost->was_lost)
         wrong(world, "task %u.%u has succeeded twice", told->task.job, told->task.task);
 }
 
@@ -177,14 +207,18 @@ void judge_told(struct world *world, const struct cable *cable, const struct wir
     if (world->trace) {
         char text[200];
         wire_dump(message, text, sizeof text);
-        world_say(world, "server to %s %u: %s", cable->is_worker ? "worker" : "client",
-                  cable->who + 1, text);
+        world_say(world, "server to %s %u: %s", cable_end(cable), cable->who + 1, text);
     }
     switch (message->kind) {
     case WIRE_ACCEPTED_MESSAGE: told_accepted(world, &message->accepted); break;
     case WIRE_DONE_MESSAGE: told_done(world, &message->done); break;
+    case WIRE_GRANTED_MESSAGE: told_granted(world, &message->granted); break;
     case WIRE_RUN_MESSAGE: told_run(world, &message->run); break;
     case WIRE_RECORDED_MESSAGE: told_recorded(world, &message->recorded); break;
+    case WIRE_DROP_MESSAGE:
+        for (uint32_t i = 0; i < message->drop.objects.count; i++)
+            judge_drop(world, &world->hands[cable->who], message->drop.objects.items[i].object);
+        break;
     default: break;
     }
 }

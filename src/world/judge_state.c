@@ -32,11 +32,55 @@ void judge_recovery(struct world *world)
             if (!is_done(job)) wrong(world, "job %u was acknowledged and is gone", job->number);
             continue;
         }
-        for (uint32_t t = 0; t < job->count; t++)
-            if (job->tasks[t].recorded && state_of(world, job, t) != ROTA_TASK_SUCCEEDED)
+        for (uint32_t t = 0; t < job->count; t++) {
+            bool stays = job->tasks[t].recorded && !job->tasks[t].was_lost;
+            if (stays && state_of(world, job, t) != ROTA_TASK_SUCCEEDED)
                 wrong(world, "the success of %u.%u was acknowledged and is gone", job->number,
                       t + 1);
+        }
     }
+}
+
+// ---- Objects
+// ---------------------------------------------------------------------------------------
+
+// The server knows where everything is, and has it brought: unless something was lost on the way,
+// nobody is told to run what cannot start.
+void judge_lack(struct world *world, const struct hand *hand, const struct wire_run *run,
+                rota_object_id object)
+{
+    for (uint32_t i = 0; i < hand->loss_count; i++)
+        if (hand->losses[i].high == object.high && hand->losses[i].low == object.low) return;
+    wrong(world, "%s is to run %u.%u, of which an object is neither there nor on its way",
+          hand->name, run->task.job, run->task.task);
+}
+
+static bool is_wanted(const struct world *world, const struct ghost_job *job, uint32_t index,
+                      uint32_t need)
+{
+    const struct ghost_task *task = &job->tasks[index];
+    enum rota_task_state state = state_of(world, job, index);
+    bool over = state == ROTA_TASK_NONE || state == ROTA_TASK_SUCCEEDED
+                || state == ROTA_TASK_FAILED || state == ROTA_TASK_ABORTED;
+    if (over || task->asked_again) return false;
+    for (uint32_t i = 0; i < task->need_count; i++)
+        if (task->needs[i] == need && task->reads >> i & 1) return true;
+    return false;
+}
+
+// As long as somebody is to read it a copy stays somewhere.
+void judge_drop(struct world *world, const struct hand *hand, rota_object_id object)
+{
+    rota_worker_id holders[8];
+    if (!ghost_maker(world, object)) return;
+    const struct ghost_job *job = world->jobs[object.high - 1];
+    if (!job->told) return;
+    uint32_t others = rota_object_workers(world->seat.server.rota, object, ROTA_SET_LOCATED,
+                                          holders, 8);
+    for (uint32_t i = 0; i < job->count && !others; i++)
+        if (is_wanted(world, job, i, (uint32_t)object.low))
+            wrong(world, "%s is to drop the last copy of what %u.%u reads", hand->name, job->number,
+                  i + 1);
 }
 
 // ---- Now and then
@@ -112,6 +156,17 @@ static bool is_cut_off(const struct world *world, const struct ghost_job *job, u
     return false;
 }
 
+static void states_say(struct world *world, const struct ghost_job *job)
+{
+    for (uint32_t i = 0; i < job->count; i++) {
+        const struct ghost_task *task = &job->tasks[i];
+        world_say(world, "%u.%u is %s; starts %u, successes %u, failures %u, needs %u %u %u%s%s",
+                  job->number, i + 1, rota_task_state_name(state_of(world, job, i)), task->starts,
+                  task->successes, task->failed, task->needs[0], task->needs[1], task->needs[2],
+                  task->makes ? ", makes" : "", task->reads ? ", reads" : "");
+    }
+}
+
 static void judge_task(struct world *world, const struct ghost_job *job, uint32_t index)
 {
     const struct ghost_task *task = &job->tasks[index];
@@ -124,8 +179,9 @@ static void judge_task(struct world *world, const struct ghost_job *job, uint32_
         if (!is_cut_off(world, job, index))
             wrong(world, "%u.%u is blocked by nothing", job->number, index + 1);
     } else if (!is_bad_end(state)) {
+        states_say(world, job);
         wrong(world, "%u.%u is %s for ever", job->number, index + 1, name);
-    } else if (task->recorded) {
+    } else if (task->recorded && !task->was_lost) {
         wrong(world, "%u.%u is %s though it succeeded", job->number, index + 1, name);
     }
     if (task->running) wrong(world, "a process of %u.%u is left", job->number, index + 1);
@@ -147,6 +203,8 @@ static bool is_settled(const struct world *world, const struct ghost_job *job)
 bool judge_is_over(struct world *world)
 {
     if (!world->is_clear || !world->seat.up) return false;
+    for (uint32_t i = 0; i < world->job_count; i++)
+        if (world->jobs[i]->first < world->jobs[i]->count && !world->jobs[i]->grown) return false;
     for (uint32_t i = 0; i < world->swarm.callers; i++)
         if (!caller_is_done(&world->callers[i])) return false;
     for (uint32_t i = 0; i < world->job_count; i++)

@@ -6,13 +6,13 @@
 // ---- Orders that wait
 // ----------------------------------------------------------------------------
 
-static void waiting_add(struct hand *hand, const struct wire_message *message)
+void frame_keep(struct wire_in **list, uint32_t *count, uint32_t *capacity,
+                const struct wire_message *message)
 {
     struct wire_out out = {0};
     wire_put(&out, message);
-    world_reserve(&hand->waiting, &hand->waiting_capacity, hand->waiting_count,
-                  sizeof *hand->waiting);
-    struct wire_in *frame = &hand->waiting[hand->waiting_count++];
+    world_reserve(list, capacity, *count, sizeof **list);
+    struct wire_in *frame = &(*list)[(*count)++];
     *frame = (struct wire_in){0};
     char *room = wire_in_room(frame, out.length);
     if (!room) abort();
@@ -21,26 +21,37 @@ static void waiting_add(struct hand *hand, const struct wire_message *message)
     wire_out_release(&out);
 }
 
-// True: it was there, and is the message now, as long as `frame` is not released.
-static bool waiting_take(struct hand *hand, const struct attempt *attempt, struct wire_in *frame,
-                         struct wire_message *message)
+// What is in it stays there, and is the message as long as the frame is not released.
+void frame_look(struct wire_in *frame, struct wire_message *message)
 {
-    for (uint32_t i = 0; i < hand->waiting_count; i++) {
-        struct wire_in copy = hand->waiting[i];
-        if (wire_take(&hand->waiting[i], message) != WIRE_GOT) abort();
-        copy.arena = hand->waiting[i].arena;
-        copy.arena_capacity = hand->waiting[i].arena_capacity;
+    struct wire_in copy = *frame;
+    if (wire_take(frame, message) != WIRE_GOT) abort();
+    copy.arena = frame->arena;
+    copy.arena_capacity = frame->arena_capacity;
+    *frame = copy;
+}
+
+// True: it was there, and is the message now, as long as `frame` is not released.
+static bool frame_take(struct wire_in *list, uint32_t *count, const struct attempt *attempt,
+                       struct wire_in *frame, struct wire_message *message)
+{
+    for (uint32_t i = 0; i < *count; i++) {
+        frame_look(&list[i], message);
         bool same = message->run.attempt == attempt->number
                     && message->run.task.job == attempt->task.job
                     && message->run.task.task == attempt->task.task;
-        if (same) {
-            *frame = hand->waiting[i];
-            hand->waiting[i] = hand->waiting[--hand->waiting_count];
-            return true;
-        }
-        hand->waiting[i] = copy;
+        if (!same) continue;
+        *frame = list[i];
+        list[i] = list[--*count];
+        return true;
     }
     return false;
+}
+
+static bool waiting_take(struct hand *hand, const struct attempt *attempt, struct wire_in *frame,
+                         struct wire_message *message)
+{
+    return frame_take(hand->waiting, &hand->waiting_count, attempt, frame, message);
 }
 
 void order_go_on(struct world *world, uint32_t who, rota_task_id task)
@@ -56,7 +67,7 @@ void order_go_on(struct world *world, uint32_t who, rota_task_id task)
     if (answer.verdict == DECIDE_REFUSE)
         report_add(world, hand, attempt, WIRE_NOT_STARTED, answer.error);
     else
-        process_begin(world, who, &message.run);
+        shelf_give(world, who, &message);
     wire_in_release(&frame);
 }
 
@@ -74,6 +85,11 @@ void order_end(struct world *world, struct hand *hand, struct attempt *attempt, 
         report_add(world, hand, attempt, WIRE_STOPPED, 0);
         return;
     }
+    if (frame_take(hand->lacking, &hand->lacking_count, attempt, &frame, &message)) {
+        wire_in_release(&frame);
+        report_add(world, hand, attempt, WIRE_STOPPED, 0);
+        return;
+    }
     struct process *process = process_find(hand, attempt->task, attempt->number);
     if (process) process_stop(world, hand, process, grace);
 }
@@ -87,14 +103,14 @@ static void on_run(struct world *world, uint32_t who, const struct wire_message 
     switch (answer.verdict) {
     case DECIDE_IGNORE: break;
     case DECIDE_BREAK: wrong(world, "%s was given nonsense", hand->name); break;
-    case DECIDE_GIVE: process_begin(world, who, &message->run); break;
+    case DECIDE_GIVE: shelf_give(world, who, message); break;
     case DECIDE_REFUSE:
         see(world, SIGHT_REFUSED_RUN);
         report_add(world, hand, answer.attempt, WIRE_NOT_STARTED, answer.error);
         break;
     case DECIDE_HOLD:
         see(world, SIGHT_HELD_RUN);
-        waiting_add(hand, message);
+        frame_keep(&hand->waiting, &hand->waiting_count, &hand->waiting_capacity, message);
         for (struct attempt *at = answer.attempt; (at = attempts_older(&decide->attempts, at));)
             if (attempt_is_alive(at)) order_end(world, hand, at, 0);
         break;
@@ -134,17 +150,15 @@ static bool on_welcome(struct world *world, struct hand *hand, const struct wire
     struct wire_out *out = &world->cables[hand->cable]->out[FAR_SIDE];
     message.join.cores = hand->cores;
     message.join.memory_mib = 1000;
-    message.join.machine = message.join.address = message.join.limits = wire_text_of("");
+    message.join.machine = message.join.limits = wire_text_of("");
+    message.join.address = wire_text_of(hand->name);
     message.join.attempts = decide_join(&hand->decide, items);
     wire_put(out, &message);
     free(items);
     hand->welcome = true;
-    for (uint32_t i = 0; i < hand->spool_count; i++) {
-        struct wire_message report = {.kind = WIRE_FINISHED_MESSAGE};
-        if (!hand->spool[i].safe) continue;
-        report.finished = hand->spool[i].finished;
-        wire_put(out, &report);
-    }
+    shelf_tell(world, hand);
+    for (uint32_t i = 0; i < hand->spool_count; i++)
+        if (hand->spool[i].safe) report_put(&hand->spool[i], out);
     return true;
 }
 
@@ -160,6 +174,12 @@ bool order_take(struct world *world, uint32_t who, const struct wire_message *me
         hand->pause = 0;
         return true;
     case WIRE_RUN_MESSAGE: on_run(world, who, message); return true;
+    case WIRE_FETCH_MESSAGE: shelf_fetch(world, who, &message->fetch); return true;
+    case WIRE_SERVE_MESSAGE: return true;  // others may come, as they do here anyway
+    case WIRE_DROP_MESSAGE:
+        for (uint32_t i = 0; i < message->drop.objects.count; i++)
+            shelf_drop(world, hand, message->drop.objects.items[i].object);
+        return true;
     case WIRE_STOP_MESSAGE: {
         struct attempt *attempt
             = attempts_find(&decide->attempts, message->stop.task, message->stop.attempt);

@@ -45,7 +45,21 @@ struct process {
 
 struct spooled {
     struct wire_finished finished;
+    rota_object_id made;  // none: it makes nothing
     bool safe;
+};
+
+struct copy {
+    rota_object_id object;
+    bool is_gone;  // and its worker does not know it yet
+};
+
+enum { HAUL_SOURCES = 9 };
+
+struct haul {  // an object on its way
+    rota_object_id object;
+    uint32_t number;  // its name in the agenda
+    uint32_t sources[HAUL_SOURCES], source_count, at;
 };
 
 struct hand {
@@ -63,6 +77,13 @@ struct hand {
     struct process *processes;
     struct spooled *spool;
     struct wire_in *waiting;       // orders that wait for an older attempt
+    struct wire_in *lacking;       // and for objects
+    struct copy *shelf;
+    struct haul *hauls;
+    rota_object_id *losses;        // what it had, or was to have, and is not to blame for
+    int haul_error;                // of the last that did not come
+    uint32_t lacking_count, lacking_capacity, shelf_count, shelf_capacity;
+    uint32_t haul_count, haul_capacity, loss_count, loss_capacity;
     uint32_t process_count, process_capacity, spool_count, spool_capacity;
     uint32_t waiting_count, waiting_capacity;
 };
@@ -88,7 +109,25 @@ struct process *process_find(struct hand *hand, rota_task_id task, uint32_t atte
 void processes_die(struct world *world, struct hand *hand);
 void report_add(struct world *world, struct hand *hand, struct attempt *attempt, enum wire_end end,
                 int32_t status);
+void report_put(const struct spooled *spooled, struct wire_out *out);
+// shelf.c: objects
+bool shelf_has(const struct hand *hand, rota_object_id object);
+void shelf_add(struct hand *hand, rota_object_id object);
+void shelf_lose(struct world *world, uint32_t who, bool all);
+void shelf_begin(struct hand *hand);
+void shelf_crash(struct hand *hand);
+void shelf_bury(struct world *world, struct hand *hand);
+void shelf_tell(struct world *world, struct hand *hand);
+void shelf_drop(struct world *world, struct hand *hand, rota_object_id object);
+void shelf_give(struct world *world, uint32_t who, const struct wire_message *message);
+void shelf_fetch(struct world *world, uint32_t who, const struct wire_fetch *fetch);
+void shelf_haul(struct world *world, uint32_t who, uint32_t number);
+// False: something that it reads is gone, and the server was told.
+bool shelf_inputs_are_there(struct world *world, struct hand *hand, uint32_t job, uint32_t index);
 // orders.c
+void frame_keep(struct wire_in **list, uint32_t *count, uint32_t *capacity,
+                const struct wire_message *message);
+void frame_look(struct wire_in *frame, struct wire_message *message);
 bool order_take(struct world *world, uint32_t who, const struct wire_message *message);
 void order_end(struct world *world, struct hand *hand, struct attempt *attempt, int64_t grace);
 void order_go_on(struct world *world, uint32_t who, rota_task_id task);
@@ -98,6 +137,7 @@ void order_go_on(struct world *world, uint32_t who, rota_task_id task);
 struct request {
     uint32_t job, task;  // of its ghost; task 0: a submission
     uint32_t verb;
+    bool is_more;        // of a job that was accepted
     bool answered;
 };
 
@@ -114,6 +154,35 @@ void caller_hears(struct world *world, uint32_t who);
 void caller_cut_off(struct world *world, uint32_t who);
 bool caller_is_done(const struct caller *caller);
 void caller_release(struct caller *caller);
+
+// ---- clerk.c: a handler ------------------------------------------------------------------------
+
+enum { CLERK_HIGH = 1000 };  // the ids of its requests begin there
+
+enum clerk_state { CLERK_IDLE, CLERK_ASKS, CLERK_GRANTED, CLERK_HOLDS, CLERK_TELLS };
+
+struct clerk {
+    uint32_t cable, mark, lives, tries;
+    bool welcome;
+    enum clerk_state state;
+    uint64_t high, low, numbers, renewed_low;  // of its requests
+    int64_t asked_at, renewed_at, sent_at, wait;
+    rota_task_id task;
+    uint32_t attempt, job, index;
+    uint64_t token;
+    int64_t lease, until, done_at;  // until: it holds the task no longer than that
+    bool is_lazy, is_bad;           // it does not renew; its work fails
+};
+
+void clerk_work(struct world *world, uint32_t who);
+void clerk_hears(struct world *world, uint32_t who);
+void clerk_cut_off(struct world *world, uint32_t who);
+void clerk_crash(struct world *world, uint32_t who);
+
+static inline const char *cable_end(const struct cable *cable)
+{
+    return cable->is_worker ? "worker" : cable->is_clerk ? "handler" : "client";
+}
 
 // ---- ghost.c: what clients asked for, and what has become of it in truth -----------------------
 
@@ -133,19 +202,31 @@ struct ghost_task {
     bool ended_well, ended_badly;
     bool cancelled;                           // acknowledged, and nobody has asked for it since
     bool asked_again, asked_off;              // a retry, a cancel was sent
+    bool makes;                               // an object
+    uint32_t reads;                           // bits: those of its needs that are objects
+    bool was_lost;                            // a copy of what it makes: it may run again
 };
 
 struct ghost_job {
     uint32_t caller, request;
     struct ghost_task *tasks;
     uint32_t count;
+    uint32_t first;   // so many come with the first submission, the others when it is accepted
+    bool grows, grown;  // the rest was sent; was accepted
     uint32_t number;  // as the server calls it; 0: it has not said so
     bool told;        // the server has said so
+    bool claims;      // handlers fetch its tasks
 };
 
 struct ghost_job *ghost_make(struct world *world, uint32_t caller);
 struct ghost_job *ghost_find(struct world *world, uint32_t number);  // null: no such job
-void ghost_submit(struct world *world, uint32_t job, struct wire_out *out);
+struct request_id {
+    uint64_t high, low;
+};
+void ghost_submit(struct world *world, uint32_t job, bool is_more, struct request_id id,
+                  struct wire_out *out);
+rota_object_id ghost_object(uint32_t job, uint32_t index);
+struct ghost_task *ghost_maker(struct world *world, rota_object_id object);  // null: nobody
 
 // ---- judges: each says what must not be --------------------------------------------------------
 
@@ -153,6 +234,9 @@ void wrong(struct world *world, const char *format, ...) __attribute__((format(p
 void judge_start(struct world *world, const struct hand *hand, const struct process *process);
 void judge_end(struct world *world, const struct process *process, bool ran, bool well);
 void judge_told(struct world *world, const struct cable *cable, const struct wire_message *message);
+void judge_lack(struct world *world, const struct hand *hand, const struct wire_run *run,
+                rota_object_id object);
+void judge_drop(struct world *world, const struct hand *hand, rota_object_id object);
 void judge_recovery(struct world *world);
 void judge_turn(struct world *world);
 void judge_close(struct world *world);  // when all is over
@@ -168,6 +252,8 @@ struct swarm {
     uint32_t stall, stuck;
     uint32_t lanes, is_long, endless;  // per mille of jobs; of processes
     uint32_t run_twice, stays_dead;
+    uint32_t grows, clerks, claims, lazy, clerk_crash;
+    uint32_t data, haul_slow, haul_cut, haul_rots, shelf_full, copy_lost, disk_lost;
     bool is_plan;
 };
 
@@ -179,6 +265,7 @@ void weather_clear(struct world *world);
 
 struct world {
     int64_t now;
+    int64_t moved;       // when something began, ended or was acknowledged last
     bool is_clear;       // no more faults
     struct tape tape;
     struct agenda agenda;
@@ -186,6 +273,7 @@ struct world {
     struct seat seat;
     struct hand *hands;
     struct caller *callers;
+    struct clerk *clerks;
     bool *cut[2];        // by hand: nothing goes towards that side
     int64_t full_until;
     struct cable **cables;

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-enum { SPAWN = 2000, LIVES = 100000, DIES = 2000, ENDLESS = 90000000 };
+enum { MADE_BYTES = 1000, SPAWN = 2000, LIVES = 100000, DIES = 2000, ENDLESS = 90000000 };
 
 struct process *process_find(struct hand *hand, rota_task_id task, uint32_t attempt)
 {
@@ -61,6 +61,19 @@ void report_add(struct world *world, struct hand *hand, struct attempt *attempt,
     hand->spool[hand->spool_count++] = (struct spooled){.finished = finished};
 }
 
+void report_put(const struct spooled *spooled, struct wire_out *out)
+{
+    struct wire_message message = {.kind = WIRE_FINISHED_MESSAGE};
+    struct wire_file file = {.kind = WIRE_FILE,
+                             .name = wire_text_of("made"),
+                             .path = wire_text_of(""),
+                             .object = spooled->made,
+                             .bytes = MADE_BYTES};
+    message.finished = spooled->finished;
+    if (spooled->made.high) message.finished.outputs = (wire_files){&file, 1};
+    wire_put(out, &message);
+}
+
 // One sync for all that has ended since the last one; then they may be told.
 void hand_spool(struct world *world, uint32_t who)
 {
@@ -75,9 +88,7 @@ void hand_spool(struct world *world, uint32_t who)
         attempt_move(attempts,
                      attempts_find(attempts, spooled->finished.task, spooled->finished.attempt),
                      ATTEMPT_SPOOLED);
-        struct wire_message message = {.kind = WIRE_FINISHED_MESSAGE};
-        message.finished = spooled->finished;
-        if (hand->welcome) wire_put(&world->cables[hand->cable]->out[FAR_SIDE], &message);
+        if (hand->welcome) report_put(spooled, &world->cables[hand->cable]->out[FAR_SIDE]);
     }
     hand_flush(world, who);
     hand_schedule(world, who);
@@ -127,7 +138,25 @@ static void process_end(struct world *world, uint32_t who, struct process *proce
     } else {
         see(world, ended.status ? SIGHT_FAILURE : SIGHT_SUCCESS);
         report_add(world, hand, attempt, WIRE_EXITED, ended.status);
+        if (!ended.status && world->jobs[ended.job]->tasks[ended.index - 1].makes) {
+            rota_object_id made = ghost_object(ended.job, ended.index);
+            shelf_add(hand, made);
+            hand->spool[hand->spool_count - 1].made = made;
+        }
     }
+    order_go_on(world, who, ended.task);
+}
+
+// What it reads has gone since it was given.
+static void process_lacks(struct world *world, uint32_t who, struct process *process)
+{
+    struct hand *hand = &world->hands[who];
+    struct process ended = *process;
+    *process = hand->processes[--hand->process_count];
+    see(world, SIGHT_BAD_INPUT);
+    judge_end(world, &ended, false, false);
+    report_add(world, hand, attempts_find(&hand->decide.attempts, ended.task, ended.attempt),
+               WIRE_BAD_INPUT, ENODATA);
     order_go_on(world, who, ended.task);
 }
 
@@ -141,7 +170,9 @@ void hand_process(struct world *world, uint32_t who, uint32_t number)
     if (!process || process->at > world->now) return;  // it was stopped before, or told anew
     bool begins
         = process->state == PROCESS_SPAWNING && !process->is_stopped && !process->fails_to_start;
-    if (begins)
+    if (begins && !shelf_inputs_are_there(world, hand, process->job, process->index))
+        process_lacks(world, who, process);
+    else if (begins)
         process_start(world, who, process);
     else
         process_end(world, who, process);

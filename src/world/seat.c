@@ -119,8 +119,7 @@ static void trace(struct world *world, const struct cable *cable,
     char text[200];
     if (!world->trace) return;
     wire_dump(message, text, sizeof text);
-    world_say(world, "%s %u to server: %s", cable->is_worker ? "worker" : "client", cable->who + 1,
-              text);
+    world_say(world, "%s %u to server: %s", cable_end(cable), cable->who + 1, text);
 }
 
 static void input_take(struct world *world, struct cable *cable)
@@ -128,7 +127,7 @@ static void input_take(struct world *world, struct cable *cable)
     struct seat *seat = &world->seat;
     struct wire_message message;
     enum wire_result result = WIRE_MORE;
-    uint32_t roles = cable->is_worker ? WIRE_WORKER : WIRE_CLIENT;
+    uint32_t roles = cable->is_worker || cable->is_clerk ? WIRE_WORKER : WIRE_CLIENT;
     if (!cable->peer && cable->open[SERVER_SIDE])
         cable->peer = hub_peer_add(&seat->hub, roles, "key", &cable->out[SERVER_SIDE]);
     while (cable->peer && (result = wire_take(&cable->in[SERVER_SIDE], &message)) == WIRE_GOT) {
@@ -161,11 +160,13 @@ static void told_judge(struct world *world, struct cable *cable)
     wire_in_release(&in);
 }
 
-static void flush(struct world *world)
+// What became durable together leaves together, the orders first: one that was decided before a
+// cancel is not to be judged as if it came behind it.
+static void flush_to(struct world *world, bool workers)
 {
     for (uint32_t i = 0; i < world->cable_count; i++) {
         struct cable *cable = world->cables[i];
-        if (!cable->peer || !cable->open[SERVER_SIDE]) continue;
+        if (cable->is_worker != workers || !cable->peer || !cable->open[SERVER_SIDE]) continue;
         bool closing = cable->peer->closing;
         if (cable->out[SERVER_SIDE].length) {
             told_judge(world, cable);
@@ -175,6 +176,12 @@ static void flush(struct world *world)
         cable_close(world, i, SERVER_SIDE, false);
         seat_input(world, i);
     }
+}
+
+static void flush(struct world *world)
+{
+    flush_to(world, true);
+    flush_to(world, false);
 }
 
 static void wake_note(struct world *world)

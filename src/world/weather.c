@@ -75,6 +75,18 @@ void swarm_draw(struct world *world)
     swarm->endless = maybe(world, 200);
     swarm->run_twice = maybe(world, 300);
     swarm->stays_dead = maybe(world, 300);
+    swarm->grows = maybe(world, 500);
+    swarm->clerks = choose(world, OF_SWARM, 4);
+    swarm->claims = choose(world, OF_SWARM, 3) * 300;
+    swarm->lazy = maybe(world, 300);
+    swarm->clerk_crash = maybe(world, 60);
+    swarm->data = choose(world, OF_SWARM, 3) * 400;
+    swarm->haul_slow = maybe(world, 200);
+    swarm->haul_cut = maybe(world, 200);
+    swarm->haul_rots = maybe(world, 100);
+    swarm->shelf_full = maybe(world, 100);
+    swarm->copy_lost = maybe(world, 60);
+    swarm->disk_lost = maybe(world, 10);
     if (choose(world, OF_SWARM, 4) == 1)
         swarm->latency = swarm->lease / (2 + (int64_t)choose(world, OF_SWARM, 8));
     uint32_t theme = choose(world, OF_SWARM, 8);
@@ -143,6 +155,12 @@ void weather_change(struct world *world)
     if (chance(world, OF_WEATHER, swarm->clock)) clock_set(world);
     if (chance(world, OF_WEATHER, swarm->stall))
         hand_stall(world, choose(world, OF_WEATHER, swarm->hands));
+    if (swarm->clerks && chance(world, OF_WEATHER, swarm->clerk_crash))
+        clerk_crash(world, choose(world, OF_WEATHER, swarm->clerks));
+    if (chance(world, OF_WEATHER, swarm->copy_lost))
+        shelf_lose(world, choose(world, OF_WEATHER, swarm->hands), false);
+    if (chance(world, OF_WEATHER, swarm->disk_lost))
+        shelf_lose(world, choose(world, OF_WEATHER, swarm->hands), true);
     if (chance(world, OF_WEATHER, swarm->full)) {
         see(world, SIGHT_DISK_FULL);
         world->full_until = world->now + choose_time(world, OF_WEATHER, 500000);

@@ -5,6 +5,7 @@
 
 enum { EVENTS_MAX = 3000000, WORKER_CORES = 4 };
 #define CALM ((int64_t)3000 * 1000000)  // so long everything may take once nothing goes wrong
+#define STILL ((int64_t)200 * 1000000)  // and so long nothing at all may happen in it
 
 #define WORLD_NAME(name, text) text,
 const char *const world_sight_names[SIGHTS] = {WORLD_SIGHTS(WORLD_NAME)};
@@ -82,6 +83,10 @@ static void event_happens(struct world *world, const struct due *due)
         break;
     case DUE_CALLER: caller_work(world, due->who); break;
     case DUE_WEATHER: weather_change(world); break;
+    case DUE_CLERK:
+        if (due->mark == world->clerks[due->who].mark) clerk_work(world, due->who);
+        break;
+    case DUE_HAUL: shelf_haul(world, due->who, due->mark); break;
     }
 }
 
@@ -91,6 +96,7 @@ static void world_begin(struct world *world)
     const struct swarm *swarm = &world->swarm;
     world->hands = world_allocate(swarm->hands, sizeof *world->hands);
     world->callers = world_allocate(swarm->callers, sizeof *world->callers);
+    world->clerks = world_allocate(swarm->clerks, sizeof *world->clerks);
     for (int i = 0; i < 2; i++) world->cut[i] = world_allocate(swarm->hands, sizeof **world->cut);
     world->seat.store = disk_open(world);
     seat_start(world);
@@ -105,6 +111,10 @@ static void world_begin(struct world *world)
         world->callers[i].cable = NOBODY;
         world->callers[i].submissions = swarm->submissions;
         agenda_add(&world->agenda, choose_time(world, OF_CLIENTS, 100000), DUE_CALLER, i, 0);
+    }
+    for (uint32_t i = 0; i < swarm->clerks; i++) {
+        world->clerks[i] = (struct clerk){.cable = NOBODY, .high = CLERK_HIGH + i};
+        agenda_add(&world->agenda, choose_time(world, OF_CLERKS, 100000), DUE_CLERK, i, 0);
     }
     agenda_add(&world->agenda, swarm->tick, DUE_WEATHER, 0, 0);
 }
@@ -125,7 +135,8 @@ static void world_end(struct world *world)
         free(world->jobs[i]->tasks);
         free(world->jobs[i]);
     }
-    free(world->hands), free(world->callers), free(world->cut[0]), free(world->cut[1]);
+    free(world->hands), free(world->callers), free(world->clerks);
+    free(world->cut[0]), free(world->cut[1]);
     free(world->cables), free(world->jobs), free(world->agenda.items);
     map_release(&heap, &world->jobs_by_number);
 }
@@ -142,7 +153,8 @@ void world_run(const struct world_options *options, struct world_result *result)
         if (due.at > world.now) world.now = due.at;  // what was held up comes at once
         world_note(&world, hash_mix((uint64_t)due.at, due.kind));
         event_happens(&world, &due);
-        bool late = ++result->events > EVENTS_MAX || world.now > world.swarm.storm + CALM;
+        bool late = ++result->events > EVENTS_MAX || world.now > world.swarm.storm + CALM
+                    || world.now > world.moved + STILL;
         over = late || (due.kind == DUE_CALLER && judge_is_over(&world));
     }
     if (!*result->wrong) judge_close(&world);

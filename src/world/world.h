@@ -53,7 +53,28 @@
     S(REPORT_AGAIN, "reports that came twice")                                                 \
     S(GIVEN_UP, "workers that came back after their lease")                                    \
     S(BLOCKED, "tasks that ended blocked")                                                     \
-    S(SAME_STATE, "states compared after a restart")
+    S(SAME_STATE, "states compared after a restart")                                           \
+    S(FETCH, "objects asked for from other workers")                                           \
+    S(HAUL, "objects that came")                                                               \
+    S(HAUL_SLOW, "transfers that took long")                                                   \
+    S(HAUL_CUT, "transfers that were cut")                                                     \
+    S(HAUL_ROT, "transfers with another content")                                              \
+    S(MISSED, "objects that nobody could give")                                                \
+    S(SHELF_FULL, "objects for which there was no room")                                       \
+    S(COPY_LOST, "copies lost without a word")                                                 \
+    S(DISK_LOST, "workers that lost all copies")                                               \
+    S(LACKING, "orders that waited for an object")                                             \
+    S(BAD_INPUT, "orders whose object never came")                                             \
+    S(DROP, "copies dropped as the server wanted")                                             \
+    S(REMADE, "objects made again")                                                            \
+    S(GROWN, "jobs that grew")                                                                 \
+    S(HOLD, "tasks in the hands of handlers")                                                  \
+    S(HOLD_DELIVERS, "of them, delivered")                                                     \
+    S(HOLD_FAILS, "of them, failed")                                                           \
+    S(HOLD_OVER, "of them, let go when the lease was over")                                    \
+    S(HOLD_STALE, "handlers that came too late")                                               \
+    S(RENEWED, "leases of handlers renewed")                                                   \
+    S(CLERK_CRASH, "handlers that crashed")
 
 #define WORLD_SIGHT(name, text) SIGHT_##name,
 enum world_sight { WORLD_SIGHTS(WORLD_SIGHT) SIGHTS };

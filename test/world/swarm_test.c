@@ -1,10 +1,13 @@
 // swarm_test.c - many worlds, each from its seed, in which nothing may be wrong.
 //
 //     swarm_test [--seeds N] [--from S] [--trace]
+//     swarm_test --events N [--from S]      until so many have happened; says where to go on
 #include "world/world.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { TELL_EVERY = 5000000 };
 
 static uint32_t seen[SIGHTS];
 static uint64_t events, wrongs;
@@ -29,15 +32,25 @@ static void world_play(uint64_t seed, bool trace)
 int main(int count, char **words)
 {
     const char *sanitized = getenv("SANITIZED");
-    uint64_t seeds = sanitized && *sanitized ? 300 : 2000, from = 1;
+    uint64_t seeds = sanitized && *sanitized ? 300 : 2000, from = 1, events_max = 0;
     bool trace = false;
     for (int i = 1; i < count; i++) {
         if (strcmp(words[i], "--trace") == 0) trace = true;
         if (i + 1 == count) continue;
         if (strcmp(words[i], "--seeds") == 0) seeds = strtoull(words[i + 1], NULL, 10);
         if (strcmp(words[i], "--from") == 0) from = strtoull(words[i + 1], NULL, 10);
+        if (strcmp(words[i], "--events") == 0) events_max = strtoull(words[i + 1], NULL, 10);
     }
-    for (uint64_t seed = from; seed < from + seeds; seed++) world_play(seed, trace);
+    if (events_max) seeds = 0;
+    for (uint64_t seed = from; events_max ? events < events_max : seed < from + seeds; seed++) {
+        uint64_t told = events / TELL_EVERY;
+        world_play(seed, trace);
+        seeds += events_max > 0;
+        if (!events_max || events / TELL_EVERY == told) continue;
+        printf("# %llu events, %llu wrong; to go on: --from %llu\n", (unsigned long long)events,
+               (unsigned long long)wrongs, (unsigned long long)seed + 1);
+        fflush(stdout);
+    }
     uint32_t unseen = 0;
     for (int i = 0; i < SIGHTS; i++) {
         unseen += !seen[i];

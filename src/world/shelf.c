@@ -1,0 +1,314 @@
+// shelf.c - objects on the disks of workers, done as agent/carry.c does it: what a command reads
+// is fetched from others before it starts, and the server hears of what comes, or does not.
+#include "world/parts.h"
+
+#include <errno.h>
+
+enum { HAUL = 20000, BYTES = 1000 };
+
+static bool is_same(rota_object_id a, rota_object_id b)
+{
+    return a.high == b.high && a.low == b.low;
+}
+
+// ---- What lies there ----------------------------------------------------------------------------
+
+static struct copy *copy_find(const struct hand *hand, rota_object_id object)
+{
+    for (uint32_t i = 0; i < hand->shelf_count; i++)
+        if (is_same(hand->shelf[i].object, object)) return &hand->shelf[i];
+    return NULL;
+}
+
+bool shelf_has(const struct hand *hand, rota_object_id object)
+{
+    const struct copy *copy = copy_find(hand, object);
+    return copy && !copy->is_gone;
+}
+
+void shelf_add(struct hand *hand, rota_object_id object)
+{
+    struct copy *copy = copy_find(hand, object);
+    if (!copy) {
+        world_reserve(&hand->shelf, &hand->shelf_capacity, hand->shelf_count, sizeof *hand->shelf);
+        copy = &hand->shelf[hand->shelf_count++];
+    }
+    *copy = (struct copy){.object = object};
+}
+
+static void shelf_remove(struct hand *hand, rota_object_id object)
+{
+    struct copy *copy = copy_find(hand, object);
+    if (copy) *copy = hand->shelf[--hand->shelf_count];
+}
+
+// Whoever made it may have to do so again.
+static void loss_note(struct world *world, struct hand *hand, rota_object_id object)
+{
+    struct ghost_task *ghost = ghost_maker(world, object);
+    if (ghost) ghost->was_lost = true;
+    world_reserve(&hand->losses, &hand->loss_capacity, hand->loss_count, sizeof *hand->losses);
+    hand->losses[hand->loss_count++] = object;
+}
+
+// Its file is gone, and its worker finds out when it is needed, or when it starts again.
+void shelf_lose(struct world *world, uint32_t who, bool all)
+{
+    struct hand *hand = &world->hands[who];
+    if (!hand->shelf_count) return;
+    uint32_t first = all ? 0 : choose(world, OF_DATA, hand->shelf_count);
+    see(world, all ? SIGHT_DISK_LOST : SIGHT_COPY_LOST);
+    for (uint32_t i = first; i < (all ? hand->shelf_count : first + 1); i++) {
+        hand->shelf[i].is_gone = true;
+        loss_note(world, hand, hand->shelf[i].object);
+    }
+    world_say(world, "%s loses %s", hand->name, all ? "all its objects" : "an object");
+}
+
+// A worker that begins looks at what is there; the rest of this life is forgotten.
+void shelf_begin(struct hand *hand)
+{
+    for (uint32_t i = hand->shelf_count; i-- > 0;)
+        if (hand->shelf[i].is_gone) hand->shelf[i] = hand->shelf[--hand->shelf_count];
+}
+
+void shelf_bury(struct world *world, struct hand *hand)
+{
+    for (uint32_t i = 0; i < hand->shelf_count; i++)
+        loss_note(world, hand, hand->shelf[i].object);
+    hand->shelf_count = 0;
+}
+
+void shelf_crash(struct hand *hand)
+{
+    hand->haul_count = 0;
+    while (hand->lacking_count) wire_in_release(&hand->lacking[--hand->lacking_count]);
+}
+
+// ---- What is said of it -------------------------------------------------------------------------
+
+static void objects_put(struct world *world, struct hand *hand, enum wire_kind kind,
+                        rota_object_id object)
+{
+    struct wire_message message = {.kind = kind};
+    struct wire_file file = {.kind = WIRE_FILE,
+                             .name = wire_text_of(""),
+                             .path = wire_text_of(""),
+                             .object = object,
+                             .bytes = BYTES};
+    if (!hand->welcome) return;
+    if (kind == WIRE_MISSED_MESSAGE) {
+        message.missed.object = object;
+        message.missed.reason = wire_text_of("");
+    } else if (kind == WIRE_LOST_MESSAGE) {
+        message.lost.objects = (wire_files){&file, 1};
+    } else {
+        message.held.objects = (wire_files){&file, 1};
+    }
+    wire_put(&world->cables[hand->cable]->out[FAR_SIDE], &message);
+}
+
+void shelf_tell(struct world *world, struct hand *hand)
+{
+    for (uint32_t i = 0; i < hand->shelf_count; i++)
+        objects_put(world, hand, WIRE_HELD_MESSAGE, hand->shelf[i].object);
+}
+
+// It was thought to be here, and is not.
+static void lost_tell(struct world *world, struct hand *hand, rota_object_id object)
+{
+    loss_note(world, hand, object);
+    shelf_remove(hand, object);
+    objects_put(world, hand, WIRE_LOST_MESSAGE, object);
+}
+
+void shelf_drop(struct world *world, struct hand *hand, rota_object_id object)
+{
+    struct ghost_task *ghost = ghost_maker(world, object);
+    if (ghost) ghost->was_lost = true;
+    see(world, SIGHT_DROP);
+    shelf_remove(hand, object);
+    for (uint32_t i = hand->haul_count; i-- > 0;)
+        if (is_same(hand->hauls[i].object, object))
+            hand->hauls[i] = hand->hauls[--hand->haul_count];
+}
+
+// ---- Commands that wait for it ------------------------------------------------------------------
+
+static bool is_coming(const struct hand *hand, rota_object_id object)
+{
+    for (uint32_t i = 0; i < hand->haul_count; i++)
+        if (is_same(hand->hauls[i].object, object)) return true;
+    return false;
+}
+
+enum lack { LACKS_NOTHING, LACKS_SOME, LACKS_FOR_EVER };
+
+static enum lack inputs_look(const struct hand *hand, const wire_files *inputs)
+{
+    enum lack lack = LACKS_NOTHING;
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        rota_object_id object = inputs->items[i].object;
+        if (shelf_has(hand, object)) continue;
+        if (!is_coming(hand, object)) return LACKS_FOR_EVER;
+        lack = LACKS_SOME;
+    }
+    return lack;
+}
+
+static void refuse(struct world *world, struct hand *hand, const struct wire_run *run)
+{
+    struct attempt *attempt = attempts_find(&hand->decide.attempts, run->task, run->attempt);
+    see(world, SIGHT_BAD_INPUT);
+    report_add(world, hand, attempt, WIRE_BAD_INPUT, hand->haul_error ? hand->haul_error : ENODATA);
+}
+
+void shelf_give(struct world *world, uint32_t who, const struct wire_message *message)
+{
+    struct hand *hand = &world->hands[who];
+    const struct wire_run *run = &message->run;
+    switch (inputs_look(hand, &run->inputs)) {
+    case LACKS_NOTHING: process_begin(world, who, run); return;
+    case LACKS_SOME:
+        see(world, SIGHT_LACKING);
+        frame_keep(&hand->lacking, &hand->lacking_count, &hand->lacking_capacity, message);
+        return;
+    case LACKS_FOR_EVER:
+        for (uint32_t i = 0; i < run->inputs.count; i++) {
+            rota_object_id object = run->inputs.items[i].object;
+            if (shelf_has(hand, object) || is_coming(hand, object)) continue;
+            judge_lack(world, hand, run, object);
+            lost_tell(world, hand, object);
+        }
+        refuse(world, hand, run);
+    }
+}
+
+bool shelf_inputs_are_there(struct world *world, struct hand *hand, uint32_t job, uint32_t index)
+{
+    const struct ghost_task *ghost = &world->jobs[job]->tasks[index - 1];
+    bool there = true;
+    for (uint32_t i = 0; i < ghost->need_count; i++) {
+        rota_object_id object = ghost_object(job, ghost->needs[i]);
+        if (!(ghost->reads >> i & 1) || shelf_has(hand, object)) continue;
+        lost_tell(world, hand, object);
+        there = false;
+    }
+    return there;
+}
+
+static void lacking_look(struct world *world, uint32_t who)
+{
+    struct hand *hand = &world->hands[who];
+    for (uint32_t i = hand->lacking_count; i-- > 0;) {
+        struct wire_in frame;
+        struct wire_message message;
+        frame_look(&hand->lacking[i], &message);
+        enum lack lack = inputs_look(hand, &message.run.inputs);
+        if (lack == LACKS_SOME) continue;
+        frame = hand->lacking[i];
+        hand->lacking[i] = hand->lacking[--hand->lacking_count];
+        if (lack == LACKS_NOTHING)
+            process_begin(world, who, &message.run);
+        else
+            refuse(world, hand, &message.run);
+        wire_in_release(&frame);
+    }
+}
+
+// ---- Fetching -----------------------------------------------------------------------------------
+
+static void haul_note(struct world *world, uint32_t who, struct haul *haul)
+{
+    int64_t took = 50 + choose_time(world, OF_DATA, HAUL);
+    if (!world->is_clear && chance(world, OF_DATA, world->swarm.haul_slow)) {
+        see(world, SIGHT_HAUL_SLOW);
+        took += choose_time(world, OF_DATA, world->swarm.lease * 2);
+    }
+    haul->number = ++world->hands[who].numbers;
+    agenda_add(&world->agenda, world->now + took, DUE_HAUL, who, haul->number);
+}
+
+void shelf_fetch(struct world *world, uint32_t who, const struct wire_fetch *fetch)
+{
+    struct hand *hand = &world->hands[who];
+    see(world, SIGHT_FETCH);
+    if (shelf_has(hand, fetch->object))
+        return objects_put(world, hand, WIRE_HELD_MESSAGE, fetch->object);
+    if (is_coming(hand, fetch->object)) return;
+    world_reserve(&hand->hauls, &hand->haul_capacity, hand->haul_count, sizeof *hand->hauls);
+    struct haul *haul = &hand->hauls[hand->haul_count++];
+    *haul = (struct haul){.object = fetch->object};
+    for (uint32_t i = 0; i < fetch->addresses.count && i < HAUL_SOURCES; i++) {
+        unsigned number = 0;
+        bool known = sscanf(fetch->addresses.items[i].bytes, "worker-%u", &number) == 1;
+        if (!known || !number || number > world->swarm.hands)
+            wrong(world, "%s is to fetch from nobody", hand->name);
+        else
+            haul->sources[haul->source_count++] = number - 1;
+    }
+    haul_note(world, who, haul);
+}
+
+// From the source whose turn it is. False: not from there.
+static bool haul_arrives(struct world *world, uint32_t who, const struct haul *haul)
+{
+    if (haul->at >= haul->source_count) return false;
+    uint32_t from = haul->sources[haul->at];
+    struct hand *source = &world->hands[from];
+    bool apart = world->cut[0][from] || world->cut[1][from] || world->cut[0][who]
+                 || world->cut[1][who] || world->now < source->stalled_until;
+    if (!source->up || apart) return false;
+    if (!world->is_clear && chance(world, OF_DATA, world->swarm.haul_cut)) {
+        see(world, SIGHT_HAUL_CUT);
+        return false;
+    }
+    if (!shelf_has(source, haul->object)) {
+        if (copy_find(source, haul->object)) {
+            lost_tell(world, source, haul->object);
+            hand_flush(world, from);
+        }
+        return false;
+    }
+    if (!world->is_clear && chance(world, OF_DATA, world->swarm.haul_rots)) {
+        see(world, SIGHT_HAUL_ROT);  // the hash is not as it should be
+        return false;
+    }
+    return true;
+}
+
+static void haul_missed(struct world *world, struct hand *hand, rota_object_id object)
+{
+    see(world, SIGHT_MISSED);
+    hand->haul_error = ENODATA;
+    loss_note(world, hand, object);  // the server believes that all are lost
+    objects_put(world, hand, WIRE_MISSED_MESSAGE, object);
+}
+
+void shelf_haul(struct world *world, uint32_t who, uint32_t number)
+{
+    struct hand *hand = &world->hands[who];
+    struct haul *haul = NULL;
+    for (uint32_t i = 0; hand->up && i < hand->haul_count && !haul; i++)
+        if (hand->hauls[i].number == number) haul = &hand->hauls[i];
+    if (!haul) return;
+    bool there = haul_arrives(world, who, haul);
+    if (!there && ++haul->at < haul->source_count) return haul_note(world, who, haul);
+    rota_object_id object = haul->object;
+    *haul = hand->hauls[--hand->haul_count];
+    bool full = there && !world->is_clear && chance(world, OF_DATA, world->swarm.shelf_full);
+    if (full) {
+        see(world, SIGHT_SHELF_FULL);
+        hand->haul_error = ENOSPC;
+        loss_note(world, hand, object);
+    } else if (there) {
+        see(world, SIGHT_HAUL);
+        shelf_add(hand, object);
+        objects_put(world, hand, WIRE_HELD_MESSAGE, object);
+    } else {
+        haul_missed(world, hand, object);
+    }
+    lacking_look(world, who);
+    hand_flush(world, who);
+    hand_schedule(world, who);
+}
