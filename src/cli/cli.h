@@ -14,6 +14,7 @@ command_fn command_swarm;                               // swarm.c, behind the o
 bool swarm_is_meant(int count, char **words);
 command_fn command_sql, command_jobs, command_history;  // sql.c
 command_fn command_verify;                              // verify.c
+command_fn command_replay;                              // replay.c
 command_fn command_define;                              // define.c
 command_fn command_act;                                 // act.c
 command_fn command_allocator;                           // allocator.c

@@ -83,6 +83,8 @@ static const struct command commands[] = {
     {"jobs", command_jobs, "list its jobs", "database", "--json --help"},
     {"history", command_history, "list what ran", "database", "--json --task --help"},
     {"verify", command_verify, "check every promise about it", "database", "--help"},
+    {"replay", command_replay, "repeat its journal, and see whether it comes to the same",
+     "database", "--json --help"},
 
     {"more", NULL, NULL, NULL, NULL},
     {"keys", command_keys, "make, list and revoke the keys of several machines",

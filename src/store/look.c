@@ -1,4 +1,5 @@
 // look.c - one moment of a database file, read on a connection that cannot write.
+#include "store/journal.h"
 #include "store/look.h"
 #include "store/reader.h"
 
@@ -11,6 +12,7 @@ static const struct store_kind look_kind = {
     .text_find = sqlite_text_find,
     .answer_find = sqlite_answer_find,
     .catalog = sqlite_catalog,
+    .journal = sqlite_journal,
 };
 
 static int64_t number_ask(struct sqlite_store *store, const char *sql)
