@@ -7,12 +7,12 @@
 static const char usage[]
     = "example: rota replay .rota/rota.db\n\n"
       "usage: rota replay [--json] FILE\n\n"
-      "Repeats what the journal of a database has recorded, from its first turn on: each change of\n"
-      "each task, in order. A core is made from what comes out and another from the rows of the\n"
-      "database; they must be the same. A server may be at work meanwhile.\n\n"
+      "Repeats what the journal of a database has recorded, from its first turn on: each\n"
+      "change of each task, in order. A core is made from what comes out and another from\n"
+      "the rows of the database; they must be the same. A server may be at work meanwhile.\n\n"
       "    --json    one object\n\n"
-      "The exit status is 0 when they are, 1 when they are not (each task that differs is printed),\n"
-      "and 2 when the file is no database of rota or a part of its journal is missing.\n";
+      "The exit status is 0 when they are, 1 when they are not (each task that differs is\n"
+      "printed), and 2 when the file is no database of rota or a part of its journal is missing.\n";
 
 static int refuse(const char *path, const char *reason)
 {
@@ -24,7 +24,7 @@ static void result_print(const char *path, const struct replay *replay, bool jso
 {
     const char *text = json ? "{\"turns\":%llu,\"changes\":%llu,\"jobs\":%u,\"tasks\":%u,"
                               "\"different\":%u}\n"
-                            : "%llu turns, %llu changes of tasks, %u jobs, %u tasks: %u different\n";
+                            : "%llu turns, %llu changes, %u jobs, %u tasks: %u different\n";
     if (!json) printf("%s: ", path);
     printf(text, (unsigned long long)replay->turns, (unsigned long long)replay->changes,
            replay->jobs, replay->tasks, replay->different);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""replay_test - rota replay: the journal of a database comes to what its rows say, or says why not."""
+"""replay_test - rota replay: the journal comes to what the rows of a database say, or says why."""
 import glob
 import json
 import os
