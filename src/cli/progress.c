@@ -48,7 +48,7 @@ static uint32_t total(const struct run *run)
 {
     uint32_t sum = 0;
     for (int i = 0; i < RUN_PHASES; i++) sum += run->count[i];
-    return sum;
+    return sum - run->count[RUN_LEFT_OUT];
 }
 
 static uint32_t over(const struct run *run)

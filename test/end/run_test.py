@@ -214,6 +214,15 @@ with Folder("on_failure: fail_job\ntasks: {a: 'true', b: {run: test -e ok, needs
     say(done.returncode == 0 and "1 ok, 1 done before" in done.stdout, "and is done again",
         done.stdout)
 
+with Folder("tasks: {a: 'echo a >> l', b: {run: 'echo b >> l', needs: a}, c: 'echo c >> l',"
+            " d: {run: 'echo d >> l', needs: [b, c]}, n: {tasks: {e: 'echo e >> l'}}}") as folder:
+    done = folder.run("--only", "b")
+    say(done.returncode == 0 and folder.read("l") == "a\nb\n" and "[2/2] b" in done.stdout
+        and done.stdout.count("\n[") == 1 and "2 ok in" in done.stdout,
+        "--only runs a task and what it needs, and counts no others", done.stdout)
+    say(folder.ran("--only", "b,n") == ["e"], "several names, and a bundle")
+    say(folder.ran() == ["c", "d"], "the rest is for the next run")
+
 for words, reason in ((["--only", "nobody"], "there is no task 'nobody'"), (["-j", "0"], "'0'"),
                       (["--frish"], "--frish"), (["-j", "x"], "'x'")):
     with Folder(GRAPH) as folder:
