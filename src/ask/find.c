@@ -29,48 +29,11 @@ uint32_t ask_find(const struct ask *ask, const char *word)
 
 // ---- The nearest name -----------------------------------------------------------------------
 
-enum { WORD_MAX = 255 };
-
-static uint32_t least(uint32_t one, uint32_t two, uint32_t three)
-{
-    uint32_t less = one < two ? one : two;
-    return less < three ? less : three;
-}
-
-// How many letters have to be changed, added or left out.
-static uint32_t distance(const char *from, const char *to)
-{
-    uint32_t row[WORD_MAX + 1];
-    size_t width = strlen(to);
-    if (width > WORD_MAX) return UINT32_MAX;
-    for (uint32_t i = 0; i <= width; i++) row[i] = i;
-    for (uint32_t line = 1; *from; from++, line++) {
-        uint32_t before = row[0];
-        row[0] = line;
-        for (size_t i = 1; i <= width; i++) {
-            uint32_t above = row[i];
-            row[i] = least(above + 1, row[i - 1] + 1, before + (*from != to[i - 1]));
-            before = above;
-        }
-    }
-    return row[width];
-}
-
 const char *ask_nearest(const struct ask *ask, const char *word)
 {
-    const char *best = NULL;
-    size_t length = strlen(word);
-    uint32_t limit = (uint32_t)(length < 3 ? 1 : length < 9 ? 2 : length / 3);
-    if (length > WORD_MAX) return NULL;
-    for (uint32_t i = 0; i < ask->task_count; i++) {
-        size_t other = strlen(ask->tasks[i].name);
-        if (other > length + limit || length > other + limit) continue;
-        uint32_t away = distance(word, ask->tasks[i].name);
-        if (away > limit || (best && away == limit)) continue;
-        best = ask->tasks[i].name;
-        limit = away;
-    }
-    return best;
+    struct word_meant meant = {0};
+    for (uint32_t i = 0; i < ask->task_count; i++) word_try(&meant, word, ask->tasks[i].name);
+    return meant.word;
 }
 
 // ---- Lanes and objects ----------------------------------------------------------------------

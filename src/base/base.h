@@ -198,6 +198,16 @@ void text_release(const struct memory *memory, struct text *text);
 // none.
 size_t character_read(const char *text, size_t length, uint32_t *number);
 
+// ---- word.c: which word was meant --------------------------------------------
+
+struct word_meant {
+    const char *word;  // null: none is near enough
+    uint32_t mistakes;
+};
+
+// Takes the other word if it is nearer than the one before. Of equals the first stays.
+void word_try(struct word_meant *meant, const char *word, const char *other);
+
 // ---- random.c: numbers from a seed, and mixing of bits ----------------------
 
 uint64_t random_next(uint64_t *state);

@@ -1,4 +1,5 @@
 // main.c - the table of commands.
+#include "base/base.h"
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -159,6 +160,18 @@ static int command_begin(const struct command *command, int count, char **words)
                    : remote_ask(command->name, count, words);
 }
 
+static int command_unknown(const char *name)
+{
+    struct word_meant meant = {0};
+    const struct command *command;
+    for (size_t i = 0; (command = command_at(i)); i++)
+        if (command->run) word_try(&meant, name, command->name);
+    fprintf(stderr, "rota: there is no command '%s'", name);
+    if (meant.word) fprintf(stderr, "; did you mean %s?\n", meant.word);
+    else fputs("; 'rota help' lists them\n", stderr);
+    return 2;
+}
+
 int main(int count, char **words)
 {
     if (count < 2) return usage(stderr);
@@ -169,6 +182,5 @@ int main(int count, char **words)
     for (size_t i = 0; (command = command_at(i)); i++)
         if (command->run && strcmp(command->name, name) == 0)
             return command_begin(command, count - 2, words + 2);
-    fprintf(stderr, "rota: there is no command '%s'; 'rota help' lists them\n", name);
-    return 2;
+    return command_unknown(name);
 }

@@ -1,11 +1,12 @@
 // reader.c - mistakes, where they are, and what was probably meant.
 #define _GNU_SOURCE
+#include "base/base.h"
 #include "jobfile/jobfile_parts.h"
 
 #include <stdarg.h>
 #include <string.h>
 
-enum { REASON_MAX = 16 << 10, WORD_MAX = 40, NAMES_LOOKED_AT = 20000 };
+enum { REASON_MAX = 16 << 10, NAMES_LOOKED_AT = 20000 };
 static const uint64_t memory_max = 2ull << 30;
 
 // ---- Places ----------------------------------------------------------------
@@ -119,68 +120,21 @@ void jobfile_errors_write(const struct jobfile *file, FILE *out)
 
 // ---- What was meant ----------------------------------------------------------
 
-static uint32_t least(uint32_t one, uint32_t other)
-{
-    return one < other ? one : other;
-}
-
-// How many letters are to be changed, added, taken away or swapped with their neighbour.
-static uint32_t distance(const char *one, size_t one_length, const char *other, size_t other_length)
-{
-    uint8_t rows[3][WORD_MAX + 1];
-    for (size_t j = 0; j <= other_length; j++) rows[0][j] = (uint8_t)j;
-    for (size_t i = 1; i <= one_length; i++) {
-        uint8_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
-        row[0] = (uint8_t)i;
-        for (size_t j = 1; j <= other_length; j++) {
-            uint32_t best = above[j - 1] + (one[i - 1] != other[j - 1]);
-            best = least(best, least(above[j], row[j - 1]) + 1u);
-            bool swapped
-                = i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1];
-            if (swapped) best = least(best, second[j - 2] + 1u);
-            row[j] = (uint8_t)best;
-        }
-    }
-    return rows[one_length % 3][other_length];
-}
-
-// The distance of a word that is near enough to be meant, or UINT32_MAX.
-static uint32_t nearness(const char *word, const char *other)
-{
-    size_t length = strlen(word), other_length = strlen(other);
-    if (length > WORD_MAX || other_length > WORD_MAX || !length || !other_length) return UINT32_MAX;
-    size_t apart = length > other_length ? length - other_length : other_length - length;
-    if (apart > 2) return UINT32_MAX;
-    uint32_t found = distance(word, length, other, other_length);
-    return found <= (length < 5 ? 1 : 2) && found < length ? found : UINT32_MAX;
-}
-
 const char *suggestion(const char *word, const char *const *words, uint32_t count)
 {
-    uint32_t best = UINT32_MAX;
-    const char *found = NULL;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t near = nearness(word, words[i]);
-        if (near >= best) continue;
-        best = near;
-        found = words[i];
-    }
-    return found;
+    struct word_meant meant = {0};
+    for (uint32_t i = 0; i < count; i++) word_try(&meant, word, words[i]);
+    return meant.word;
 }
 
 const char *suggestion_text(struct reader *reader, const char *word)
 {
     const struct jobfile *file = reader->file;
-    uint32_t best = UINT32_MAX;
-    const char *found = NULL;
-    for (uint32_t i = 0; i < file->task_count && i < NAMES_LOOKED_AT; i++) {
-        uint32_t near = file->tasks[i].name ? nearness(word, file->tasks[i].name) : UINT32_MAX;
-        if (near >= best) continue;
-        best = near;
-        found = file->tasks[i].name;
-    }
+    struct word_meant meant = {0};
+    for (uint32_t i = 0; i < file->task_count && i < NAMES_LOOKED_AT; i++)
+        if (file->tasks[i].name) word_try(&meant, word, file->tasks[i].name);
     char text[sizeof(struct quoted) + 40];
-    if (!found) return "";
-    snprintf(text, sizeof text, "; did you mean %s?", QUOTED(found));
+    if (!meant.word) return "";
+    snprintf(text, sizeof text, "; did you mean %s?", QUOTED(meant.word));
     return jobfile_text(reader->file, text, strlen(text));
 }

@@ -1,9 +1,8 @@
 // definition_keys.c - the words of a definition file, and which one was meant.
+#include "base/base.h"
 #include "store/definition_parts.h"
 
 #include <string.h>
-
-enum { WORD_MAX = 32 };
 
 static const struct choice types[]
     = {{"callable", DEFINITION_CALLABLE}, {"bundle", DEFINITION_BUNDLE}, {NULL, 0}};
@@ -89,46 +88,12 @@ int action_find(const char *word)
     return -1;
 }
 
-static uint32_t least(uint32_t left, uint32_t right)
-{
-    return left < right ? left : right;
-}
-
-// How many letters must be put in, left out, changed or swapped with their neighbour.
-static uint32_t word_distance(const char *left, const char *right)
-{
-    uint32_t table[WORD_MAX + 1][WORD_MAX + 1];
-    uint32_t rows = (uint32_t)strlen(left), columns = (uint32_t)strlen(right);
-    for (uint32_t i = 0; i <= rows; i++) table[i][0] = i;
-    for (uint32_t j = 0; j <= columns; j++) table[0][j] = j;
-    for (uint32_t i = 1; i <= rows; i++) {
-        for (uint32_t j = 1; j <= columns; j++) {
-            uint32_t change = table[i - 1][j - 1] + (left[i - 1] != right[j - 1]);
-            uint32_t best = least(change, least(table[i - 1][j], table[i][j - 1]) + 1);
-            bool swapped
-                = i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1];
-            if (swapped) best = least(best, table[i - 2][j - 2] + 1);
-            table[i][j] = best;
-        }
-    }
-    return table[rows][columns];
-}
-
 const char *word_suggest(const char *word)
 {
-    const char *best = NULL;
-    uint32_t distance_best = 3;  // two mistakes are still a mistake, three are another word
-    if (strlen(word) > WORD_MAX) return NULL;
-    for (int i = 0; i < DEFINITION_KEYS + ACTIONS; i++) {
-        const char *known = i < DEFINITION_KEYS ? definition_keys[i].word
-                                                : definition_actions[i - DEFINITION_KEYS];
-        uint32_t distance = word_distance(word, known);
-        bool near = distance < distance_best && distance * 3 <= strlen(known);
-        if (!near) continue;
-        best = known;
-        distance_best = distance;
-    }
-    return best;
+    struct word_meant meant = {0};
+    for (int i = 0; i < DEFINITION_KEYS; i++) word_try(&meant, word, definition_keys[i].word);
+    for (int i = 0; i < ACTIONS; i++) word_try(&meant, word, definition_actions[i]);
+    return meant.word;
 }
 
 // ---- Where values are ------------------------------------------------------

@@ -59,6 +59,10 @@ def files_are_refused():
     say(done.returncode == 2 and lines == [
         ':2:7: a task has no key "runn"; did you mean run?', ':2:3: task "a" has no run',
         ':3:22: there is no task "c"'], "each mistake has file, line and column", done.stderr)
+    for word, told in (("rnu", "; did you mean run?"), ("xyzzy", "; 'rota help' lists them")):
+        done = rota(word)
+        say(done.returncode == 2 and done.stderr == f"rota: there is no command '{word}'{told}\n",
+            f"{word} is no command", done.stderr)
     for command in (["check"], ["graph"], ["run"], ["submit", "--server", "127.0.0.1:1"]):
         done = rota(*command, write("due.yaml", "schedule: {cron: '99 * * * *'}\n" + SMALL))
         say(done.returncode == 2 and done.stderr == path_of("due.yaml")
