@@ -101,9 +101,11 @@ uint32_t object_view(const struct rota *rota, const struct object *object)
     return graph_view(producer) & (NEED_DEAD | NEED_REAL);
 }
 
-// Only a consumer that is about to run justifies making a lost object again.
+// Only a consumer that is about to run, or a client that waits for it, justifies making a lost
+// object again.
 static bool is_wanted_now(const struct rota *rota, const struct object *object)
 {
+    if (object->reads) return true;
     for (uint32_t use = object->uses; use; use = rota->use[use].next) {
         uint8_t state = rota->task[rota->use[use].task].state;
         if (state >= ROTA_TASK_QUEUED && state < ROTA_TASK_ASSIGNED) return true;
@@ -138,6 +140,13 @@ void object_look_producer(struct rota *rota, task_row row)
     if (again) outcome_again(rota, row);
 }
 
+// To others a result that is made again is there, also while that is blocked; not to its readers.
+static bool is_hopeless(const struct rota *rota, const struct object *object)
+{
+    bool blocked = rota->task[object->producer].state == ROTA_TASK_BLOCKED;
+    return object->view & NEED_DEAD || (object->producer && blocked && !(object->view & NEED_MET));
+}
+
 void object_refresh(struct rota *rota, object_row row)
 {
     struct object *object = OBJECT(rota, row);
@@ -151,6 +160,8 @@ void object_refresh(struct rota *rota, object_row row)
     for (uint32_t use = object->uses; use && before != after; use = rota->use[use].next) {
         graph_need(rota, rota->use[use].task, before, after);
     }
+    bool decided = after & NEED_MET || is_hopeless(rota, object);
+    if (object->reads && decided) wait_object_over(rota, row);
     if (after & NEED_MET || !object->producer) return;
     const struct task *producer = &rota->task[object->producer];
     if (producer->state == ROTA_TASK_SUCCEEDED)

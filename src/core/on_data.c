@@ -50,7 +50,10 @@ enum rota_error on_read(struct rota *rota, const struct rota_event *event)
     struct wait like = {.number = rota->next_wait++, .client = event->object.client, .object = row};
     effect_core(rota);
     wait_add(rota, &like, 0);
-    if (object_is_present(rota, object)) wait_object_over(rota, row);
+    if (object_is_present(rota, object))
+        wait_object_over(rota, row);
+    else
+        object_refresh(rota, row);  // it is made again, if it was lost
     return ROTA_OK;
 }
 

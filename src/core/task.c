@@ -181,10 +181,10 @@ static void follow_extra(struct rota *rota, task_row row, enum rota_task_state f
     if (task_extra(rota, row)->verdict != VERDICT_TRUE) condition_unbind(rota, row);
     if (task_extra(rota, row)->input_count)
         object_inputs_held(rota, row, object_holds_inputs(to) - object_holds_inputs(from));
-    // Streams are there while their producer runs.
-    bool runs
-        = (from == ROTA_TASK_RUNNING) != (to == ROTA_TASK_RUNNING) || to == ROTA_TASK_SUCCEEDED;
-    if (runs && task_extra(rota, row)->output_count) object_producer_changed(rota, row);
+    // Streams are there while their producer runs, and readers do not wait for what is blocked.
+    bool counts = (from == ROTA_TASK_RUNNING) != (to == ROTA_TASK_RUNNING)
+                  || to == ROTA_TASK_SUCCEEDED || to == ROTA_TASK_BLOCKED;
+    if (counts && task_extra(rota, row)->output_count) object_producer_changed(rota, row);
 }
 
 // A move of a task that others watch, or that something hangs on. Kept apart, or every move

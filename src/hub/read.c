@@ -117,15 +117,6 @@ static bool is_upload(struct hub *hub, rota_object_id object)
            && rota_object_state(hub->server->rota, object) == ROTA_OBJECT_NONE;
 }
 
-// It was made, and no worker has it any more: waiting would be in vain.
-static bool is_lost(struct hub *hub, rota_object_id object)
-{
-    const struct rota *rota = hub->server->rota;
-    return rota_object_state(rota, object) == ROTA_OBJECT_FINISHED
-           && !rota_object_workers(rota, object, ROTA_SET_LOCATED, NULL, 0)
-           && !hub_stored_find(hub, object);
-}
-
 static void read_begin(struct hub *hub, struct hub_peer *peer, const struct wire_data *data)
 {
     struct rota_event event = {.kind = ROTA_EVENT_READ};
@@ -134,11 +125,6 @@ static void read_begin(struct hub *hub, struct hub_peer *peer, const struct wire
     peer->read_low = data->low;
     if (is_upload(hub, data->object)) {
         grant(hub, peer, data->object);
-        return;
-    }
-    if (is_lost(hub, data->object)) {
-        hub_refuse(peer, data->high, data->low, WIRE_REFUSED_NOT_FOUND,
-                   "it was made, and all copies of it are lost");
         return;
     }
     event.object.client = client_of(hub, peer->number);

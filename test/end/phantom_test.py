@@ -34,6 +34,14 @@ def two_copies(story):
     story.until(lambda: os.path.exists(story.path("reads")), "the reader runs")
 
 
+def wiped(story):
+    """w0 is killed, and comes back with an empty cache."""
+    story.workers["w0"].kill()
+    shutil.rmtree(story.path("w0/cache"))
+    os.rename(story.path("w0.log"), story.path("w0.log.old"))
+    story.join(2, name="w0")
+
+
 def reads(story):
     done = story.rota("data", "get", "1/x", story.path("x"))
     return done.returncode == 0 and len(story.lines("x")) == 1000
@@ -58,9 +66,7 @@ with Story() as story:
 
 with Story() as story:
     two_copies(story)
-    story.workers["w0"].kill()
-    shutil.rmtree(story.path("w0/cache"))
-    story.join(2, name="w0")
+    wiped(story)
     story.until(lambda: places(story, "1/x") == {"w1"}, "it has nothing any more")
     story.touch("go")
     story.rota("wait", "1")
@@ -77,5 +83,28 @@ with Story() as story:
     story.rota("wait", "1")
     say(reads(story) and story.lines("runs") == ["ran"],
         "so does one that meets a new server", story.told())
+
+with Story() as story:  # what is kept, and lost
+    story.join(2)
+    story.touch("can")
+    job = {"first": {"run": f"test -e {story.path('can')} && seq 1000 > f", "out": ["f"]},
+           "make": {"run": f"echo ran >> {story.path('runs')}; cp f x", "in": ["f"],
+                    "out": ["x"], "keep": True}}
+    say(story.done(job) and story.lines("runs") == ["ran"], "a job is over")
+    contents_remove(story, "w0")
+    say(reads(story) and story.lines("runs") == ["ran"] * 2 and places(story, "1/x") == {"w0"},
+        "what is kept and lies nowhere is made again for who gets it", story.told())
+    wiped(story)
+    say(reads(story) and story.lines("runs") == ["ran"] * 3
+        and story.rota("wait", "1").returncode == 0,
+        "also when its worker knows that it is gone, and the job has succeeded all the same",
+        story.told())
+    wiped(story)
+    os.remove(story.path("can"))
+    done = story.rota("data", "get", "1/x", story.path("never"))
+    why = story.rota("why", "1.1").stdout
+    say(done.returncode == 1 and "will not be made" in done.stderr
+        and not os.path.exists(story.path("never")) and "exit" in why,
+        "and if it cannot be, who gets it is told so", (done, why))
 
 Tap.end()

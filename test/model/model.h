@@ -66,6 +66,7 @@ struct model_object {
     enum rota_object_state state;
     bool kept, server, unused;  // unused: an upload no consumer has been found for yet
     uint32_t located;           // bit w: worker w holds it
+    bool read;                  // a client waits for it
     uint32_t rest;              // bit w: worker w holds what is left of a stream
     uint32_t told_lost;         // bit w: worker w lost it, in this turn
     uint32_t told_held;         // bit w: worker w said that it has it, in this turn

@@ -31,6 +31,7 @@ static void object_drop(struct model *model, struct model_object *object)
                          (struct rota_action){.kind = ROTA_ACTION_DROP, .drop = {object->id, {w}}});
     }
     object->located = object->rest = 0;
+    object->read = false;
 }
 
 // A stream whose producer runs once more flows again.
@@ -61,8 +62,23 @@ static void objects_remove(struct model *model)
     }
 }
 
+// Clients wait for what is not there, until it is or will not be.
+static void reads_end(struct model *model)
+{
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        struct model_object *object = &model->objects[i];
+        const struct model_task *producer = object->job ? model_producer(model, object) : NULL;
+        bool lost = producer
+                    && (producer->state == ROTA_TASK_FAILED || producer->state == ROTA_TASK_ABORTED
+                        || producer->state == ROTA_TASK_BLOCKED);
+        if (lost || object->state == ROTA_OBJECT_REMOVED || model_object_present(model, object))
+            object->read = false;
+    }
+}
+
 static bool object_is_missed(struct model *model, const struct model_object *object)
 {
+    if (object->read) return true;
     for (uint32_t i = 0; i < model->input_count; i++) {
         const struct model_input *input = &model->inputs[i];
         if (!consumes(input, object)) continue;
@@ -303,6 +319,7 @@ void model_settle(struct model *model)
     } while (objects_regenerate(model));
     for (uint32_t i = 0; i < model->task_count; i++) model->tasks[i].settled = false;
     for (uint32_t i = 0; i < model->task_count; i++) task_settle(model, &model->tasks[i]);
+    reads_end(model);
     model_ready_leave(model);
     model_share(model);
     waits_tell(model);

@@ -94,6 +94,7 @@ void model_outputs_finish(struct model *model, const struct model_task *task, ro
             object->located |= bit(worker);
         else
             object->server = true;
+        if (!stream) object->read = false;
     }
 }
 
@@ -146,6 +147,8 @@ enum model_verdict model_on_object(struct model *model, const struct rota_event 
     if (event->kind == ROTA_EVENT_KEEP || job->state >= ROTA_JOB_FAILED) return MODEL_REFUSE;
     if (!object->kept || object->state == ROTA_OBJECT_REMOVED) return MODEL_REFUSE;
     if (event->kind == ROTA_EVENT_RELEASE) object->kept = object->unused = false;
+    if (event->kind == ROTA_EVENT_READ && !model_object_present(model, object))
+        object->read = true;
     return MODEL_ACCEPT;
 }
 
