@@ -124,6 +124,26 @@ class Cluster:
         return "\n".join(f"{process.log}: {process.said()[-2000:]}" for process in logs)
 
 
+class KeyedCluster(Cluster):
+    """Its server listens at a port of this machine, too, where keys are asked for."""
+
+    def __init__(self, *options, lease=3):
+        super().__init__(*options, lease=lease)
+        subprocess.run([ROTA_PATH, "keys", "make", self.path("keys")], check=True,
+                       stdout=subprocess.DEVNULL)
+        self.options += ["--listen", "127.0.0.1:0", "--keys", self.path("keys/server.keys")]
+        self.address = None
+
+    def key(self, role):
+        return ["--key", self.path(f"keys/{role}.key")]
+
+    def serve(self):
+        before = self.server.said().count("127.0.0.1:") if self.server else 0
+        super().serve()
+        self.until(lambda: self.server.said().count("127.0.0.1:") > before, "the port is told")
+        self.address = "127.0.0.1:" + self.server.said().rsplit("127.0.0.1:", 1)[1].split()[0]
+
+
 def processes_with(word):
     """Processes whose command line or environment names this."""
     found = []

@@ -7,7 +7,6 @@ Every job ends; what was accepted is there; no task succeeds twice; no two comma
 at a time (each holds a lock that the others would find taken); nothing runs when all is over.
 """
 import argparse
-import os
 import random
 import sys
 import time
@@ -65,6 +64,24 @@ def verdict(cluster, accepted):
     return wrong
 
 
+def all_done(cluster, accepted):
+    """Waits for all that was submitted; what is wrong then."""
+    cluster.until(lambda: cluster.sql("SELECT count(*) FROM sched_stage")[0][0] == 0,
+                  "all is done", 300)
+    return verdict(cluster, accepted)
+
+
+def tell(wrong, folder, what, began):
+    """Prints how it went, behind the end of the cluster. Returns the exit status."""
+    left_over = processes_with(folder)
+    if left_over:
+        wrong.append(f"processes are left: {left_over}")
+    print(f"{'not ok' if wrong else 'ok'} 1 - {what}, {time.monotonic() - began:.0f} s")
+    for line in wrong:
+        print("# " + line)
+    return 1 if wrong else 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--servers", type=int, default=20)
@@ -92,18 +109,9 @@ def main():
                 killed[who] += 1
                 if sum(killed.values()) % 100 == 0:
                     print(f"{killed} in {time.monotonic() - began:.0f} s", flush=True)
-        cluster.until(lambda: cluster.sql("SELECT count(*) FROM sched_stage")[0][0] == 0,
-                      "all is done", 300)
-        wrong = verdict(cluster, accepted)
-        folder = cluster.folder
-    left_over = processes_with(folder)
-    if left_over:
-        wrong.append(f"processes are left: {left_over}")
-    print(f"{'not ok' if wrong else 'ok'} 1 - {killed['server']} servers and {killed['worker']}"
-          f" workers killed, {len(accepted)} jobs done, {time.monotonic() - began:.0f} s")
-    for line in wrong:
-        print("# " + line)
-    return 1 if wrong else 0
+        wrong = all_done(cluster, accepted)
+    return tell(wrong, cluster.folder, f"{killed['server']} servers and {killed['worker']} workers"
+                f" killed, {len(accepted)} jobs done", began)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import resource
 import socket
 import time
 
-from cluster import Cluster, ROTA_PATH
+from cluster import Cluster, KeyedCluster
 from end import Tap
 from hostile import Stranger
 from net import run
@@ -16,15 +16,12 @@ MIB = 1 << 20
 CLIENTS = 2000
 
 
-class Listening(Cluster):
+class Listening(KeyedCluster):
     """At a Unix socket, and at a port with keys."""
 
     def serve(self):
-        run(ROTA_PATH, "keys", "make", self.path("keys"))
-        self.options += ["--listen", "127.0.0.1:0", "--keys", self.path("keys/server.keys")]
         super().serve()
-        self.until(lambda: self.server.said().count("listening") == 2, "both addresses")
-        self.port = int(self.server.said().split()[-1].rsplit(":", 1)[1])
+        self.port = int(self.address.rsplit(":", 1)[1])
 
     def files(self):
         return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))
@@ -69,8 +66,8 @@ def most_files(cluster):
 def strangers():
     """At a port, without a key."""
     with Listening(lease=20) as cluster:
-        cluster.socket, direct = f"127.0.0.1:{cluster.port}", cluster.socket
-        cluster.work("far", 2, "--key", cluster.path("keys/worker.key"))
+        cluster.socket, direct = cluster.address, cluster.socket
+        cluster.work("far", 2, *cluster.key("worker"))
         cluster.socket = direct
         cluster.works("nobody else")
         rests, before = cluster.files(), cluster.resident()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from cluster import ROTA_PATH, Cluster, processes_with
+from cluster import ROTA_PATH, Cluster, KeyedCluster, processes_with
 from end import Tap
 
 say = Tap.say
@@ -267,17 +267,9 @@ def commands():
 
 
 def roles():
-    with Cluster(lease=60) as cluster:
-        subprocess.run([ROTA_PATH, "keys", "make", cluster.path("keys")], check=True,
-                       capture_output=True)
-        cluster.server.kill()
-        cluster.options += ["--listen", "127.0.0.1:0", "--keys", cluster.path("keys/server.keys")]
-        cluster.serve()
-        cluster.until(lambda: "127.0.0.1" in cluster.server.said(), "it listens")
-        address = cluster.server.said().split("127.0.0.1")[-1].split()[0]
-        cluster.socket = "127.0.0.1" + address
-        key = {role: ["--key", cluster.path(f"keys/{role}.key")]
-               for role in ("client", "worker", "admin")}
+    with KeyedCluster(lease=60) as cluster:
+        cluster.socket = cluster.address
+        key = {role: cluster.key(role) for role in ("client", "worker", "admin")}
         done = cluster.rota("submit", cluster.job({"a": {"run": "true"}, "b": {"run": "true"}}),
                             "--policy", "claim", *key["client"])
         say(done.returncode == 0, "a client's key submits", done)

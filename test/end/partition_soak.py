@@ -10,8 +10,7 @@ import random
 import sys
 import time
 
-from cluster import processes_with
-from cluster_soak import job_of, verdict
+from cluster_soak import all_done, job_of, tell
 from net import Net, NetCluster, refusal
 
 NAMES = ("one", "two", "three", "four")
@@ -56,17 +55,9 @@ def main():
                 until[name] = fault(net, name, choose)
                 left -= 1
             time.sleep(choose.random())
-        cluster.until(lambda: cluster.sql("SELECT count(*) FROM sched_stage")[0][0] == 0,
-                      "all is done", 300)
-        wrong = verdict(cluster, accepted)
-        folder = cluster.folder
-    if left_over := processes_with(folder):
-        wrong.append(f"processes are left: {left_over}")
-    print(f"{'not ok' if wrong else 'ok'} 1 - {options.faults} faults, {len(accepted)} jobs done,"
-          f" {time.monotonic() - began:.0f} s")
-    for line in wrong:
-        print("# " + line)
-    return 1 if wrong else 0
+        wrong = all_done(cluster, accepted)
+    return tell(wrong, cluster.folder,
+                f"{options.faults} faults, {len(accepted)} jobs done", began)
 
 
 if __name__ == "__main__":

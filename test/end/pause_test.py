@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from cluster import ROTA_PATH, Cluster
+from cluster import ROTA_PATH, Cluster, KeyedCluster
 from end import Tap
 
 say = Tap.say
@@ -99,22 +99,15 @@ def draining():
 
 
 def roles():
-    with Cluster(lease=20) as cluster:
+    with KeyedCluster(lease=20) as cluster:
         cluster.work("one", 1)
-        subprocess.run([ROTA_PATH, "keys", "make", cluster.path("keys")], check=True,
-                       capture_output=True)
-        cluster.server.kill()
-        cluster.options += ["--listen", "127.0.0.1:0", "--keys", cluster.path("keys/server.keys")]
-        cluster.serve()
-        cluster.until(lambda: "127.0.0.1" in cluster.server.said(), "it listens")
         cluster.until(lambda: cluster.sql("SELECT 1 FROM sched_worker WHERE silent_since > 9e18"),
-                      "the worker is back")
-        cluster.socket = "127.0.0.1" + cluster.server.said().split("127.0.0.1")[-1].split()[0]
-        key = cluster.path("keys/client.key")
-        done = cluster.rota("pause", "worker", "one", "--key", key)
+                      "the worker is there")
+        cluster.socket = cluster.address
+        done = cluster.rota("pause", "worker", "one", *cluster.key("client"))
         say(done.returncode == 4 and "does not allow" in done.stderr,
             "a client's key pauses no worker", done)
-        done = cluster.rota("pause", "worker", "one", "--key", cluster.path("keys/admin.key"))
+        done = cluster.rota("pause", "worker", "one", *cluster.key("admin"))
         say(done.returncode == 0, "an admin's does", done)
 
 

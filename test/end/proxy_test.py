@@ -3,9 +3,8 @@
 import os
 import random
 
-from cluster import Cluster, ROTA_PATH
+from cluster import Cluster, KeyedCluster
 from end import Tap
-from net import run
 from proxy import Proxy, Way
 
 say = Tap.say
@@ -120,25 +119,18 @@ def a_connection_stalls():
                 f"{way}: which its worker has noticed, and made another", cluster.told())
 
 
-class ProxiedTls(Proxied):
+class ProxiedTls(Proxied, KeyedCluster):
     """The same over TCP and TLS."""
-
-    def serve(self):
-        run(ROTA_PATH, "keys", "make", self.path("keys"))
-        self.options += ["--listen", "127.0.0.1:0", "--keys", self.path("keys/server.keys")]
-        super().serve()
-        self.until(lambda: self.server.said().count("listening") == 2, "both addresses")
-        host, port = self.server.said().split()[-1].rsplit(":", 1)
-        self.direct_tls = (host, int(port))
 
     def __enter__(self):
         Cluster.__enter__(self)
-        self.proxy = Proxy(("127.0.0.1", 0), self.direct_tls)
+        host, port = self.address.rsplit(":", 1)
+        self.proxy = Proxy(("127.0.0.1", 0), (host, int(port)))
         return self
 
     def work(self, name, cores=2, *options):
         self.socket = self.proxy.address
-        worker = Cluster.work(self, name, cores, "--key", self.path("keys/worker.key"), *options)
+        worker = Cluster.work(self, name, cores, *self.key("worker"), *options)
         self.socket = self.direct
         return worker
 

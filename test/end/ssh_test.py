@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 
-from cluster import Cluster, PATIENCE, ROTA_PATH, processes_with
+from cluster import KeyedCluster, PATIENCE, ROTA_PATH, processes_with
 from end import Tap
 
 say = Tap.say
@@ -31,15 +31,8 @@ def port_free():
         return held.getsockname()[1]
 
 
-class Far(Cluster):
-    """A cluster whose server has a port."""
-
-    def __init__(self):
-        super().__init__()
-        subprocess.run([ROTA_PATH, "keys", "make", self.path("keys")], check=True,
-                       stdout=subprocess.DEVNULL)
-        self.address = f"127.0.0.1:{port_free()}"
-        self.options += ["--listen", self.address, "--keys", self.path("keys/server.keys")]
+class Far(KeyedCluster):
+    """A cluster whose workers are started by ssh."""
 
     def start(self, ssh, hosts, *words):
         with open(self.path("fleet.log"), "ab") as log:
