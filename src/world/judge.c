@@ -205,8 +205,8 @@ void judge_told(struct world *world, const struct cable *cable, const struct wir
 {
     world_note(world, (uint64_t)message->kind);
     if (world->trace) {
-        char text[200];
-        wire_dump(message, text, sizeof text);
+        char text[DUMP_SIZE];
+        world_dump(message, text);
         world_say(world, "server to %s %u: %s", cable_end(cable), cable->who + 1, text);
     }
     switch (message->kind) {

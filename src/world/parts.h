@@ -293,4 +293,6 @@ static inline void see(struct world *world, enum world_sight sight)
     world->result->seen[sight]++;
 }
 void world_note(struct world *world, uint64_t fact);  // becomes part of the digest
+enum { DUMP_SIZE = 200 };
+void world_dump(const struct wire_message *message, char text[DUMP_SIZE]);  // as one line of ASCII
 void world_say(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -116,9 +116,9 @@ void seat_input(struct world *world, uint32_t number)
 static void trace(struct world *world, const struct cable *cable,
                   const struct wire_message *message)
 {
-    char text[200];
+    char text[DUMP_SIZE];
     if (!world->trace) return;
-    wire_dump(message, text, sizeof text);
+    world_dump(message, text);
     world_say(world, "%s %u to server: %s", cable_end(cable), cable->who + 1, text);
 }
 

@@ -45,6 +45,14 @@ void world_say(struct world *world, const char *format, ...)
     va_end(arguments);
 }
 
+// Frames inside of messages are no text.
+void world_dump(const struct wire_message *message, char text[DUMP_SIZE])
+{
+    wire_dump(message, text, DUMP_SIZE);
+    for (char *at = text; *at; at++)
+        if (*at < ' ' || *at > '~') *at = '.';
+}
+
 static void event_happens(struct world *world, const struct due *due)
 {
     bool same_life = world->seat.up && due->mark == world->seat.mark;

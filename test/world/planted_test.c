@@ -1,6 +1,7 @@
 // planted_test.c - every planted mistake is found by some judge, or by an assertion, in few worlds.
 //
 //     planted_test [--seeds N]        how many worlds each of them may take
+//     planted_test --only NAME        this one of them, in up to ten times as many
 //     planted_test --record FOLDER [NAME]    the tapes of those that were real, made anew
 #include "base/planted.h"
 #include "world/world.h"
@@ -185,11 +186,21 @@ static int record_all(const char *folder, const char *name)
     return missed > 0;
 }
 
+static int only(enum plant plant, uint64_t seeds)
+{
+    struct find find = {0};
+    bool found = plant && is_found(plant, seeds, &find);
+    printf("%s seed %llu: %s\n", names[plant], (unsigned long long)find.seed, find.wrong);
+    return !found;
+}
+
 int main(int count, char **words)
 {
     uint64_t seeds = 4000;
     int missed = 0;
     if (count > 2 && strcmp(words[1], "--record") == 0) return record_all(words[2], words[3]);
+    if (count == 3 && strcmp(words[1], "--only") == 0)
+        return only(plant_find(words[2]), seeds * 10);
     if (count == 3 && strcmp(words[1], "--seeds") == 0) seeds = strtoull(words[2], NULL, 10);
     for (int i = 1; i < PLANT_COUNT; i++) {
         struct find find = {0};
