@@ -70,31 +70,11 @@ static void greets(struct played *played, enum wire_role role)
 
 static void submits(uint64_t low, uint32_t tasks, uint32_t outputs)
 {
-    struct wire_message run = {.kind = WIRE_RUN_MESSAGE}, message = {.kind = WIRE_SUBMIT_MESSAGE};
-    struct wire_spec specs[8];
     struct wire_make make = {.task = 1, .object = {1, 2}, .flags = ROTA_OBJECT_KEEP};
-    struct wire_out frame = {0};
-    wire_text word = wire_text_of("true"), body;
-    run.run.name = wire_text_of("a");
-    run.run.cwd = run.run.stdin_path = wire_text_of("");
-    run.run.argv = (wire_texts){&word, 1};
-    wire_put(&frame, &run);
-    body = (wire_text){frame.bytes, frame.length};
-    for (uint32_t i = 0; i < tasks; i++) {
-        specs[i] = (struct wire_spec){.body = 1, .cores = 1};
-        specs[i].name = specs[i].details = wire_text_of("");
-    }
-    message.submit.high = 1;
-    message.submit.low = low;
-    message.submit.policy = ROTA_POLICY_CLAIM;
-    message.submit.name = wire_text_of("");
-    message.submit.bodies = (wire_texts){&body, 1};
-    message.submit.commands = (wire_texts){&word, 1};
-    message.submit.tasks = (wire_specs){specs, tasks};
-    message.submit.outputs = (wire_makes){&make, outputs};
-    assert_true(played_says(&peers, &client, &message));
+    struct wire_submit submit = {.low = low, .policy = ROTA_POLICY_CLAIM};
+    submit.outputs = (wire_makes){&make, outputs};
+    assert_true(played_submits(&peers, &client, &submit, "true", tasks, 0));
     peers_turn(&peers);
-    wire_out_release(&frame);
 }
 
 static void claims(struct played *played, uint64_t low, rota_task_id task, rota_time wait)

@@ -102,6 +102,32 @@ bool played_hears_kind(struct played *played, enum wire_kind kind, struct wire_m
     return false;
 }
 
+bool played_submits(struct peers *peers, struct played *played, const struct wire_submit *submit,
+                    const char *command, uint32_t tasks, uint32_t retries)
+{
+    struct wire_message run = {.kind = WIRE_RUN_MESSAGE};
+    struct wire_message message = {.kind = WIRE_SUBMIT_MESSAGE, .submit = *submit};
+    struct wire_spec specs[8];
+    struct wire_out frame = {0};
+    wire_text word = wire_text_of(command), body;
+    run.run.name = run.run.cwd = run.run.stdin_path = wire_text_of("");
+    run.run.argv = (wire_texts){&word, 1};
+    wire_put(&frame, &run);
+    body = (wire_text){frame.bytes, frame.length};
+    for (uint32_t i = 0; i < tasks; i++) {
+        specs[i] = (struct wire_spec){.body = 1, .cores = 1, .retries = retries};
+        specs[i].name = specs[i].details = wire_text_of("");
+    }
+    message.submit.high = 1;
+    message.submit.name = wire_text_of("");
+    message.submit.bodies = (wire_texts){&body, 1};
+    message.submit.commands = (wire_texts){&word, 1};
+    message.submit.tasks = (wire_specs){specs, tasks};
+    bool said = played_says(peers, played, &message);
+    wire_out_release(&frame);
+    return said;
+}
+
 struct wire_message greet_of(enum wire_role role, const char *name, uint64_t connection)
 {
     struct wire_message message = {.kind = WIRE_GREET_MESSAGE};

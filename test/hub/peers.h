@@ -28,6 +28,9 @@ void played_forget(struct played *played);  // the hub is gone already
 bool played_says(struct peers *peers, struct played *played, const struct wire_message *message);
 uint64_t peers_write(struct peers *peers);  // the turn is written, not durable
 void peers_turn(struct peers *peers);       // and durable
+// Says SUBMIT with so many tasks (8 at most) that run the command, and what else is in `submit`.
+bool played_submits(struct peers *peers, struct played *played, const struct wire_submit *submit,
+                    const char *command, uint32_t tasks, uint32_t retries);
 // The next message that the hub has sent; WIRE_NONE: there is none.
 enum wire_kind played_hears(struct played *played, struct wire_message *message);
 // Skips others. False: it does not come.

@@ -51,28 +51,8 @@ void joins(struct played *played, struct wire_attempt *attempts, uint32_t count)
 
 void submits(uint64_t low, uint32_t tasks, uint32_t retries, uint32_t flags)
 {
-    struct wire_message run = {.kind = WIRE_RUN_MESSAGE}, message = {.kind = WIRE_SUBMIT_MESSAGE};
-    struct wire_spec specs[8];
-    struct wire_out frame = {0};
-    wire_text word = wire_text_of(command), body;
-    run.run.name = run.run.cwd = run.run.stdin_path = wire_text_of("");
-    run.run.argv = (wire_texts){&word, 1};
-    wire_put(&frame, &run);
-    body = (wire_text){frame.bytes, frame.length};
-    for (uint32_t i = 0; i < tasks; i++) {
-        specs[i] = (struct wire_spec){.body = 1, .cores = 1, .retries = retries};
-        specs[i].name = specs[i].details = wire_text_of("");
-    }
-    message.submit.high = 1;
-    message.submit.low = low;
-    message.submit.job = grows_to;
-    message.submit.flags = flags;
-    message.submit.name = wire_text_of("");
-    message.submit.bodies = (wire_texts){&body, 1};
-    message.submit.commands = (wire_texts){&word, 1};
-    message.submit.tasks = (wire_specs){specs, tasks};
-    assert_true(played_says(&peers, &client, &message));
-    wire_out_release(&frame);
+    struct wire_submit submit = {.low = low, .job = grows_to, .flags = flags};
+    assert_true(played_submits(&peers, &client, &submit, command, tasks, retries));
 }
 
 void reports(struct played *played, const struct wire_run *run, enum wire_end how,
