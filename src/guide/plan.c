@@ -117,7 +117,9 @@ static bool may_move(const struct window *window, uint32_t at)
 {
     const struct guide_row *row = &window->rows[at];
     bool waits = row->look.state >= ROTA_TASK_QUEUED && row->look.state <= ROTA_TASK_OFFERED;
-    bool queued = row->look.state == ROTA_TASK_ASSIGNED && row->look.queued;
+    // What a silent worker was given may run there, and it may be back soon.
+    bool queued = row->look.state == ROTA_TASK_ASSIGNED && row->look.queued
+                  && window_worker(window, row->look.worker) != PLAN_NONE;
     return (waits || queued) && row->job->tasks[row->task].is_open;
 }
 
@@ -202,6 +204,8 @@ static uint64_t plan(struct window *window, struct plan_schedule *schedule)
     struct guide *guide = window->guide;
     struct planner *planner = planner_open(&window->graph, &window->cluster);
     planner_tell(window, planner);
+    if (guide->rule_workers != window->cluster.worker_count) guide->rule_plans = 0;
+    guide->rule_workers = window->cluster.worker_count;
     if (guide->rule_plans++ % PLANS_A_RULE == 0) rule_choose(window, planner, schedule);
     planner_plan(planner, &guide->rule, schedule, UINT32_MAX);
     uint64_t steps = planner_steps(planner);

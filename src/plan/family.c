@@ -65,8 +65,9 @@ static void join(struct planner *planner, double share)
     free(ties);
 }
 
-// What runs, is done or was bound says where its family is.
-static void homes_find(struct planner *planner)
+// What runs, is done or was bound says where its family is; but what was only bound does not keep
+// it where too much is, as when another worker has come.
+static void homes_find(struct planner *planner, double share)
 {
     struct family *families = &planner->families;
     for (uint32_t pass = 0; pass < 2; pass++) {
@@ -74,6 +75,7 @@ static void homes_find(struct planner *planner)
             uint32_t head = head_of(families->of, i);
             uint32_t where = pass ? planner->bound[i] : planner->before.where[i];
             if (families->home[head] != PLAN_NONE || where == PLAN_NONE) continue;
+            if (pass && families->load[where] + families->work[head] > share) continue;
             families->home[head] = where;
             families->load[where] += families->work[head];
         }
@@ -99,8 +101,9 @@ void family_begin(struct planner *planner)
         all += families->work[i];
     }
     memset(families->load, 0, workers * sizeof *families->load);
-    join(planner, all / workers * 1.0001);
-    homes_find(planner);
+    double share = all / workers * 1.0001;
+    join(planner, share);
+    homes_find(planner, share);
     planner->steps += 4 * (uint64_t)graph->input_count + graph->task_count;
 }
 

@@ -8,7 +8,7 @@ from cluster import Cluster
 from end import Tap
 
 say = Tap.say
-GROUPS, MAKERS, SIZE = 3, 4, 1 << 20
+GROUPS, MAKERS, SIZE = 3, 4, 4 << 20
 
 
 def start(cluster):
@@ -17,11 +17,11 @@ def start(cluster):
         cluster.work(name, 1, "--listen", cluster.path(name + ".sock"))
     joined(cluster)
     wait = f"until test -e {cluster.path('go')}; do sleep 0.02; done"
-    tasks, reads = {}, {}
+    tasks, reads = {"gate": {"run": wait}}, {}
     for group in range(GROUPS):
         makers = [f"m{group}-{i}" for i in range(MAKERS)]
         for name in makers:
-            tasks[name] = {"run": f"{wait}; head -c {SIZE} /dev/zero > o-{name}",
+            tasks[name] = {"run": f"head -c {SIZE} /dev/zero > o-{name}", "needs": ["gate"],
                            "out": [f"o-{name}"]}
         reads[f"r{group}"] = makers
     for name, makers in reads.items():
