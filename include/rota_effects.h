@@ -155,7 +155,8 @@ struct rota_action {
             bool soon;                // it waits for nothing but objects that are on their way
             bool again;               // it was asked for ahead of its task, which now follows
         } fetch;
-        struct { rota_object_id object; rota_worker_id worker; } drop, show;
+        // ahead: it was asked for ahead of a task that goes elsewhere now, and need not come
+        struct { rota_object_id object; rota_worker_id worker; bool ahead; } drop, show;
         struct {
             rota_object_id object;
             rota_worker_id worker, to;  // to none: the consumer is not placed yet

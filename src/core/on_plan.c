@@ -10,7 +10,6 @@ static enum rota_error check(struct rota *rota, const struct rota_event *event, 
         if (!row) return refuse(rota, ROTA_NOT_FOUND, "a plan names a task that is not there");
         if (placement->order > BOUND_ORDER_MAX)
             return refuse(rota, ROTA_BAD_EVENT, "an order is larger than it may be");
-        if (!bound_must_move(rota, row, placement->worker)) continue;
         const struct extra *extra = task_extra(rota, row);
         *effects += 1 + (uint64_t)extra->input_count + extra->output_count;
     }

@@ -195,6 +195,42 @@ bool bound_must_move(const struct rota *rota, task_row row, rota_worker_id to)
     return to.number && WORKER(rota, task->worker)->id != to.number && worker_find(rota, to);
 }
 
+enum { USERS_SEEN = 64 };  // with more than that, one of them will want it
+
+// Somebody else who is, or will be, there reads it.
+static bool is_wanted(const struct rota *rota, object_row at, worker_row worker, task_row but)
+{
+    replica_row there = replica_find(rota, at, worker);
+    if (there && (REPLICA(rota, there)->users || REPLICA(rota, there)->flags)) return true;
+    uint32_t seen = 0;
+    for (uint32_t use = OBJECT(rota, at)->uses; use; use = rota->use[use].next) {
+        task_row row = rota->use[use].task;
+        if (++seen > USERS_SEEN) return true;
+        uint8_t state = rota->task[row].state;
+        bool waits = state >= ROTA_TASK_QUEUED && state <= ROTA_TASK_OFFERED;
+        if (row != but && waits && bound_worker(rota, row) == worker) return true;
+    }
+    return false;
+}
+
+// What was asked for ahead of a task that goes elsewhere need not come.
+static void call_off(struct rota *rota, task_row row, worker_row worker)
+{
+    const struct extra *extra = task_extra(rota, row);
+    uint8_t state = rota->task[row].state;
+    if (!worker || state < ROTA_TASK_QUEUED || state > ROTA_TASK_OFFERED) return;
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        object_row at = rota->use[extra->use_first + i].object;
+        const struct object *object = OBJECT(rota, at);
+        bool asked = object->job && object->flags & OBJECT_FINISHED;
+        if (!asked || is_wanted(rota, at, worker, row)) continue;
+        struct rota_action *action = effect_action(rota, ROTA_ACTION_DROP);
+        action->drop.object = object->id;
+        action->drop.worker.number = WORKER(rota, worker)->id;
+        action->drop.ahead = true;
+    }
+}
+
 static void ask_for_inputs(struct rota *rota, task_row row)
 {
     struct bound *bound = &rota->bound[row];
@@ -210,7 +246,9 @@ void bound_put(struct rota *rota, task_row row, rota_worker_id worker, uint32_t 
     struct bound *bound = &rota->bound[row];
     bool moves = bound->worker != worker.number;
     bool offered = rota->task[row].state == ROTA_TASK_OFFERED && gate_is_next(rota, row);
+    worker_row before = bound_worker(rota, row);
     if (offered && moves) place_remove(rota, row);
+    if (moves) call_off(rota, row, before);
     bound->worker = worker.number;
     bound->order = order & BOUND_ORDER_MAX;
     if (!moves) return;

@@ -86,7 +86,9 @@ void hub_perform(struct hub *hub)
         case ROTA_ACTION_GRANT: hub_grant(hub, action); break;
         case ROTA_ACTION_STOP: stop_put(hub, action); break;
         case ROTA_ACTION_DROP:
-            copy_put(hub, action->drop.worker, action->drop.object, WIRE_DROP_MESSAGE);
+            // One that is called off may have come in the meantime, and been told of: it stays.
+            if (!action->drop.ahead)
+                copy_put(hub, action->drop.worker, action->drop.object, WIRE_DROP_MESSAGE);
             break;
         case ROTA_ACTION_SHOW:
             copy_put(hub, action->show.worker, action->show.object, WIRE_SHOW_MESSAGE);

@@ -94,10 +94,19 @@ static void fetch(struct trial *trial, const struct rota_action *action)
     if (trial->rolling) rolling_asked(trial->rolling, object, worker, model_now(trial->model));
 }
 
+static void call_off(struct trial *trial, const struct rota_action *action)
+{
+    uint32_t object = (uint32_t)action->drop.object.low - 1;
+    uint32_t worker = action->drop.worker.number - 1;
+    if (action->drop.ahead && model_call_off(trial->model, object, worker) && trial->rolling)
+        rolling_called_off(trial->rolling, object, worker);
+}
+
 static void perform(struct trial *trial, const struct rota_action *action)
 {
     switch (action->kind) {
     case ROTA_ACTION_FETCH: fetch(trial, action); break;
+    case ROTA_ACTION_DROP: call_off(trial, action); break;
     case ROTA_ACTION_STOP:
         model_retract(trial->model, action->stop.task.task - 1);
         trial->moves++;

@@ -162,6 +162,29 @@ void model_request(struct model *model, uint32_t object, uint32_t worker, double
     touch(model, worker);
 }
 
+static void queue_remove(struct plan_queue *queue, struct plan_key *keys, uint32_t item)
+{
+    double urgency = keys[item].urgency;
+    keys[item].urgency = 1e300;
+    plan_queue_raise(queue, keys, item);
+    plan_queue_pop(queue, keys);
+    keys[item].urgency = urgency;
+}
+
+// A download that has not begun is taken out of its queue.
+bool model_call_off(struct model *model, uint32_t object, uint32_t worker)
+{
+    uint32_t *link = &model->copy_of[object];
+    while (*link && model->copies[*link - 1].worker != worker)
+        link = &model->copies[*link - 1].next;
+    if (!*link || model->copies[*link - 1].state != COPY_WAITS) return false;
+    uint32_t at = *link - 1;
+    queue_remove(&model->links[model->copies[at].link].waiting, model->copy_keys, at);
+    model->workers[worker].waiting--;
+    *link = model->copies[at].next;
+    return true;
+}
+
 // ---- Tasks -----------------------------------------------------------------------------
 
 void model_assign(struct model *model, uint32_t task, uint32_t worker, double urgency)
@@ -180,12 +203,7 @@ bool model_retract(struct model *model, uint32_t task)
     struct model_task *at = &model->tasks[task];
     if (at->state == TASK_RUNS || at->state == TASK_OVER) return false;
     if (at->state == TASK_READY) {
-        struct plan_queue *ready = &model->workers[at->worker].ready;
-        double urgency = model->task_keys[task].urgency;
-        model->task_keys[task].urgency = 1e300;
-        plan_queue_raise(ready, model->task_keys, task);
-        plan_queue_pop(ready, model->task_keys);
-        model->task_keys[task].urgency = urgency;
+        queue_remove(&model->workers[at->worker].ready, model->task_keys, task);
     }
     at->state = TASK_AWAY;
     return true;

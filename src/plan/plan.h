@@ -88,6 +88,7 @@ void model_reset(struct model *model);
 void model_assign(struct model *model, uint32_t task, uint32_t worker, double urgency);
 bool model_retract(struct model *model, uint32_t task);  // false: it runs, or is over
 void model_request(struct model *model, uint32_t object, uint32_t worker, double urgency);
+bool model_call_off(struct model *model, uint32_t object, uint32_t worker);  // false: it moves
 void model_settle(struct model *model);  // downloads and tasks start, as far as they can
 
 // Goes on to the next completions, at most to `until`, and applies them. False: nothing is under
@@ -182,6 +183,7 @@ void rolling_started(struct rolling *rolling, uint32_t task, uint32_t worker, do
 void rolling_made(struct rolling *rolling, uint32_t object, double mib);
 void rolling_ended(struct rolling *rolling, uint32_t task, double now);
 void rolling_asked(struct rolling *rolling, uint32_t object, uint32_t worker, double now);
+void rolling_called_off(struct rolling *rolling, uint32_t object, uint32_t worker);
 void rolling_arrived(struct rolling *rolling, uint32_t object, uint32_t worker);
 bool rolling_is_surprised(const struct rolling *rolling);
 // The tasks that have a new place or order, and how many; the schedule has both.

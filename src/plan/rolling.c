@@ -163,6 +163,13 @@ void rolling_asked(struct rolling *rolling, uint32_t object, uint32_t worker, do
     rolling->ways[rolling->way_count++] = (struct way){object, worker, now};
 }
 
+void rolling_called_off(struct rolling *rolling, uint32_t object, uint32_t worker)
+{
+    for (uint32_t i = 0; i < rolling->way_count; i++)
+        if (rolling->ways[i].object == object && rolling->ways[i].worker == worker)
+            rolling->ways[i] = rolling->ways[--rolling->way_count];
+}
+
 void rolling_arrived(struct rolling *rolling, uint32_t object, uint32_t worker)
 {
     for (uint32_t i = 0; i < rolling->way_count; i++)

@@ -106,6 +106,43 @@ static void inputs_go_ahead_of_a_task_that_waits(void **state)
     story_close(&story);
 }
 
+static uint32_t called_off(const struct story *story)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < story->action_count; i++)
+        count += story->actions[i].kind == ROTA_ACTION_DROP && story->actions[i].drop.ahead;
+    return count;
+}
+
+// Tasks 2 and 3 wait for the task 4 too; what they read is on its way to worker 2.
+static void what_was_asked_for_ahead_of_a_task_that_moves_is_called_off(void **state)
+{
+    (void)state;
+    struct story story;
+    static const struct rota_task_spec tasks[4] = {{.cores = 1}, {.cores = 1}, {.cores = 1},
+                                                   {.cores = 1}};
+    static const struct rota_output outputs[1] = {{1, 0, {1, 1}, 1000}};
+    static const struct rota_input inputs[2] = {{2, 0, {1, 1}}, {3, 0, {1, 1}}};
+    static const struct rota_edge edges[2] = {{4, 2}, {4, 3}};
+    static const struct rota_placement places[] = {{1, {1}, 9}, {4, {1}, 8}, {2, {2}, 7},
+                                                   {3, {2}, 6}};
+    static const struct rota_placement second[] = {{2, {3}, 7}}, third[] = {{3, {3}, 6}};
+    struct rota_event event = {.kind = ROTA_EVENT_SUBMIT};
+    event.submit = (struct rota_job_spec){.client = 5, .tasks = tasks, .outputs = outputs,
+                                          .inputs = inputs, .edges = edges, .task_count = 4,
+                                          .input_count = 2, .output_count = 1, .edge_count = 2};
+    begins(&story, NULL, 3);
+    assert_int_equal(step(&story, event), ROTA_OK);
+    does(&story, plan(places, 4));
+    starts(&story, t(1));
+    ends(&story, t(1), ROTA_OUTCOME_OK);
+    does(&story, plan(second, 1));
+    assert_int_equal(called_off(&story), 0);  // the task 3 will read it there
+    does(&story, plan(third, 1));
+    assert_int_equal(called_off(&story), 1);
+    story_close(&story);
+}
+
 static void a_plan_that_comes_late_fetches_what_is_there(void **state)
 {
     (void)state;
@@ -211,6 +248,7 @@ int main(void)
         cmocka_unit_test(a_bound_task_goes_to_its_worker),
         cmocka_unit_test(it_is_handed_out_beyond_the_room_before_the_next_plan),
         cmocka_unit_test(inputs_go_ahead_of_a_task_that_waits),
+        cmocka_unit_test(what_was_asked_for_ahead_of_a_task_that_moves_is_called_off),
         cmocka_unit_test(a_plan_that_comes_late_fetches_what_is_there),
         cmocka_unit_test(what_is_bound_to_nobody_goes_anywhere),
         cmocka_unit_test(a_plan_that_makes_no_sense_is_refused),
