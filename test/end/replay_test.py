@@ -78,7 +78,7 @@ def main():
         lies = changed(path, folder, "UPDATE sched_event SET lines = replace(lines, '1.1 SUCCESS',"
                                      " '1.1 FAILED exit 9') WHERE lines LIKE '%1.1 SUCCESS%'")
         Tap.say(lies.returncode == 1 and "task 1.1: SUCCESS" in lies.stdout
-                and "FAILED" in lies.stdout, f"what differs is told: {lies.stdout.strip()[:80]}")
+                and "FAILED" in lies.stdout, f"what differs is told: {lies.stdout.splitlines()[0]}")
         none = rota("replay", os.path.join(folder, "job.yaml"))
         Tap.say(none.returncode == 2 and "rota replay:" in none.stderr, "a job file is no database")
         bad = rota("replay", "--fast", path)
