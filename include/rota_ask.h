@@ -38,6 +38,7 @@ bool rota_task_look(const struct rota *rota, rota_task_id id, struct rota_task_v
 // SUCCESS FAILED ABORTED FROZEN; bundles and jobs too, and a job may be CLOSED.
 const char *rota_task_status(const struct rota *rota, rota_task_id id);
 const char *rota_job_status(const struct rota *rota, rota_job_id id);
+bool rota_job_is_paused(const struct rota *rota, rota_job_id id);
 
 // And in the words of the planner (document 3): NotAssigned Ready Assigned Running Finished Failed.
 struct rota_plan_view { const char *state; rota_worker_id assigned, scheduled, ready; };
@@ -128,6 +129,7 @@ enum rota_hold {
     ROTA_HOLD_STOPPING,       // told to stop; `worker` has not confirmed
     ROTA_HOLD_LANE_PAUSED,    // its lane lets nobody in
     ROTA_HOLD_WORKER_PAUSED,  // `worker` could run it, but gets nothing new
+    ROTA_HOLD_JOB_PAUSED,     // nothing of its job is handed out
     ROTA_HOLDS
 };
 

@@ -123,6 +123,9 @@ enum rota_client_code rota_client_wait(struct rota_client *client, rota_job_id j
 // Task 0 is the job as a whole.
 enum rota_client_code rota_client_cancel(struct rota_client *client, rota_task_id task);
 enum rota_client_code rota_client_retry(struct rota_client *client, rota_task_id task);
+// Nothing new of the job is handed out from now on; and now it is again.
+enum rota_client_code rota_client_pause(struct rota_client *client, rota_job_id job);
+enum rota_client_code rota_client_resume(struct rota_client *client, rota_job_id job);
 // The server forgets the job and what it made; what of it has not ended is stopped.
 enum rota_client_code rota_client_forget(struct rota_client *client, rota_job_id job);
 
@@ -137,6 +140,7 @@ struct rota_client_view {
     struct rota_client_sum sum;   // of a job
     uint32_t running;             // likewise
     bool is_over;                 // nothing of the job goes on
+    bool is_paused;               // nothing new of it is handed out
 };
 
 // Task 0 is the job as a whole. A server forgets jobs of which all has succeeded: then their sums

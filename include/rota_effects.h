@@ -49,6 +49,7 @@ struct rota_record {
             enum rota_job_state state;
             enum rota_policy policy;
             enum rota_on_failure on_failure;
+            bool paused;
             uint64_t client, key;
             uint32_t failed_task;
         } job;

@@ -81,6 +81,31 @@ enum rota_client_code rota_client_forget(struct rota_client *client, rota_job_id
     return change(client, WIRE_CLOSE, (rota_task_id){job.number, 0});
 }
 
+static enum rota_client_code rest(struct rota_client *client, enum wire_rest_how how,
+                                  rota_job_id job)
+{
+    struct wire_message message = {.kind = WIRE_REST_MESSAGE};
+    char name[16];
+    enum rota_client_code code = client_ready(client);
+    if (!code) code = request_make(client, &message.rest.high, &message.rest.low);
+    if (code) return code;
+    snprintf(name, sizeof name, "%u", job.number);
+    message.rest.how = how;
+    message.rest.part = WIRE_PART_JOB;
+    message.rest.name = wire_text_of(name);
+    return client_ask(client, &message, client_until(client->patience), &message);
+}
+
+enum rota_client_code rota_client_pause(struct rota_client *client, rota_job_id job)
+{
+    return rest(client, WIRE_PAUSE, job);
+}
+
+enum rota_client_code rota_client_resume(struct rota_client *client, rota_job_id job)
+{
+    return rest(client, WIRE_RESUME, job);
+}
+
 // ---- How things are -----------------------------------------------------------------------------
 
 enum rota_client_code rota_client_look(struct rota_client *client, rota_task_id task,
@@ -101,6 +126,7 @@ enum rota_client_code rota_client_look(struct rota_client *client, rota_task_id 
     view->sum = (struct rota_client_sum){seen->tasks, seen->succeeded, seen->failed, seen->aborted};
     view->running = seen->running;
     view->is_over = seen->flags & WIRE_SEEN_OVER;
+    view->is_paused = seen->flags & WIRE_SEEN_PAUSED;
     snprintf(view->name, sizeof view->name, "%s", seen->name.bytes);
     snprintf(view->worker, sizeof view->worker, "%s", seen->worker.bytes);
     return ROTA_CLIENT_OK;

@@ -50,6 +50,7 @@ struct ask_attempt {
 struct ask {
     struct store *store;
     rota_job_id job;
+    bool is_paused;                // nothing new of it starts
     struct ask_task *tasks;
     struct ask_attempt *attempts;  // by task, then by number
     uint32_t task_count, task_capacity, attempt_count, attempt_capacity;

@@ -340,6 +340,7 @@ static const char *path_find(struct ask *ask)
 bool ask_open(struct ask *ask, struct store *store, rota_job_id job)
 {
     *ask = (struct ask){.store = store, .job = job, .path = ""};
+    ask->is_paused = look_job_is_paused(store, job.number);
     bool fine = look_tasks(store, job.number, task_take, ask);
     if (!fine || !ask->task_count) return false;
     needs_make(ask);

@@ -39,6 +39,7 @@ static const char *const sentences[ROTA_HOLDS] = {
     [ROTA_HOLD_REST]         = "failed, and rests until {until} before it is tried again",
     [ROTA_HOLD_STOPPING]     = "told to stop; {worker} has not confirmed that it ended",
     [ROTA_HOLD_LANE_PAUSED]  = "held in lane {lane}: the lane is paused",
+    [ROTA_HOLD_JOB_PAUSED]   = "ready: its job is paused",
     [ROTA_HOLD_WORKER_PAUSED] = "without a worker: {worker} has room, but is paused",
 };
 

@@ -49,9 +49,9 @@ static const struct command commands[] = {
     {"worker", command_worker, "run commands for a server", "",
      "-j --server --key --listen --peer-key --name --folder --jobs --memory --machine --alone "
      "--contain --ssh --remote --key-from-stdin --help"},
-    {"pause", command_pause, "a lane or a worker gets nothing new", "lane worker",
+    {"pause", command_pause, "a lane, a worker or a job gets nothing new", "lane worker job",
      "--server --key --help"},
-    {"resume", command_resume, "a lane or a worker that was paused goes on", "lane worker",
+    {"resume", command_resume, "and now it does again", "lane worker job",
      "--server --key --help"},
 
     {"tasks by hand", NULL, NULL, NULL, NULL},

@@ -9,7 +9,8 @@ static const char usage[]
       "    rota ps -a night.yaml   all tasks of this file's job\n\n"
       "usage: rota ps [-a] [--json] [--job N] [--db DATABASE] [FILE]\n\n"
       "    -a, --all   also what has succeeded, and what is not to be run\n"
-      "    --json      one object a line; times are microseconds since 1970\n"
+      "    --json      one object a line; times are microseconds since 1970, and `paused` is said\n"
+      "                of the job\n"
       "    --job N     an earlier job; rota jobs lists those that are there\n";
 
 static bool is_quiet(const struct ask_task *task)
@@ -51,7 +52,7 @@ static void json_print(const struct asker *asker, uint32_t at)
         json_text(stdout, ask_end_text(last, end));
     else
         fputs("null", stdout);
-    puts("}");
+    printf(",\"paused\":%s}\n", asker->ask.is_paused ? "true" : "false");
 }
 
 // ---- For people -------------------------------------------------------------------------------
@@ -97,6 +98,7 @@ static void counts_print(const struct asker *asker)
         printf("%s%u %s", between, count, words[i].word);
         between = ", ";
     }
+    if (asker->ask.is_paused) fputs("; paused", stdout);
     puts(asker->at_work ? "" : "; no rota run is at work");
 }
 

@@ -1,17 +1,18 @@
-// rest.c - `rota pause`, `rota resume`, `rota worker drain`: a lane or a worker gets nothing new.
+// rest.c - `rota pause`, `rota resume`, `rota worker drain`: nothing new starts there.
 #include "cli/reach.h"
 
 #include <string.h>
 
 static const char usage[]
     = "usage: rota pause lane|worker NAME       what runs goes on, nothing new starts there\n"
-      "       rota resume lane|worker NAME      and now it does again\n"
+      "       rota pause job N                  nor of that job\n"
+      "       rota resume lane|worker|job NAME  and now it does again\n"
       "       rota worker drain NAME            paused, and told to end when nothing runs there\n\n"
       "    --server ADDRESS  the path of a socket, or HOST:PORT ($ROTA_SERVER)\n"
       "    --key FILE        a key of the server, for HOST:PORT ($ROTA_KEY); an admin's for "
       "workers\n\n"
-      "Exit status: 0 done, 2 there is no such lane or worker, 3 it is so already, 4 the server\n"
-      "cannot be reached.\n";
+      "Exit status: 0 done, 2 there is no such lane, worker or job, 3 it is so already, 4 the\n"
+      "server cannot be reached.\n";
 
 enum { ALREADY = 3 };
 
@@ -27,6 +28,7 @@ static bool word_take(struct rest *rest, const char *word)
     if (!*part) {
         *part = strcmp(word, "lane") == 0     ? WIRE_PART_LANE
                 : strcmp(word, "worker") == 0 ? WIRE_PART_WORKER
+                : strcmp(word, "job") == 0    ? WIRE_PART_JOB
                                               : 0;
         return *part;
     }

@@ -64,6 +64,11 @@ const char *rota_task_status(const struct rota *rota, rota_task_id id)
     return status_names[shared ? leader_of(rota, row)->state : task_shown(task)];
 }
 
+bool rota_job_is_paused(const struct rota *rota, rota_job_id id)
+{
+    return JOB(rota, job_find(rota, id))->paused;
+}
+
 const char *rota_job_status(const struct rota *rota, rota_job_id id)
 {
     job_row row = job_find(rota, id);
@@ -143,7 +148,8 @@ static bool in_list(const struct rota *rota, task_row row, enum rota_list list, 
     if (task->flags & TASK_IS_BUNDLE) return list == ROTA_LIST_STAGE && state == ROTA_TASK_RUNNING;
     switch (list) {
     case ROTA_LIST_AVAILABLE: return state >= ROTA_TASK_READY && state <= ROTA_TASK_RUNNING;
-    case ROTA_LIST_FETCHABLE: return state == ROTA_TASK_OFFERED && gate_is_next(rota, row);
+    case ROTA_LIST_FETCHABLE:
+        return state == ROTA_TASK_OFFERED && gate_is_next(rota, row) && !place_rests(rota, row);
     case ROTA_LIST_BLOCKED: return is_blocked(rota, row);
     case ROTA_LIST_HELD: return state == ROTA_TASK_HELD;
     case ROTA_LIST_OFFERED: return state == ROTA_TASK_OFFERED;

@@ -49,7 +49,8 @@ static void check_key(const struct rota *rota, task_row row)
     if (!extra->key) return;
     task_row runner = OBJECT(rota, extra->key)->runner;
     bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
-    bool placed = task->state == ROTA_TASK_OFFERED && gate_is_next(rota, row);
+    bool placed = task->state == ROTA_TASK_OFFERED && gate_is_next(rota, row)
+                  && !place_rests(rota, row);
     assert((runner == row) == (out || placed));
     if (task->state == ROTA_TASK_SHARED) assert(runner == extra->leader && runner != row);
 }
@@ -168,6 +169,7 @@ static void check_job(const struct rota *rota, job_row row)
         out += attempt && task->worker;
     }
     assert(job->task_count == tasks && job->out == out);
+    assert(!job->paused || rota->resting);
     for (int class = CLASS_ACTIVE; class < TASK_CLASSES; class ++)
         assert(job->counts[class] == counts[class]);
     assert(!job->looking);
@@ -193,6 +195,7 @@ static void check_empty(const struct rota *rota)
     assert(pool_used(&rota->handlers) == 0 && pool_used(&rota->offers) == 0
            && rota->phases.count == 0 && rota->rests.count == 0);
     assert(rota->plan_active == 0 && rota->plan_unplaced == 0 && rota->closing == 0);
+    assert(rota->resting == 0);
 }
 
 void rota_check(const struct rota *rota)

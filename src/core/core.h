@@ -64,6 +64,7 @@ struct rota {
     uint32_t plan_unplaced, plan_active;  // OFFERED; unfinished, both under plan
     uint32_t tasks, edges;                // in use, for the limits
     uint32_t out, shared, fail_job_tasks, overbooked, asking, closing;
+    uint32_t resting;  // jobs that are paused
     uint32_t keyed, inputs_most;  // tasks with a content key; the most inputs a task ever had
     struct heap leases, phases;   // of silent workers; of tasks under pull, by extra
     struct bound *bound;  // by task, when a plan came in; not stored

@@ -36,7 +36,8 @@ static uint64_t of_jobs(const struct rota *rota)
         const struct job *job = JOB(rota, row);
         if (!job->id) continue;
         uint64_t hash = hash_mix(job->id, job->client);
-        hash = hash_mix(hash, (uint64_t)job->state << 16 | (uint64_t)job->policy << 8
+        hash = hash_mix(hash, (uint64_t)job->paused << 24 | (uint64_t)job->state << 16
+                                  | (uint64_t)job->policy << 8
                                   | (uint64_t)job->on_failure);
         sum += hash_mix(hash, (uint64_t)job->task_count << 32 | job->failed_task);
         for (task_row at = job_next_task(rota, row, 0); at; at = job_next_task(rota, row, at))

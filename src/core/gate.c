@@ -125,7 +125,7 @@ static void place_first(struct rota *rota, struct lane *lane)
         task_row first = lane->offered_first, placing = lane->placing;
         if (placing && !comes_before(rota, first, placing)) return;
         list_unlink(rota, first, &lane->offered_first, &lane->offered_last);
-        task_row leader = share_leader(rota, first);
+        task_row leader = place_rests(rota, first) ? 0 : share_leader(rota, first);
         if (!placing || !leader || leader == placing) {
             if (placing) step_back(rota, lane, placing);
             lane->placing = first;

@@ -53,6 +53,8 @@ static enum rota_error claim_this(struct rota *rota, task_row row, bool any,
     bool ended = task->state == ROTA_TASK_FAILED || task->state == ROTA_TASK_ABORTED;
     if (task->flags & TASK_IS_BUNDLE)
         return refuse(rota, ROTA_NOT_NOW, "a bundle cannot be claimed");
+    bool waits = task->state == ROTA_TASK_OFFERED || (ended && flags & ROTA_FAILED_OK);
+    if (waits && place_rests(rota, row)) return refuse(rota, ROTA_NOT_NOW, "its job is paused");
     if (ended && flags & ROTA_FAILED_OK && JOB(rota, task_job(rota, row))->state <= ROTA_JOB_LAST)
         return claim_failed(rota, row, event);
     if (is_claimed(task) && flags & ROTA_FETCHED_OK) return ROTA_OK;

@@ -79,6 +79,8 @@ static enum rota_error restore_job(struct rota *rota, const struct rota_record *
         return no_memory(rota);
     job_row row = submit_job(rota, &intake);
     JOB(rota, row)->failed_task = record->job.failed_task;
+    JOB(rota, row)->paused = record->job.paused;
+    rota->resting += record->job.paused;
     JOB(rota, row)->was_closed = record->job.state == ROTA_JOB_CLOSED;
     return ROTA_OK;
 }
@@ -351,7 +353,7 @@ static void restore_shared(struct rota *rota, task_row row)
     if (task_extra(rota, row)->restored != ROTA_TASK_SHARED) return;
     task_move(rota, row, CAUSE_OFFERED);
     if (rota->task[row].flags & TASK_GATED) gate_enter(rota, row);
-    place_add(rota, row);
+    if (!place_shared(rota, row)) place_add(rota, row);
 }
 
 static void restore_waiting(struct rota *rota, task_row row)
@@ -368,7 +370,7 @@ static bool restore_phases(struct rota *rota, const struct rota_record *records,
         task_row row = task_find(rota, records[i].task.id);
         const struct task *task = &rota->task[row];
         bool queued = task->state == ROTA_TASK_OFFERED && task_policy(rota, row) == ROTA_POLICY_PULL
-                      && gate_is_next(rota, row);
+                      && gate_is_next(rota, row) && !place_rests(rota, row);
         if (queued && !pull_restore(rota, row, records[i].task.phase & 15u, records[i].task.since))
             return false;
     }

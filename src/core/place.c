@@ -5,16 +5,27 @@
 // every worker), plan (one worker, chosen by score).
 #include "core/core.h"
 
+bool place_rests(const struct rota *rota, task_row row)
+{
+    return rota->resting && JOB(rota, task_job(rota, row))->paused;
+}
+
+bool place_shared(struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    if (!task->extra || !task_extra(rota, row)->key || !share_attach(rota, row)) return false;
+    if (task->flags & TASK_GATED) {
+        gate_handed_out(rota, row);
+        gate_started(rota, row);
+    }
+    return true;
+}
+
+// Of a job that is paused nothing is in a queue, nor waits for another to run for it.
 void place_add(struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
-    if (task->extra && task_extra(rota, row)->key && share_attach(rota, row)) {
-        if (task->flags & TASK_GATED) {
-            gate_handed_out(rota, row);
-            gate_started(rota, row);
-        }
-        return;
-    }
+    if (place_rests(rota, row) || place_shared(rota, row)) return;
     switch (PROFILE(rota, task->profile)->wants.policy) {
     case ROTA_POLICY_CLAIM: claim_add(rota, row); break;
     case ROTA_POLICY_PULL: pull_add(rota, row); break;
@@ -29,7 +40,7 @@ void place_add(struct rota *rota, task_row row)
 // In a lane only the first in line is in a queue.
 void place_remove(struct rota *rota, task_row row)
 {
-    if (!gate_is_next(rota, row)) return;
+    if (!gate_is_next(rota, row) || place_rests(rota, row)) return;
     switch (PROFILE(rota, rota->task[row].profile)->wants.policy) {
     case ROTA_POLICY_CLAIM: claim_remove(rota, row); break;
     case ROTA_POLICY_PULL: pull_remove(rota, row); break;

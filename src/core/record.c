@@ -46,6 +46,7 @@ static void write_job(struct rota *rota, job_row row, struct rota_record *record
     record->job.state = job->state;
     record->job.policy = job->policy;
     record->job.on_failure = job->on_failure;
+    record->job.paused = job->paused;
     record->job.client = job->client;
     record->job.key = job->key;
     record->job.failed_task = job->failed_task;

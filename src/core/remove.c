@@ -137,6 +137,7 @@ void remove_job(struct rota *rota, job_row row)
     }
     void *later = job->later;
     memory_release(&rota->memory, &later, &job->later_capacity, sizeof *job->later);
+    rota->resting -= job->paused;
     rota->closing--;
     if (rota->last_job == row) rota->last_job = 0;
     if (job->looking) {  // named again by what was just forgotten

@@ -122,6 +122,7 @@ struct job {
     task_row culprit;    // it failed, and the job is about to fail with it
     object_row objects;  // list through object.next_of_job
     bool looking, marked, told;
+    bool paused;      // nothing of it is handed out
     bool was_closed;  // while restoring
 };
 

@@ -176,6 +176,7 @@ static worker_row paused_one(const struct rota *rota, const struct profile *prof
 static struct rota_why why_offered(const struct rota *rota, task_row row)
 {
     const struct profile *profile = PROFILE(rota, rota->task[row].profile);
+    if (place_rests(rota, row)) return (struct rota_why){.hold = ROTA_HOLD_JOB_PAUSED};
     if (rota->task[row].flags & TASK_GATED) {
         const struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
         if (lane->flags & ROTA_LANE_PAUSED)

@@ -40,6 +40,7 @@ static bool job_see(struct hub *hub, uint32_t job, struct wire_seen *seen)
     bool rests = is_there && hub_job_rests(hub, &over);
     if (!is_there && !hub_over_find(hub, job, &over)) return false;
     seen->flags = rests || !is_there ? WIRE_SEEN_OVER : 0;
+    if (rota_job_is_paused(hub->server->rota, (rota_job_id){job})) seen->flags |= WIRE_SEEN_PAUSED;
     seen->tasks = over.tasks;
     seen->succeeded = over.succeeded;
     seen->failed = over.failed;

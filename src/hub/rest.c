@@ -1,12 +1,21 @@
-// rest.c - lanes and workers that are paused, and workers that are drained.
+// rest.c - lanes, workers and jobs that are paused, and workers that are drained.
 #include "hub/ahead.h"
 #include "hub/rest.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static const rota_time grace = 5000000;
 
-// 0: nobody is called that.
-static uint32_t number_of(struct hub *hub, enum catalog_kind kind, const char *name)
+// 0: nobody is called that. Jobs have no other names than their numbers.
+static uint32_t number_of(struct hub *hub, enum wire_part part, const char *name)
 {
+    enum catalog_kind kind = part == WIRE_PART_LANE ? CATALOG_LANE : CATALOG_WORKER;
+    if (part == WIRE_PART_JOB) {
+        bool plain = strspn(name, "0123456789") == strlen(name);
+        unsigned long long job = plain ? strtoull(name, NULL, 10) : 0;
+        return job <= UINT32_MAX ? (uint32_t)job : 0;
+    }
     uint32_t number = hub_name_try(hub, kind, name);
     bool is_new = hub->tried_count;
     hub_names_forget(hub);
@@ -18,9 +27,10 @@ static const char *fault_of(const struct wire_rest *rest, const struct hub_peer 
 {
     *code = WIRE_REFUSED_REQUEST;
     bool lane = rest->part == WIRE_PART_LANE, worker = rest->part == WIRE_PART_WORKER;
-    if (!lane && !worker) return "a lane or a worker can be paused";
+    bool job = rest->part == WIRE_PART_JOB;
+    if (!lane && !worker && !job) return "a lane, a worker or a job can be paused";
     if (rest->how < WIRE_PAUSE || rest->how > WIRE_DRAIN_AND_QUIT) return "no such verb";
-    if (lane && rest->how == WIRE_DRAIN_AND_QUIT) return "only workers can be drained";
+    if (!worker && rest->how == WIRE_DRAIN_AND_QUIT) return "only workers can be drained";
     *code = WIRE_REFUSED_ROLE;
     return worker && peer->role != WIRE_ADMIN ? "workers are an admin's business" : NULL;
 }
@@ -30,8 +40,11 @@ static enum rota_error rest_step(struct hub *hub, const struct wire_rest *rest, 
     bool resume = rest->how == WIRE_RESUME;
     struct rota_event event = {.kind = resume ? ROTA_EVENT_RESUME : ROTA_EVENT_PAUSE};
     struct rota_worker_view view;
-    if (rest->part == WIRE_PART_LANE) {
-        event.pause.lane = number;
+    if (rest->part != WIRE_PART_WORKER) {
+        if (rest->part == WIRE_PART_LANE)
+            event.pause.lane = number;
+        else
+            event.pause.job.number = number;
         return server_step(hub->server, &event);
     }
     event.pause.worker.number = number;
@@ -56,11 +69,12 @@ void hub_rest(struct hub *hub, struct hub_peer *peer, const struct wire_rest *re
         hub_refuse(peer, rest->high, rest->low, code, fault);
         return;
     }
-    bool lane = rest->part == WIRE_PART_LANE;
-    uint32_t number = number_of(hub, lane ? CATALOG_LANE : CATALOG_WORKER, rest->name.bytes);
+    static const char *const unknown[] = {[WIRE_PART_LANE] = "there is no such lane",
+                                          [WIRE_PART_WORKER] = "there is no such worker",
+                                          [WIRE_PART_JOB] = "there is no such job"};
+    uint32_t number = number_of(hub, (enum wire_part)rest->part, rest->name.bytes);
     if (!number) {
-        hub_refuse(peer, rest->high, rest->low, WIRE_REFUSED_NOT_FOUND,
-                   lane ? "there is no such lane" : "there is no such worker");
+        hub_refuse(peer, rest->high, rest->low, WIRE_REFUSED_NOT_FOUND, unknown[rest->part]);
         return;
     }
     enum rota_error error = rest_step(hub, rest, number);

@@ -285,8 +285,10 @@ static void rest_sends(struct play *play, enum rota_event_kind kind)
         event.pause.lane = lane_named(play, name);
     else if (strcmp(what, "worker") == 0)
         event.pause.worker.number = worker_named(play, name);
+    else if (strcmp(what, "job") == 0)
+        event.pause.job = job_named(play, name);
     else
-        play_wrong(play, "%s: a lane or a worker", what);
+        play_wrong(play, "%s: a lane, a worker or a job", what);
     take_end(play);
     turn_send(play, &event);
 }

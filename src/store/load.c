@@ -164,7 +164,8 @@ static bool read_job(sqlite3_stmt *row, struct rota_record *record)
     record->job.on_failure = (enum rota_on_failure)on_failure;
     record->job.client = large(row, 4);
     record->job.key = large(row, 5);
-    record->job.failed_task = small(row, 6);
+    record->job.failed_task = (uint32_t)large(row, 6);
+    record->job.paused = large(row, 6) >> 32 & 1;
     return true;
 }
 

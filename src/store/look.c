@@ -177,6 +177,17 @@ bool look_journal(struct store *base, rota_time since, look_turn_fn *take, void 
     return load_end(store, row, result);
 }
 
+bool look_job_is_paused(struct store *store, uint32_t job)
+{
+    struct sqlite_store *sqlite = (struct sqlite_store *)store;
+    sqlite3_stmt *row
+        = load_prepare(sqlite, "SELECT failed_task >> 32 & 1 FROM sched_graph WHERE job = ?");
+    if (row) bind_number(row, 1, job);
+    int result = row ? sqlite3_step(row) : SQLITE_ERROR;
+    bool is_paused = result == SQLITE_ROW && sqlite3_column_int(row, 0);
+    return load_end(sqlite, row, result) && is_paused;
+}
+
 uint32_t look_last_job(struct store *store)
 {
     return (uint32_t)(number_ask((struct sqlite_store *)store, "SELECT max(id) FROM sched_job")

@@ -38,6 +38,7 @@ bool look_attempts(struct store *store, uint32_t job, look_attempt_fn *take, voi
 // The journal from a time on; `lines` may be null.
 typedef bool look_turn_fn(void *context, rota_time at, const char *lines);
 bool look_journal(struct store *store, rota_time since, look_turn_fn *take, void *context);
+bool look_job_is_paused(struct store *store, uint32_t job);
 uint32_t look_last_job(struct store *store);  // 0: there is none
 
 // ---- look_all.c: the whole database in few rows ------------------------------------------------

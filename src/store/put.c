@@ -42,7 +42,9 @@ static void put_job(struct sqlite_store *store, const struct rota_record *record
     line_add_number(&store->events, job);
     line_add_char(&store->events, ' ');
     line_add_word(&store->events,
-                  record->gone ? "gone" : word_of(words_job_state, record->job.state));
+                  record->gone         ? "gone"
+                  : record->job.paused ? "PAUSED"
+                                       : word_of(words_job_state, record->job.state));
     line_add_char(&store->events, '\n');
     if (record->gone) {
         put_job_gone(store, job);
@@ -58,7 +60,8 @@ static void put_job(struct sqlite_store *store, const struct rota_record *record
     bind_text(statement, 4, word_of(words_on_failure, record->job.on_failure));
     bind_number(statement, 5, (int64_t)record->job.client);
     bind_number(statement, 6, (int64_t)record->job.key);
-    bind_number(statement, 7, record->job.failed_task);
+    // As for workers: the bit above the 32 of the number says that it is paused.
+    bind_number(statement, 7, (int64_t)record->job.paused << 32 | record->job.failed_task);
     statement_run_on(store, PUT_GRAPH, job);
 }
 

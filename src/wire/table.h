@@ -202,9 +202,10 @@ enum wire_verb {
     WIRE_FREEZE, WIRE_CLOSE, WIRE_VERBS
 };
 #define WIRE_CHANGE(F) F(u64, high) F(u64, low) F(u32, verb) F(task, task)
-// Nothing new for a lane or a worker; one that is drained is told to QUIT when it has ended all.
+// Nothing new for a lane, a worker or a job; a worker that is drained is told to QUIT when it has
+// ended all.
 enum wire_rest_how { WIRE_PAUSE = 1, WIRE_RESUME, WIRE_DRAIN_AND_QUIT };
-enum wire_part { WIRE_PART_LANE = 1, WIRE_PART_WORKER };
+enum wire_part { WIRE_PART_LANE = 1, WIRE_PART_WORKER, WIRE_PART_JOB };  // a job: its number
 #define WIRE_REST(F) F(u64, high) F(u64, low) F(u32, how) F(u32, part) F(text, name)
 #define WIRE_DONE(F) F(u64, high) F(u64, low) F(text, answer)
 
@@ -239,7 +240,10 @@ enum wire_event_kind {
 
 // How a task is, or (task 0) a job as a whole.
 #define WIRE_LOOK(F) F(u64, high) F(u64, low) F(task, task)
-enum wire_seen_flag { WIRE_SEEN_OVER = 1 };  // nothing of the job goes on by itself
+enum wire_seen_flag {
+    WIRE_SEEN_OVER = 1,  // nothing of the job goes on by itself
+    WIRE_SEEN_PAUSED = 2
+};
 #define WIRE_SEEN(F)                                                           \
     F(u64, high) F(u64, low)                                                   \
     F(u32, flags)                                                              \

@@ -135,7 +135,10 @@ static void do_look(struct probe *probe)
         printf("0 %s %d %d %u '%s' '%s'\n", rota_task_state_name(view.state), view.outcome,
                view.status, view.attempt, view.name, view.worker);
     else
-        printf("0 %s %u %u %u %u %u\n", view.is_over ? "over" : "goes on", view.sum.tasks,
+        printf("0 %s %u %u %u %u %u\n",
+               view.is_over     ? "over"
+               : view.is_paused ? "paused"
+                                : "goes on", view.sum.tasks,
                view.sum.succeeded, view.sum.failed, view.sum.aborted, view.running);
 }
 
@@ -169,6 +172,16 @@ static void do_cancel(struct probe *probe)
 static void do_retry(struct probe *probe)
 {
     tell(probe, rota_client_retry(probe->client, task_of(probe)));
+}
+
+static void do_pause(struct probe *probe)
+{
+    tell(probe, rota_client_pause(probe->client, (rota_job_id){task_of(probe).job}));
+}
+
+static void do_resume(struct probe *probe)
+{
+    tell(probe, rota_client_resume(probe->client, (rota_job_id){task_of(probe).job}));
 }
 
 static void do_forget(struct probe *probe)
@@ -259,6 +272,7 @@ static const struct {
     {"ask", do_ask},         {"cancel", do_cancel}, {"retry", do_retry}, {"forget", do_forget},
     {"fetch", do_fetch},     {"again", fetch},      {"renew", do_renew}, {"deliver", do_deliver},
     {"fail", do_fail},       {"follow", do_follow}, {"event", do_event}, {"limit", do_limit},
+    {"pause", do_pause},     {"resume", do_resume},
 };
 
 static void line_do(struct probe *probe, char *line)

@@ -85,6 +85,11 @@ def jobs(cluster):
         probe.do("job", "-")
         probe.do("chain", 3000)
         code, job = probe.submit()
+        paused = [probe.do("pause", job)[0], probe.do("pause", job)[0], probe.do("look", job)[1]]
+        say(paused[:2] == [OK, NOT_NOW] and paused[2].startswith("paused "), "a job is paused",
+            paused)
+        say(probe.do("resume", job)[0] == OK and "goes on" in probe.do("look", job)[1],
+            "and goes on")
         cancelled = probe.do("cancel", job)
         over = probe.do("wait", job, 60000)
         say(code == OK and cancelled[0] == OK and over[1].startswith("3000 "),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pause_test - lanes and workers that rest, and workers that are drained."""
+"""pause_test - lanes, workers and jobs that rest, and workers that are drained."""
 import json
 import subprocess
 
@@ -76,6 +76,43 @@ def workers():
         say(none.returncode == 2 and "no such worker" in none.stderr, "an unknown worker", none)
 
 
+def jobs():
+    with Cluster(lease=20) as cluster:
+        cluster.work("one", 4)
+        gate = cluster.path("gate")
+        cluster.submit({"first": {"run": f"while [ ! -e {gate} ]; do sleep 0.05; done"},
+                        "second": {"run": "true", "needs": ["first"]},
+                        "third": {"run": "true", "needs": ["second"]}})
+        cluster.until(lambda: cluster.sql("SELECT 1 FROM sched_exec WHERE status = 'RUNNING'"),
+                      "it runs")
+        done = cluster.rota("pause", "job", "1")
+        again = cluster.rota("pause", "job", "1")
+        say(done.returncode == 0 and again.returncode == 3, "a job is paused, once", (done, again))
+        cluster.touch("gate")
+        cluster.until(lambda: ("first", "SUCCESS") in cluster.ends(), "what runs ends")
+        other = cluster.submit({"other": {"run": "true"}}, "--wait")
+        say(other.returncode == 0 and ("second", "SUCCESS") not in cluster.ends(),
+            "what runs of it ends, nothing else of it starts, other jobs go on", cluster.ends())
+        why = cluster.rota("why", "1.2").stdout
+        say("its job is paused" in why, "why says so", why)
+        shown = cluster.rota("ps", "--job", "1").stdout
+        told = cluster.rota("ps", "--job", "1", "--json").stdout
+        say("; paused" in shown and json.loads(told.splitlines()[0])["paused"], "rota ps too",
+            shown + told)
+        cluster.server.kill()
+        cluster.serve()
+        other = cluster.submit({"another": {"run": "true"}}, "--wait")
+        say(other.returncode == 0 and ("second", "SUCCESS") not in cluster.ends(),
+            "also after a restart", cluster.ends())
+        done = cluster.rota("resume", "job", "1")
+        cluster.until(lambda: ("third", "SUCCESS") in cluster.ends(), "it goes on")
+        say(done.returncode == 0, "until it goes on", done)
+        for name in ("99", "none", "0", "99999999999"):
+            none = cluster.rota("pause", "job", name)
+            say(none.returncode == 2 and "no such job" in none.stderr, f"there is no job {name}",
+                none)
+
+
 def draining():
     with Cluster(lease=20) as cluster:
         leaves = cluster.work("one", 1)
@@ -111,6 +148,6 @@ def roles():
         say(done.returncode == 0, "an admin's does", done)
 
 
-for test in (lanes, workers, draining, roles):
+for test in (lanes, workers, jobs, draining, roles):
     test()
 Tap.end()
