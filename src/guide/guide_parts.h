@@ -57,6 +57,7 @@ struct guide {
     uint32_t kind_count, kind_capacity;
     struct plan_rule rule;     // that was best when it was last looked for
     uint32_t rule_plans;       // since then
+    uint32_t rule_next;        // that is tried
     uint32_t rule_workers;     // for so many it was
     bool has_news;
     rota_time plan_next;

@@ -9,9 +9,10 @@ static const double moving_share = 1;  // of moving, as if nothing were done mea
 static const double loyalty_share = 1;     // of the mean duration, before a task moves
 
 enum {
-    PLANS_A_RULE = 8,  // until all rules are tried again
+    PLANS_A_RULE = 8,     // until other rules are tried again
+    TRIED_STEPS = 60000,  // after so many no further rule is tried: some 1.5 ms
     QUEUED_LOYALTY = 2,  // taking a task back costs messages, and perhaps a start
-    STEPS_A_MICROSECOND = 100,
+    STEPS_A_MICROSECOND = 40,
     PAUSE = 9,              // times as long as the plan took: a tenth of the time is for planning
 };
 
@@ -186,17 +187,20 @@ static double plan_by(struct window *window, struct planner *planner, const stru
     return end + moving_share * moving(window, schedule) / window->cluster.worker_count;
 }
 
+// Rules take turns: with few tasks all are tried, with many one or two in each plan.
 static void rule_choose(struct window *window, struct planner *planner,
                         struct plan_schedule *schedule)
 {
-    double least = 0;
-    for (uint32_t i = 0; i < RULES; i++) {
-        double cost = plan_by(window, planner, &rules[i], schedule);
-        if (i && cost >= least) continue;
+    struct guide *guide = window->guide;
+    double least = plan_by(window, planner, &guide->rule, schedule);
+    for (uint32_t i = 0; i < RULES && planner_steps(planner) < TRIED_STEPS; i++) {
+        const struct plan_rule *rule = &rules[guide->rule_next++ % RULES];
+        double cost = plan_by(window, planner, rule, schedule);
+        if (cost >= least) continue;
         least = cost;
-        window->guide->rule = rules[i];
+        guide->rule = *rule;
     }
-    window->guide->sums.searches++;
+    guide->sums.searches++;
 }
 
 static uint64_t plan(struct window *window, struct plan_schedule *schedule)

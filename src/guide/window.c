@@ -14,7 +14,7 @@ static const double overhead = 1;     // MiB that could be moved while a transfe
 
 enum {
     ROWS_MIN = 1024,
-    ROWS_MAX = 4096,
+    ROWS_MAX = 2048,
     ROWS_EACH = 64,   // of a job, at least
     SCANNED = 4,      // tasks looked at for each that has room
     NAMES_ASKED = 256,
