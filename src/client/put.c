@@ -80,6 +80,8 @@ static bool part_send(struct putting *putting, const struct cache_survey *survey
 {
     struct wire_message message = {.kind = WIRE_PIECE_MESSAGE};
     char text[CACHE_ENTRY_TEXT];
+    if (offset > part->bytes)
+        return client_fail(putting->client, "the server wants what is not there");
     int fd = part->path ? cache_survey_open(survey, part) : -1;
     if (part->path && fd < 0) return fail(putting, part->path, strerror(errno));
     cache_entry_write(&part->entry, text);
