@@ -19,22 +19,33 @@ static const char **words_write(const char **at, const wire_texts *texts)
     return at;
 }
 
+// What a worker would be told; anything but a RUN is bad.
+static enum wire_result frame_read(struct wire_in *in, const wire_text *body,
+                                   struct wire_message *message)
+{
+    char *room = wire_in_room(in, body->length);
+    if (!room) return WIRE_NO_MEMORY;
+    memcpy(room, body->bytes, body->length);
+    wire_in_came(in, body->length);
+    enum wire_result result = wire_take(in, message);
+    if (result == WIRE_GOT && message->kind != WIRE_RUN_MESSAGE) return WIRE_BAD;
+    return result;
+}
+
 static enum rota_client_code body_read(struct rota_client *client, const wire_text *body,
                                        struct rota_client_grant *grant)
 {
     struct wire_in in = {0};
     struct wire_message message = {.run = {.argv = {NULL, 0}}};
-    char *room = body->length ? wire_in_room(&in, body->length) : NULL;
-    if (room) {
-        memcpy(room, body->bytes, body->length);
-        wire_in_came(&in, body->length);
-        enum wire_result result = wire_take(&in, &message);
-        if (result != WIRE_GOT || message.kind != WIRE_RUN_MESSAGE) room = NULL;
+    enum wire_result result = body->length ? frame_read(&in, body, &message) : WIRE_GOT;
+    if (result != WIRE_GOT && result != WIRE_NO_MEMORY) {
+        wire_in_release(&in);
+        return client_say(client, ROTA_CLIENT_GONE, "the server sent a task that is none");
     }
     size_t count = (size_t)message.run.argv.count + message.run.env.count + 2;
-    struct grant_memory *memory = calloc(1, sizeof *memory + count * sizeof *memory->words);
-    if (!memory || (body->length && !room)) {
-        free(memory);
+    struct grant_memory *memory = NULL;
+    if (result == WIRE_GOT) memory = calloc(1, sizeof *memory + count * sizeof *memory->words);
+    if (!memory) {
         wire_in_release(&in);
         return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the task");
     }
