@@ -50,7 +50,10 @@ class Net:
     def __enter__(self):
         try:
             run("ip", "netns", "add", self.mark)
-            self.inside("ip", "link", "add", "eth0", "type", "bridge", "forward_delay", "0")
+            # A switch without an address of its own has the least of its machines', and another
+            # one whenever a machine is added: whoever knew the old one talks to nobody.
+            self.inside("ip", "link", "add", "eth0", "address", "02:00:00:00:00:01", "type",
+                        "bridge", "forward_delay", "0")
             self.inside("ip", "address", "add", "10.9.0.1/24", "dev", "eth0")
             self.inside("ip", "link", "set", "eth0", "up")
             self.inside("ip", "link", "set", "lo", "up")
