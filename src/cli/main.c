@@ -39,7 +39,8 @@ static const struct command commands[] = {
 
     {"many machines", NULL, NULL, NULL, NULL},
     {"server", command_server, "takes jobs, and gives them to workers", "",
-     "--listen --db --data --memory --keys --lease --ahead --no-plan --connections --tasks --help"},
+     "--listen --db --data --memory --keys --lease --ahead --no-plan --by-rank --connections "
+     "--tasks --help"},
     {"submit", command_submit, "hand a job file to a server", "file",
      "--server --key --policy --wait --attach --shared --json --help"},
     {"wait", command_wait, "until a job of a server is over", "", "--server --key --json --help"},

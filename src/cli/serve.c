@@ -23,6 +23,7 @@ static const char usage[]
       "    --lease SECONDS   a worker that is silent for so long is lost (60)\n"
       "    --ahead N         tasks a worker is given beyond what it can run at a time (16)\n"
       "    --no-plan         place tasks when they are ready, near their inputs, and not before\n"
+      "    --by-rank         pull: of a worker's queues the task with most behind it, not by lot\n"
       "    --connections N   at a time; whoever comes later is turned away (10000)\n"
       "    --tasks N         of all jobs that are not forgotten; what has no room is refused\n\n"
       "INT or TERM: what has come is made durable and answered, then it ends; workers go on with\n"
@@ -48,6 +49,7 @@ static bool option_take(struct serve_options *options, const char *word, const c
     *used = 0;
     if (strcmp(word, "--memory") == 0) return (options->database = NULL, options->forgets = true);
     if (strcmp(word, "--no-plan") == 0) return options->no_plan = true;
+    if (strcmp(word, "--by-rank") == 0) return options->by_rank = true;
     *used = 1;
     if (!value) return false;
     if (strcmp(word, "--db") == 0) return (options->database = value) != NULL;
@@ -136,6 +138,7 @@ static int hub_begin_at(struct serve *serve)
     config.lease = serve->options.lease;
     config.overbook = config.bound_max = serve->options.ahead;
     config.told_is_begun = true;
+    config.pull_by_rank = serve->options.by_rank;
     if (serve->options.tasks) config.tasks_max = serve->options.tasks;
     config.plan_submit = config.plan_update = config.plan_idle = 0;
     struct guide *guide = serve->options.no_plan ? NULL : guide_open();

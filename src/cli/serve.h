@@ -13,6 +13,7 @@ struct serve_options {
     const char *database;  // null: nothing is kept
     bool forgets;
     bool no_plan;          // tasks are placed when they are ready, and not before
+    bool by_rank;          // pull: the highest rank first
     const char *data;      // the folder of what clients bring; null: nowhere
     uint64_t data_max;     // bytes that may lie there and are needed by nobody
     const char *addresses[SERVE_LISTENERS];

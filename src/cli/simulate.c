@@ -18,8 +18,8 @@ static const char usage[]
       "    --info exact|user|mean  durations and sizes known: all, those of a kind, the mean\n"
       "    --delay SECONDS       least time between two decisions (0)\n"
       "    --effort STEPS        of looking for a plan; 0: none is made ahead (10000000)\n"
-      "    --patience SECONDS    pull: how long a task waits for a worker with its input (1)\n"
-      "    --by-rank             pull: the most urgent of a queue, not the oldest\n"
+      "    --patience SECONDS    pull: how long a task waits for a worker with its input (0.1)\n"
+      "    --by-rank             pull: the most urgent of all queues, not one by lot\n"
       "    --seed N              of everything that is drawn by lot (1)\n"
       "    --seconds S           what a task of a job file takes (1)\n"
       "    --replay SCHEDULE     this schedule instead of deciding anything\n"
@@ -366,7 +366,7 @@ int command_simulate(int count, char **words)
     struct lab_job job = {0};
     request.setting.cluster
         = (struct plan_cluster){.slots = 4, .slots_each = 2, .bandwidth = 1024, .shared = true};
-    request.options = (struct lab_options){.policy = ROTA_POLICY_PLAN, .patience = 1,
+    request.options = (struct lab_options){.policy = ROTA_POLICY_PLAN, .patience = 0.1,
                                            .steps_max = 10000000, .seed = 1,
                                            .seconds_now = seconds_now};
     workers_take(&request, "1x4");

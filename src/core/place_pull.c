@@ -339,27 +339,43 @@ static task_row first_for(const struct rota *rota, const struct worker *worker, 
     return at ? OFFER(rota, at)->task : 0;
 }
 
-static task_row highest(const struct rota *rota, const task_row *found, uint32_t count)
+static void queues_of(const struct rota *rota, const struct worker *worker, offer_row queues[3])
 {
-    task_row best = found[0];
-    for (uint32_t i = 1; i < count; i++)
-        if (rota->task[found[i]].rank > rota->task[best].rank) best = found[i];
-    return best;
+    queues[0] = worker->queue_first[NEAR];
+    queues[1] = worker->queue_first[INPUT];
+    queues[2] = rota->global_first;
+}
+
+// The highest rank of all that could ever run there. If it is wide and there is no room for it yet,
+// nobody else gets the room that is: narrow tasks of lower rank would keep it out for ever.
+static task_row choose_by_rank(const struct rota *rota, const struct worker *worker)
+{
+    task_row best = 0;
+    offer_row queues[3];
+    queues_of(rota, worker, queues);
+    for (uint32_t i = 0; i < 3; i++) {
+        offer_row at = queues[i];
+        while (at && !place_fits(worker, PROFILE(rota, rota->task[OFFER(rota, at)->task].profile)))
+            at = OFFER(rota, at)->next;
+        task_row row = at ? OFFER(rota, at)->task : 0;
+        if (row && (!best || rota->task[row].rank > rota->task[best].rank)) best = row;
+    }
+    return best && may_take(rota, worker, best) ? best : 0;
 }
 
 // One of its queues that have something for it, by lot; in a queue the oldest. Or by rank.
 static task_row choose(struct rota *rota, const struct worker *worker)
 {
+    if (rota->config.pull_by_rank) return choose_by_rank(rota, worker);
     task_row found[3];
     uint32_t count = 0;
-    offer_row queues[3]
-        = {worker->queue_first[NEAR], worker->queue_first[INPUT], rota->global_first};
+    offer_row queues[3];
+    queues_of(rota, worker, queues);
     for (uint32_t i = 0; i < 3; i++) {
         task_row row = first_for(rota, worker, queues[i]);
         if (row) found[count++] = row;
     }
     if (count < 2) return count ? found[0] : 0;
-    if (rota->config.pull_by_rank) return highest(rota, found, count);
     effect_core(rota);
     return found[random_below(&rota->random, count)];
 }

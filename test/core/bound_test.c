@@ -242,6 +242,31 @@ static void pull_may_go_by_rank(void **state)
     story_close(&story);
 }
 
+static void by_rank_a_wide_task_is_not_kept_out_by_narrow_ones(void **state)
+{
+    (void)state;
+    struct story story;
+    struct rota_config config = story_config();
+    config.pull_by_rank = true;
+    config.cached_wait = config.inputs_wait = 0;
+    story_open_with(&story, &config);
+    static const struct rota_task_spec tasks[6]
+        = {{.cores = 1}, {.cores = 2}, {.cores = 1}, {.cores = 1}, {.cores = 1}, {.cores = 3}};
+    static const struct rota_edge edges[3] = {{1, 4}, {2, 5}, {4, 5}};
+    struct rota_event event = {.kind = ROTA_EVENT_SUBMIT};
+    event.submit = (struct rota_job_spec){.client = 5, .policy = ROTA_POLICY_PULL, .tasks = tasks,
+                                          .edges = edges, .task_count = 6, .edge_count = 3};
+    does(&story, event);
+    worker_joins(&story, 1, 2);
+    does(&story, (struct rota_event){.kind = ROTA_EVENT_WORKER_ASKS,
+                                     .asks = {.id = {1}, .count = ROTA_ASK_ALWAYS}});
+    // 3 would fit beside 1, but 2 is of higher rank; 6 never fits and is in nobody's way.
+    assert_string_equal(told(&story, ROTA_ACTION_RUN), "1.1#1>w1");
+    ends(&story, t(1), ROTA_OUTCOME_OK);
+    assert_string_equal(told(&story, ROTA_ACTION_RUN), "1.2#1>w1");
+    story_close(&story);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +279,7 @@ int main(void)
         cmocka_unit_test(a_plan_that_makes_no_sense_is_refused),
         cmocka_unit_test(a_job_that_goes_takes_its_plan_along),
         cmocka_unit_test(pull_may_go_by_rank),
+        cmocka_unit_test(by_rank_a_wide_task_is_not_kept_out_by_narrow_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,7 +124,20 @@ def slots():
         tells("BS-23", cluster.rota("wait", str(job)).returncode == 0, "and then the third")
 
 
+def by_rank():
+    """What most waits for goes first, if the server was told so."""
+    with Story("--ahead", "0", "--by-rank") as cluster:
+        job = cluster.begin({"short": {"run": "true"}, "a": {"run": "true"},
+                             "b": {"run": "true", "needs": ["a"]},
+                             "c": {"run": "true", "needs": ["b"]}}, policy="pull")
+        cluster.join()
+        done = cluster.rota("wait", str(job))
+        order = [name for name, _, _ in cluster.history()]
+        tells("by rank", done.returncode == 0 and order[0] == "a",
+              "the longest way goes before what came first", order)
+
+
 for test in (a_job_without_a_place, data_draws, only_while_it_has_room, many_want_one, where_it_is,
-             failures_are_results, a_picker_dies, slots):
+             failures_are_results, a_picker_dies, slots, by_rank):
     test()
 Tap.end()
