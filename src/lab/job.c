@@ -39,6 +39,20 @@ void lab_job_release(struct lab_job *job)
     *job = (struct lab_job){0};
 }
 
+char *lab_kind(const char *name)
+{
+    char *kind = lab_text(name);
+    for (size_t length = strlen(kind), before = 0; length != before;) {
+        before = length;
+        while (length && kind[length - 1] >= '0' && kind[length - 1] <= '9') length--;
+        if (length == before || length == 0) break;
+        if (length >= 2 && memcmp(kind + length - 2, "ID", 2) == 0) length -= 2;
+        if (length && strchr("_-.", kind[length - 1])) length--;
+        if (length) kind[length] = 0;
+    }
+    return kind;
+}
+
 // ---- What tasks of a kind have in common ---------------------------------------------------
 
 struct kind {

@@ -22,6 +22,7 @@ void lab_job_init(struct lab_job *job, const char *name, uint32_t tasks, uint32_
                   uint32_t inputs);
 void lab_job_release(struct lab_job *job);
 char *lab_text(const char *text);
+char *lab_kind(const char *name);  // "map_ID0000147" and "map_ID0000148" are of one kind
 void lab_guess_by_kind(struct lab_job *job);  // as the mean of those of a kind is
 
 enum lab_info { LAB_EXACT, LAB_USER, LAB_MEAN };
@@ -37,6 +38,16 @@ bool lab_read(struct lab_job *job, const char *path, double seconds_each);
 bool lab_read_graph(struct lab_job *job, struct document *document);
 bool lab_read_workflow(struct lab_job *job, struct document *document);
 bool lab_read_job(struct lab_job *job, const struct jobfile *file, double seconds_each);
+
+// ---- edges.c: from who waits for whom to objects -------------------------------------------
+
+struct lab_edge {
+    uint32_t from, to;  // tasks
+    double mib;
+    const char *file;   // the same text for one object of `from`; null: they only wait
+};
+// Gives the job its objects and inputs; sorts the edges. False: there is a circle.
+bool lab_edges_join(struct lab_job *job, struct lab_edge *edges, uint32_t count);
 
 // ---- read_schedule.c -----------------------------------------------------------------------
 
@@ -85,10 +96,10 @@ void lab_replay(const struct lab_job *job, const struct lab_setting *setting,
 
 // ---- show.c, show_files.c, show_workflow.c ---------------------------------------------------
 
-enum lab_wait { LAB_FIRST, LAB_TASK, LAB_TRANSFER, LAB_CORE };
+enum lab_wait { LAB_FIRST, LAB_TASK, LAB_TRANSFER, LAB_CORE, LAB_LATER };
 struct lab_stage {
     uint32_t task;
-    enum lab_wait waited;  // for the task before it: its end, its objects, or its core
+    enum lab_wait waited;  // for the task before it: its end, its objects, its core; or not only
 };
 // The tasks on the way to the last end, each waiting for the one before; how many there are.
 uint32_t lab_critical_path(const struct lab_job *job, const struct lab_course *course,

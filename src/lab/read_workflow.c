@@ -16,11 +16,7 @@ struct flow {
     struct document *document;
     struct lab_job *job;
     struct table tasks, makers, files;  // a task plus one by its id; by a file it makes; a size
-    struct edge {
-        uint32_t from, to;  // tasks
-        double mib;
-        const char *file;   // null: they only wait
-    } *edges;
+    struct lab_edge *edges;
     uint32_t edge_count, edge_capacity;
     double *sizes;
     uint32_t size_count, size_capacity;
@@ -29,8 +25,8 @@ struct flow {
 static void edge_add(struct flow *flow, uint32_t from, uint32_t to, const char *file)
 {
     uint32_t size = file ? table_find(&flow->files, file) : 0;
-    struct edge *edge = ARRAY_ADD(flow->edges, flow->edge_count, flow->edge_capacity);
-    *edge = (struct edge){from, to, size ? flow->sizes[size - 1] / mebibyte : 0, file};
+    struct lab_edge *edge = ARRAY_ADD(flow->edges, flow->edge_count, flow->edge_capacity);
+    *edge = (struct lab_edge){from, to, size ? flow->sizes[size - 1] / mebibyte : 0, file};
 }
 
 static void read_files(struct flow *flow, uint32_t files)
@@ -49,21 +45,6 @@ static void read_files(struct flow *flow, uint32_t files)
     }
 }
 
-// "map_ID0000147" and "map_ID0000148" are of one kind.
-static char *kind_of(const char *name)
-{
-    char *kind = lab_text(name);
-    for (size_t length = strlen(kind), before = 0; length != before;) {
-        before = length;
-        while (length && kind[length - 1] >= '0' && kind[length - 1] <= '9') length--;
-        if (length == before || length == 0) break;
-        if (length >= 2 && memcmp(kind + length - 2, "ID", 2) == 0) length -= 2;
-        if (length && strchr("_-.", kind[length - 1])) length--;
-        if (length) kind[length] = 0;
-    }
-    return kind;
-}
-
 static void read_tasks(struct flow *flow, uint32_t tasks)
 {
     struct document *document = flow->document;
@@ -76,7 +57,7 @@ static void read_tasks(struct flow *flow, uint32_t tasks)
             return;
         }
         flow->job->names[number] = lab_text(id);
-        flow->job->kinds[number] = kind_of(name ? name : id);
+        flow->job->kinds[number] = lab_kind(name ? name : id);
         flow->job->graph.tasks[number].cores = 1;
         uint32_t file = document_first(document, document_find(document, at, "outputFiles"));
         for (; file; file = document_next(document, file)) {
@@ -136,58 +117,6 @@ static void read_needs(struct flow *flow, uint32_t tasks)
     }
 }
 
-static int by_producer(const void *a, const void *b)
-{
-    const struct edge *one = a, *other = b;
-    if (one->from != other->from) return one->from < other->from ? -1 : 1;
-    int order = strcmp(one->file ? one->file : "", other->file ? other->file : "");
-    return order ? order : (one->to > other->to) - (one->to < other->to);
-}
-
-static bool same_object(const struct edge *a, const struct edge *b)
-{
-    if (a->from != b->from || !a->file != !b->file) return false;
-    return !a->file || strcmp(a->file, b->file) == 0;
-}
-
-static bool same_edge(const struct edge *a, const struct edge *b)
-{
-    return same_object(a, b) && a->to == b->to;
-}
-
-// The edges in order of producer and file; an object for each file, and one for those that wait.
-static void make_objects(struct flow *flow)
-{
-    struct plan_graph *graph = &flow->job->graph;
-    uint32_t objects = 0, kept = 0;
-    qsort(flow->edges, flow->edge_count, sizeof *flow->edges, by_producer);
-    for (uint32_t i = 0; i < flow->edge_count; i++)
-        if (!kept || !same_edge(&flow->edges[i], &flow->edges[kept - 1]))
-            flow->edges[kept++] = flow->edges[i];
-    free(graph->objects), free(graph->inputs), free(graph->mib), free(flow->job->guess_mib);
-    graph->objects = plan_take(kept, sizeof *graph->objects);
-    graph->inputs = plan_take(kept, sizeof *graph->inputs);
-    graph->mib = plan_take(kept, sizeof *graph->mib);
-    flow->job->guess_mib = plan_take(kept, sizeof *flow->job->guess_mib);
-    graph->input_count = kept;
-    for (uint32_t i = 0; i < kept; i++) graph->tasks[flow->edges[i].to].input_count++;
-    for (uint32_t i = 0, first = 0; i < graph->task_count; i++) {
-        graph->tasks[i].input = first;
-        first += graph->tasks[i].input_count;
-        graph->tasks[i].input_count = 0;
-    }
-    for (uint32_t i = 0; i < kept; i++) {
-        const struct edge *edge = &flow->edges[i];
-        struct plan_task *from = &graph->tasks[edge->from], *to = &graph->tasks[edge->to];
-        if (i == 0 || !same_object(edge, edge - 1)) {
-            if (!from->output_count++) from->output = objects;
-            graph->mib[objects++] = edge->mib;
-        }
-        graph->inputs[to->input + to->input_count++] = objects - 1;
-    }
-    graph->object_count = objects;
-}
-
 bool lab_read_workflow(struct lab_job *job, struct document *document)
 {
     struct flow flow = {.document = document, .job = job};
@@ -208,8 +137,7 @@ bool lab_read_workflow(struct lab_job *job, struct document *document)
     if (!document_is_wrong(document)) read_needs(&flow, tasks);
     bool fine = !document_is_wrong(document);
     if (fine) {
-        make_objects(&flow);
-        fine = plan_graph_finish(&job->graph);
+        fine = lab_edges_join(job, flow.edges, flow.edge_count);
         if (fine) lab_guess_by_kind(job);
         else document_refuse(document, tasks, "the tasks wait for each other in a circle");
     }

@@ -48,7 +48,11 @@ uint32_t lab_critical_path(const struct lab_job *job, const struct lab_course *c
         uint32_t before = waited_for(job, course, at, &for_core);
         if (before != PLAN_NONE) {
             bool at_once = is_at(course->ended[before], course->began[at]);
-            stages[count].waited = for_core ? LAB_CORE : at_once ? LAB_TASK : LAB_TRANSFER;
+            bool moved = course->worker[before] != course->worker[at];
+            stages[count].waited = for_core  ? LAB_CORE
+                                   : at_once ? LAB_TASK
+                                   : moved   ? LAB_TRANSFER
+                                             : LAB_LATER;
         }
         count++;
         at = before;

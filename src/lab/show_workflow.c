@@ -87,7 +87,7 @@ void lab_workflow(const struct lab_job *job, const struct lab_setting *setting,
     const struct plan_graph *graph = &job->graph;
     fputs("{\"name\":", out);
     json_text(out, job->name);
-    fputs(",\"description\":\"a run simulated by rota\",\"createdAt\":\"1970-01-01T00:00:00Z\","
+    fputs(",\"description\":\"a run of rota\",\"createdAt\":\"1970-01-01T00:00:00Z\","
           "\"schemaVersion\":\"1.5\",\n\"workflow\":{\"specification\":{\"tasks\":[\n", out);
     tasks_write(job, out);
     fputs("],\n\"files\":[\n", out);

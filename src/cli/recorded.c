@@ -1,0 +1,270 @@
+// recorded.c - a job that was run, as its database has it, for `rota simulate`.
+//
+// A task takes what its last good attempt took; objects have the size the database still knows.
+#include "cli/asker.h"
+#include "cli/simulate.h"
+#include "store/line.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double mebibyte = 1048576, microsecond = 1e-6;
+
+struct recording {
+    struct asker *asker;
+    struct rota *rota;       // knows what objects turned out to be
+    struct lab_job *job;
+    const struct ask_attempt **ran;  // by task: the attempt that counts; null: none ran
+    struct lab_edge *edges;
+    uint32_t edge_count, edge_capacity;
+    uint32_t unknown;        // tasks nobody knows the duration of
+};
+
+// ---- What tasks took ---------------------------------------------------------------------------
+
+static bool has_times(const struct ask_attempt *attempt)
+{
+    return attempt->ran && attempt->ended && !attempt->is_carried
+           && !(attempt->flags & ASK_CACHED);
+}
+
+static void attempts_find(struct recording *recording)
+{
+    const struct ask *ask = &recording->asker->ask;
+    recording->ran = plan_take(ask->task_count, sizeof *recording->ran);
+    for (uint32_t i = 0; i < ask->attempt_count; i++) {
+        const struct ask_attempt *attempt = &ask->attempts[i];
+        if (!has_times(attempt)) continue;
+        const struct ask_attempt *before = recording->ran[attempt->task];
+        bool worse = before && strcmp(before->status, "SUCCESS") == 0
+                     && strcmp(attempt->status, "SUCCESS") != 0;
+        if (!worse) recording->ran[attempt->task] = attempt;
+    }
+}
+
+static double seconds_of(const struct ask_attempt *attempt)
+{
+    double seconds = (double)(attempt->ended - attempt->began) * microsecond;
+    return seconds > 0 ? seconds : 0;
+}
+
+// A task that did not run takes what the others of its kind took, or all, or what --seconds says.
+static double seconds_guess(const struct recording *recording, const char *kind, double otherwise)
+{
+    double alike = 0, all = 0;
+    uint32_t alike_count = 0, count = 0;
+    for (uint32_t i = 0; i < recording->job->graph.task_count; i++) {
+        if (!recording->ran[i]) continue;
+        double seconds = seconds_of(recording->ran[i]);
+        all += seconds;
+        count++;
+        if (strcmp(recording->job->kinds[i], kind) != 0) continue;
+        alike += seconds;
+        alike_count++;
+    }
+    return alike_count ? alike / alike_count : count ? all / count : otherwise;
+}
+
+static void tasks_take(struct recording *recording, double otherwise)
+{
+    const struct ask *ask = &recording->asker->ask;
+    struct lab_job *job = recording->job;
+    for (uint32_t i = 0; i < ask->task_count; i++) {
+        job->names[i] = lab_text(ask->tasks[i].name);
+        job->kinds[i] = lab_kind(ask->tasks[i].name);
+        job->graph.tasks[i].cores = ask->tasks[i].cores ? ask->tasks[i].cores : 1;
+    }
+    for (uint32_t i = 0; i < ask->task_count; i++) {
+        if (ask->tasks[i].is_bundle) continue;
+        bool known = recording->ran[i] != NULL;
+        job->graph.seconds[i] = known ? seconds_of(recording->ran[i])
+                                      : seconds_guess(recording, job->kinds[i], otherwise);
+        recording->unknown += !known;
+    }
+}
+
+// ---- Who waited for whom -----------------------------------------------------------------------
+
+static void edge_add(struct recording *recording, uint32_t from, uint32_t to, rota_object_id id)
+{
+    if (recording->edge_count == recording->edge_capacity) {
+        uint32_t capacity = recording->edge_capacity ? recording->edge_capacity * 2 : 256;
+        recording->edges = realloc(recording->edges, capacity * sizeof *recording->edges);
+        if (!recording->edges) ask_no_memory();
+        recording->edge_capacity = capacity;
+    }
+    struct lab_edge edge = {.from = from, .to = to};
+    if (id.low) {
+        char *file = ask_allocate(&recording->asker->ask, 40);
+        snprintf(file, 40, "%llx-%llx", (unsigned long long)id.high, (unsigned long long)id.low);
+        edge.file = file;
+        edge.mib = (double)rota_object_bytes(recording->rota, id) / mebibyte;
+    }
+    recording->edges[recording->edge_count++] = edge;
+}
+
+static bool reads_from(uint32_t producer, struct rota_input *input, const char **text)
+{
+    while (**text && input_read(text, input)) {
+        text_read_char(text, ' ');
+        bool waits = !(input->flags & ROTA_OBJECT_ARTIFACT);
+        if (waits && (uint32_t)input->object.high == producer + 1) return true;
+    }
+    return false;
+}
+
+static void edges_take(struct recording *recording, uint32_t task)
+{
+    const struct ask *ask = &recording->asker->ask;
+    const struct ask_task *at = &ask->tasks[task];
+    for (uint32_t i = 0; i < at->need_count; i++) {
+        const char *text = at->inputs;
+        struct rota_input input;
+        bool reads = false;
+        if (at->needs[i] == task) continue;
+        while (reads_from(at->needs[i], &input, &text)) {
+            edge_add(recording, at->needs[i], task, input.object);
+            reads = true;
+        }
+        if (!reads) edge_add(recording, at->needs[i], task, (rota_object_id){0});
+    }
+    if (!at->bundle) return;  // a bundle is over when its members are, and they wait as it does
+    const struct ask_task *bundle = &ask->tasks[at->bundle - 1];
+    edge_add(recording, task, at->bundle - 1, (rota_object_id){0});
+    for (uint32_t i = 0; i < bundle->need_count; i++)
+        edge_add(recording, bundle->needs[i], task, (rota_object_id){0});
+}
+
+// ---- How it went -------------------------------------------------------------------------------
+
+// The place of a worker, in the order in which they are first named.
+static uint32_t worker_place(uint32_t *numbers, uint32_t *count, uint32_t number)
+{
+    uint32_t at = 0;
+    while (at < *count && numbers[at] != number) at++;
+    if (at == *count) numbers[(*count)++] = number;
+    return at;
+}
+
+// A task that did not run is over when all it waited for is.
+static void course_fill_in(const struct recording *recording, struct lab_course *course)
+{
+    const struct plan_graph *graph = &recording->job->graph;
+    for (uint32_t i = 0; i < graph->task_count; i++) {
+        uint32_t task = graph->sorted[i];
+        const uint32_t *inputs = graph->inputs + graph->tasks[task].input;
+        double latest = 0;
+        for (uint32_t k = 0; k < graph->tasks[task].input_count; k++) {
+            uint32_t producer = graph->objects[inputs[k]].producer;
+            if (producer != PLAN_NONE && latest < course->ended[producer])
+                latest = course->ended[producer];
+        }
+        if (!recording->ran[task]) course->began[task] = course->ended[task] = latest;
+    }
+}
+
+// What must have moved: each object once to each worker that read it and did not make it.
+static void transfers_count(const struct recording *recording, struct lab_course *course)
+{
+    const struct plan_graph *graph = &recording->job->graph;
+    for (uint32_t i = 0; i < graph->object_count; i++) {
+        const struct plan_object *object = &graph->objects[i];
+        const uint32_t *users = graph->users + object->user;
+        if (graph->mib[i] <= 0 || !recording->ran[object->producer]) continue;
+        for (uint32_t u = 0; u < object->user_count; u++) {
+            uint32_t worker = course->worker[users[u]], k = 0;
+            if (!recording->ran[users[u]] || worker == course->worker[object->producer]) continue;
+            while (k < u && course->worker[users[k]] != worker) k++;
+            if (k < u) continue;
+            course->transfers++;
+            course->mib += graph->mib[i];
+        }
+    }
+}
+
+// As many cores as were in use at a time.
+static uint32_t cores_used(const struct recording *recording, const struct lab_course *course,
+                           uint32_t worker)
+{
+    const struct plan_graph *graph = &recording->job->graph;
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < graph->task_count; i++) {
+        if (!recording->ran[i] || course->worker[i] != worker) continue;
+        uint32_t cores = 0;
+        for (uint32_t k = 0; k < graph->task_count; k++) {
+            bool beside = recording->ran[k] && course->worker[k] == worker
+                          && course->began[k] <= course->began[i]
+                          && (course->ended[k] > course->began[i] || k == i);
+            if (beside) cores += graph->tasks[k].cores;
+        }
+        if (most < cores) most = cores;
+    }
+    return most;
+}
+
+static void course_take(const struct recording *recording, struct lab_setting *setting,
+                        struct lab_course *course)
+{
+    uint32_t tasks = recording->job->graph.task_count, workers = 0;
+    uint32_t *numbers = plan_take(tasks, sizeof *numbers);
+    rota_time first = ROTA_NEVER;
+    *course = lab_course_take(tasks);
+    for (uint32_t i = 0; i < tasks; i++)
+        if (recording->ran[i] && recording->ran[i]->began < first) first = recording->ran[i]->began;
+    for (uint32_t i = 0; i < tasks; i++) {
+        const struct ask_attempt *ran = recording->ran[i];
+        if (!ran) continue;
+        course->worker[i] = worker_place(numbers, &workers, ran->worker);
+        course->began[i] = (double)(ran->began - first) * microsecond;
+        course->ended[i] = course->began[i] + seconds_of(ran);
+        if (course->makespan < course->ended[i]) course->makespan = course->ended[i];
+    }
+    course_fill_in(recording, course);
+    transfers_count(recording, course);
+    setting->cluster.worker_count = workers ? workers : 1;
+    free(setting->cores);
+    setting->cores = plan_take(setting->cluster.worker_count, sizeof *setting->cores);
+    setting->cluster.cores = setting->cores;
+    for (uint32_t i = 0; i < setting->cluster.worker_count; i++)
+        setting->cores[i] = cores_used(recording, course, i);
+    free(numbers);
+}
+
+// ---- All of it ---------------------------------------------------------------------------------
+
+static int recording_read(struct recording *recording, struct simulate_request *request,
+                          struct lab_course *course)
+{
+    const struct ask *ask = &recording->asker->ask;
+    char name[64];
+    snprintf(name, sizeof name, "job %u", ask->job.number);
+    lab_job_init(recording->job, *ask->path ? ask->path : name, ask->task_count, 0, 0);
+    attempts_find(recording);
+    tasks_take(recording, request->seconds_each);
+    for (uint32_t i = 0; i < ask->task_count; i++) edges_take(recording, i);
+    if (!lab_edges_join(recording->job, recording->edges, recording->edge_count)) {
+        fprintf(stderr, "rota simulate: %s: the tasks wait for each other in a circle\n",
+                request->file);
+        return 2;
+    }
+    lab_guess_by_kind(recording->job);
+    if (request->recorded) course_take(recording, &request->setting, course);
+    if (recording->unknown && !request->json)
+        printf("%u of %u tasks did not run: %s\n", recording->unknown, ask->task_count,
+               request->recorded ? "they are left out"
+                                 : "they take what others of their kind took");
+    return 0;
+}
+
+int recorded_read(struct simulate_request *request, struct lab_job *job, struct lab_course *course)
+{
+    static const struct asker_use use = {.name = "simulate", .usage = "", .options = ""};
+    struct asker asker = {.use = &use, .db = request->file, .job = request->job};
+    struct recording recording = {.asker = &asker, .job = job};
+    int status = asker_load(&asker);
+    if (!status) recording.rota = asker_core(&asker, &status);
+    if (!status) status = recording_read(&recording, request, course);
+    free(recording.ran), free(recording.edges);
+    asker_close(&asker);
+    return status;
+}

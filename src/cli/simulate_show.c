@@ -1,0 +1,166 @@
+// simulate_show.c - `rota simulate`: what comes out.
+#include "cli/cli.h"
+#include "cli/simulate.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef void write_fn(const struct lab_job *job, const struct lab_setting *setting,
+                      const struct lab_course *course, FILE *out);
+
+static void schedule_write(const struct lab_job *job, const struct lab_setting *setting,
+                           const struct lab_course *course, FILE *out)
+{
+    (void)setting;
+    lab_schedule(job, course, out);
+}
+
+static bool file_write(const char *path, write_fn *write, const struct simulate_request *request,
+                       const struct lab_job *job, const struct lab_course *course)
+{
+    if (!path) return true;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) abort();
+    write(job, &request->setting, course, out);
+    fclose(out);
+    bool fine = os_file_write(path, text, size);
+    if (!fine) fprintf(stderr, "rota simulate: %s: %s\n", path, strerror(errno));
+    free(text);
+    return fine;
+}
+
+static double plan_us(const struct lab_course *course)
+{
+    return course->planned ? course->plan_seconds / (double)course->planned * 1e6 : 0;
+}
+
+static double cores_of(const struct simulate_request *request)
+{
+    double cores = 0;
+    for (uint32_t i = 0; i < request->setting.cluster.worker_count; i++)
+        cores += request->setting.cores[i];
+    return cores;
+}
+
+static double used_of(const struct lab_job *job)
+{
+    double used = 0;
+    for (uint32_t i = 0; i < job->graph.task_count; i++)
+        used += job->graph.seconds[i] * job->graph.tasks[i].cores;
+    return used;
+}
+
+// All workers are paid for as long as the run takes.
+static double cost_of(const struct simulate_request *request, const struct lab_course *course)
+{
+    return cores_of(request) * course->makespan / 3600 * request->price;
+}
+
+static const char *policy_of(const struct simulate_request *request)
+{
+    if (request->recorded) return "recorded";
+    if (request->replay) return "replay";
+    return request->options.policy == ROTA_POLICY_PLAN ? "plan" : "pull";
+}
+
+static void json_write(const struct simulate_request *request, const struct lab_job *job,
+                       const struct lab_course *course)
+{
+    static const char *const infos[] = {"exact", "user", "mean"};
+    const struct lab_options *options = &request->options;
+    struct lab_stage *stages = plan_take(job->graph.task_count, sizeof *stages);
+    uint32_t count = lab_critical_path(job, course, stages);
+    double total = course->search_seconds + course->plan_seconds + course->core_seconds;
+    fputs("{\"name\":", stdout);
+    json_text(stdout, job->name);
+    printf(",\"tasks\":%u,\"workers\":%u,\"bandwidth_mib\":%g,\"policy\":\"%s\",\"info\":\"%s\","
+           "\"delay\":%g,\"makespan\":%.17g,\"lower_bound\":%.17g,"
+           "\"predicted\":%.17g,\"transfers\":%llu,"
+           "\"mib_moved\":%.17g,\"plan_us_per_task\":%.3f,\"plans\":%u,\"search_seconds\":%.6f,"
+           "\"replans\":%u,\"replan_us\":%.3f,"
+           "\"deciding_seconds\":%.6f,\"seconds\":%.6f,\"events\":%llu,\"moves\":%llu,"
+           "\"core_seconds\":%.17g",
+           job->graph.task_count, request->setting.cluster.worker_count,
+           request->setting.cluster.bandwidth,
+           policy_of(request), infos[options->info], options->delay, course->makespan,
+           plan_lower_bound(&job->graph, &request->setting.cluster), course->predicted,
+           (unsigned long long)course->transfers, course->mib, plan_us(course), course->plans,
+           course->search_seconds, course->replans,
+           course->replans ? course->replan_seconds / course->replans * 1e6 : 0, total,
+           course->seconds, (unsigned long long)course->events,
+           (unsigned long long)course->moves, used_of(job));
+    if (request->price >= 0) printf(",\"cost\":%.17g", cost_of(request, course));
+    fputs(",\"critical_path\":[", stdout);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i) fputs(",", stdout);
+        json_text(stdout, job->names[stages[i].task]);
+    }
+    puts("]}");
+    free(stages);
+}
+
+static void path_write(const struct lab_job *job, const struct lab_course *course)
+{
+    static const char *const waits[] = {"", "", "after a transfer", "when a core was free",
+                                        "some time later"};
+    enum { SHOWN = 12 };
+    struct lab_stage *stages = plan_take(job->graph.task_count, sizeof *stages);
+    uint32_t count = lab_critical_path(job, course, stages);
+    printf("the way to its end, %u tasks:\n", count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (count > SHOWN && i == SHOWN / 2) {
+            printf("    ... %u more\n", count - SHOWN);
+            i = count - SHOWN / 2;
+        }
+        uint32_t task = stages[i].task;
+        printf("%12.6g s  ", course->began[task]);
+        plain_write(stdout, job->names[task], strlen(job->names[task]));
+        if (*job->kinds[task] && strcmp(job->kinds[task], job->names[task])) {
+            fputs(" ", stdout);
+            plain_write(stdout, job->kinds[task], strlen(job->kinds[task]));
+        }
+        printf(" on worker %u %s\n", course->worker[task], waits[stages[i].waited]);
+    }
+    free(stages);
+}
+
+static void text_write(const struct simulate_request *request, const struct lab_job *job,
+                       const struct lab_course *course)
+{
+    double bound = plan_lower_bound(&job->graph, &request->setting.cluster);
+    double used = used_of(job), there = cores_of(request) * course->makespan;
+    printf("%u tasks on %u workers %s %.6g s; no schedule takes less than %.6g s\n",
+           job->graph.task_count, request->setting.cluster.worker_count,
+           request->recorded ? "took" : "take", course->makespan, bound);
+    printf("%.6g core seconds, %.0f%% of what is there; %llu transfers, %.6g MiB\n", used,
+           there > 0 ? 100 * used / there : 0, (unsigned long long)course->transfers, course->mib);
+    if (request->price >= 0)
+        printf("%.6g core hours are there, and cost %.6g\n", there / 3600,
+               cost_of(request, course));
+    if (course->plans)
+        printf("%u plans were tried in %.3f s; one costs %.2f us a task\n", course->plans,
+               course->search_seconds, plan_us(course));
+    path_write(job, course);
+    if (request->gantt) lab_chart(job, &request->setting, course, stdout);
+}
+
+
+void simulate_show(const struct simulate_request *request, const struct lab_job *job,
+                   const struct lab_course *course)
+{
+    if (request->json) json_write(request, job, course);
+    else text_write(request, job, course);
+}
+
+bool simulate_files(const struct simulate_request *request, const struct lab_job *job,
+                    const struct lab_course *course)
+{
+    return file_write(request->svg, lab_svg, request, job, course)
+           && file_write(request->perfetto, lab_perfetto, request, job, course)
+           && file_write(request->workflow, lab_workflow, request, job, course)
+           && file_write(request->schedule, schedule_write, request, job, course);
+}
