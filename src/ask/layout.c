@@ -28,19 +28,18 @@ struct slot {
     rota_time began, ended;  // of its last bar
 };
 
-static bool is_free(const struct slot *slot, rota_time began)
+// What has ended before the last one of a slot did is no successor of that.
+static bool is_free(const struct slot *slot, const struct ask_attempt *attempt, rota_time now)
 {
     rota_time slack = (slot->ended - slot->began) / OVERLAP_PART;
-    return slot->ended - (slack < OVERLAP ? slack : OVERLAP) <= began;
+    return slot->ended - (slack < OVERLAP ? slack : OVERLAP) <= attempt->began
+           && slot->ended <= ended_of(attempt, now);
 }
 
 static void slot_take(struct slot *slot, struct ask_attempt *attempt, rota_time now)
 {
-    rota_time ended = ended_of(attempt, now);
     attempt->drawn = attempt->began > slot->ended ? attempt->began : slot->ended;
-    if (attempt->drawn > ended) attempt->drawn = ended;
-    slot->began = attempt->drawn;
-    if (ended > slot->ended) slot->ended = ended;
+    *slot = (struct slot){attempt->drawn, ended_of(attempt, now)};
 }
 
 uint32_t ask_slots(struct ask *ask, rota_time now)
@@ -53,7 +52,7 @@ uint32_t ask_slots(struct ask *ask, rota_time now)
     if (count) qsort(order, count, sizeof *order, began_compare);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = 0;
-        while (at < slot_count && !is_free(&slots[at], order[i]->began)) at++;
+        while (at < slot_count && !is_free(&slots[at], order[i], now)) at++;
         if (at == slot_count) slot_count++;
         order[i]->slot = at;
         slot_take(&slots[at], order[i], now);

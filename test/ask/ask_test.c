@@ -104,6 +104,20 @@ static void bars_of_a_line_do_not_overlap(void **state)
     ask_release(&(struct ask){.blocks = ask.blocks});
 }
 
+static void who_begins_and_ends_before_the_last_of_a_line_ends_has_another(void **state)
+{
+    (void)state;
+    struct ask_attempt attempts[] = {ran(0, 0, SECOND), ran(1, SECOND - 3 * MS, SECOND - MS),
+                                     ran(2, SECOND - 2 * MS, SECOND)};
+    struct ask ask = {.attempts = attempts, .attempt_count = 3};
+    assert_int_equal(ask_slots(&ask, SECOND), 2);
+    assert_int_equal(attempts[1].slot, 1);
+    assert_int_equal(attempts[1].drawn, SECOND - 3 * MS);
+    assert_int_equal(attempts[2].slot, 0);
+    assert_int_equal(attempts[2].drawn, SECOND);
+    ask_release(&(struct ask){.blocks = ask.blocks});
+}
+
 static void the_longest_chain_leads_through_bundles(void **state)
 {
     (void)state;
@@ -187,6 +201,7 @@ int main(void)
         cmocka_unit_test(the_nearest_name_is_near),
         cmocka_unit_test(objects_have_the_names_of_the_details),
         cmocka_unit_test(bars_of_a_line_do_not_overlap),
+        cmocka_unit_test(who_begins_and_ends_before_the_last_of_a_line_ends_has_another),
         cmocka_unit_test(the_longest_chain_leads_through_bundles),
         cmocka_unit_test(a_circle_of_conditions_ends),
         cmocka_unit_test(times_and_sizes_are_short),
