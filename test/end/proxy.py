@@ -128,7 +128,8 @@ class Proxy:
                 return False
             if way.delay:
                 time.sleep(way.delay)
-            other.sendall(way.changed(piece))
-            way.passed += len(piece)
+            piece = way.changed(piece)
+            way.passed += len(piece)  # before the one it is for can have ended
             self.passed[name] += len(piece)
+            other.sendall(piece)
         return True
