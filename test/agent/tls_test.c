@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { PATIENCE = 20000000 };
+enum { PATIENCE = 60000000 };
 
 struct scene {
     char folder[64], path[100];

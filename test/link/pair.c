@@ -14,7 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { PATTERN = 17 << 20, PATIENCE = 20 * 1000000 };
+enum { PATTERN = 17 << 20, PATIENCE = 60 * 1000000 };
 
 int pair_open(void **state)
 {
@@ -80,7 +80,7 @@ static void both_work(struct pair *pair, int64_t until)
 struct link *wait_accept(struct pair *pair)
 {
     struct os_watch watch = {.file = pair->listener.file};
-    os_wait(&watch, 1, os_ticks() + 1000000);
+    os_wait(&watch, 1, os_ticks() + PATIENCE);
     return link_accept(&pair->listener);
 }
 
@@ -189,7 +189,7 @@ int plain_connect(const struct pair *pair)
     name.sin_port
         = htons((uint16_t)strtol(strrchr(pair->listener.address, ':') + 1, NULL, 10));
     int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct timeval patience = {.tv_sec = 1};
+    struct timeval patience = {.tv_sec = PATIENCE / 1000000};
     setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     assert_int_equal(connect(file, (struct sockaddr *)&name, sizeof name), 0);
     return file;

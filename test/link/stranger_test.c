@@ -144,7 +144,7 @@ static void bytes_may_come_one_by_one(void **state)
     pair->here = link_connect(middle.address, pair->keys.items, &error);
     assert_non_null(pair->here);
     struct os_watch watch = {.file = middle.file};
-    os_wait(&watch, 1, os_ticks() + 1000000);
+    os_wait(&watch, 1, os_ticks() + 60000000);
     int near = accept(middle.file, NULL, NULL), far = plain_connect(pair), heard = 0;
     pair->there = wait_accept(pair);
     wire_put(&pair->here->out, &message);
@@ -179,7 +179,7 @@ static void a_server_without_the_key_is_not_believed(void **state)
     pair_part(pair);
     pair_connect(pair, &mine);
     struct os_watch watch = {.file = pair->listener.file};
-    os_wait(&watch, 1, os_ticks() + 1000000);
+    os_wait(&watch, 1, os_ticks() + 60000000);
     int file = accept(pair->listener.file, NULL, NULL);
     assert_int_equal(send(file, pair->pattern, 3000, MSG_NOSIGNAL), 3000);
     assert_true(wait_while(pair, pair->here, LINK_OPENING));
@@ -262,7 +262,7 @@ static bool openssl_connects(struct pair *pair, const char *const *options)
     posix_spawn_file_actions_destroy(&actions);
     if (wrong) skip();
     struct os_watch watch = {.file = pair->listener.file};
-    os_wait(&watch, 1, os_ticks() + 10000000);
+    os_wait(&watch, 1, os_ticks() + 60000000);
     pair->there = link_accept(&pair->listener);
     assert_non_null(pair->there);
     assert_true(wait_while(pair, pair->there, LINK_OPENING));

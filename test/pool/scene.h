@@ -16,7 +16,7 @@
 
 #include "rota_pool.h"
 
-enum { SECOND = 1000000, PATIENCE = 20 * SECOND };  // longer than any machine is busy
+enum { SECOND = 1000000, PATIENCE = 60 * SECOND };  // longer than any machine is busy
 static const rota_task_id any = {0, 0};
 
 struct rota_pool *scene_open(uint32_t threads);  // with lanes 1 to 3
