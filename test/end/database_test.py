@@ -15,6 +15,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import kill  # noqa: E402
+from end import stand_still  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GRAPH = os.path.join(HERE, "graph.play")
@@ -162,11 +163,11 @@ def in_use(folder):
     with subprocess.Popen([kill.ROTA, "play", "--no-check", "--db", database, long],
                           stdout=subprocess.PIPE, text=True) as first:
         first.stdout.readline()
-        first.send_signal(signal.SIGSTOP)
+        stand_still(first)
         refuses("a second program is refused and told who is first", database,
                 rf"in use by another server, process {first.pid}\b", long)
         first.send_signal(signal.SIGCONT)
-        rest = first.communicate(timeout=60)[0]
+        rest = first.communicate(timeout=120)[0]
         say(first.returncode == 0 and "1 passed" in rest, "the first goes on undisturbed", rest)
 
 

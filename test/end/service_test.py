@@ -10,7 +10,7 @@ import tempfile
 import time
 
 from cluster import Cluster
-from end import BUILD, Tap
+from end import BUILD, Tap, stand_still
 from supervised import PATIENCE, ROTA_PATH, Supervisor
 
 say = Tap.say
@@ -58,8 +58,7 @@ def a_server_tells():
         beats = [at for at, told in zip(boss.times, boss.heard) if told == "WATCHDOG=1"]
         say(len(beats) >= 8 and beats[7] - beats[0] >= 7 * 0.15,
             "it says twice in each interval that it is alive", beats)
-        os.kill(server.pid, signal.SIGSTOP)
-        boss.listen(0.1)
+        stand_still(server)
         before = len(boss.listen())
         boss.listen(1)
         say(len(boss.listen()) == before, "one that stands still does not")

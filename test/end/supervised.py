@@ -3,13 +3,15 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import time
 
 from end import ROTA
 
 ROTA_PATH = os.path.abspath(ROTA)
-PATIENCE = 60
+PATIENCE = 120
+SO_TIMESTAMP = 29  # of Linux; Python has no name for it
 
 
 class Supervisor:
@@ -19,15 +21,18 @@ class Supervisor:
         self.path = path
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind("\0" + path[1:] if path[0] == "@" else path)
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMP, 1)
         self.heard, self.times, self.children = [], [], []
 
     def listen(self, seconds=0):
         """Takes what has come, and comes within so many seconds."""
         end = time.monotonic() + seconds
         while select.select([self.socket], [], [], max(0, end - time.monotonic()))[0]:
-            told = self.socket.recv(4096).decode().splitlines()
+            told, notes, _, _ = self.socket.recvmsg(4096, 64)
+            seconds, micros = struct.unpack("qq", notes[0][2])  # when it was sent, not when heard
+            told = told.decode().splitlines()
             self.heard += told
-            self.times += [time.monotonic()] * len(told)
+            self.times += [seconds + micros / 1e6] * len(told)
         return self.heard
 
     def until(self, line):
