@@ -3,9 +3,10 @@
 import os
 import time
 
+from cluster import seconds_marked
 from kill import killer_make
 from wire import WIRE
-from workers import Cluster, Gone, check, run_tests, same, test
+from workers import PATIENCE, Cluster, Gone, check, run_tests, same, test
 
 
 # ---- Running -----------------------------------------------------------------------------------
@@ -58,7 +59,7 @@ def logs_come_in_pieces():
         go = cluster.file("go")
         peer.run(2, f"echo one; until test -e {go}; do sleep 0.02; done; echo two")
         peer.expect("STARTED", task=(1, 2))
-        raw, end = b"", time.monotonic() + 10
+        raw, end = b"", time.monotonic() + PATIENCE
         while not raw and time.monotonic() < end:
             peer.send("LOG", request=8, task=(1, 2), attempt=1, offset=0)
             logged = peer.expect("LOGGED", request=8)
@@ -93,7 +94,7 @@ def objects_are_told_again():
         peer.finished(2)
         peer.recorded(2)
         cluster.term()
-        same("TERM", cluster.process.wait(timeout=20), 0)
+        same("TERM", cluster.ended(), 0)
         peer = cluster.join()
         same("HELD by the next agent", [row["object"] for row in peer.expect("HELD")["objects"]],
              [(5, 6)])
@@ -121,12 +122,13 @@ def the_same_run_twice_runs_once():
 def an_older_attempt_of_a_task_is_killed_first():
     with Cluster() as cluster:
         peer = cluster.join()
-        pid = cluster.file("pid")
-        peer.run(1, f"trap '' TERM; echo $$ >{pid}; sleep 100")
+        pid, sleeps = cluster.file("pid"), seconds_marked(1000)
+        peer.run(1, f"trap '' TERM; echo $$ >{pid}; sleep {sleeps}")
         cluster.wait_for("pid")
         peer.expect("STARTED", attempt=1)
-        peer.run(1, f"ps -e -o args= | grep -c '[s]leep 100' >{cluster.file('left')}; true",
-                 attempt=2)
+        mark = f"[{sleeps[0]}]{sleeps[1:]}"  # which the process that looks for it has not
+        peer.run(1, f"grep -l '{mark}' /proc/[0-9]*/cmdline 2>/dev/null | wc -l"
+                    f" >{cluster.file('left')}", attempt=2)
         first = peer.finished(1, attempt=1)
         same("the first is stopped", (first["end"], first["token"]), (WIRE["STOPPED"], 11))
         same("the second runs", peer.finished(1, attempt=2)["end"], WIRE["EXITED"])
@@ -249,7 +251,7 @@ def a_kill_before_any_write_or_sync_loses_nothing_that_was_told():
                 peer.finished(task)
                 peer.recorded(task)
             cluster.term()
-            cluster.process.wait(timeout=20)
+            cluster.ended()
         check("it was killed often", 10 < when < 100, when)
         same("and nothing was lost", lost, set())
 
@@ -266,7 +268,7 @@ def a_broken_spool_is_put_aside():
         with open(spool, "r+b") as file:
             file.seek(60)
             file.write(b"????")
-        same("it does not start", cluster.start().wait(timeout=20), 70)
+        same("it does not start", cluster.start().wait(timeout=PATIENCE), 70)
         check("and says why", "is damaged at byte 32 and was put aside as spool.damaged-1"
               in cluster.said(), cluster.said())
         check("the file is kept", os.path.exists(spool + ".damaged-1"))

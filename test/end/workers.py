@@ -13,6 +13,7 @@ from marked import Marked
 from wire import WIRE, Bad, Link
 
 SECOND = 1000000
+PATIENCE = 120  # longer than any machine is busy
 TESTS = []
 
 
@@ -59,7 +60,7 @@ class Peer:
                 self.open = False
                 self.news.notify_all()
 
-    def expect(self, kind, seconds=20, **wanted):
+    def expect(self, kind, seconds=PATIENCE, **wanted):
         """Takes the first message of this kind with these values."""
         end = time.monotonic() + seconds
         with self.news:
@@ -82,14 +83,14 @@ class Peer:
 
     def newest(self):
         """The time of the newest BEAT; waits for the first."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE
         with self.news:
             while not self.beats:
                 if not self.news.wait(max(0, end - time.monotonic())):
                     raise TimeoutError("BEAT")
             return self.beats[-1]
 
-    def wait_closed(self, seconds=20):
+    def wait_closed(self, seconds=PATIENCE):
         end = time.monotonic() + seconds
         with self.news:
             while self.open and self.news.wait(max(0, end - time.monotonic())):
@@ -159,7 +160,7 @@ class Cluster(Marked):
         self.listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listening.bind(self.address)
         self.listening.listen(8)
-        self.listening.settimeout(20)
+        self.listening.settimeout(PATIENCE)
 
     def leave(self):
         """The server is gone, with all its connections."""
@@ -187,7 +188,7 @@ class Cluster(Marked):
                     pass
             return None
         finally:
-            self.listening.settimeout(20)
+            self.listening.settimeout(PATIENCE)
 
     def start(self, *options, **environment):
         words = [ROTA, "worker", "--server", self.address, "--folder", self.folder, "--name", "w1",
@@ -229,11 +230,22 @@ class Cluster(Marked):
         with open(self.file(name), encoding="utf-8") as file:
             return file.read()
 
-    def wait_for(self, name, seconds=20):
+    def wait_for(self, name, seconds=PATIENCE):
         end = time.monotonic() + seconds
         while not self.has(name) and time.monotonic() < end:
             time.sleep(0.01)
         return self.has(name)
+
+    def until(self, what):
+        """Waits until it is so, and says whether it is."""
+        end = time.monotonic() + PATIENCE
+        while not what() and time.monotonic() < end:
+            time.sleep(0.02)
+        return bool(what())
+
+    def ended(self):
+        """Its exit status."""
+        return self.process.wait(timeout=PATIENCE)
 
     def term(self):
         self.process.send_signal(signal.SIGTERM)
