@@ -317,7 +317,7 @@ def at_work():
         folder.release("fifo", "further"), folder.release("fifo2")
         say(follow.stdout.read() == "further\n" and follow.wait() == 0,
             "and what comes, to the end")
-        run.communicate(timeout=60)
+        run.communicate(timeout=120)
         say(folder.status("behind") == "SUCCESS", "the run went on meanwhile")
         done = folder.rota("verify", folder.database)
         say(done.returncode == 0, "every promise about its database holds", done.stdout)

@@ -77,7 +77,7 @@ class Asked(Folder):
 
     def until(self, what):
         """Waits for something that nobody announces; what never comes is a failure."""
-        give_up = time.monotonic() + 60
+        give_up = time.monotonic() + 120
         while time.monotonic() < give_up:
             try:
                 if what():

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-from cluster import ROTA_PATH, Cluster, Process
+from cluster import PATIENCE, ROTA_PATH, Cluster, Process
 from end import BUILD, Tap
 from installed import ROOT, flags, install
 
@@ -30,7 +30,7 @@ class Probe:
 
     def __exit__(self, *_):
         self.process.stdin.close()
-        self.status = self.process.wait(60)
+        self.status = self.process.wait(PATIENCE)
         self.process.stdout.close()
 
     def begin(self, *words):
@@ -108,7 +108,7 @@ def hands(cluster):
         say(client.do("fetch", job)[0] == DENIED, "a client may not fetch")
         probe.connect(cluster.socket, role=HANDLER)
         say(probe.do("look", job)[0] == DENIED, "and a handler does nothing else")
-        code, grant = probe.do("fetch", f"{job}.1", 0, 1000)
+        code, grant = probe.do("fetch", f"{job}.1", 0, 60000)
         say(code == OK and re.fullmatch(rf"{job}\.1 \d+ 1 a first word", grant),
             "a handler fetches a task and has its words", grant)
         say(probe.do("again") == (OK, grant), "the same request again has the same task")
@@ -250,7 +250,7 @@ def keys():
         server = Process(path("log"), "server", "--memory", "--listen", "127.0.0.1:0", "--keys",
                          path("keys/server.keys"))
         try:
-            end = time.monotonic() + 60
+            end = time.monotonic() + PATIENCE
             while not (found := re.search(r"127\.0\.0\.1:\d+", server.said())):
                 if time.monotonic() > end:
                     raise RuntimeError(server.said())
@@ -289,7 +289,7 @@ def program_of_the_page(cluster):
         say(built.returncode == 0, "doc/client.md: its program is built with what is installed",
             built.stderr)
         done = subprocess.run([program, cluster.socket], env=surroundings, capture_output=True,
-                              text=True, timeout=60, check=False)
+                              text=True, timeout=PATIENCE, check=False)
         say(done.stdout == re.sub(r"^    ", "", output, flags=re.M) and done.returncode == 0,
             "and prints what it says", done)
 

@@ -11,7 +11,7 @@ import time
 from end import ROTA
 
 ROTA_PATH = os.path.abspath(ROTA)
-PATIENCE = 60
+PATIENCE = 120  # longer than any machine is busy
 
 
 class Process:
@@ -34,10 +34,14 @@ class Process:
 
 
 class Cluster:
-    """Ends all that it has started when it is left."""
+    """Ends all that it has started when it is left.
+
+    The lease is longer than a busy machine lets a process wait. Tests that lose a worker on purpose
+    give a shorter one.
+    """
     program = ROTA_PATH
 
-    def __init__(self, *options, lease=3):
+    def __init__(self, *options, lease=20):
         parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.folder = tempfile.mkdtemp(prefix="rota-cluster-", dir=parent)
         self.socket = os.path.join(self.folder, "server.sock")
@@ -127,7 +131,7 @@ class Cluster:
 class KeyedCluster(Cluster):
     """Its server listens at a port of this machine, too, where keys are asked for."""
 
-    def __init__(self, *options, lease=3):
+    def __init__(self, *options, lease=20):
         super().__init__(*options, lease=lease)
         subprocess.run([ROTA_PATH, "keys", "make", self.path("keys")], check=True,
                        stdout=subprocess.DEVNULL)
@@ -142,6 +146,11 @@ class KeyedCluster(Cluster):
         super().serve()
         self.until(lambda: self.server.said().count("127.0.0.1:") > before, "the port is told")
         self.address = "127.0.0.1:" + self.server.said().rsplit("127.0.0.1:", 1)[1].split()[0]
+
+
+def seconds_marked(seconds):
+    """So many for `sleep`, by which its process is known among those of all tests."""
+    return f"{seconds}.{os.getpid():010}"
 
 
 def processes_with(word):

@@ -3,12 +3,10 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
-import tempfile
 import time
 
-from cluster import Cluster, Process
+from cluster import Cluster, KeyedCluster, PATIENCE, Process
 from end import Tap
 
 say = Tap.say
@@ -128,7 +126,7 @@ with Cluster() as cluster:  # rota data put, get, locate, keep, unkeep
     time.sleep(0.3)
     say(late.poll() is None, "RS-13: who fetches before it is made waits")
     write(cluster, "go", "")
-    say(late.wait(60) == 0 and cluster.read("late") == "l\n", "and gets it then")
+    say(late.wait(PATIENCE) == 0 and cluster.read("late") == "l\n", "and gets it then")
     keep = cluster.rota("data", "keep", "1/scrap")
     say(keep.returncode == 1 and "submitted" in keep.stderr, "RS-12: keep comes too late", keep)
     drop = cluster.rota("data", "unkeep", "1/sum")
@@ -181,7 +179,7 @@ def waits_for(cluster, name):
             f" until test -e {cluster.path(name)}; do sleep 0.05; done")
 
 
-with Cluster() as cluster:  # the only copy is lost with its worker
+with Cluster(lease=4) as cluster:  # the only copy is lost with its worker
     cluster.work("one", 2)
     path = write(cluster, "home/job.json", json.dumps({"tasks": {
         "make": {"run": f"echo ran >> {cluster.path('runs')}; seq 1000 > x", "out": ["x"]},
@@ -246,37 +244,28 @@ with Cluster() as cluster:  # copies: known, fetched elsewhere, made again
         done.stdout + done.stderr + cluster.read("again") + cluster.told())
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-KEYS = tempfile.mkdtemp(prefix="rota-keys-")
-subprocess.run([Cluster.program, "keys", "make", f"{KEYS}/k"], check=True, capture_output=True)
-ADDRESS = f"127.0.0.1:{free_port()}"
-with Cluster("--listen", ADDRESS, "--keys", f"{KEYS}/k/server.keys") as cluster:  # over TLS
+with KeyedCluster() as cluster:  # over TLS
     for name in ("one", "two"):
         cluster.workers[name] = Process(
-            cluster.path(name + ".log"), "worker", "--server", ADDRESS, "--key",
-            f"{KEYS}/k/worker.key", "--listen", "127.0.0.1:0", "--peer-key", f"{KEYS}/k/peer.key",
-            "--name", name, "--machine", name, "--folder", cluster.path(name), "-j", "1")
+            cluster.path(name + ".log"), "worker", "--server", cluster.address,
+            *cluster.key("worker"), "--listen", "127.0.0.1:0", "--peer-key",
+            cluster.path("keys/peer.key"), "--name", name, "--machine", name, "--folder",
+            cluster.path(name), "-j", "1")
     write(cluster, "home/mine", "0123456789abcdef" * 100000)
     path = write(cluster, "home/job.json", json.dumps({"tasks": {
         "a": {"run": "cat mine mine > twice", "in": ["mine"], "out": ["twice"], "machine": "one"},
         "b": {"run": "cat twice mine > thrice", "in": ["twice", "mine"], "out": ["thrice"],
               "machine": "two", "keep": True}}}))
-    done = subprocess.run([cluster.program, "submit", "--server", ADDRESS, "--key",
-                           f"{KEYS}/k/client.key", "--wait", path], capture_output=True,
-                          text=True, check=False, timeout=60)
+    done = subprocess.run([cluster.program, "submit", "--server", cluster.address,
+                           *cluster.key("client"), "--wait", path], capture_output=True,
+                          text=True, check=False, timeout=PATIENCE)
     say(done.returncode == 0 and cluster.read("home/thrice") == "0123456789abcdef" * 300000,
         "over TLS files go and come through the server's address alone",
         done.stderr + done.stdout + cluster.told())
-    stranger = subprocess.run([cluster.program, "data", "put", "--server", ADDRESS, "--key",
-                               f"{KEYS}/k/worker.key", path], capture_output=True, text=True,
-                              check=False, timeout=60)
+    stranger = subprocess.run([cluster.program, "data", "put", "--server", cluster.address,
+                               *cluster.key("worker"), path], capture_output=True, text=True,
+                              check=False, timeout=PATIENCE)
     say(stranger.returncode != 0, "a worker's key puts nothing", stranger)
-shutil.rmtree(KEYS)
 
 with Cluster("--memory") as cluster:
     path = write(cluster, "home/job.json",

@@ -79,7 +79,7 @@ with Cluster() as cluster:  # all of it fits into the FIFO, and its writer is ov
     say(done.returncode == 0 and len(cluster.read("got").split()) == 1000,
         "R-37: a stream waits with its writer's worker for a reader that comes later", done)
 
-with Cluster() as cluster:
+with Cluster(lease=4) as cluster:
     two(cluster)
     path = cluster.job({
         "write": {"run": f"seq 1000; touch {cluster.path('half')}; seq 1000 > $ROTA_OUT_s;"

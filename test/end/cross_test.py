@@ -30,11 +30,11 @@ def asks_when_ready():
 
 
 def a_writer_is_lost():
-    with Story(lease=2) as cluster:
+    with Story(lease=4) as cluster:
         cluster.join()
         order = cluster.path("order")
         job = cluster.begin({
-            "w1": inside(f"echo w1 >> {order}; [ $ROTA_ATTEMPT -gt 1 ] || exec sleep 60", "g1"),
+            "w1": inside(f"echo w1 >> {order}; [ $ROTA_ATTEMPT -gt 1 ] || exec sleep 1000", "g1"),
             "r1": inside(f"echo r1 >> {order}", "g2", "read")}, lanes=LANE)
         cluster.until(lambda: cluster.running("w1"), "it writes")
         cluster.workers["w0"].kill()
@@ -57,7 +57,7 @@ def readers_outlive_the_server():
         cluster.server.kill()
         cluster.serve()
         lanes = cluster.rota("lanes").stdout
-        cluster.until(lambda: cluster.workers["w0"].said().count("works for") == 2, "it is back")
+        cluster.until(lambda: cluster.workers["w0"].said().count("works for") > 1, "it is back")
         tells("X-5", "r1" in lanes and "r2" in lanes and cluster.lines("order") == [],
               "after a restart both readers are still inside, and nobody else", lanes)
         cluster.touch("go")

@@ -357,7 +357,7 @@ with Place() as place:  # what makes it again may fail
     say(place.run() == 0 and place.read("y") == "x\n", "and can be tried again", place.said)
 
 with Place() as place:  # kill -9, at each of the tasks of a chain
-    wait = "if mkdir {0}-{1}; then echo >{0}; sleep 60; fi"
+    wait = "if mkdir {0}-{1}; then echo >{0}; sleep 1000; fi"
     chain = [task("t0", "seq 1000 >o0", out=["o0"])]
     chain += [task(f"t{i}", f"{wait.format(place.path('ready'), i)}; md5sum <o{i - 1} >o{i}",
                    **{"in": [f"o{i - 1}"], "out": [f"o{i}"], "keep": i == 5})
@@ -372,7 +372,7 @@ with Place() as place:  # kill -9, at each of the tasks of a chain
         "killed in the middle of each of five tasks, and yet the same bytes", place.said)
 
 with Place() as place:  # all that can run is with the worker when it is killed
-    wait = f"if mkdir {place.path('once')}; then echo >{place.path('ready')}; sleep 60; fi"
+    wait = f"if mkdir {place.path('once')}; then echo >{place.path('ready')}; sleep 1000; fi"
     place.tasks(*[task(f"t{i}", f"{wait}; echo {i} >o{i}", out=[f"o{i}"]) for i in range(4)],
                 task("sum", f"cat o? >{place.path('sum')}", **{"in": [f"o{i}" for i in range(4)]}))
     place.run_and_kill()

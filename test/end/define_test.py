@@ -165,7 +165,7 @@ with Base() as base:  # SQL
 
 def until(question):
     """Waits for what another process does."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not question() and time.monotonic() < deadline:
         time.sleep(0.05)
     return question()
@@ -181,7 +181,7 @@ with Base() as base:  # beside an allocator
         say(process.stdout.readline().endswith("ended late SUCCESS\n")
             and base.runs("late") == ["SUCCESS"], "which has stored what it says")
         process.send_signal(signal.SIGTERM)
-        say(process.wait(10) == 0, "and ends when it is told to")
+        say(process.wait(120) == 0, "and ends when it is told to")
     with subprocess.Popen([ROTA, "allocator", "--pretend", "--db", base.file],
                           stdout=subprocess.DEVNULL) as process:
         base.act("stage", "long")
@@ -196,6 +196,6 @@ with Base() as base:  # beside an allocator
         "the next one goes on where it was", base.dump())
     with subprocess.Popen([ROTA, "allocator", "--db", base.file, "--from", "2041-01-01", "--until",
                            "2042-01-01"]) as process:
-        say(process.wait(10) == 0, "nothing is due, and nothing waits for ever")
+        say(process.wait(120) == 0, "nothing is due, and nothing waits for ever")
     base.verified("after all")
 Tap.end()

@@ -5,7 +5,7 @@ import signal
 import sqlite3
 import subprocess
 
-from cluster import Cluster, Process, ROTA_PATH
+from cluster import PATIENCE, Cluster, Process, ROTA_PATH
 from end import Tap
 
 say = Tap.say
@@ -90,7 +90,7 @@ def over_a_restart():
         cluster.until(lambda: live.said().count("SUCCESS") == 50,
                       "all ends are told as they happen")
         cluster.server.kill()
-        say(live.process.wait(60) == 4, "when the server is killed, it ends")
+        say(live.process.wait(PATIENCE) == 4, "when the server is killed, it ends")
         lines = live.said().splitlines()
         say("goes on from here" in lines[-1], "and says how to go on", lines[-1])
         before = [json.loads(line) for line in lines if line.startswith("{")]

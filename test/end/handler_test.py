@@ -7,7 +7,8 @@ import subprocess
 import sys
 import time
 
-from cluster import ROTA_PATH, Cluster, KeyedCluster, processes_with
+from cluster import (PATIENCE, ROTA_PATH, Cluster, KeyedCluster, processes_with,
+                     seconds_marked)
 from end import Tap
 
 say = Tap.say
@@ -151,13 +152,13 @@ def one_of_many():
         words = [ROTA_PATH, "fetch", "--json", "--server", cluster.socket]
         some = [subprocess.Popen([*words, cluster.number("only")], stdout=subprocess.PIPE,
                                  stderr=subprocess.DEVNULL) for _ in range(16)]
-        said = [one.communicate(timeout=60)[0] for one in some]
+        said = [one.communicate(timeout=PATIENCE)[0] for one in some]
         granted = [json.loads(text) for text in said if text]
         say(len(granted) == 1, "DS-13: one of sixteen is granted the task", said)
         words = [ROTA_PATH, "deliver", "--server", cluster.socket, granted[0]["task"],
                  str(granted[0]["token"])]
         some = [subprocess.Popen(words, stderr=subprocess.DEVNULL) for _ in range(16)]
-        ends = sorted(one.wait(60) for one in some)
+        ends = sorted(one.wait(PATIENCE) for one in some)
         say(ends == [0] + [3] * 15, "and one of sixteen deliveries counts", ends)
         say(cluster.available() == ["next"], "the next is there once")
 
@@ -177,7 +178,7 @@ def lanes():
         waits = subprocess.Popen([ROTA_PATH, "fetch", "--wait", "--json", "--server",
                                   cluster.socket], stdout=subprocess.PIPE)
         cluster.rota("deliver", one["task"], str(one["token"]))
-        two = json.loads(waits.communicate(timeout=60)[0])
+        two = json.loads(waits.communicate(timeout=PATIENCE)[0])
         three = cluster.fetch("1")
         say((two["name"], three["name"]) == ("b", "c"), "then the others come, in order")
         say(not isinstance(cluster.fetch("1"), dict), "TS-2: no writer beside readers")
@@ -190,7 +191,7 @@ def lanes():
         cluster.serve()
         cluster.rota("fail", two["task"], str(two["token"]))
         cluster.rota("fail", three["task"], str(three["token"]), "--again")
-        again = json.loads(waits.communicate(timeout=60)[0])
+        again = json.loads(waits.communicate(timeout=PATIENCE)[0])
         say(again["name"] == "c", "TS-14: a failure lets go, and what is given back comes first",
             again)
 
@@ -198,11 +199,11 @@ def lanes():
 def leases():
     with Handlers(lease=4) as cluster:
         cluster.graph({"a": []})
-        one = cluster.fetch("--lease", "1")
+        one = cluster.fetch("--lease", "4")
         words = [ROTA_PATH, "renew", "--keep", "--server", cluster.socket, one["task"],
                  str(one["token"])]
         keeper = subprocess.Popen(words, stderr=subprocess.DEVNULL)
-        time.sleep(2.5)
+        time.sleep(6)
         say(cluster.state("a") == "RUNNING", "a lease that is renewed goes on", cluster.ends())
         keeper.kill()
         keeper.wait()
@@ -240,7 +241,7 @@ def commands():
         say(missing.returncode == 2 and cluster.available() == ["d"],
             "what cannot be started is given back", missing)
         words = [ROTA_PATH, "fetch", "--server", cluster.socket, "--lease"]
-        mark = f"40.{os.getpid()}"
+        mark = seconds_marked(1000)
         keeper = subprocess.Popen([*words, "20", "--", "sleep", mark], stderr=subprocess.DEVNULL)
         cluster.until(lambda: cluster.state("d") == "RUNNING", "it is fetched")
         cluster.server.kill()
@@ -249,20 +250,20 @@ def commands():
         say(cluster.state("d") == "RUNNING" and keeper.poll() is None,
             "a command outlives a restart of the server", cluster.ends())
         keeper.send_signal(signal.SIGTERM)
-        say(keeper.wait(30) == 5 and cluster.available() == ["d"],
+        say(keeper.wait(PATIENCE) == 5 and cluster.available() == ["d"],
             "TERM ends it, and the task is given back", cluster.ends())
         keeper = subprocess.Popen([*words, "6", "--", "sleep", mark], stderr=subprocess.PIPE)
         cluster.until(lambda: cluster.state("d") == "RUNNING", "it is fetched")
         cluster.rota("cancel", cluster.number("d"))
-        say(keeper.wait(30) == 3, "a task that is cancelled ends its command",
+        say(keeper.wait(PATIENCE) == 3, "a task that is cancelled ends its command",
             keeper.stderr.read())
         cluster.rota("retry", cluster.number("d"))
         keeper = subprocess.Popen([*words, "3", "--", "sleep", mark], stderr=subprocess.PIPE)
         cluster.until(lambda: cluster.state("d") == "RUNNING", "it is fetched")
         cluster.server.kill()
-        say(keeper.wait(30) == 3 and b"lease is over" in keeper.stderr.read(),
+        say(keeper.wait(PATIENCE) == 3 and b"lease is over" in keeper.stderr.read(),
             "and one that cannot be renewed does too")
-        cluster.until(lambda: not processes_with(mark), "no command is left", 10)
+        cluster.until(lambda: not processes_with(mark), "no command is left")
         cluster.serve()
 
 

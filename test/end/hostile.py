@@ -38,7 +38,7 @@ class Stranger:
     def says(self, kind, **values):
         return self.raw(encode(kind, **values))
 
-    def answer(self, *kinds, seconds=20):
+    def answer(self, *kinds, seconds=120):
         """The next message of these kinds, or of any; "closed" or "nothing" if none comes."""
         self.link.socket.settimeout(seconds)
         try:

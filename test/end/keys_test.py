@@ -18,7 +18,7 @@ said = []
 
 def keys(*words):
     done = subprocess.run([ROTA, "keys", *words], capture_output=True, text=True, check=False,
-                          timeout=60)
+                          timeout=120)
     said.append(done.stdout + done.stderr)
     return done
 

@@ -28,7 +28,7 @@ def sh(folder, script, **more):
     """A script in the folder, with "$ROTA" in it."""
     environment = dict(more.pop("env", os.environ), ROTA=os.path.abspath(ROTA))
     return subprocess.run(["sh", "-c", script], cwd=folder.path, capture_output=True, text=True,
-                          errors="surrogateescape", check=False, timeout=60, env=environment,
+                          errors="surrogateescape", check=False, timeout=120, env=environment,
                           **more)
 
 
@@ -164,7 +164,7 @@ with Folder(STOPPED % "cpus: 1") as folder:
         for pid in folder.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     say(process.returncode == 0 and folder.has("ran"), "and goes on when it is let", out + err)
 
 # ---- What is inherited ------------------------------------------------------------------------
@@ -183,7 +183,7 @@ with Folder(SLOW) as folder:
     folder.wait_for("began")
     links = [os.readlink(f"/proc/{process.pid}/fd/{i}") for i in range(3)]
     folder.write("go", "")
-    say(process.wait(timeout=30) == 0 and links == ["/dev/null"] * 3,
+    say(process.wait(timeout=120) == 0 and links == ["/dev/null"] * 3,
         "and what it opens itself is never taken for standard output", links)
 with Folder("tasks: {a: 'umask > mask; touch made'}") as folder:
     done = sh(folder, 'umask 0; "$ROTA" run job.yaml')
@@ -233,11 +233,12 @@ for limit in ("-n 6", "-n 12", "-n 20", "-f 0", "-u 0", "-v 20000", "-s 64"):
 # ---- Signals ----------------------------------------------------------------------------------
 
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-    with Folder("tasks: {a: 'touch began; exec sleep 60', b: {run: touch b, needs: a}}") as folder:
+    with Folder("tasks: {a: 'touch began; exec sleep 1000', b: {run: touch b, needs: a}}"
+                ) as folder:
         process = folder.start(env=dict(os.environ, MARK=folder.path))
         folder.wait_for("began")
         process.send_signal(number)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
         say(process.returncode == 130 and not folder.wait_gone() and not folder.has("b")
             and folder.verify().returncode == 0, f"{number.name} stops what runs, and is told", err)
 with Folder(SLOW) as folder:
@@ -245,7 +246,7 @@ with Folder(SLOW) as folder:
     folder.wait_for("began")
     process.send_signal(signal.SIGHUP)
     folder.write("go", "")
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     say(process.returncode == 0 and folder.has("ran"),
         "a signal that was ignored before stays so, as nohup wants it", err)
 with Folder("tasks: {a: 'trap \"\" TERM INT HUP; touch began; while :; do sleep 0.05; done'}"
@@ -256,7 +257,7 @@ with Folder("tasks: {a: 'trap \"\" TERM INT HUP; touch began; while :; do sleep 
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGWINCH,
                        signal.SIGCONT, signal.SIGPIPE):
             process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     say(process.returncode == 130 and not folder.wait_gone() and folder.verify().returncode == 0,
         "a storm of signals ends it, once and cleanly", err[-300:])
 with Folder("tasks: {" + ", ".join(f"a{i}: echo x >> ran{i}" for i in range(50)) + "}") as folder:

@@ -23,7 +23,7 @@ class Marked:
                 found.append(int(pid))
         return found
 
-    def wait_gone(self, seconds=20):
+    def wait_gone(self, seconds=120):
         """Waits until there are none, and returns those that are left."""
         end = time.monotonic() + seconds
         while self.processes() and time.monotonic() < end:

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from cluster import ROTA_PATH, Cluster, KeyedCluster
+from cluster import PATIENCE, ROTA_PATH, Cluster, KeyedCluster
 from end import Tap
 
 say = Tap.say
@@ -126,7 +126,7 @@ def draining():
         say(done.returncode == 0 and leaves.process.poll() is None,
             "a worker that drains goes on with what it runs", done)
         open(gate, "w", encoding="utf-8").close()
-        say(leaves.process.wait(60) == 0, "and then ends", leaves.said())
+        say(leaves.process.wait(PATIENCE) == 0, "and then ends", leaves.said())
         say(cluster.ends() == [("first", "SUCCESS")], "without what would come next",
             cluster.ends())
         cluster.until(lambda: not cluster.sql("SELECT 1 FROM sched_worker"), "it has left")

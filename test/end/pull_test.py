@@ -66,7 +66,7 @@ def many_want_one():
 
 
 def where_it_is():
-    with Story(lease=2) as cluster:
+    with Story(lease=4) as cluster:
         for _ in range(2):
             cluster.join()
         fine = cluster.done({"make": {"run": "echo x > o", "machine": "w0",
@@ -95,7 +95,7 @@ def failures_are_results():
 
 
 def a_picker_dies():
-    with Story(lease=2) as cluster:
+    with Story(lease=4) as cluster:
         cluster.join()
         mark = cluster.path("mark")
         job = cluster.begin({"J": {"run": f"echo x >> {mark}; {cluster.waits_for('go')}"}},
@@ -103,7 +103,7 @@ def a_picker_dies():
         cluster.until(lambda: cluster.running("J"), "it was picked")
         cluster.workers["w0"].kill()
         cluster.join()
-        cluster.until(lambda: cluster.lines("mark") == ["x", "x"], "another picks it")
+        cluster.until(lambda: len(cluster.lines("mark")) > 1, "another picks it")
         cluster.touch("go")
         done = cluster.rota("wait", str(job))
         tells("BS-18", done.returncode == 0 and cluster.history() == [

@@ -3,8 +3,6 @@
 
 doc/testing.md says where each scenario is tested.
 """
-import time
-
 from end import Tap
 from story import Story, tells
 
@@ -16,25 +14,41 @@ def made(name, size, machine):
             "machine": machine}
 
 
+class Gated(Story):
+    """A job whose last tasks wait until all of them are planned for the right worker: the plan of
+    before anything is made knows no sizes, and on a busy machine it is a while until the next."""
+
+    def gate(self):
+        return {"gate": {"run": self.waits_for("go"), "machine": self.join(name="gate")}}
+
+    def done_as_planned(self, tasks, workers):
+        job = self.begin(tasks)
+        self.until(lambda: all(f"planned for {worker}" in self.rota("why", task).stdout
+                               for task, worker in workers.items()), "it is planned so")
+        self.touch("go")
+        return self.rota("wait", str(job)).returncode == 0
+
+
 def data_decides():
-    with Story("--ahead", "0") as cluster:
+    with Gated("--ahead", "0") as cluster:
         names = [cluster.join() for _ in range(8)]
         tasks = {f"make-{name}": made(f"big-{name}", BIG, name) for name in names}
         tasks |= {f"use-{name}": {"run": "true", "in": [f"big-{name}"],
-                                  "needs": [f"make-{other}" for other in names]}
-                  for name in names}
-        fine = cluster.done(tasks)
+                                  "needs": ["gate", *(f"make-{other}" for other in names)]}
+                  for name in names} | cluster.gate()
+        fine = cluster.done_as_planned(tasks, {f"use-{name}": name for name in names})
         placed = {name: cluster.where(f"use-{name}") for name in names}
         tells("RS-1", fine and all(at == [name] for name, at in placed.items()),
               "eight tasks run where their big objects lie", placed)
-    with Story("--ahead", "0") as cluster:
-        names = [cluster.join() for _ in range(4)]
+    with Gated("--ahead", "0") as cluster:
+        for _ in range(4):
+            cluster.join()
         tasks = {f"make-{kind}": made(kind, size, name) for kind, size, name in
                  (("small0", SMALL, "w0"), ("small1", SMALL, "w1"), ("big0", BIG, "w2"),
                   ("big1", BIG, "w3"))}
         tasks |= {f"use{i}": {"run": "true", "in": [f"small{i}", f"big{i}"],
-                              "needs": list(tasks)} for i in range(2)}
-        fine = cluster.done(tasks)
+                              "needs": ["gate", *tasks]} for i in range(2)} | cluster.gate()
+        fine = cluster.done_as_planned(tasks, {"use0": "w2", "use1": "w3"})
         placed = [cluster.where(f"use{i}") for i in range(2)]
         tells("RS-2", fine and placed == [["w2"], ["w3"]], "the big input decides", placed)
 
@@ -60,18 +74,21 @@ def eager():
               cluster.history())
 
 
-def durations():
-    for cores, tasks, least, most in ((1, (1, 1), 1.0, 9), (2, (1, 1), 0.5, 0.99),
-                                      (2, (1, 2), 1.0, 9), (3, (1, 2), 0.5, 0.99)):
+def side_by_side():
+    """Those that fit together wait for each other; of others the second finds nobody there."""
+    for cores, needs, fit in ((1, (1, 1), False), (2, (1, 1), True), (2, (1, 2), False),
+                              (3, (1, 2), True)):
         with Story() as cluster:
             cluster.join(cores)
-            fine = cluster.done({f"t{i}": {"run": "sleep 0.5", "cpus": need}
-                                 for i, need in enumerate(tasks)})
-            times = cluster.sql("SELECT max(ran_to) - min(ran_from) FROM sched_run"
-                                " UNION SELECT max(ran_to) - min(ran_from) FROM sched_state")
-            took = max(row[0] or 0 for row in times) / 1e6
-            tells("RS-7", fine and least <= took <= most,
-                  f"{tasks} cpus on {cores}: {'together' if most < 1 else 'one by one'}", took)
+            here = [cluster.path(f"here{i}") for i in range(2)]
+            tasks = {f"t{i}": {"run": f"touch {here[i]}; {cluster.waits_for(f'here{1 - i}')}"
+                               if fit else
+                               f"test ! -e {here[1 - i]} && touch {here[i]} && sleep 0.5"
+                               f" && rm {here[i]}", "cpus": need}
+                     for i, need in enumerate(needs)}
+            tells("RS-7", cluster.done(tasks),
+                  f"{needs} cpus on {cores}: {'together' if fit else 'one by one'}",
+                  cluster.history())
 
 
 def too_big():
@@ -92,10 +109,9 @@ def waits():
         cluster.join()
         job = cluster.begin({"a": {"run": cluster.waits_for("go")}, "b": {"run": "true"}})
         cluster.until(lambda: cluster.running("a"), "it runs")
-        began = time.monotonic()
         cluster.touch("go")
         first, again = cluster.rota("wait", str(job)), cluster.rota("wait", str(job))
-        tells("RS-14", first.returncode == again.returncode == 0 and time.monotonic() - began < 5,
+        tells("RS-14", first.returncode == again.returncode == 0,
               "who waits is told, and who comes later at once", (first, again))
         tells("RS-14", cluster.rota("wait", "4711").returncode == 2, "of what was never submitted")
 
@@ -105,7 +121,7 @@ def failures():
         cluster.join(3)
         other = cluster.begin({"other": {"run": cluster.waits_for("go")}})
         done = cluster.submit({"bad": {"run": "sleep 0.3; exit 3"},
-                               "long": {"run": "exec sleep 60"},
+                               "long": {"run": "exec sleep 1000"},
                                "later": {"run": "true", "needs": ["long"]}}, "--wait",
                               on_failure="fail_job")
         tells("RS-15", done.returncode == 1 and "bad" in done.stdout,
@@ -124,13 +140,11 @@ def failures():
 def room_is_given_back():
     with Story() as cluster:
         cluster.join()
-        job = cluster.begin({"long": {"run": "exec sleep 60"}})
+        job = cluster.begin({"long": {"run": "exec sleep 1000"}})
         cluster.until(lambda: cluster.running("long"), "it runs")
-        began = time.monotonic()
         cluster.rota("cancel", str(job))
-        fine = cluster.done({"next": {"run": "true"}})
-        tells("RS-16", fine and time.monotonic() - began < 5,
-              "a job that is cancelled gives its cpu to the next", time.monotonic() - began)
+        tells("RS-16", cluster.done({"next": {"run": "true"}}),
+              "a job that is cancelled gives its cpu to the next", cluster.history())
         tells("RS-16", cluster.status("long") == "ABORTED", "and counts as aborted")
     with Story("--ahead", "2") as cluster:
         cluster.join()
@@ -146,7 +160,7 @@ def room_is_given_back():
 
 def a_worker_is_lost():
     """With a command that runs, and the only copy of what another one needs."""
-    with Story("--ahead", "0", lease=2) as cluster:
+    with Story("--ahead", "0", lease=4) as cluster:
         cluster.join(2)
         job = cluster.begin({
             "make": {"run": f"echo x >> {cluster.path('made')}; echo data > o", "out": ["o"]},
@@ -164,7 +178,7 @@ def a_worker_is_lost():
               "and the server stayed up", cluster.history())
 
 
-for test in (data_decides, sizes_fit, eager, durations, too_big, waits, failures,
+for test in (data_decides, sizes_fit, eager, side_by_side, too_big, waits, failures,
              room_is_given_back, a_worker_is_lost):
     test()
 Tap.end()

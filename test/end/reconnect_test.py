@@ -172,7 +172,7 @@ def an_answer_that_is_lost():
         say(status == 0 and gap.came == 3 and "1 ok" in out, "a submission is handed in again",
             (status, out, gap.came))
         say(cluster.read("ran") == "x\n", "and carried out once", cluster.read("ran"))
-        cluster.submit({"stays": {"run": "sleep 60"}})
+        cluster.submit({"stays": {"run": "sleep 1000"}})
         runs(cluster, 1)
         gap.lost = gap.came + 1
         cancel = Client(cluster, "cancel", "2.1", server=gap.path).end()

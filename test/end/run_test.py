@@ -104,7 +104,7 @@ tasks:
     say(folder.has("a name with spaces"), "a list is run as it is")
 
 for text, words in (("tasks: {a: 'kill -9 $$'}", "signal 9 (Killed)"),
-                    ("tasks: {a: {run: sleep 60, timeout: 200ms, grace: 100ms}}", "timed out"),
+                    ("tasks: {a: {run: sleep 1000, timeout: 200ms, grace: 100ms}}", "timed out"),
                     ("tasks: {a: [/no/such/program]}", "/no/such/program"),
                     ("tasks: {a: exit 255}", "exit 255")):
     with Folder(text) as folder:
@@ -143,11 +143,11 @@ with Folder("lanes: {db: {}}\ntasks:\n" + "".join(
     say(done.returncode == 0 and folder.read("l").split() == [str(i) for i in range(8)],
         "tasks of a group run one at a time, in order", done.stdout)
 
-with Folder("tasks: {a: 'touch began; sleep 60', b: {run: 'true', needs: a}}") as folder:
+with Folder("tasks: {a: 'touch began; sleep 1000', b: {run: 'true', needs: a}}") as folder:
     process = folder.start(env=dict(os.environ, MARK=folder.path))
     folder.wait_for("began")
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     say(process.returncode == 130 and not folder.wait_gone() and "STOPPED: a" in out,
         "interrupted, it stops what runs and says so", out + err)
     folder.write("job.yaml", "tasks: {a: 'touch began', b: {run: 'true', needs: a}}")
@@ -158,17 +158,17 @@ with Folder("tasks: {a: 'trap : TERM; touch began; while :; do sleep 0.05; done'
     folder.wait_for("began")
     os.kill(process.pid, signal.SIGINT)
     os.kill(process.pid, signal.SIGINT) if process.poll() is None else None
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     say(process.returncode == 130 and not folder.wait_gone(), "twice kills it", out + err)
 
-with Folder("tasks: {a: 'setsid sh -c \"touch began; exec sleep 60\" & wait'}") as folder:
+with Folder("tasks: {a: 'setsid sh -c \"touch began; exec sleep 1000\" & wait'}") as folder:
     process = folder.start(env=dict(os.environ, MARK=folder.path))
     folder.wait_for("began")
     os.kill(process.pid, signal.SIGTERM)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     say(not folder.wait_gone(), "a grandchild in a session of its own ends too", folder.processes())
 
-with Folder("tasks: {a: 'touch began; sleep 60', b: sleep 60}") as folder:
+with Folder("tasks: {a: 'touch began; sleep 1000', b: sleep 1000}") as folder:
     process = folder.start("-j2", env=dict(os.environ, MARK=folder.path))
     folder.wait_for("began")
     second = folder.run()

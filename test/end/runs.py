@@ -40,7 +40,7 @@ class Folder(Marked):
     def words(self, *options):
         return [os.path.abspath(ROTA), "run", *options, self.name]
 
-    def run(self, *options, timeout=120, **more):
+    def run(self, *options, timeout=300, **more):
         return subprocess.run(self.words(*options), cwd=self.path, capture_output=True, text=True,
                               check=False, timeout=timeout, **more)
 
@@ -59,7 +59,7 @@ class Folder(Marked):
         events, _ = self.events(*options)
         return sorted(e["task"] for e in events if e["event"] == "started")
 
-    def wait_for(self, name, seconds=30):
+    def wait_for(self, name, seconds=120):
         end = time.monotonic() + seconds
         while not self.has(name):
             if time.monotonic() > end:

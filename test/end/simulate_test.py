@@ -33,7 +33,7 @@ def write(name, value):
 
 def rota(*words):
     return subprocess.run([ROTA, "simulate", *words], capture_output=True, text=True, check=False,
-                          timeout=60)
+                          timeout=120)
 
 
 def result(*words):

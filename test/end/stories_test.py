@@ -57,18 +57,20 @@ def artifact_between_jobs():
 
 
 def three_workers():
-    """Three that take a second each, and need the same."""
+    """Three that need the same, and run at the same time."""
     with Story() as cluster:
         for _ in range(3):
             cluster.join()
         shared = {"run": f"echo made >> {cluster.path('mark')}; echo a > art",
                   "out": [{"name": "art", "keep": True}], "cache": True}
-        tasks = {"a": shared, **{f"b{i}": {"run": "cat art; sleep 1", "in": ["art"]}
+        tasks = {"a": shared, **{f"b{i}": {"run": f"cat art; {cluster.waits_for('go')}",
+                                          "in": ["art"]}
                                  for i in range(3)}}
         job = cluster.begin(tasks, policy="pull")
         holders = "SELECT count(DISTINCT worker) FROM sched_replica"
         cluster.until(lambda: cluster.sql(holders)[0][0] == 3, "all three hold it")
         tells("story 5, three workers", cluster.sql(holders)[0][0] == 3, "all three hold it")
+        cluster.touch("go")
         done = cluster.rota("wait", str(job)).returncode == 0
         used = {cluster.where(f"b{i}")[0] for i in range(3)} if done else set()
         tells("story 5, three workers", done and len(used) == 3,

@@ -146,12 +146,12 @@ def decode(body):
 class Link:
     """Messages over a socket."""
 
-    def __init__(self, peer, timeout=20):
+    def __init__(self, peer, timeout=120):
         self.socket, self.buffer = peer, b""
         peer.settimeout(timeout)
 
     @classmethod
-    def connect(cls, path, timeout=20):
+    def connect(cls, path, timeout=120):
         peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         peer.connect(path)
         return cls(peer, timeout)
