@@ -126,9 +126,9 @@ def stand_still(process):
         time.sleep(0.01)
 
 
-def quickest(enough, attempt, tries=5):
-    """Of some attempts the shortest time; one is enough if it is short enough. A busy machine may
-    stop anybody for seconds, but not each time."""
+def least(enough, attempt, tries=5):
+    """Of what some attempts took, or cost; one is enough if that is little enough. A busy machine
+    may stop anybody for seconds, but not each time."""
     best = attempt()
     while best >= enough and tries > 1:
         best, tries = min(best, attempt()), tries - 1
