@@ -67,13 +67,18 @@ def left_and_stopped():
         say(once.process.wait(PATIENCE) == 130 and "goes on without you" in once.said(),
             "Ctrl-C leaves it to the server", once.said())
         say(cluster.sql(runs) == [(1,)], "where it goes on")
-        twice = attached(cluster, {"a": {"run": "sleep 1000"}})
-        cluster.until(lambda: cluster.sql(runs) == [(2,)], "both run")
-        twice.process.send_signal(signal.SIGINT)
-        cluster.until(lambda: "again stops job" in twice.said(), "it asks")
-        twice.process.send_signal(signal.SIGINT)
-        say(twice.process.wait(PATIENCE) == 1 and "1 stopped" in twice.said(),
-            "twice stops it", twice.said())
+        for job in range(2, 7):  # the second may come too late on a busy machine
+            twice = attached(cluster, {"a": {"run": "sleep 1000"}})
+            cluster.until(lambda: cluster.sql(runs) == [(2,)], "both run")
+            twice.process.send_signal(signal.SIGINT)
+            cluster.until(lambda: "again stops job" in twice.said(), "it asks")
+            twice.process.send_signal(signal.SIGINT)
+            status = twice.process.wait(PATIENCE)
+            if status != 130:
+                break
+            cluster.rota("cancel", str(job))
+            cluster.until(lambda: cluster.sql(runs) == [(1,)], "the first runs")
+        say(status == 1 and "1 stopped" in twice.said(), "twice stops it", twice.said())
         say(cluster.sql(runs) == [(1,)], "and nothing else")
         third = attached(cluster, {"a": {"run": "sleep 1000"}})
         third.process.send_signal(signal.SIGTERM)
