@@ -86,7 +86,7 @@ static int server_make(struct runner *runner)
 static void worker_end(struct runner *runner)
 {
     if (runner->worker <= 0) return;
-    if (!runner->hello)
+    if (!runner->all_held)
         kill(runner->worker, SIGKILL);  // it may be waiting for the worker of another run
     else if (!runner->quitting && !runner->worker_is_gone)
         runner_quit(runner, 0);
@@ -157,6 +157,9 @@ static int worker_begin(struct runner *runner)
     options.cores = runner->options.jobs ? runner->options.jobs : os_processors();
     options.memory_mib = os_memory_mib();
     options.contain = runner->options.contain;
+    options.is_known = runner->all_held = worker_folder_is_free(runner->hidden);
+    runner->cores = options.cores;
+    runner->memory_mib = options.memory_mib;
     runner->worker = worker_fork(&options, &runner->socket);
     if (runner->worker > 0) return 0;
     fprintf(stderr, "rota: no worker can be started: %s\n", strerror(errno));

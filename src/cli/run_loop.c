@@ -70,9 +70,6 @@ static void message_take(struct runner *runner, const struct wire_message *messa
     switch (message->kind) {
     case WIRE_HELLO_MESSAGE:
         runner->hello = true;
-        runner->cores = message->hello.cores;
-        runner->memory_mib = message->hello.memory_mib;
-        snprintf(runner->limits, sizeof runner->limits, "%s", message->hello.limits.bytes);
         break;
     case WIRE_HELD_MESSAGE: run_held_add(&runner->held, &message->held.objects); break;
     case WIRE_STARTED_MESSAGE:

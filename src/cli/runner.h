@@ -66,9 +66,10 @@ struct runner {
     int64_t listen_at;           // ticks
     struct wire_in in;
     struct wire_out out;
-    bool hello, all_held;        // the worker has said what it is and has
+    bool hello;                  // the worker has said that it is there
+    bool all_held;               // what it has is known
     uint32_t cores, memory_mib;
-    char limits[200], host[256];
+    char host[256];
 
     int64_t clock;               // the time of the core beyond the ticks
     uint64_t turn, synced;       // the last that was written; that the disk was asked for

@@ -11,8 +11,8 @@ enum { LOOKED_OVER_BYTES = 16 << 20, BRIEF_LOG_PAGES = 128 };
 // The first ones leave no trace in the file, so that the file of somebody else stays as it is.
 static const char careful[]
     = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;"
-      " PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 0;"
-      " PRAGMA synchronous = FULL";
+      " PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 0";
+static const char settled[] = "PRAGMA cache_size = -16384; PRAGMA synchronous = FULL";
 static const char lasting[] = "PRAGMA journal_mode = WAL";
 
 static int number_take(void *number, int count, char **values, char **names)
@@ -116,6 +116,13 @@ static bool events_find(struct sqlite_store *store)
     return !store->result;
 }
 
+void sqlite_set(struct sqlite_store *store)
+{
+    if (store->is_set || store->result) return;
+    store->result = sqlite3_exec(store->db, settled, NULL, NULL, NULL);
+    store->is_set = !store->result;
+}
+
 static bool database_open(struct sqlite_store *store, struct store_error *error)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
@@ -123,6 +130,8 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
     if (store->result) return false;
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     store->result = sqlite3_exec(store->db, careful, NULL, NULL, NULL);
+    if (store->result) return false;
+    if (!store->is_new || !store->options.brief) sqlite_set(store);
     if (store->result) return false;
     // Behind the pragmas: wal_autocheckpoint takes away whatever hook there is.
     sqlite3_wal_hook(store->db, log_grew, store);

@@ -163,6 +163,7 @@ struct sqlite_store {
     bool begun;     // a transaction is open
     bool known;       // found as the last server left it
     bool is_new;      // made by us, and nothing was put in it so far
+    bool is_set;      // as sqlite_set() does
     bool settled_in;  // the ballast and room in the log are there
     uint32_t turns;   // until then
     rota_time first;  // of them
@@ -272,6 +273,10 @@ bool load_end(struct sqlite_store *store, sqlite3_stmt *statement, int result);
 struct sqlite_store *sqlite_allocate(const struct store_kind *kind, const char *path,
                                      struct store_error *error);
 void sqlite_close(struct store *store);
+// How much memory it takes and when it syncs. SQLite reads all definitions of tables first, which
+// takes as long as all else at the start of a brief life: then a new file leaves it to its first
+// turn.
+void sqlite_set(struct sqlite_store *store);
 const struct rota_record *sqlite_rows(struct store *store, uint32_t *count);
 void sqlite_rows_release(struct store *store);
 void sqlite_name(struct store *store, const struct catalog_name *name);

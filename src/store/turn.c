@@ -140,6 +140,7 @@ static bool turn_open(struct sqlite_store *store)
     }
     sqlite3_reset(store->statement[GET_TEXT]);
     sqlite3_reset(store->statement[GET_REQUEST]);
+    sqlite_set(store);
     statement_run(store, DO_BEGIN);
     store->begun = true;
     return true;

@@ -84,6 +84,17 @@ static bool folder_lock(const char *folder)
     return file >= 0;
 }
 
+bool worker_folder_is_free(const char *folder)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/cache", folder) >= (int)sizeof path) return false;
+    if (access(path, F_OK) == 0 || errno != ENOENT) return false;
+    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_free = file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0;
+    if (file >= 0) close(file);
+    return is_free;
+}
+
 // What lies in it is made when it is first needed.
 static bool find_folder(struct worker *worker, const char *folder)
 {
@@ -131,7 +142,6 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
     fcntl(socket, F_SETFD, FD_CLOEXEC);
     raise_file_limit(worker);
     open_proc(worker);
-    worker->system_kills = limit_system_kills();
     if (!open_standard_files(worker) || !find_folder(worker, options->folder)) return false;
     worker->files.folder = worker->folder;
     worker->files.cache_max = options->cache_max ? options->cache_max : WORKER_CACHE_MAX;

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-uint64_t limit_system_kills(void)
+static uint64_t system_kills(void)
 {
     char text[16 << 10];
     int file = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
@@ -35,8 +35,15 @@ static bool was_killed_by_system(struct worker *worker, const struct run *run)
 {
     if (!WIFSIGNALED(run->status) || WTERMSIG(run->status) != SIGKILL) return false;
     uint64_t before = worker->system_kills;
-    worker->system_kills = limit_system_kills();
+    worker->system_kills = system_kills();
     return worker->system_kills > before;
+}
+
+void limit_watch(struct worker *worker)
+{
+    if (worker->has_system_kills) return;
+    worker->has_system_kills = true;
+    worker->system_kills = system_kills();
 }
 
 bool limit_was_memory(struct worker *worker, struct run *run)

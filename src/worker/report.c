@@ -1,4 +1,5 @@
 // report.c - what the server hears. Messages wait for the end of the turn and leave together.
+#include "os/os.h"
 #include "worker/worker_parts.h"
 
 #include <sys/wait.h>
@@ -22,7 +23,8 @@ void report_hello(struct worker *worker)
     message.hello.memory_mib = worker->options->memory_mib;
     message.hello.name = wire_text_of(worker->options->name);
     message.hello.limits = wire_text_of(limits_text(worker));
-    worker->is_urgent = true;
+    worker->is_urgent = !worker->options->is_known;
+    worker->started_due = os_ticks() + REPORT_STARTED_WAITS;
     wire_put(&worker->out, &message);
 }
 

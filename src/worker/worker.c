@@ -142,7 +142,10 @@ static bool loop(struct worker *worker)
     struct epoll_event events[EVENTS];
     while (!is_over(worker)) {
         int64_t due = INT64_MAX;
-        if (worker->running_count) due = on_timers(worker, os_ticks());
+        if (worker->running_count) {
+            due = on_timers(worker, os_ticks());
+            limit_watch(worker);
+        }
         if (worker->started_due < due) due = worker->started_due;
         if (worker->ended.first) due = 0;
         int count = wait_events(worker, events, due);

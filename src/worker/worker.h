@@ -24,6 +24,7 @@ struct worker_options {
     uint64_t cache_max;  // bytes of contents that are kept; 0: WORKER_CACHE_MAX
     enum worker_contain contain;
     bool tells_drained;  // what waits when DRAIN comes is reported as not started, not forgotten
+    bool is_known;       // nobody waits for HELLO: it may come with other news
 };
 
 enum { WORKER_LOG_MAX = 64 << 20, WORKER_REASON_MAX = 512 };
@@ -33,6 +34,12 @@ enum { WORKER_LOG_MAX = 64 << 20, WORKER_REASON_MAX = 512 };
 // said what it never should or the worker could not begin. The process must have no other threads
 // or children. As process 1 with CONTAIN_BEST it owns its namespace, and kills all that is in it.
 int worker_main(int socket, const struct worker_options *options);
+
+// ---- init.c -------------------------------------------------------------------------------------
+
+// Whether a worker of this folder is going to say HELLO at once and nothing before it: no other one
+// is still at work there, and none has left contents.
+bool worker_folder_is_free(const char *folder);
 
 // ---- fork.c: the process ----------------------------------------------------------------------
 

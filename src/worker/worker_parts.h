@@ -192,7 +192,8 @@ struct worker {
     pid_t pid;
     bool is_init;  // of a PID namespace
     bool has_proc;
-    uint64_t system_kills;
+    bool has_system_kills;
+    uint64_t system_kills;  // since the machine was started
     bool is_quitting, is_draining, is_cut_off;
     uint32_t cores, cores_used, files_max;
     struct wire_in in;
@@ -270,7 +271,9 @@ void report_finished(struct worker *worker, const struct run *run);
 
 // ---- limit.c: was it memory that a command ran out of? ----------------------------------------
 
-uint64_t limit_system_kills(void);  // since the machine was started
+// Notes whom the system has killed so far, once. Reading that takes as long as starting a command,
+// so that is done when the first has just begun, and cannot have taken all memory yet.
+void limit_watch(struct worker *worker);
 // For a run whose status is as wait4() gave it. True: with a reason.
 bool limit_was_memory(struct worker *worker, struct run *run);
 

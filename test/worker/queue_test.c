@@ -168,6 +168,39 @@ static void what_an_earlier_life_left_is_removed(void **state)
     served_close(&served);
 }
 
+// Whoever knows what HELLO would say need not wait for it.
+static void a_known_worker_takes_commands_before_it_is_heard(void **state)
+{
+    (void)state;
+    struct served served = served_open((struct worker_options){.cores = 1, .is_known = true});
+    struct wire_message message;
+    struct wire_run run = COMMAND(1, "/bin/true");
+    served_run(&served, &run);
+    assert_true(served_next(&served, &message));
+    assert_int_equal(message.kind, WIRE_HELLO_MESSAGE);
+    assert_int_equal(served_finished(&served).status, 0);
+    served_close(&served);
+    served = served_open((struct worker_options){.cores = 1, .is_known = true});
+    served_await(&served, WIRE_HELLO_MESSAGE);  // it comes without other news too, a little later
+    served_close(&served);
+}
+
+static void a_folder_is_free_without_worker_and_contents(void **state)
+{
+    (void)state;
+    struct served served = open_with(1);
+    served_await(&served, WIRE_HELLO_MESSAGE);
+    assert_false(worker_folder_is_free(served.folder));
+    served_end(&served);
+    assert_true(worker_folder_is_free(served.folder));
+    char path[100];
+    snprintf(path, sizeof path, "%s/cache", served.folder);
+    assert_true(os_directory_make(path));
+    assert_false(worker_folder_is_free(served.folder));
+    served_close(&served);
+    assert_false(worker_folder_is_free(served.folder));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +212,8 @@ int main(void)
         cmocka_unit_test(a_slow_server_holds_nothing_up),
         cmocka_unit_test(nonsense_ends_the_worker),
         cmocka_unit_test(what_an_earlier_life_left_is_removed),
+        cmocka_unit_test(a_known_worker_takes_commands_before_it_is_heard),
+        cmocka_unit_test(a_folder_is_free_without_worker_and_contents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
