@@ -124,7 +124,7 @@ static bool run_next(struct server *server)
     spin_lock(&server->lock);
     bool there = pop(server, &next);
     server->running = there ? next.job : NULL;
-    server->task = next.task;
+    if (there) server->task = next.task;
     atomic_store_explicit(&server->stopped, false, memory_order_relaxed);
     spin_unlock(&server->lock);
     if (!there) return false;
