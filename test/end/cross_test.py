@@ -36,7 +36,7 @@ def a_writer_is_lost():
         job = cluster.begin({
             "w1": inside(f"echo w1 >> {order}; [ $ROTA_ATTEMPT -gt 1 ] || exec sleep 1000", "g1"),
             "r1": inside(f"echo r1 >> {order}", "g2", "read")}, lanes=LANE)
-        cluster.until(lambda: cluster.running("w1"), "it writes")
+        cluster.until(lambda: cluster.running("w1") and cluster.lines("order"), "it writes")
         cluster.workers["w0"].kill()
         cluster.join(2)
         done = cluster.rota("wait", str(job))

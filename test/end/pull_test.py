@@ -100,7 +100,7 @@ def a_picker_dies():
         mark = cluster.path("mark")
         job = cluster.begin({"J": {"run": f"echo x >> {mark}; {cluster.waits_for('go')}"}},
                             policy="pull")
-        cluster.until(lambda: cluster.running("J"), "it was picked")
+        cluster.until(lambda: cluster.running("J") and cluster.lines("mark"), "it was picked")
         cluster.workers["w0"].kill()
         cluster.join()
         cluster.until(lambda: len(cluster.lines("mark")) > 1, "another picks it")
