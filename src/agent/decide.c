@@ -81,7 +81,8 @@ void decide_beaten(struct decide *decide, uint64_t connection, uint64_t sent, in
 {
     if (!decide->is_connected || connection != decide->connection) return;
     if (!sent || sent > (uint64_t)decide->sent) return;
-    decide->lease_until = later(decide->lease_until, (int64_t)sent + decide->lease);
+    int64_t from = PLANTED(LEASE_FROM_ANSWER) ? now : (int64_t)sent;
+    decide->lease_until = later(decide->lease_until, from + decide->lease);
     decide->heard = now;
 }
 
@@ -117,7 +118,7 @@ static struct decide_answer begin(struct decide *decide, struct attempt *attempt
 {
     if (decide->is_draining)
         return refuse(decide, attempt, ECANCELED, "the worker starts nothing more");
-    if (attempt->is_exclusive && !is_timely(decide, attempt->beat, now))
+    if (attempt->is_exclusive && !is_timely(decide, attempt->beat, now) && !PLANTED(START_LATE))
         return refuse(decide, attempt, ESTALE, "it came too late: its lease was over");
     if (has_older_alive(decide, attempt) && !PLANTED(HOLD_SKIPPED))
         return (struct decide_answer){.verdict = DECIDE_HOLD, .attempt = attempt};

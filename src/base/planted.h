@@ -47,7 +47,11 @@
     P(CONNECTION_SAME, "a connection has the number of the last one")                           \
     P(REMAKE_WAITS, "who needs what cannot be made again waits for ever")                       \
     P(CANCEL_FREES_HANDS, "a cancel frees the lane of what a handler holds")                    \
-    P(STOP_UNSAID, "a stop that was lost with its connection is not said again")
+    P(STOP_UNSAID, "a stop that was lost with its connection is not said again")                \
+    P(LEASE_FROM_ANSWER, "a lease counts from the answer, not from the question")               \
+    P(START_LATE, "an order starts also when its lease is over")                                \
+    P(STALE_ATTEMPT, "a report about an older attempt counts")                                  \
+    P(PLAN_LATE, "a clock that is set back over a restart stops all plans")
 
 #ifdef ROTA_PLANTED
 #define PLANT_NAME(name, text) PLANT_##name,

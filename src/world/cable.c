@@ -12,7 +12,7 @@ static bool is_cut(const struct world *world, const struct cable *cable, enum si
 {
     if (!cable->is_worker) return false;
     bool hangs = to == FAR_SIDE && world->now < world->hands[cable->who].stalled_until;
-    return world->cut[to][cable->who] || hangs;
+    return (world->cut[to][cable->who] && !cable->flow[to].landed) || hangs;
 }
 
 uint32_t cable_open(struct world *world, enum cable_kind kind, uint32_t who)
@@ -60,6 +60,18 @@ static void flow_drop(struct flow *flow)
         free(piece);
     }
     flow->last = &flow->first;
+}
+
+// What has arrived stays where it is; the rest never comes.
+static void flow_land(const struct world *world, struct flow *flow)
+{
+    struct piece **last = &flow->first;
+    while (*last && (*last)->at <= world->now) last = &(*last)->next;
+    struct flow rest = {.first = *last};
+    *last = NULL;
+    flow_drop(&rest);
+    flow->last = last;
+    flow->landed = true;
 }
 
 // All that waits, as one piece or cut somewhere.
@@ -144,7 +156,7 @@ void cable_close(struct world *world, uint32_t number, enum side by, bool silent
     if (!cable->open[to]) return;
     if (silently) {
         see(world, SIGHT_HALF_OPEN);
-        flow_drop(&cable->flow[to]);
+        flow_land(world, &cable->flow[to]);
         return;
     }
     flow_add(world, &cable->flow[to], "", 0);

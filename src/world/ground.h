@@ -62,6 +62,8 @@ enum due_kind {
     DUE_PROCESS,
     DUE_SPOOL,
     DUE_FENCE,
+    DUE_TORN,
+    DUE_MEND,
     DUE_CALLER,
     DUE_WEATHER,
     DUE_HAUL,
@@ -105,6 +107,7 @@ struct flow {  // in one direction
     struct piece *first, **last;
     int64_t latest;
     bool scheduled;
+    bool landed;  // all of it has arrived, and nothing follows: no fault holds it up
 };
 
 // Lines are never freed before the end: their index is their name.

@@ -141,7 +141,9 @@ static void late_take(struct world *world, struct hand *hand)
     uint32_t cable = hand->cable;
     while (cable != NOBODY && hand->cable == cable) {
         const struct piece *first = world->cables[cable]->flow[FAR_SIDE].first;
-        if (!first || first->at > world->now || world->cut[FAR_SIDE][hand - world->hands]) break;
+        bool cut = world->cut[FAR_SIDE][hand - world->hands]
+                   && !world->cables[cable]->flow[FAR_SIDE].landed;
+        if (!first || first->at > world->now || cut) break;
         cable_deliver(world, cable, FAR_SIDE);
     }
 }
@@ -203,6 +205,25 @@ void hand_stall(struct world *world, uint32_t who)
     hand->stalled_until = world->now + choose_time(world, OF_WEATHER, world->swarm.lease * 2);
     world_say(world, "%s hangs", hand->name);
     fence_note(world, who);
+    if (!chance(world, OF_WEATHER, world->swarm.torn)) return;
+    int64_t torn = world->now + choose_time(world, OF_WEATHER, world->swarm.lease / 8);
+    agenda_add(&world->agenda, torn, DUE_TORN, who, hand->mark);
+}
+
+// What came before lies in its socket, and is read when it goes on, as if nothing had happened.
+void hand_tear(struct world *world, uint32_t who)
+{
+    const struct hand *hand = &world->hands[who];
+    bool hangs = hand->up && world->now < hand->stalled_until;
+    if (!hangs || hand->cable == NOBODY || world->is_clear) return;
+    see(world, SIGHT_TORN);
+    world_say(world, "%s is parted from the server, which knows", hand->name);
+    cable_close(world, hand->cable, SERVER_SIDE, true);
+    seat_input(world, hand->cable);
+    world->cut[SERVER_SIDE][who] = world->cut[FAR_SIDE][who] = true;
+    int64_t lease = world->swarm.lease;
+    agenda_add(&world->agenda, world->now + lease + choose_time(world, OF_WEATHER, lease),
+               DUE_MEND, who, 0);
 }
 
 void hand_fence(struct world *world, uint32_t who)

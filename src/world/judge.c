@@ -184,6 +184,7 @@ static void told_run(struct world *world, const struct wire_run *run)
     if (ghost->makes && !object_is_located(world, ghost_object(job, index))) ghost->was_lost = true;
     ghost->token = run->token;
     ghost->given = run->attempt;
+    ghost->given_in = world->words;
     if (ghost->group) *group = run->token;
     if (run->task.task != index) wrong(world, "task %u.%u has another's command", job, index);
 }
@@ -192,6 +193,10 @@ static void told_recorded(struct world *world, const struct wire_recorded *told)
 {
     struct ghost_task *ghost = ghost_told(world, told->task);
     if (!ghost || told->how != WIRE_NOW_RECORDED) return;
+    // What is said at once may have any order.
+    if (told->attempt < ghost->given && ghost->given_in < world->words)
+        wrong(world, "an end of task %u.%u counts that is not of the attempt given last",
+              told->task.job, told->task.task);
     if (ghost->ended_attempt != told->attempt) return;
     ghost->told_failures += ghost->ended_badly;
     if (!ghost->ended_well) return;

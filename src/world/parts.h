@@ -3,6 +3,7 @@
 
 #include "agent/decide.h"
 #include "hub/hub.h"
+#include "world/ghost.h"
 #include "world/ground.h"
 
 // ---- seat.c: the server ------------------------------------------------------------------------
@@ -40,6 +41,7 @@ struct process {
     int64_t at;                // when it starts or ends
     int32_t status;
     bool is_stubborn, is_stopped, fails_to_start;
+    int64_t stop_at;           // it starts first, because nobody can call it back; 0: it goes on
     int64_t doomed_at;         // since when the server wants it gone; 0: it does not
 };
 
@@ -99,6 +101,7 @@ void hand_process(struct world *world, uint32_t who, uint32_t number);
 void hand_bury(struct world *world, uint32_t who);      // it never comes back
 void hand_stall(struct world *world, uint32_t who);     // its loop hangs for a while
 void hand_fence(struct world *world, uint32_t who);     // and its fence does not
+void hand_tear(struct world *world, uint32_t who);      // the server gives up its connection
 void hand_schedule(struct world *world, uint32_t who);
 void hand_flush(struct world *world, uint32_t who);
 void hand_release(struct hand *hand);
@@ -184,50 +187,6 @@ static inline const char *cable_end(const struct cable *cable)
     return cable->is_worker ? "worker" : cable->is_clerk ? "handler" : "client";
 }
 
-// ---- ghost.c: what clients asked for, and what has become of it in truth -----------------------
-
-enum { GHOST_NEEDS = 3, GHOST_LANES = 3, GHOST_GROUPS = 4 };
-
-struct ghost_task {
-    uint32_t needs[GHOST_NEEDS], need_count;  // numbers from 1
-    uint32_t lane, group;                     // from 1; 0: none
-    uint8_t access;
-    uint32_t cores, retries;
-    uint32_t failures;                        // so many of its attempts fail
-    uint32_t starts, running, successes, failed;
-    uint32_t recorded, told_failures;         // successes, failures that the server said it keeps
-    uint64_t token;                           // the last it was given with
-    uint32_t given;                           // the last attempt that a worker was told of
-    uint32_t ended_attempt;                   // the last that has ended, and how
-    bool ended_well, ended_badly;
-    bool cancelled;                           // acknowledged, and nobody has asked for it since
-    bool asked_again, asked_off;              // a retry, a cancel was sent
-    bool makes;                               // an object
-    uint32_t reads;                           // bits: those of its needs that are objects
-    bool was_lost;                            // a copy of what it makes: it may run again
-};
-
-struct ghost_job {
-    uint32_t caller, request;
-    struct ghost_task *tasks;
-    uint32_t count;
-    uint32_t first;   // so many come with the first submission, the others when it is accepted
-    bool grows, grown;  // the rest was sent; was accepted
-    uint32_t number;  // as the server calls it; 0: it has not said so
-    bool told;        // the server has said so
-    bool claims;      // handlers fetch its tasks
-};
-
-struct ghost_job *ghost_make(struct world *world, uint32_t caller);
-struct ghost_job *ghost_find(struct world *world, uint32_t number);  // null: no such job
-struct request_id {
-    uint64_t high, low;
-};
-void ghost_submit(struct world *world, uint32_t job, bool is_more, struct request_id id,
-                  struct wire_out *out);
-rota_object_id ghost_object(uint32_t job, uint32_t index);
-struct ghost_task *ghost_maker(struct world *world, rota_object_id object);  // null: nobody
-
 // ---- judges: each says what must not be --------------------------------------------------------
 
 void wrong(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -249,11 +208,11 @@ struct swarm {
     int64_t lease, latency, sync, tick, storm;  // storm: so long the weather is bad
     uint32_t server_crash, worker_crash, reboot, cut, half_open, partition, one_way, clock;
     uint32_t sync_slow, sync_fails, write_fails, full, spawn_fails, stubborn, fails, repeat, cancel;
-    uint32_t stall, stuck;
+    uint32_t stall, torn, stuck;
     uint32_t lanes, is_long, endless;  // per mille of jobs; of processes
     uint32_t run_twice, stays_dead;
     uint32_t grows, clerks, claims, lazy, clerk_crash;
-    uint32_t data, haul_slow, haul_cut, haul_rots, shelf_full, copy_lost, disk_lost;
+    uint32_t data, haul_slow, haul_cut, haul_rots, shelf_full, copy_lost, disk_lost, remake_fails;
     bool is_plan;
 };
 
@@ -265,6 +224,7 @@ void weather_clear(struct world *world);
 
 struct world {
     int64_t now;
+    uint64_t words;      // how often the server has spoken
     int64_t moved;       // when something began, ended or was acknowledged last
     bool is_clear;       // no more faults
     struct tape tape;

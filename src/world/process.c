@@ -97,6 +97,16 @@ void hand_spool(struct world *world, uint32_t who)
 // ---- Starting and ending
 // --------------------------------------------------------------------------
 
+// What succeeded may fail when it is made again.
+static int32_t fails(struct world *world, const struct ghost_task *ghost)
+{
+    if (ghost->failed < ghost->failures) return 1;
+    bool again = ghost->successes && ghost->was_lost && !world->is_clear;
+    if (!again || !chance(world, OF_DATA, world->swarm.remake_fails)) return 0;
+    see(world, SIGHT_REMAKE_FAILED);
+    return 1;
+}
+
 static void process_start(struct world *world, uint32_t who, struct process *process)
 {
     struct hand *hand = &world->hands[who];
@@ -105,12 +115,16 @@ static void process_start(struct world *world, uint32_t who, struct process *pro
     const struct ghost_task *ghost = &world->jobs[process->job]->tasks[process->index - 1];
     struct wire_message message = {.kind = WIRE_STARTED_MESSAGE};
     process->state = PROCESS_RUNNING;
-    process->status = ghost->failed < ghost->failures ? 1 : 0;
+    process->status = fails(world, ghost);
     bool is_long = chance(world, OF_WORKERS, world->swarm.is_long);
     process->at = world->now + 100
                   + choose_time(world, OF_WORKERS, is_long ? world->swarm.lease * 3 : LIVES);
     if (is_long && !world->is_clear && chance(world, OF_WORKERS, world->swarm.endless))
         process->at += ENDLESS;
+    if (process->stop_at) {
+        process->is_stopped = true;
+        process->at = process->stop_at > world->now ? process->stop_at : world->now + 20;
+    }
     judge_start(world, hand, process);
     if (process->is_stubborn) see(world, SIGHT_STUBBORN);
     process_note(world, who, process);
@@ -188,6 +202,11 @@ void process_stop(struct world *world, struct hand *hand, struct process *proces
         at += choose_time(world, OF_WORKERS, world->swarm.lease / 16);
     }
     if (process->is_stubborn && grace > 0) at = world->now + grace + 20;
+    if (process->state == PROCESS_SPAWNING && process->at < at && !process->is_stopped) {
+        if (!process->stop_at) see(world, SIGHT_STOP_BEHIND);
+        if (!process->stop_at || at < process->stop_at) process->stop_at = at;
+        return;
+    }
     if (process->is_stopped && process->at <= at) return;
     if (!process->is_stopped && process->state == PROCESS_RUNNING && process->at <= at) return;
     process->is_stopped = true;

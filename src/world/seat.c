@@ -180,6 +180,7 @@ static void flush_to(struct world *world, bool workers)
 
 static void flush(struct world *world)
 {
+    world->words++;
     flush_to(world, true);
     flush_to(world, false);
 }

@@ -38,6 +38,62 @@ static void one_draw(struct world *world)
     swarm->latency = 500;
 }
 
+// Loops hang while leases run out: who comes too late, and who counts wrongly.
+static void hangs_draw(struct world *world)
+{
+    struct swarm *swarm = &world->swarm;
+    lanes_draw(world);
+    swarm->hands = 2 + choose(world, OF_SWARM, 3);
+    swarm->stall = 20 + choose(world, OF_SWARM, 40);
+    swarm->torn = 500 + choose(world, OF_SWARM, 500);
+    swarm->latency = swarm->lease / (8 + (int64_t)choose(world, OF_SWARM, 24));
+    swarm->server_crash = swarm->worker_crash = swarm->clock = swarm->cut = 0;
+    swarm->partition = swarm->one_way = swarm->cancel = swarm->claims = 0;
+}
+
+// Much is made, read elsewhere and lost again, while other things fail.
+static void data_draw(struct world *world)
+{
+    struct swarm *swarm = &world->swarm;
+    swarm->hands = 2 + choose(world, OF_SWARM, 5);
+    swarm->data = 1000;
+    swarm->claims = swarm->lanes = 0;
+    swarm->fails = swarm->cancel = choose(world, OF_SWARM, 100);
+    swarm->remake_fails = choose(world, OF_SWARM, 500);
+    swarm->haul_slow += choose(world, OF_SWARM, 200);
+    swarm->haul_cut += choose(world, OF_SWARM, 200);
+    swarm->haul_rots += choose(world, OF_SWARM, 200);
+    swarm->shelf_full += choose(world, OF_SWARM, 200);
+    swarm->tasks_max += 8;
+    swarm->copy_lost = 50 + choose(world, OF_SWARM, 200);
+    swarm->disk_lost = choose(world, OF_SWARM, 60);
+}
+
+// What does not end by itself shows who forgets to stop it.
+static void stops_draw(struct world *world)
+{
+    struct swarm *swarm = &world->swarm;
+    swarm->is_long = 500 + choose(world, OF_SWARM, 500);
+    swarm->endless = 300 + choose(world, OF_SWARM, 700);
+    swarm->cancel = 100 + choose(world, OF_SWARM, 600);
+    swarm->cut += 20 + choose(world, OF_SWARM, 80);
+    swarm->claims = swarm->data = 0;
+}
+
+static void theme_draw(struct world *world)
+{
+    switch (choose(world, OF_SWARM, 12)) {
+    case 1:
+    case 2: lanes_draw(world); break;
+    case 3: one_draw(world); break;
+    case 4:
+    case 5: hangs_draw(world); break;
+    case 6: data_draw(world); break;
+    case 7: stops_draw(world); break;
+    default: break;
+    }
+}
+
 void swarm_draw(struct world *world)
 {
     struct swarm *swarm = &world->swarm;
@@ -71,6 +127,7 @@ void swarm_draw(struct world *world)
     swarm->cancel = maybe(world, 300);
     swarm->is_long = maybe(world, 400);
     swarm->stall = maybe(world, 60);
+    swarm->torn = maybe(world, 500);
     swarm->stuck = maybe(world, 300);
     swarm->endless = maybe(world, 200);
     swarm->run_twice = maybe(world, 300);
@@ -87,11 +144,10 @@ void swarm_draw(struct world *world)
     swarm->shelf_full = maybe(world, 100);
     swarm->copy_lost = maybe(world, 60);
     swarm->disk_lost = maybe(world, 10);
+    swarm->remake_fails = maybe(world, 200);
     if (choose(world, OF_SWARM, 4) == 1)
         swarm->latency = swarm->lease / (2 + (int64_t)choose(world, OF_SWARM, 8));
-    uint32_t theme = choose(world, OF_SWARM, 8);
-    if (theme == 1 || theme == 2) lanes_draw(world);
-    if (theme == 3) one_draw(world);
+    theme_draw(world);
     if (choose(world, OF_SWARM, 4) == 1) {  // a storm
         swarm->server_crash *= 3, swarm->worker_crash *= 3, swarm->cut *= 3, swarm->stall *= 3;
         swarm->partition *= 2, swarm->one_way *= 2, swarm->cancel *= 3;

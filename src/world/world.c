@@ -56,7 +56,7 @@ void world_dump(const struct wire_message *message, char text[DUMP_SIZE])
 static void event_happens(struct world *world, const struct due *due)
 {
     bool same_life = world->seat.up && due->mark == world->seat.mark;
-    bool same_hand = due->kind >= DUE_HAND && due->kind <= DUE_FENCE
+    bool same_hand = due->kind >= DUE_HAND && due->kind <= DUE_TORN
                      && due->mark == world->hands[due->who].mark;
     bool hangs = (due->kind == DUE_HAND || due->kind == DUE_SPOOL) && same_hand
                  && world->now < world->hands[due->who].stalled_until;
@@ -89,6 +89,10 @@ static void event_happens(struct world *world, const struct due *due)
     case DUE_FENCE:
         if (same_hand) hand_fence(world, due->who);
         break;
+    case DUE_TORN:
+        if (same_hand) hand_tear(world, due->who);
+        break;
+    case DUE_MEND: world->cut[0][due->who] = world->cut[1][due->who] = false; break;
     case DUE_CALLER: caller_work(world, due->who); break;
     case DUE_WEATHER: weather_change(world); break;
     case DUE_CLERK:

@@ -36,7 +36,9 @@
     S(PARTITION, "partitions")                                                                 \
     S(ONE_WAY, "partitions one way")                                                           \
     S(STALL, "workers whose loop hung")                                                        \
+    S(TORN, "of them, parted from the server meanwhile")                                       \
     S(FENCE, "of them, killed by their fence")                                                 \
+    S(STOP_BEHIND, "processes that were to stop before they had started")                      \
     S(STUCK, "processes that took long to die")                                                \
     S(CLOCK_BACK, "clocks set back")                                                           \
     S(CLOCK_AHEAD, "clocks set ahead")                                                         \
@@ -67,6 +69,7 @@
     S(BAD_INPUT, "orders whose object never came")                                             \
     S(DROP, "copies dropped as the server wanted")                                             \
     S(REMADE, "objects made again")                                                            \
+    S(REMAKE_FAILED, "of them, failed this time")                                              \
     S(GROWN, "jobs that grew")                                                                 \
     S(HOLD, "tasks in the hands of handlers")                                                  \
     S(HOLD_DELIVERS, "of them, delivered")                                                     \

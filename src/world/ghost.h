@@ -1,0 +1,47 @@
+// ghost.h - what clients asked for, and what has become of it in truth: the judges' own memory.
+#pragma once
+
+#include "world/ground.h"
+
+enum { GHOST_NEEDS = 3, GHOST_LANES = 3, GHOST_GROUPS = 4 };
+
+struct ghost_task {
+    uint32_t needs[GHOST_NEEDS], need_count;  // numbers from 1
+    uint32_t lane, group;                     // from 1; 0: none
+    uint8_t access;
+    uint32_t cores, retries;
+    uint32_t failures;                        // so many of its attempts fail
+    uint32_t starts, running, successes, failed;
+    uint32_t recorded, told_failures;         // successes, failures that the server said it keeps
+    uint64_t token;                           // the last it was given with
+    uint32_t given;                           // the last attempt that a worker was told of
+    uint64_t given_in;                        // and with which words of the server
+    uint32_t ended_attempt;                   // the last that has ended, and how
+    bool ended_well, ended_badly;
+    bool cancelled;                           // acknowledged, and nobody has asked for it since
+    bool asked_again, asked_off;              // a retry, a cancel was sent
+    bool makes;                               // an object
+    uint32_t reads;                           // bits: those of its needs that are objects
+    bool was_lost;                            // a copy of what it makes: it may run again
+};
+
+struct ghost_job {
+    uint32_t caller, request;
+    struct ghost_task *tasks;
+    uint32_t count;
+    uint32_t first;   // so many come with the first submission, the others when it is accepted
+    bool grows, grown;  // the rest was sent; was accepted
+    uint32_t number;  // as the server calls it; 0: it has not said so
+    bool told;        // the server has said so
+    bool claims;      // handlers fetch its tasks
+};
+
+struct ghost_job *ghost_make(struct world *world, uint32_t caller);
+struct ghost_job *ghost_find(struct world *world, uint32_t number);  // null: no such job
+struct request_id {
+    uint64_t high, low;
+};
+void ghost_submit(struct world *world, uint32_t job, bool is_more, struct request_id id,
+                  struct wire_out *out);
+rota_object_id ghost_object(uint32_t job, uint32_t index);
+struct ghost_task *ghost_maker(struct world *world, rota_object_id object);  // null: nobody
