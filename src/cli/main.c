@@ -93,6 +93,7 @@ static const struct command commands[] = {
      "make add list revoke", "--json --help"},
     {"simulate", command_simulate, "what a job would come to on workers that are not there", "file",
      "--workers --bandwidth --policy --info --delay --seed --effort --patience --by-rank --replay "
+     "--latency --sources --faults --runs "
      "--db --job --recorded --price --seconds --network --gantt --svg --perfetto --schedule "
      "--workflow --json --help"},
     {"play", command_play, "run scenarios against the core in virtual time", "file", "--help"},

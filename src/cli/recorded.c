@@ -73,6 +73,7 @@ static void tasks_take(struct recording *recording, double otherwise)
         job->names[i] = lab_text(ask->tasks[i].name);
         job->kinds[i] = lab_kind(ask->tasks[i].name);
         job->graph.tasks[i].cores = ask->tasks[i].cores ? ask->tasks[i].cores : 1;
+        lab_memory_set(job, i, ask->tasks[i].memory_mib);
     }
     for (uint32_t i = 0; i < ask->task_count; i++) {
         if (ask->tasks[i].is_bundle) continue;
@@ -225,6 +226,8 @@ static void course_take(const struct recording *recording, struct lab_setting *s
     free(setting->cores);
     setting->cores = plan_take(setting->cluster.worker_count, sizeof *setting->cores);
     setting->cluster.cores = setting->cores;
+    setting->cluster.speed = NULL;
+    setting->cluster.memory_mib = NULL;
     for (uint32_t i = 0; i < setting->cluster.worker_count; i++)
         setting->cores[i] = cores_used(recording, course, i);
     free(numbers);

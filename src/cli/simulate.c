@@ -10,29 +10,32 @@ static double seconds_now(void)
     return (double)os_spent() * 1e-9;
 }
 
+static bool fits_somewhere(const struct simulate_request *request, const struct lab_job *job,
+                           uint32_t task)
+{
+    const struct plan_cluster *cluster = &request->setting.cluster;
+    for (uint32_t i = 0; i < cluster->worker_count; i++)
+        if (plan_fits(&job->graph, cluster, task, i)) return true;
+    return false;
+}
+
 static bool all_fit(const struct simulate_request *request, const struct lab_job *job)
 {
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < request->setting.cluster.worker_count; i++)
-        if (most < request->setting.cores[i]) most = request->setting.cores[i];
     for (uint32_t i = 0; i < job->graph.task_count; i++) {
-        if (job->graph.tasks[i].cores <= most) continue;
-        fprintf(stderr, "%s: task %s needs %u cores, and no worker has more than %u\n",
-                request->file, job->names[i], job->graph.tasks[i].cores, most);
+        if (fits_somewhere(request, job, i)) continue;
+        fprintf(stderr, "%s: task %s needs %u cores", request->file, job->names[i],
+                job->graph.tasks[i].cores);
+        if (job->graph.memory_mib && request->setting.cluster.memory_mib)
+            fprintf(stderr, " and %u MiB", job->graph.memory_mib[i]);
+        fputs(", and no worker has that\n", stderr);
         return false;
     }
     return true;
 }
 
-// Returns the exit status.
-static int course_find(struct simulate_request *request, const struct lab_job *job,
-                       struct lab_course *course)
+static int replay(const struct simulate_request *request, const struct lab_job *job,
+                  struct lab_course *course)
 {
-    if (!request->replay) {
-        if (lab_run(job, &request->setting, &request->options, course)) return 0;
-        fputs("rota simulate: some tasks never ran\n", stderr);
-        return 1;
-    }
     struct plan_schedule schedule = plan_schedule_take(job->graph.task_count);
     bool fine = lab_read_schedule(&schedule, request->replay, job, &request->setting);
     double before = seconds_now();
@@ -40,6 +43,68 @@ static int course_find(struct simulate_request *request, const struct lab_job *j
     course->seconds = seconds_now() - before;
     plan_schedule_release(&schedule);
     return fine ? 0 : 2;
+}
+
+static int run_once(const struct simulate_request *request, const struct lab_job *job,
+                    struct lab_course *course)
+{
+    if (lab_run(job, &request->setting, &request->options, course)) return 0;
+    fputs(request->has_faults
+              ? "rota simulate: with these faults the job fails: a task was tried too often, no "
+                "worker is left, or what is made is lost again and again\n"
+              : "rota simulate: some tasks never ran\n",
+          stderr);
+    return 1;
+}
+
+struct outcome {
+    double makespan;
+    uint64_t seed;
+};
+
+static int by_makespan(const void *a, const void *b)
+{
+    const struct outcome *one = a, *other = b;
+    if (one->makespan != other->makespan) return one->makespan < other->makespan ? -1 : 1;
+    return one->seed < other->seed ? -1 : one->seed > other->seed;
+}
+
+// The course that is shown is that of the run in the middle.
+static int run_often(struct simulate_request *request, const struct lab_job *job,
+                     struct lab_course *course)
+{
+    struct outcome *outcomes = plan_take(request->runs, sizeof *outcomes);
+    struct lab_options options = request->options;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < request->runs; i++) {
+        struct lab_course one = lab_course_take(job->graph.task_count);
+        options.seed = request->options.seed + i;
+        if (lab_run(job, &request->setting, &options, &one))
+            outcomes[count++] = (struct outcome){one.makespan, options.seed};
+        lab_course_release(&one);
+    }
+    qsort(outcomes, count, sizeof *outcomes, by_makespan);
+    request->of_runs.failed = request->runs - count;
+    if (count) {
+        request->of_runs.least = outcomes[0].makespan;
+        request->of_runs.median = outcomes[(count - 1) / 2].makespan;
+        request->of_runs.most_of_ten = outcomes[(count * 9 + 9) / 10 - 1].makespan;
+        request->of_runs.most = outcomes[count - 1].makespan;
+        options.seed = outcomes[(count - 1) / 2].seed;
+        lab_run(job, &request->setting, &options, course);
+    } else {
+        fprintf(stderr, "rota simulate: the job fails in all of %u runs\n", request->runs);
+    }
+    free(outcomes);
+    return count ? 0 : 1;
+}
+
+// Returns the exit status.
+static int course_find(struct simulate_request *request, const struct lab_job *job,
+                       struct lab_course *course)
+{
+    if (request->replay) return replay(request, job, course);
+    return request->runs > 1 ? run_often(request, job, course) : run_once(request, job, course);
 }
 
 static int job_read(struct simulate_request *request, struct lab_job *job,

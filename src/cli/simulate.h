@@ -13,7 +13,22 @@ struct simulate_request {
     double seconds_each;
     double price;        // of a core for an hour; below 0: nobody asked
     bool json, gantt;
+    bool has_faults;
+    uint32_t runs;
+    struct simulate_runs {  // what several of them came to
+        uint32_t failed;
+        double least, median, most_of_ten, most;  // seconds: nine of ten take no longer than
+    } of_runs;
 };
+
+// ---- simulate_values.c: what stands behind an option. False: it has said why -------
+
+bool value_refuse(const char *option, const char *word, const char *expected);  // returns false
+bool value_number(const char *option, const char *text, double *number);
+bool value_whole(const char *option, const char *text, uint64_t *number);
+bool value_bandwidth(const char *text, double *mib);
+bool value_workers(struct lab_setting *setting, const char *text);
+bool value_faults(const char *text, struct lab_faults *faults);
 
 // ---- simulate_words.c ------------------------------------------------------------------------
 

@@ -46,11 +46,11 @@ static double cores_of(const struct simulate_request *request)
     return cores;
 }
 
-static double used_of(const struct lab_job *job)
+static double used_of(const struct lab_job *job, const struct lab_course *course)
 {
     double used = 0;
     for (uint32_t i = 0; i < job->graph.task_count; i++)
-        used += job->graph.seconds[i] * job->graph.tasks[i].cores;
+        used += (course->ended[i] - course->began[i]) * job->graph.tasks[i].cores;
     return used;
 }
 
@@ -92,7 +92,17 @@ static void json_write(const struct simulate_request *request, const struct lab_
            course->search_seconds, course->replans,
            course->replans ? course->replan_seconds / course->replans * 1e6 : 0, total,
            course->seconds, (unsigned long long)course->events,
-           (unsigned long long)course->moves, used_of(job));
+           (unsigned long long)course->moves, used_of(job, course));
+    if (request->has_faults)
+        printf(",\"crashes\":%llu,\"failed_attempts\":%llu",
+               (unsigned long long)course->crashes, (unsigned long long)course->failed);
+    if (request->runs > 1) {
+        const struct simulate_runs *runs = &request->of_runs;
+        printf(",\"runs\":%u,\"failed_runs\":%u,\"least\":%.17g,\"median\":%.17g,"
+               "\"nine_of_ten\":%.17g,\"most\":%.17g",
+               request->runs, runs->failed, runs->least, runs->median, runs->most_of_ten,
+               runs->most);
+    }
     if (request->price >= 0) printf(",\"cost\":%.17g", cost_of(request, course));
     fputs(",\"critical_path\":[", stdout);
     for (uint32_t i = 0; i < count; i++) {
@@ -128,11 +138,21 @@ static void path_write(const struct lab_job *job, const struct lab_course *cours
     free(stages);
 }
 
+static void runs_write(const struct simulate_request *request)
+{
+    const struct simulate_runs *runs = &request->of_runs;
+    printf("%u runs: half of them take up to %.6g s, nine of ten up to %.6g s; from %.6g to %.6g s",
+           request->runs, runs->median, runs->most_of_ten, runs->least, runs->most);
+    if (runs->failed) printf("; %u fail", runs->failed);
+    fputs("\nthe one in the middle:\n", stdout);
+}
+
 static void text_write(const struct simulate_request *request, const struct lab_job *job,
                        const struct lab_course *course)
 {
     double bound = plan_lower_bound(&job->graph, &request->setting.cluster);
-    double used = used_of(job), there = cores_of(request) * course->makespan;
+    if (request->runs > 1) runs_write(request);
+    double used = used_of(job, course), there = cores_of(request) * course->makespan;
     printf("%u tasks on %u workers %s %.6g s; no schedule takes less than %.6g s\n",
            job->graph.task_count, request->setting.cluster.worker_count,
            request->recorded ? "took" : "take", course->makespan, bound);
@@ -141,6 +161,9 @@ static void text_write(const struct simulate_request *request, const struct lab_
     if (request->price >= 0)
         printf("%.6g core hours are there, and cost %.6g\n", there / 3600,
                cost_of(request, course));
+    if (request->has_faults)
+        printf("%llu times a worker crashed, and %llu attempts failed\n",
+               (unsigned long long)course->crashes, (unsigned long long)course->failed);
     if (course->plans)
         printf("%u plans were tried in %.3f s; one costs %.2f us a task\n", course->plans,
                course->search_seconds, plan_us(course));

@@ -12,8 +12,14 @@ static const char usage[]
       "       rota simulate --db DATABASE [--job N] [--recorded] [OPTION...]\n"
       "       rota simulate --seed N [--seeds COUNT] [--trace] [--shrink] [--json]\n"
       "       rota simulate --tape FILE [--trace]\n\n"
-      "    --workers 8x4         8 workers of 4 cores; 2x16,8x4 is several sizes (1x4)\n"
+      "    --workers 8x4         8 workers of 4 cores; 2x16,8x4 is several sizes (1x4);\n"
+      "                          8x4x16G has memory, 2x16:1.5,8x4 has some that are faster\n"
       "    --bandwidth 128M      of each worker, a second, both ways; a number alone is MiB (1G)\n"
+      "    --latency SECONDS     of a message, and before the first byte of a copy (0)\n"
+      "    --sources maker|any   copies come from who made it, or anybody who has one (maker)\n"
+      "    --faults WHAT,...     crash=N/h  back=SECONDS|never  lease=SECONDS  fail=SHARE\n"
+      "                          slow=SHARExTIMES  retries=N\n"
+      "    --runs N              with seeds from --seed on: the median, and the spread (1)\n"
       "    --policy plan|pull    who decides where tasks run (plan)\n"
       "    --info exact|user|mean  durations and sizes known: all, those of a kind, the mean\n"
       "    --delay SECONDS       least time between two decisions (0)\n"
@@ -35,71 +41,7 @@ static const char usage[]
       "FILE is a job file, a workflow in WfFormat 1.5, a graph in the format tg-1, or a database.\n"
       "doc/simulate.md says what is modelled.\n";
 
-enum { WORKERS_MAX = 100000, CORES_MAX = 65536 };
-
-static bool refuse_word(const char *option, const char *word, const char *expected)
-{
-    fprintf(stderr, "rota simulate: %s %s: expected %s\n", option, word, expected);
-    return false;
-}
-
-static bool workers_take(struct simulate_request *request, const char *text)
-{
-    const char *expected = "workers x cores, like 8x4 or 2x16,8x4";
-    struct lab_setting *setting = &request->setting;
-    uint32_t count = 0;
-    free(setting->cores);
-    setting->cores = plan_take(WORKERS_MAX, sizeof *setting->cores);
-    for (const char *at = text;; at++) {
-        char *end;
-        unsigned long workers = strtoul(at, &end, 10);
-        if (end == at || *end != 'x') return refuse_word("--workers", text, expected);
-        at = end + 1;
-        unsigned long cores = strtoul(at, &end, 10);
-        bool sound = end != at && workers && cores && cores <= CORES_MAX
-                     && workers <= WORKERS_MAX - count;
-        if (!sound || (*end && *end != ',')) return refuse_word("--workers", text, expected);
-        for (; workers; workers--) setting->cores[count++] = (uint32_t)cores;
-        at = end;
-        if (!*at) break;
-    }
-    setting->cluster.cores = setting->cores;
-    setting->cluster.worker_count = count;
-    return true;
-}
-
-static bool bandwidth_take(struct simulate_request *request, const char *text)
-{
-    static const char units[] = "KMGT";
-    static const double factors[] = {1.0 / 1024, 1, 1024, 1048576};
-    char *end;
-    double number = strtod(text, &end);
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    if (unit) number *= factors[unit - units];
-    end += unit != NULL;
-    bool fine = !*end || (unit && (!strcmp(end, "iB/s") || !strcmp(end, "B/s")));
-    if (end == text || !fine || !(number > 0) || number > 1e12)
-        return refuse_word("--bandwidth", text, "a number of MiB, or one with K, M, G or T");
-    request->setting.cluster.bandwidth = number;
-    return true;
-}
-
-static bool number_take(const char *option, const char *text, double *number)
-{
-    char *end;
-    *number = strtod(text, &end);
-    if (end == text || *end || !(*number >= 0) || *number > 1e15)
-        return refuse_word(option, text, "a number from 0 on");
-    return true;
-}
-
-static bool whole_take(const char *option, const char *text, uint64_t *number)
-{
-    double value;
-    if (!number_take(option, text, &value)) return false;
-    *number = (uint64_t)value;
-    return true;
-}
+enum { RUNS_MAX = 100000 };
 
 static bool job_take(struct simulate_request *request, const char *text)
 {
@@ -107,8 +49,17 @@ static bool job_take(struct simulate_request *request, const char *text)
     errno = 0;
     unsigned long number = strtoul(text, &end, 10);
     bool fine = *text >= '0' && *text <= '9' && !*end && !errno && number && number <= UINT32_MAX;
-    if (!fine) return refuse_word("--job", text, "the number of a job");
+    if (!fine) return value_refuse("--job", text, "the number of a job");
     request->job = (uint32_t)number;
+    return true;
+}
+
+static bool runs_take(struct simulate_request *request, const char *text)
+{
+    uint64_t number;
+    if (!value_whole("--runs", text, &number)) return false;
+    if (!number || number > RUNS_MAX) return value_refuse("--runs", text, "1 to 100000");
+    request->runs = (uint32_t)number;
     return true;
 }
 
@@ -123,25 +74,36 @@ static bool choice_take(const char *option, const char *text, const char *words,
         if (!end) break;
         at = end + 1;
     }
-    return refuse_word(option, text, words);
+    return value_refuse(option, text, words);
 }
 
 static bool value_take(struct simulate_request *request, const char *option, const char *text)
 {
     struct lab_options *options = &request->options;
     int choice;
-    if (!strcmp(option, "--workers")) return workers_take(request, text);
-    if (!strcmp(option, "--bandwidth")) return bandwidth_take(request, text);
-    if (!strcmp(option, "--delay")) return number_take(option, text, &options->delay);
-    if (!strcmp(option, "--patience")) return number_take(option, text, &options->patience);
-    if (!strcmp(option, "--seconds")) return number_take(option, text, &request->seconds_each);
-    if (!strcmp(option, "--price")) return number_take(option, text, &request->price);
+    if (!strcmp(option, "--workers")) return value_workers(&request->setting, text);
+    if (!strcmp(option, "--bandwidth"))
+        return value_bandwidth(text, &request->setting.cluster.bandwidth);
+    if (!strcmp(option, "--delay")) return value_number(option, text, &options->delay);
+    if (!strcmp(option, "--patience")) return value_number(option, text, &options->patience);
+    if (!strcmp(option, "--seconds")) return value_number(option, text, &request->seconds_each);
+    if (!strcmp(option, "--price")) return value_number(option, text, &request->price);
     if (!strcmp(option, "--job")) return job_take(request, text);
-    if (!strcmp(option, "--effort")) return whole_take(option, text, &options->steps_max);
-    if (!strcmp(option, "--seed")) return whole_take(option, text, &options->seed);
+    if (!strcmp(option, "--latency"))
+        return value_number(option, text, &request->setting.cluster.latency);
+    if (!strcmp(option, "--faults")) {
+        request->has_faults = true;
+        return value_faults(text, &options->faults);
+    }
+    if (!strcmp(option, "--runs")) return runs_take(request, text);
+    if (!strcmp(option, "--effort")) return value_whole(option, text, &options->steps_max);
+    if (!strcmp(option, "--seed")) return value_whole(option, text, &options->seed);
     if (!strcmp(option, "--policy")) {
         if (!choice_take(option, text, "plan|pull", &choice)) return false;
         options->policy = choice ? ROTA_POLICY_PULL : ROTA_POLICY_PLAN;
+    } else if (!strcmp(option, "--sources")) {
+        if (!choice_take(option, text, "maker|any", &choice)) return false;
+        request->setting.cluster.any_source = choice;
     } else if (!strcmp(option, "--info")) {
         if (!choice_take(option, text, "exact|user|mean", &choice)) return false;
         options->info = (enum lab_info)choice;
@@ -169,7 +131,8 @@ static bool is_valued(const char *word)
 {
     static const char *const valued[] = {"--workers", "--bandwidth", "--delay",  "--patience",
                                          "--seconds", "--effort",    "--seed",   "--policy",
-                                         "--info",    "--network",   "--price",  "--job"};
+                                         "--info",    "--network",   "--price",  "--job",
+                                         "--latency", "--faults",    "--runs",   "--sources"};
     for (size_t i = 0; i < sizeof valued / sizeof *valued; i++)
         if (!strcmp(word, valued[i])) return true;
     return false;
@@ -195,6 +158,9 @@ static bool begins_as_database(const char *path)
 
 static int words_agree(struct simulate_request *request)
 {
+    bool decides = !request->replay && !request->recorded;
+    if (!decides && (request->has_faults || request->runs > 1))
+        return refuse_words("--faults and --runs: not of a run that is fixed");
     if (!request->is_database) request->is_database = begins_as_database(request->file);
     if (request->is_database) {
         if (request->recorded && request->replay)
@@ -210,12 +176,14 @@ static void defaults_set(struct simulate_request *request)
 {
     request->seconds_each = 1;
     request->price = -1;
+    request->runs = 1;
     request->setting.cluster
         = (struct plan_cluster){.slots = 4, .slots_each = 2, .bandwidth = 1024, .shared = true};
     request->options = (struct lab_options){.policy = ROTA_POLICY_PLAN, .patience = 0.1,
                                             .steps_max = 10000000, .seed = 1,
+                                            .faults = {.back = 60, .lease = 60, .retries = 3},
                                             .seconds_now = request->options.seconds_now};
-    workers_take(request, "1x4");
+    value_workers(&request->setting, "1x4");
 }
 
 int simulate_words(struct simulate_request *request, int count, char **words)
@@ -255,5 +223,5 @@ int simulate_words(struct simulate_request *request, int count, char **words)
 
 void simulate_release(struct simulate_request *request)
 {
-    free(request->setting.cores);
+    free(request->setting.cores), free(request->setting.speed), free(request->setting.memory_mib);
 }

@@ -24,7 +24,7 @@ void lab_replay(const struct lab_job *job, const struct lab_setting *setting,
     for (uint32_t i = 0; i < job->graph.task_count; i++) {
         course->worker[i] = schedule->worker[i];
         course->began[i] = model_began(model, i);
-        course->ended[i] = course->began[i] + job->graph.seconds[i];
+        course->ended[i] = model_ends(model, i);
     }
     course->transfers = model_sums(model).transfers;
     course->mib = model_sums(model).mib;

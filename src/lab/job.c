@@ -30,6 +30,15 @@ void lab_job_init(struct lab_job *job, const char *name, uint32_t tasks, uint32_
     job->kinds = plan_take(tasks, sizeof *job->kinds);
 }
 
+void lab_memory_set(struct lab_job *job, uint32_t task, double mib)
+{
+    struct plan_graph *graph = &job->graph;
+    if (mib <= 0) return;
+    if (!graph->memory_mib)
+        graph->memory_mib = plan_take(graph->task_count, sizeof *graph->memory_mib);
+    graph->memory_mib[task] = mib < UINT32_MAX ? (uint32_t)mib + (mib > (uint32_t)mib) : UINT32_MAX;
+}
+
 void lab_job_release(struct lab_job *job)
 {
     for (uint32_t i = 0; i < job->graph.task_count; i++) free(job->names[i]), free(job->kinds[i]);

@@ -22,6 +22,7 @@ void lab_job_init(struct lab_job *job, const char *name, uint32_t tasks, uint32_
                   uint32_t inputs);
 void lab_job_release(struct lab_job *job);
 char *lab_text(const char *text);
+void lab_memory_set(struct lab_job *job, uint32_t task, double mib);  // while it runs
 char *lab_kind(const char *name);  // "map_ID0000147" and "map_ID0000148" are of one kind
 void lab_guess_by_kind(struct lab_job *job);  // as the mean of those of a kind is
 
@@ -52,7 +53,8 @@ bool lab_edges_join(struct lab_job *job, struct lab_edge *edges, uint32_t count)
 // ---- read_schedule.c -----------------------------------------------------------------------
 
 struct lab_setting {
-    uint32_t *cores;  // by worker
+    uint32_t *cores, *memory_mib;  // by worker
+    double *speed;
     struct plan_cluster cluster;
 };
 
@@ -62,6 +64,15 @@ bool lab_read_schedule(struct plan_schedule *schedule, const char *path, const s
 
 // ---- trial.c: run by the core ----------------------------------------------------------------
 
+struct lab_faults {
+    double crashes;    // of each worker, an hour
+    double back;       // seconds until it is there again, with nothing; below 0: never
+    double lease;      // seconds until what it ran counts as lost
+    double failures;   // share of attempts that fail, somewhere on their way
+    double slow, slow_times;  // share of attempts that take so many times as long
+    uint32_t retries;  // how often an attempt that failed or was lost is repeated
+};
+
 struct lab_options {
     enum rota_policy policy;  // plan or pull
     enum lab_info info;
@@ -70,6 +81,7 @@ struct lab_options {
     bool by_rank;      // pull: the highest rank of a queue, not any of it
     uint64_t steps_max;  // of looking for a plan; 0: the core decides alone
     uint64_t seed;
+    struct lab_faults faults;
     double (*seconds_now)(void);  // to say what deciding took; decides nothing
 };
 
@@ -79,6 +91,7 @@ struct lab_course {
     double makespan, mib;
     double predicted;  // makespan, by the first plan; 0: there was none
     uint64_t transfers, events, moves;
+    uint64_t crashes, failed;  // of workers; attempts
     double core_seconds, search_seconds, seconds;  // of this machine, not of the world
     double plan_seconds;  // of `planned` tasks in single plans
     uint64_t planned;
@@ -88,7 +101,7 @@ struct lab_course {
 
 struct lab_course lab_course_take(uint32_t task_count);
 void lab_course_release(struct lab_course *course);
-// False: some tasks never ran.
+// False: some tasks never ran, or the job failed.
 bool lab_run(const struct lab_job *job, const struct lab_setting *setting,
              const struct lab_options *options, struct lab_course *course);
 void lab_replay(const struct lab_job *job, const struct lab_setting *setting,

@@ -44,6 +44,8 @@ static void read_task(struct lab_job *job, struct document *document, uint32_t n
     job->guess_seconds[number] = document_number(document, guess, "the duration e_d", -1, -1);
     task->cores = document_whole(document, document_find(document, node, "cpus"), "cpus", 1,
                                  CORES_MAX);
+    uint32_t memory = document_find(document, node, "mem");
+    if (memory) lab_memory_set(job, number, document_number(document, memory, "mem", 0, -1));
     read_outputs(job, document, node, task->output);
 }
 

@@ -25,6 +25,7 @@ bool lab_read_job(struct lab_job *job, const struct jobfile *file, double second
         *task = (struct plan_task){from->cores ? from->cores : 1, inputs, 0, i, 1};
         for (at = 0; (at = jobfile_waits(from, at, &other)); task->input_count++)
             graph->inputs[inputs++] = other;
+        lab_memory_set(job, i, from->memory_mib);
         graph->seconds[i] = from->is_bundle ? 0 : seconds_each;
         job->guess_seconds[i] = graph->seconds[i];
         job->names[i] = lab_text(from->name);

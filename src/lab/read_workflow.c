@@ -78,6 +78,10 @@ static void read_runs(struct flow *flow, uint32_t runs)
             return;
         }
         uint32_t seconds = document_find(document, at, "runtimeInSeconds");
+        uint32_t memory = document_find(document, at, "memoryInBytes");
+        if (memory)
+            lab_memory_set(flow->job, task - 1,
+                           document_number(document, memory, "memoryInBytes", 0, -1) / mebibyte);
         double used = document_number(document, document_find(document, at, "avgCPU"), "avgCPU", 0,
                                       0);
         double cores = ceil(used / 100 - 0.1);

@@ -102,6 +102,8 @@ void lab_workflow(const struct lab_job *job, const struct lab_setting *setting,
     for (uint32_t i = 0; i < graph->task_count; i++) {
         fputs(i ? ",\n{\"id\":" : "{\"id\":", out);
         json_text(out, job->names[i]);
+        if (graph->memory_mib && graph->memory_mib[i])
+            fprintf(out, ",\"memoryInBytes\":%.0f", graph->memory_mib[i] * 1048576.0);
         fprintf(out, ",\"runtimeInSeconds\":%.17g,\"coreCount\":%u,\"avgCPU\":%u,"
                      "\"machines\":[\"worker-%u\"]}",
                 graph->seconds[i], graph->tasks[i].cores, graph->tasks[i].cores * 100,

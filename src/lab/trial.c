@@ -2,12 +2,12 @@
 //
 // The core sees what it would see of a real cluster: a submission, workers that join, tasks that
 // start and end, objects that arrive. What it asks for is done by the model of plan/plan.h.
-// Messages take no time; the only thing that does is deciding, if that is wanted.
 #include "lab/trial_parts.h"
 
 #include <stdlib.h>
 
 static const double microsecond = 1e-6;
+enum { LIMIT = 50 };  // times the bound
 
 static void fail(const struct trial *trial, enum rota_error error)
 {
@@ -16,36 +16,42 @@ static void fail(const struct trial *trial, enum rota_error error)
     abort();
 }
 
-void trial_step(struct trial *trial, struct rota_event *event)
+static enum rota_error step(struct trial *trial, struct rota_event *event)
 {
     event->now = (rota_time)(model_now(trial->model) / microsecond + 0.5);
     if (event->now < trial->now) event->now = trial->now;
     trial->now = event->now;
     trial->events++;
-    enum rota_error error = rota_step(trial->rota, event);
+    return rota_step(trial->rota, event);
+}
+
+void trial_step(struct trial *trial, struct rota_event *event)
+{
+    enum rota_error error = step(trial, event);
     if (error) fail(trial, error);
 }
 
-static rota_object_id object_id(uint32_t object)
+bool trial_tell(struct trial *trial, struct rota_event *event)
 {
-    return (rota_object_id){1, (uint64_t)object + 1};
+    enum rota_error error = step(trial, event);
+    bool old = error == ROTA_STALE || error == ROTA_NOT_FOUND || error == ROTA_NOT_NOW;
+    if (error && !old) fail(trial, error);
+    return !error;
 }
 
-static void join_workers(struct trial *trial)
+void trial_join(struct trial *trial, uint32_t worker)
 {
     const struct plan_cluster *cluster = &trial->setting->cluster;
-    for (uint32_t i = 0; i < cluster->worker_count; i++) {
-        struct rota_event event = {.kind = ROTA_EVENT_WORKER_JOINED};
-        event.worker.id.number = i + 1;
-        event.worker.cores = cluster->cores[i];
-        event.worker.memory_mib = UINT32_MAX;
-        trial_step(trial, &event);
-        if (trial->options->policy != ROTA_POLICY_PULL) continue;
-        struct rota_event asks = {.kind = ROTA_EVENT_WORKER_ASKS};
-        asks.asks.id.number = i + 1;
-        asks.asks.count = ROTA_ASK_ALWAYS;
-        trial_step(trial, &asks);
-    }
+    struct rota_event event = {.kind = ROTA_EVENT_WORKER_JOINED};
+    event.worker.id.number = worker + 1;
+    event.worker.cores = cluster->cores[worker];
+    event.worker.memory_mib = cluster->memory_mib ? cluster->memory_mib[worker] : UINT32_MAX;
+    trial_step(trial, &event);
+    if (trial->options->policy != ROTA_POLICY_PULL) return;
+    struct rota_event asks = {.kind = ROTA_EVENT_WORKER_ASKS};
+    asks.asks.id.number = worker + 1;
+    asks.asks.count = ROTA_ASK_ALWAYS;
+    trial_step(trial, &asks);
 }
 
 static void submit(struct trial *trial)
@@ -58,18 +64,22 @@ static void submit(struct trial *trial)
         const struct plan_task *task = &graph->tasks[i];
         tasks[i].body = i + 1;
         tasks[i].cores = task->cores;
+        tasks[i].memory_mib = graph->memory_mib ? graph->memory_mib[i] : 0;
+        tasks[i].retries_max = trial->options->faults.retries;
         tasks[i].estimate = (rota_time)(trial->seen.seconds[i] / microsecond);
         for (uint32_t k = 0; k < task->input_count; k++)
             inputs[task->input + k]
-                = (struct rota_input){i + 1, 0, object_id(graph->inputs[task->input + k])};
+                = (struct rota_input){i + 1, 0, trial_object(graph->inputs[task->input + k])};
     }
     for (uint32_t i = 0; i < graph->object_count; i++) {
         uint64_t bytes = (uint64_t)(trial->seen.mib[i] * 1048576);
-        outputs[i] = (struct rota_output){graph->objects[i].producer + 1, 0, object_id(i), bytes};
+        uint32_t producer = graph->objects[i].producer + 1;
+        outputs[i] = (struct rota_output){producer, 0, trial_object(i), bytes};
     }
     struct rota_event event = {.kind = ROTA_EVENT_SUBMIT};
     event.submit = (struct rota_job_spec){.client = 1, .policy = trial->options->policy,
-                                          .last = true, .tasks = tasks, .inputs = inputs,
+                                          .last = true, .on_failure = ROTA_FAILURE_FAIL_JOB,
+                                          .tasks = tasks, .inputs = inputs,
                                           .outputs = outputs, .task_count = graph->task_count,
                                           .input_count = graph->input_count,
                                           .output_count = graph->object_count};
@@ -77,48 +87,6 @@ static void submit(struct trial *trial)
     trial_plan_first(trial);  // a plan that takes no time is there before anything is handed out
     trial_turn(trial);
     free(tasks), free(outputs), free(inputs);
-}
-
-// ---- What the core asks for ------------------------------------------------------------------
-
-// The model wants one number: who waits for nothing but objects goes before all others.
-static const double only_transfers = 1e6;
-
-static void fetch(struct trial *trial, const struct rota_action *action)
-{
-    uint32_t object = (uint32_t)action->fetch.object.low - 1;
-    uint32_t worker = action->fetch.worker.number - 1;
-    double urgency = action->fetch.order + (action->fetch.soon ? only_transfers : 0);
-    if (action->fetch.again && model_is_under_way(trial->model, object, worker)) return;
-    model_request(trial->model, object, worker, urgency);
-    if (trial->rolling) rolling_asked(trial->rolling, object, worker, model_now(trial->model));
-}
-
-static void call_off(struct trial *trial, const struct rota_action *action)
-{
-    uint32_t object = (uint32_t)action->drop.object.low - 1;
-    uint32_t worker = action->drop.worker.number - 1;
-    if (action->drop.ahead && model_call_off(trial->model, object, worker) && trial->rolling)
-        rolling_called_off(trial->rolling, object, worker);
-}
-
-static void perform(struct trial *trial, const struct rota_action *action)
-{
-    switch (action->kind) {
-    case ROTA_ACTION_FETCH: fetch(trial, action); break;
-    case ROTA_ACTION_DROP: call_off(trial, action); break;
-    case ROTA_ACTION_STOP:
-        model_retract(trial->model, action->stop.task.task - 1);
-        trial->moves++;
-        break;
-    case ROTA_ACTION_RUN: {
-        uint32_t task = action->run.task.task - 1;
-        trial->attempt[task] = action->run.attempt;
-        model_assign(trial->model, task, action->run.worker.number - 1, action->run.order);
-        break;
-    }
-    default: break;
-    }
 }
 
 // Ends a turn of the core and does what it asks for; fetches before what needs them.
@@ -130,68 +98,13 @@ void trial_turn(struct trial *trial)
     trial->core_seconds += trial->options->seconds_now() - before;
     struct rota_effects effects = rota_take(trial->rota);
     while (effects.more) effects = rota_take(trial->rota);
-    for (uint32_t i = 0; i < effects.action_count; i++) perform(trial, &effects.actions[i]);
-}
-
-// ---- What the core is told ---------------------------------------------------------------------
-
-static struct rota_event report(const struct trial *trial, enum rota_event_kind kind, uint32_t task)
-{
-    struct rota_event event = {.kind = kind};
-    event.report.worker.number = model_worker(trial->model, task) + 1;
-    event.report.task = (rota_task_id){trial->number.number, task + 1};
-    event.report.attempt = trial->attempt[task];
-    event.report.outcome = ROTA_OUTCOME_OK;
-    return event;
-}
-
-static void tell_started(struct trial *trial)
-{
-    const uint32_t *tasks;
-    uint32_t count = model_started(trial->model, &tasks);
-    for (uint32_t i = 0; i < count; i++) {
-        struct rota_event event = report(trial, ROTA_EVENT_TASK_STARTED, tasks[i]);
-        trial_step(trial, &event);
-        trial->course->worker[tasks[i]] = event.report.worker.number - 1;
-        trial->course->began[tasks[i]] = model_now(trial->model);
-        if (trial->rolling)
-            rolling_started(trial->rolling, tasks[i], event.report.worker.number - 1,
-                            model_now(trial->model));
-    }
-}
-
-static void tell_ended(struct trial *trial, uint32_t task)
-{
-    const struct plan_task *row = &trial->job->graph.tasks[task];
-    struct rota_event event = report(trial, ROTA_EVENT_TASK_FINISHED, task);
-    for (uint32_t i = 0; i < row->output_count; i++) {
-        double mib = trial->job->graph.mib[row->output + i];
-        trial->sizes[i] = (struct rota_output){task + 1, 0, object_id(row->output + i),
-                                               (uint64_t)(mib * 1048576)};
-        if (trial->rolling) rolling_made(trial->rolling, row->output + i, mib);
-    }
-    event.report.sizes = trial->sizes;
-    event.report.size_count = row->output_count;
-    trial_step(trial, &event);
-    trial->course->ended[task] = model_now(trial->model);
-    trial->left--;
-    if (trial->rolling) rolling_ended(trial->rolling, task, model_now(trial->model));
-    trial_turn(trial);
-}
-
-static void tell_arrived(struct trial *trial)
-{
-    const struct model_arrival *arrivals;
-    uint32_t count = model_arrived(trial->model, &arrivals);
-    for (uint32_t i = 0; i < count; i++) {
-        struct rota_event event = {.kind = ROTA_EVENT_OBJECT_HELD};
-        event.replica.worker.number = arrivals[i].worker + 1;
-        event.replica.object = object_id(arrivals[i].object);
-        event.replica.bytes = (uint64_t)(trial->job->graph.mib[arrivals[i].object] * 1048576);
-        if (rota_object_state(trial->rota, event.replica.object) == ROTA_OBJECT_FINISHED)
-            trial_step(trial, &event);
-        if (trial->rolling)
-            rolling_arrived(trial->rolling, arrivals[i].object, arrivals[i].worker);
+    for (uint32_t i = 0; i < effects.action_count; i++) {
+        const struct rota_action *action = &effects.actions[i];
+        if (action->kind == ROTA_ACTION_JOB_OVER) {
+            trial->is_over = true;
+            trial->has_failed = action->job_over.failed || action->job_over.aborted;
+        }
+        trial_order(trial, action);
     }
 }
 
@@ -206,7 +119,37 @@ static double next_decision(const struct trial *trial)
 {
     rota_time due = rota_deadline(trial->rota);
     double core = due == ROTA_NEVER ? 1e300 : (double)due * microsecond;
-    return earlier(core, trial_plan_due(trial));
+    double outside = earlier(trial_mail_due(trial), trial_faults_due(trial));
+    return earlier(earlier(core, trial_plan_due(trial)), outside);
+}
+
+static void tell_started(struct trial *trial)
+{
+    const uint32_t *tasks;
+    uint32_t count = model_started(trial->model, &tasks);
+    for (uint32_t i = 0; i < count; i++)
+        trial_news(trial, (struct news){NEWS_STARTED, model_worker(trial->model, tasks[i]),
+                                        tasks[i], trial->attempt[tasks[i]],
+                                        model_now(trial->model)});
+}
+
+static void tell_ended(struct trial *trial, const uint32_t *tasks, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        bool failed = model_failed(trial->model, tasks[i]);
+        trial_news(trial, (struct news){failed ? NEWS_FAILED : NEWS_ENDED,
+                                        model_worker(trial->model, tasks[i]), tasks[i],
+                                        trial->attempt[tasks[i]], model_now(trial->model)});
+    }
+}
+
+static void tell_arrived(struct trial *trial)
+{
+    const struct model_arrival *arrivals;
+    uint32_t count = model_arrived(trial->model, &arrivals);
+    for (uint32_t i = 0; i < count; i++)
+        trial_news(trial, (struct news){NEWS_ARRIVED, arrivals[i].worker, arrivals[i].object, 0,
+                                        model_now(trial->model)});
 }
 
 static bool go_on(struct trial *trial)
@@ -220,9 +163,12 @@ static bool go_on(struct trial *trial)
         model_wait(trial->model, until);
     }
     uint32_t count = model_ended(trial->model, &ended);
-    for (uint32_t i = 0; i < count; i++) tell_ended(trial, ended[i]);
+    tell_ended(trial, ended, count);
     tell_arrived(trial);
-    if (!count || next_decision(trial) <= model_now(trial->model)) trial_turn(trial);
+    trial_faults_happen(trial);
+    bool delivered = trial_mail_deliver(trial);
+    if ((!count && !delivered) || next_decision(trial) <= model_now(trial->model))
+        trial_turn(trial);
     trial_plan_again(trial);
     return true;
 }
@@ -235,7 +181,7 @@ static void trial_open(struct trial *trial)
     config.plan_submit = config.plan_update = config.plan_idle = pause;
     config.inputs_wait = (rota_time)(trial->options->patience / microsecond);
     if (config.cached_wait > config.inputs_wait) config.cached_wait = config.inputs_wait;
-    config.lease = ROTA_NEVER / 2;
+    config.lease = (rota_time)(trial->options->faults.lease / microsecond);
     config.pull_by_rank = trial->options->by_rank;
     if (rota_open(&config, &trial->rota)) abort();
     trial->model = model_open(&trial->job->graph, &trial->setting->cluster);
@@ -246,16 +192,27 @@ static void trial_open(struct trial *trial)
             most = trial->job->graph.tasks[i].output_count;
     trial->sizes = plan_take(most, sizeof *trial->sizes);
     trial->number.number = 1;
-    trial->left = trial->job->graph.task_count;
+    trial_faults_open(trial);
 }
 
 static void trial_close(struct trial *trial)
 {
     trial_plan_close(trial);
+    trial_faults_close(trial);
     rota_close(trial->rota);
     model_close(trial->model);
     lab_graph_forget(&trial->seen);
-    free(trial->attempt), free(trial->sizes);
+    free(trial->attempt), free(trial->sizes), free(trial->letters);
+}
+
+// With faults a run may make no headway: what is lost is made again, and is lost again.
+static double time_limit(const struct trial *trial)
+{
+    const struct lab_faults *faults = &trial->options->faults;
+    bool some = faults->crashes > 0 || faults->failures > 0;
+    double bound = plan_lower_bound(&trial->job->graph, &trial->setting->cluster);
+    double waits = faults->lease + (faults->back > 0 ? faults->back : 0);
+    return some ? LIMIT * (bound + waits) : 1e300;
 }
 
 bool lab_run(const struct lab_job *job, const struct lab_setting *setting,
@@ -265,11 +222,14 @@ bool lab_run(const struct lab_job *job, const struct lab_setting *setting,
     double before = options->seconds_now();
     trial.seen = lab_graph_seen(job, options->info);
     trial_open(&trial);
-    join_workers(&trial);
+    for (uint32_t i = 0; i < setting->cluster.worker_count; i++) trial_join(&trial, i);
     submit(&trial);
-    while (trial.left && go_on(&trial)) continue;
+    double limit = time_limit(&trial);
+    while (!trial.is_over && model_now(trial.model) < limit && go_on(&trial)) continue;
     struct model_sums sums = model_sums(trial.model);
-    course->makespan = model_now(trial.model);
+    course->makespan = 0;  // the end of the last task; that it is known may take longer
+    for (uint32_t i = 0; i < job->graph.task_count; i++)
+        if (course->makespan < course->ended[i]) course->makespan = course->ended[i];
     course->transfers = sums.transfers;
     course->mib = sums.mib;
     course->events = trial.events;
@@ -282,7 +242,7 @@ bool lab_run(const struct lab_job *job, const struct lab_setting *setting,
     course->replans = trial.replans;
     course->replan_seconds = trial.replan_seconds;
     course->seconds = options->seconds_now() - before;
-    bool done = !trial.left;
+    bool done = trial.is_over && !trial.has_failed;
     trial_close(&trial);
     return done;
 }

@@ -22,9 +22,14 @@ double plan_longest_path(const struct plan_graph *graph)
 
 double plan_lower_bound(const struct plan_graph *graph, const struct plan_cluster *cluster)
 {
-    double work = 0, cores = 0, path = plan_longest_path(graph);
+    double work = 0, cores = 0, path = plan_longest_path(graph), fastest = 0;
     for (uint32_t i = 0; i < graph->task_count; i++)
         work += graph->seconds[i] * graph->tasks[i].cores;
-    for (uint32_t i = 0; i < cluster->worker_count; i++) cores += cluster->cores[i];
+    for (uint32_t i = 0; i < cluster->worker_count; i++) {
+        double speed = plan_speed(cluster, i);
+        cores += cluster->cores[i] * speed;
+        if (fastest < speed) fastest = speed;
+    }
+    if (fastest > 0) path /= fastest;
     return cores > 0 && work / cores > path ? work / cores : path;
 }

@@ -64,7 +64,7 @@ bool plan_graph_finish(struct plan_graph *graph)
 void plan_graph_release(struct plan_graph *graph)
 {
     free(graph->tasks), free(graph->objects), free(graph->inputs), free(graph->users);
-    free(graph->seconds), free(graph->mib), free(graph->sorted);
+    free(graph->seconds), free(graph->mib), free(graph->sorted), free(graph->memory_mib);
     *graph = (struct plan_graph){0};
 }
 

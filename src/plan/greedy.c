@@ -47,7 +47,7 @@ static struct place find_idle(struct planner *planner, const struct plan_rule *r
     struct place best = {.worker = PLAN_NONE};
     uint32_t cores = planner->graph->tasks[task].cores;
     for (uint32_t i = 0; i < planner_workers(planner, rule); i++) {
-        if (cores > planner->cluster->cores[i]) continue;
+        if (!plan_fits(planner->graph, planner->cluster, task, i)) continue;
         if (planner_cores(planner, i)[cores - 1] > now) continue;
         struct place place = planner_try(planner, rule, task, i);
         planner->steps += 3 + planner->needed_count;

@@ -17,7 +17,7 @@ static void consider(struct planner *planner, const struct plan_rule *rule, uint
                      uint32_t worker, struct place *best)
 {
     if (worker == PLAN_NONE || worker >= planner_workers(planner, rule)) return;
-    if (planner->graph->tasks[task].cores > planner->cluster->cores[worker]) return;
+    if (!plan_fits(planner->graph, planner->cluster, task, worker)) return;
     struct place place = planner_try(planner, rule, task, worker);
     planner->steps += 3 + planner->needed_count;
     if (is_better(&place, best)) *best = place;

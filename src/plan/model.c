@@ -15,7 +15,6 @@ struct model *model_open(const struct plan_graph *graph, const struct plan_clust
     model->task_keys = plan_take(graph->task_count, sizeof *model->task_keys);
     model->copy_of = plan_take(graph->object_count, sizeof *model->copy_of);
     model->workers = plan_take(cluster->worker_count, sizeof *model->workers);
-    model->ends = plan_take(graph->task_count, sizeof *model->ends);
     model->ended = plan_take(graph->task_count, sizeof *model->ended);
     model->started = plan_take(graph->task_count, sizeof *model->started);
     model->passed = plan_take(graph->task_count, sizeof *model->passed);
@@ -35,7 +34,13 @@ void model_close(struct model *model)
     free(model->copies), free(model->copy_of), free(model->links), free(model->ends);
     free(model->moving), free(model->left), free(model->rate), free(model->active);
     free(model->ports), free(model->busy), free(model->dirty), free(model->ended);
+    free(model->openings), free(model->broken);
     free(model->arrived), free(model->passed), free(model->started), free(model);
+}
+
+uint32_t model_memory_of(const struct plan_cluster *cluster, uint32_t worker)
+{
+    return cluster->memory_mib ? cluster->memory_mib[worker] : UINT32_MAX;
 }
 
 void model_reset(struct model *model)
@@ -49,6 +54,7 @@ void model_reset(struct model *model)
         struct plan_queue ready = model->workers[i].ready;
         ready.count = 0;
         model->workers[i] = (struct model_worker){.cores_free = model->cluster->cores[i],
+                                                  .memory_free = model_memory_of(model->cluster, i),
                                                   .ready = ready};
     }
     model->now = 0;
@@ -56,12 +62,12 @@ void model_reset(struct model *model)
     model->sums.transfers = 0;
     model->sums.mib = 0;
     model->copy_count = model->link_count = model->end_count = model->moving_count = 0;
-    model->started_count = 0;
+    model->started_count = model->opening_first = model->opening_count = 0;
     model->active_count = model->dirty_count = model->ended_count = model->arrived_count = 0;
     model->is_changed = false;
 }
 
-static void touch(struct model *model, uint32_t worker)
+void model_touch(struct model *model, uint32_t worker)
 {
     if (model->workers[worker].dirty) return;
     model->workers[worker].dirty = true;
@@ -120,7 +126,7 @@ static void become_ready(struct model *model, uint32_t task)
     at->state = TASK_READY;
     model->task_keys[task].since = ++model->since;
     plan_queue_push(&model->workers[at->worker].ready, model->task_keys, task);
-    touch(model, at->worker);
+    model_touch(model, at->worker);
 }
 
 // It is there now: whoever waits for it there waits no longer.
@@ -136,9 +142,25 @@ static void arrive(struct model *model, uint32_t object, uint32_t worker)
     }
 }
 
+// Who made it; if copies count, or it is not there any more, whoever has one and least to send.
+static uint32_t find_source(const struct model *model, uint32_t object)
+{
+    const struct model_task *producer = &model->tasks[model->graph->objects[object].producer];
+    uint32_t best = producer->state == TASK_OVER ? producer->worker : PLAN_NONE;
+    if (best != PLAN_NONE && !model->cluster->any_source) return best;
+    for (uint32_t at = model->copy_of[object]; at; at = model->copies[at - 1].next) {
+        const struct copy *copy = &model->copies[at - 1];
+        if (copy->state != COPY_THERE) continue;
+        bool less = best == PLAN_NONE
+                    || model->workers[copy->worker].sending < model->workers[best].sending;
+        if (less) best = copy->worker;
+    }
+    return best;
+}
+
 void model_request(struct model *model, uint32_t object, uint32_t worker, double urgency)
 {
-    if (is_at_home(model, object, worker)) return;
+    if (is_at_home(model, object, worker) || model->workers[worker].down) return;
     uint32_t at = find_copy(model, object, worker);
     if (at) {
         struct copy *copy = &model->copies[at - 1];
@@ -147,22 +169,24 @@ void model_request(struct model *model, uint32_t object, uint32_t worker, double
         plan_queue_raise(&model->links[copy->link].waiting, model->copy_keys, at - 1);
         return;
     }
+    uint32_t source = find_source(model, object), number;
+    if (source == PLAN_NONE) return;  // nobody has it
     at = add_copy(model, object, worker);
     if (model->graph->mib[object] <= 0) {
         arrive(model, object, worker);
         return;
     }
-    uint32_t source = model->tasks[model->graph->objects[object].producer].worker, number;
     struct link *link = network_link(model, source, worker, &number);
     model->copies[at].link = number;
     model->copies[at].state = COPY_WAITS;
     model->copy_keys[at] = (struct plan_key){urgency, ++model->since, 0};
     plan_queue_push(&link->waiting, model->copy_keys, at);
     model->workers[worker].waiting++;
-    touch(model, worker);
+    model->workers[source].sending++;
+    model_touch(model, worker);
 }
 
-static void queue_remove(struct plan_queue *queue, struct plan_key *keys, uint32_t item)
+void model_queue_remove(struct plan_queue *queue, struct plan_key *keys, uint32_t item)
 {
     double urgency = keys[item].urgency;
     keys[item].urgency = 1e300;
@@ -179,10 +203,30 @@ bool model_call_off(struct model *model, uint32_t object, uint32_t worker)
         link = &model->copies[*link - 1].next;
     if (!*link || model->copies[*link - 1].state != COPY_WAITS) return false;
     uint32_t at = *link - 1;
-    queue_remove(&model->links[model->copies[at].link].waiting, model->copy_keys, at);
+    model_queue_remove(&model->links[model->copies[at].link].waiting, model->copy_keys, at);
     model->workers[worker].waiting--;
+    model->workers[model->links[model->copies[at].link].source].sending--;
     *link = model->copies[at].next;
     return true;
+}
+
+// Who waits for a copy elsewhere gets it from here, if there is less to send.
+static void offer_copies(struct model *model, uint32_t object, uint32_t worker)
+{
+    for (uint32_t at = model->copy_of[object]; at; at = model->copies[at - 1].next) {
+        struct copy *copy = &model->copies[at - 1];
+        if (copy->state != COPY_WAITS) continue;
+        struct link *before = &model->links[copy->link];
+        uint32_t source = before->source, number;
+        if (model->workers[worker].sending + 1 >= model->workers[source].sending) continue;
+        model_queue_remove(&before->waiting, model->copy_keys, at - 1);
+        model->workers[source].sending--;
+        model->workers[worker].sending++;
+        struct link *link = network_link(model, worker, copy->worker, &number);
+        copy->link = number;
+        plan_queue_push(&link->waiting, model->copy_keys, at - 1);
+        model_touch(model, copy->worker);
+    }
 }
 
 // ---- Tasks -----------------------------------------------------------------------------
@@ -191,6 +235,7 @@ void model_assign(struct model *model, uint32_t task, uint32_t worker, double ur
 {
     struct model_task *at = &model->tasks[task];
     const uint32_t *inputs = model->graph->inputs + model->graph->tasks[task].input;
+    if (model->workers[worker].down) return;
     *at = (struct model_task){.worker = worker, .state = TASK_GIVEN};
     model->task_keys[task].urgency = urgency;
     for (uint32_t i = 0; i < model->graph->tasks[task].input_count; i++)
@@ -203,7 +248,7 @@ bool model_retract(struct model *model, uint32_t task)
     struct model_task *at = &model->tasks[task];
     if (at->state == TASK_RUNS || at->state == TASK_OVER) return false;
     if (at->state == TASK_READY) {
-        queue_remove(&model->workers[at->worker].ready, model->task_keys, task);
+        model_queue_remove(&model->workers[at->worker].ready, model->task_keys, task);
     }
     at->state = TASK_AWAY;
     return true;
@@ -216,6 +261,7 @@ static bool ends_first(const struct end *a, const struct end *b)
 
 static void push_end(struct model *model, struct end end)
 {
+    model_grow((void **)&model->ends, &model->end_capacity, model->end_count, sizeof *model->ends);
     uint32_t place = model->end_count++;
     while (place > 0 && ends_first(&end, &model->ends[(place - 1) / 2])) {
         model->ends[place] = model->ends[(place - 1) / 2];
@@ -224,9 +270,10 @@ static void push_end(struct model *model, struct end end)
     model->ends[place] = end;
 }
 
-static uint32_t pop_end(struct model *model)
+static struct end pop_end(struct model *model)
 {
-    uint32_t task = model->ends[0].task, place = 0;
+    struct end first = model->ends[0];
+    uint32_t place = 0;
     struct end last = model->ends[--model->end_count];
     for (uint32_t child; (child = place * 2 + 1) < model->end_count; place = child) {
         const struct end *ends = model->ends;
@@ -235,7 +282,7 @@ static uint32_t pop_end(struct model *model)
         model->ends[place] = model->ends[child];
     }
     model->ends[place] = last;
-    return task;
+    return first;
 }
 
 // ---- One instant -------------------------------------------------------------------------
@@ -248,7 +295,8 @@ static void start_downloads(struct model *model, struct model_worker *worker)
         for (uint32_t at = worker->links; at; at = model->links[at - 1].next) {
             struct link *link = &model->links[at - 1];
             model->sums.steps++;
-            if (!link->waiting.count || link->moving >= cluster->slots_each) continue;
+            if (!link->waiting.count || link->moving + link->opening >= cluster->slots_each)
+                continue;
             const struct plan_key *key = &model->copy_keys[link->waiting.items[0]];
             const struct plan_key *other = best ? &model->copy_keys[best->waiting.items[0]] : key;
             bool first = key->urgency != other->urgency ? key->urgency > other->urgency
@@ -259,8 +307,22 @@ static void start_downloads(struct model *model, struct model_worker *worker)
         uint32_t copy = plan_queue_pop(&best->waiting, model->copy_keys);
         model->copies[copy].state = COPY_MOVES;
         worker->waiting--;
-        network_start(model, copy);
+        network_open(model, copy);
     }
+}
+
+uint32_t model_memory_wanted(const struct model *model, uint32_t task)
+{
+    bool counts = model->graph->memory_mib && model->cluster->memory_mib;
+    return counts ? model->graph->memory_mib[task] : 0;
+}
+
+static double seconds_of(const struct model *model, uint32_t task)
+{
+    double seconds = model->graph->seconds[task];
+    if (model->tasks[task].times > 0) seconds *= model->tasks[task].times;
+    if (!model->cluster->speed) return seconds;
+    return seconds / model->cluster->speed[model->tasks[task].worker];
 }
 
 static void start_tasks(struct model *model, struct model_worker *worker)
@@ -268,17 +330,19 @@ static void start_tasks(struct model *model, struct model_worker *worker)
     uint32_t passed = 0;
     while (worker->ready.count && worker->cores_free) {
         uint32_t task = plan_queue_pop(&worker->ready, model->task_keys);
-        uint32_t cores = model->graph->tasks[task].cores;
-        if (cores > worker->cores_free) {
+        uint32_t cores = model->graph->tasks[task].cores, memory = model_memory_wanted(model, task);
+        if (cores > worker->cores_free || memory > worker->memory_free) {
             model->passed[passed++] = task;
             continue;
         }
         worker->cores_free -= cores;
+        worker->memory_free -= memory;
         model->tasks[task].state = TASK_RUNS;
         model->tasks[task].began = model->now;
+        model->tasks[task].ends = model->now + seconds_of(model, task);
         model->started[model->started_count++] = task;
-        push_end(model, (struct end){model->now + model->graph->seconds[task], ++model->since,
-                                     task});
+        model->tasks[task].run = ++model->since;
+        push_end(model, (struct end){model->tasks[task].ends, model->since, task});
     }
     model->sums.steps += passed;
     while (passed) plan_queue_push(&worker->ready, model->task_keys, model->passed[--passed]);
@@ -303,17 +367,25 @@ static double next_instant(struct model *model, double until)
         if (model->left[i] < step * model->rate[i]) step = model->left[i] / model->rate[i];
     double next = model->now + (step > 0 ? step : 0);
     if (model->end_count && model->ends[0].at < next) next = model->ends[0].at;
+    if (model->opening_first < model->opening_count
+        && model->openings[model->opening_first].at < next)
+        next = model->openings[model->opening_first].at;
     return next;
 }
 
 static void end_tasks(struct model *model)
 {
     while (model->end_count && model->ends[0].at <= model->now) {
-        uint32_t task = pop_end(model), worker = model->tasks[task].worker;
-        model->tasks[task].state = TASK_OVER;
+        struct end end = pop_end(model);
+        uint32_t task = end.task, worker = model->tasks[task].worker;
+        if (model->tasks[task].run != end.since) continue;  // it was killed
+        model->tasks[task].run = 0;
+        model->tasks[task].state = model->tasks[task].fails ? TASK_AWAY : TASK_OVER;
         model->workers[worker].cores_free += model->graph->tasks[task].cores;
-        touch(model, worker);
+        model->workers[worker].memory_free += model_memory_wanted(model, task);
+        model_touch(model, worker);
         model->ended[model->ended_count++] = task;
+        if (model->tasks[task].fails) continue;
         for (uint32_t i = 0; i < model->graph->tasks[task].output_count; i++)
             arrive(model, model->graph->tasks[task].output + i, worker);
     }
@@ -326,7 +398,7 @@ static void end_downloads(struct model *model)
         struct copy *copy = &model->copies[model->moving[i]];
         network_stop(model, i);
         copy->state = COPY_THERE;
-        touch(model, copy->worker);
+        model_touch(model, copy->worker);
         model->sums.transfers++;
         model->sums.mib += model->graph->mib[copy->object];
         model_grow((void **)&model->arrived, &model->arrived_capacity, model->arrived_count,
@@ -334,19 +406,21 @@ static void end_downloads(struct model *model)
         model->arrived[model->arrived_count++]
             = (struct model_arrival){copy->object, copy->worker};
         arrive(model, copy->object, copy->worker);
+        if (model->cluster->any_source) offer_copies(model, copy->object, copy->worker);
     }
 }
 
 bool model_advance(struct model *model, double until)
 {
     model->ended_count = model->arrived_count = 0;
-    if (!model->end_count && !model->moving_count) return false;
+    if (!model->end_count && !model->moving_count && !model->opening_count) return false;
     double next = next_instant(model, until), step = next - model->now;
     model->sums.steps += 2 + model->moving_count / 4;
     for (uint32_t i = 0; i < model->moving_count; i++) model->left[i] -= step * model->rate[i];
     model->now = next;
     end_tasks(model);
     end_downloads(model);
+    network_opened(model);
     return true;
 }
 
@@ -393,6 +467,11 @@ uint32_t model_worker(const struct model *model, uint32_t task)
 double model_began(const struct model *model, uint32_t task)
 {
     return model->tasks[task].began;
+}
+
+double model_ends(const struct model *model, uint32_t task)
+{
+    return model->tasks[task].ends;
 }
 
 struct model_sums model_sums(const struct model *model)

@@ -15,7 +15,7 @@ struct copy {
 struct link {  // from a worker that sends to one that receives
     uint32_t source, worker;
     uint32_t next;  // of the receiver, plus one
-    uint32_t moving;
+    uint32_t moving, opening;
     uint32_t place;  // among the active, plus one
     uint32_t next_sent, next_received;  // while shares are found
     double rate;
@@ -23,22 +23,31 @@ struct link {  // from a worker that sends to one that receives
 };
 
 struct model_worker {
-    uint32_t cores_free, moving, waiting;
+    uint32_t cores_free, moving, waiting;  // moving: downloads, also those that only open yet
+    uint32_t memory_free, sending;  // sending: downloads from it, also those that wait
     uint32_t links;  // the first, plus one
-    bool dirty;
+    bool dirty, down;
     struct plan_queue ready;
 };
 
 struct model_task {
     uint32_t worker, missing;
     enum task_state state;
-    double began;
+    double began, ends;
+    uint64_t run;    // which of the ends is its own
+    double times;    // as long as usual, in this attempt; 0: once
+    bool fails;
 };
 
 struct end {
     double at;
     uint64_t since;
     uint32_t task;
+};
+
+struct opening {  // a download whose first byte has not come
+    double at;
+    uint32_t copy;
 };
 
 struct port {  // a worker sending, or receiving
@@ -63,10 +72,12 @@ struct model {
     uint32_t link_count, link_capacity;
 
     struct end *ends;  // a heap of those that run
-    uint32_t end_count;
+    uint32_t end_count, end_capacity;
     uint32_t *moving;  // copies on their way, with what is left of them and how fast
     double *left, *rate;
     uint32_t moving_count, moving_capacity;
+    struct opening *openings;  // the first that comes is first
+    uint32_t opening_first, opening_count, opening_capacity;
 
     uint32_t *active;  // links with something on its way
     uint32_t active_count, active_capacity;
@@ -81,10 +92,18 @@ struct model {
     struct model_arrival *arrived;
     uint32_t arrived_count, arrived_capacity;
     uint32_t *passed;  // ready tasks that do not fit
+    struct model_arrival *broken;
+    uint32_t broken_count, broken_capacity;
 };
 
 void network_share(struct model *model);  // finds all rates
-void network_start(struct model *model, uint32_t copy);
+void network_open(struct model *model, uint32_t copy);  // it starts when the latency is over
+void network_opened(struct model *model);  // those for which that is now
 void network_stop(struct model *model, uint32_t place);  // in moving[]
 struct link *network_link(struct model *model, uint32_t source, uint32_t worker, uint32_t *number);
+void network_close(struct model *model, uint32_t copy);  // whatever it was at
+void model_touch(struct model *model, uint32_t worker);
+void model_queue_remove(struct plan_queue *queue, struct plan_key *keys, uint32_t item);
+uint32_t model_memory_of(const struct plan_cluster *cluster, uint32_t worker);
+uint32_t model_memory_wanted(const struct model *model, uint32_t task);
 void model_grow(void **items, uint32_t *capacity, uint32_t count, size_t size);

@@ -33,7 +33,7 @@ struct link *network_link(struct model *model, uint32_t source, uint32_t worker,
     return &model->links[at - 1];
 }
 
-void network_start(struct model *model, uint32_t copy)
+static void network_start(struct model *model, uint32_t copy)
 {
     uint32_t number = model->copies[copy].link, room = model->moving_capacity;
     struct link *link = &model->links[number];
@@ -46,13 +46,39 @@ void network_start(struct model *model, uint32_t copy)
     model->moving[model->moving_count] = copy;
     model->left[model->moving_count] = model->graph->mib[model->copies[copy].object];
     model->rate[model->moving_count++] = 0;
-    model->workers[link->worker].moving++;
     model->is_changed = true;
     if (link->moving++ > 0) return;
     model_grow((void **)&model->active, &model->active_capacity, model->active_count,
                sizeof *model->active);
     model->active[model->active_count++] = number;
     link->place = model->active_count;
+}
+
+void network_open(struct model *model, uint32_t copy)
+{
+    struct link *link = &model->links[model->copies[copy].link];
+    model->workers[link->worker].moving++;
+    if (model->cluster->latency <= 0) {
+        network_start(model, copy);
+        return;
+    }
+    link->opening++;
+    model_grow((void **)&model->openings, &model->opening_capacity, model->opening_count,
+               sizeof *model->openings);
+    model->openings[model->opening_count++]
+        = (struct opening){model->now + model->cluster->latency, copy};
+}
+
+void network_opened(struct model *model)
+{
+    while (model->opening_first < model->opening_count
+           && model->openings[model->opening_first].at <= model->now) {
+        uint32_t copy = model->openings[model->opening_first++].copy;
+        model->links[model->copies[copy].link].opening--;
+        network_start(model, copy);
+    }
+    if (model->opening_first == model->opening_count)
+        model->opening_first = model->opening_count = 0;
 }
 
 void network_stop(struct model *model, uint32_t place)
@@ -63,12 +89,41 @@ void network_stop(struct model *model, uint32_t place)
     model->left[place] = model->left[last];
     model->rate[place] = model->rate[last];
     model->workers[link->worker].moving--;
+    model->workers[link->source].sending--;
     model->is_changed = true;
     if (--link->moving > 0) return;
     uint32_t other = model->active[--model->active_count];
     model->active[link->place - 1] = other;
     model->links[other].place = link->place;
     link->place = 0;
+}
+
+static void opening_remove(struct model *model, uint32_t copy)
+{
+    uint32_t kept = model->opening_first;
+    for (uint32_t i = kept; i < model->opening_count; i++)
+        if (model->openings[i].copy != copy) model->openings[kept++] = model->openings[i];
+    if (kept == model->opening_count) return;
+    struct link *link = &model->links[model->copies[copy].link];
+    model->opening_count = kept;
+    link->opening--;
+    model->workers[link->worker].moving--;
+    model->workers[link->source].sending--;
+}
+
+void network_close(struct model *model, uint32_t copy)
+{
+    struct copy *at = &model->copies[copy];
+    if (at->state == COPY_WAITS) {
+        model_queue_remove(&model->links[at->link].waiting, model->copy_keys, copy);
+        model->workers[at->worker].waiting--;
+        model->workers[model->links[at->link].source].sending--;
+    } else if (at->state == COPY_MOVES) {
+        uint32_t place = 0;
+        while (place < model->moving_count && model->moving[place] != copy) place++;
+        if (place < model->moving_count) network_stop(model, place);
+        else opening_remove(model, copy);
+    }
 }
 
 static void port_add(struct model *model, uint32_t port, uint32_t *count)

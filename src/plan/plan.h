@@ -31,6 +31,7 @@ struct plan_graph {
     struct plan_object *objects;
     uint32_t *inputs, *users;
     double *seconds, *mib;  // by task, by object
+    uint32_t *memory_mib;   // by task; null: nobody wants any
     uint32_t *sorted;       // tasks, producers first
     uint32_t task_count, object_count, input_count;
 };
@@ -45,7 +46,29 @@ struct plan_cluster {
     uint32_t slots, slots_each;  // downloads at a time: of a worker, and from the same source
     double bandwidth;            // MiB a second, of each worker, in either direction
     bool shared;                 // false: each download has the whole bandwidth
+    double latency;              // seconds before the first byte of a download
+    bool any_source;             // copies are sources too, not only who made it
+    const double *speed;         // by worker: seconds of work done in one; null: 1
+    const uint32_t *memory_mib;  // by worker; null: no limit
 };
+
+static inline double plan_speed(const struct plan_cluster *cluster, uint32_t worker)
+{
+    return cluster->speed ? cluster->speed[worker] : 1;
+}
+
+static inline double plan_transfer(const struct plan_cluster *cluster, double mib)
+{
+    return mib / cluster->bandwidth + cluster->latency;
+}
+
+static inline bool plan_fits(const struct plan_graph *graph, const struct plan_cluster *cluster,
+                             uint32_t task, uint32_t worker)
+{
+    if (graph->tasks[task].cores > cluster->cores[worker]) return false;
+    if (!graph->memory_mib || !cluster->memory_mib) return true;
+    return graph->memory_mib[task] <= cluster->memory_mib[worker];
+}
 
 struct plan_schedule {
     uint32_t *worker;
@@ -109,7 +132,21 @@ bool model_has(const struct model *model, uint32_t object, uint32_t worker);
 bool model_is_under_way(const struct model *model, uint32_t object, uint32_t worker);
 bool model_runs(const struct model *model, uint32_t task);
 double model_began(const struct model *model, uint32_t task);
+double model_ends(const struct model *model, uint32_t task);  // when it will, or did
 uint32_t model_worker(const struct model *model, uint32_t task);
+
+// ---- model_faults.c: what goes wrong ---------------------------------------------------------
+
+// Of a task that was assigned and has not started: it takes so many times as long, and may come to
+// nothing. It holds for this once.
+void model_fate(struct model *model, uint32_t task, double times, bool fails);
+bool model_failed(const struct model *model, uint32_t task);  // of those that ended last
+void model_kill(struct model *model, uint32_t task);  // it runs no longer, or not at all
+// A worker loses all it has, and what comes from it breaks off: lists those downloads. Until it is
+// back what it is told is lost.
+uint32_t model_crash(struct model *model, uint32_t worker, const struct model_arrival **broken);
+void model_come_back(struct model *model, uint32_t worker);
+bool model_is_down(const struct model *model, uint32_t worker);
 
 struct model_sums {
     uint64_t transfers, steps;
@@ -185,6 +222,9 @@ void rolling_ended(struct rolling *rolling, uint32_t task, double now);
 void rolling_asked(struct rolling *rolling, uint32_t object, uint32_t worker, double now);
 void rolling_called_off(struct rolling *rolling, uint32_t object, uint32_t worker);
 void rolling_arrived(struct rolling *rolling, uint32_t object, uint32_t worker);
+void rolling_opened(struct rolling *rolling, uint32_t task);  // it is to run, perhaps once more
+void rolling_worker_lost(struct rolling *rolling, uint32_t worker);  // and all it had
+void rolling_worker_back(struct rolling *rolling, uint32_t worker);
 bool rolling_is_surprised(const struct rolling *rolling);
 // The tasks that have a new place or order, and how many; the schedule has both.
 uint32_t rolling_plan(struct rolling *rolling, double now, const struct plan_schedule **schedule,

@@ -323,7 +323,7 @@ static double home_at(const struct planner *planner, uint32_t task, const struct
     double latest = place->finish;
     for (uint32_t i = 0; i < row->output_count && i < READERS_SEEN; i++) {
         const struct plan_object *object = &graph->objects[row->output + i];
-        double takes = graph->mib[row->output + i] / planner->cluster->bandwidth;
+        double takes = plan_transfer(planner->cluster, graph->mib[row->output + i]);
         for (uint32_t u = 0; u < object->user_count && u < READERS_SEEN; u++) {
             uint32_t home = planner->home[graph->users[object->user + u]];
             if (home == PLAN_NONE || home == place->worker) continue;
@@ -339,7 +339,7 @@ static void bring_home(struct planner *planner, uint32_t task, const struct plac
     const struct plan_task *row = &graph->tasks[task];
     for (uint32_t i = 0; i < row->output_count && i < READERS_SEEN; i++) {
         const struct plan_object *object = &graph->objects[row->output + i];
-        double takes = graph->mib[row->output + i] / planner->cluster->bandwidth;
+        double takes = plan_transfer(planner->cluster, graph->mib[row->output + i]);
         for (uint32_t u = 0; u < object->user_count && u < READERS_SEEN; u++) {
             uint32_t *home = &planner->home[graph->users[object->user + u]];
             if (*home == PLAN_NONE) *home = place->worker;
@@ -352,7 +352,6 @@ static void bring_home(struct planner *planner, uint32_t task, const struct plac
 struct place planner_try(const struct planner *planner, const struct plan_rule *rule, uint32_t task,
                          uint32_t worker)
 {
-    double bandwidth = planner->cluster->bandwidth;
     double receive = planner->now.receive_free[worker], arrival = 0;
     struct place place = {.worker = worker};
     for (uint32_t i = 0; i < planner->needed_count; i++) {
@@ -365,12 +364,12 @@ struct place planner_try(const struct planner *planner, const struct plan_rule *
             if (there >= 0) {
                 at = there;
             } else if (rule->free_network) {
-                at = input->made + input->mib / bandwidth;
+                at = input->made + plan_transfer(planner->cluster, input->mib);
                 place.mib += input->mib;
             } else {
                 double start = later(later(input->made, receive),
                                      planner->now.send_free[input->source]);
-                at = receive = start + input->mib / bandwidth;
+                at = receive = start + plan_transfer(planner->cluster, input->mib);
                 place.mib += input->mib;
             }
         }
@@ -379,16 +378,16 @@ struct place planner_try(const struct planner *planner, const struct plan_rule *
     const double *cores = planner_cores(planner, worker);
     place.idle_until = cores[planner->graph->tasks[task].cores - 1];
     place.start = later(arrival, place.idle_until);
-    place.finish = place.start + planner->graph->seconds[task];
+    double speed = plan_speed(planner->cluster, worker);
+    place.finish = place.start + planner->graph->seconds[task] / speed;
     place.cost = rule->homing ? home_at(planner, task, &place) : place.finish;
-    place.cost += rule->penalty * place.mib / bandwidth;
+    place.cost += rule->penalty * place.mib / planner->cluster->bandwidth;
     if (planner->bound[task] == worker) place.cost -= planner->loyalty * planner->times[task];
     return place;
 }
 
 static void move_inputs(struct planner *planner, const struct plan_rule *rule, uint32_t worker)
 {
-    double bandwidth = planner->cluster->bandwidth;
     struct planner_state *now = &planner->now;
     for (uint32_t i = 0; i < planner->needed_count; i++) {
         const struct needed *input = &planner->needed[i];
@@ -397,7 +396,7 @@ static void move_inputs(struct planner *planner, const struct plan_rule *rule, u
         double start = input->made;
         if (!rule->free_network)
             start = later(start, later(now->receive_free[worker], now->send_free[input->source]));
-        double end = start + input->mib / bandwidth;
+        double end = start + plan_transfer(planner->cluster, input->mib);
         if (!rule->free_network) now->receive_free[worker] = now->send_free[input->source] = end;
         copy_add(planner, now, input->object, worker, end);
     }

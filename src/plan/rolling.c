@@ -10,6 +10,7 @@
 
 static const double overdue_share = 0.05;  // a late task takes this share of its age more
 static const double loyalty_share = 0.25;  // of the mean duration
+static const double for_ever = 1e12;
 enum { AHEAD = 3 };                        // tasks planned for each core
 
 struct way {  // a copy that is there or coming
@@ -38,6 +39,7 @@ struct rolling {
     uint32_t way_count, way_capacity;
     uint32_t *planned, *before_worker, *before_order;
     uint32_t cores;
+    bool *down;  // by worker
     bool is_surprised;
 };
 
@@ -85,6 +87,7 @@ struct rolling *rolling_open(struct plan_graph *graph, const struct plan_cluster
     rolling->planned = plan_take(count, sizeof *rolling->planned);
     rolling->before_worker = plan_take(count, sizeof *rolling->before_worker);
     rolling->before_order = plan_take(count, sizeof *rolling->before_order);
+    rolling->down = plan_take(cluster->worker_count, sizeof *rolling->down);
     for (uint32_t i = 0; i < cluster->worker_count; i++) rolling->cores += cluster->cores[i];
     find_kinds(rolling, kinds);
     return rolling;
@@ -97,7 +100,7 @@ void rolling_close(struct rolling *rolling)
     plan_schedule_release(&rolling->schedule);
     free(rolling->stage), free(rolling->where), free(rolling->kind_of), free(rolling->began);
     free(rolling->kinds), free(rolling->planned), free(rolling->ways);
-    free(rolling->before_worker), free(rolling->before_order), free(rolling);
+    free(rolling->before_worker), free(rolling->before_order), free(rolling->down), free(rolling);
 }
 
 void rolling_bind(struct rolling *rolling, const struct plan_schedule *schedule,
@@ -139,7 +142,8 @@ static void learn(struct rolling *rolling, uint32_t task, double seconds)
 
 void rolling_ended(struct rolling *rolling, uint32_t task, double now)
 {
-    double took = now - rolling->began[task];
+    double took = (now - rolling->began[task])
+                  * plan_speed(rolling->cluster, rolling->where[task]);
     rolling->stage[task] = PLAN_DONE;
     if (differ(took, rolling->graph->seconds[task])) learn(rolling, task, took);
     rolling->graph->seconds[task] = took;
@@ -177,6 +181,64 @@ void rolling_arrived(struct rolling *rolling, uint32_t object, uint32_t worker)
             rolling->ways[i].asked = -1;
 }
 
+// Copies whose consumers are all done say nothing any more.
+static bool is_needed(const struct rolling *rolling, uint32_t object)
+{
+    const struct plan_object *at = &rolling->graph->objects[object];
+    for (uint32_t i = 0; i < at->user_count; i++)
+        if (rolling->stage[rolling->graph->users[at->user + i]] == PLAN_OPEN) return true;
+    return false;
+}
+
+// ---- What goes wrong -------------------------------------------------------------------------
+
+void rolling_opened(struct rolling *rolling, uint32_t task)
+{
+    if (rolling->stage[task] == PLAN_OPEN) return;
+    rolling->stage[task] = PLAN_OPEN;
+    rolling->is_surprised = true;
+}
+
+// Where else the outputs of a task are that somebody still needs; PLAN_NONE: nowhere.
+static uint32_t other_holder(const struct rolling *rolling, uint32_t task)
+{
+    const struct plan_task *row = &rolling->graph->tasks[task];
+    for (uint32_t i = 0; i < rolling->way_count; i++) {
+        const struct way *way = &rolling->ways[i];
+        bool its = way->object >= row->output && way->object < row->output + row->output_count;
+        if (its && way->asked < 0 && !rolling->down[way->worker]) return way->worker;
+    }
+    return PLAN_NONE;
+}
+
+// What ran there runs no more; what it alone had must be made again, if somebody reads it.
+void rolling_worker_lost(struct rolling *rolling, uint32_t worker)
+{
+    uint32_t kept = 0;
+    rolling->down[worker] = true;
+    rolling->is_surprised = true;
+    for (uint32_t i = 0; i < rolling->way_count; i++)
+        if (rolling->ways[i].worker != worker) rolling->ways[kept++] = rolling->ways[i];
+    rolling->way_count = kept;
+    for (uint32_t at = rolling->graph->task_count; at-- > 0;) {
+        uint32_t task = rolling->graph->sorted[at], needed = 0;
+        if (rolling->stage[task] == PLAN_OPEN || rolling->where[task] != worker) continue;
+        const struct plan_task *row = &rolling->graph->tasks[task];
+        for (uint32_t i = 0; i < row->output_count; i++)
+            needed += is_needed(rolling, row->output + i);
+        bool done = rolling->stage[task] == PLAN_DONE;
+        uint32_t other = done ? other_holder(rolling, task) : PLAN_NONE;
+        if (other != PLAN_NONE) rolling->where[task] = other;
+        else if (needed || !done) rolling->stage[task] = PLAN_OPEN;
+    }
+}
+
+void rolling_worker_back(struct rolling *rolling, uint32_t worker)
+{
+    rolling->down[worker] = false;
+    rolling->is_surprised = true;
+}
+
 bool rolling_is_surprised(const struct rolling *rolling)
 {
     return rolling->is_surprised;
@@ -186,17 +248,9 @@ bool rolling_is_surprised(const struct rolling *rolling)
 
 static double expected_left(const struct rolling *rolling, uint32_t task, double now)
 {
-    double age = now - rolling->began[task], left = rolling->graph->seconds[task] - age;
+    double speed = plan_speed(rolling->cluster, rolling->where[task]);
+    double age = now - rolling->began[task], left = rolling->graph->seconds[task] / speed - age;
     return left > overdue_share * age ? left : overdue_share * age;
-}
-
-// Copies whose consumers are all done say nothing any more.
-static bool is_needed(const struct rolling *rolling, uint32_t object)
-{
-    const struct plan_object *at = &rolling->graph->objects[object];
-    for (uint32_t i = 0; i < at->user_count; i++)
-        if (rolling->stage[rolling->graph->users[at->user + i]] == PLAN_OPEN) return true;
-    return false;
 }
 
 static void tell_planner(struct rolling *rolling, double now)
@@ -214,11 +268,14 @@ static void tell_planner(struct rolling *rolling, double now)
         else
             planner_set_place(planner, i, rolling->schedule.worker[i]);
     }
+    for (uint32_t i = 0; i < rolling->cluster->worker_count; i++)
+        if (rolling->down[i]) planner_set_busy(planner, i, rolling->cluster->cores[i], for_ever);
     for (uint32_t i = 0; i < rolling->way_count; i++) {
         struct way way = rolling->ways[i];
         if (!is_needed(rolling, way.object)) continue;
         rolling->ways[kept++] = way;
-        double takes = rolling->graph->mib[way.object] / rolling->cluster->bandwidth;
+        if (rolling->stage[rolling->graph->objects[way.object].producer] == PLAN_OPEN) continue;
+        double takes = plan_transfer(rolling->cluster, rolling->graph->mib[way.object]);
         planner_set_copy(planner, way.object, way.worker, way.asked < 0 ? 0 : takes);
     }
     rolling->way_count = kept;

@@ -60,7 +60,7 @@ static double unit(struct hunt *hunt)
 
 static double end_of(const struct hunt *hunt, uint32_t task)
 {
-    return model_began(hunt->model, task) + hunt->graph->seconds[task];
+    return model_ends(hunt->model, task);
 }
 
 // Whoever it waited for last: the input that was made last, or who had its core before.
@@ -155,7 +155,7 @@ static void change_schedule(struct hunt *hunt, const struct plan_cluster *cluste
         uint32_t producer = hunt->graph->objects[hunt->graph->inputs[input]].producer;
         if (producer != PLAN_NONE) worker = trial->worker[producer];
     }
-    if (hunt->graph->tasks[task].cores > cluster->cores[worker]) return;
+    if (!plan_fits(hunt->graph, cluster, task, worker)) return;
     trial->worker[task] = worker;
 }
 

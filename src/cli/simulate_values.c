@@ -1,0 +1,188 @@
+// simulate_values.c - `rota simulate`: what stands behind its options.
+#include "cli/simulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORKERS_MAX = 100000, CORES_MAX = 65536 };
+
+bool value_refuse(const char *option, const char *word, const char *expected)
+{
+    fprintf(stderr, "rota simulate: %s %s: expected %s\n", option, word, expected);
+    return false;
+}
+
+// A number of MiB, or one with a unit; moves `text` behind it.
+static bool size_read(const char **text, double *mib)
+{
+    static const char units[] = "KMGT";
+    static const double factors[] = {1.0 / 1024, 1, 1024, 1048576};
+    char *end;
+    *mib = strtod(*text, &end);
+    bool some = end != *text;
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    if (unit) *mib *= factors[unit - units];
+    *text = end + (unit != NULL);
+    return some && *mib > 0 && *mib <= 1e12;
+}
+
+bool value_bandwidth(const char *text, double *mib)
+{
+    const char *at = text;
+    bool fine = size_read(&at, mib);
+    bool unit = fine && at > text && strchr("KMGT", at[-1]);
+    if (unit && (!strcmp(at, "iB/s") || !strcmp(at, "B/s"))) at += strlen(at);
+    if (fine && !*at) return true;
+    return value_refuse("--bandwidth", text, "a number of MiB, or one with K, M, G or T");
+}
+
+bool value_number(const char *option, const char *text, double *number)
+{
+    char *end;
+    *number = strtod(text, &end);
+    if (end == text || *end || !(*number >= 0) || *number > 1e15)
+        return value_refuse(option, text, "a number from 0 on");
+    return true;
+}
+
+bool value_whole(const char *option, const char *text, uint64_t *number)
+{
+    double value;
+    if (!value_number(option, text, &value)) return false;
+    *number = (uint64_t)value;
+    return true;
+}
+
+// ---- Workers -----------------------------------------------------------------------------------
+
+struct workers {  // some that are alike
+    unsigned long count, cores;
+    double memory_mib, speed;  // 0: not said
+};
+
+// "8x4", "8x4x16G", "8x4:1.5"; moves `text` behind it.
+static bool workers_read(const char **text, struct workers *workers)
+{
+    char *end;
+    *workers = (struct workers){.count = strtoul(*text, &end, 10)};
+    if (end == *text || *end != 'x') return false;
+    const char *at = end + 1;
+    workers->cores = strtoul(at, &end, 10);
+    if (end == at || !workers->count || !workers->cores || workers->cores > CORES_MAX) return false;
+    at = end;
+    if (*at == 'x') {
+        at++;
+        if (!size_read(&at, &workers->memory_mib) || workers->memory_mib > UINT32_MAX) return false;
+    }
+    if (*at == ':') {
+        workers->speed = strtod(at + 1, &end);
+        if (end == at + 1 || !(workers->speed > 0) || workers->speed > 1e6) return false;
+        at = end;
+    }
+    *text = at;
+    return !*at || *at == ',';
+}
+
+bool value_workers(struct lab_setting *setting, const char *text)
+{
+    uint32_t count = 0;
+    bool has_memory = false, has_speed = false;
+    free(setting->cores), free(setting->memory_mib), free(setting->speed);
+    setting->cores = plan_take(WORKERS_MAX, sizeof *setting->cores);
+    setting->memory_mib = plan_take(WORKERS_MAX, sizeof *setting->memory_mib);
+    setting->speed = plan_take(WORKERS_MAX, sizeof *setting->speed);
+    for (const char *at = text;; at++) {
+        struct workers workers;
+        if (!workers_read(&at, &workers) || workers.count > WORKERS_MAX - count)
+            return value_refuse("--workers", text,
+                                "workers x cores, like 8x4 or 2x16,8x4; with memory 8x4x16G, "
+                                "with speed 8x4:1.5");
+        has_memory |= workers.memory_mib > 0;
+        has_speed |= workers.speed > 0;
+        for (; workers.count; workers.count--, count++) {
+            setting->cores[count] = (uint32_t)workers.cores;
+            setting->memory_mib[count]
+                = workers.memory_mib > 0 ? (uint32_t)workers.memory_mib : UINT32_MAX;
+            setting->speed[count] = workers.speed > 0 ? workers.speed : 1;
+        }
+        if (!*at) break;
+    }
+    setting->cluster.cores = setting->cores;
+    setting->cluster.worker_count = count;
+    setting->cluster.memory_mib = has_memory ? setting->memory_mib : NULL;
+    setting->cluster.speed = has_speed ? setting->speed : NULL;
+    return true;
+}
+
+// ---- Faults ------------------------------------------------------------------------------------
+
+static bool share_read(const char *text, char **end, double *share)
+{
+    *share = strtod(text, end);
+    return *end != text && *share >= 0 && *share <= 1;
+}
+
+// "2/h": so often in a minute, an hour or a day.
+static bool rate_read(const char *text, double *an_hour)
+{
+    char *end;
+    *an_hour = strtod(text, &end);
+    if (end == text || !(*an_hour >= 0) || *an_hour > 1e6) return false;
+    if (!strcmp(end, "/m")) *an_hour *= 60;
+    else if (!strcmp(end, "/d")) *an_hour /= 24;
+    else if (*end && strcmp(end, "/h") != 0) return false;
+    return true;
+}
+
+static bool seconds_read(const char *text, double *seconds)
+{
+    char *end;
+    *seconds = strtod(text, &end);
+    return end != text && !*end && *seconds >= 0 && *seconds <= 1e9;
+}
+
+static bool fault_take(const char *name, const char *value, struct lab_faults *faults)
+{
+    char *end;
+    if (!strcmp(name, "crash")) return rate_read(value, &faults->crashes);
+    if (!strcmp(name, "back") && !strcmp(value, "never")) {
+        faults->back = -1;
+        return true;
+    }
+    if (!strcmp(name, "back")) return seconds_read(value, &faults->back);
+    if (!strcmp(name, "lease")) return seconds_read(value, &faults->lease);
+    if (!strcmp(name, "fail")) return share_read(value, &end, &faults->failures) && !*end;
+    if (!strcmp(name, "slow")) {
+        faults->slow_times = 2;
+        if (!share_read(value, &end, &faults->slow)) return false;
+        if (!*end) return true;
+        const char *times = end + 1;
+        bool fine = *end == 'x';
+        faults->slow_times = fine ? strtod(times, &end) : 0;
+        return fine && end != times && !*end && faults->slow_times > 0 && faults->slow_times <= 1e6;
+    }
+    if (strcmp(name, "retries") != 0) return false;
+    unsigned long retries = strtoul(value, &end, 10);
+    faults->retries = (uint32_t)retries;
+    return *value >= '0' && *value <= '9' && !*end && retries <= 1000000;
+}
+
+bool value_faults(const char *text, struct lab_faults *faults)
+{
+    char *copy = lab_text(text), *next = copy;
+    bool fine = *text;
+    while (fine && next) {
+        char *name = next, *value;
+        next = strchr(name, ',');
+        if (next) *next++ = 0;
+        value = strchr(name, '=');
+        fine = value != NULL;
+        if (fine) *value = 0;
+        fine = fine && fault_take(name, value + 1, faults);
+    }
+    free(copy);
+    if (fine) return true;
+    return value_refuse("--faults", text,
+                        "some of crash=N/h, back=SECONDS or never, lease=SECONDS, fail=SHARE, "
+                        "slow=SHARExTIMES, retries=N");
+}

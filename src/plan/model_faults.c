@@ -1,0 +1,77 @@
+// model_faults.c - workers that crash and come back, tasks that come to nothing.
+#include "plan/model_parts.h"
+
+#include <stdlib.h>
+
+void model_fate(struct model *model, uint32_t task, double times, bool fails)
+{
+    model->tasks[task].times = times;
+    model->tasks[task].fails = fails;
+}
+
+bool model_failed(const struct model *model, uint32_t task)
+{
+    return model->tasks[task].fails;
+}
+
+bool model_is_down(const struct model *model, uint32_t worker)
+{
+    return model->workers[worker].down;
+}
+
+void model_kill(struct model *model, uint32_t task)
+{
+    struct model_task *at = &model->tasks[task];
+    struct model_worker *worker = &model->workers[at->worker];
+    if (at->state == TASK_RUNS) {
+        worker->cores_free += model->graph->tasks[task].cores;
+        worker->memory_free += model_memory_wanted(model, task);
+        at->run = 0;  // its end is nobody's
+        at->state = TASK_AWAY;
+        model_touch(model, at->worker);
+    } else if (at->state != TASK_OVER) {
+        model_retract(model, task);
+    }
+}
+
+// All of an object's copies but those at the worker, and those that come from there.
+static void copies_thin(struct model *model, uint32_t object, uint32_t worker)
+{
+    uint32_t *link = &model->copy_of[object];
+    while (*link) {
+        struct copy *copy = &model->copies[*link - 1];
+        bool comes = copy->state != COPY_THERE && model->links[copy->link].source == worker;
+        if (copy->worker != worker && !comes) {
+            link = &copy->next;
+            continue;
+        }
+        network_close(model, *link - 1);
+        if (copy->worker != worker) {
+            model_touch(model, copy->worker);
+            model_grow((void **)&model->broken, &model->broken_capacity, model->broken_count,
+                       sizeof *model->broken);
+            model->broken[model->broken_count++] = (struct model_arrival){object, copy->worker};
+        }
+        *link = copy->next;
+    }
+}
+
+uint32_t model_crash(struct model *model, uint32_t worker, const struct model_arrival **broken)
+{
+    struct model_worker *at = &model->workers[worker];
+    model->broken_count = 0;
+    for (uint32_t i = 0; i < model->graph->task_count; i++) {
+        if (model->tasks[i].worker != worker) continue;
+        model_kill(model, i);
+        model->tasks[i].state = TASK_AWAY;  // what it made is gone, too
+    }
+    for (uint32_t i = 0; i < model->graph->object_count; i++) copies_thin(model, i, worker);
+    at->down = true;
+    *broken = model->broken;
+    return model->broken_count;
+}
+
+void model_come_back(struct model *model, uint32_t worker)
+{
+    model->workers[worker].down = false;
+}

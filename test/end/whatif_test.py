@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""whatif_test - rota simulate with what the published rules leave out: speed, memory, latency,
+copies as sources, and faults."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+from end import ROTA, Tap
+
+say = Tap.say
+folder = tempfile.mkdtemp(prefix="rota-whatif-")
+
+
+def task(seconds, inputs=(), outputs=(), cpus=1, **more):
+    return {"d": seconds, "e_d": None, "cpus": cpus, "inputs": [list(read) for read in inputs],
+            "outputs": [{"s": size, "e_s": None} for size in outputs], **more}
+
+
+def graph(*tasks):
+    path = os.path.join(folder, "graph.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"format": "tg-1", "name": "g", "tasks": list(tasks)}, file)
+    return path
+
+
+def schedule(assign, prio):
+    path = os.path.join(folder, "schedule.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"assign": assign, "prio": prio}, file)
+    return path
+
+
+def rota(*words):
+    return subprocess.run([ROTA, "simulate", *words], capture_output=True, text=True, check=False,
+                          timeout=60)
+
+
+def result(*words):
+    """A little effort is enough for graphs that are so small."""
+    done = rota("--effort", "100000", *words, "--json")
+    return json.loads(done.stdout) if done.returncode == 0 else {"error": done.stderr}
+
+
+def takes(seconds, what, *words):
+    got = result(*words)
+    say(abs(got.get("makespan", -1) - seconds) < 1e-6, what, (seconds, got))
+    return got
+
+
+CHAIN = [task(10, outputs=[0]), task(10, [(0, 0)], [0]), task(10, [(1, 0)])]
+
+
+def speed():
+    got = takes(15, "a worker that is twice as fast takes half the time", graph(*CHAIN),
+                "--workers", "1x1:2,1x1")
+    say(abs(got["lower_bound"] - 15) < 1e-9, "and the bound knows", got)
+    takes(30, "as fast as ever it takes what it takes", graph(*CHAIN), "--workers", "2x1:1")
+    many = [task(10) for _ in range(30)]
+    takes(100, "of tasks that are alike the fast one gets twice as many", graph(*many),
+          "--workers", "1x1:2,1x1")
+    takes(10, "a fixed schedule has slow and fast workers too", graph(task(10), task(20)),
+          "--workers", "1x1,1x1:2", "--replay", schedule([0, 1], [2, 1]))
+    got = result(graph(*[task(10, n="k") for _ in range(40)]), "--workers", "1x1:3,1x1", "--info",
+                 "mean")
+    say(got.get("makespan", 1e9) <= 111, "what is learnt on a fast worker is not taken for slow",
+        got)
+
+
+def memory():
+    big = [task(10, mem=600) for _ in range(4)]
+    takes(10, "without a limit memory is no matter", graph(*big), "--workers", "1x4")
+    for words in ((), ("--policy", "pull", "--patience", "0"), ("--effort", "0")):
+        takes(40, f"tasks wait for memory as for cores {' '.join(words)}", graph(*big),
+              "--workers", "1x4x1G", *words)
+    takes(20, "a worker with more runs more", graph(*big), "--workers", "1x4x1100,1x4x1300M")
+    takes(10, "who is small fits beside who is large", graph(task(10, mem=900), task(10, mem=100)),
+          "--workers", "1x4x1000")
+    done = rota(graph(task(1, mem=2000)), "--workers", "2x4x1G")
+    say(done.returncode == 2 and "needs 1 cores and 2000 MiB, and no worker has that"
+        in done.stderr, "who fits nowhere is refused", done)
+    flow = os.path.join(folder, "flow.json")
+    result(graph(*big), "--workers", "1x4x1G", "--workflow", flow)
+    takes(40, "memory is written in WfFormat, and read", flow, "--workers", "1x4x1G")
+
+
+def latency():
+    path = graph(*CHAIN)
+    takes(30 + 5 * 0.5, "each task waits for a report and an order", path, "--workers", "1x1",
+          "--latency", "0.5")
+    takes(30 + 5 * 0.5, "under pull too", path, "--workers", "1x1", "--latency", "0.5",
+          "--policy", "pull", "--patience", "0")
+    path = graph(task(10, outputs=[100]), task(10, [(0, 0)]))
+    takes(21.25, "a copy comes later by that much", path, "--workers", "2x1", "--bandwidth", "100",
+          "--latency", "0.25", "--replay", schedule([0, 1], [2, 1]))
+    path = graph(*[task(1, outputs=[5]) for _ in range(12)],
+                 *[task(1, [(i, 0), ((i + 1) % 12, 0)]) for i in range(12)])
+    plain = result(path, "--workers", "4x2", "--bandwidth", "10")["makespan"]
+    for words in ((), ("--policy", "pull"), ("--info", "mean"), ("--effort", "0")):
+        late = result(path, "--workers", "4x2", "--bandwidth", "10", "--latency", "0.1", *words)
+        say(3 < late.get("makespan", 0) < 3 * plain, f"nothing gets lost {' '.join(words)}",
+            late)
+
+
+def sources():
+    # w0 makes X and four others; X waits behind them at w2 and w3, while w1 has it at once.
+    path = graph(task(1, outputs=[100] * 5), task(1, [(0, 0)]),
+                 *[task(1, [(0, i) for i in reads]) for reads in ((1, 2), (3, 4), (0,), (0,))])
+    words = (path, "--workers", "4x2", "--bandwidth", "100", "--replay",
+             schedule([0, 1, 2, 3, 2, 3], [6, 5, 4, 3, 2, 1]))
+    maker, anybody = result(*words), result(*words, "--sources", "any")
+    say(maker.get("transfers") == anybody.get("transfers") == 7
+        and anybody["makespan"] < maker["makespan"] - 0.5,
+        "who has a copy hands it on, and the maker has less to send", (maker, anybody))
+    pulled = result(path, "--workers", "4x1", "--bandwidth", "100", "--sources", "any",
+                    "--policy", "pull")
+    say(pulled.get("makespan", 0) > 0, "under pull too", pulled)
+
+
+def faults():
+    chain = graph(*CHAIN), "--workers", "1x1"
+    takes(90, "all attempts may be slow", *chain, "--faults", "slow=1x3")
+    done = rota(*chain, "--faults", "fail=1,retries=2")
+    say(done.returncode == 1 and "tried too often" in done.stderr, "a job may fail for good", done)
+    path = graph(*[task(10, outputs=[1]) for _ in range(20)],
+                 *[task(10, [(i, 0), (i + 1, 0)], [1]) for i in range(19)],
+                 task(5, [(i, 0) for i in range(20, 39)]))
+    words = path, "--workers", "4x2", "--bandwidth", "100"
+    plain = result(*words)["makespan"]
+    for policy in (("--policy", "plan"), ("--policy", "pull"), ("--effort", "0"),
+                   ("--info", "mean"), ("--latency", "0.2")):
+        name = " ".join(policy)
+        failing = result(*words, *policy, "--faults", "fail=0.2,retries=20")
+        say(failing.get("failed_attempts", 0) > 0 and failing["makespan"] > plain,
+            f"what fails is done again: {name}", failing)
+        words_of = (*words, *policy, "--faults", "crash=30/h,back=20,lease=15,retries=50")
+        crashing = result(*words_of)
+        say(crashing.get("crashes", 0) > 0 and crashing["makespan"] > plain,
+            f"what a crash took is made again: {name}", crashing)
+        again = result(*words_of)
+        say(again.get("makespan") == crashing["makespan"] and again["events"] == crashing["events"],
+            f"the same seed has the same faults: {name}", again)
+    done = rota(*words, "--faults", "crash=600/h,back=never")
+    say(done.returncode == 1 and "no worker is left" in done.stderr, "who never comes back", done)
+    quick, slow = (result(*words, "--seed", "3", "--faults",
+                          f"crash=30/h,back={wait},lease={wait},retries=50") for wait in (1, 60))
+    say(quick.get("makespan", 1e9) < slow.get("makespan", 0),
+        "it costs more when a crash is noticed late", (quick, slow))
+
+
+def runs():
+    path = graph(*[task(10) for _ in range(40)])
+    words = path, "--workers", "4x2", "--faults", "fail=0.1"
+    got = result(*words, "--runs", "15")
+    single = sorted(result(*words, "--seed", str(seed))["makespan"] for seed in range(1, 16))
+    say([got.get(name) for name in ("least", "median", "nine_of_ten", "most", "makespan")]
+        == [single[0], single[7], single[13], single[14], single[7]] and got["failed_runs"] == 0,
+        "of many runs the middle and the spread are told", (got, single))
+    text = rota(*words, "--runs", "5").stdout
+    say("5 runs: half of them take up to" in text and "the one in the middle:" in text,
+        "in words, too", text)
+    text = rota(path, "--workers", "1x1", "--faults", "fail=0.5,retries=0", "--runs", "3")
+    say(text.returncode == 1 and "fails in all of 3 runs" in text.stderr, "all may fail", text)
+
+
+def refused(what, reason, *words):
+    done = rota(*words)
+    say(done.returncode == 2 and reason in done.stderr and not done.stdout, what, done)
+
+
+def wrong_words():
+    path = graph(task(1))
+    for spec in ("crash", "crash=x", "crash=1/y", "fail=2", "slow=0.1y2", "slow=0.1x", "", "hail=1",
+                 "retries=-1", "back=soon", "lease=-1", "fail=0.1,,slow=0.1", "crash=1/h,"):
+        refused(f"--faults '{spec}'", "--faults", path, "--faults", spec)
+    for spec in ("1x1x", "1x1xQ", "1x1:0", "1x1:", "1x1:-2", "1x1x0", "1x1,", "x1"):
+        refused(f"--workers {spec}", f"--workers {spec}: expected", path, "--workers", spec)
+    refused("--sources all", "--sources all: expected maker|any", path, "--sources", "all")
+    refused("--latency -1", "--latency -1: expected", path, "--latency", "-1")
+    refused("--runs 0", "--runs 0: expected", path, "--runs", "0")
+    refused("faults of what is fixed", "not of a run that is fixed", path, "--faults", "fail=0.1",
+            "--replay", schedule([0], [1]))
+    refused("memory that is none", "mem must be", graph(task(1, mem=-5)))
+
+
+try:
+    for part in (speed, memory, latency, sources, faults, runs, wrong_words):
+        part()
+finally:
+    shutil.rmtree(folder, ignore_errors=True)
+Tap.end()
