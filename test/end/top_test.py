@@ -65,8 +65,8 @@ class Terminal:
 
 def busy(cluster):
     """One task runs, one failed, one is blocked, two stand in a lane."""
-    cluster.work("alpha", 2)
-    cluster.work("beta", 2)
+    workers = [cluster.work("alpha", 2), cluster.work("beta", 2)]
+    cluster.until(lambda: all("works for" in worker.said() for worker in workers), "both are there")
     lane = {"lane": "db", "access": "write", "group": "g"}
     cluster.submit({"good": {"run": "true"}, "bad": {"run": "exit 3"},
                     "never": {"run": "true", "needs": ["bad"]},
