@@ -43,6 +43,8 @@ struct jobfile_output {
     const char *name;  // relative, without "..", "." and doubled slashes
     enum jobfile_kind kind;
     bool keep;
+    bool is_again;     // a stream of an output before, for another reader
+    uint32_t readers;  // of a stream
 };
 
 struct jobfile_input {

@@ -75,6 +75,7 @@ static void outputs_write(const struct jobfile_task *task, FILE *out)
     fputs(",\"out\":[", out);
     for (uint32_t i = 0; i < task->output_count; i++) {
         const struct jobfile_output *output = &task->outputs[i];
+        if (output->is_again) continue;
         fputs(i ? ",{\"name\":" : "{\"name\":", out);
         json_text(out, output->name);
         fprintf(out, ",\"kind\":\"%s\",\"keep\":%s}", kinds[output->kind],

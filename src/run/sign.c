@@ -156,8 +156,10 @@ uint64_t run_digest(const struct run *run, uint64_t digest)
 
 rota_object_id run_output_name(const struct run *run, uint32_t task, uint32_t output)
 {
-    const char *name = run->file->tasks[task].outputs[output].name;
-    return (rota_object_id){run->tasks[task].signature, run_hash(name, strlen(name))};
+    const struct jobfile_output *it = &run->file->tasks[task].outputs[output];
+    uint64_t hash = run_hash(it->name, strlen(it->name));
+    if (it->is_again) hash = hash_mix(hash, output);  // others have that name, too
+    return (rota_object_id){run->tasks[task].signature, hash};
 }
 
 rota_object_id run_object(const struct run *run, uint32_t task, uint32_t output)

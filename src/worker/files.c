@@ -68,20 +68,23 @@ static bool put_link(const char *directory, const char *name, const char *target
     return join(path, directory, name) && os_parents_make(path) && symlink(target, path) == 0;
 }
 
-static enum files_result prepare_link(struct files *files, struct run *run,
-                                      const struct wire_file *file, const char *what)
+static enum files_result prepare_link(struct run *run, const struct wire_file *file,
+                                      const char *target, const char *what)
 {
-    char stream[PATH_MAX];
-    const char *target = file->path.bytes;
-    if (file->kind == WIRE_STREAM) {
-        stream_path(stream, sizeof stream, files->folder, file->object);
-        target = stream;
-    } else if (access(target, F_OK) != 0) {
+    if (file->kind != WIRE_STREAM && access(target, F_OK) != 0)
         return bad(run, what, file, file->path.length ? strerror(errno) : "has no path");
-    }
     if (!is_private(run) || put_link(run->command.directory, file->name.bytes, target))
         return FILES_READY;
     return bad(run, what, file, strerror(errno));
+}
+
+static enum files_result prepare_source(struct files *files, struct run *run,
+                                        const struct wire_file *file)
+{
+    char stream[PATH_MAX];
+    stream_path(stream, sizeof stream, files->folder, file->object);
+    return prepare_link(run, file, file->kind == WIRE_STREAM ? stream : file->path.bytes,
+                        "the input");
 }
 
 static enum files_result prepare_object(struct files *files, struct run *run, int directory,
@@ -108,17 +111,22 @@ static enum files_result prepare_inputs(struct files *files, struct run *run, in
         const struct wire_file *file = &inputs->items[i];
         bool is_object = file->kind == WIRE_FILE || file->kind == WIRE_DIRECTORY;
         enum files_result one = is_object ? prepare_object(files, run, directory, file)
-                                          : prepare_link(files, run, file, "the input");
+                                          : prepare_source(files, run, file);
         if (one != FILES_READY) result = one;
     }
     return result;
 }
 
-static enum files_result prepare_output(struct files *files, struct run *run,
-                                        const struct wire_file *file)
+static enum files_result prepare_output(struct files *files, struct run *run, uint32_t at)
 {
     char path[PATH_MAX];
-    if (file->kind == WIRE_STREAM) return prepare_link(files, run, file, "the output");
+    const wire_files *outputs = &run->command.run.outputs;
+    const struct wire_file *file = &outputs->items[at];
+    if (spread_is_again(outputs, at)) return FILES_READY;
+    if (file->kind == WIRE_STREAM) {
+        spread_path(path, sizeof path, files->folder, outputs, at);
+        return prepare_link(run, file, path, "the output");
+    }
     if (!strchr(file->name.bytes, '/')) return FILES_READY;
     bool made = join(path, run->command.directory, file->name.bytes) && os_parents_make(path);
     return made ? FILES_READY : bad(run, "the output", file, strerror(errno));
@@ -132,7 +140,7 @@ enum files_result files_prepare(struct files *files, struct run *run)
     enum files_result result = prepare_inputs(files, run, directory);
     if (directory >= 0) close(directory);
     for (uint32_t i = 0; i < outputs->count && result == FILES_READY; i++)
-        result = prepare_output(files, run, &outputs->items[i]);
+        result = prepare_output(files, run, i);
     return result;
 }
 

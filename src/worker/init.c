@@ -134,6 +134,7 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
     *worker = (struct worker){.options = options, .socket = socket};
     worker->started_due = INT64_MAX;
     worker->epoll = worker->signals = worker->children = worker->null = -1;
+    worker->spread_loop = -1;
     worker->cores = options->cores ? options->cores : 1;
     worker->log_max = options->log_max ? options->log_max : WORKER_LOG_MAX;
     worker->pid = getpid();
@@ -168,7 +169,8 @@ static void list_release(struct run_list *list)
 static void close_all(struct worker *worker)
 {
     const int files[]
-        = {worker->epoll, worker->signals, worker->children, worker->null, worker->socket};
+        = {worker->epoll, worker->signals, worker->children, worker->null, worker->socket,
+           worker->spread_loop};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i] >= 0) close(files[i]);
 }
@@ -192,6 +194,7 @@ void worker_release(struct worker *worker)
     }
     list_release(&worker->queue);
     list_release(&worker->ended);
+    list_release(&worker->pouring);
     list_release(&worker->idle);
     files_release(&worker->files);
     environment_release(&worker->environment);

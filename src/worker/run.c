@@ -183,9 +183,18 @@ static bool stop_queued(struct worker *worker, const struct wire_stop *stop)
     return found;
 }
 
+// What it wrote and nobody has taken yet is lost.
+static void pouring_stop(struct worker *worker, struct run *run)
+{
+    if (!run->cause) run->cause = WIRE_STOPPED;
+    spreads_leave(worker, run);
+}
+
 void on_stop(struct worker *worker, const struct wire_stop *stop)
 {
     if (stop_queued(worker, stop)) return;
+    for (struct run *run = worker->pouring.first; run; run = run->next)
+        if (is_attempt(run, stop->task, stop->attempt)) pouring_stop(worker, run);
     for (uint32_t i = 0; i < worker->running_count; i++)
         if (is_attempt(worker->running[i], stop->task, stop->attempt))
             tell_to_end(worker, worker->running[i], WIRE_STOPPED, stop->grace);
@@ -214,6 +223,7 @@ void on_quit(struct worker *worker, int64_t grace)
 {
     worker->is_quitting = true;
     for (struct run *run; (run = run_take_first(&worker->queue));) queue_stopped(worker, run);
+    for (struct run *run = worker->pouring.first; run; run = run->next) pouring_stop(worker, run);
     for (uint32_t i = 0; i < worker->running_count; i++)
         tell_to_end(worker, worker->running[i], WIRE_STOPPED, grace);
 }
@@ -325,9 +335,18 @@ static void run_finish(struct worker *worker, struct run *run)
     run_append(&worker->idle, run);
 }
 
+// A command is over when its streams have what it wrote, as if it had waited for that itself.
 void runs_finish(struct worker *worker)
 {
-    for (struct run *run; (run = run_take_first(&worker->ended));) run_finish(worker, run);
+    struct run_list poured = worker->pouring;
+    worker->pouring = (struct run_list){0};
+    for (struct run *run; (run = run_take_first(&poured));) run_append(&worker->ended, run);
+    for (struct run *run; (run = run_take_first(&worker->ended));) {
+        if (spreads_are_dry(worker, run))
+            run_finish(worker, run);
+        else
+            run_append(&worker->pouring, run);
+    }
 }
 
 // ---- Timers ------------------------------------------------------------------------------------

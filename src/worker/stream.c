@@ -114,8 +114,12 @@ static bool join_all(struct worker *worker, struct run *run, const wire_files *f
 
 bool streams_join(struct worker *worker, struct run *run, char *reason)
 {
-    return join_all(worker, run, &run->command.run.outputs, true, reason)
-           && join_all(worker, run, &run->command.run.inputs, false, reason);
+    if (!join_all(worker, run, &run->command.run.outputs, true, reason)
+        || !join_all(worker, run, &run->command.run.inputs, false, reason))
+        return false;
+    if (spreads_join(worker, run)) return true;
+    snprintf(reason, WORKER_REASON_MAX, "no stream for several readers: %s", strerror(errno));
+    return false;
 }
 
 // The producer may not have opened it yet, and would wait for a reader for ever.
@@ -131,6 +135,7 @@ static void consumer_left(struct stream *stream)
 
 void streams_leave(struct worker *worker, struct run *run)
 {
+    spreads_leave(worker, run);
     for (struct stream *stream = worker->streams, *next; stream; stream = next) {
         next = stream->next;
         if (stream->producer == run) {
@@ -172,5 +177,6 @@ int64_t streams_look(struct worker *worker, int64_t now)
 
 void streams_release(struct worker *worker)
 {
+    spreads_leave(worker, NULL);
     while (worker->streams) stream_close(worker, worker->streams);
 }

@@ -121,7 +121,9 @@ static bool turn(struct worker *worker, const struct epoll_event *events, int co
     for (int i = 0; i < count; i++) {
         void *what = events[i].data.ptr;
         if (what == &worker->signals) continue;
-        if (what != &worker->socket)
+        if (what == &worker->spreads)
+            spreads_work(worker);
+        else if (what != &worker->socket)
             on_output(worker, what);
         else if (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR))
             is_alive = on_socket(worker);
@@ -134,7 +136,7 @@ static bool turn(struct worker *worker, const struct epoll_event *events, int co
 static bool is_over(const struct worker *worker)
 {
     bool is_idle = !worker->running_count && !worker->queue.first && !worker->ended.first;
-    return worker->is_quitting && is_idle && !worker->out.length;
+    return worker->is_quitting && is_idle && !worker->pouring.first && !worker->out.length;
 }
 
 static bool loop(struct worker *worker)

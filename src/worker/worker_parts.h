@@ -152,7 +152,7 @@ enum run_state {
     RUN_QUEUED,
     RUN_RUNNING,
     RUN_LEFT,   // its process has ended, others of its tree have not
-    RUN_ENDED,  // nothing is left of it; to be reported
+    RUN_ENDED,  // nothing is left of it; to be reported, when what it wrote to streams is passed on
 };
 
 struct output {  // a pipe that commands use one after the other
@@ -205,11 +205,14 @@ struct worker {
     struct finder finder;
     struct files files;
     struct run_list queue, ended, idle;
+    struct run_list pouring;  // ended, but for what they wrote to streams
     struct run **running;  // RUNNING and LEFT
     uint32_t running_count, running_capacity;
     struct output *outputs;
     struct log_writer *logs;
     struct stream *streams;
+    struct spread *spreads;
+    int spread_loop;  // -1: none yet
     struct stray *strays;
     uint32_t stray_count, stray_capacity;
     void *spawn_stack;
@@ -285,3 +288,15 @@ void streams_leave(struct worker *worker, struct run *run);
 // Lets consumers of which the producer has ended see the end; when to look again.
 int64_t streams_look(struct worker *worker, int64_t now);
 void streams_release(struct worker *worker);
+
+// ---- spread.c: a stream with several readers ----------------------------------------------------
+
+// Outputs of one name are one stream, each for another reader.
+bool spread_is_again(const wire_files *outputs, uint32_t at);  // one before it has that name
+// What the command writes to.
+void spread_path(char *out, size_t size, const char *folder, const wire_files *outputs,
+                 uint32_t at);
+bool spreads_join(struct worker *worker, const struct run *run);  // false with errno
+void spreads_work(struct worker *worker);
+bool spreads_are_dry(struct worker *worker, const struct run *run);  // all it wrote is passed on
+void spreads_leave(struct worker *worker, const struct run *run);  // null: all
