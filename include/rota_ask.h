@@ -24,6 +24,7 @@ struct rota_task_view {
     rota_worker_id worker;       // where it is assigned or runs
     rota_task_id run_as;         // the name its worker knows the attempt by
     rota_task_id leader;         // SHARED: the task that runs for it
+    rota_object_id key;          // its content key; none: it has none
     uint64_t handler;            // who claimed it
     bool queued;                 // assigned beyond the room of its worker
     bool stopping;               // told to stop; its worker has not confirmed
@@ -68,6 +69,9 @@ uint32_t rota_worker_tasks(const struct rota *rota, rota_worker_id worker, rota_
                            uint32_t max);
 // Whether a CLAIM of any task there (machine 0: anywhere) would get one, and of which priority.
 bool rota_claimable(const struct rota *rota, uint32_t machine, int32_t *priority);
+// Whose attempt a task without one of its own has the result of: one with the same content key that
+// runs, or ended as it did. None: there is none any more, or it has run itself. Looks at all tasks.
+rota_task_id rota_maker(const struct rota *rota, rota_task_id id);
 // What failed or was aborted and keeps a task BLOCKED, in the order of its needs.
 uint32_t rota_blockers(const struct rota *rota, rota_task_id id, rota_task_id *out, uint32_t max);
 

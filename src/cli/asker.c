@@ -23,7 +23,7 @@ static const struct option longs[]
        {"output", required_argument, NULL, 'o'}, {"job", required_argument, NULL, 'j'},
        {"db", required_argument, NULL, DB},      {"json", no_argument, NULL, JSON},
        {"help", no_argument, NULL, 'h'},         {"planned", required_argument, NULL, 'p'},
-       {0}};
+       {"content", required_argument, NULL, 'c'}, {0}};
 // Of `cancel`, where a whole job is meant and its number may be left out.
 static const struct option longs_whole[] = {{"job", optional_argument, NULL, 'w'},
                                             {"db", required_argument, NULL, DB},
@@ -61,6 +61,7 @@ static bool option_take(struct asker *asker, int option)
     case 'n': return number_read(optarg, &asker->attempt);
     case 'o': return (asker->out = optarg) != NULL;
     case 'p': return (asker->planned = optarg) != NULL;
+    case 'c': return (asker->content = optarg) != NULL;
     case 'w': asker->whole_job = true; return !optarg || number_read(optarg, &asker->job);
     case 'j': return number_read(optarg, &asker->job);
     case DB: return (asker->db = optarg) != NULL;

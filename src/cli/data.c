@@ -15,14 +15,23 @@ static const char usage[]
       "of a server, with --server ADDRESS [--key FILE] or $ROTA_SERVER:\n\n"
       "    rota data [ls] --server A --job 7  what the tasks of job 7 make\n"
       "    rota data locate --server A 7/sum  where it lies\n"
+      "    rota data locate --server A --content KEY  who has a result for that content key;\n"
+      "                                       a task, such as 7.1: for the one it has\n"
       "    rota data get --server A 7/sum [PATH]  as soon as it is made; 7 alone: all that is "
       "kept\n"
       "    rota data unkeep --server A 7/sum  is not needed any more; 7 alone: all of it\n"
       "    rota data put --server A FILE      into the server's store, and print its name\n"
       "    rota data get, keep, unkeep NAME   the same for that\n\n"
-      "usage: rota data [VERB] [--json] [--raw] [--job N] [--db DATABASE] [WORD...]\n\n"
+      "usage: rota data [VERB] [--json] [--raw] [--job N] [--content KEY] [--db DATABASE]"
+      " [WORD...]\n\n"
       "    --raw   a line each for programs: object, kind, kept, bytes, state, where, task, name\n"
       "Exit status: 0, 1 it is not there, 2 a word is wrong, 4 the server cannot be reached.\n";
+
+static int refuse(const char *name, const char *reason, int status)
+{
+    fprintf(stderr, "rota data: %s: %s\n", name, reason);
+    return status;
+}
 
 // ---- Where it lies -----------------------------------------------------------------------------
 
@@ -77,6 +86,13 @@ static const char *state_of(const struct rota *rota, const struct ask *ask,
     return made ? "made" : "not made";
 }
 
+static void content_print(const struct rota *rota, rota_task_id task)
+{
+    struct rota_task_view view;
+    if (!rota_task_look(rota, task, &view) || !view.key.high) return;
+    printf(",\"content\":\"%016" PRIx64 "-%016" PRIx64 "\"", view.key.high, view.key.low);
+}
+
 static void json_print(const struct listing *listing, const struct ask_object *object)
 {
     const struct ask_task *task = &listing->ask->tasks[object->task];
@@ -89,6 +105,7 @@ static void json_print(const struct listing *listing, const struct ask_object *o
     printf(",\"bytes\":%" PRIu64 ",\"state\":\"%s\",\"keep\":%s",
            rota_object_bytes(listing->rota, object->id),
            state_of(listing->rota, listing->ask, object), object->keep ? "true" : "false");
+    content_print(listing->rota, task->id);
     printf(",\"object\":\"%016" PRIx64 "-%016" PRIx64 "\",\"where\":", object->id.high,
            object->id.low);
     json_text(stdout, places_of(listing, object->id, places));
@@ -142,16 +159,55 @@ static void objects_print(const struct asker *asker, const struct listing *listi
     if (none) printf("job %u makes no objects\n", ask->job.number);
 }
 
-static int objects_show(struct asker *asker)
+// ---- Results, by content key -------------------------------------------------------------------
+
+static bool key_read(const char *text, rota_object_id *key)
+{
+    int used = 0;
+    int count = sscanf(text, "%16" SCNx64 "-%16" SCNx64 "%n", &key->high, &key->low, &used);
+    return count == 2 && !text[used];
+}
+
+static int content_show(const struct asker *asker, const struct listing *listing)
+{
+    const char *text = asker->content;
+    rota_object_id key;
+    rota_task_id task;
+    struct rota_task_view view;
+    char places[PLACES_TEXT];
+    if (!key_read(text, &key)) {
+        if (!ask_id_read(text, &task))
+            return asker_wrong(asker, "'%s' is neither a content key nor a task", text);
+        if (!rota_task_look(listing->rota, task, &view))
+            return refuse(text, "there is no such task, or not any more", 1);
+        if (!view.key.high) return refuse(text, "the task has no content key", 1);
+        key = view.key;
+    }
+    const char *where = places_of(listing, key, places);
+    printf(asker->json ? "{\"content\":\"%016" PRIx64 "-%016" PRIx64 "\",\"where\":"
+                       : "%016" PRIx64 "-%016" PRIx64 " ",
+           key.high, key.low);
+    if (asker->json)
+        json_text(stdout, where);
+    else
+        fputs(where, stdout);
+    puts(asker->json ? "}" : "");
+    return strcmp(where, "-") == 0 ? 1 : 0;
+}
+
+static int listing_show(struct asker *asker)
 {
     struct listing listing = {.ask = &asker->ask};
     int status;
     listing.rota = asker_core(asker, &status);
     if (!listing.rota) return status;
     store_catalog(asker->store, &listing.names);
-    objects_print(asker, &listing);
+    if (asker->content)
+        status = content_show(asker, &listing);
+    else
+        objects_print(asker, &listing);
     catalog_rows_release(&listing.names);
-    return 0;
+    return status;
 }
 
 // ---- One of them, of a run on this machine -----------------------------------------------------
@@ -164,12 +220,6 @@ static bool object_find(const struct ask *ask, const char *name, struct ask_obje
                 && strncmp(name, object->name, (size_t)object->length) == 0)
                 return true;
     return false;
-}
-
-static int refuse(const char *name, const char *reason, int status)
-{
-    fprintf(stderr, "rota data: %s: %s\n", name, reason);
-    return status;
 }
 
 static int copy_make(struct cache *cache, const struct cache_entry *entry, const char *path)
@@ -221,7 +271,8 @@ static uint32_t words_take(int *count, char **words, char **taken, uint32_t most
     int kept = 0;
     for (int i = 0; i < *count; i++) {
         bool is_option = words[i][0] == '-';
-        bool has_value = strcmp(words[i], "--db") == 0 || strcmp(words[i], "--job") == 0;
+        bool has_value = strcmp(words[i], "--db") == 0 || strcmp(words[i], "--job") == 0
+                         || strcmp(words[i], "--content") == 0;
         if (!is_option && found < most) {
             taken[found++] = words[i];
             continue;
@@ -234,7 +285,7 @@ static uint32_t words_take(int *count, char **words, char **taken, uint32_t most
 }
 
 enum { WORDS_MAX = 2 };
-static const struct asker_use use = {"data", usage, "r", ASKER_FILE};
+static const struct asker_use use = {"data", usage, "rc", ASKER_FILE};
 
 static int local(int count, char **words, bool is_get)
 {
@@ -243,6 +294,10 @@ static int local(int count, char **words, bool is_get)
     char *names[WORDS_MAX];
     uint32_t name_count = words_take(&count, words, names, is_get ? WORDS_MAX : 1);
     int status = asker_open(&asker, &use, count, words);
+    if (status < 0 && asker.content) {
+        status = asker_load(&asker);
+        if (!status) status = listing_show(&asker);
+    }
     if (status < 0 && !name_count) status = refuse(is_get ? "get" : "locate", "which one?", 2);
     if (status < 0) {
         status = asker_load(&asker);
@@ -269,7 +324,7 @@ int command_data(int count, char **words)
     int status = asker_open(&asker, &use, count, words);
     if (status < 0) {
         status = asker_load(&asker);
-        if (!status) status = objects_show(&asker);
+        if (!status) status = listing_show(&asker);
     }
     asker_close(&asker);
     return status;

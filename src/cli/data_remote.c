@@ -312,7 +312,10 @@ int remote_data(int count, char **words)
     }
     for (int i = 0; i < count; i++)
         if (strcmp(words[i], "--help") == 0) return command_data(1, words + i);
-    if (strcmp(data.verb, "ls") == 0) return remote_ask("data", count, words);
+    bool by_content = false;  // whoever has the index answers that
+    for (int i = 0; i < count; i++) by_content |= strcmp(words[i], "--content") == 0;
+    by_content &= strcmp(data.verb, "locate") == 0;
+    if (by_content || strcmp(data.verb, "ls") == 0) return remote_ask("data", count, words);
     reach_init(&data.reach, "data");
     int status = words_read(&data, count, words) ? words_do(&data) : 2;
     reach_close(&data.reach);

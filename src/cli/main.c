@@ -29,7 +29,7 @@ static const struct command commands[] = {
     {"why", command_why, "what keeps a task from running", "task", ASKING},
     {"lanes", command_lanes, "who is inside each lane, and who waits", "file", ASKING},
     {"data", command_data, "the files and streams that tasks make, and yours",
-     "ls locate get put keep unkeep", "--raw " ASKING},
+     "ls locate get put keep unkeep", "--raw --content " ASKING},
     {"top", command_top, "all of it on one screen, as it goes on", "",
      "--server --key --db --interval --once --json --help"},
     {"retry", command_tell, "try again what failed", "task", ASKING},

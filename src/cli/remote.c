@@ -74,6 +74,7 @@ struct log_wish {
     rota_task_id task;
     uint32_t attempt;
     bool follow, raw;
+    bool is_told;  // whose it is, if it is not its own
 };
 
 // "7.3", or "7" for a whole job.
@@ -148,6 +149,16 @@ static bool log_next(struct remote *remote, const struct log_wish *wish, uint64_
     return false;
 }
 
+static void maker_say(struct log_wish *wish, const struct wire_logged *piece)
+{
+    bool is_its = piece->task.job == wish->task.job && piece->task.task == wish->task.task;
+    if (is_its || wish->is_told) return;
+    fflush(stdout);
+    fprintf(stderr, "rota logs: %u.%u shares the execution of %u.%u: this is its log\n",
+            wish->task.job, wish->task.task, piece->task.job, piece->task.task);
+    wish->is_told = true;
+}
+
 // Piece by piece; what is not whole is asked for again, after a while when nothing was new.
 static int log_print_all(struct remote *remote, struct log_wish *wish)
 {
@@ -162,6 +173,7 @@ static int log_print_all(struct remote *remote, struct log_wish *wish)
             return client->code ? fail(remote, client->error) : reach_lost(&remote->reach);
         }
         const struct wire_logged *piece = &message.logged;
+        if (!offset) maker_say(wish, piece);
         log_print(&log, wish, piece->bytes);
         patience = LOG_PATIENCE;
         offset += piece->bytes.length;

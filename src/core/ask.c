@@ -33,6 +33,8 @@ bool rota_task_look(const struct rota *rota, rota_task_id id, struct rota_task_v
     }
     if (task->state == ROTA_TASK_SHARED)
         view->leader = task_id(rota, task_extra(rota, row)->leader);
+    if (task->extra && task_extra(rota, row)->key)
+        view->key = OBJECT(rota, task_extra(rota, row)->key)->id;
     view->handler = handler_of(rota, row);
     view->queued = task->flags & TASK_OVERBOOKED;
     view->stopping = task->flags & TASK_STOPPING;
@@ -278,6 +280,26 @@ uint32_t rota_list(const struct rota *rota, enum rota_list list, rota_worker_id 
         for (task_row row = job_next_task(rota, job, 0); row; row = job_next_task(rota, job, row))
             if (in_list(rota, row, list, at)) list_add(rota, &listing, row);
     return listing.count;
+}
+
+static bool made_for(const struct rota *rota, task_row row, task_row other)
+{
+    const struct task *task = &rota->task[other];
+    return task->extra && task->attempt && task->state == rota->task[row].state
+           && task_extra(rota, other)->key == task_extra(rota, row)->key;
+}
+
+rota_task_id rota_maker(const struct rota *rota, rota_task_id id)
+{
+    const rota_task_id none = {0, 0};
+    task_row row = task_find(rota, id);
+    const struct task *task = &rota->task[row];
+    if (!row || task->attempt || !task->extra || !task_extra(rota, row)->key) return none;
+    if (task->state == ROTA_TASK_SHARED) return task_id(rota, task_extra(rota, row)->leader);
+    for (job_row job = next_job(rota, 0); job; job = next_job(rota, JOB(rota, job)->id))
+        for (task_row at = job_next_task(rota, job, 0); at; at = job_next_task(rota, job, at))
+            if (made_for(rota, row, at)) return task_id(rota, at);
+    return none;
 }
 
 uint32_t rota_worker_tasks(const struct rota *rota, rota_worker_id worker, rota_task_id *out,

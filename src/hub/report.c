@@ -74,6 +74,23 @@ static void repetition_fill(struct hub *hub, const struct wire_finished *finishe
     event->report.rest = ends_rest(&repeat, view.tries);
 }
 
+// The attempt was given up, and its worker has come to an end all the same. What has a content key
+// is a result of it, whoever made it: nobody needs to make it again.
+static bool is_late_result(struct hub *hub, const struct hub_peer *peer,
+                           const struct rota_event *report)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_KEY_COMPLETED};
+    struct rota_task_view view;
+    rota_task_id task = report->report.task;
+    bool known = rota_task_look(hub->server->rota, task, &view) && (view.key.high || view.key.low);
+    if (!known || report->report.outcome != ROTA_OUTCOME_OK) return false;
+    event.completed.worker = peer->worker->id;
+    event.completed.key = view.key;
+    event.completed.outcome = ROTA_OUTCOME_OK;
+    return server_step(hub->server, &event) == ROTA_OK && view.state != ROTA_TASK_SUCCEEDED
+           && rota_task_state(hub->server->rota, task) == ROTA_TASK_SUCCEEDED;
+}
+
 void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_finished *finished)
 {
     struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
@@ -89,7 +106,7 @@ void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_fini
         event.report.sizes = sizes_of(hub, finished);
         event.report.size_count = finished->outputs.count;
     }
-    if (server_step(hub->server, &event) == ROTA_OK) {
+    if (server_step(hub->server, &event) == ROTA_OK || is_late_result(hub, peer, &event)) {
         hub_ahead_ended(hub, finished);
         if (!ends_note(hub->server, finished, peer->worker->id)) hub_no_memory();
         recorded_put(hub, peer, finished, WIRE_NOW_RECORDED);

@@ -13,7 +13,7 @@ def begun(story, name):
 
 def make(story, gate="go", **more):
     """Says that it ran, and makes `x` when the gate is open."""
-    run = (f"echo ran >> {story.path('runs')}; touch {story.path(gate + '-begun')};"
+    run = (f"echo log of it; echo ran >> {story.path('runs')}; touch {story.path(gate + '-begun')};"
            f" {story.waits_for(gate)}; seq 1000 > x")
     return {"run": run, "out": ["x"], "cache": True, "keep": True, **more}
 
@@ -50,11 +50,18 @@ with Story() as story:
     begun(story, "hogs")
     first, second = two_jobs(story)
     why = story.rota("why", f"{second}.1").stdout
+    story.until(lambda: story.rota("logs", f"{first}.1").stdout, "it has printed something")
+    log = story.rota("logs", f"{second}.1")
+    tells("logs", log.stdout == "log of it\n" and f"execution of {first}.1:" in log.stderr,
+          "while another task runs for it, its log is that one's", log)
     story.touch("go")
     tells("BS-11, B-18", ends(story, first) == 0 and ends(story, second) == 0
           and story.lines("runs") == ["ran"], "two jobs share one execution", why)
     tells("BS-11", got(story, f"{first}/x") and got(story, f"{second}/x"),
           "and both have what it made, where they expect it", story.told())
+    log = story.rota("logs", f"{second}.1")
+    tells("logs", log.stdout == "log of it\n" and f"execution of {first}.1:" in log.stderr,
+          "and afterwards; it says so", log)
     story.until(story.idle, "all workers are idle")
     third = story.begin({"make": make(story)})
     tells("BS-3, X-9", ends(story, third) == 0 and story.lines("runs") == ["ran"]

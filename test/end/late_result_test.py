@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""late_result_test - results that nobody waits for any more, or did not ask for (BS-12, BS-13).
+
+A worker is cut off while it makes something with a content key. It is given up, and comes back with
+its result: that is as good as any.
+"""
+import os
+
+from cluster import Process, processes_with
+from end import Tap
+from proxy import Proxy, Way
+from story import Story, tells
+
+
+class Apart(Story):
+    """The way to worker w0 can be cut."""
+
+    def __enter__(self):
+        super().__enter__()
+        self.way = Proxy(self.path("way.sock"), self.socket)
+        self.workers["w0"] = Process(self.path("w0.log"), "worker", "--server",
+                                     self.path("way.sock"), "--name", "w0", "--folder",
+                                     self.path("w0"), "-j", "1", "--machine", "w0")
+        self.until(lambda: "works for" in self.workers["w0"].said(), "w0 joins")
+        return self
+
+    def __exit__(self, *rest):
+        self.way.__exit__()
+        super().__exit__(*rest)
+
+    def cut(self):
+        self.way.rule = lambda number: {"up": Way(stall=0), "down": Way(stall=0)}
+        self.way.drop()
+
+    def mend(self):
+        self.way.rule = lambda number: {}
+        self.way.drop()
+
+    def given_up(self, **more):
+        """A job whose task runs on w0 and is lost with it; what it makes is there all the same."""
+        run = (f"echo said; echo ran-$ROTA_ATTEMPT >> {self.path('runs')};"
+               f" {self.waits_for('go-$ROTA_ATTEMPT')}; seq 100 > x; touch {self.path('made')}")
+        job = self.begin({"J": {"run": run, "out": ["x"], "keep": True, **more}})
+        self.until(lambda: self.running("J"), "it runs")
+        self.cut()
+        self.touch("go-1")
+        self.until(lambda: os.path.exists(self.path("made")), "it is made")
+        self.until(lambda: ("J", "w0", "LOST") in self.history(), "it is given up")
+        return job
+
+    def places(self, job):
+        """The workers that have a result for the content key of its task."""
+        found = self.rota("data", "locate", "--content", f"{job}.1").stdout.split()[1:]
+        return sorted(found[0].split(",")) if found else found
+
+    def has_result(self, job):
+        got = self.rota("data", "get", f"{job}/x", self.path("got"))
+        return got.returncode == 0 and len(self.lines("got")) == 100
+
+
+with Apart(lease=2) as story:
+    job = story.given_up(cache=True)
+    none = story.rota("data", "locate", "--content", f"{job}.1")
+    tells("LocateArtifact", none.returncode == 1 and none.stdout.split()[1:] == ["-"],
+          "a result that nobody has told of is nowhere", none)
+    story.mend()
+    done = story.rota("wait", str(job))
+    tells("BS-12", done.returncode == 0 and story.lines("runs") == ["ran-1"],
+          "a result that comes while its task is queued ends it", (done, story.told()))
+    tells("BS-12", story.has_result(job), "with what it made", story.told())
+    story.join()
+    story.until(story.idle, "nothing is left to do")
+    tells("BS-12", story.lines("runs") == ["ran-1"] and not story.where("J"),
+          "and nobody picks it any more", story.history())
+    found = story.rota("data", "locate", "--json", "--content", f"{job}.1")
+    tells("LocateArtifact", found.returncode == 0 and '"where":"w0"' in found.stdout,
+          "the result is known by its content key", found)
+
+with Apart(lease=2) as story:
+    job = story.given_up(cache=True)
+    story.join()
+    story.until(lambda: story.running("J"), "another one makes it again")
+    mark = story.path("go-")
+    tells("BS-12", processes_with(mark), "its command runs")
+    story.mend()
+    done = story.rota("wait", str(job))
+    tells("BS-12", done.returncode == 0 and story.has_result(job),
+          "a result that comes while another one makes it ends it, too", (done, story.told()))
+    story.until(lambda: not processes_with(mark), "the other one is stopped")
+    tells("BS-12", True, "and the other one is stopped")
+    log = story.rota("logs", f"{job}.1")
+    tells("BS-12", log.stdout == "said\n", "its log is that of the one who made it", log)
+
+with Apart(lease=2) as story:
+    job = story.given_up(cache=True)
+    story.join()
+    story.touch("go-2")
+    done = story.rota("wait", str(job))
+    before = story.places(job)
+    story.mend()
+    story.until(lambda: story.workers["w0"].said().count("works for") == 2, "w0 is back")
+    story.until(lambda: story.places(job) == ["w0", "w1"], "w0 has told of its own")
+    tells("BS-13", done.returncode == 0 and before == ["w1"],
+          "a second result adds a place", (done, before))
+    tells("BS-13", story.where("J") == ["w1"] and story.status("J") == "SUCCESS"
+          and story.has_result(job), "and changes nothing else", story.history())
+    story.workers["w1"].kill()
+    story.until(lambda: story.places(job) == ["w0"], "w1 is given up")
+    tells("BS-13, BS-14", True, "of two places one is left when the other is lost")
+
+with Apart(lease=2) as story:
+    job = story.given_up(retries=1)
+    story.touch("go-2")
+    story.mend()
+    done = story.rota("wait", str(job))
+    tells("BS-12", done.returncode == 0 and story.lines("runs") == ["ran-1", "ran-2"],
+          "without a content key an attempt that was given up counts for nothing",
+          (done, story.lines("runs")))
+
+with Story() as story:
+    story.join()
+    story.done({"plain": {"run": "seq 3 > x", "out": ["x"], "keep": True}})
+    wrong = [story.rota("data", "locate", "--content", word).returncode
+             for word in ("word", "7.1", "12-zz", "1-2")]
+    plain = story.rota("data", "locate", "--content", "1.1")
+    tells("LocateArtifact", wrong == [2, 1, 2, 1], "what is no content key is told", wrong)
+    tells("LocateArtifact", plain.returncode == 1 and "no content key" in plain.stdout,
+          "nor has every task one", plain)
+
+Tap.end()
