@@ -1,5 +1,6 @@
 // command.c - a RUN that is kept until it is over, with all that execve() wants to know.
 #define _GNU_SOURCE
+#include "worker/spread.h"
 #include "worker/worker_parts.h"
 
 #include <inttypes.h>

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/cache.h"
+#include "worker/spread.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>

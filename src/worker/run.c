@@ -1,6 +1,7 @@
 // run.c - the life of an attempt: queued, running, told to end, ended, reported.
 #define _GNU_SOURCE
 #include "os/os.h"
+#include "worker/spread.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>

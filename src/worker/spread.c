@@ -4,6 +4,7 @@
 // is taken from it when all who still read have the last one: the slowest decides how fast it goes.
 #define _GNU_SOURCE
 #include "os/os.h"
+#include "worker/spread.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>

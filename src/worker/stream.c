@@ -6,6 +6,7 @@
 // written from then on goes nowhere.
 #define _GNU_SOURCE
 #include "os/os.h"
+#include "worker/spread.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>

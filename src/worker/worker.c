@@ -1,6 +1,7 @@
 // worker.c - the loop: messages, ends of processes, output and timers.
 #define _GNU_SOURCE
 #include "os/os.h"
+#include "worker/spread.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>
