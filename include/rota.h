@@ -111,7 +111,12 @@ struct rota_event {
             rota_worker_id id;
             uint32_t cores, memory_mib, slots, machine;  // slots: tasks at a time; 0: no limit
         } worker;
-        struct { uint32_t lane; rota_worker_id worker; rota_job_id job; } pause;  // one; RESUME too
+        struct {                        // PAUSE, RESUME: one of them
+            uint32_t lane;
+            rota_worker_id worker;
+            rota_job_id job;
+            bool leaves;                // PAUSE of a worker: it wants to go; until it joins again
+        } pause;
         struct { rota_worker_id id; uint32_t count; } asks;           // or ROTA_ASK_ALWAYS
         struct {                        // HELD_ALL
             rota_worker_id worker;

@@ -96,7 +96,7 @@ rota_worker_id rota_locate(const struct rota *rota, rota_object_id id);  // any 
 struct rota_worker_view {
     uint32_t cores, memory_mib, cores_free, memory_mib_free;
     uint32_t tasks, asks;        // assigned or running there; picks not yet served
-    bool silent, paused;
+    bool silent, paused, leaves;
 };
 bool rota_worker_look(const struct rota *rota, rota_worker_id id, struct rota_worker_view *view);
 
@@ -134,6 +134,7 @@ enum rota_hold {
     ROTA_HOLD_LANE_PAUSED,    // its lane lets nobody in
     ROTA_HOLD_WORKER_PAUSED,  // `worker` could run it, but gets nothing new
     ROTA_HOLD_JOB_PAUSED,     // nothing of its job is handed out
+    ROTA_HOLD_WORKER_LEAVES,  // `worker` could run it, but is about to end
     ROTA_HOLDS
 };
 

@@ -41,7 +41,7 @@ struct rota_record {
             rota_worker_id id;
             uint32_t cores, memory_mib, slots, machine, asks;
             uint32_t order;           // workers join in this order
-            bool paused;
+            bool paused, leaves;
             rota_time silent_since;   // ROTA_NEVER: it is heard
         } worker;
         struct {                      // id

@@ -15,7 +15,8 @@
 enum {
     GRACE = 5000000,         // of TERM
     FENCE_SLACK = 2000000,   // S of guarantees.md: how late the loop may be with a lease
-    RECORD_WITHIN = 2000000  // so long reports are waited for at the end
+    RECORD_WITHIN = 2000000,  // so long reports are waited for at the end, if a server is there
+    DELIVER_WITHIN = 10000000  // and after the first TERM, if there is none, too
 };
 
 // ---- Beginning ---------------------------------------------------------------------------------
@@ -95,14 +96,30 @@ static bool agent_begin(struct agent *agent)
 
 // ---- Signals and the end -----------------------------------------------------------------------
 
+// The first lets commands end by themselves, the second asks them to, the third kills them.
+static void on_interrupt(struct agent *agent, uint32_t times)
+{
+    uint32_t commands = agent->decide.attempts.alive;
+    if (agent->leave_at != INT64_MAX) agent->leave_at = 0;  // all have ended: reports are kept
+    if (times == 1 && !agent->is_ending) {
+        if (commands)
+            agent_say(agent, "starts nothing more, and ends with the %u commands that it has "
+                             "(again to stop them)", commands);
+        agent_leave(agent);
+    } else if (times <= 2) {
+        agent_say(agent, "ends: commands have 5 s (again to kill them)");
+        agent_quit(agent, GRACE);
+    } else {
+        agent_say(agent, "kills all commands");
+        agent_quit(agent, 0);
+    }
+}
+
 static void on_signals(struct agent *agent)
 {
     for (int number; (number = os_signal_next(agent->signals));) {
         if (number == SIGHUP) continue;  // there is nothing to read again
-        agent->interrupts++;
-        agent_say(agent, agent->interrupts == 1 ? "ends: commands have 5 s (again to kill them)"
-                                                : "kills all commands");
-        agent_quit(agent, agent->interrupts == 1 ? GRACE : 0);
+        on_interrupt(agent, ++agent->interrupts);
     }
 }
 
@@ -117,6 +134,12 @@ static void on_leash(struct agent *agent)
     agent_quit(agent, GRACE);
 }
 
+static void leave_look(struct agent *agent)
+{
+    bool is_idle = !agent->decide.attempts.alive;
+    if (agent->is_leaving && !agent->is_ending && is_idle) agent_quit(agent, GRACE);
+}
+
 // When no process is left, reports get a moment to be recorded. The others wait for the next start.
 static void end_look(struct agent *agent, int64_t now)
 {
@@ -125,9 +148,11 @@ static void end_look(struct agent *agent, int64_t now)
         if (now >= agent->kill_at) kill(agent->pid, SIGKILL);
         return;
     }
-    if (agent->leave_at == INT64_MAX) agent->leave_at = now + RECORD_WITHIN;
+    bool is_patient = agent->is_leaving && agent->interrupts == 1;
+    if (agent->leave_at == INT64_MAX)
+        agent->leave_at = now + (is_patient ? DELIVER_WITHIN : RECORD_WITHIN);
     if (agent->spool.unsafe && now < agent->leave_at) return;
-    bool is_hopeless = !agent->server || now >= agent->leave_at;
+    bool is_hopeless = (!agent->server && !is_patient) || now >= agent->leave_at;
     if (agent->spool.count && !is_hopeless) return;
     if (agent->spool.count)
         agent_say(agent, "%u reports are kept for the next start", agent->spool.count);
@@ -196,6 +221,7 @@ static void turn(struct agent *agent)
     service_beat(agent, now);
     server_timers(agent, now);
     must_end(agent, now);
+    leave_look(agent);
     int64_t due = agent->worker ? decide_fence_due(&agent->decide, FENCE_SLACK) : INT64_MAX;
     fence_set(&agent->fence, due);
     if (agent->worker) link_flush(agent->worker);

@@ -118,6 +118,7 @@ struct agent {
     char said[500];         // about servers; the same is not said twice in a row
 
     uint32_t interrupts;
+    bool is_leaving;        // ends when nothing runs any more
     bool is_ending;
     int64_t kill_at, leave_at;
     int64_t alive_at;       // when a supervisor is told again that the loop goes round
@@ -130,7 +131,7 @@ void agent_say(const struct agent *agent, const char *format, ...)
 
 void service_ready(const struct agent *agent);
 void service_status(const struct agent *agent, const char *status, const char *address);
-void service_stopping(const struct agent *agent);
+void service_stopping(const struct agent *agent, const char *status);
 void service_beat(struct agent *agent, int64_t now);
 int64_t service_due(const struct agent *agent);
 
@@ -148,6 +149,8 @@ void orders_take(struct agent *agent);
 void attempt_end(struct agent *agent, struct attempt *attempt, int64_t grace);  // tells it to end
 void waiting_go_on(struct agent *agent, rota_task_id task);
 void waiting_release(struct agent *agent);
+void agent_drain(struct agent *agent);  // starts nothing more
+void agent_leave(struct agent *agent);  // the same, and ends when nothing runs
 void agent_quit(struct agent *agent, int64_t grace);
 
 bool waiting_add(struct waiting **list, const struct wire_message *message);  // false: no memory
@@ -161,6 +164,7 @@ void carry_close(struct agent *agent);
 const char *carry_address(const struct agent *agent);  // "": nowhere
 void carry_give(struct agent *agent, const struct wire_message *message);  // a RUN may start
 bool carry_take_back(struct agent *agent, const struct attempt *attempt);
+void carry_refuse(struct agent *agent, int error, const char *reason);  // all that waits
 void carry_fetch(struct agent *agent, const struct wire_fetch *fetch);
 void carry_serve(struct agent *agent, const struct wire_serve *serve);
 void carry_forget(struct agent *agent, const wire_files *objects);

@@ -161,6 +161,17 @@ bool carry_take_back(struct agent *agent, const struct attempt *attempt)
     return true;
 }
 
+void carry_refuse(struct agent *agent, int error, const char *reason)
+{
+    struct waiting **first = &agent->carry.lacking;
+    while (*first) {
+        struct attempt *attempt
+            = attempts_find(&agent->decide.attempts, (*first)->task, (*first)->attempt);
+        waiting_remove(first);
+        report_refused(agent, attempt, WIRE_NOT_STARTED, error, reason);
+    }
+}
+
 // Something has come, or never will: who waits for nothing else may start.
 static void lacking_look(struct agent *agent)
 {

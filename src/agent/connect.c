@@ -104,6 +104,8 @@ static bool join(struct agent *agent)
     message.join.attempts = decide_join(&agent->decide, items);
     wire_put(&agent->server->out, &message);
     free(items);
+    message = (struct wire_message){.kind = WIRE_DRAIN_MESSAGE};
+    if (agent->is_leaving) wire_put(&agent->server->out, &message);
     return true;
 }
 

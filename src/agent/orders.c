@@ -92,11 +92,29 @@ void attempt_end(struct agent *agent, struct attempt *attempt, int64_t grace)
     if (agent->worker) wire_put(&agent->worker->out, &message);
 }
 
+// What waits for its inputs never reaches the process that runs commands, which refuses the rest.
+void agent_drain(struct agent *agent)
+{
+    struct wire_message message = {.kind = WIRE_DRAIN_MESSAGE};
+    agent->decide.is_draining = true;
+    carry_refuse(agent, ECANCELED, "the worker starts nothing more");
+    if (agent->worker) wire_put(&agent->worker->out, &message);
+}
+
+void agent_leave(struct agent *agent)
+{
+    struct wire_message message = {.kind = WIRE_DRAIN_MESSAGE};
+    service_stopping(agent, "starts nothing more, and ends with what runs");
+    agent->is_leaving = true;
+    agent_drain(agent);
+    if (agent->is_welcome) wire_put(&agent->server->out, &message);
+}
+
 void agent_quit(struct agent *agent, int64_t grace)
 {
     struct wire_message message = {.kind = WIRE_QUIT_MESSAGE};
     struct attempts *attempts = &agent->decide.attempts;
-    if (!agent->is_ending) service_stopping(agent);
+    if (!agent->is_ending) service_stopping(agent, "ends: commands are stopped");
     agent->is_ending = agent->decide.is_draining = true;
     for (struct attempt *attempt = NULL; (attempt = attempts_next(attempts, attempt));)
         if (attempt->state == ATTEMPT_HELD) attempt_end(agent, attempt, 0);
@@ -201,7 +219,7 @@ static bool order_take(struct agent *agent, const struct wire_message *message)
         objects_remove(&agent->objects, &message->drop.objects);
         carry_forget(agent, &message->drop.objects);
         break;
-    case WIRE_DRAIN_MESSAGE: agent->decide.is_draining = true; break;
+    case WIRE_DRAIN_MESSAGE: agent_drain(agent); return true;
     default: return false;
     }
     if (agent->worker) wire_put(&agent->worker->out, message);

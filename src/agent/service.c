@@ -12,9 +12,9 @@ void service_status(const struct agent *agent, const char *status, const char *a
     os_service_tell(agent->options->service, "STATUS=%s %s", status, address);
 }
 
-void service_stopping(const struct agent *agent)
+void service_stopping(const struct agent *agent, const char *status)
 {
-    os_service_tell(agent->options->service, "STOPPING=1\nSTATUS=ends: commands are stopped");
+    os_service_tell(agent->options->service, "STOPPING=1\nSTATUS=%s", status);
 }
 
 // Only the loop says this: one that stands still is ended by the supervisor, as by the fence.

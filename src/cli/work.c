@@ -36,8 +36,9 @@ static const char usage[]
       "                      keys go with it, what it says comes back, and all end together\n"
       "    --remote PATH     what rota is called there (rota)\n"
       "    --key-from-stdin  the keys, up to an empty line; the worker ends with that input\n\n"
-      "SIGTERM: commands have 5 s to end, reports are sent, then it ends; again, and all is "
-      "killed.\n"
+      "SIGTERM: nothing more starts, and it ends when what runs has ended; again: commands have 5 "
+      "s;\n"
+      "a third time: all is killed.\n"
       "Exit status: 0 it was told to end, 2 an option is wrong, 70 the disk or a process failed.\n";
 
 enum { SERVER = 256, KEY, NAME, FOLDER, MEMORY, MACHINE, ALONE, CONTAIN, LISTEN, PEER_KEY,

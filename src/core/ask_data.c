@@ -89,7 +89,8 @@ bool rota_worker_look(const struct rota *rota, rota_worker_id id, struct rota_wo
     view->tasks = worker->tasks;
     view->asks = worker->asks;
     view->silent = worker->silent_since != ROTA_NEVER;
-    view->paused = worker->paused;
+    view->paused = worker->paused & PAUSE_ORDERED;
+    view->leaves = worker->paused & PAUSE_LEAVING;
     return true;
 }
 

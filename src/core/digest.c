@@ -77,7 +77,7 @@ static uint64_t of_workers(const struct rota *rota)
         uint64_t hash = hash_mix(worker->id, (uint64_t)worker->cores << 32 | worker->memory_mib);
         hash = hash_mix(hash, (uint64_t)worker->slots << 32 | worker->machine);
         hash = hash_mix(hash, (uint64_t)worker->asks << 32 | worker->tasks);
-        hash = hash_mix(hash, worker->cores_used | (uint64_t)worker->paused << 63);
+        hash = hash_mix(hash, worker->cores_used | (uint64_t)worker->paused << 62);
         sum += hash_mix(hash, (uint64_t)worker->silent_since);
     }
     return sum;

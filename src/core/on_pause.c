@@ -24,17 +24,19 @@ static enum rota_error lane_change(struct rota *rota, uint32_t number, bool paus
 }
 
 // What is beyond its room is taken back by the next plan, if there is room elsewhere.
-static enum rota_error worker_change(struct rota *rota, rota_worker_id id, bool pause)
+static enum rota_error worker_change(struct rota *rota, rota_worker_id id, bool pause, uint8_t bit)
 {
     worker_row row = worker_find(rota, id);
     if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such worker");
     struct worker *worker = WORKER(rota, row);
-    enum rota_error error = check_change(rota, worker->paused, pause);
+    enum rota_error error = check_change(rota, worker->paused & bit, pause);
     if (error) return error;
     if (!effect_reserve(rota, 0)) return refuse(rota, ROTA_NO_MEMORY, "no memory for the worker");
     trace_say(rota, "worker %u %s", worker->id,
-              pause ? "is paused -> gets nothing new" : "goes on");
-    worker->paused = pause;
+              !pause                 ? "goes on"
+              : bit == PAUSE_LEAVING ? "wants to leave -> gets nothing new"
+                                     : "is paused -> gets nothing new");
+    worker->paused ^= bit;
     worker_mark(rota, row);
     room_update(rota, row);
     if (rota->plan_unplaced || rota->overbooked) plan_news(rota, 1);
@@ -88,6 +90,7 @@ enum rota_error on_pause(struct rota *rota, const struct rota_event *event)
     if (lane + worker + job != 1)
         return refuse(rota, ROTA_BAD_EVENT, "a lane, a worker or a job can be paused");
     if (job) return job_change(rota, event->pause.job, pause);
-    return lane ? lane_change(rota, event->pause.lane, pause)
-                : worker_change(rota, event->pause.worker, pause);
+    if (lane) return lane_change(rota, event->pause.lane, pause);
+    uint8_t bit = pause && event->pause.leaves ? PAUSE_LEAVING : PAUSE_ORDERED;
+    return worker_change(rota, event->pause.worker, pause, bit);
 }

@@ -56,7 +56,8 @@ static enum rota_error restore_worker(struct rota *rota, const struct rota_recor
     worker->machine = record->worker.machine;
     worker->asks = record->worker.asks;
     worker->silent_since = record->worker.silent_since;
-    worker->paused = record->worker.paused;
+    if (record->worker.paused) worker->paused |= PAUSE_ORDERED;
+    if (record->worker.leaves) worker->paused |= PAUSE_LEAVING;
     rota->asking += worker->asks != 0;
     rota_time lease = rota->config.lease, since = worker->silent_since;
     if (since != ROTA_NEVER)

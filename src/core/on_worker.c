@@ -37,6 +37,7 @@ enum rota_error on_worker_joined(struct rota *rota, const struct rota_event *eve
     worker->memory_mib = event->worker.memory_mib;
     worker->slots = event->worker.slots;
     worker->machine = event->worker.machine;
+    worker->paused &= PAUSE_ORDERED;
     trace_say(rota, "worker %u joins with %u cores", worker->id, worker->cores);
     if (worker->tasks) worker_settle_overbooked(rota, row);
     hear(rota, row);

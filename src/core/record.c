@@ -35,7 +35,8 @@ static void write_worker(struct rota *rota, worker_row row, struct rota_record *
     record->worker.asks = worker->asks;
     record->worker.order = row;
     record->worker.silent_since = worker->silent_since;
-    record->worker.paused = worker->paused;
+    record->worker.paused = worker->paused & PAUSE_ORDERED;
+    record->worker.leaves = worker->paused & PAUSE_LEAVING;
 }
 
 static void write_job(struct rota *rota, job_row row, struct rota_record *record)

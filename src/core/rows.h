@@ -190,6 +190,8 @@ struct profile {
     profile_row same;            // with the same hash
 };
 
+enum pause_bits { PAUSE_ORDERED = 1, PAUSE_LEAVING = 2 };  // until RESUME; until it joins again
+
 struct worker {
     uint32_t link;
     uint32_t id;
@@ -201,7 +203,7 @@ struct worker {
     replica_row replicas;
     rota_time silent_since;  // ROTA_NEVER: it is heard
     bool marked, lost;       // lost: it is being forgotten, nothing can be said to it
-    bool paused;             // gets nothing new
+    uint8_t paused;          // enum pause_bits: gets nothing new
     bool unsettled;
     worker_row unsettled_next;
 };

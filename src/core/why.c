@@ -167,7 +167,7 @@ static worker_row paused_one(const struct rota *rota, const struct profile *prof
     for (worker_row at = 1; at < rota->workers.count; at++) {
         struct worker worker = *WORKER(rota, at);
         if (!worker.paused) continue;
-        worker.paused = false;
+        worker.paused = 0;
         if (place_has_room(&worker, profile)) return at;
     }
     return 0;
@@ -193,7 +193,9 @@ static struct rota_why why_offered(const struct rota *rota, task_row row)
     if (place_unschedulable(rota, row)) return why_unschedulable(rota, profile);
     worker_row rests = room_find(rota, profile) ? 0 : paused_one(rota, profile);
     if (rests)
-        return (struct rota_why){.hold = ROTA_HOLD_WORKER_PAUSED,
+        return (struct rota_why){.hold = WORKER(rota, rests)->paused & PAUSE_LEAVING
+                                             ? ROTA_HOLD_WORKER_LEAVES
+                                             : ROTA_HOLD_WORKER_PAUSED,
                                  .worker.number = WORKER(rota, rests)->id};
     if (profile->wants.policy == ROTA_POLICY_PULL) return why_pull(rota, row);
     if (room_find(rota, profile))

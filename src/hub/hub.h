@@ -176,7 +176,7 @@ struct hub_worker {
     uint64_t beat;             // the newest that has come
     rota_time heard;           // ticks
     bool silent;               // the core was told so
-    bool drains, leaves;       // rest.h
+    bool drains, leaves;       // rest.h: somebody wants it to end; it was told to
     struct hub_told *told;     // copies.h
 };
 

@@ -104,6 +104,7 @@ static bool take_worker(struct hub *hub, struct hub_peer *peer, const struct wir
     case WIRE_MISSED_MESSAGE: hub_missed(hub, peer, &message->missed); return true;
     case WIRE_STREAMED_MESSAGE: hub_streamed(hub, peer, &message->streamed.objects); return true;
     case WIRE_LOST_MESSAGE: hub_lost(hub, peer, &message->lost.objects); return true;
+    case WIRE_DRAIN_MESSAGE: hub_worker_leaves(hub, peer->worker); return true;
     default: return hub_turn_away(peer, WIRE_REFUSED_FRAME, "a worker does not say that");
     }
 }

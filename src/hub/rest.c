@@ -86,6 +86,16 @@ void hub_rest(struct hub *hub, struct hub_peer *peer, const struct wire_rest *re
     hub_done_put(hub_later(hub, peer), rest->high, rest->low, "done");
 }
 
+// It ends by itself with the last that it runs. It says so again on each connection.
+void hub_worker_leaves(struct hub *hub, struct hub_worker *worker)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_PAUSE};
+    event.pause.worker = worker->id;
+    event.pause.leaves = true;
+    server_step(hub->server, &event);
+    hub_ahead_news(hub);
+}
+
 // It was told to start nothing more by getting nothing more. What it reports is recorded by then:
 // the core has no attempt there.
 void hub_rest_look(struct hub *hub, struct hub_worker *worker)

@@ -74,8 +74,11 @@ static void tell_core(struct hub *hub, struct hub_worker *worker, bool silent)
 
 void hub_worker_away(struct hub *hub, struct hub_worker *worker)
 {
+    struct rota_worker_view view;
     worker->peer->worker = NULL;
     worker->peer = NULL;
+    bool there = rota_worker_look(hub->server->rota, worker->id, &view);
+    if (there && view.leaves && !view.tasks) worker->leaves = true;
     if (!worker->leaves) {
         if (!PLANTED(AWAY_UNSAID)) tell_core(hub, worker, true);
         return;

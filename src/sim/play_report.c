@@ -289,6 +289,7 @@ static void rest_sends(struct play *play, enum rota_event_kind kind)
         event.pause.job = job_named(play, name);
     else
         play_wrong(play, "%s: a lane, a worker or a job", what);
+    event.pause.leaves = kind == ROTA_EVENT_PAUSE && take_flag(play, "leaves");
     take_end(play);
     turn_send(play, &event);
 }

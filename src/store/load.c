@@ -145,6 +145,7 @@ static bool read_worker(sqlite3_stmt *row, struct rota_record *record)
     record->worker.memory_mib = small(row, 2);
     record->worker.slots = (uint32_t)large(row, 3);
     record->worker.paused = large(row, 3) >> 32 & 1;
+    record->worker.leaves = large(row, 3) >> 33 & 1;
     record->worker.machine = small(row, 4);
     record->worker.asks = small(row, 5);
     record->worker.order = small(row, 6);

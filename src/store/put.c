@@ -26,8 +26,9 @@ static void put_worker(struct sqlite_store *store, const struct rota_record *rec
     sqlite3_stmt *statement = statement_get(store, PUT_WORKER);
     bind_number(statement, 2, record->worker.cores);
     bind_number(statement, 3, record->worker.memory_mib);
-    // Slots are 32 bits; the one above says that it is paused.
-    bind_number(statement, 4, (int64_t)record->worker.paused << 32 | record->worker.slots);
+    // Slots are 32 bits; the two above say that it is paused, and that it wants to leave.
+    int64_t rests = record->worker.paused | record->worker.leaves << 1;
+    bind_number(statement, 4, rests << 32 | record->worker.slots);
     bind_number(statement, 5, record->worker.machine);
     bind_number(statement, 6, record->worker.asks);
     bind_number(statement, 7, record->worker.order);

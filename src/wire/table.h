@@ -39,7 +39,7 @@ enum wire_run_flag {
 #define WIRE_STOP(F) F(task, task) F(u32, attempt) F(time, grace)
 #define WIRE_DROP(F) F(files, objects)  // only `object` of each counts
 #define WIRE_QUIT(F) F(time, grace)     // stops all, reports all, ends
-#define WIRE_DRAIN(F) F(u32, reserved)  // starts nothing more; what waits is forgotten
+#define WIRE_DRAIN(F) F(u32, reserved)  // starts nothing more; a worker says it before it ends
 #define WIRE_BEATEN(F) F(u64, sent)     // that BEAT has come, and the lease runs from its sending
 enum wire_how {
     WIRE_NOW_RECORDED = 1,

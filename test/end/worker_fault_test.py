@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """worker_fault_test - `rota worker` when its server is away, late or mad, and when it must end."""
+import errno
 import os
 import signal
+import socket
 import subprocess
 import time
 
@@ -162,17 +164,81 @@ def drain_ends_what_waits_and_keeps_what_runs():
 
 
 @test
-def term_drains():
+def term_lets_commands_end():
+    with Cluster() as cluster:
+        peer, go = cluster.join(), cluster.file("go")
+        for task in (1, 2, 3):
+            peer.run(task, f"until test -e {go}; do sleep 0.05; done")
+        for task in (1, 2):
+            peer.expect("STARTED", task=(1, task))
+        cluster.term()
+        peer.expect("DRAIN")
+        for task in (3, 4):
+            if task == 4:
+                peer.run(task, "true")
+            done = peer.finished(task)
+            same(f"{task} is not started", (done["end"], done["status"]),
+                 (WIRE["NOT_STARTED"], errno.ECANCELED))
+            peer.recorded(task)
+        peer.close()
+        peer = cluster.accept().welcome()
+        same("what runs goes on", sorted(peer.listed()), [(1, 1), (2, 1)])
+        check("each connection hears of it", peer.expect("DRAIN"))
+        open(go, "w", encoding="utf-8").close()
+        for task in (1, 2):
+            same(f"{task} ends as it would", peer.finished(task)["end"], WIRE["EXITED"])
+            peer.recorded(task)
+        same("then the worker ends", cluster.ended(), 0)
+        same("nothing is left to tell", cluster.join().listed(), {})
+
+
+def seconds_of_an_idle_end(leave):
+    with Cluster() as cluster:
+        cluster.join()
+        if leave:
+            cluster.leave()
+        begin = time.monotonic()
+        cluster.term()
+        same("exit status", cluster.ended(), 0)
+        return time.monotonic() - begin
+
+
+@test
+def a_worker_that_runs_nothing_ends_at_once():
+    for leave in (False, True):
+        check(f"without a server: {leave}", least(2, lambda: seconds_of_an_idle_end(leave)) < 2)
+
+
+@test
+def a_command_that_waits_for_its_inputs_is_not_waited_for():
+    with Cluster() as cluster, socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(8)
+        peer = cluster.join()
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        peer.send("FETCH", object=(5, 6), bytes=6, addresses=[address], ticket="t")
+        peer.run(1, "true", flags=WIRE["RUN_PRIVATE"], cwd="",
+                 inputs=[{"object": (5, 6), "path": "in"}])
+        check("it waits", peer.none("FINISHED"))
+        cluster.term()
+        same("no longer", peer.finished(1)["end"], WIRE["NOT_STARTED"])
+        peer.recorded(1)
+        same("the worker ends", cluster.ended(), 0)
+
+
+@test
+def a_second_term_stops_commands():
     with Cluster() as cluster:
         peer = cluster.join()
         peer.run(1, f"trap 'echo bye >{cluster.file('bye')}; exit 0' TERM;"
-                    f" touch {cluster.file('waits')}; sleep 1000 & wait")
+                    f"touch {cluster.file('ready')}; sleep 1000 & wait")
         peer.run(2, "sleep 1000")
-        peer.run(3, "sleep 1000")
         peer.expect("STARTED", task=(1, 2))
-        cluster.wait_for("waits")
+        cluster.wait_for("ready")
         cluster.term()
-        for task in (1, 2, 3):
+        peer.expect("DRAIN")
+        cluster.term()
+        for task in (1, 2):
             same(f"{task} is stopped and told", peer.finished(task)["end"], WIRE["STOPPED"])
             peer.recorded(task)
         same("exit status", cluster.ended(), 0)
@@ -180,16 +246,17 @@ def term_drains():
         same("nothing is left to tell", cluster.join().listed(), {})
 
 
-def seconds_after_a_second_term():
+def seconds_after_a_third_term():
     with Cluster() as cluster:
         peer = cluster.join()
-        peer.run(1, f"trap '' TERM; touch {cluster.file('waits')}; sleep 1000")
-        peer.expect("STARTED")
-        cluster.wait_for("waits")
+        peer.run(1, f"trap '' TERM; touch {cluster.file('ready')}; sleep 1000")
+        cluster.wait_for("ready")
+        cluster.term()
+        peer.expect("DRAIN")
         begin = time.monotonic()
         cluster.term()
         check("it waits for the command", peer.none("FINISHED", 0.5))
-        cluster.term()
+        cluster.process.send_signal(signal.SIGINT)
         same("then no more", peer.finished(1)["end"], WIRE["STOPPED"])
         peer.recorded(1)
         same("exit status", cluster.ended(), 0)
@@ -197,23 +264,59 @@ def seconds_after_a_second_term():
 
 
 @test
-def a_second_term_kills():
-    check("at once", least(4, seconds_after_a_second_term) < 4)
+def a_third_term_kills():
+    check("at once", least(4, seconds_after_a_third_term) < 4)
 
 
 @test
 def term_without_a_server_keeps_the_reports():
     with Cluster() as cluster:
-        peer = cluster.join()
-        peer.run(1, "sleep 1000")
+        peer, go = cluster.join(), cluster.file("go")
+        peer.run(1, f"until test -e {go}; do sleep 0.05; done")
         peer.expect("STARTED")
         cluster.leave()
-        time.sleep(0.2)
+        cluster.term()
+        check("what runs is waited for", not cluster.ends_by_itself(0.5))
+        open(go, "w", encoding="utf-8").close()
+        check("and a server that comes back", not cluster.ends_by_itself(1))
+        cluster.term()
+        same("but not after another signal", cluster.ended(), 0)
+        cluster.listen()
+        peer = cluster.join()
+        same("the next one tells", peer.finished(1)["end"], WIRE["EXITED"])
+
+
+@test
+def term_waits_for_a_server_that_comes_back():
+    with Cluster() as cluster:
+        peer, go = cluster.join(), cluster.file("go")
+        peer.run(1, f"until test -e {go}; do sleep 0.05; done")
+        peer.expect("STARTED")
+        cluster.leave()
+        cluster.term()
+        open(go, "w", encoding="utf-8").close()
+        check("the command ends", not cluster.ends_by_itself(1))
+        cluster.listen()
+        peer = cluster.accept().welcome()
+        same("and is told", peer.finished(1)["end"], WIRE["EXITED"])
+        peer.recorded(1)
+        same("exit status", cluster.ended(), 0)
+
+
+@test
+def term_without_a_server_ends_with_the_patience():
+    with Cluster() as cluster:
+        peer = cluster.join("--alone", "1s")
+        peer.run(1, f"trap 'touch {cluster.file('bye')}; exit 0' TERM;"
+                    f"touch {cluster.file('ready')}; sleep 1000 & wait")
+        cluster.wait_for("ready")
+        cluster.leave()
+        cluster.term()
+        check("the command is stopped", cluster.wait_for("bye"))
         cluster.term()
         same("exit status", cluster.ended(), 0)
         cluster.listen()
-        peer = cluster.join()
-        same("the next one tells", peer.finished(1)["end"], WIRE["STOPPED"])
+        same("it was stopped", cluster.join().finished(1)["end"], WIRE["STOPPED"])
 
 
 @test
