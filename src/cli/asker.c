@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 // ---- Options --------------------------------------------------------------------------------
@@ -171,24 +170,6 @@ static int path_find(struct asker *asker)
     return 2;
 }
 
-// Whether a server has the database: it holds a lock. Asking the system for the lock itself would
-// keep a server out that starts in that moment.
-static bool is_at_work(const char *path)
-{
-    char name[8192], line[256], kind[16];
-    struct stat status;
-    unsigned long inode;
-    bool found = false;
-    snprintf(name, sizeof name, "%s-lock", path);
-    FILE *locks = stat(name, &status) == 0 ? fopen("/proc/locks", "re") : NULL;
-    while (locks && !found && fgets(line, sizeof line, locks)) {
-        int got = sscanf(line, "%*s %15s %*s %*s %*s %*x:%*x:%lu", kind, &inode);
-        found = got == 2 && strcmp(kind, "FLOCK") == 0 && inode == status.st_ino;
-    }
-    if (locks) fclose(locks);
-    return found;
-}
-
 // ---- The job --------------------------------------------------------------------------------
 
 static int job_of_file(struct asker *asker, rota_job_id *job)
@@ -222,7 +203,7 @@ int asker_load(struct asker *asker)
     int status = path_find(asker);
     if (status) return status;
     asker->now = os_now();
-    asker->at_work = is_at_work(asker->path);
+    asker->at_work = store_is_held(asker->path);
     asker->store = store_look(asker->path, &error);
     if (!asker->store) {
         fprintf(stderr, "rota: %s\n", error.text);

@@ -1,4 +1,6 @@
 // guard.c - whether a file may be opened, and by whom; the ballast beside it.
+#define _GNU_SOURCE
+#include "store/look.h"
 #include "store/sqlite.h"
 
 #include <errno.h>
@@ -146,6 +148,32 @@ bool guard_header(const char *path, struct store_error *error)
 
 // ---- One server at a time ------------------------------------------------------------
 
+// Two locks: flock() keeps others out. Whether somebody has it cannot be asked without trying to
+// get it, which would keep out a server that starts in that moment; of the second kind it can.
+static struct flock seen(void)
+{
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+}
+
+static void lock_show(int file)
+{
+    struct flock lock = seen();
+    int shown = fcntl(file, F_OFD_SETLK, &lock);
+    (void)shown;  // on a file system without such locks nobody seems to be at work
+}
+
+bool store_is_held(const char *path)
+{
+    char name[PATH_LONGEST + 16];
+    struct flock lock = seen();
+    snprintf(name, sizeof name, "%s-lock", path);
+    int file = open(name, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    bool held = fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    close(file);
+    return held;
+}
+
 int guard_lock(const char *path, struct store_error *error)
 {
     char name[PATH_LONGEST + 16], holder[32] = "";
@@ -156,6 +184,7 @@ int guard_lock(const char *path, struct store_error *error)
         return -1;
     }
     if (flock(file, LOCK_EX | LOCK_NB) == 0) {
+        lock_show(file);
         // As long as any other, so that the file need not be cut.
         int length = snprintf(holder, sizeof holder, "%-20ld\n", (long)getpid());
         ssize_t written = pwrite(file, holder, (size_t)length, 0);

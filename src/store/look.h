@@ -8,6 +8,8 @@
 // meanwhile. Null: the error says why.
 struct store *store_look(const char *path, struct store_error *error);
 
+bool store_is_held(const char *path);  // by a server; nobody is kept out by the question
+
 // The rest is for such a store only. Texts are null where there are none, and last for the call.
 
 struct look_task {

@@ -1,12 +1,16 @@
 // look_test.c - older tables become these; attempts are kept; a look sees one moment.
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -294,6 +298,41 @@ static void what_a_worker_reports_is_kept(void **state)
     assert_int_equal(store_verify(path, stderr, &error), 0);
 }
 
+// Others take and release locks all the time: lists of them are never whole.
+static void *locks_churn(void *over)
+{
+    char name[200];
+    snprintf(name, sizeof name, "%s-other", path);
+    while (!atomic_load((atomic_bool *)over)) {
+        int files[50];
+        for (int i = 0; i < 50; i++) {
+            files[i] = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+            flock(files[i], LOCK_SH);
+        }
+        for (int i = 0; i < 50; i++) close(files[i]);
+    }
+    unlink(name);
+    return NULL;
+}
+
+static void whether_a_server_has_it_is_known_beside_other_locks(void **state)
+{
+    (void)state;
+    atomic_bool over = false;
+    pthread_t churns;
+    file_make();
+    assert_false(store_is_held(path));
+    struct store *server = server_open_there();
+    assert_int_equal(pthread_create(&churns, NULL, locks_churn, &over), 0);
+    uint32_t seen = 0;
+    for (int i = 0; i < 3000; i++) seen += store_is_held(path);
+    atomic_store(&over, true);
+    pthread_join(churns, NULL);
+    assert_int_equal(seen, 3000);
+    store_close(server);
+    assert_false(store_is_held(path));
+}
+
 static void what_is_no_database_is_refused(void **state)
 {
     (void)state;
@@ -320,6 +359,7 @@ int main(void)
         cmocka_unit_test(a_look_rebuilds_the_core_beside_a_server),
         cmocka_unit_test(a_look_sees_one_moment),
         cmocka_unit_test(what_a_worker_reports_is_kept),
+        cmocka_unit_test(whether_a_server_has_it_is_known_beside_other_locks),
         cmocka_unit_test(what_is_no_database_is_refused),
     };
     snprintf(path, sizeof path, "%s/rota-look-%ld", both_folder(), (long)getpid());
