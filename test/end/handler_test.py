@@ -258,11 +258,12 @@ def commands():
         say(keeper.wait(PATIENCE) == 3, "a task that is cancelled ends its command",
             keeper.stderr.read())
         cluster.rota("retry", cluster.number("d"))
-        keeper = subprocess.Popen([*words, "3", "--", "sleep", mark], stderr=subprocess.PIPE)
+        keeper = subprocess.Popen([*words, "8", "--", "sleep", mark], stderr=subprocess.PIPE)
         cluster.until(lambda: cluster.state("d") == "RUNNING", "it is fetched")
         cluster.server.kill()
-        say(keeper.wait(PATIENCE) == 3 and b"lease is over" in keeper.stderr.read(),
-            "and one that cannot be renewed does too")
+        status, said = keeper.wait(PATIENCE), keeper.stderr.read()
+        say(status == 3 and b"lease is over" in said, "and one that cannot be renewed does too",
+            (status, said))
         cluster.until(lambda: not processes_with(mark), "no command is left")
         cluster.serve()
 
