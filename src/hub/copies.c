@@ -12,6 +12,13 @@ struct hub_told {
     uint32_t count, capacity;
 };
 
+// Nobody needs it any more: a DROP was lost with its connection, or came before the copy did.
+static bool is_stray(const struct hub *hub, rota_object_id object)
+{
+    enum rota_object_state state = rota_object_state(hub->server->rota, object);
+    return state == ROTA_OBJECT_NONE || state == ROTA_OBJECT_REMOVED;
+}
+
 static void replicas_tell(struct hub *hub, struct hub_peer *peer, const wire_files *files,
                           enum rota_event_kind kind)
 {
@@ -20,7 +27,8 @@ static void replicas_tell(struct hub *hub, struct hub_peer *peer, const wire_fil
         event.replica.worker = peer->worker->id;
         event.replica.object = files->items[i].object;
         event.replica.bytes = files->items[i].bytes;
-        server_step(hub->server, &event);
+        bool is_nobodys = kind == ROTA_EVENT_OBJECT_HELD && is_stray(hub, event.replica.object);
+        if (!is_nobodys) server_step(hub->server, &event);
     }
     hub_ahead_news(hub);
 }
@@ -74,10 +82,25 @@ void hub_held_all(struct hub *hub, struct hub_peer *peer)
 
 // ---- News ------------------------------------------------------------------------------------
 
+static void strays_drop(struct hub *hub, struct hub_peer *peer, const wire_files *files)
+{
+    struct wire_message message = {.kind = WIRE_DROP_MESSAGE};
+    wire_files *strays = &message.drop.objects;
+    strays->items = hub_keep(hub, files->count, sizeof *strays->items);
+    for (uint32_t i = 0; i < files->count; i++)
+        if (is_stray(hub, files->items[i].object))
+            strays->items[strays->count++]
+                = (struct wire_file){.name = wire_text_of(""),
+                                     .path = wire_text_of(""),
+                                     .object = files->items[i].object};
+    if (strays->count) wire_put(hub_later(hub, peer), &message);
+}
+
 void hub_held(struct hub *hub, struct hub_peer *peer, const wire_files *files)
 {
     if (peer->worker->told) remember(peer->worker->told, files);
     replicas_tell(hub, peer, files, ROTA_EVENT_OBJECT_HELD);
+    strays_drop(hub, peer, files);
 }
 
 void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files)

@@ -1,5 +1,5 @@
 // data.c - objects move from worker to worker: who may fetch what, and where.
-#include "hub/hub.h"
+#include "hub/copies.h"
 
 #include <stdio.h>
 
@@ -87,17 +87,50 @@ void hub_flow_put(struct hub *hub, const struct rota_action *action)
     wire_put(hub_later(hub, reader->peer), &message);
 }
 
-// Those that were to have it and are there have it no more; the core finds another way.
+// ---- What could not be fetched -----------------------------------------------------------------
+
+static void holder_ask(struct hub *hub, const struct hub_worker *holder, rota_object_id object)
+{
+    struct wire_file file = {.object = object, .name = wire_text_of(""), .path = wire_text_of("")};
+    struct wire_message message = {.kind = WIRE_SHOW_MESSAGE};
+    message.show.objects = (wire_files){&file, 1};
+    wire_put(hub_later(hub, holder->peer), &message);
+}
+
+static void holder_lost(struct hub *hub, rota_worker_id holder, rota_object_id object)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_OBJECT_LOST};
+    event.replica.worker = holder;
+    event.replica.object = object;
+    server_step(hub->server, &event);
+}
+
+// How often it was missed. Of two that share a place the older one is forgotten: it is only
+// believed in a little longer.
+static uint32_t doubt(struct hub *hub, rota_object_id object)
+{
+    if (!hub->doubts) hub->doubts = hub_allocate(HUB_DOUBTS, sizeof *hub->doubts);
+    struct hub_doubt *at = &hub->doubts[hash_mix(object.high, object.low) % HUB_DOUBTS];
+    bool same = at->object.high == object.high && at->object.low == object.low;
+    if (!same) *at = (struct hub_doubt){.object = object};
+    return ++at->missed;
+}
+
+// A copy is lost when the one that holds it says so: one that could not be reached may have it all
+// the same. Whoever is to have it is asked to look. But what was shown, and can still not be
+// fetched, is of no use: then the core has to find another way.
 void hub_missed(struct hub *hub, struct hub_peer *peer, const struct wire_missed *missed)
 {
     rota_worker_id holders[HUB_SOURCES];
     uint32_t count = rota_object_workers(hub->server->rota, missed->object, ROTA_SET_LOCATED,
                                          holders, HUB_SOURCES);
+    bool again = count && doubt(hub, missed->object) >= HUB_MISSED_MAX;
     for (uint32_t i = 0; i < count && i < HUB_SOURCES; i++) {
-        struct rota_event event = {.kind = ROTA_EVENT_OBJECT_LOST};
-        if (!can_serve(hub_worker_get(hub, holders[i]), peer->worker)) continue;
-        event.replica.worker = holders[i];
-        event.replica.object = missed->object;
-        server_step(hub->server, &event);
+        const struct hub_worker *holder = hub_worker_get(hub, holders[i]);
+        if (!can_serve(holder, peer->worker)) continue;
+        if (again)
+            holder_lost(hub, holders[i], missed->object);
+        else
+            holder_ask(hub, holder, missed->object);
     }
 }

@@ -78,6 +78,7 @@ void hub_close(struct hub *hub)
     free(hub->jobs);
     free(hub->over);
     free(hub->tried);
+    free(hub->doubts);
     hub_depot_close(hub);
     map_release(&heap, &hub->workers_by_id);
     map_release(&heap, &hub->jobs_by_id);

@@ -72,6 +72,7 @@ struct hub {
     struct hub_stored *stored;
     uint32_t stored_count, stored_capacity;
     struct hub_reader *readers;    // who waits until an object is there
+    struct hub_doubt *doubts;      // copies.h
     rota_time sweep_at;            // ticks
     struct map workers_by_id;      // index + 1
     struct hub_worker **workers;

@@ -180,6 +180,10 @@ bool order_take(struct world *world, uint32_t who, const struct wire_message *me
         for (uint32_t i = 0; i < message->drop.objects.count; i++)
             shelf_drop(world, hand, message->drop.objects.items[i].object);
         return true;
+    case WIRE_SHOW_MESSAGE:
+        for (uint32_t i = 0; i < message->show.objects.count; i++)
+            shelf_show(world, hand, message->show.objects.items[i].object);
+        return true;
     case WIRE_STOP_MESSAGE: {
         struct attempt *attempt
             = attempts_find(&decide->attempts, message->stop.task, message->stop.attempt);

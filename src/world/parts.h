@@ -122,6 +122,7 @@ void shelf_crash(struct hand *hand);
 void shelf_bury(struct world *world, struct hand *hand);
 void shelf_tell(struct world *world, struct hand *hand);
 void shelf_drop(struct world *world, struct hand *hand, rota_object_id object);
+void shelf_show(struct world *world, struct hand *hand, rota_object_id object);
 void shelf_give(struct world *world, uint32_t who, const struct wire_message *message);
 void shelf_fetch(struct world *world, uint32_t who, const struct wire_fetch *fetch);
 void shelf_haul(struct world *world, uint32_t who, uint32_t number);

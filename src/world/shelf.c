@@ -122,6 +122,16 @@ static void lost_tell(struct world *world, struct hand *hand, rota_object_id obj
     objects_put(world, hand, WIRE_LOST_MESSAGE, object);
 }
 
+// As agent/show.c does: one or the other, after a look.
+void shelf_show(struct world *world, struct hand *hand, rota_object_id object)
+{
+    see(world, SIGHT_SHOW);
+    if (shelf_has(hand, object))
+        objects_put(world, hand, WIRE_HELD_MESSAGE, object);
+    else
+        lost_tell(world, hand, object);
+}
+
 void shelf_drop(struct world *world, struct hand *hand, rota_object_id object)
 {
     struct ghost_task *ghost = ghost_maker(world, object);
@@ -281,7 +291,7 @@ static void haul_missed(struct world *world, struct hand *hand, rota_object_id o
 {
     see(world, SIGHT_MISSED);
     hand->haul_error = ENODATA;
-    loss_note(world, hand, object);  // the server believes that all are lost
+    loss_note(world, hand, object);  // the server may come to believe that all are lost
     objects_put(world, hand, WIRE_MISSED_MESSAGE, object);
 }
 

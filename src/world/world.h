@@ -61,6 +61,7 @@
     S(HAUL_SLOW, "transfers that took long")                                                   \
     S(HAUL_CUT, "transfers that were cut")                                                     \
     S(HAUL_ROT, "transfers with another content")                                              \
+    S(SHOW, "workers asked whether they have an object")                                       \
     S(MISSED, "objects that nobody could give")                                                \
     S(SHELF_FULL, "objects for which there was no room")                                       \
     S(COPY_LOST, "copies lost without a word")                                                 \

@@ -6,35 +6,14 @@ its result: that is as good as any.
 """
 import os
 
-from cluster import Process, processes_with
+from apart import Apart
+from cluster import processes_with
 from end import Tap
-from proxy import Proxy, Way
 from story import Story, tells
 
 
-class Apart(Story):
-    """The way to worker w0 can be cut."""
-
-    def __enter__(self):
-        super().__enter__()
-        self.way = Proxy(self.path("way.sock"), self.socket)
-        self.workers["w0"] = Process(self.path("w0.log"), "worker", "--server",
-                                     self.path("way.sock"), "--name", "w0", "--folder",
-                                     self.path("w0"), "-j", "1", "--machine", "w0")
-        self.until(lambda: "works for" in self.workers["w0"].said(), "w0 joins")
-        return self
-
-    def __exit__(self, *rest):
-        self.way.__exit__()
-        super().__exit__(*rest)
-
-    def cut(self):
-        self.way.rule = lambda number: {"up": Way(stall=0), "down": Way(stall=0)}
-        self.way.drop()
-
-    def mend(self):
-        self.way.rule = lambda number: {}
-        self.way.drop()
+class Late(Apart):
+    """Worker w0 makes something while it is away."""
 
     def given_up(self, **more):
         """A job whose task runs on w0 and is lost with it; what it makes is there all the same."""
@@ -58,7 +37,7 @@ class Apart(Story):
         return got.returncode == 0 and len(self.lines("got")) == 100
 
 
-with Apart(lease=2) as story:
+with Late(lease=2) as story:
     job = story.given_up(cache=True)
     none = story.rota("data", "locate", "--content", f"{job}.1")
     tells("LocateArtifact", none.returncode == 1 and none.stdout.split()[1:] == ["-"],
@@ -76,7 +55,7 @@ with Apart(lease=2) as story:
     tells("LocateArtifact", found.returncode == 0 and '"where":"w0"' in found.stdout,
           "the result is known by its content key", found)
 
-with Apart(lease=2) as story:
+with Late(lease=2) as story:
     job = story.given_up(cache=True)
     story.join()
     story.until(lambda: story.running("J"), "another one makes it again")
@@ -91,7 +70,7 @@ with Apart(lease=2) as story:
     log = story.rota("logs", f"{job}.1")
     tells("BS-12", log.stdout == "said\n", "its log is that of the one who made it", log)
 
-with Apart(lease=2) as story:
+with Late(lease=2) as story:
     job = story.given_up(cache=True)
     story.join()
     story.touch("go-2")
@@ -108,7 +87,7 @@ with Apart(lease=2) as story:
     story.until(lambda: story.places(job) == ["w0"], "w1 is given up")
     tells("BS-13, BS-14", True, "of two places one is left when the other is lost")
 
-with Apart(lease=2) as story:
+with Late(lease=2) as story:
     job = story.given_up(retries=1)
     story.touch("go-2")
     story.mend()

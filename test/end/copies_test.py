@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""copies_test - copies of objects that the server and a worker do not agree about."""
+import os
+
+from apart import Apart
+from end import Tap
+from proxy import Proxy, Way
+from story import Story, tells
+
+
+def held(story, worker):
+    folder = story.path(f"{worker}/cache/object")
+    return len(os.listdir(folder)) if os.path.exists(folder) else 0
+
+
+def a_drop_is_lost():
+    """The worker is cut off, without knowing it, when it is told to drop a copy."""
+    with Apart(lease=60) as story:
+        story.join()
+        job = story.begin({"make": {"run": "seq 100 > o", "out": ["o"], "machine": "w0"},
+                           "use": {"run": f"cat o; {story.waits_for('go')}", "in": ["o"],
+                                   "machine": "w1"},
+                           "other": {"run": story.waits_for("end"), "machine": "w1",
+                                     "needs": ["use"]}})
+        story.until(lambda: story.running("use"), "it is read")
+        for ways in story.way.ways.values():
+            ways["down"].stall = 0  # nothing more reaches w0
+        story.touch("go")
+        story.until(lambda: story.running("other") and held(story, "w1") == 0, "it is dropped")
+        tells("DROP", held(story, "w0") == 1, "a drop that is lost with its connection drops nothing")
+        story.mend()
+        story.until(lambda: held(story, "w0") == 0, "it is dropped there, too")
+        tells("DROP", True, "it is said again when the worker is back")
+        story.touch("end")
+        done = story.rota("wait", str(job))
+        tells("DROP", done.returncode == 0, "and nobody has missed it", done)
+
+
+def of_a_job_that_is_gone():
+    """While a worker is away the job is closed; a new server does not even know of it."""
+    with Apart(lease=60) as story:
+        job = story.begin({"make": {"run": "seq 100 > o", "out": ["o"], "keep": True}})
+        story.until(lambda: story.status("make") == "SUCCESS", "it is made")
+        for ways in story.way.ways.values():
+            ways["down"].stall = 0
+        story.rota("close", str(job))
+        story.server.kill()
+        story.serve()
+        story.mend()
+        story.until(lambda: held(story, "w0") == 0, "what nobody knows of is dropped")
+        tells("DROP", not story.sql("SELECT * FROM sched_replica"),
+              "copies for jobs that are gone are dropped when their worker comes back",
+              story.sql("SELECT * FROM sched_replica"))
+
+
+def a_fetch_fails():
+    """The way between two workers is cut for a while: the copy is there all the same."""
+    with Story() as story:
+        for _ in range(2):
+            story.join()
+        place = story.path("w0/data/sock")
+        story.until(lambda: os.path.exists(place), "it listens")
+        os.rename(place, place + ".real")
+        with Proxy(place, place + ".real") as way:
+            way.rule = lambda number: {"up": Way(cut=0)}
+            job = story.begin({"make": {"run": f"echo made >> {story.path('runs')}; seq 100 > o",
+                                        "out": ["o"], "machine": "w0"},
+                               "use": {"run": f"wc -l < o > {story.path('got')}", "in": ["o"],
+                                       "machine": "w1"}})
+            story.until(lambda: any(name == "use" for name, _, _ in story.history()),
+                        "it could not be fetched")
+            way.rule = lambda number: {}
+            done = story.rota("wait", str(job))
+        tells("MISSED", done.returncode == 0 and story.lines("got") == ["100"],
+              "what could not be fetched is fetched again", (done, story.history()))
+        tells("MISSED", story.lines("runs") == ["made"],
+              "and not made again: its worker was asked, and has it", story.lines("runs"))
+
+
+def a_way_stays_cut():
+    with Story() as story:
+        for _ in range(2):
+            story.join()
+        place = story.path("w0/data/sock")
+        story.until(lambda: os.path.exists(place), "it listens")
+        os.rename(place, place + ".real")
+        with Proxy(place, place + ".real") as way:
+            way.rule = lambda number: {"up": Way(cut=0)}
+            story.begin({"make": {"run": f"echo made >> {story.path('runs')}; seq 100 > o",
+                                  "out": ["o"], "machine": "w0"},
+                         "use": {"run": "cat o", "in": ["o"], "machine": "w1"}})
+            story.until(lambda: len(story.lines("runs")) == 2, "it is made again")
+        losses = [row for row in story.history() if row == ("use", "w1", "LOST")]
+        tells("MISSED", len(losses) == 3,
+              "what was shown three times and can still not be fetched is made again",
+              story.history())
+
+
+for test in (a_drop_is_lost, of_a_job_that_is_gone, a_fetch_fails, a_way_stays_cut):
+    test()
+Tap.end()
