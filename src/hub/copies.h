@@ -10,7 +10,7 @@ void hub_held_all(struct hub *hub, struct hub_peer *peer);
 void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files);
 void hub_streamed(struct hub *hub, struct hub_peer *peer, const wire_files *files);
 
-// An object that could not be fetched, though it was to be there. By hash: there are so many places.
+// An object that could not be fetched, though it was to be there; in so many places, by hash.
 struct hub_doubt {
     rota_object_id object;
     uint32_t missed;

@@ -27,7 +27,7 @@ def a_drop_is_lost():
             ways["down"].stall = 0  # nothing more reaches w0
         story.touch("go")
         story.until(lambda: story.running("other") and held(story, "w1") == 0, "it is dropped")
-        tells("DROP", held(story, "w0") == 1, "a drop that is lost with its connection drops nothing")
+        tells("DROP", held(story, "w0") == 1, "a drop that goes with its connection does nothing")
         story.mend()
         story.until(lambda: held(story, "w0") == 0, "it is dropped there, too")
         tells("DROP", True, "it is said again when the worker is back")

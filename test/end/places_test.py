@@ -155,7 +155,7 @@ def it_cannot_be_made_again():
         story.until(lambda: not processes_with(story.path("go")), "nothing is left of the first")
         why = story.rota("why", f"{job}.3").stdout
         tells("X-12", before == "SUCCESS" and done.returncode == 1 and story.status("p") == "FAILED"
-              and "p" in why.split(), "a lost result that cannot be made again has failed after all",
+              and "p" in why.split(), "a lost result that cannot be made again has failed",
               (before, done, why))
         tells("X-12", story.status("c") not in ("SUCCESS", "RUNNING"), "who needs it is blocked",
               (story.status("c"), why))
