@@ -18,9 +18,9 @@ static void give(struct trial *trial, const struct plan_schedule *schedule, cons
     uint32_t given = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t task = tasks ? tasks[i] : i;
-        if (schedule->worker[task] == PLAN_NONE) continue;
-        placements[given++] = (struct rota_placement){
-            task + 1, {schedule->worker[task] + 1}, schedule->order[task]};
+        bool bound = schedule->worker[task] != PLAN_NONE;
+        uint32_t number = bound ? schedule->worker[task] + 1 : 0;
+        placements[given++] = (struct rota_placement){task + 1, {number}, schedule->order[task]};
     }
     event.plan.job = trial->number;
     event.plan.placements = placements;
@@ -45,8 +45,10 @@ static void search(struct trial *trial)
 {
     const struct plan_cluster *cluster = &trial->setting->cluster;
     uint32_t count = trial->job->graph.task_count;
+    // To choose among plans by durations nobody knows is to choose by lot: one is enough then.
+    bool known = trial->options->info == LAB_EXACT;
     struct plan_search search = {.seed = trial->options->seed,
-                                 .steps_max = trial->options->steps_max,
+                                 .steps_max = known ? trial->options->steps_max : 1,
                                  .steps_each = affordable * steps_a_second};
     trial->first = plan_schedule_take(count);
     measure(trial);
@@ -56,7 +58,7 @@ static void search(struct trial *trial)
     trial->plans += search.plans;
     trial->course->predicted = search.seconds;
     trial->rolling = rolling_open(&trial->seen, cluster, trial->job->kinds);
-    rolling_bind(trial->rolling, &trial->first, &search.rule);
+    rolling_bind(trial->rolling, &trial->first);
 }
 
 void trial_plan_first(struct trial *trial)

@@ -214,8 +214,7 @@ struct rolling;
 struct rolling *rolling_open(struct plan_graph *graph, const struct plan_cluster *cluster,
                              char *const *kinds);  // of tasks; tasks of a kind are alike
 void rolling_close(struct rolling *rolling);
-void rolling_bind(struct rolling *rolling, const struct plan_schedule *schedule,
-                  const struct plan_rule *rule);
+void rolling_bind(struct rolling *rolling, const struct plan_schedule *schedule);
 void rolling_started(struct rolling *rolling, uint32_t task, uint32_t worker, double now);
 void rolling_made(struct rolling *rolling, uint32_t object, double mib);
 void rolling_ended(struct rolling *rolling, uint32_t task, double now);
@@ -226,7 +225,8 @@ void rolling_opened(struct rolling *rolling, uint32_t task);  // it is to run, p
 void rolling_worker_lost(struct rolling *rolling, uint32_t worker);  // and all it had
 void rolling_worker_back(struct rolling *rolling, uint32_t worker);
 bool rolling_is_surprised(const struct rolling *rolling);
-// The tasks that have a new place or order, and how many; the schedule has both.
+// The tasks that have a new place or order, and how many; the schedule has both. What is too far
+// ahead has no place any more (PLAN_NONE).
 uint32_t rolling_plan(struct rolling *rolling, double now, const struct plan_schedule **schedule,
                       const uint32_t **tasks);
 uint64_t rolling_planned(const struct rolling *rolling);
