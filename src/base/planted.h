@@ -51,7 +51,12 @@
     P(LEASE_FROM_ANSWER, "a lease counts from the answer, not from the question")               \
     P(START_LATE, "an order starts also when its lease is over")                                \
     P(STALE_ATTEMPT, "a report about an older attempt counts")                                  \
-    P(PLAN_LATE, "a clock that is set back over a restart stops all plans")
+    P(PLAN_LATE, "a clock that is set back over a restart stops all plans")                     \
+    P(CLAUSE_ABORTED, "an aborted task counts as a failed one in a condition")                  \
+    P(CLAUSE_OR, "a condition wants all where one is enough")                                   \
+    P(CONDITION_WAITS, "a condition that cannot come true is waited for")                       \
+    P(BUNDLE_EARLY, "a bundle is over while one of its members goes on")                        \
+    P(BUNDLE_FORGIVES, "a bundle succeeds though a member was aborted")
 
 #ifdef ROTA_PLANTED
 #define PLANT_NAME(name, text) PLANT_##name,

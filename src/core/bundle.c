@@ -1,4 +1,5 @@
 // bundle.c - named tasks whose states add up to one.
+#include "base/planted.h"
 #include "core/core.h"
 
 struct bundle *bundle_get(const struct rota *rota, task_row row)
@@ -14,8 +15,9 @@ enum rota_task_state counts_state(const uint32_t *counts, bool staged)
     uint32_t all = 0;
     for (int class = CLASS_ACTIVE; class < TASK_CLASSES; class ++) all += counts[class];
     if (all == 0 && !staged) return ROTA_TASK_IDLE;
-    if (counts[CLASS_ACTIVE]) return ROTA_TASK_RUNNING;
-    if (counts[CLASS_FAILED] || counts[CLASS_ABORTED] || counts[CLASS_STUCK])
+    if (counts[CLASS_ACTIVE] > PLANTED(BUNDLE_EARLY)) return ROTA_TASK_RUNNING;
+    bool aborted = counts[CLASS_ABORTED] && !PLANTED(BUNDLE_FORGIVES);
+    if (counts[CLASS_FAILED] || aborted || counts[CLASS_STUCK])
         return ROTA_TASK_FAILED;
     return ROTA_TASK_SUCCEEDED;
 }

@@ -2,6 +2,7 @@
 //
 // Each clause has two answers: is it true now, and could it still become true
 // while everything that failed stays failed. A condition that cannot is dead.
+#include "base/planted.h"
 #include "core/core.h"
 
 enum { TRUE_NOW = 1, POSSIBLE = 2 };
@@ -19,7 +20,7 @@ static uint32_t clause_value(const struct rota *rota, const struct rota_clause *
         possible = possible && state != ROTA_TASK_FAILED && state != ROTA_TASK_ABORTED;
         break;
     case ROTA_CLAUSE_FAILED:
-        now = state == ROTA_TASK_FAILED;
+        now = state == ROTA_TASK_FAILED || (PLANTED(CLAUSE_ABORTED) && state == ROTA_TASK_ABORTED);
         possible = possible && state != ROTA_TASK_SUCCEEDED && state != ROTA_TASK_ABORTED;
         break;
     case ROTA_CLAUSE_NOT_RUNNING: now = over || state == ROTA_TASK_IDLE; break;
@@ -41,7 +42,7 @@ enum verdict condition_evaluate(const struct rota *rota, task_row row)
         const struct rota_clause *clause = &rota->clause[extra->clause_first + i];
         if (clause->kind == ROTA_CLAUSE_AND || clause->kind == ROTA_CLAUSE_OR) {
             height--;
-            if (clause->kind == ROTA_CLAUSE_AND)
+            if (clause->kind == ROTA_CLAUSE_AND || PLANTED(CLAUSE_OR))
                 stack[height - 1] &= stack[height];
             else
                 stack[height - 1] |= stack[height];
@@ -50,6 +51,7 @@ enum verdict condition_evaluate(const struct rota *rota, task_row row)
         }
     }
     assert(height == 1);
+    if (PLANTED(CONDITION_WAITS)) stack[0] |= POSSIBLE;
     return stack[0] & TRUE_NOW ? VERDICT_TRUE : stack[0] & POSSIBLE ? VERDICT_FALSE : VERDICT_DEAD;
 }
 

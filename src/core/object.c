@@ -92,7 +92,10 @@ bool object_is_present(const struct rota *rota, const struct object *object)
 uint32_t object_view(const struct rota *rota, const struct object *object)
 {
     const struct task *producer = &rota->task[object->producer];
-    if (object_is_present(rota, object)) return NEED_MET;
+    // Its worker may have told of it before its producer was cancelled, which was no success.
+    bool in_vain = object->producer && !(object->flags & ROTA_OBJECT_STREAM)
+                   && (producer->state == ROTA_TASK_FAILED || producer->state == ROTA_TASK_ABORTED);
+    if (object_is_present(rota, object) && !in_vain) return NEED_MET;
     if (!object->producer) return 0;
     // Who cannot make a lost object again has succeeded all the same, but not for its readers.
     bool doomed = producer->flags & TASK_AGAIN && producer->state == ROTA_TASK_BLOCKED;

@@ -142,7 +142,8 @@ static bool may_hold(const struct rota *rota, const struct object *object, worke
     if (object->job && JOB(rota, object->job)->state == ROTA_JOB_CLOSED) return false;
     if (!object->producer || object->flags & OBJECT_FINISHED) return true;
     const struct task *producer = &rota->task[object->producer];
-    return producer->state == ROTA_TASK_RUNNING && worker && producer->worker == worker;
+    bool runs = producer->state == ROTA_TASK_RUNNING && !(producer->flags & TASK_STOPPING);
+    return runs && worker && producer->worker == worker;
 }
 
 enum rota_error on_object_held(struct rota *rota, const struct rota_event *event)

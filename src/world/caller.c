@@ -74,6 +74,13 @@ static void more_make(struct world *world, uint32_t who)
     }
 }
 
+static void change_note(struct ghost_task *task, uint32_t verb)
+{
+    task->asked_off |= verb == WIRE_CANCEL;
+    task->asked_again |= verb != WIRE_CANCEL;
+    task->is_forced |= verb == WIRE_START;
+}
+
 // Some task of some job that was accepted.
 static void change_make(struct world *world, uint32_t who)
 {
@@ -83,12 +90,12 @@ static void change_make(struct world *world, uint32_t who)
     struct request *request
         = request_add(&world->callers[who], number, 1 + choose(world, OF_CLIENTS, job->count));
     bool again = choose(world, OF_CLIENTS, 2);
-    request->verb = again ? WIRE_RETRY : WIRE_CANCEL;
-    struct ghost_task *task = &job->tasks[request->task - 1];
-    if (again)
-        task->asked_again = true;
-    else
-        task->asked_off = true;
+    const struct ghost_task *task = &job->tasks[request->task - 1];
+    bool starts = task->when_count && choose(world, OF_WHEN, 2);
+    request->verb = starts ? WIRE_START : again ? WIRE_RETRY : WIRE_CANCEL;
+    change_note(&job->tasks[request->task - 1], request->verb);
+    for (uint32_t i = 0; task->is_bundle && i < job->count; i++)
+        if (job->tasks[i].bundle == request->task) change_note(&job->tasks[i], request->verb);
 }
 
 // ---- The way to the server ---------------------------------------------------------------------

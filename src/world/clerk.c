@@ -28,7 +28,9 @@ static void hold_begin(struct world *world, struct clerk *clerk)
     struct process process = held_as(clerk, true);
     struct ghost_task *ghost = &world->jobs[clerk->job]->tasks[clerk->index - 1];
     see(world, SIGHT_HOLD);
-    if (ghost->running && (ghost->lane || !ghost->asked_off))
+    // Outside of lanes a retry need not wait until the handler has heard of the cancel before it.
+    bool may_overlap = !ghost->lane && ghost->asked_off && ghost->asked_again;
+    if (ghost->running && !may_overlap)
         wrong(world, "task %u.%u is in two hands", clerk->job, clerk->index);
     judge_start(world, &nobody, &process);
     clerk->state = CLERK_HOLDS;

@@ -21,13 +21,13 @@ static void needs_make(struct world *world, struct ghost_job *job, enum shape sh
     }
 }
 
-static void task_make(struct world *world, struct ghost_task *task, bool in_lane, uint32_t lane)
+void ghost_task_make(struct world *world, struct ghost_task *task, uint32_t lane)
 {
     task->cores = 1 + choose(world, OF_CLIENTS, 2);
     task->retries = choose(world, OF_CLIENTS, 3);
     if (chance(world, OF_CLIENTS, world->swarm.fails))
         task->failures = 1 + choose(world, OF_CLIENTS, 3);
-    if (!in_lane) return;
+    if (!lane) return;
     task->lane = lane;
     task->group = choose(world, OF_CLIENTS, GHOST_GROUPS + 1);
     task->access = choose(world, OF_CLIENTS, 2) ? ROTA_ACCESS_WRITE : ROTA_ACCESS_READ;
@@ -65,12 +65,15 @@ struct ghost_job *ghost_make(struct world *world, uint32_t caller)
     world->jobs[world->job_count++] = job;
     job->caller = caller;
     job->count = 1 + choose(world, OF_CLIENTS, world->swarm.tasks_max);
-    job->tasks = world_allocate(job->count, sizeof *job->tasks);
+    bool has_when = chance(world, OF_WHEN, world->swarm.when);
+    uint32_t more = has_when ? 1 + choose(world, OF_WHEN, 4) : 0;
+    job->tasks = world_allocate(job->count + more, sizeof *job->tasks);
     job->claims = world->swarm.clerks && chance(world, OF_CLERKS, world->swarm.claims);
     bool in_lane = chance(world, OF_CLIENTS, world->swarm.lanes);
     uint32_t lane = 1 + choose(world, OF_CLIENTS, GHOST_LANES);
     enum shape shape = (enum shape)choose(world, OF_CLIENTS, SHAPES);
-    for (uint32_t i = 0; i < job->count; i++) task_make(world, &job->tasks[i], in_lane, lane);
+    if (!in_lane) lane = 0;
+    for (uint32_t i = 0; i < job->count; i++) ghost_task_make(world, &job->tasks[i], lane);
     needs_make(world, job, shape);
     objects_make(world, job);
     job->first = job->count;
@@ -80,6 +83,7 @@ struct ghost_job *ghost_make(struct world *world, uint32_t caller)
     for (uint32_t i = job->first; i < job->count; i++)
         for (uint32_t n = 0; n < job->tasks[i].need_count; n++)
             if (job->tasks[i].needs[n] <= job->first) job->tasks[i].reads &= ~(1u << n);
+    if (more) when_make(world, job, more, lane);
     return job;
 }
 
@@ -162,6 +166,22 @@ static uint32_t makes_make(const struct part *part, struct wire_make *makes)
     return count;
 }
 
+// Their clauses; each task knows which are its own.
+static uint32_t clauses_make(const struct part *part, struct wire_spec *specs,
+                             struct wire_clause *clauses)
+{
+    uint32_t count = 0;
+    for (uint32_t i = part->from; i < part->to; i++) {
+        const struct ghost_task *task = &part->job->tasks[i];
+        specs[i - part->from].clause_first = count;
+        specs[i - part->from].clause_count = task->when_count;
+        for (uint32_t n = 0; n < task->when_count; n++)
+            clauses[count++]
+                = (struct wire_clause){.kind = task->when[n].kind, .task = {0, task->when[n].task}};
+    }
+    return count;
+}
+
 static void tasks_make(const struct part *part, struct wire_spec *specs, wire_text *bodies,
                        wire_text *commands)
 {
@@ -170,7 +190,9 @@ static void tasks_make(const struct part *part, struct wire_spec *specs, wire_te
         uint32_t at = i - part->from;
         bodies[at] = body_make(part->number, i + 1, task);
         commands[at] = wire_text_of("true");
-        specs[at] = (struct wire_spec){.body = at + 1,
+        specs[at] = (struct wire_spec){.body = task->is_bundle ? 0 : at + 1,
+                                       .flags = task->is_bundle ? ROTA_TASK_BUNDLE : 0,
+                                       .bundle = task->bundle,
                                        .lane = task->lane ? 1 : 0,
                                        .group = task->group,
                                        .access = task->access,
@@ -202,6 +224,8 @@ void ghost_submit(struct world *world, uint32_t number, bool is_more, struct req
     struct wire_edge *edges = world_allocate((size_t)count * GHOST_NEEDS, sizeof *edges);
     struct wire_use *uses = world_allocate((size_t)count * GHOST_NEEDS, sizeof *uses);
     struct wire_make *makes = world_allocate(count, sizeof *makes);
+    struct wire_clause *clauses
+        = world_allocate((size_t)count * GHOST_CLAUSES, sizeof *clauses);
     struct wire_lane lane = {.name = wire_text_of(lane_number ? lane_names[lane_number - 1] : "")};
     wire_text groups[GHOST_GROUPS];
     for (uint32_t i = 0; i < GHOST_GROUPS; i++) groups[i] = wire_text_of(group_names[i]);
@@ -217,10 +241,12 @@ void ghost_submit(struct world *world, uint32_t number, bool is_more, struct req
     message.submit.bodies = (wire_texts){bodies, count};
     message.submit.commands = (wire_texts){commands, count};
     message.submit.tasks = (wire_specs){specs, count};
+    message.submit.clauses = (wire_clauses){clauses, clauses_make(&part, specs, clauses)};
     message.submit.edges = (wire_edges){edges, edges_make(&part, edges)};
     message.submit.inputs = (wire_uses){uses, uses_make(&part, uses)};
     message.submit.outputs = (wire_makes){makes, makes_make(&part, makes)};
     wire_put(out, &message);
     for (uint32_t i = 0; i < count; i++) free((void *)(uintptr_t)bodies[i].bytes);
     free(specs), free(bodies), free(commands), free(edges), free(uses), free(makes);
+    free(clauses);
 }

@@ -3,7 +3,12 @@
 
 #include "world/ground.h"
 
-enum { GHOST_NEEDS = 3, GHOST_LANES = 3, GHOST_GROUPS = 4 };
+enum { GHOST_NEEDS = 3, GHOST_LANES = 3, GHOST_GROUPS = 4, GHOST_CLAUSES = 5 };
+
+struct ghost_clause {
+    uint32_t kind, task;  // of the same job
+};
+
 
 struct ghost_task {
     uint32_t needs[GHOST_NEEDS], need_count;  // numbers from 1
@@ -18,11 +23,17 @@ struct ghost_task {
     uint64_t given_in;                        // and with which words of the server
     uint32_t ended_attempt;                   // the last that has ended, and how
     bool ended_well, ended_badly;
+    bool kept;                                // the server has said that it keeps a success
     bool cancelled;                           // acknowledged, and nobody has asked for it since
     bool asked_again, asked_off;              // a retry, a cancel was sent
     bool makes;                               // an object
     uint32_t reads;                           // bits: those of its needs that are objects
     bool was_lost;                            // a copy of what it makes: it may run again
+    struct ghost_clause when[GHOST_CLAUSES];  // its start condition, in postfix order
+    uint32_t when_count, bundle;              // bundle: its number; 0: none
+    bool is_bundle;
+    bool is_forced;                           // somebody wants it to start, whatever it waits for
+    uint32_t unstarted;                       // attempts that could not be started
 };
 
 struct ghost_job {
@@ -43,5 +54,13 @@ struct request_id {
 };
 void ghost_submit(struct world *world, uint32_t job, bool is_more, struct request_id id,
                   struct wire_out *out);
+void ghost_task_make(struct world *world, struct ghost_task *task, uint32_t lane);  // 0: none
+// when.c: bundles and start conditions
+void when_make(struct world *world, struct ghost_job *job, uint32_t more, uint32_t lane);
+bool when_was_true(const struct ghost_job *job, const struct ghost_task *task);
+bool when_is_true(const struct world *world, const struct ghost_job *job,
+                  const struct ghost_task *task);
+bool when_may_leave_out(const struct ghost_job *job, const struct ghost_task *task);
+void judge_bundle(struct world *world, const struct ghost_job *job, uint32_t index);
 rota_object_id ghost_object(uint32_t job, uint32_t index);
 struct ghost_task *ghost_maker(struct world *world, rota_object_id object);  // null: nobody

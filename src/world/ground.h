@@ -30,6 +30,7 @@ enum stream {
     OF_WEATHER,
     OF_DATA,
     OF_CLERKS,
+    OF_WHEN,
     STREAMS
 };
 

@@ -25,10 +25,28 @@ static struct ghost_task *ghost_of(struct world *world, const struct process *pr
 static void judge_needs(struct world *world, const struct process *process)
 {
     const struct ghost_task *ghost = ghost_of(world, process);
-    for (uint32_t i = 0; i < ghost->need_count; i++)
-        if (!world->jobs[process->job]->tasks[ghost->needs[i] - 1].successes)
+    const struct ghost_job *job = world->jobs[process->job];
+    for (uint32_t i = 0; i < ghost->need_count; i++) {
+        const struct ghost_task *need = &job->tasks[ghost->needs[i] - 1];
+        if (!need->successes)
             wrong(world, "task %u.%u starts before %u, which it needs, has succeeded", process->job,
                   process->index, ghost->needs[i]);
+        // Handlers are told otherwise what was kept.
+        if (need->cancelled && !need->kept && !need->asked_again && !job->claims)
+            wrong(world, "task %u.%u starts though %u, which it needs, was cancelled", process->job,
+                  process->index, ghost->needs[i]);
+    }
+}
+
+static void judge_when(struct world *world, const struct process *process)
+{
+    const struct ghost_task *ghost = ghost_of(world, process);
+    if (!ghost->when_count || ghost->is_forced) return;
+    see(world, SIGHT_WHEN_START);
+    if (when_was_true(world->jobs[process->job], ghost)) return;
+    states_say(world, world->jobs[process->job]);
+    wrong(world, "task %u.%u starts though its condition was never true", process->job,
+          process->index);
 }
 
 static void judge_repeat(struct world *world, const struct hand *hand,
@@ -70,6 +88,7 @@ void judge_start(struct world *world, const struct hand *hand, const struct proc
     world_say(world, "%s starts %u.%u attempt %u", hand->name, process->job, process->index,
               process->attempt);
     judge_needs(world, process);
+    judge_when(world, process);
     judge_repeat(world, hand, process);
     ghost->starts++;
     ghost->running++;
@@ -148,10 +167,19 @@ static void told_granted(struct world *world, const struct wire_granted *told)
 {
     struct ghost_task *ghost = ghost_told(world, told->task);
     if (!ghost) return;
-    if (told->token < ghost->token)
+    bool is_old = told->token < ghost->token;
+    if (is_old && ghost->given_in < world->words)
         wrong(world, "task %u.%u is granted with an old token", told->task.job, told->task.task);
+    if (is_old) return;  // both were held up, and are told at once: in any order
     ghost->token = told->token;
     ghost->given = told->attempt;
+    ghost->given_in = world->words;
+}
+
+// A success that was kept before wins, and what it made may be made again for who reads it.
+static void cancel_note(struct ghost_task *ghost)
+{
+    ghost->cancelled = !ghost->asked_again && !(ghost->kept && ghost->makes);
 }
 
 static void told_done(struct world *world, const struct wire_done *told)
@@ -160,9 +188,15 @@ static void told_done(struct world *world, const struct wire_done *told)
     const struct caller *caller = &world->callers[told->high - 1];
     const struct request *request = &caller->requests[told->low - 1];
     struct ghost_task *ghost = &world->jobs[request->job]->tasks[request->task - 1];
-    bool again = request->verb == WIRE_RETRY;
-    see(world, again ? SIGHT_RETRY : SIGHT_CANCEL);
-    if (!again) ghost->cancelled = !ghost->asked_again;
+    if (request->verb == WIRE_START) see(world, SIGHT_FORCED);
+    if (request->verb == WIRE_RETRY) see(world, SIGHT_RETRY);
+    if (request->verb != WIRE_CANCEL) return;
+    see(world, SIGHT_CANCEL);
+    cancel_note(ghost);
+    struct ghost_job *job = world->jobs[request->job];
+    for (uint32_t i = 0; ghost->is_bundle && i < job->count; i++)
+        if (job->tasks[i].bundle == request->task)
+            cancel_note(&job->tasks[i]);
 }
 
 static bool object_is_located(const struct world *world, rota_object_id object)
@@ -192,17 +226,20 @@ static void told_run(struct world *world, const struct wire_run *run)
 static void told_recorded(struct world *world, const struct wire_recorded *told)
 {
     struct ghost_task *ghost = ghost_told(world, told->task);
-    if (!ghost || told->how != WIRE_NOW_RECORDED) return;
+    if (!ghost) return;
+    bool its_own = ghost->ended_attempt == told->attempt;
+    ghost->kept |= its_own && ghost->ended_well && told->how != WIRE_IS_STALE;
+    if (told->how != WIRE_NOW_RECORDED) return;
     // What is said at once may have any order.
     if (told->attempt < ghost->given && ghost->given_in < world->words)
         wrong(world, "an end of task %u.%u counts that is not of the attempt given last",
               told->task.job, told->task.task);
-    if (ghost->ended_attempt != told->attempt) return;
+    if (!its_own) return;
     ghost->told_failures += ghost->ended_badly;
     if (!ghost->ended_well) return;
     if (ghost->asked_off) return;  // its success may have come too late
     if (ghost->recorded && ghost->was_lost) see(world, SIGHT_REMADE);
-    if (ghost->recorded++ && !ghost->was_lost)
+    if (ghost->recorded++ && !ghost->was_lost && !ghost->is_forced)
         wrong(world, "task %u.%u has succeeded twice", told->task.job, told->task.task);
 }
 

@@ -12,11 +12,11 @@ static bool is_known(const struct world *world, const struct ghost_job *job)
     return state_of(world, job, 0) != ROTA_TASK_NONE;
 }
 
-// Only a job of which all succeeded is forgotten.
+// Only a job is forgotten of which all succeeded, but for what its conditions leave out.
 static bool is_done(const struct ghost_job *job)
 {
     for (uint32_t i = 0; i < job->count; i++)
-        if (!job->tasks[i].successes) return false;
+        if (!job->tasks[i].successes && !when_may_leave_out(job, &job->tasks[i])) return false;
     return true;
 }
 
@@ -33,7 +33,8 @@ void judge_recovery(struct world *world)
             continue;
         }
         for (uint32_t t = 0; t < job->count; t++) {
-            bool stays = job->tasks[t].recorded && !job->tasks[t].was_lost;
+            bool stays = job->tasks[t].recorded && !job->tasks[t].was_lost
+                         && !job->tasks[t].is_forced;
             if (stays && state_of(world, job, t) != ROTA_TASK_SUCCEEDED)
                 wrong(world, "the success of %u.%u was acknowledged and is gone", job->number,
                       t + 1);
@@ -145,21 +146,29 @@ static bool is_bad_end(enum rota_task_state state)
     return state == ROTA_TASK_FAILED || state == ROTA_TASK_ABORTED;
 }
 
-// By walking: something that it needs, or that needs, has ended badly.
+// Something that it needs has ended badly or is blocked, which is judged by itself, or was lost and
+// cannot be made again; or its condition is not true, now that all that is not blocked is over.
 static bool is_cut_off(const struct world *world, const struct ghost_job *job, uint32_t index)
 {
     const struct ghost_task *task = &job->tasks[index];
     for (uint32_t i = 0; i < task->need_count; i++) {
         uint32_t need = task->needs[i] - 1;
-        if (is_bad_end(state_of(world, job, need)) || is_cut_off(world, job, need)) return true;
+        enum rota_task_state state = state_of(world, job, need);
+        if (is_bad_end(state) || state == ROTA_TASK_BLOCKED) return true;
+        bool lost = task->reads >> i & 1 && job->tasks[need].was_lost;
+        if (lost && is_cut_off(world, job, need)) return true;
     }
-    return false;
+    return !when_is_true(world, job, task);
 }
 
-static void states_say(struct world *world, const struct ghost_job *job)
+void states_say(struct world *world, const struct ghost_job *job)
 {
     for (uint32_t i = 0; i < job->count; i++) {
         const struct ghost_task *task = &job->tasks[i];
+        for (uint32_t c = 0; c < task->when_count; c++)
+            world_say(world, "%u.%u waits for clause %u of %u", job->number, i + 1,
+                      task->when[c].kind, task->when[c].task);
+        if (task->bundle) world_say(world, "%u.%u is in a bundle", job->number, i + 1);
         world_say(world, "%u.%u is %s; starts %u, successes %u, failures %u, needs %u %u %u%s%s",
                   job->number, i + 1, rota_task_state_name(state_of(world, job, i)), task->starts,
                   task->successes, task->failed, task->needs[0], task->needs[1], task->needs[2],
@@ -172,16 +181,20 @@ static void judge_task(struct world *world, const struct ghost_job *job, uint32_
     const struct ghost_task *task = &job->tasks[index];
     enum rota_task_state state = state_of(world, job, index);
     const char *name = rota_task_state_name(state);
+    if (task->is_bundle) return judge_bundle(world, job, index);
     if (state == ROTA_TASK_SUCCEEDED) {
         if (!task->successes) wrong(world, "%u.%u succeeded and never ran", job->number, index + 1);
     } else if (state == ROTA_TASK_BLOCKED) {
         see(world, SIGHT_BLOCKED);
-        if (!is_cut_off(world, job, index))
+        if (!when_is_true(world, job, task)) see(world, SIGHT_WHEN_NEVER);
+        if (!is_cut_off(world, job, index)) {
+            states_say(world, job);
             wrong(world, "%u.%u is blocked by nothing", job->number, index + 1);
+        }
     } else if (!is_bad_end(state)) {
         states_say(world, job);
         wrong(world, "%u.%u is %s for ever", job->number, index + 1, name);
-    } else if (task->recorded && !task->was_lost) {
+    } else if (task->recorded && !task->was_lost && !task->is_forced) {
         wrong(world, "%u.%u is %s though it succeeded", job->number, index + 1, name);
     }
     if (task->running) wrong(world, "a process of %u.%u is left", job->number, index + 1);
@@ -217,6 +230,7 @@ bool judge_is_over(struct world *world)
 void judge_close(struct world *world)
 {
     if (!world->seat.up) wrong(world, "the server does not come back");
+    if (world->seat.up) rota_check(world->seat.server.rota);
     for (uint32_t i = 0; i < world->swarm.callers; i++)
         if (!caller_is_done(&world->callers[i])) wrong(world, "client %u gets no answer", i);
     for (uint32_t i = 0; i < world->job_count && !*world->result->wrong; i++) {

@@ -191,6 +191,7 @@ static inline const char *cable_end(const struct cable *cable)
 // ---- judges: each says what must not be --------------------------------------------------------
 
 void wrong(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void states_say(struct world *world, const struct ghost_job *job);  // to the trace
 void judge_start(struct world *world, const struct hand *hand, const struct process *process);
 void judge_end(struct world *world, const struct process *process, bool ran, bool well);
 void judge_told(struct world *world, const struct cable *cable, const struct wire_message *message);
@@ -212,7 +213,7 @@ struct swarm {
     uint32_t stall, torn, stuck;
     uint32_t lanes, is_long, endless;  // per mille of jobs; of processes
     uint32_t run_twice, stays_dead;
-    uint32_t grows, clerks, claims, lazy, clerk_crash;
+    uint32_t grows, when, clerks, claims, lazy, clerk_crash;
     uint32_t data, haul_slow, haul_cut, haul_rots, shelf_full, copy_lost, disk_lost, remake_fails;
     bool is_plan;
 };

@@ -148,6 +148,7 @@ static void process_end(struct world *world, uint32_t who, struct process *proce
         report_add(world, hand, attempt, WIRE_STOPPED, 9);
     } else if (!ran) {
         see(world, SIGHT_SPAWN_FAILURE);
+        world->jobs[ended.job]->tasks[ended.index - 1].unstarted++;
         report_add(world, hand, attempt, WIRE_NOT_STARTED, EAGAIN);
     } else {
         see(world, ended.status ? SIGHT_FAILURE : SIGHT_SUCCESS);

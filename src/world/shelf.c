@@ -134,8 +134,6 @@ void shelf_show(struct world *world, struct hand *hand, rota_object_id object)
 
 void shelf_drop(struct world *world, struct hand *hand, rota_object_id object)
 {
-    struct ghost_task *ghost = ghost_maker(world, object);
-    if (ghost) ghost->was_lost = true;
     see(world, SIGHT_DROP);
     shelf_remove(hand, object);
     for (uint32_t i = hand->haul_count; i-- > 0;)

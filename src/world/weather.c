@@ -58,7 +58,10 @@ static void data_draw(struct world *world)
     swarm->hands = 2 + choose(world, OF_SWARM, 5);
     swarm->data = 1000;
     swarm->claims = swarm->lanes = 0;
-    swarm->fails = swarm->cancel = choose(world, OF_SWARM, 100);
+    swarm->fails = choose(world, OF_SWARM, 100);
+    swarm->cancel = choose(world, OF_SWARM, 400);
+    swarm->cut += choose(world, OF_SWARM, 100);
+    swarm->is_long = choose(world, OF_SWARM, 400);
     swarm->remake_fails = choose(world, OF_SWARM, 500);
     swarm->haul_slow += choose(world, OF_SWARM, 200);
     swarm->haul_cut += choose(world, OF_SWARM, 200);
@@ -88,8 +91,10 @@ static void theme_draw(struct world *world)
     case 3: one_draw(world); break;
     case 4:
     case 5: hangs_draw(world); break;
-    case 6: data_draw(world); break;
-    case 7: stops_draw(world); break;
+    case 6:
+    case 7: data_draw(world); break;
+    case 8: stops_draw(world); break;
+    case 9: hangs_draw(world); break;
     default: break;
     }
 }
@@ -133,6 +138,7 @@ void swarm_draw(struct world *world)
     swarm->run_twice = maybe(world, 300);
     swarm->stays_dead = maybe(world, 300);
     swarm->grows = maybe(world, 500);
+    swarm->when = choose(world, OF_SWARM, 3) * 300;
     swarm->clerks = choose(world, OF_SWARM, 4);
     swarm->claims = choose(world, OF_SWARM, 3) * 300;
     swarm->lazy = maybe(world, 300);

@@ -71,6 +71,11 @@
     S(DROP, "copies dropped as the server wanted")                                             \
     S(REMADE, "objects made again")                                                            \
     S(REMAKE_FAILED, "of them, failed this time")                                              \
+    S(WHEN_START, "starts of tasks with a condition")                                          \
+    S(WHEN_NEVER, "tasks whose condition never came true")                                     \
+    S(FORCED, "tasks that were started by hand")                                               \
+    S(BUNDLE_GOOD, "bundles that succeeded")                                                   \
+    S(BUNDLE_BAD, "bundles that failed")                                                       \
     S(GROWN, "jobs that grew")                                                                 \
     S(HOLD, "tasks in the hands of handlers")                                                  \
     S(HOLD_DELIVERS, "of them, delivered")                                                     \
