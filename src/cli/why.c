@@ -63,10 +63,10 @@ static const char *machine_name(const void *context, uint32_t machine)
     const char *name = ask_name(ask, CATALOG_MACHINE, machine);
     size_t length = strlen(ask->path);
     if (name && !length) return name;
-    // Those of `rota run` have the path of the file before them, and its own is called "run".
+    // Those of `rota run` have the path of the file before them, and its own have no sign.
     bool named = name && strncmp(name, ask->path, length) == 0 && name[length] == ':'
-                 && strcmp(name + length, ":run") != 0;
-    return named ? name + length + 1 : "of this run";
+                 && name[length + 1] == '@';
+    return named ? name + length + 2 : "of this run";
 }
 
 static void time_name(rota_time time, char *out, size_t size)

@@ -32,10 +32,11 @@ static void *turn_array(struct draft *draft, size_t count, size_t size)
 
 // Lanes and machines of one file are nobody else's, or a job that waits for its next run would
 // stand before the tasks of this one.
-static uint32_t number_of(struct run *run, enum catalog_kind kind, const char *name)
+static uint32_t number_of(struct run *run, enum catalog_kind kind, const char *sign,
+                          const char *name)
 {
     char text[8192];
-    snprintf(text, sizeof text, "%s:%s", run->file->path, name);
+    snprintf(text, sizeof text, "%s:%s%s", run->file->path, sign, name);
     uint32_t number = catalog_number(&run->catalog, kind, text);
     if (!number) run_no_memory();
     return number;
@@ -44,8 +45,8 @@ static uint32_t number_of(struct run *run, enum catalog_kind kind, const char *n
 bool run_machines(struct run *run)
 {
     if (!catalog_open(&run->catalog, run->server)) return false;
-    run->machine = number_of(run, CATALOG_MACHINE, "run");
-    run->machine_carried = number_of(run, CATALOG_MACHINE, "done");
+    run->machine = number_of(run, CATALOG_MACHINE, "", "run");
+    run->machine_carried = number_of(run, CATALOG_MACHINE, "", "done");
     return true;
 }
 
@@ -56,7 +57,7 @@ static enum rota_error lanes_define(struct draft *draft)
     for (uint32_t i = 0; i < file->lane_count; i++) {
         struct rota_event event = {.kind = ROTA_EVENT_LANE};
         event.lane.lane = draft->lanes[i]
-            = number_of(draft->run, CATALOG_LANE, file->lanes[i].name);
+            = number_of(draft->run, CATALOG_LANE, "", file->lanes[i].name);
         event.lane.flags = (file->lanes[i].strict ? ROTA_LANE_STRICT : 0)
                            | (file->lanes[i].submit_order ? ROTA_LANE_SUBMIT_ORDER : 0);
         event.lane.patience = ROTA_NEVER;
@@ -83,11 +84,12 @@ static void groups_number(struct run *run)
     map_release(&heap, &by_name);
 }
 
-// Who asks for another machine than this one waits for it.
+// Who asks for another machine than this one waits for it. Our own two are called `run` and `done`,
+// so those of a file have a sign before their names that these have not.
 static uint32_t machine_of(struct run *run, const char *name)
 {
     bool here = !name || strcmp(name, run->host) == 0 || strcmp(name, "localhost") == 0;
-    return here ? run->machine : number_of(run, CATALOG_MACHINE, name);
+    return here ? run->machine : number_of(run, CATALOG_MACHINE, "@", name);
 }
 
 // ---- Tasks ------------------------------------------------------------------------------

@@ -247,6 +247,21 @@ def over():
         say(files(folder) == before, "questions change nothing in the database")
         done = folder.rota("verify", folder.database)
         say(done.returncode == 0, "every promise about it holds", done.stdout)
+        done = folder.rota("verify", "--json", folder.database)
+        say(done.returncode == 0
+            and json.loads(done.stdout) == {"file": folder.database, "count": 0},
+            "verify has JSON, too", done)
+        broken = os.path.join(folder.path, "broken.db")
+        whole, link = sqlite3.connect(folder.database), sqlite3.connect(broken)
+        whole.backup(link)
+        link.execute("DELETE FROM sched_task")
+        link.commit()
+        link.close()
+        whole.close()
+        done = folder.rota("verify", "--json", broken)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        say(done.returncode == 1 and rows[0]["broken"].endswith("and was never defined")
+            and rows[-1] == {"file": broken, "count": len(rows) - 1}, "with what is broken", done)
         by_hand(folder)
         strange_names(folder)
 

@@ -117,6 +117,12 @@ with Folder("tasks: {a: {run: 'true', machine: elsewhere}, b: 'true'}") as folde
     say(done.returncode == 5 and "1 ok, 1 not run" in done.stdout,
         "exit 5: nothing can go on", done.stdout + done.stderr)
 
+for name in ("run", "done"):  # which machines of our own are called
+    with Folder(f"tasks: {{a: {{run: 'true', machine: {name}}}}}") as folder:
+        done = folder.run()
+        say(done.returncode == 5 and f"it must run on {name}" in done.stdout,
+            f"a machine that is called {name} is not this one", done.stdout + done.stderr)
+
 with Folder("tasks: {a: {run: 'true', cpus: 999}, b: {run: 'true', machine: moon},"
             " c: {run: 'true', mem: 9000G}, d: {run: 'true', needs: a}}") as folder:
     done = folder.run("-j2")
