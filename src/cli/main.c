@@ -39,8 +39,8 @@ static const struct command commands[] = {
 
     {"many machines", NULL, NULL, NULL, NULL},
     {"server", command_server, "takes jobs, and gives them to workers", "",
-     "--listen --db --data --memory --keys --lease --ahead --no-plan --by-rank --connections "
-     "--tasks --help"},
+     "--listen --db --data --memory --keys --audit --lease --ahead --no-plan --by-rank "
+     "--connections --tasks --help"},
     {"submit", command_submit, "hand a job file to a server", "file",
      "--server --key --policy --wait --attach --shared --json --help"},
     {"wait", command_wait, "until a job of a server is over", "", "--server --key --json --help"},
@@ -84,7 +84,7 @@ static const struct command commands[] = {
      "--json --help"},
     {"jobs", command_jobs, "list its jobs", "database", "--json --help"},
     {"history", command_history, "list what ran", "database", "--json --task --help"},
-    {"verify", command_verify, "check every promise about it", "database", "--help"},
+    {"verify", command_verify, "check every promise about it", "database", "--json --help"},
     {"replay", command_replay, "repeat its journal, and see whether it comes to the same",
      "database", "--json --help"},
 

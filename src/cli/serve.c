@@ -20,6 +20,7 @@ static const char usage[]
       "    --data DIR        where files lie that clients bring (the database's name and '.data')\n"
       "    --memory          keep nothing: all is forgotten when it ends\n"
       "    --keys FILE       who may connect to HOST:PORT ('rota keys'), or a certificate\n"
+      "    --audit FILE      append who asked for what, one object of JSON a line\n"
       "    --lease SECONDS   a worker that is silent for so long is lost (60)\n"
       "    --ahead N         tasks a worker is given beyond what it can run at a time (16)\n"
       "    --no-plan         place tasks when they are ready, near their inputs, and not before\n"
@@ -27,7 +28,8 @@ static const char usage[]
       "    --connections N   at a time; whoever comes later is turned away (10000)\n"
       "    --tasks N         of all jobs that are not forgotten; what has no room is refused\n\n"
       "INT or TERM: what has come is made durable and answered, then it ends; workers go on with\n"
-      "what they run. HUP: keys are read again. Sockets of systemd take the place of --listen.\n"
+      "what they run. HUP: keys are read again, and the audit log opened anew.\n"
+      "Sockets of systemd take the place of --listen.\n"
       "Exit status: 0, 2 an option or file is wrong, 70 the disk failed.\n";
 
 enum { LEASE = 60, LEASE_MIN = 2, LEASE_MAX = 86400, AHEAD = 16, AHEAD_MAX = 100000 };
@@ -55,6 +57,7 @@ static bool option_take(struct serve_options *options, const char *word, const c
     if (strcmp(word, "--db") == 0) return (options->database = value) != NULL;
     if (strcmp(word, "--data") == 0) return (options->data = value) != NULL;
     if (strcmp(word, "--keys") == 0) return (options->keys = value) != NULL;
+    if (strcmp(word, "--audit") == 0) return (options->audit = value) != NULL;
     if (strcmp(word, "--listen") == 0) {
         if (options->address_count == SERVE_LISTENERS) return false;
         options->addresses[options->address_count++] = value;
@@ -233,13 +236,14 @@ static void serve_close(struct serve *serve)
     server_close(&serve->server);
     store_close(serve->store);
     link_keys_release(&serve->keys);
+    serve_audit_close(serve);
     if (serve->loop >= 0) close(serve->loop);
     if (serve->signals >= 0) close(serve->signals);
 }
 
 int command_server(int count, char **words)
 {
-    struct serve serve = {.loop = -1, .signals = -1, .settled = -1};
+    struct serve serve = {.loop = -1, .signals = -1, .settled = -1, .audit.file = -1};
     serve.last_input = &serve.inputs;
     int status = serve_options_read(&serve.options, count, words);
     if (status >= 0) return status;
@@ -257,6 +261,7 @@ int command_server(int count, char **words)
     if (!status) status = hub_begin_at(&serve);
     if (!status) status = settled_watch(&serve);
     if (!status) status = keys_read(&serve);
+    if (!status) status = serve_audit_open(&serve);
     if (!status) status = serve_data_open(&serve);
     if (!status) status = listen_at(&serve);
     if (!status) status = serve_loop(&serve);

@@ -19,6 +19,7 @@ struct serve_options {
     const char *addresses[SERVE_LISTENERS];
     uint32_t address_count;
     const char *keys;      // null: none
+    const char *audit;     // a file for what peers ask for; null: none
     rota_time lease;       // of the server; a worker's is shorter
     uint32_t ahead;        // tasks a worker is given beyond its room
     uint32_t connections;  // at a time
@@ -40,6 +41,7 @@ struct serve_peer {
     struct serve_peer *next_input;
     bool has_input, is_gone, writes;
     bool is_given;             // to the depot
+    char from[72];             // os_socket_peer, for the audit log
 };
 
 struct serve_question {
@@ -49,6 +51,14 @@ struct serve_question {
     uint64_t request;
     int output, child;
     bool rests;  // the peer takes nothing just now, so nothing is read
+};
+
+struct serve_audit {
+    int file;             // -1: none
+    bool has_failed;      // it was told
+    int64_t second;       // the last in which a stranger was noted
+    uint32_t strangers;   // so many in it
+    uint32_t unnamed;     // and not noted since
 };
 
 struct serve {
@@ -68,6 +78,7 @@ struct serve {
     int64_t feed_at;  // ticks: who follows is to be told more
     int64_t strangers_at;  // ticks: when to see who has not said who it is
     uint32_t peer_count, turned_away;
+    struct serve_audit audit;
     struct os_service service;
     char status[100];      // as the supervisor was told
     int64_t status_at, beat_at;  // ticks: it is to be told again
@@ -104,6 +115,16 @@ void serve_data_close(struct serve *serve);  // after all peers
 bool serve_data_takes(struct serve *serve, struct serve_peer *peer,
                       const struct wire_message *message);
 void serve_data_give(struct serve *serve, struct serve_peer *peer);  // its link is the depot's
+
+// ---- serve_audit.c: who has asked for what -----------------------------------------------------
+
+int serve_audit_open(struct serve *serve);  // the exit status, or 0
+void serve_audit_again(struct serve *serve);  // under its name, wherever the old one is now
+void serve_audit_close(struct serve *serve);
+// What was just decided, if it changes something or was refused.
+void serve_audit_request(struct serve *serve, const struct serve_peer *peer,
+                         const struct wire_message *message);
+void serve_audit_stranger(struct serve *serve, const struct serve_peer *peer);  // was not let in
 
 // ---- serve_ask.c: questions ------------------------------------------------------------------
 

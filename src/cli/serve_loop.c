@@ -34,6 +34,7 @@ struct serve_peer *serve_peer_add(struct serve *serve, struct link *link)
     if (peer->next) peer->next->previous = peer;
     serve->peers = peer;
     serve->peer_count++;
+    if (serve->audit.file >= 0) os_socket_peer(link->file, peer->from, sizeof peer->from);
     if (!os_loop_add(serve->loop, link->file, peer)) {
         peer->is_gone = true;
         input_note(serve, peer);
@@ -104,7 +105,11 @@ static bool message_take(struct serve *serve, struct serve_peer *peer,
     if (serve_data_takes(serve, peer, message)) return false;
     bool asks = message->kind == WIRE_ASK_MESSAGE
                 && (peer->peer->role == WIRE_CLIENT || peer->peer->role == WIRE_ADMIN);
-    if (!asks) return hub_take(&serve->hub, peer->peer, message);
+    if (!asks) {
+        bool goes_on = hub_take(&serve->hub, peer->peer, message);
+        serve_audit_request(serve, peer, message);
+        return goes_on;
+    }
     serve_ask(serve, peer, &message->ask);
     return true;
 }
@@ -142,6 +147,7 @@ static void inputs_take(struct serve *serve)
         peer_take(serve, peer);
         if (!peer->is_gone && !peer->is_given) continue;
         serve_questions_drop(serve, peer);
+        serve_audit_stranger(serve, peer);
         if (peer->peer) hub_peer_remove(&serve->hub, peer->peer);
         if (peer->is_given) serve_data_give(serve, peer);
         if (peer == serve->depot_peer) serve->depot_peer = NULL;

@@ -66,9 +66,11 @@ static void keys_again(struct serve *serve)
 void serve_signals(struct serve *serve)
 {
     for (int number; (number = os_signal_next(serve->signals));) {
-        if (number == SIGHUP)
+        if (number == SIGHUP) {
+            serve_audit_again(serve);
             keys_again(serve);
-        else
+        } else {
             serve->ending++;
+        }
     }
 }

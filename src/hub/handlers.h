@@ -1,6 +1,7 @@
 // handlers.h - those who run tasks by hand, as the hub has them.
 #pragma once
 
+#include "hub/verdict.h"
 #include "wire/wire.h"
 
 struct hub;

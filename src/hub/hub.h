@@ -15,8 +15,6 @@
 #include "wire/wire.h"
 #include "hub/handlers.h"
 
-struct hub;
-
 enum { HUB_LOSSES = 5, HUB_GRACE = 5000000 };  // losses beside the retries; from TERM to KILL
 
 struct hub_limits {
@@ -45,6 +43,7 @@ struct hub_peer {
     bool is_troubled;                  // something in that job has failed
     rota_time look_at;                 // ticks: when to see whether it rests
     struct hub_follow *follow;         // null: it follows nothing
+    struct hub_verdict verdict;        // of the message that was taken last
     bool closing;                      // nothing more is read; closed when `out` is empty
 };
 
@@ -176,6 +175,7 @@ struct hub_worker {
     bool went_on;              // its processes are those of the connection before
     uint64_t beat;             // the newest that has come
     rota_time heard;           // ticks
+    struct hub_pulse pulse;
     bool silent;               // the core was told so
     bool drains, leaves;       // rest.h: somebody wants it to end; it was told to
     struct hub_told *told;     // copies.h
@@ -186,14 +186,14 @@ struct hub_worker *hub_worker_meet(struct hub *hub, rota_worker_id id, const cha
 // False: it was turned away.
 bool hub_worker_greet(struct hub *hub, struct hub_peer *peer, const struct wire_greet *greet);
 bool hub_join(struct hub *hub, struct hub_peer *peer, const struct wire_join *join);
-void hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *beat);
+bool hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *beat);
 void hub_worker_away(struct hub *hub, struct hub_worker *worker);
 void hub_workers_look(struct hub *hub);  // in a turn: who has not been heard for too long
 
 // ---- report.c: what workers say ----------------------------------------------------------------
 
-void hub_started(struct hub *hub, struct hub_peer *peer, const struct wire_started *started);
-void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_finished *finished);
+bool hub_started(struct hub *hub, struct hub_peer *peer, const struct wire_started *started);
+bool hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_finished *finished);
 
 // ---- data.c: objects move from worker to worker -----------------------------------------------
 

@@ -45,6 +45,12 @@ void hub_peer_remove(struct hub *hub, struct hub_peer *peer)
 
 // ---- What it says ------------------------------------------------------------------------------
 
+void hub_note_refusal(struct hub_peer *peer, enum wire_code code, const char *reason)
+{
+    peer->verdict.code = code;
+    snprintf(peer->verdict.reason, sizeof peer->verdict.reason, "%s", reason);
+}
+
 void hub_refuse(struct hub_peer *peer, uint64_t high, uint64_t low, enum wire_code code,
                 const char *reason)
 {
@@ -54,6 +60,7 @@ void hub_refuse(struct hub_peer *peer, uint64_t high, uint64_t low, enum wire_co
     message.refuse.code = code;
     message.refuse.reason = wire_text_of(reason);
     wire_put(peer->out, &message);
+    hub_note_refusal(peer, code, reason);
 }
 
 bool hub_turn_away(struct hub_peer *peer, enum wire_code code, const char *reason)
@@ -95,9 +102,9 @@ static bool take_worker(struct hub *hub, struct hub_peer *peer, const struct wir
     peer->worker->heard = hub->ticks;
     switch (message->kind) {
     case WIRE_JOIN_MESSAGE: return hub_join(hub, peer, &message->join);
-    case WIRE_BEAT_MESSAGE: hub_beat(hub, peer, &message->beat); return true;
-    case WIRE_STARTED_MESSAGE: hub_started(hub, peer, &message->started); return true;
-    case WIRE_FINISHED_MESSAGE: hub_finished(hub, peer, &message->finished); return true;
+    case WIRE_BEAT_MESSAGE: return hub_beat(hub, peer, &message->beat);
+    case WIRE_STARTED_MESSAGE: return hub_started(hub, peer, &message->started);
+    case WIRE_FINISHED_MESSAGE: return hub_finished(hub, peer, &message->finished);
     case WIRE_HELD_MESSAGE: hub_held(hub, peer, &message->held.objects); return true;
     case WIRE_HELD_ALL_MESSAGE: hub_held_all(hub, peer); return true;
     case WIRE_LOGGED_MESSAGE: hub_logged(hub, &message->logged); return true;
@@ -143,6 +150,7 @@ static bool take_client(struct hub *hub, struct hub_peer *peer, const struct wir
 
 bool hub_take(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
 {
+    peer->verdict = (struct hub_verdict){.foreign = peer->verdict.foreign};
     if (peer->closing) return false;
     if (peer == hub->depot) return hub_depot_take(hub, message);
     if (message->kind == WIRE_GREET_MESSAGE) return greet(hub, peer, &message->greet);

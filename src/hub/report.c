@@ -5,13 +5,34 @@
 
 #include <errno.h>
 
-void hub_started(struct hub *hub, struct hub_peer *peer, const struct wire_started *started)
+enum { FOREIGN_MAX = 10 };
+
+// An attempt has one worker, so another one that reports it lies, or has another's files. It is
+// answered as stale, which changes nothing, and not for ever.
+static bool is_foreign(const struct hub *hub, const struct hub_peer *peer, rota_task_id task,
+                       uint32_t attempt)
 {
+    struct rota_task_view view;
+    return rota_task_look(hub->server->rota, task, &view) && view.attempt == attempt
+           && view.worker.number && view.worker.number != peer->worker->id.number;
+}
+
+static bool foreign_note(struct hub_peer *peer)
+{
+    static const char reason[] = "it reports what another worker runs";
+    hub_note_refusal(peer, WIRE_REFUSED_ROLE, reason);
+    return ++peer->verdict.foreign < FOREIGN_MAX || hub_turn_away(peer, WIRE_REFUSED_ROLE, reason);
+}
+
+bool hub_started(struct hub *hub, struct hub_peer *peer, const struct wire_started *started)
+{
+    if (is_foreign(hub, peer, started->task, started->attempt)) return foreign_note(peer);
     struct rota_event event = {.kind = ROTA_EVENT_TASK_STARTED};
     event.report.worker = peer->worker->id;
     event.report.task = started->task;
     event.report.attempt = started->attempt;
     server_step(hub->server, &event);
+    return true;
 }
 
 // ---- Ends --------------------------------------------------------------------------------------
@@ -91,9 +112,13 @@ static bool is_late_result(struct hub *hub, const struct hub_peer *peer,
            && rota_task_state(hub->server->rota, task) == ROTA_TASK_SUCCEEDED;
 }
 
-void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_finished *finished)
+bool hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_finished *finished)
 {
     struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
+    if (is_foreign(hub, peer, finished->task, finished->attempt)) {
+        recorded_put(hub, peer, finished, WIRE_IS_STALE);
+        return foreign_note(peer);
+    }
     event.report.worker = peer->worker->id;
     event.report.task = finished->task;
     event.report.attempt = finished->attempt;
@@ -110,10 +135,11 @@ void hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_fini
         hub_ahead_ended(hub, finished);
         if (!ends_note(hub->server, finished, peer->worker->id)) hub_no_memory();
         recorded_put(hub, peer, finished, WIRE_NOW_RECORDED);
-        return;
+        return true;
     }
     struct rota_task_view view;
     bool same = rota_task_look(hub->server->rota, finished->task, &view)
                 && view.attempt == finished->attempt && !view.worker.number;
     recorded_put(hub, peer, finished, same ? WIRE_WAS_RECORDED : WIRE_IS_STALE);
+    return true;
 }

@@ -379,6 +379,7 @@ static void job_accept(struct making *making, struct hub_peer *peer,
     snprintf(answer, sizeof answer, "job %u from %u", job->id.number, first);
     hub_request_note(hub, submit->high, submit->low, hash, answer);
     hub_accepted_put(hub_later(hub, peer), submit->high, submit->low, job->id.number, first);
+    peer->verdict.job = job->id.number;
     // Nobody will fetch what it made, or add to it: it can be forgotten when all went well.
     job->makes |= making->has_kept;
     job->closes = making->spec.last && !job->makes;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEATS_MISSED = 3, NAME_MAX_BYTES = 200 };
+enum { BEATS_MISSED = 3, BEATS_A_SECOND = 100, NAME_MAX_BYTES = 200 };
 
 static const struct memory heap = {memory_resize_heap, NULL};
 
@@ -99,20 +99,29 @@ void hub_workers_look(struct hub *hub)
     }
 }
 
-void hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *beat)
+// More often than anybody is told to.
+static bool beats_too_often(const struct hub *hub, struct hub_worker *worker)
+{
+    if (hub->ticks - worker->pulse.since >= 1000000)
+        worker->pulse = (struct hub_pulse){.since = hub->ticks};
+    return ++worker->pulse.beats > BEATS_A_SECOND;
+}
+
+bool hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *beat)
 {
     struct hub_worker *worker = peer->worker;
     struct wire_message message = {.kind = WIRE_BEATEN_MESSAGE};
     struct rota_worker_view view;
     // It was silent for longer than its lease, and has been given up: it has to come anew.
-    if (!rota_worker_look(hub->server->rota, worker->id, &view)) {
-        hub_turn_away(peer, WIRE_REFUSED_STATE, "the lease is over: join again");
-        return;
-    }
+    if (!rota_worker_look(hub->server->rota, worker->id, &view))
+        return hub_turn_away(peer, WIRE_REFUSED_STATE, "the lease is over: join again");
+    if (beats_too_often(hub, worker))
+        return hub_turn_away(peer, WIRE_REFUSED_STATE, "a hundred beats a second are enough");
     if (beat->sent > worker->beat) worker->beat = beat->sent;
     message.beaten.sent = beat->sent;
     if (!PLANTED(BEAT_UNANSWERED)) wire_put(peer->out, &message);
     tell_core(hub, worker, false);
+    return true;
 }
 
 // ---- What a worker has -------------------------------------------------------------------------

@@ -133,6 +133,8 @@ uint64_t os_stamp(const char *folder, const char *path);
 
 // ---- socket.c: a line over a local socket, and one back ---------------------------------
 
+// Who is at the other end: "/" and a user's number, or "10.0.0.1:4711"; "": nobody knows.
+void os_socket_peer(int file, char *text, size_t size);
 int os_socket_listen(const char *path);  // for its owner only; -1 with errno
 // The next who asks, and the line; -1: nobody, or nobody who may.
 int os_socket_accept(int listening, char *line, size_t size);

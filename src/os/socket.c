@@ -3,6 +3,7 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,6 +24,26 @@ static bool address_of(const char *path, struct sockaddr_un *address)
     }
     memcpy(address->sun_path, path, length);
     return true;
+}
+
+void os_socket_peer(int file, char *text, size_t size)
+{
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    socklen_t length = sizeof address;
+    struct ucred user;
+    char host[NI_MAXHOST], port[NI_MAXSERV];
+    *text = 0;
+    if (getpeername(file, (struct sockaddr *)&address, &length) != 0) return;
+    if (address.ss_family == AF_UNIX) {
+        length = sizeof user;
+        if (getsockopt(file, SOL_SOCKET, SO_PEERCRED, &user, &length) == 0)
+            snprintf(text, size, "/%u", (unsigned)user.uid);
+        return;
+    }
+    bool fine = getnameinfo((struct sockaddr *)&address, length, host, sizeof host, port,
+                            sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) == 0;
+    bool colons = fine && strchr(host, ':');
+    if (fine) snprintf(text, size, colons ? "[%s]:%s" : "%s:%s", host, port);
 }
 
 int os_socket_listen(const char *path)
