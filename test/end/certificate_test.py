@@ -7,6 +7,7 @@ import subprocess
 
 from cluster import Cluster, PATIENCE, Process, ROTA_PATH
 from end import Tap
+from probe import ADMIN, CLIENT, DENIED, HANDLER, OK, Probe
 
 say = Tap.say
 
@@ -124,6 +125,38 @@ def who_is_let_in(cluster):
         "and a client no worker", wrong.said())
 
 
+def the_library(cluster):
+    """Programs have the same file where they would have a key."""
+    with Probe() as probe:
+        say(probe.connect(cluster.address, cluster.file("alice")) == (OK, ""),
+            "a program connects with a certificate")
+        probe.do("job", "-")
+        probe.task("true")
+        code, job = probe.submit()
+        over = probe.do("wait", job, PATIENCE * 1000)
+        say(code == OK and over == (OK, "1 1 0 0"), "and its job runs", (job, over))
+    for name, role, code in (("root", ADMIN, OK), ("ann", HANDLER, OK), ("ann", CLIENT, DENIED),
+                             ("alice", HANDLER, DENIED), ("alice", ADMIN, DENIED)):
+        with Probe() as probe:
+            told = probe.connect(cluster.address, cluster.file(name), role)
+            say(told[0] == code, f"the program of {name}: role {role}", told)
+    with Probe() as probe:
+        told = probe.connect(cluster.address, cluster.path("keys/client.key"))
+        say(told[0] != OK, "with a key it is not let in", told)
+
+
+def the_depot(cluster):
+    """Files of a client go to the server, and from there to a worker, over the same port."""
+    with open(cluster.path("in.txt"), "w", encoding="utf-8") as file:
+        file.write("brought\n")
+    job = cluster.job({"a": {"run": f"cat in.txt > {cluster.path('came')}", "in": ["in.txt"]}})
+    done = subprocess.run([ROTA_PATH, "submit", "--wait", "--server", cluster.address, "--key",
+                           cluster.file("alice"), job], capture_output=True, text=True, check=False,
+                          timeout=PATIENCE)
+    say(done.returncode == 0 and cluster.read("came") == "brought\n",
+        "files of a client come to a worker with certificates, too", (done, cluster.told()))
+
+
 def who_is_not(cluster):
     commands(cluster.certificates, "umask 077\n"
              "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 9"
@@ -225,7 +258,9 @@ def between_workers(cluster):
 
 with Certified() as all_of_it:
     who_is_let_in(all_of_it)
+    the_depot(all_of_it)
     who_is_not(all_of_it)
+    the_library(all_of_it)
     files_of_keys_and_of_certificates(all_of_it)
     revoking(all_of_it)
     who_pretends_to_be_a_server(all_of_it)
