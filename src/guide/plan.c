@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 static const struct memory heap = {memory_resize_heap, NULL};
-static const double overdue_share = 0.05;  // a late task takes this share of its age more
+static const double overdue_share = 0.4;   // of its age a late task takes more (plan/rolling.c)
 static const double moving_share = 1;  // of moving, as if nothing were done meanwhile
 static const double loyalty_share = 1;     // of the mean duration, before a task moves
 
