@@ -12,7 +12,8 @@ static bool is_cut(const struct world *world, const struct cable *cable, enum si
 {
     if (!cable->is_worker) return false;
     bool hangs = to == FAR_SIDE && world->now < world->hands[cable->who].stalled_until;
-    return (world->cut[to][cable->who] && !cable->flow[to].landed) || hangs;
+    bool parted = world->cut[to][cable->who] || hand_is_parted(world, cable->who);
+    return (parted && !cable->flow[to].landed) || hangs;
 }
 
 uint32_t cable_open(struct world *world, enum cable_kind kind, uint32_t who)

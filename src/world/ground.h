@@ -56,6 +56,7 @@ enum due_kind {
     DUE_SETTLE,
     DUE_WAKE,
     DUE_SERVER_UP,
+    DUE_SERVER_KILL,
     DUE_TO_SERVER,
     DUE_TO_FAR,
     DUE_HAND,

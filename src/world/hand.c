@@ -141,7 +141,8 @@ static void late_take(struct world *world, struct hand *hand)
     uint32_t cable = hand->cable;
     while (cable != NOBODY && hand->cable == cable) {
         const struct piece *first = world->cables[cable]->flow[FAR_SIDE].first;
-        bool cut = world->cut[FAR_SIDE][hand - world->hands]
+        uint32_t who = (uint32_t)(hand - world->hands);
+        bool cut = (world->cut[FAR_SIDE][who] || hand_is_parted(world, who))
                    && !world->cables[cable]->flow[FAR_SIDE].landed;
         if (!first || first->at > world->now || cut) break;
         cable_deliver(world, cable, FAR_SIDE);
@@ -298,6 +299,17 @@ void hand_crash(struct world *world, uint32_t who, bool reboots)
     }
     int64_t away = 1000 + choose_time(world, OF_WEATHER, world->swarm.lease * 2);
     agenda_add(&world->agenda, world->now + away, DUE_HAND_UP, who, 0);
+}
+
+// Its reports are gone with its objects, also those that were safe.
+void hand_burn(struct world *world, uint32_t who)
+{
+    struct hand *hand = &world->hands[who];
+    if (!hand->up) return;
+    hand_crash(world, who, true);
+    see(world, SIGHT_BURNED);
+    hand->spool_count = 0;
+    shelf_bury(world, hand);
 }
 
 void hand_bury(struct world *world, uint32_t who)

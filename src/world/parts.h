@@ -98,6 +98,7 @@ void hand_hears(struct world *world, uint32_t who);     // its cable has somethi
 void hand_cut_off(struct world *world, uint32_t who);   // its cable is gone
 void hand_spool(struct world *world, uint32_t who);     // its reports are on disk now
 void hand_process(struct world *world, uint32_t who, uint32_t number);
+void hand_burn(struct world *world, uint32_t who);      // it comes back with an empty disk
 void hand_bury(struct world *world, uint32_t who);      // it never comes back
 void hand_stall(struct world *world, uint32_t who);     // its loop hangs for a while
 void hand_fence(struct world *world, uint32_t who);     // and its fence does not
@@ -210,7 +211,7 @@ struct swarm {
     int64_t lease, latency, sync, tick, storm;  // storm: so long the weather is bad
     uint32_t server_crash, worker_crash, reboot, cut, half_open, partition, one_way, clock;
     uint32_t sync_slow, sync_fails, write_fails, full, spawn_fails, stubborn, fails, repeat, cancel;
-    uint32_t stall, torn, stuck;
+    uint32_t stall, torn, stuck, split, sync_hangs, burned;
     uint32_t lanes, is_long, endless;  // per mille of jobs; of processes
     uint32_t run_twice, stays_dead;
     uint32_t grows, when, clerks, claims, lazy, clerk_crash;
@@ -218,7 +219,11 @@ struct swarm {
     bool is_plan;
 };
 
+enum { SIDE_LEFT = 1, SIDE_RIGHT = 2, SIDE_BOTH = SIDE_LEFT | SIDE_RIGHT };
+
 void swarm_draw(struct world *world);
+bool hands_are_parted(const struct world *world, uint32_t one, uint32_t other);
+bool hand_is_parted(const struct world *world, uint32_t who);  // from the server
 void weather_change(struct world *world);
 void weather_clear(struct world *world);
 
@@ -237,6 +242,7 @@ struct world {
     struct caller *callers;
     struct clerk *clerks;
     bool *cut[2];        // by hand: nothing goes towards that side
+    uint8_t *sides;      // of the server, then of each hand: bits; who shares none is parted
     int64_t full_until;
     struct cable **cables;
     uint32_t cable_count, cable_capacity;

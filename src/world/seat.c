@@ -201,7 +201,12 @@ static void settle_note(struct world *world, uint64_t turn)
         see(world, SIGHT_SYNC_SLOW);
         took += choose_time(world, OF_DISK, SLOW);
     }
-    agenda_add(&world->agenda, world->now + took, DUE_SETTLE, (uint32_t)turn, world->seat.mark);
+    bool hangs = !world->is_clear && chance(world, OF_DISK, world->swarm.sync_hangs);
+    if (hangs) see(world, SIGHT_SYNC_HUNG);
+    // Somebody ends a server whose disk does not answer; whether it had written it nobody knows.
+    if (hangs) took = choose_time(world, OF_DISK, world->swarm.lease * 2);
+    agenda_add(&world->agenda, world->now + took, hangs ? DUE_SERVER_KILL : DUE_SETTLE,
+               (uint32_t)turn, world->seat.mark);
 }
 
 void seat_turn(struct world *world)

@@ -265,7 +265,8 @@ static bool haul_arrives(struct world *world, uint32_t who, const struct haul *h
     uint32_t from = haul->sources[haul->at];
     struct hand *source = &world->hands[from];
     bool apart = world->cut[0][from] || world->cut[1][from] || world->cut[0][who]
-                 || world->cut[1][who] || world->now < source->stalled_until;
+                 || world->cut[1][who] || hands_are_parted(world, from, who)
+                 || world->now < source->stalled_until;
     if (!source->up || apart) return false;
     if (!world->is_clear && chance(world, OF_DATA, world->swarm.haul_cut)) {
         see(world, SIGHT_HAUL_CUT);

@@ -48,7 +48,7 @@ static void hangs_draw(struct world *world)
     swarm->torn = 500 + choose(world, OF_SWARM, 500);
     swarm->latency = swarm->lease / (8 + (int64_t)choose(world, OF_SWARM, 24));
     swarm->server_crash = swarm->worker_crash = swarm->clock = swarm->cut = 0;
-    swarm->partition = swarm->one_way = swarm->cancel = swarm->claims = 0;
+    swarm->partition = swarm->one_way = swarm->cancel = swarm->claims = swarm->split = 0;
 }
 
 // Much is made, read elsewhere and lost again, while other things fail.
@@ -151,6 +151,9 @@ void swarm_draw(struct world *world)
     swarm->copy_lost = maybe(world, 60);
     swarm->disk_lost = maybe(world, 10);
     swarm->remake_fails = maybe(world, 200);
+    swarm->split = maybe(world, 40);
+    swarm->burned = maybe(world, 20);
+    swarm->sync_hangs = maybe(world, 4);
     if (choose(world, OF_SWARM, 4) == 1)
         swarm->latency = swarm->lease / (2 + (int64_t)choose(world, OF_SWARM, 8));
     theme_draw(world);
@@ -193,6 +196,33 @@ static void partition_change(struct world *world, bool one_way)
     world_say(world, "%s is cut off%s", world->hands[who].name, one_way ? " one way" : "");
 }
 
+bool hands_are_parted(const struct world *world, uint32_t one, uint32_t other)
+{
+    return !(world->sides[one + 1] & world->sides[other + 1]);
+}
+
+bool hand_is_parted(const struct world *world, uint32_t who)
+{
+    return !(world->sides[0] & world->sides[who + 1]);
+}
+
+// Two halves that do not hear of each other; one worker may be between them, and hear both.
+static void split_change(struct world *world)
+{
+    bool heals = false;
+    for (uint32_t i = 0; i <= world->swarm.hands; i++) heals |= world->sides[i] != SIDE_BOTH;
+    for (uint32_t i = 0; i <= world->swarm.hands; i++)
+        world->sides[i] = heals || !choose(world, OF_WEATHER, 2) ? SIDE_LEFT : SIDE_RIGHT;
+    if (heals) {
+        memset(world->sides, SIDE_BOTH, world->swarm.hands + 1);
+        return;
+    }
+    bool has_bridge = choose(world, OF_WEATHER, 2);
+    if (has_bridge) world->sides[1 + choose(world, OF_WEATHER, world->swarm.hands)] = SIDE_BOTH;
+    see(world, has_bridge ? SIGHT_BRIDGE : SIGHT_HALVES);
+    world_say(world, "the network falls in two%s", has_bridge ? ", with a bridge" : "");
+}
+
 static void clock_set(struct world *world)
 {
     int64_t by = choose_time(world, OF_WEATHER, CLOCK_MAX);
@@ -214,6 +244,9 @@ void weather_change(struct world *world)
     if (chance(world, OF_WEATHER, swarm->cut)) connections_cut(world);
     if (chance(world, OF_WEATHER, swarm->partition)) partition_change(world, false);
     if (chance(world, OF_WEATHER, swarm->one_way)) partition_change(world, true);
+    if (chance(world, OF_WEATHER, swarm->split)) split_change(world);
+    if (chance(world, OF_WEATHER, swarm->burned))
+        hand_burn(world, choose(world, OF_WEATHER, swarm->hands));
     if (chance(world, OF_WEATHER, swarm->clock)) clock_set(world);
     if (chance(world, OF_WEATHER, swarm->stall))
         hand_stall(world, choose(world, OF_WEATHER, swarm->hands));
@@ -236,6 +269,7 @@ void weather_clear(struct world *world)
     world->swarm.latency
         = world->swarm.latency < CALM_LATENCY ? world->swarm.latency : CALM_LATENCY;
     world->full_until = 0;
+    memset(world->sides, SIDE_BOTH, world->swarm.hands + 1);
     world_say(world, "the weather clears");
     for (uint32_t i = 0; i < world->swarm.hands; i++) {
         world->cut[0][i] = world->cut[1][i] = false;

@@ -75,6 +75,9 @@ static void event_happens(struct world *world, const struct due *due)
     case DUE_WAKE:
         if (due->mark == world->seat.wake) seat_due(world, world->now);
         break;
+    case DUE_SERVER_KILL:
+        if (same_life) seat_stop(world);
+        break;
     case DUE_SERVER_UP: seat_start(world); break;
     case DUE_TO_SERVER: cable_deliver(world, due->who, SERVER_SIDE); break;
     case DUE_TO_FAR: cable_deliver(world, due->who, FAR_SIDE); break;
@@ -109,6 +112,8 @@ static void world_begin(struct world *world)
     world->hands = world_allocate(swarm->hands, sizeof *world->hands);
     world->callers = world_allocate(swarm->callers, sizeof *world->callers);
     world->clerks = world_allocate(swarm->clerks, sizeof *world->clerks);
+    world->sides = world_allocate(swarm->hands + 1, 1);
+    memset(world->sides, SIDE_BOTH, swarm->hands + 1);
     for (int i = 0; i < 2; i++) world->cut[i] = world_allocate(swarm->hands, sizeof **world->cut);
     world->seat.store = disk_open(world);
     seat_start(world);
@@ -148,7 +153,7 @@ static void world_end(struct world *world)
         free(world->jobs[i]);
     }
     free(world->hands), free(world->callers), free(world->clerks);
-    free(world->cut[0]), free(world->cut[1]);
+    free(world->cut[0]), free(world->cut[1]), free(world->sides);
     free(world->cables), free(world->jobs), free(world->agenda.items);
     map_release(&heap, &world->jobs_by_number);
 }

@@ -34,6 +34,8 @@
     S(CUT, "connections cut")                                                                  \
     S(HALF_OPEN, "connections that only one side knows to be gone")                            \
     S(PARTITION, "partitions")                                                                 \
+    S(HALVES, "networks in two halves")                                                        \
+    S(BRIDGE, "networks in two halves with a bridge")                                          \
     S(ONE_WAY, "partitions one way")                                                           \
     S(STALL, "workers whose loop hung")                                                        \
     S(TORN, "of them, parted from the server meanwhile")                                       \
@@ -43,6 +45,7 @@
     S(CLOCK_BACK, "clocks set back")                                                           \
     S(CLOCK_AHEAD, "clocks set ahead")                                                         \
     S(SYNC_SLOW, "slow syncs")                                                                 \
+    S(SYNC_HUNG, "syncs that never answered")                                                  \
     S(SYNC_FAILED, "syncs that failed")                                                        \
     S(WRITE_FAILED, "writes that failed")                                                      \
     S(DISK_FULL, "disks that were full")                                                       \
@@ -66,6 +69,7 @@
     S(SHELF_FULL, "objects for which there was no room")                                       \
     S(COPY_LOST, "copies lost without a word")                                                 \
     S(DISK_LOST, "workers that lost all copies")                                               \
+    S(BURNED, "workers that came back with an empty disk")                                     \
     S(LACKING, "orders that waited for an object")                                             \
     S(BAD_INPUT, "orders whose object never came")                                             \
     S(DROP, "copies dropped as the server wanted")                                             \
