@@ -165,42 +165,64 @@ static void course_fill_in(const struct recording *recording, struct lab_course 
 }
 
 // What must have moved: each object once to each worker that read it and did not make it.
-static void transfers_count(const struct recording *recording, struct lab_course *course)
+static void transfers_count(const struct recording *recording, struct lab_course *course,
+                            uint32_t workers)
 {
     const struct plan_graph *graph = &recording->job->graph;
+    uint32_t *last = plan_take(workers, sizeof *last);  // the object that came there last, and 1
     for (uint32_t i = 0; i < graph->object_count; i++) {
         const struct plan_object *object = &graph->objects[i];
         const uint32_t *users = graph->users + object->user;
         if (graph->mib[i] <= 0 || !recording->ran[object->producer]) continue;
+        last[course->worker[object->producer]] = i + 1;
         for (uint32_t u = 0; u < object->user_count; u++) {
-            uint32_t worker = course->worker[users[u]], k = 0;
-            if (!recording->ran[users[u]] || worker == course->worker[object->producer]) continue;
-            while (k < u && course->worker[users[k]] != worker) k++;
-            if (k < u) continue;
+            uint32_t worker = course->worker[users[u]];
+            if (!recording->ran[users[u]] || last[worker] == i + 1) continue;
+            last[worker] = i + 1;
             course->transfers++;
             course->mib += graph->mib[i];
         }
     }
+    free(last);
 }
 
-// As many cores as were in use at a time.
-static uint32_t cores_used(const struct recording *recording, const struct lab_course *course,
-                           uint32_t worker)
+// A task takes its cores, or gives them back.
+struct change {
+    uint32_t worker;
+    int32_t cores;
+    double at;
+};
+
+// What ends at a moment makes room for what begins then.
+static int change_compare(const void *one, const void *other)
+{
+    const struct change *left = one, *right = other;
+    if (left->worker != right->worker) return left->worker < right->worker ? -1 : 1;
+    if (left->at < right->at || left->at > right->at) return left->at < right->at ? -1 : 1;
+    return (left->cores > right->cores) - (left->cores < right->cores);
+}
+
+// As many as were in use at a time.
+static void cores_find(const struct recording *recording, const struct lab_course *course,
+                       uint32_t *cores)
 {
     const struct plan_graph *graph = &recording->job->graph;
-    uint32_t most = 1;
+    struct change *changes = plan_take(2 * (size_t)graph->task_count, sizeof *changes);
+    uint32_t count = 0;
     for (uint32_t i = 0; i < graph->task_count; i++) {
-        if (!recording->ran[i] || course->worker[i] != worker) continue;
-        uint32_t cores = 0;
-        for (uint32_t k = 0; k < graph->task_count; k++) {
-            bool beside = recording->ran[k] && course->worker[k] == worker
-                          && course->began[k] <= course->began[i]
-                          && (course->ended[k] > course->began[i] || k == i);
-            if (beside) cores += graph->tasks[k].cores;
-        }
-        if (most < cores) most = cores;
+        if (!recording->ran[i]) continue;
+        uint32_t worker = course->worker[i], own = graph->tasks[i].cores;
+        if (cores[worker] < own) cores[worker] = own;
+        changes[count++] = (struct change){worker, (int32_t)own, course->began[i]};
+        changes[count++] = (struct change){worker, -(int32_t)own, course->ended[i]};
     }
-    return most;
+    qsort(changes, count, sizeof *changes, change_compare);
+    int64_t used = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        used += changes[i].cores;
+        if (used > cores[changes[i].worker]) cores[changes[i].worker] = (uint32_t)used;
+    }
+    free(changes);
 }
 
 static void course_take(const struct recording *recording, struct lab_setting *setting,
@@ -221,15 +243,15 @@ static void course_take(const struct recording *recording, struct lab_setting *s
         if (course->makespan < course->ended[i]) course->makespan = course->ended[i];
     }
     course_fill_in(recording, course);
-    transfers_count(recording, course);
     setting->cluster.worker_count = workers ? workers : 1;
+    transfers_count(recording, course, setting->cluster.worker_count);
     free(setting->cores);
     setting->cores = plan_take(setting->cluster.worker_count, sizeof *setting->cores);
     setting->cluster.cores = setting->cores;
     setting->cluster.speed = NULL;
     setting->cluster.memory_mib = NULL;
-    for (uint32_t i = 0; i < setting->cluster.worker_count; i++)
-        setting->cores[i] = cores_used(recording, course, i);
+    for (uint32_t i = 0; i < setting->cluster.worker_count; i++) setting->cores[i] = 1;
+    cores_find(recording, course, setting->cores);
     free(numbers);
 }
 
