@@ -93,7 +93,7 @@ uint32_t object_view(const struct rota *rota, const struct object *object)
 {
     const struct task *producer = &rota->task[object->producer];
     // Its worker may have told of it before its producer was cancelled, which was no success.
-    bool in_vain = object->producer && !(object->flags & ROTA_OBJECT_STREAM)
+    bool in_vain = object->flags & OBJECT_EARLY
                    && (producer->state == ROTA_TASK_FAILED || producer->state == ROTA_TASK_ABORTED);
     if (object_is_present(rota, object) && !in_vain) return NEED_MET;
     if (!object->producer) return 0;
@@ -125,7 +125,8 @@ static bool must_be_made_again(const struct rota *rota, const struct object *obj
 
 static void expect_again(struct rota *rota, object_row row)
 {
-    OBJECT(rota, row)->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_REMOVED | OBJECT_SERVED);
+    OBJECT(rota, row)->flags
+        &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_EARLY | OBJECT_REMOVED | OBJECT_SERVED);
     object_mark(rota, row);
 }
 
@@ -230,7 +231,7 @@ void object_purge(struct rota *rota, object_row row)
     if (!object->producer && !(object->flags & OBJECT_USED)) return;
     surplus_drop_all(rota, row);
     OBJECT(rota, row)->flags |= OBJECT_REMOVED;
-    OBJECT(rota, row)->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_SERVED);
+    OBJECT(rota, row)->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_EARLY | OBJECT_SERVED);
     trace_say(rota, "object %llx is needed by nobody -> removed",
               (unsigned long long)OBJECT(rota, row)->id.low);
     object_mark(rota, row);
@@ -242,7 +243,7 @@ void object_finish(struct rota *rota, object_row row, worker_row worker)
 {
     struct object *object = OBJECT(rota, row);
     bool stream = object->flags & ROTA_OBJECT_STREAM;
-    object->flags &= ~(uint32_t)OBJECT_REMOVED;
+    object->flags &= ~(uint32_t)(OBJECT_REMOVED | OBJECT_EARLY);
     if (!stream) object->flags |= OBJECT_FINISHED;
     if (worker) {
         replica_row replica = replica_find(rota, row, worker);

@@ -159,7 +159,9 @@ enum rota_error on_object_held(struct rota *rota, const struct rota_event *event
     worker = worker_meet(rota, event->replica.worker);
     object = object_met(rota, event->replica.object);
     if (event->replica.bytes) OBJECT(rota, object)->bytes = event->replica.bytes;
-    if (OBJECT(rota, object)->job) OBJECT(rota, object)->flags |= OBJECT_FINISHED;
+    bool early = OBJECT(rota, object)->producer && !(OBJECT(rota, object)->flags & OBJECT_FINISHED);
+    if (OBJECT(rota, object)->job)
+        OBJECT(rota, object)->flags |= OBJECT_FINISHED | (early ? (uint32_t)OBJECT_EARLY : 0);
     object_mark(rota, object);
     locate(rota, object, worker);
     object_shown(rota, object, worker);

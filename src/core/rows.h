@@ -217,6 +217,7 @@ enum object_bits {  // beside rota_object_flag in object.flags
     OBJECT_CHANGED = 0x2000,
     OBJECT_STAGED = 0x4000,  // its submission is being looked over; producer is index + 1
     OBJECT_SPREADING = 0x8000,  // was just made; bound consumers are to fetch it
+    OBJECT_EARLY = 0x10000,     // was told of while its producer ran, which has not succeeded since
 };
 
 struct object {

@@ -67,6 +67,7 @@ struct model_object {
     bool kept, server, unused;  // unused: an upload no consumer has been found for yet
     uint32_t located;           // bit w: worker w holds it
     bool read;                  // a client waits for it
+    bool early;                 // was told of while its producer ran, which has not succeeded since
     uint32_t rest;              // bit w: worker w holds what is left of a stream
     uint32_t told_lost;         // bit w: worker w lost it, in this turn
     uint32_t told_held;         // bit w: worker w said that it has it, in this turn
@@ -150,6 +151,7 @@ bool model_inputs_met(struct model *model, const struct model_task *task);
 bool model_is_dead(struct model *model, const struct model_task *task);
 bool model_failure_behind(struct model *model, const struct model_task *task);
 bool model_object_present(struct model *model, const struct model_object *object);
+bool model_object_counts(struct model *model, const struct model_object *object);
 struct model_task *model_producer(struct model *model, const struct model_object *object);
 bool model_is_pull(struct model *model, const struct model_task *task);
 enum rota_policy model_policy(struct model *model, const struct model_task *task);

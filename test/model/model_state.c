@@ -136,6 +136,15 @@ bool model_object_present(struct model *model, const struct model_object *object
     return object->state == ROTA_OBJECT_FINISHED && (object->located || object->server);
 }
 
+// And did it come from a success? Its maker may have failed behind the news of it.
+bool model_object_counts(struct model *model, const struct model_object *object)
+{
+    const struct model_task *producer = object->early ? model_producer(model, object) : NULL;
+    bool in_vain = producer
+                   && (producer->state == ROTA_TASK_FAILED || producer->state == ROTA_TASK_ABORTED);
+    return model_object_present(model, object) && !in_vain;
+}
+
 bool model_edges_met(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->edge_count; i++) {
@@ -159,7 +168,7 @@ bool model_inputs_met(struct model *model, const struct model_task *task)
     for (uint32_t i = 0; i < model->input_count; i++) {
         if (!input_is_of(&model->inputs[i], task)) continue;
         struct model_object *object = model_object_find(model, model->inputs[i].object);
-        if (!model_object_present(model, object)) return false;
+        if (!model_object_counts(model, object)) return false;
     }
     return true;
 }
@@ -181,7 +190,7 @@ bool model_is_dead(struct model *model, const struct model_task *task)
     for (uint32_t i = 0; i < model->input_count; i++) {
         if (!input_is_of(&model->inputs[i], task)) continue;
         struct model_object *object = model_object_find(model, model->inputs[i].object);
-        if (model_object_present(model, object)) continue;
+        if (model_object_counts(model, object)) continue;
         const struct model_task *producer = model_producer(model, object);
         // To who reads what it makes, not what it is to others: it may be unable to do so again.
         if (producer && state_is_hopeless(producer->state)) return true;
@@ -213,7 +222,7 @@ bool model_failure_behind(struct model *model, const struct model_task *task)
     for (uint32_t i = 0; i < model->input_count; i++) {
         if (!input_is_of(&model->inputs[i], task)) continue;
         struct model_object *object = model_object_find(model, model->inputs[i].object);
-        if (model_object_present(model, object)) continue;
+        if (model_object_counts(model, object)) continue;
         const struct model_task *producer = model_producer(model, object);
         if (producer && state_is_failure(model, producer, producer->state)) return true;
     }

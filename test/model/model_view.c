@@ -53,7 +53,7 @@ static bool blocks(struct model *model, const struct model_task *task,
         if (input->flags & ROTA_OBJECT_ARTIFACT) continue;
         if (input->job != task->id.job || input->task != task->id.task) continue;
         const struct model_object *object = model_object_find(model, input->object);
-        if (model_producer(model, object) == other && !model_object_present(model, object))
+        if (model_producer(model, object) == other && !model_object_counts(model, object))
             return true;
     }
     if (model_condition_possible(model, task)) return false;

@@ -88,6 +88,7 @@ void model_outputs_finish(struct model *model, const struct model_task *task, ro
         if (object->job != task->id.job || object->producer != task->id.task) continue;
         bool stream = object->flags & ROTA_OBJECT_STREAM;
         object->state = stream ? ROTA_OBJECT_UNFINISHED : ROTA_OBJECT_FINISHED;
+        object->early = false;
         if (worker.number && stream)
             object->rest |= bit(worker);
         else if (worker.number)
@@ -129,9 +130,11 @@ enum model_verdict model_on_replica(struct model *model, const struct rota_event
         const struct model_task *producer = model_producer(model, object);
         bool maker = object->state == ROTA_OBJECT_UNFINISHED && producer
                      && producer->state == ROTA_TASK_RUNNING && !producer->claimed
+                     && !producer->stopping
                      && producer->worker.number == worker.number;
         if (!maker || object->flags & ROTA_OBJECT_STREAM) return MODEL_REFUSE;
         object->state = ROTA_OBJECT_FINISHED;
+        object->early = true;
     }
     worker_meet(model, worker);
     artifact_meet(model, id)->located |= bit(worker);
