@@ -68,9 +68,7 @@ static void message_take(struct runner *runner, const struct wire_message *messa
 {
     struct run *run = &runner->run;
     switch (message->kind) {
-    case WIRE_HELLO_MESSAGE:
-        runner->hello = true;
-        break;
+    case WIRE_HELLO_MESSAGE: runner->all_held = true; break;
     case WIRE_HELD_MESSAGE: run_held_add(&runner->held, &message->held.objects); break;
     case WIRE_STARTED_MESSAGE:
         run_intake(run, message);
@@ -227,7 +225,6 @@ bool runner_meet(struct runner *runner)
     while (!runner->all_held && !runner->fault) {
         once(runner, INT64_MAX);
         messages_take(runner);
-        runner->all_held = runner->hello;
         if (runner->interrupts) runner->fault = 130;
     }
     return !runner->fault;

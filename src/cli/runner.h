@@ -66,8 +66,7 @@ struct runner {
     int64_t listen_at;           // ticks
     struct wire_in in;
     struct wire_out out;
-    bool hello;                  // the worker has said that it is there
-    bool all_held;               // what it has is known
+    bool all_held;               // what the worker has is known: HELLO says so, or nothing is there
     uint32_t cores, memory_mib;
     char host[256];
 
