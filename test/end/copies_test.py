@@ -53,16 +53,22 @@ def of_a_job_that_is_gone():
               story.sql("SELECT * FROM sched_replica"))
 
 
+def cut_off(story):
+    """Two workers; nobody can fetch anything from the first."""
+    for _ in range(2):
+        story.join()
+    place = story.path("w0/data/sock")
+    story.until(lambda: os.path.exists(place), "it listens")
+    os.rename(place, place + ".real")
+    way = Proxy(place, place + ".real")
+    way.rule = lambda number: {"up": Way(cut=0)}
+    return way
+
+
 def a_fetch_fails():
     """The way between two workers is cut for a while: the copy is there all the same."""
     with Story() as story:
-        for _ in range(2):
-            story.join()
-        place = story.path("w0/data/sock")
-        story.until(lambda: os.path.exists(place), "it listens")
-        os.rename(place, place + ".real")
-        with Proxy(place, place + ".real") as way:
-            way.rule = lambda number: {"up": Way(cut=0)}
+        with cut_off(story) as way:
             job = story.begin({"make": {"run": f"echo made >> {story.path('runs')}; seq 100 > o",
                                         "out": ["o"], "machine": "w0"},
                                "use": {"run": f"wc -l < o > {story.path('got')}", "in": ["o"],
@@ -79,13 +85,7 @@ def a_fetch_fails():
 
 def a_way_stays_cut():
     with Story() as story:
-        for _ in range(2):
-            story.join()
-        place = story.path("w0/data/sock")
-        story.until(lambda: os.path.exists(place), "it listens")
-        os.rename(place, place + ".real")
-        with Proxy(place, place + ".real") as way:
-            way.rule = lambda number: {"up": Way(cut=0)}
+        with cut_off(story):
             story.begin({"make": {"run": f"echo made >> {story.path('runs')}; seq 100 > o",
                                   "out": ["o"], "machine": "w0"},
                          "use": {"run": "cat o", "in": ["o"], "machine": "w1"}})
