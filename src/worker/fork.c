@@ -59,6 +59,22 @@ static int keep_only(int socket)
     return SOCKET;
 }
 
+// Some kernels leave a new process behind its parent until that sleeps, however idle the other
+// processors are. It is moved to another one, and then may go wherever it could before.
+static void set_apart(pid_t pid)
+{
+    cpu_set_t all, other;
+    if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+    int own = sched_getcpu(), next = own;
+    do next = (next + 1) % CPU_SETSIZE;
+    while (next != own && !CPU_ISSET(next, &all));
+    if (own < 0 || next == own) return;
+    CPU_ZERO(&other);
+    CPU_SET(next, &other);
+    sched_setaffinity(pid, sizeof other, &other);
+    sched_setaffinity(pid, sizeof all, &all);
+}
+
 pid_t worker_fork(const struct worker_options *options, int *socket)
 {
     int ends[2];
@@ -70,6 +86,7 @@ pid_t worker_fork(const struct worker_options *options, int *socket)
         if (own >= 0) mount_proc();
         _exit(worker_main(keep_only(ends[1]), options));
     }
+    if (pid > 0) set_apart(pid);
     leave_namespace(own);
     int reason = errno;
     close(ends[1]);

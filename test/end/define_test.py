@@ -134,6 +134,11 @@ with Base() as base:  # SQL
     say(base.sql("select exit from sched_history") == [[3]], "the changed command runs")
     say(base.rota("sql", base.file, "delete from sched_job where name = 'b'").returncode == 0
         and base.status("b") is None, "a delete is one")
+    say(base.sql("select pow(2, 10), round(sin(1), 6), round(atan2(1, 2), 6), sqrt(16), mod(7, 4),"
+                 " floor(-1.5), ceil(1.5), trunc(-1.5), round(exp(1), 6), round(ln(10), 6),"
+                 " round(log10(1000), 6), log2(8)")
+        == [[1024, 0.841471, 0.463648, 4, 3, -2, 2, -1, 2.718282, 2.302585, 3, 3]],
+        "queries know mathematics", base.sql("select pow(2, 10), mod(7, 4)"))
     before = base.dump()
     for sql, words in [
             ("insert into sched_job(name, command) values ('load', 'x')", "already"),
