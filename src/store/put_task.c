@@ -54,33 +54,6 @@ static const char *end_word(const struct rota_record *record)
     return end_words[record->task.outcome];
 }
 
-// Places 16 to 26: what its worker said.
-static void bind_said(sqlite3_stmt *statement, const struct store_attempt *said)
-{
-    bind_text(statement, 16, said->end);
-    bind_number(statement, 17, said->status);
-    bind_text(statement, 18, said->reason);
-    bind_number(statement, 19, said->began);
-    bind_number(statement, 20, said->ended);
-    bind_number(statement, 21, said->user);
-    bind_number(statement, 22, said->system);
-    bind_number(statement, 23, (int64_t)said->memory_bytes);
-    bind_number(statement, 24, (int64_t)said->log_bytes);
-    bind_number(statement, 25, said->flags);
-    bind_number(statement, 26, said->worker.number);
-}
-
-// Of the task and that attempt, in this turn; null: nothing. It is written with the end, or left.
-static const struct store_attempt *said_take(struct sqlite_store *store, rota_task_id task,
-                                             uint32_t attempt)
-{
-    uint32_t at = map_find(&store->said, (uint64_t)row_id(task));
-    if (!at || store->attempts[at - 1].attempt != attempt) return NULL;
-    map_remove(&store->said, (uint64_t)row_id(task));
-    return &store->attempts[at - 1];
-}
-
-// All but who it was and what its worker said, which stay bound from row to row.
 static void bind_end(struct sqlite_store *store, enum statement which, const struct run *run,
                      uint32_t attempt)
 {
@@ -88,6 +61,7 @@ static void bind_end(struct sqlite_store *store, enum statement which, const str
     sqlite3_stmt *statement = statement_get(store, which);
     bind_state(statement, record);
     bind_number(statement, 4, attempt);
+    bind_number(statement, 12, (int64_t)store->ends_written + 1);
     bind_number(statement, 13, store->now);
     bind_text(statement, 14, end_word(record));
     if (run->to == PLACE_EXEC)
@@ -96,58 +70,36 @@ static void bind_end(struct sqlite_store *store, enum statement which, const str
         bind_number(statement, 15, record->task.status);
 }
 
-// Of workers that said nothing. The numbers of their ends follow each other.
-static void ends_put(struct sqlite_store *store, const struct run *run, uint32_t attempt,
-                     rota_task_id first, uint32_t count)
-{
-    if (!count) return;
-    bind_end(store, SET_ENDS, run, attempt);
-    bind_number(statement_get(store, SET_ENDS), 12, (int64_t)store->ends_written + 1);
-    rows_statement(store, first, count, SET_ENDS);
-    store->ends_written += count;
-}
-
-static void end_put(struct sqlite_store *store, rota_task_id task, const struct store_attempt *said)
-{
-    sqlite3_stmt *statement = statement_get(store, SET_END);
-    bind_number(statement, 12, (int64_t)++store->ends_written);
-    bind_said(statement, said);
-    statement_run_on(store, SET_END, row_id(task));
-}
-
-// What workers measured differs from task to task.
+// What workers said may have come before the end: where nothing came with it, nothing is said. The
+// numbers of ends follow each other, as those of their tasks do.
 static void attempts_end(struct sqlite_store *store, const struct run *run, uint32_t attempt)
 {
-    uint32_t silent = 0;  // before task i
-    rota_task_id task = run->first;
-    if (store->said.count) bind_end(store, SET_END, run, attempt);
-    for (uint32_t i = 0; i < run->count; i++, task.task++) {
-        const struct store_attempt *said = said_take(store, task, attempt);
-        if (!said) {
-            silent++;
-            continue;
-        }
-        ends_put(store, run, attempt, (rota_task_id){task.job, task.task - silent}, silent);
-        end_put(store, task, said);
-        silent = 0;
+    said_choose(store, attempt);
+    for (uint32_t from = 0, count; from < run->count; from += count) {
+        rota_task_id first = {run->first.job, run->first.task + from};
+        bool said = said_alike(store, first, run->count - from, attempt, &count);
+        enum statement which = said ? SET_ENDS_SAID : SET_ENDS;
+        bind_end(store, which, run, attempt);
+        rows_statement(store, first, count, which);
+        if (said) said_forget(store, first, count);
+        store->ends_written += count;
     }
-    ends_put(store, run, attempt, (rota_task_id){task.job, task.task - silent}, silent);
 }
 
 // An attempt whose end was not of this turn, or of the one before in the same turn.
 void put_attempts(struct sqlite_store *store)
 {
+    enum statement ways[] = {SET_SAID, SET_SAID_RUN};
     for (uint32_t i = 0; i < store->attempt_count && store->said.count; i++) {
         const struct store_attempt *said = &store->attempts[i];
-        uint64_t task = (uint64_t)row_id(said->task);
-        if (map_find(&store->said, task) != i + 1) continue;
-        map_remove(&store->said, task);
-        enum statement ways[] = {SET_SAID, SET_SAID_RUN};
+        int64_t id = row_id(said->task);
+        if (map_find(&store->said, (uint64_t)id) != i + 1) continue;
+        said_choose(store, said->attempt);
         for (int way = 0; way < 2; way++) {
-            bind_said(statement_get(store, ways[way]), said);
             bind_number(statement_get(store, ways[way]), 2, said->attempt);
-            statement_run_on(store, ways[way], (int64_t)task);
+            statement_run_on(store, ways[way], id);
         }
+        said_forget(store, said->task, 1);
     }
 }
 

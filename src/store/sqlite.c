@@ -130,6 +130,7 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
     if (store->result) return false;
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     store->result = sqlite3_exec(store->db, careful, NULL, NULL, NULL);
+    if (!store->result) store->result = said_open(store);
     if (store->result) return false;
     if (!store->is_new || !store->options.brief) sqlite_set(store);
     if (store->result) return false;

@@ -100,7 +100,7 @@ enum statement {
     SET_OUT,
     SET_EXEC,
     SET_ENDS,
-    SET_END,
+    SET_ENDS_SAID,
     SET_SAID,
     SET_SAID_RUN,
     SET_CLOSING,
@@ -148,6 +148,13 @@ struct run {
     struct rota_record record;  // of the first
 };
 
+// What said() tells next.
+struct telling {
+    uint32_t attempt;
+    int64_t id;                        // the row it told of last; 0: none
+    const struct store_attempt *said;  // of that row; null: nothing
+};
+
 // Texts of one row at a time; the row of a submission uses them for other texts than a task's.
 enum { LINE_CONDITION, LINE_NEEDS, LINE_INPUTS, LINE_OUTPUTS, LINE_NAME, LINE_LANE, LINES };
 
@@ -187,6 +194,7 @@ struct sqlite_store {
     struct store_body *bodies;
     struct note *notes;  // what no record asks for
     struct map said;  // the task of each attempt: its place in attempts, plus 1
+    struct telling telling;
     uint32_t kept_count, kept_capacity, definition_count, definition_capacity, definition_at;
     uint32_t request_count, request_capacity, firing_count, firing_capacity;
     uint32_t note_count, note_capacity;
@@ -224,6 +232,19 @@ void put_attempts(struct sqlite_store *store);  // what no end of a task has tak
 void put_job_gone(struct sqlite_store *store, uint32_t job);
 void put_submit(struct sqlite_store *store, const struct rota *rota,
                 const struct rota_record *record);
+
+// ---- said.c: what workers said of attempts, until it is in a row ----------------------------
+
+int said_open(struct sqlite_store *store);  // said() can be used in statements
+void said_note(struct sqlite_store *store, uint32_t at);
+void said_choose(struct sqlite_store *store, uint32_t attempt);  // said() tells of these attempts
+// Whether something was said of that attempt of the first task, and for how many from there on the
+// same holds.
+bool said_alike(const struct sqlite_store *store, rota_task_id first, uint32_t count,
+                uint32_t attempt, uint32_t *alike);
+void said_forget(struct sqlite_store *store, rota_task_id first, uint32_t count);
+void said_clear(struct sqlite_store *store);
+void said_release(struct sqlite_store *store);
 
 // ---- turn.c: begin, put, commit ------------------------------------------------------------
 

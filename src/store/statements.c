@@ -17,8 +17,13 @@
     "seq, ended, result, result_exit, \"end\", end_status, reason, ran_from, ran_to, user_us,"     \
     " system_us, memory_bytes, log_bytes, end_flags, log_worker"
 #define SAID                                                                                       \
-    "\"end\" = ?16, end_status = ?17, reason = ?18, ran_from = ?19, ran_to = ?20, user_us = ?21,"  \
-    " system_us = ?22, memory_bytes = ?23, log_bytes = ?24, end_flags = ?25, log_worker = ?26"
+    "\"end\" = said(id, 0), end_status = said(id, 1), reason = said(id, 2), ran_from = said(id, 3)," \
+    " ran_to = said(id, 4), user_us = said(id, 5), system_us = said(id, 6),"                       \
+    " memory_bytes = said(id, 7), log_bytes = said(id, 8), end_flags = said(id, 9),"               \
+    " log_worker = said(id, 10)"
+#define END                                                                                        \
+    BECOMES ", seq = ?12 + id - ?1, ended = max(started, ?13), result = ?14, result_exit = ?15,"   \
+            " room = NULL"
 
 // A row that grows has room for it, so that it stays on its page. Pages that are split out of their
 // order cost more than that: SQLite then looks through all it has in memory, once a turn.
@@ -54,10 +59,8 @@ static const char *const texts[STATEMENTS] = {
                 " NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)" RUN,
     [SET_EXEC]
     = "UPDATE sched_state SET " BECOMES ", worker = ?12, handler = ?13, run_as = ?14" RUN,
-    [SET_ENDS] = "UPDATE sched_state SET " BECOMES ", seq = ?12 + id - ?1, ended = max(started,"
-                 " ?13), result = ?14, result_exit = ?15, room = NULL" RUN,
-    [SET_END] = "UPDATE sched_state SET " BECOMES ", seq = ?12, ended = max(started, ?13),"
-                " result = ?14, result_exit = ?15, room = NULL, " SAID " WHERE id = ?1",
+    [SET_ENDS] = "UPDATE sched_state SET " END RUN,
+    [SET_ENDS_SAID] = "UPDATE sched_state SET " END ", " SAID RUN,
     [SET_SAID] = "UPDATE sched_state SET " SAID " WHERE id = ?1 AND attempt = ?2",
     [SET_SAID_RUN] = "UPDATE sched_run SET " SAID " WHERE id = ?1 AND attempt = ?2",
     [SET_CLOSING] = "UPDATE sched_state SET seq = ?3 + id - ?1, ended = max(started, ?4), result ="

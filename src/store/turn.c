@@ -75,21 +75,6 @@ void turn_answer(struct store *base, const struct store_request *request)
     store->requests[store->request_count++] = *request;
 }
 
-static void said_clear(struct sqlite_store *store)
-{
-    if (!store->said.count) return;
-    memset(store->said.slots, 0, store->said.capacity * sizeof *store->said.slots);
-    store->said.count = 0;
-}
-
-static void said_note(struct sqlite_store *store, uint32_t at)
-{
-    if (map_reserve(&heap, &store->said, 1))
-        map_put(&store->said, (uint64_t)row_id(store->attempts[at].task), at + 1);
-    else
-        turn_fail(store, SQLITE_NOMEM);
-}
-
 void turn_attempt(struct store *base, const struct store_attempt *attempt)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
@@ -381,7 +366,7 @@ void turn_foresee(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     if (base->error.fault) return;
-    statement_get(store, SET_END);
+    statement_get(store, SET_ENDS_SAID);
     sync_failed(store, gather_image_sync(&store->gather));
 }
 
@@ -411,7 +396,7 @@ void turn_release(struct sqlite_store *store)
     free(store->notes);
     line_release(&store->events);
     for (int i = 0; i < LINES; i++) line_release(&store->lines[i]);
-    map_release(&heap, &store->said);
+    said_release(store);
     groups_release(&store->edges);
     groups_release(&store->inputs);
     groups_release(&store->outputs);
