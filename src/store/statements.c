@@ -17,10 +17,10 @@
     "seq, ended, result, result_exit, \"end\", end_status, reason, ran_from, ran_to, user_us,"     \
     " system_us, memory_bytes, log_bytes, end_flags, log_worker"
 #define SAID                                                                                       \
-    "\"end\" = said(id, 0), end_status = said(id, 1), reason = said(id, 2), ran_from = said(id, 3)," \
-    " ran_to = said(id, 4), user_us = said(id, 5), system_us = said(id, 6),"                       \
-    " memory_bytes = said(id, 7), log_bytes = said(id, 8), end_flags = said(id, 9),"               \
-    " log_worker = said(id, 10)"
+    "\"end\" = said(id, 0), end_status = said(id, 1), reason = said(id, 2),"                       \
+    " ran_from = said(id, 3), ran_to = said(id, 4), user_us = said(id, 5),"                        \
+    " system_us = said(id, 6), memory_bytes = said(id, 7), log_bytes = said(id, 8),"               \
+    " end_flags = said(id, 9), log_worker = said(id, 10)"
 #define END                                                                                        \
     BECOMES ", seq = ?12 + id - ?1, ended = max(started, ?13), result = ?14, result_exit = ?15,"   \
             " room = NULL"
