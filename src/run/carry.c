@@ -84,6 +84,14 @@ static bool needs_are_carried(const struct run *run, uint32_t at, const bool *ca
     return true;
 }
 
+// All it asks about has succeeded, again without being run: then only a failure is not true.
+static bool condition_is_true(const struct jobfile_task *task)
+{
+    for (uint32_t i = 0; i < task->clause_count; i++)
+        if (task->clauses[i].kind == ROTA_CLAUSE_FAILED) return false;
+    return true;
+}
+
 void run_carry(struct run *run, rota_job_id old, const struct run_held *held, run_stamp_fn *stamp,
                bool *carried)
 {
@@ -92,7 +100,7 @@ void run_carry(struct run *run, rota_job_id old, const struct run_held *held, ru
     for (uint32_t i = 0; i < run->file->task_count; i++) {
         uint32_t at = run->order[i];
         const struct jobfile_task *task = &run->file->tasks[at];
-        carried[at] = !task->clause_count && needs_are_carried(run, at, carried)
+        carried[at] = condition_is_true(task) && needs_are_carried(run, at, carried)
                       && (task->is_bundle || map_find(&succeeded, run->tasks[at].signature))
                       && outputs_are_there(run, at, held, stamp);
     }
