@@ -184,6 +184,24 @@ static void carried_end(struct run *run, const struct rota_action *action,
     run_phase_set(run, action->run.task.task - 1, RUN_DONE);
 }
 
+static void task_step(struct run *run, enum rota_event_kind kind, rota_task_id id)
+{
+    struct rota_event event = {.kind = kind, .task = {id}};
+    step(run, event);
+}
+
+// Where the carried come first. In this order a bundle is at work before those who need it look.
+static void others_stage(struct run *run)
+{
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        uint32_t at = run->order[i];
+        rota_task_id id = {run->job.number, at + 1};
+        bool idle = rota_task_state(run->server->rota, id) == ROTA_TASK_IDLE;
+        if (idle && run_wants(run, at) && !run->file->tasks[at].is_bundle)
+            task_step(run, ROTA_EVENT_STAGE, id);
+    }
+}
+
 // They pass through all stages as others do, on a worker that runs nothing, and all in one turn.
 void run_carry_out(struct run *run, const bool *carried, const struct run_held *held)
 {
@@ -205,12 +223,7 @@ void run_carry_out(struct run *run, const bool *carried, const struct run_held *
         }
     } while (seen > before);
     worker_step(run, ROTA_EVENT_WORKER_LEFT, nobody, run->machine_carried);
-}
-
-static void task_step(struct run *run, enum rota_event_kind kind, rota_task_id id)
-{
-    struct rota_event event = {.kind = kind, .task = {id}};
-    step(run, event);
+    others_stage(run);
 }
 
 static void task_resume(struct run *run, uint32_t at)
@@ -240,5 +253,5 @@ void run_resume(struct run *run, const struct run_held *held)
     }
     run_replace_worker(run);
     for (uint32_t i = 0; i < run->file->task_count; i++)
-        if (!run->file->tasks[i].is_bundle) task_resume(run, i);
+        if (!run->file->tasks[run->order[i]].is_bundle) task_resume(run, run->order[i]);
 }

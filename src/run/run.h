@@ -50,7 +50,7 @@ struct run {
     struct server *server;    // null: not yet
     struct run_task *tasks;   // beside file->tasks
     bool *wanted;             // by task; null: all are
-    uint32_t *order;          // all tasks, each behind those it waits for
+    uint32_t *order;          // all tasks, each behind those it waits for, and its lane's
     uint32_t count[RUN_PHASES];  // tasks; bundles are not counted
     rota_job_id job;
     rota_worker_id worker;    // of this life

@@ -31,12 +31,37 @@ uint64_t run_hash(const void *bytes, size_t size)
 
 // ---- Order ------------------------------------------------------------------------------
 
+enum { LANE_SEEN = UINT32_MAX };
+
 // Depth first, with a stack of our own: chains may be a million long. A job file has no cycles.
 struct walk {
     uint32_t *stack, *at;  // the tasks on the way, and how far each has been looked at
+    uint32_t *older;       // by task: who stands before it in a lane that keeps the order, plus 1
     uint8_t *seen;
     uint32_t depth, placed;
 };
+
+static void lanes_order(const struct jobfile *file, struct walk *walk)
+{
+    uint32_t *last = run_allocate(file->lane_count, sizeof *last);
+    for (uint32_t i = 0; file->lane_count && i < file->task_count; i++) {
+        uint32_t lane = file->tasks[i].lane;
+        if (!lane || !file->lanes[lane - 1].submit_order) continue;
+        walk->older[i] = last[lane - 1];
+        last[lane - 1] = i + 1;
+    }
+    free(last);
+}
+
+// Where to go on looking after the next one that this task comes behind; 0: there is none.
+static uint32_t walk_next(const struct run *run, const struct walk *walk, uint32_t task,
+                          uint32_t at, uint32_t *other)
+{
+    uint32_t next = at == LANE_SEEN ? 0 : jobfile_waits(&run->file->tasks[task], at, other);
+    if (next || at == LANE_SEEN || !walk->older[task]) return next;
+    *other = walk->older[task] - 1;
+    return LANE_SEEN;
+}
 
 static void walk_from(struct run *run, struct walk *walk, uint32_t first)
 {
@@ -46,7 +71,7 @@ static void walk_from(struct run *run, struct walk *walk, uint32_t first)
     walk->depth = 1;
     while (walk->depth) {
         uint32_t top = walk->depth - 1, task = walk->stack[top], other;
-        walk->at[top] = jobfile_waits(&run->file->tasks[task], walk->at[top], &other);
+        walk->at[top] = walk_next(run, walk, task, walk->at[top], &other);
         if (!walk->at[top]) {
             run->order[walk->placed++] = task;
             walk->depth--;
@@ -63,10 +88,12 @@ static void order_make(struct run *run)
     uint32_t count = run->file->task_count;
     struct walk walk = {.stack = run_allocate(count, sizeof *walk.stack)};
     walk.at = run_allocate(count, sizeof *walk.at);
+    walk.older = run_allocate(count, sizeof *walk.older);
     walk.seen = run_allocate(count, 1);
+    lanes_order(run->file, &walk);
     for (uint32_t i = 0; i < count; i++)
         if (!walk.seen[i]) walk_from(run, &walk, i);
-    free(walk.stack), free(walk.at), free(walk.seen);
+    free(walk.stack), free(walk.at), free(walk.older), free(walk.seen);
 }
 
 // ---- Signatures -------------------------------------------------------------------------

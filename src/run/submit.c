@@ -18,6 +18,7 @@ struct draft {
     struct rota_output *outputs;
     struct store_text *texts;
     uint32_t *lanes;  // the core's number of each lane of the file
+    bool carried_first;  // the others are staged behind them
     struct rota_job_spec spec;
 };
 
@@ -132,7 +133,8 @@ static void task_draft(struct draft *draft, uint32_t at, bool carried)
     struct rota_task_spec *spec = &draft->tasks[at];
     spec->body = draft->run->tasks[at].signature;
     spec->flags = task->is_bundle ? ROTA_TASK_BUNDLE : 0;
-    if (!carried && !run_wants(draft->run, at)) spec->flags |= ROTA_TASK_ON_DEMAND;
+    bool later = draft->carried_first && !task->is_bundle;
+    if (!carried && (later || !run_wants(draft->run, at))) spec->flags |= ROTA_TASK_ON_DEMAND;
     spec->bundle = task->bundle;
     spec->priority = task->priority;
     draft->texts[at].name = task->name;
@@ -180,6 +182,21 @@ static void objects_draft(struct draft *draft, uint32_t at)
 
 // ---- The whole --------------------------------------------------------------------------
 
+// Whoever is done before cannot stand in a lane behind one that has yet to run.
+static bool lanes_are_mixed(const struct jobfile *file, const bool *carried)
+{
+    bool mixed = false;
+    uint8_t *kinds = run_allocate(file->lane_count, sizeof *kinds);
+    for (uint32_t i = 0; file->lane_count && i < file->task_count; i++) {
+        uint32_t lane = file->tasks[i].lane;
+        if (!lane) continue;
+        kinds[lane - 1] |= carried[i] ? 1 : 2;
+        mixed |= kinds[lane - 1] == 3;
+    }
+    free(kinds);
+    return mixed;
+}
+
 static void draft_make(struct draft *draft, const bool *carried)
 {
     const struct jobfile *file = draft->run->file;
@@ -191,7 +208,7 @@ static void draft_make(struct draft *draft, const bool *carried)
     draft->inputs = turn_array(draft, counts.inputs, sizeof *draft->inputs);
     draft->outputs = turn_array(draft, counts.outputs, sizeof *draft->outputs);
     for (uint32_t i = 0; i < file->task_count; i++) {
-        task_draft(draft, i, carried && carried[i]);
+        task_draft(draft, i, carried[i]);
         edges_draft(draft, i);
         objects_draft(draft, i);
     }
@@ -199,7 +216,7 @@ static void draft_make(struct draft *draft, const bool *carried)
 
 enum rota_error run_submit(struct run *run, const bool *carried)
 {
-    struct draft draft = {.run = run};
+    struct draft draft = {.run = run, .carried_first = lanes_are_mixed(run->file, carried)};
     groups_number(run);
     run->job = run->server->next_job;
     enum rota_error error = lanes_define(&draft);

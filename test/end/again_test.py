@@ -5,6 +5,13 @@ from runs import Folder
 
 say = Tap.say
 
+
+def ends(folder, *options):
+    """The names of the tasks that ended well, in that order, and the exit status."""
+    events, status = folder.events(*options)
+    return [e["task"] for e in events if e.get("status") == "SUCCESS"], status
+
+
 BUNDLE = """\
 tasks:
   one: {run: "true", bundle: both}
@@ -20,5 +27,35 @@ with Folder(BUNDLE) as folder:
     say(folder.ran() == ["new"], "who needs a bundle, or asks if others are over, is done once")
     folder.write("job.yaml", BUNDLE.replace('two: {run: "true"', 'two: {run: "true; true"'))
     say(folder.ran() == ["behind", "last", "once", "two"], "and again when one of these is")
+
+LANE = """\
+lanes: {line: {ORDER}}
+tasks:
+  early: {run: "true", lane: line, group: all}
+  middle: {run: "true", lane: line, group: all, access: read}
+  late: {run: "true", lane: line, group: all, bundle: some}
+  behind: {run: "true", needs: some}
+  sooner: {run: "true", lane: line, bundle: some}
+"""
+for order in ("order: request", "order: submit", "order: submit, strict: true"):
+    for name in ("early", "middle", "late", "sooner"):
+        text = LANE.replace("ORDER", order)
+        with Folder(text) as folder:
+            folder.run()
+            old = name + ': {run: "true'
+            folder.write("job.yaml", text.replace(old, old + "; true"))
+            names, status = ends(folder, "-j4")
+            more = ["behind"] if name in ("late", "sooner") else []
+            say(status == 0 and names == [name, *more],
+                f"{name} is done again in a lane ({order}) with others that need not be",
+                (names, status))
+
+with Folder(LANE.replace("ORDER", "order: submit, strict: true")) as folder:
+    folder.run("--only", "middle")
+    folder.write("job.yaml", folder.read("job.yaml") + "  new: 'true'\n")
+    names, status = ends(folder, "-j4")
+    laned = [name for name in names if name not in ("new", "behind")]
+    say(status == 0 and laned == ["early", "late", "sooner"] and names.index("behind") == 4,
+        "the others keep their order", (names, status))
 
 Tap.end()
