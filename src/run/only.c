@@ -25,6 +25,15 @@ static void spread(struct run *run)
     }
 }
 
+// A bundle is at work with any of its tasks; the others of it are not wanted for that.
+static void bundles_join(struct run *run)
+{
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        uint32_t bundle = run->file->tasks[i].bundle;
+        if (bundle && run->wanted[i]) run->wanted[bundle - 1] = true;
+    }
+}
+
 const char *run_only(struct run *run, const char *names)
 {
     uint32_t at;
@@ -36,6 +45,7 @@ const char *run_only(struct run *run, const char *names)
         names += length + (names[length] == ',');
     }
     spread(run);
+    bundles_join(run);
     for (uint32_t i = 0; i < run->file->task_count; i++)
         if (!run->wanted[i]) run_phase_set(run, i, RUN_LEFT_OUT);
     return NULL;

@@ -58,4 +58,16 @@ with Folder(LANE.replace("ORDER", "order: submit, strict: true")) as folder:
     say(status == 0 and laned == ["early", "late", "sooner"] and names.index("behind") == 4,
         "the others keep their order", (names, status))
 
+PARTS = """\
+tasks:
+  behind: {run: "true", needs: parts}
+  parts: {tasks: {first: "true", second: "true", third: sleep 0.2}}
+"""
+with Folder(PARTS) as folder:
+    names, status = ends(folder, "--only", "second")
+    say(status == 0 and names == ["second"], "--only runs one task of a bundle", (names, status))
+    names, status = ends(folder, "-j4")
+    say(status == 0 and sorted(names) == ["behind", "first", "third"] and names[-1] == "behind",
+        "and who needs the bundle waits for the rest of it", (names, status))
+
 Tap.end()
