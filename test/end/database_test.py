@@ -15,7 +15,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import kill  # noqa: E402
-from end import stand_still  # noqa: E402
+from end import lend, stand_still  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GRAPH = os.path.join(HERE, "graph.play")
@@ -31,8 +31,8 @@ def say(fine, what, note=""):
         print("# " + note.replace("\n", "\n# "))
 
 
-def play(database, file=GRAPH, before=(), **more):
-    return subprocess.run([*before, kill.ROTA, "play", "--log-pages", "24", "--db", database, file],
+def play(database, file=GRAPH, before=(), program=kill.ROTA, **more):
+    return subprocess.run([*before, program, "play", "--log-pages", "24", "--db", database, file],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=kill.surroundings(),
                           stderr=subprocess.STDOUT, text=True, check=False, timeout=300, **more)
 
@@ -142,14 +142,12 @@ def read_only(folder, sound):
     os.chmod(f"{place}/db", 0o444)
     os.chmod(place, 0o555)
     os.chmod(folder, 0o755)
-    more = {"user": 65534, "group": 65534} if os.getuid() == 0 else {}
-    reachable = not more or subprocess.run([kill.ROTA, "version"], capture_output=True, check=False,
-                                           **more).returncode == 0
-    if reachable:
-        refuses("a file that can only be read is refused", f"{place}/db", "Permission denied",
-                **more)
-        refuses("no file is made in a folder that can only be read", f"{place}/new",
-                "Permission denied", **more)
+    more = {"program": lend(folder), "file": shutil.copy(GRAPH, folder)}
+    if os.getuid() == 0:
+        more.update(user=65534, group=65534)
+    refuses("a file that can only be read is refused", f"{place}/db", "Permission denied", **more)
+    refuses("no file is made in a folder that can only be read", f"{place}/new",
+            "Permission denied", **more)
     os.chmod(place, 0o755)
 
 

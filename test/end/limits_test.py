@@ -6,7 +6,7 @@ import signal
 import stat
 import subprocess
 
-from end import ROTA, Tap
+from end import ROTA, Tap, lend
 from runs import Folder
 
 say = Tap.say
@@ -24,9 +24,9 @@ def modes(folder):
     return found
 
 
-def sh(folder, script, **more):
+def sh(folder, script, program=ROTA, **more):
     """A script in the folder, with "$ROTA" in it."""
-    environment = dict(more.pop("env", os.environ), ROTA=os.path.abspath(ROTA))
+    environment = dict(more.pop("env", os.environ), ROTA=os.path.abspath(program))
     return subprocess.run(["sh", "-c", script], cwd=folder.path, capture_output=True, text=True,
                           errors="surrogateescape", check=False, timeout=120, env=environment,
                           **more)
@@ -70,7 +70,7 @@ with Folder(ONE) as folder:
 if os.geteuid() == 0:
     with Folder(ONE) as folder:
         os.chmod(folder.path, 0o755)
-        done = folder.run(user=65534, extra_groups=[])
+        done = sh(folder, '"$ROTA" run job.yaml', lend(folder.path), user=65534, extra_groups=[])
         say(done.returncode == 2 and "Permission denied" in done.stderr,
             "a folder that cannot be written is refused", done.stderr)
 with Folder(ONE) as folder:
@@ -194,7 +194,8 @@ with Folder("tasks: {a: 'umask > mask; touch made'}") as folder:
 with Folder("tasks: {a: 'umask > mask; echo x; exit 1'}") as folder:
     os.chmod(folder.path, 0o777)
     user = {"user": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
-    done = sh(folder, 'umask 0777; "$ROTA" run job.yaml; "$ROTA" run job.yaml', **user)
+    done = sh(folder, 'umask 0777; "$ROTA" run job.yaml; "$ROTA" run job.yaml', lend(folder.path),
+              **user)
     say(done.returncode == 1 and done.stdout.count("\nx\n") == 2,
         "a umask of 0777 does not lock it out of its own files", done.stdout + done.stderr)
 with Folder(ONE) as folder:

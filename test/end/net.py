@@ -71,7 +71,8 @@ class Net:
 
     def words(self, name=""):
         """What makes a command run on that machine; without a name it is the server's."""
-        return ["ip", "netns", "exec", self.space(name)]
+        # As `ip netns exec` would, but also where the root is no mount, as in a chroot.
+        return ["nsenter", f"--net=/run/netns/{self.space(name)}"]
 
     def inside(self, *words, name="", given=None):
         return run(*self.words(name), *words, given=given)
