@@ -19,6 +19,7 @@ struct ask_task {
     const char *name;        // "7.3" if it has none
     const char *command, *details, *status, *outcome, *access;
     const char *edges, *condition, *inputs, *outputs;  // as doc/store.md has them
+    const char *when;        // the condition, with names
     const uint32_t *needs;   // places of what it waits for in any of these ways
     uint32_t need_count;
     uint32_t bundle;         // its place plus 1; 0: none
@@ -73,6 +74,10 @@ void *ask_allocate(struct ask *ask, size_t size);  // zeroed, lives as long as t
 // The core of the whole database, to be asked only. Null: the reason is none of the store's if the
 // store has no fault.
 struct rota *ask_core(struct ask *ask, const char **reason);
+
+// ---- condition.c: what a task waits for -------------------------------------------------------
+
+const char *ask_condition(struct ask *ask, const char *text);  // "su(3)" as "su(build)"; kept
 
 // ---- find.c: names --------------------------------------------------------------------------
 

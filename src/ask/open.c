@@ -192,6 +192,7 @@ static void needs_make(struct ask *ask)
         needs.count = 0;
         edges_add(ask, &needs, task->edges);
         condition_add(ask, &needs, task->condition);
+        task->when = ask_condition(ask, task->condition);
         inputs_add(ask, &needs, task->inputs);
         needs_clean(&needs);
         uint32_t *kept = ask_allocate(ask, needs.count * sizeof *kept);

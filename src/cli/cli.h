@@ -94,6 +94,7 @@ void line_print(const struct line_about *line, bool json);
 // ---- plain.c: texts of others, with nothing in them that could harm a terminal --------
 
 size_t plain_write(FILE *out, const char *text, size_t length);  // on one line; its columns
+void plain_word_write(FILE *out, const char *word);  // in quotes if a shell would take it apart
 void plain_lines_write(FILE *out, const char *text, size_t length);  // newlines and tabs stay
 
 // What a command has printed, on the standard output, in pieces that may cut a character.

@@ -41,6 +41,24 @@ size_t plain_write(FILE *out, const char *text, size_t length)
     return width;
 }
 
+void plain_word_write(FILE *out, const char *word)
+{
+    size_t length = strlen(word);
+    bool bare = length
+                && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_.,:/=+-@%")
+                       == length;
+    if (!bare) putc('\'', out);
+    for (size_t part; length; word += part, length -= part) {
+        part = strcspn(word, "'");
+        plain_write(out, word, part);
+        if (part == length) break;
+        fputs("'\\''", out);
+        part++;
+    }
+    if (!bare) putc('\'', out);
+}
+
 void plain_lines_write(FILE *out, const char *text, size_t length)
 {
     for (size_t at = 0; at < length; at++) {

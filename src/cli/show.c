@@ -130,7 +130,7 @@ static void task_print(const struct asker *asker, uint32_t at)
     putchar('\n');
     row("command", task->command);
     names_print(ask, "needs", task->needs, task->need_count);
-    row("when", task->condition);
+    row("when", task->when);
     needed_print(ask, at);
     if (task->bundle) row("bundle", ask->tasks[task->bundle - 1].name);
     lane_print(ask, task);
@@ -222,7 +222,7 @@ static void json_print(const struct asker *asker, uint32_t at)
     json_pair("kind", task->is_bundle ? "bundle" : "task");
     json_pair("status", task->status);
     json_pair("command", task->command);
-    json_pair("condition", task->condition);
+    json_pair("condition", task->when);
     json_pair("bundle", task->bundle ? ask->tasks[task->bundle - 1].name : "");
     json_pair("lane", task->lane ? ask_lane_name(ask, task->lane) : "");
     json_pair("access", task->access);

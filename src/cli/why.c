@@ -140,6 +140,38 @@ static void waits_write(const struct asker *asker, const struct rota_why *why, s
              planned);
 }
 
+static void condition_write(const struct ask_task *task, struct part *part)
+{
+    bool dead = is(task, "BLOCKED");
+    snprintf(part->text, sizeof part->text,
+             dead ? "will not run: %s can no longer be true" : "waits until %s is true",
+             task->when);
+    if (dead) part->next = ASK_NONE;
+}
+
+// It has been handed out, and others run where it is to run.
+static bool place_write(const struct ask *ask, const struct rota *rota, rota_worker_id worker,
+                        struct part *part)
+{
+    uint32_t others = 0;
+    struct rota_task_view view;
+    struct naming naming = {ask, NULL};
+    for (uint32_t i = 0; i < ask->task_count; i++) {
+        if (ask->tasks[i].is_bundle || !is(&ask->tasks[i], "RUNNING")) continue;
+        if (!rota_task_look(rota, ask->tasks[i].id, &view)) continue;
+        if (view.worker.number != worker.number) continue;
+        others += part->next != ASK_NONE;
+        if (part->next == ASK_NONE) part->next = i;
+    }
+    if (part->next == ASK_NONE) return false;
+    int length = snprintf(part->text, sizeof part->text, "waits for room on %s behind %s",
+                          worker_name(&naming, worker), ask->tasks[part->next].name);
+    if (others)
+        snprintf(part->text + length, sizeof part->text - (size_t)length, " and %u other%s",
+                 others, others > 1 ? "s" : "");
+    return true;
+}
+
 // The sentences begin without the name of the task, and some without a verb.
 static const char *verb_of(enum rota_hold hold)
 {
@@ -190,8 +222,9 @@ static void waiting_write(const struct asker *asker, struct rota *rota, struct p
     case ROTA_HOLD_PREREQUISITE:
     case ROTA_HOLD_FAILURE:
     case ROTA_HOLD_BLOCKED: waits_write(asker, &why, part); break;
-    case ROTA_HOLD_CONDITION:
-        snprintf(part->text, sizeof part->text, "waits until %s is true", task->condition);
+    case ROTA_HOLD_CONDITION: condition_write(task, part); break;
+    case ROTA_HOLD_START_REPORT:
+        if (!place_write(ask, rota, why.worker, part)) held_write(asker, rota, &why, part);
         break;
     default: held_write(asker, rota, &why, part); break;
     }
@@ -260,33 +293,21 @@ static void answer_make(const struct asker *asker, struct rota *rota, uint32_t a
     }
 }
 
-// Names that a shell would take apart stand in quotes.
-static void word_write(const char *name)
-{
-    bool plain = *name
-                 && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                 "0123456789_.:/=+-@%")
-                        == strlen(name);
-    if (!plain) putchar('\'');
-    plain_write(stdout, name, strlen(name));
-    if (!plain) putchar('\'');
-}
-
 static void advice_write(const struct asker *asker, const struct part *last)
 {
     const struct ask_task *task = &asker->ask.tasks[last->task];
     bool failed = is(task, "FAILED") || is(task, "ABORTED");
     if (failed && !task->is_bundle) {
         fputs(" (rota logs ", stdout);
-        word_write(task->name);
+        plain_word_write(stdout, task->name);
         fputs("; rota retry ", stdout);
-        word_write(task->name);
+        plain_word_write(stdout, task->name);
         putchar(')');
     }
     bool can = (is_ready(task) && !is_lack(last->hold)) || is(task, "RUNNING");
     if (!asker->at_work && can && *asker->ask.path) {
         fputs(" (rota run ", stdout);
-        word_write(asker->ask.path);
+        plain_word_write(stdout, asker->ask.path);
         putchar(')');
     }
 }
