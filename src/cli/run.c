@@ -166,6 +166,21 @@ static int worker_begin(struct runner *runner)
     return 70;
 }
 
+static int only_refuse(const struct jobfile *file, const char *names, const char *path)
+{
+    struct word_meant meant = {0};
+    char *name = strndup(names, strcspn(names, ","));
+    if (!name) run_no_memory();
+    for (uint32_t i = 0; i < file->task_count; i++) word_try(&meant, name, file->tasks[i].name);
+    fprintf(stderr, "rota run: --only: there is no task '");
+    plain_write(stderr, name, strlen(name));
+    fprintf(stderr, "' in %s", path);
+    if (meant.word) fprintf(stderr, "; did you mean '%s'?", meant.word);
+    fputc('\n', stderr);
+    free(name);
+    return 2;
+}
+
 static int file_load(struct runner *runner)
 {
     if (!jobfile_load(&runner->file, runner->options.path)) return 2;
@@ -179,9 +194,7 @@ static int file_load(struct runner *runner)
     const char *unknown
         = runner->options.only ? run_only(&runner->run, runner->options.only) : NULL;
     if (!unknown) return 0;
-    fprintf(stderr, "rota run: --only: there is no task '%.*s' in %s\n", (int)strcspn(unknown, ","),
-            unknown, runner->options.path);
-    return 2;
+    return only_refuse(&runner->file, unknown, runner->options.path);
 }
 
 static bool streams_fit(const struct runner *runner)
@@ -201,6 +214,8 @@ static int run_dry(struct runner *runner)
     bool there = os_file_is_there(path);
     free(path);
     int status = file_load(runner);
+    runner->cores = runner->options.jobs ? runner->options.jobs : os_processors();
+    if (!status && !streams_fit(runner)) return 2;
     if (!status && there) status = store_open(runner);
     if (!status && there) status = server_make(runner);
     return status ? status : runner_look(runner);

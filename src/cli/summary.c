@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NAMES = 6, FAILURES = 20, REASON = 320 };
 
@@ -58,6 +59,35 @@ static void path_print(const struct run *run)
     free(path.before);
 }
 
+// ---- What to do next ---------------------------------------------------------------------------
+
+// A file elsewhere has to be named, too.
+static void logs_print(const struct run_options *options, const char *name)
+{
+    fputs("    (rota logs ", stdout);
+    if (strchr(options->path, '/')) {
+        plain_word_write(stdout, options->path);
+        putchar(' ');
+    }
+    plain_word_write(stdout, name);
+    puts(")");
+}
+
+// The same again, but for --fresh: what has been done is done.
+static void again_print(const struct run_options *options)
+{
+    fputs("    to go on: rota run ", stdout);
+    if (options->jobs) printf("-j %u ", options->jobs);
+    if (options->keep_going) fputs("-k ", stdout);
+    if (options->only) {
+        fputs("--only ", stdout);
+        plain_word_write(stdout, options->only);
+        putchar(' ');
+    }
+    plain_word_write(stdout, options->path);
+    putchar('\n');
+}
+
 // ---- Failures ----------------------------------------------------------------------------------
 
 static void failures_print(const struct progress *progress)
@@ -66,11 +96,12 @@ static void failures_print(const struct progress *progress)
     for (uint32_t i = 0; i < progress->failed_count && i < FAILURES; i++) {
         uint32_t task = progress->failed[i];
         const char *name = run->file->tasks[task].name;
+        printf("    failed: %s", name);
         if (progress->server)
-            printf("    failed: %s    (rota logs --server %s %u.%u)\n", name, progress->server,
-                   run->job.number, task + 1);
+            printf("    (rota logs --server %s %u.%u)\n", progress->server, run->job.number,
+                   task + 1);
         else
-            printf("    failed: %s    (rota logs %s)\n", name, name);
+            logs_print(progress->options, name);
     }
     if (progress->failed_count > FAILURES)
         printf("    and %u more\n", progress->failed_count - FAILURES);
@@ -154,8 +185,8 @@ void summary_print(struct progress *progress, rota_time now, int status)
         return;
     }
     printf("%u ok", run->count[RUN_OK]);
-    count_print(run->count[RUN_DONE], "done before");
     count_print(run->hits, "of them from the cache");
+    count_print(run->count[RUN_DONE], "done before");
     count_print(run->count[RUN_FAILED], "failed");
     count_print(run->count[RUN_ABORTED], "stopped");
     count_print(run->count[RUN_NOT_NEEDED], "not needed");
@@ -167,5 +198,5 @@ void summary_print(struct progress *progress, rota_time now, int status)
     if (status && progress->server)
         printf("    to go on: rota retry --server %s TASK\n", progress->server);
     else if (status)
-        printf("    to go on: rota run %s\n", progress->options->path);
+        again_print(progress->options);
 }

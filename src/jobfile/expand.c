@@ -207,8 +207,14 @@ static bool family_add(struct reader *reader, uint32_t node)
     }
     struct family *family
         = ARRAY_ADD(reader->families, reader->family_count, reader->family_capacity);
-    *family = (struct family){reader->file->task_count, 0};
+    *family = (struct family){base, reader->file->task_count, 0};
     return true;
+}
+
+static void member_add(struct reader *reader, struct family *family)
+{
+    reader->file->tasks[reader->file->task_count - 1].family = family->name;
+    family->count++;
 }
 
 // The family is the last one, or none when nothing is left of the name.
@@ -223,7 +229,7 @@ static void all_make(struct reader *reader, const struct draft *draft, struct ax
         reader->bound = (struct bindings){bindings, axes->count + 1};
         const char *name = name_make(reader, draft->fields[KEY_NAME], index);
         if (!name || !task_make(reader, draft, name)) break;
-        if (family < reader->family_count) reader->families[family].count++;
+        if (family < reader->family_count) member_add(reader, &reader->families[family]);
         axes_step(axes);
     }
     reader->bound = (struct bindings){0};

@@ -66,6 +66,7 @@ struct jobfile_retries {
 
 struct jobfile_task {
     const char *name;
+    const char *family;       // what stands for all that were made of one; null: it was made alone
     const char *command;      // for people
     char **argv, **env;       // end with null; env is "NAME=VALUE", by name
     const char *group, *machine, *cwd, *stdin_path;  // null: none

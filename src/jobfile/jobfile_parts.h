@@ -104,6 +104,7 @@ struct named_list {
 };
 
 struct family {  // tasks that were one in the file
+    const char *name;
     uint32_t first, count;
 };
 

@@ -4,13 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool task_find(const struct jobfile *file, const char *name, size_t length, uint32_t *at)
+static bool is_called(const char *called, const char *name, size_t length)
 {
-    for (*at = 0; *at < file->task_count; ++*at) {
-        const char *other = file->tasks[*at].name;
-        if (strncmp(other, name, length) == 0 && !other[length]) return true;
+    return called && strncmp(called, name, length) == 0 && !called[length];
+}
+
+// A task, or all that were made of one.
+static bool name_want(struct run *run, const char *name, size_t length)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        const struct jobfile_task *task = &run->file->tasks[i];
+        if (!is_called(task->name, name, length) && !is_called(task->family, name, length))
+            continue;
+        found = run->wanted[i] = true;
     }
-    return false;
+    return found;
 }
 
 // From the last in order to the first: whoever is wanted wants what it waits for.
@@ -36,12 +45,10 @@ static void bundles_join(struct run *run)
 
 const char *run_only(struct run *run, const char *names)
 {
-    uint32_t at;
     run->wanted = run_allocate(run->file->task_count, sizeof *run->wanted);
     while (*names) {
         size_t length = strcspn(names, ",");
-        if (!task_find(run->file, names, length, &at)) return names;
-        run->wanted[at] = true;
+        if (!name_want(run, names, length)) return names;
         names += length + (names[length] == ',');
     }
     spread(run);

@@ -1,9 +1,72 @@
 #!/usr/bin/env python3
 """told_test - what a run and those who ask about it tell, where a user has to act on it."""
-from asked import Asked
+import os
+import shlex
+import subprocess
+
+from asked import ROTA, Asked
 from end import Tap
+from runs import Folder
 
 say = Tap.say
+
+
+def command_after(text, start):
+    """What stands behind this on its line, as words."""
+    line = next((line for line in text.splitlines() if start in line), "")
+    return shlex.split(line.partition(start)[2].rstrip(")"))
+
+
+# ---- What to do about a failure ----------------------------------------------------------------
+
+with Folder(name="sub/it's mine.yaml") as folder:
+    os.mkdir(folder.path + "/sub")
+    folder.write(folder.name, "tasks: {'it''s bad': 'echo so; test -e ok', other: 'true'}")
+    done = folder.run("-k", "-j3", "--fresh", "--only", "it's bad")
+    words = command_after(done.stdout, "to go on: rota ")
+    say(words == ["run", "-j", "3", "-k", "--only", "it's bad", folder.name],
+        "the command to go on has the options of the one before", done.stdout)
+    logs = command_after(done.stdout, "(rota ")
+    asked = subprocess.run([ROTA, *logs], cwd=folder.path, capture_output=True, text=True,
+                           check=False)
+    say(asked.stdout == "so\n", "the log of a file elsewhere is found as it says", (logs, asked))
+    open(folder.path + "/sub/ok", "w", encoding="utf-8").close()
+    done = subprocess.run([ROTA, *words], cwd=folder.path, capture_output=True, text=True,
+                          check=False)
+    say(done.returncode == 0 and "1 ok" in done.stdout, "and it goes on", done.stdout + done.stderr)
+
+CACHED = "tasks: {a: 'true', b: {run: touch o, out: [o], cache: true}}"
+with Folder(CACHED) as folder:
+    folder.run()
+    folder.write("job.yaml", CACHED.replace("touch o", "touch o; true"))
+    folder.run()
+    folder.write("job.yaml", CACHED)
+    done = folder.run()
+    say("1 ok, 1 of them from the cache, 1 done before in" in done.stdout,
+        "what came from the cache is not counted as done before", done.stdout)
+
+# ---- Names and room ----------------------------------------------------------------------------
+
+MANY = """\
+tasks:
+  unit-{{item}}: {foreach: [1, 2], run: "echo {{item}} >> ran", needs: build}
+  build: {run: echo build >> ran}
+  other: {run: echo other >> ran}
+"""
+with Folder(MANY) as folder:
+    done = folder.run("--only", "unti-1")
+    say(done.returncode == 2 and "no task 'unti-1' in job.yaml; did you mean 'unit-1'?"
+        in done.stderr, "--only tells the nearest name", done.stderr)
+    done = folder.run("-j1", "--only", "unit")
+    say(done.returncode == 0 and folder.read("ran") == "build\n1\n2\n",
+        "--only with a base name runs all that were made of it", done.stdout + done.stderr)
+
+STREAM = "tasks: {a: {run: 'seq 3 > s', out: [{name: s, kind: stream}]}, b: {run: cat, stdin: s}}"
+with Folder(STREAM) as folder:
+    done = folder.run("-n", "-j1")
+    say(done.returncode == 2 and "try -j 2" in done.stderr and not folder.has(".rota"),
+        "-n tells what would be refused", done.stdout + done.stderr)
+    say(folder.run("-n", "-j2").returncode == 0, "and what would not")
 
 # ---- Why ---------------------------------------------------------------------------------------
 
