@@ -36,6 +36,23 @@ static char character_at(const struct source *source, yaml_mark_t mark)
     return i < source->size ? source->bytes[i] : 0;
 }
 
+// Whether the line has what is to be filled in where that is taken for a mapping in a mapping: at
+// the start of a value, and anywhere inside of brackets.
+static bool line_has_hole(const struct source *source, yaml_mark_t mark, const char *context)
+{
+    const char *bytes = source->bytes;
+    bool inside = strstr(context, "flow") != NULL;
+    size_t from = 0;
+    for (size_t line = 0; line < mark.line && from < source->size; from++)
+        line += bytes[from] == '\n';
+    for (; from + 1 < source->size && bytes[from] != '\n'; from++) {
+        if (bytes[from] != '{' || bytes[from + 1] != '{') continue;
+        if (inside || (from > 1 && bytes[from - 1] == ' ' && strchr(":-", bytes[from - 2])))
+            return true;
+    }
+    return false;
+}
+
 static bool parser_wrong(struct source *source)
 {
     const yaml_parser_t *parser = &source->parser;
@@ -48,7 +65,10 @@ static bool parser_wrong(struct source *source)
     if (parser->context && strstr(parser->context, "quoted scalar") && strstr(problem, "end of"))
         return wrong(source, parser->context_mark, "this string has no end");
     if (parser->context && parser->error != YAML_READER_ERROR)
-        refuse_at(source->reader->file, place_of(mark), "%s, %s", problem, parser->context);
+        refuse_at(source->reader->file, place_of(mark), "%s, %s%s", problem, parser->context,
+                  line_has_hole(source, mark, parser->context)
+                      ? "; a text with {{ has to stand in quotes here"
+                      : "");
     else
         refuse_at(source->reader->file, place_of(mark), "%s", problem);
     return false;

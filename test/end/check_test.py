@@ -59,6 +59,13 @@ def files_are_refused():
     say(done.returncode == 2 and lines == [
         ':2:7: a task has no key "runn"; did you mean run?', ':2:3: task "a" has no run',
         ':3:22: there is no task "c"'], "each mistake has file, line and column", done.stderr)
+    for line in ("{foreach: [1], run: echo {{item}} so}",
+                 "{foreach: [1], run: x, in: [{{item}}.c]}",
+                 "\n    foreach: [1]\n    run: {{item}} so",
+                 "\n    run: x\n    in:\n    - {{item}}.c"):
+        done = rota("check", write("holes.yaml", "tasks:\n  a: " + line))
+        say(done.returncode == 2 and "; a text with {{ has to stand in quotes here" in done.stderr,
+            f"{line.split(':', 1)[1]!r} is told to want quotes", done.stderr)
     for word, told in (("rnu", "; did you mean run?"), ("xyzzy", "; 'rota help' lists them")):
         done = rota(word)
         say(done.returncode == 2 and done.stderr == f"rota: there is no command '{word}'{told}\n",
