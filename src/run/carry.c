@@ -180,8 +180,9 @@ static void carried_end(struct run *run, const struct rota_action *action,
     event.kind = ROTA_EVENT_TASK_FINISHED;
     event.report.outcome = ROTA_OUTCOME_OK;
     step(run, event);
-    outputs_locate(run, action->run.task.task - 1, held);
-    run_phase_set(run, action->run.task.task - 1, RUN_DONE);
+    uint32_t at = action->run.task.task - 1;
+    outputs_locate(run, at, held);
+    if (run_wants(run, at)) run_phase_set(run, at, RUN_DONE);
 }
 
 static void task_step(struct run *run, enum rota_event_kind kind, rota_task_id id)
@@ -249,7 +250,7 @@ void run_resume(struct run *run, const struct run_held *held)
         rota_task_id id = {run->job.number, i + 1};
         if (rota_task_state(rota, id) != ROTA_TASK_SUCCEEDED) continue;
         outputs_locate(run, i, held);
-        run_phase_set(run, i, RUN_DONE);
+        if (run_wants(run, i)) run_phase_set(run, i, RUN_DONE);
     }
     run_replace_worker(run);
     for (uint32_t i = 0; i < run->file->task_count; i++)

@@ -47,7 +47,7 @@ static enum cache_kind kind_of(const struct wire_file *file)
 static enum files_result bad(struct run *run, const char *what, const struct wire_file *file,
                              const char *why)
 {
-    snprintf(run->reason, sizeof run->reason, "%s %s %s", what, file->name.bytes, why);
+    snprintf(run->reason, sizeof run->reason, "%s %s: %s", what, file->name.bytes, why);
     return FILES_BAD;
 }
 
@@ -73,7 +73,7 @@ static enum files_result prepare_link(struct run *run, const struct wire_file *f
                                       const char *target, const char *what)
 {
     if (file->kind != WIRE_STREAM && access(target, F_OK) != 0)
-        return bad(run, what, file, file->path.length ? strerror(errno) : "has no path");
+        return bad(run, what, file, file->path.length ? strerror(errno) : "it has no path");
     if (!is_private(run) || put_link(run->command.directory, file->name.bytes, target))
         return FILES_READY;
     return bad(run, what, file, strerror(errno));
@@ -93,7 +93,7 @@ static enum files_result prepare_object(struct files *files, struct run *run, in
 {
     struct cache_entry entry;
     struct cache_error error = {.fault = CACHE_LOST, .text = "is not in the cache any more"};
-    if (directory < 0) return bad(run, "the input", file, "needs a directory of the task's own");
+    if (directory < 0) return bad(run, "the input", file, "it needs a directory of the task's own");
     struct cache *cache = files_cache(files, &error);
     if (cache && cache_find(cache, file->object, &entry)
         && cache_take(cache, &entry, directory, file->name.bytes, &error))

@@ -45,6 +45,14 @@ with Folder(CACHED) as folder:
     say("1 ok, 1 of them from the cache, 1 done before in" in done.stdout,
         "what came from the cache is not counted as done before", done.stdout)
 
+with Folder("tasks: {a: {run: cat no, in: [no]}, b: 'true', c: 'true'}") as folder:
+    done = folder.run("-k")
+    say("FAILED: a (the input no: No such file or directory, attempt 1" in done.stdout,
+        "an input that is not there is told", done.stdout)
+    done = folder.run("--only", "a,b")
+    say("0 ok, 1 done before, 1 failed in" in done.stdout,
+        "what is not asked for is not counted as done before", done.stdout)
+
 # ---- Names and room ----------------------------------------------------------------------------
 
 MANY = """\
