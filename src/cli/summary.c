@@ -90,21 +90,36 @@ static void again_print(const struct run_options *options)
 
 // ---- Failures ----------------------------------------------------------------------------------
 
+static void failure_print(const struct progress *progress, uint32_t task)
+{
+    const struct run *run = progress->run;
+    const char *name = run->file->tasks[task].name;
+    printf("    failed: %s", name);
+    if (progress->server)
+        printf("    (rota logs --server %s %u.%u)\n", progress->server, run->job.number, task + 1);
+    else
+        logs_print(progress->options, name);
+}
+
+static bool is_among(const uint32_t *tasks, uint32_t count, uint32_t task)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (tasks[i] == task) return true;
+    return false;
+}
+
+// As they failed. Who was tried again by hand may have succeeded since, or have failed twice.
 static void failures_print(const struct progress *progress)
 {
     const struct run *run = progress->run;
-    for (uint32_t i = 0; i < progress->failed_count && i < FAILURES; i++) {
+    uint32_t told[FAILURES], count = 0;
+    for (uint32_t i = 0; i < progress->failed_count && count < FAILURES; i++) {
         uint32_t task = progress->failed[i];
-        const char *name = run->file->tasks[task].name;
-        printf("    failed: %s", name);
-        if (progress->server)
-            printf("    (rota logs --server %s %u.%u)\n", progress->server, run->job.number,
-                   task + 1);
-        else
-            logs_print(progress->options, name);
+        if (run->tasks[task].phase != RUN_FAILED || is_among(told, count, task)) continue;
+        told[count++] = task;
+        failure_print(progress, task);
     }
-    if (progress->failed_count > FAILURES)
-        printf("    and %u more\n", progress->failed_count - FAILURES);
+    if (run->count[RUN_FAILED] > count) printf("    and %u more\n", run->count[RUN_FAILED] - count);
 }
 
 // ---- What cannot run here ----------------------------------------------------------------------

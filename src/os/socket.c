@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 16, PATIENCE = 1 };
+enum { BACKLOG = 16, PATIENCE = 1, ASK_PATIENCE = 5, PAUSE = 10000 };
 
 static bool address_of(const char *path, struct sockaddr_un *address)
 {
@@ -62,9 +62,9 @@ int os_socket_listen(const char *path)
     return -1;
 }
 
-static void patience_set(int file)
+static void patience_set(int file, int seconds)
 {
-    struct timeval time = {.tv_sec = PATIENCE};
+    struct timeval time = {.tv_sec = seconds};
     setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
     setsockopt(file, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
@@ -96,7 +96,7 @@ int os_socket_accept(int listening, char *line, size_t size)
 {
     int file = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
     if (file < 0) return -1;
-    patience_set(file);
+    patience_set(file, PATIENCE);
     if (peer_is_trusted(file) && line_read(file, line, size)) return file;
     close(file);
     return -1;
@@ -108,14 +108,25 @@ void os_socket_reply(int peer, const char *line)
     close(peer);
 }
 
+// Who has just begun may not listen yet.
+static bool connect_soon(int file, const struct sockaddr_un *address)
+{
+    int64_t end = os_ticks() + ASK_PATIENCE * 1000000ll;
+    while (connect(file, (const struct sockaddr *)address, sizeof *address) != 0) {
+        if ((errno != ENOENT && errno != ECONNREFUSED) || os_ticks() >= end) return false;
+        os_sleep_until(os_now() + PAUSE);
+    }
+    return true;
+}
+
 bool os_socket_ask(const char *path, const char *line, char *answer, size_t size)
 {
     struct sockaddr_un address;
     if (!address_of(path, &address)) return false;
     int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (file < 0) return false;
-    patience_set(file);
-    bool fine = connect(file, (struct sockaddr *)&address, sizeof address) == 0
+    patience_set(file, ASK_PATIENCE);
+    bool fine = connect_soon(file, &address)
                 && send(file, line, strlen(line), MSG_NOSIGNAL) == (ssize_t)strlen(line)
                 && line_read(file, answer, size);
     close(file);

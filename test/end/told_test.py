@@ -53,6 +53,26 @@ with Folder("tasks: {a: {run: cat no, in: [no]}, b: 'true', c: 'true'}") as fold
     say("0 ok, 1 done before, 1 failed in" in done.stdout,
         "what is not asked for is not counted as done before", done.stdout)
 
+AGAIN = """\
+tasks:
+  mended: test -e ok
+  worse: exit 1
+  end: until test -e go; do sleep 0.02; done
+"""
+with Asked(AGAIN) as folder:
+    run = folder.beside("run", "-k", "-j3", "night.yaml")
+    folder.until(lambda: folder.status("mended") == folder.status("worse") == "FAILED")
+    folder.write("ok", "")
+    done = folder.rota("retry", "mended", "worse")
+    say(done.stdout == "mended is tried again\nworse is tried again\n",
+        "a run that has just begun is told what to try again", done.stdout + done.stderr)
+    folder.until(lambda: folder.status("mended") == "SUCCESS"
+                 and len(folder.json("show", "--json", "worse")[0]["attempts"]) == 2)
+    folder.write("go", "")
+    said = run.communicate(timeout=120)[0]
+    say("    failed: worse    (" in said and said.count("    failed: ") == 1,
+        "who was tried again by hand is told as it ended", said)
+
 # ---- Names and room ----------------------------------------------------------------------------
 
 MANY = """\
