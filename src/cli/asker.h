@@ -77,7 +77,6 @@ void table_print(struct table *table, FILE *out);
 
 // ---- names as texts --------------------------------------------------------------------------
 
-bool colour_is_wanted(FILE *out);
 const char *colour_of(const char *status);  // "" for most
 void name_write(FILE *out, const struct ask *ask, uint32_t task);
 // The last attempt that ended or is out; null: there is none.

@@ -91,6 +91,11 @@ struct line_about {
 };
 void line_print(const struct line_about *line, bool json);
 
+// ---- table.c: what can be shown there ---------------------------------------------------
+
+bool terminal_is_able(FILE *out);  // to write over what it shows
+bool colour_is_wanted(FILE *out);  // NO_COLOR is not set, either
+
 // ---- plain.c: texts of others, with nothing in them that could harm a terminal --------
 
 size_t plain_write(FILE *out, const char *text, size_t length);  // on one line; its columns

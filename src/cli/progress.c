@@ -17,7 +17,8 @@ void progress_open(struct progress *progress, const struct run_options *options,
 {
     *progress = (struct progress){.options = options, .run = run, .folder = folder};
     progress->began = os_now();
-    progress->terminal = !options->json && !options->quiet && os_is_terminal(1);
+    progress->terminal = !options->json && !options->quiet && terminal_is_able(stdout);
+    progress->colour = progress->terminal && colour_is_wanted(stdout);
 }
 
 void progress_release(struct progress *progress)
@@ -192,7 +193,7 @@ static void failure_print(struct progress *progress, const struct run_end *end, 
     const struct run *run = progress->run;
     const struct run_task *task = &run->tasks[end->task];
     const struct jobfile_task *said = &run->file->tasks[end->task];
-    const bool colour = progress->terminal;
+    const bool colour = progress->colour;
     char text[RUN_END_TEXT];
     progress_clear(progress);
     printf("%s%s%s: %s (%s, attempt %u, %.2f s)\n    ", colour ? red : "", word,
@@ -217,8 +218,8 @@ static void success_print(struct progress *progress, const struct run_end *end)
     progress_clear(progress);
     const char *how = task->end_flags & WIRE_CACHED ? " (cached)" : "";
     printf("[%u/%u] %s%s%s%s %.2f s\n", progress->shown, total(run),
-           progress->terminal ? green : "", run->file->tasks[end->task].name,
-           progress->terminal ? plain : "", how, (double)(task->ended - end->began) / 1e6);
+           progress->colour ? green : "", run->file->tasks[end->task].name,
+           progress->colour ? plain : "", how, (double)(task->ended - end->began) / 1e6);
 }
 
 void progress_ended(struct progress *progress, const struct run_end *end)

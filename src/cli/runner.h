@@ -25,7 +25,8 @@ struct progress {
     const char *folder;      // with the logs
     rota_time began, drawn;
     uint32_t shown;          // tasks that are over, as far as was told
-    bool terminal, is_drawn;  // a status line stands at the end
+    bool terminal, colour;
+    bool is_drawn;           // a status line stands at the end
     uint32_t *failed;        // tasks whose last attempt failed
     uint32_t failed_count, failed_capacity;
     const char *server;      // that has the job; null: it runs here

@@ -11,10 +11,16 @@ enum { CELL_MAX = 60 };
 
 // ---- Colours --------------------------------------------------------------------------------
 
+bool terminal_is_able(FILE *out)
+{
+    const char *kind = getenv("TERM");
+    return isatty(fileno(out)) && !(kind && strcmp(kind, "dumb") == 0);
+}
+
 bool colour_is_wanted(FILE *out)
 {
     const char *wish = getenv("NO_COLOR");
-    return isatty(fileno(out)) && !(wish && *wish);
+    return terminal_is_able(out) && !(wish && *wish);
 }
 
 const char *colour_of(const char *status)

@@ -73,6 +73,20 @@ with Asked(AGAIN) as folder:
     say("    failed: worse    (" in said and said.count("    failed: ") == 1,
         "who was tried again by hand is told as it ended", said)
 
+# ---- On a terminal -----------------------------------------------------------------------------
+
+os.environ.pop("NO_COLOR", None)
+for variable, value, status, colour in (("TERM", "xterm", True, True),
+                                        ("NO_COLOR", "1", True, False),
+                                        ("TERM", "dumb", False, False)):
+    os.environ[variable] = value
+    with Asked("tasks: {good: sleep 0.3, bad: exit 1}") as folder:
+        said = folder.on_terminal("run", "-k", "-v", "night.yaml")
+        say(("\r\033[K" in said) == status and ("\033[3" in said) == colour
+            and "FAILED" in said and "good" in said,
+            f"with {variable}={value} there is {'a' if status else 'no'} status line and "
+            f"{'' if colour else 'no '}colour", repr(said))
+
 # ---- Names and room ----------------------------------------------------------------------------
 
 MANY = """\
