@@ -130,7 +130,8 @@ static bool lack_of(const struct run *run, uint32_t at, char reason[REASON])
     const struct jobfile_task *task = &run->file->tasks[at];
     if (task->is_bundle || run->tasks[at].phase != RUN_WAITING) return false;
     rota_task_id id = {run->job.number, at + 1};
-    switch (rota_why(run->server->rota, id).hold) {
+    struct rota_why why = rota_why(run->server->rota, id);
+    switch (why.hold) {
     case ROTA_HOLD_MACHINE:
         snprintf(reason, REASON, "it must run on %.200s, and this is %.80s", task->machine,
                  run->host);
@@ -142,6 +143,11 @@ static bool lack_of(const struct run *run, uint32_t at, char reason[REASON])
         else
             snprintf(reason, REASON, "it takes %u MiB of memory, and there are %u",
                      task->memory_mib, run->memory_mib);
+        return true;
+    case ROTA_HOLD_ORDER:  // nothing runs any more, so the first in the lane cannot
+        if (why.task.job != run->job.number) return false;
+        snprintf(reason, REASON, "%.255s stands before it in its lane, and will not run",
+                 run->file->tasks[why.task.task - 1].name);
         return true;
     default: return false;
     }

@@ -121,10 +121,12 @@ tasks:
   behind: {run: "true", lane: line}
 """
 with Asked(DEAD) as folder:
-    status = folder.rota("run", "night.yaml").returncode
+    done = folder.rota("run", "night.yaml")
+    say(done.returncode == 5 and "    cannot run: behind    (never stands before it in its lane,"
+        " and will not run)\n" in done.stdout, "who stands behind one that never runs is told",
+        done.stdout)
     done = folder.rota("why", "never")
-    say(status == 5 and done.stdout
-        == "never will not run: done(one) & fa(two) can no longer be true\n",
+    say(done.stdout == "never will not run: done(one) & fa(two) can no longer be true\n",
         "a condition that cannot come true is told, with names", done.stdout)
     done = folder.rota("why", "behind")
     say("behind never" in done.stdout and "never will not run" in done.stdout,
