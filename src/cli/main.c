@@ -2,12 +2,17 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #ifndef ROTA_VERSION
 #define ROTA_VERSION "0.1.0"
 #endif
+
+enum { OUTPUT_LOST = 70 };
 
 static command_fn command_help, command_version;
 
@@ -175,6 +180,21 @@ static int command_unknown(const char *name)
     return 2;
 }
 
+// What a full disk has cut must not be taken for an answer. Who stopped reading knows what he has.
+static int output_end(int status)
+{
+    struct stat about;
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    int reason = errno;  // none: it is long ago
+    bool piped = fstat(STDOUT_FILENO, &about) == 0
+                 && (S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode));
+    if (piped || status) return status;
+    fprintf(stderr, "rota: standard output: %s\n",
+            reason ? strerror(reason) : "it could not be written");
+    return OUTPUT_LOST;
+}
+
 int main(int count, char **words)
 {
     if (count < 2) return usage(stderr);
@@ -184,6 +204,6 @@ int main(int count, char **words)
     const struct command *command;
     for (size_t i = 0; (command = command_at(i)); i++)
         if (command->run && strcmp(command->name, name) == 0)
-            return command_begin(command, count - 2, words + 2);
+            return output_end(command_begin(command, count - 2, words + 2));
     return command_unknown(name);
 }

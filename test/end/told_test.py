@@ -73,6 +73,18 @@ with Asked(AGAIN) as folder:
     say("    failed: worse    (" in said and said.count("    failed: ") == 1,
         "who was tried again by hand is told as it ended", said)
 
+with Asked("tasks: {a: 'seq 100000'}") as folder:
+    folder.rota("run", "-q", "night.yaml")
+    for words in ("ps -a", "ps --json -a", "logs a", "report --json", "check night.yaml", "help",
+                  "run --fresh night.yaml"):
+        done = subprocess.run(f"{ROTA} {words} >/dev/full", shell=True, cwd=folder.path,
+                              capture_output=True, text=True, check=False)
+        say(done.returncode == 70 and "rota: standard output: " in done.stderr,
+            f"rota {words} tells when its output is lost", done)
+    done = subprocess.run(["bash", "-c", f"{ROTA} logs a | head -n 1; echo ${{PIPESTATUS[0]}}"],
+                          cwd=folder.path, capture_output=True, text=True, check=False)
+    say(done.stdout.split()[0] == "1" and not done.stderr, "who stops reading is not told", done)
+
 # ---- On a terminal -----------------------------------------------------------------------------
 
 os.environ.pop("NO_COLOR", None)
