@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +26,16 @@ static const char usage[]
       "cancelled,\n"
       "5 nothing can go on, 70 the disk or the worker failed, 130 interrupted.\n";
 
-enum { FRESH = 256, ONLY, JSON, CONTAIN };
+enum { FRESH = 256, ONLY, JSON, CONTAIN, JOBS_MAX = 100000 };
+
+static const char letters[] = ":j:knqvh";
 
 static bool number_read(const char *text, uint32_t *number)
 {
     char *end;
     errno = 0;
     unsigned long value = strtoul(text, &end, 10);
-    if (errno || *end || !*text || *text == '-' || value < 1 || value > 100000) return false;
+    if (errno || *end || !*text || *text == '-' || value < 1 || value > JOBS_MAX) return false;
     *number = (uint32_t)value;
     return true;
 }
@@ -55,6 +58,36 @@ static bool option_take(struct run_options *options, int option)
     }
 }
 
+__attribute__((format(printf, 1, 2)))
+static int refuse(const char *format, ...)
+{
+    va_list arguments;
+    fputs("rota run: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputs("\n'rota run --help' says more\n", stderr);
+    return 2;
+}
+
+// A letter may stand anywhere in its word; a long one is the word before.
+static int unknown_refuse(const char *word)
+{
+    bool letter = optopt > ' ' && optopt < 127 && !strchr(letters, optopt);
+    if (letter) return refuse("there is no option '-%c'", optopt);
+    return refuse("'%s' is not understood", word);
+}
+
+static int option_refuse(int option, const char *word)
+{
+    switch (option) {
+    case 'j': return refuse("-j wants a number from 1 to %d, not '%s'", JOBS_MAX, word);
+    case ONLY: return refuse("--only wants names of tasks, not '%s'", word);
+    case CONTAIN: return refuse("--contain wants best or tree, not '%s'", word);
+    default: return 2;
+    }
+}
+
 int run_options_read(struct run_options *options, int count, char **words)
 {
     static const struct option longs[] = {{"jobs", required_argument, NULL, 'j'},
@@ -70,24 +103,21 @@ int run_options_read(struct run_options *options, int count, char **words)
                                           {0}};
     int option;
     optind = 1;
-    while ((option = getopt_long(count + 1, words - 1, "j:knqvh", longs, NULL)) != -1) {
+    while ((option = getopt_long(count + 1, words - 1, letters, longs, NULL)) != -1) {
         if (option == 'h') {
             fputs(usage, stdout);
             return 0;
         }
-        if (option_take(options, option)) continue;
-        if (option != '?') fprintf(stderr, "rota run: '%s' cannot be used there\n", optarg);
-        fputs("'rota run --help' says more\n", stderr);
-        return 2;
+        if (option == ':') return refuse("%s wants a word behind it", words[optind - 2]);
+        if (option == '?') return unknown_refuse(words[optind - 2]);
+        if (!option_take(options, option)) return option_refuse(option, optarg);
     }
-    if (options->quiet && options->verbose) {
-        fputs("rota run: --quiet and --verbose cannot both be meant\n", stderr);
-        return 2;
-    }
-    if (optind != count) {
-        fputs(usage, stderr);
-        return 2;
-    }
+    if (options->quiet && options->verbose)
+        return refuse("--quiet and --verbose cannot both be meant");
+    if (optind > count) return refuse("which file?");
+    if (optind < count) return refuse("one file at a time: '%s' is too much", words[optind]);
+    if (strcmp(words[optind - 1], "-") == 0)
+        return refuse("a job file from the standard input has no folder to run in");
     options->path = words[optind - 1];
     return -1;
 }

@@ -43,7 +43,21 @@ for words in (["-j", "-1"], ["-j", ""], ["-j", "1e3"], ["-j", "2 "], ["-j", "100
             f"{' '.join(map(repr, words))} is refused and nothing runs", done.stderr)
 with Folder(ONE) as folder:
     done = sh(folder, '"$ROTA" run')
-    say(done.returncode == 2 and "usage" in done.stderr, "a run without a file is refused")
+    say(done.returncode == 2 and "rota run: which file?" in done.stderr,
+        "a run without a file is refused", done.stderr)
+    done = sh(folder, 'echo "tasks: {a: touch ran}" | "$ROTA" run -')
+    say(done.returncode == 2 and "from the standard input" in done.stderr, "nor can one be given"
+        " to its standard input", done.stderr)
+    for words, reason in (("-j x job.yaml", "-j wants a number from 1 to 100000, not 'x'"),
+                          ("--json -xk job.yaml", "there is no option '-x'"),
+                          ("-kx job.yaml", "there is no option '-x'"),
+                          ("--jsom job.yaml", "'--jsom' is not understood"),
+                          ("--json=x job.yaml", "'--json=x' is not understood"),
+                          ("job.yaml more.yaml", "one file at a time: 'more.yaml' is too much"),
+                          ("--only", "--only wants a word behind it")):
+        done = sh(folder, f'"$ROTA" run {words}')
+        say(done.returncode == 2 and f"rota run: {reason}\n" in done.stderr,
+            f"{words} is refused with a reason", done.stderr)
     done = sh(folder, '"$ROTA" run .')
     say(done.returncode == 2 and "not a regular file" in done.stderr, "a folder is no job file")
     os.mkfifo(folder.path + "/fifo")
