@@ -123,6 +123,13 @@ class Cluster:
             time.sleep(0.02)
         raise RuntimeError(f"in vain: {name}\n" + self.told())
 
+    def remove(self, name):
+        """A folder of a worker that was killed: what ran its tasks ends, and tidies up, later."""
+        def is_gone():
+            shutil.rmtree(self.path(name), ignore_errors=True)
+            return not os.path.exists(self.path(name))
+        self.until(is_gone, name + " is gone")
+
     def told(self):
         logs = [self.server, *self.workers.values()]
         return "\n".join(f"{process.log}: {process.said()[-2000:]}" for process in logs)

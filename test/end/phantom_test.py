@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """phantom_test - no copy goes because of another one that is gone, unseen."""
 import os
-import shutil
 
 from end import Tap
 from story import Story
@@ -37,7 +36,7 @@ def two_copies(story):
 def wiped(story):
     """w0 is killed, and comes back with an empty cache."""
     story.workers["w0"].kill()
-    shutil.rmtree(story.path("w0/cache"))
+    story.remove("w0/cache")
     os.rename(story.path("w0.log"), story.path("w0.log.old"))
     story.join(2, name="w0")
 
