@@ -25,6 +25,18 @@ static bool readers_count(const struct jobfile *file)
     return several;
 }
 
+// Who writes to it would wait for ever.
+static void unread_refuse(struct jobfile *file)
+{
+    for (uint32_t i = 0; i < file->task_count; i++)
+        for (uint32_t k = 0; k < file->tasks[i].output_count; k++) {
+            const struct jobfile_output *output = &file->tasks[i].outputs[k];
+            if (output->kind == JOBFILE_STREAM && !output->readers)
+                refuse_at(file, file->tasks[i].place, "nobody reads the stream %s",
+                          QUOTED(output->name));
+        }
+}
+
 static void room_make(struct jobfile *file, struct jobfile_task *task)
 {
     uint32_t more = 0;
@@ -51,7 +63,9 @@ static void branch_add(struct jobfile *file, struct jobfile_input *input)
 
 void streams_branch(struct jobfile *file)
 {
-    if (!readers_count(file)) return;
+    bool several = readers_count(file);
+    unread_refuse(file);
+    if (!several) return;
     for (uint32_t i = 0; i < file->task_count; i++) room_make(file, &file->tasks[i]);
     for (uint32_t i = 0; i < file->task_count; i++)
         for (uint32_t k = 0; k < file->tasks[i].input_count; k++)

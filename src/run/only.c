@@ -34,6 +34,23 @@ static void spread(struct run *run)
     }
 }
 
+// Who writes a stream waits for all who read it. True: there are more than before.
+static bool streams_spread(struct run *run)
+{
+    bool more = false;
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        const struct jobfile_task *task = &run->file->tasks[i];
+        for (uint32_t k = 0; !run->wanted[i] && k < task->input_count; k++) {
+            const struct jobfile_input *input = &task->inputs[k];
+            if (!input->producer || !run->wanted[input->producer - 1]) continue;
+            const struct jobfile_task *producer = &run->file->tasks[input->producer - 1];
+            bool stream = producer->outputs[input->output - 1].kind == JOBFILE_STREAM;
+            more |= run->wanted[i] = stream;
+        }
+    }
+    return more;
+}
+
 // A bundle is at work with any of its tasks; the others of it are not wanted for that.
 static void bundles_join(struct run *run)
 {
@@ -51,7 +68,8 @@ const char *run_only(struct run *run, const char *names)
         if (!name_want(run, names, length)) return names;
         names += length + (names[length] == ',');
     }
-    spread(run);
+    do spread(run);
+    while (streams_spread(run));
     bundles_join(run);
     for (uint32_t i = 0; i < run->file->task_count; i++)
         if (!run->wanted[i]) run_phase_set(run, i, RUN_LEFT_OUT);

@@ -70,4 +70,17 @@ with Folder(PARTS) as folder:
     say(status == 0 and sorted(names) == ["behind", "first", "third"] and names[-1] == "behind",
         "and who needs the bundle waits for the rest of it", (names, status))
 
+STREAM = """\
+tasks:
+  before: "true"
+  write: {run: seq 3 > s, out: [{name: s, kind: stream}], needs: before}
+  read: {run: cat, stdin: s, needs: also}
+  also: "true"
+  other: "true"
+"""
+with Folder(STREAM) as folder:
+    names, status = ends(folder, "-j4", "--only", "write")
+    say(status == 0 and sorted(names) == ["also", "before", "read", "write"],
+        "--only runs who reads a stream with who writes it", (names, status))
+
 Tap.end()

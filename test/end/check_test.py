@@ -66,6 +66,10 @@ def files_are_refused():
         done = rota("check", write("holes.yaml", "tasks:\n  a: " + line))
         say(done.returncode == 2 and "; a text with {{ has to stand in quotes here" in done.stderr,
             f"{line.split(':', 1)[1]!r} is told to want quotes", done.stderr)
+    done = rota("check", write("unread.yaml",
+                               "tasks:\n  a: {run: x, out: [{name: s, kind: stream}]}\n  b: x\n"))
+    say(done.returncode == 2 and ':2:3: nobody reads the stream "s"' in done.stderr,
+        "a stream that nobody reads is a mistake: its writer would never end", done.stderr)
     for word, told in (("rnu", "; did you mean run?"), ("xyzzy", "; 'rota help' lists them")):
         done = rota(word)
         say(done.returncode == 2 and done.stderr == f"rota: there is no command '{word}'{told}\n",
