@@ -90,6 +90,7 @@ static bool bytes_parse(struct reader *reader, enum jobfile_format format, char 
     bool whole = tree_read(reader, format, bytes, size);
     if (whole) top_read(reader, format);
     if (whole && !reader_is_done(reader)) names_resolve(reader);
+    if (!file->error_count) streams_gather(file);
     if (!file->error_count) cycle_check(reader);
     if (!file->error_count) streams_branch(file);
     if (format == JOBFILE_YAML) free(reader->tree.text);

@@ -219,6 +219,7 @@ void task_environment_read(struct reader *reader, struct jobfile_task *task,
 // ---- resolve.c, condition.c, cycle.c: between tasks ---------------------------------
 
 void names_resolve(struct reader *reader);
+void streams_gather(struct jobfile *file);  // gather.c
 void streams_branch(struct jobfile *file);  // branch.c
 void condition_resolve(struct reader *reader, const struct named *condition,
                        const uint32_t *bundles, uint32_t bundle_count, uint32_t task);

@@ -70,6 +70,10 @@ def files_are_refused():
                                "tasks:\n  a: {run: x, out: [{name: s, kind: stream}]}\n  b: x\n"))
     say(done.returncode == 2 and ':2:3: nobody reads the stream "s"' in done.stderr,
         "a stream that nobody reads is a mistake: its writer would never end", done.stderr)
+    done = rota("check", write("wait.yaml", "tasks:\n  a: {run: x, out: [{name: s, kind: stream}, "
+                               "f]}\n  b: {run: x, in: [s, f]}\n"))
+    say(done.returncode == 2 and ':3:3: it reads a stream of "a" and waits for the end of it, too'
+        in done.stderr, "so is one whose reader waits for what comes behind it", done.stderr)
     for word, told in (("rnu", "; did you mean run?"), ("xyzzy", "; 'rota help' lists them")):
         done = rota(word)
         say(done.returncode == 2 and done.stderr == f"rota: there is no command '{word}'{told}\n",

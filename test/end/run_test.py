@@ -213,6 +213,12 @@ with Folder(PIPED) as folder:
     say(done.returncode == 0 and folder.read("got") == "1\n2\n3\n", "and then it flows",
         done.stdout + done.stderr)
 
+with Folder("tasks: {w: {run: seq 100000 > s, out: [{name: s, kind: stream}]}, x: exit 1,"
+            " r: {run: cat, stdin: s, needs: x}}") as folder:
+    done = folder.run("-j2", "-k")
+    say(done.returncode == 1 and "0 ok, 1 failed, 2 not run" in done.stdout,
+        "nobody writes to a stream whose reader will not come", done.stdout)
+
 with Folder("on_failure: fail_job\ntasks: {a: 'true', b: {run: test -e ok, needs: a}}") as folder:
     say(folder.run().returncode == 1, "a job can fail as a whole")
     folder.write("ok", "")

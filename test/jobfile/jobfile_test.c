@@ -195,6 +195,23 @@ static void a_stream_flows_while_its_producer_runs(void **state)
     jobfile_release(&file);
 }
 
+static void who_writes_a_stream_begins_when_all_who_read_it_can(void **state)
+{
+    (void)state;
+    struct jobfile file;
+    parsed(&file, JOBFILE_YAML,
+           "tasks:\n"
+           "  make: {run: x, out: [{name: s, kind: stream}]}\n"
+           "  pass: {run: y, stdin: s, out: [{name: t, kind: stream}], needs: one}\n"
+           "  last: {run: y, stdin: t, needs: [two, one]}\n"
+           "  one: x\n"
+           "  two: x\n");
+    needs_are(&file, "make", "one two");
+    needs_are(&file, "pass", "one two");
+    needs_are(&file, "last", "two one");
+    jobfile_release(&file);
+}
+
 static void foreach_makes_many_and_their_name_stands_for_all(void **state)
 {
     (void)state;
@@ -332,6 +349,7 @@ int main(void)
         cmocka_unit_test(conditions_are_postfix_and_name_tasks_by_number),
         cmocka_unit_test(a_bundle_is_written_around_its_tasks_or_named_by_them),
         cmocka_unit_test(a_stream_flows_while_its_producer_runs),
+        cmocka_unit_test(who_writes_a_stream_begins_when_all_who_read_it_can),
         cmocka_unit_test(foreach_makes_many_and_their_name_stands_for_all),
         cmocka_unit_test(json_says_the_same),
         cmocka_unit_test(each_line_of_json_lines_is_a_task_but_perhaps_the_first),
