@@ -53,10 +53,10 @@ for order in ("order: request", "order: submit", "order: submit, strict: true"):
 with Folder(LANE.replace("ORDER", "order: submit, strict: true")) as folder:
     folder.run("--only", "middle")
     folder.write("job.yaml", folder.read("job.yaml") + "  new: 'true'\n")
-    names, status = ends(folder, "-j4")
-    laned = [name for name in names if name not in ("new", "behind")]
-    say(status == 0 and laned == ["early", "late", "sooner"] and names.index("behind") == 4,
-        "the others keep their order", (names, status))
+    events, status = folder.events("-j4")
+    began = [e["task"] for e in events if e["event"] == "started" and e["task"] != "new"]
+    say(status == 0 and began == ["early", "late", "sooner", "behind"],
+        "the others keep their order", (events, status))
 
 PARTS = """\
 tasks:
