@@ -60,10 +60,7 @@ void hub_depot_close(struct hub *hub)
 {
     free(hub->stored);
     map_release(&heap, &hub->stored_by_hash);
-    for (struct hub_reader *next; hub->readers; hub->readers = next) {
-        next = hub->readers->next;
-        free(hub->readers);
-    }
+    hub_readers_forget(hub, NULL);
 }
 
 bool hub_depot_take(struct hub *hub, const struct wire_message *message)

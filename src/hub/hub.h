@@ -33,8 +33,6 @@ struct hub_peer {
     char id[40];                       // of its key
     struct wire_out *out;              // leaves as soon as it can
     struct wire_out held[2];           // by slot of a turn: leaves when that is durable
-    bool through;                      // what it reads goes through the server
-    uint64_t read_high, read_low;      // its last request for an object
     struct hub_worker *worker;         // null: none, or not joined
     struct hub_draft *draft;           // a submission that is not whole; null: none
     uint64_t number;
@@ -70,7 +68,7 @@ struct hub {
     struct map stored_by_hash;     // what lies there: index + 1
     struct hub_stored *stored;
     uint32_t stored_count, stored_capacity;
-    struct hub_reader *readers;    // who waits until an object is there
+    struct hub_reader *readers;    // who waits for an object, oldest first
     struct hub_doubt *doubts;      // copies.h
     rota_time sweep_at;            // ticks
     struct map workers_by_id;      // index + 1
@@ -229,17 +227,13 @@ void hub_depot_close(struct hub *hub);
 
 // ---- read.c: clients that want an object ----------------------------------------------------
 
-// One that was promised an object, and waits until it has come to the depot.
-struct hub_reader {
-    struct hub_reader *next;
-    uint64_t peer, high, low;
-    rota_object_id object;
-};
+enum { HUB_READS_MAX = 1024 };
 
 void hub_data(struct hub *hub, struct hub_peer *peer, const struct wire_data *data);
 void hub_read_put(struct hub *hub, const struct rota_action *action);
 // The depot has it, or (with a reason) will not get it.
 void hub_readers_tell(struct hub *hub, rota_object_id object, const char *reason);
+void hub_readers_forget(struct hub *hub, const struct hub_peer *peer);  // it is gone; null: all
 
 // ---- log.c: what a command has printed lies with its worker ----------------------------------
 

@@ -40,6 +40,7 @@ void hub_peer_remove(struct hub *hub, struct hub_peer *peer)
     if (peer->worker) hub_worker_away(hub, peer->worker);
     if (peer == hub->depot) hub->depot = NULL;
     hub_wishes_forget(hub, peer);
+    hub_readers_forget(hub, peer);
     hub_peer_release(hub, peer);
 }
 

@@ -4,17 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+// A request of a client that has no answer yet.
+struct hub_reader {
+    struct hub_reader *next;
+    struct hub_peer *peer;
+    uint64_t high, low;
+    rota_object_id object;
+    bool through;     // no worker can be reached from there
+    bool is_granted;  // it is made, and on its way to the depot
+};
+
 // The core keeps who waits over a restart; a connection is another one then.
 static uint64_t client_of(const struct hub *hub, uint64_t peer)
 {
     return hash_mix(hash_mix(hub->id, hub->opened), peer) | 1;
-}
-
-static struct hub_peer *peer_of(const struct hub *hub, uint64_t number)
-{
-    struct hub_peer *peer = hub->peers;
-    while (peer && peer->number != number) peer = peer->next;
-    return peer && !peer->worker ? peer : NULL;
 }
 
 static void fetch_put(struct hub *hub, struct hub_peer *peer, rota_object_id object,
@@ -31,62 +34,78 @@ static void fetch_put(struct hub *hub, struct hub_peer *peer, rota_object_id obj
 }
 
 // A client on this machine reaches the sockets of workers that are on it too.
-static uint32_t reachable(const struct hub_peer *peer, wire_text *addresses, uint32_t count)
+static uint32_t reachable(const struct hub_reader *reader, wire_text *addresses, uint32_t count)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
         bool is_path = addresses[i].bytes[0] == '/';
         bool is_home = !is_path && !memchr(addresses[i].bytes, ':', addresses[i].length);
-        if (is_home || (is_path && !peer->id[0] && !peer->through))
+        if (is_home || (is_path && !reader->peer->id[0] && !reader->through))
             addresses[kept++] = addresses[i];
     }
     return kept;
 }
 
-static void reader_add(struct hub *hub, const struct hub_peer *peer, rota_object_id object)
+static void refuse(const struct hub_reader *reader, enum wire_code code, const char *reason)
 {
-    struct hub_reader *reader = hub_allocate(1, sizeof *reader);
-    *reader = (struct hub_reader){.next = hub->readers,
-                                  .peer = peer->number,
-                                  .high = peer->read_high,
-                                  .low = peer->read_low,
-                                  .object = object};
-    hub->readers = reader;
+    hub_refuse(reader->peer, reader->high, reader->low, code, reason);
 }
 
-// It is there: the client fetches it itself, or the depot does so for it.
-static void grant(struct hub *hub, struct hub_peer *peer, rota_object_id object)
+// It is there: the client fetches it itself, or the depot does so for it. True: that is begun, and
+// the reader waits for it.
+static bool grant(struct hub *hub, const struct hub_reader *reader)
 {
     wire_text all[HUB_SOURCES + 1], near[HUB_SOURCES + 1];
     char ticket[HUB_TICKET];
     if (!hub_ticket_make(hub, ticket)) {
-        hub_refuse(peer, peer->read_high, peer->read_low, WIRE_REFUSED_STATE, "no randomness");
-        return;
+        refuse(reader, WIRE_REFUSED_STATE, "no randomness");
+        return false;
     }
-    uint32_t count = hub_sources(hub, object, NULL, ticket, all);
+    uint32_t count = hub_sources(hub, reader->object, NULL, ticket, all);
     memcpy(near, all, sizeof near);
-    uint32_t close = reachable(peer, near, count);
+    uint32_t close = reachable(reader, near, count);
     if (close) {
-        fetch_put(hub, peer, object, ticket, (wire_texts){near, close});
-    } else if (hub->depot && count) {
-        reader_add(hub, peer, object);
-        fetch_put(hub, hub->depot, object, ticket, (wire_texts){all, count});
-    } else {
-        hub_refuse(peer, peer->read_high, peer->read_low, WIRE_REFUSED_STATE,
-                   count ? "no worker that has it can be reached, and this server keeps no files"
-                         : "the workers that have it are away");
+        fetch_put(hub, reader->peer, reader->object, ticket, (wire_texts){near, close});
+        return false;
     }
+    if (hub->depot && count) {
+        fetch_put(hub, hub->depot, reader->object, ticket, (wire_texts){all, count});
+        return true;
+    }
+    refuse(reader, WIRE_REFUSED_STATE,
+           count ? "no worker that has it can be reached, and this server keeps no files"
+                 : "the workers that have it are away");
+    return false;
 }
 
+// ---- Who waits ---------------------------------------------------------------------------------
+
+static void reader_remove(struct hub_reader **at)
+{
+    struct hub_reader *reader = *at;
+    *at = reader->next;
+    free(reader);
+}
+
+static bool is_same(rota_object_id one, rota_object_id other)
+{
+    return one.high == other.high && one.low == other.low;
+}
+
+// Each request has its own answer, so a client may ask for several objects at once, or for one
+// several times.
 void hub_read_put(struct hub *hub, const struct rota_action *action)
 {
-    for (struct hub_peer *peer = hub->peers; peer; peer = peer->next) {
-        if (peer->worker || client_of(hub, peer->number) != action->read.client) continue;
-        if (action->read.there)
-            grant(hub, peer, action->read.object);
+    for (struct hub_reader **at = &hub->readers; *at; at = &(*at)->next) {
+        struct hub_reader *reader = *at;
+        bool is_meant = !reader->is_granted && is_same(reader->object, action->read.object)
+                        && client_of(hub, reader->peer->number) == action->read.client;
+        if (!is_meant) continue;
+        if (!action->read.there)
+            refuse(reader, WIRE_REFUSED_NOT_FOUND, "it will not be made");
         else
-            hub_refuse(peer, peer->read_high, peer->read_low, WIRE_REFUSED_NOT_FOUND,
-                       "it will not be made");
+            reader->is_granted = grant(hub, reader);
+        if (!reader->is_granted) reader_remove(at);
         return;
     }
 }
@@ -95,18 +114,32 @@ void hub_readers_tell(struct hub *hub, rota_object_id object, const char *reason
 {
     for (struct hub_reader **at = &hub->readers; *at;) {
         struct hub_reader *reader = *at;
-        if (reader->object.high != object.high || reader->object.low != object.low) {
+        bool is_meant = reader->is_granted && is_same(reader->object, object);
+        if (is_meant && reason) refuse(reader, WIRE_REFUSED_STATE, reason);
+        if (is_meant && (reason || !grant(hub, reader)))
+            reader_remove(at);
+        else
             at = &reader->next;
-            continue;
-        }
-        struct hub_peer *peer = peer_of(hub, reader->peer);
-        if (peer && reason)
-            hub_refuse(peer, reader->high, reader->low, WIRE_REFUSED_STATE, reason);
-        else if (peer)
-            grant(hub, peer, object);
-        *at = reader->next;
-        free(reader);
     }
+}
+
+void hub_readers_forget(struct hub *hub, const struct hub_peer *peer)
+{
+    for (struct hub_reader **at = &hub->readers; *at;) {
+        if (!peer || (*at)->peer == peer)
+            reader_remove(at);
+        else
+            at = &(*at)->next;
+    }
+}
+
+// Whoever asked first is found first. Null: this client waits for enough already.
+static struct hub_reader **place_find(struct hub *hub, const struct hub_peer *peer)
+{
+    struct hub_reader **at = &hub->readers;
+    uint32_t count = 0;
+    for (; *at; at = &(*at)->next) count += (*at)->peer == peer;
+    return count < HUB_READS_MAX ? at : NULL;
 }
 
 // ---- Requests ---------------------------------------------------------------------------------
@@ -120,17 +153,30 @@ static bool is_upload(struct hub *hub, rota_object_id object)
 static void read_begin(struct hub *hub, struct hub_peer *peer, const struct wire_data *data)
 {
     struct rota_event event = {.kind = ROTA_EVENT_READ};
-    peer->through = data->verb == WIRE_DATA_THROUGH;
-    peer->read_high = data->high;
-    peer->read_low = data->low;
-    if (is_upload(hub, data->object)) {
-        grant(hub, peer, data->object);
+    struct hub_reader reader = {.peer = peer,
+                                .high = data->high,
+                                .low = data->low,
+                                .object = data->object,
+                                .through = data->verb == WIRE_DATA_THROUGH};
+    struct hub_reader **place = place_find(hub, peer);
+    if (!place) {
+        refuse(&reader, WIRE_REFUSED_FULL, "too many objects are asked for at once");
         return;
     }
-    event.object.client = client_of(hub, peer->number);
-    event.object.object = data->object;
-    enum rota_error error = server_step(hub->server, &event);
-    if (error) hub_refuse_error(hub, peer, data->high, data->low, error);
+    if (is_upload(hub, data->object)) {
+        reader.is_granted = grant(hub, &reader);
+        if (!reader.is_granted) return;
+    } else {
+        event.object.client = client_of(hub, peer->number);
+        event.object.object = data->object;
+        enum rota_error error = server_step(hub->server, &event);
+        if (error) {
+            hub_refuse_error(hub, peer, data->high, data->low, error);
+            return;
+        }
+    }
+    *place = hub_allocate(1, sizeof reader);
+    **place = reader;
 }
 
 static void change(struct hub *hub, struct hub_peer *peer, const struct wire_data *data)

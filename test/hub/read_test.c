@@ -1,0 +1,164 @@
+// read_test.c - a client that asks for several objects at once.
+#include "scene.h"
+
+enum { GOOD = 1, BAD };
+
+static rota_object_id object_of(uint32_t task)
+{
+    return (rota_object_id){1, task};
+}
+
+// The first task makes the good object, the second one the bad.
+static void job_of_two(void)
+{
+    struct wire_make outputs[] = {{.task = 1, .object = object_of(GOOD), .flags = ROTA_OBJECT_KEEP},
+                                  {.task = 2, .object = object_of(BAD), .flags = ROTA_OBJECT_KEEP}};
+    struct wire_submit submit = {.low = 7, .outputs = {outputs, 2}};
+    greets(&client, WIRE_CLIENT, "client", 0);
+    greets(&worker, WIRE_WORKER, "one", 1);
+    struct wire_message join = join_of(2, NULL, 0);
+    join.join.address = wire_text_of("/a/socket");
+    assert_true(played_says(&peers, &worker, &join));
+    peers_turn(&peers);
+    assert_true(played_submits(&peers, &client, &submit, command, 2, 0));
+    assert_int_not_equal(accepted(), 0);
+    client.peer->id[0] = 0;  // it is on this machine
+}
+
+static void asks(uint64_t low, uint32_t task, enum wire_data_verb verb)
+{
+    struct wire_message message = {.kind = WIRE_DATA_MESSAGE};
+    message.data.high = 1;
+    message.data.low = low;
+    message.data.verb = verb;
+    message.data.object = object_of(task);
+    assert_true(played_says(&peers, &client, &message));
+}
+
+static void ends(uint32_t task, int32_t status)
+{
+    struct wire_run run = given(&worker);
+    struct wire_file made = {.kind = WIRE_FILE, .object = object_of(task), .bytes = 5};
+    struct wire_message message = {.kind = WIRE_FINISHED_MESSAGE};
+    made.name = made.path = wire_text_of("");
+    message.finished.task = run.task;
+    message.finished.attempt = run.attempt;
+    message.finished.token = run.token;
+    message.finished.end = WIRE_EXITED;
+    message.finished.status = status;
+    message.finished.reason = wire_text_of("");
+    message.finished.outputs = (wire_files){&made, status == 0};
+    assert_int_equal(run.task.task, task);
+    assert_true(played_says(&peers, &worker, &message));
+}
+
+static void is_refused(uint64_t low)
+{
+    struct wire_message message;
+    assert_int_equal(played_hears(&client, &message), WIRE_REFUSE_MESSAGE);
+    assert_int_equal(message.refuse.low, low);
+}
+
+static void is_sent(uint32_t task)
+{
+    struct wire_message message;
+    assert_int_equal(played_hears(&client, &message), WIRE_FETCH_MESSAGE);
+    assert_int_equal(message.fetch.object.low, task);
+}
+
+static void each_request_has_its_own_answer(void **state)
+{
+    (void)state;
+    struct wire_message message;
+    job_of_two();
+    asks(50, BAD, WIRE_DATA_READ);
+    asks(51, GOOD, WIRE_DATA_READ);
+    ends(GOOD, 0);
+    peers_turn(&peers);
+    is_sent(GOOD);
+    ends(BAD, 3);
+    peers_turn(&peers);
+    is_refused(50);
+    assert_int_equal(played_hears(&client, &message), WIRE_NONE);
+}
+
+static void the_same_object_may_be_asked_for_twice(void **state)
+{
+    (void)state;
+    job_of_two();
+    asks(50, GOOD, WIRE_DATA_READ);
+    asks(51, BAD, WIRE_DATA_READ);
+    asks(52, BAD, WIRE_DATA_READ);
+    asks(53, GOOD, WIRE_DATA_READ);
+    ends(GOOD, 0);
+    ends(BAD, 3);
+    peers_turn(&peers);
+    struct wire_message message;
+    uint64_t refused = 0, sent = 0;
+    for (enum wire_kind kind; (kind = played_hears(&client, &message)) != WIRE_NONE;) {
+        if (kind == WIRE_REFUSE_MESSAGE) refused += message.refuse.low;
+        sent += kind == WIRE_FETCH_MESSAGE;
+    }
+    assert_int_equal(refused, 51 + 52);
+    assert_int_equal(sent, 2);
+}
+
+// One that cannot reach a worker says so for this object, and for no other.
+static void how_it_is_reached_is_said_each_time(void **state)
+{
+    (void)state;
+    job_of_two();
+    asks(50, GOOD, WIRE_DATA_READ);
+    asks(51, BAD, WIRE_DATA_THROUGH);
+    ends(GOOD, 0);
+    ends(BAD, 0);
+    peers_turn(&peers);
+    is_refused(51);  // there is no store here that it could go through
+    is_sent(GOOD);
+}
+
+static void nobody_asks_for_more_than_enough(void **state)
+{
+    (void)state;
+    struct wire_message message;
+    job_of_two();
+    for (uint64_t i = 0; i < HUB_READS_MAX; i++) asks(100 + i, GOOD, WIRE_DATA_READ);
+    peers_turn(&peers);
+    assert_int_equal(played_hears(&client, &message), WIRE_NONE);
+    asks(50, GOOD, WIRE_DATA_READ);
+    is_refused(50);
+    ends(GOOD, 0);
+    peers_turn(&peers);
+    for (uint64_t i = 0; i < HUB_READS_MAX; i++) is_sent(GOOD);
+    asks(51, GOOD, WIRE_DATA_READ);
+    peers_turn(&peers);
+    is_sent(GOOD);
+}
+
+static void who_leaves_is_told_nothing(void **state)
+{
+    (void)state;
+    struct wire_message message;
+    job_of_two();
+    asks(50, GOOD, WIRE_DATA_READ);
+    peers_turn(&peers);
+    played_close(&peers, &client);
+    played_open(&peers, &client, WIRE_CLIENT);
+    greets(&client, WIRE_CLIENT, "client", 0);
+    ends(GOOD, 0);
+    peers_turn(&peers);
+    assert_int_equal(played_hears(&client, &message), WIRE_NONE);
+    assert_null(peers.hub.readers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_request_has_its_own_answer, begin, end),
+        cmocka_unit_test_setup_teardown(the_same_object_may_be_asked_for_twice, begin, end),
+        cmocka_unit_test_setup_teardown(how_it_is_reached_is_said_each_time, begin, end),
+        cmocka_unit_test_setup_teardown(nobody_asks_for_more_than_enough, begin, end),
+        cmocka_unit_test_setup_teardown(who_leaves_is_told_nothing, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
