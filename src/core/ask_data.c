@@ -70,7 +70,7 @@ uint32_t rota_object_workers(const struct rota *rota, rota_object_id id, enum ro
 rota_worker_id rota_locate(const struct rota *rota, rota_object_id id)
 {
     object_row object = object_find(rota, id);
-    worker_row row = object ? replica_source(rota, object, 0) : 0;
+    worker_row row = object ? replica_source(rota, object, 0, 0) : 0;
     return (rota_worker_id){row ? WORKER(rota, row)->id : 0};
 }
 

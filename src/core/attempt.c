@@ -40,7 +40,7 @@ static void tell_stream(struct rota *rota, object_row at, worker_row to, task_ro
 static void fetch(struct rota *rota, object_row object, worker_row worker, task_row row)
 {
     replica_row there = replica_find(rota, object, worker);
-    worker_row source = replica_source(rota, object, worker);
+    worker_row source = replica_source(rota, object, worker, WORKER(rota, worker)->id);
     if (there && REPLICA(rota, there)->flags & REPLICA_LOCATED) return;
     if (!source && !(OBJECT(rota, object)->flags & OBJECT_SERVED)) return;
     struct rota_action *action = effect_action(rota, ROTA_ACTION_FETCH);

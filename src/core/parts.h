@@ -187,7 +187,10 @@ void replica_remove(struct rota *rota, replica_row row);
 void replica_use(struct rota *rota, object_row object, worker_row worker);
 void replica_unuse(struct rota *rota, object_row object, worker_row worker);
 void replica_lose(struct rota *rota, replica_row row);  // the worker does not have it after all
-worker_row replica_source(const struct rota *rota, object_row object, worker_row except);
+// Who may give it away, but for `except`; 0: nobody. Another for each reader and object, so that
+// no holder has to serve all.
+worker_row replica_source(const struct rota *rota, object_row object, worker_row except,
+                          uint64_t reader);
 
 // ---- place.c: offers; place_claim.c, place_pull.c, place_plan.c ---------------
 

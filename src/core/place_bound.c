@@ -117,7 +117,7 @@ static void fetch_ahead(struct rota *rota, object_row at, task_row row)
     if (!worker || state < ROTA_TASK_QUEUED || state > ROTA_TASK_OFFERED) return;
     replica_row there = replica_find(rota, at, worker);
     if (there && REPLICA(rota, there)->flags & REPLICA_LOCATED) return;
-    worker_row source = replica_source(rota, at, worker);
+    worker_row source = replica_source(rota, at, worker, WORKER(rota, worker)->id);
     struct rota_action *action = effect_action(rota, ROTA_ACTION_FETCH);
     action->fetch.object = OBJECT(rota, at)->id;
     action->fetch.worker.number = WORKER(rota, worker)->id;

@@ -113,14 +113,22 @@ void replica_unuse(struct rota *rota, object_row object, worker_row worker)
         replica_remove(rota, row);
 }
 
-worker_row replica_source(const struct rota *rota, object_row object, worker_row except)
+static bool is_source(const struct replica *replica, worker_row except)
 {
-    worker_row source = 0;
-    for (replica_row row = OBJECT(rota, object)->replicas; row;
-         row = REPLICA(rota, row)->next_of_object) {
-        const struct replica *replica = REPLICA(rota, row);
-        if (!(replica->flags & REPLICA_LOCATED) || replica->worker == except) continue;
-        if (!source || replica->worker < source) source = replica->worker;
-    }
-    return source;
+    return replica->flags & REPLICA_LOCATED && replica->worker != except;
+}
+
+worker_row replica_source(const struct rota *rota, object_row object, worker_row except,
+                          uint64_t reader)
+{
+    uint32_t count = 0;
+    replica_row first = OBJECT(rota, object)->replicas;
+    for (replica_row row = first; row; row = REPLICA(rota, row)->next_of_object)
+        count += is_source(REPLICA(rota, row), except);
+    if (!count) return 0;
+    uint64_t skip = (reader + OBJECT(rota, object)->id.low) % count;
+    replica_row row = first;
+    while (!is_source(REPLICA(rota, row), except) || skip--)
+        row = REPLICA(rota, row)->next_of_object;
+    return REPLICA(rota, row)->worker;
 }

@@ -139,7 +139,7 @@ void wait_object_over(struct rota *rota, object_row row)
         struct wait *item = WAIT(rota, at);
         next = item->next;
         struct rota_action *action = effect_action(rota, ROTA_ACTION_READ);
-        worker_row source = replica_source(rota, row, 0);
+        worker_row source = replica_source(rota, row, 0, item->client);
         action->read.client = item->client;
         action->read.object = OBJECT(rota, row)->id;
         action->read.from.number = source ? WORKER(rota, source)->id : 0;

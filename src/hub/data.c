@@ -31,15 +31,29 @@ static bool can_serve(const struct hub_worker *source, const struct hub_worker *
     return source && source->peer && source->address[0] && source != reader;
 }
 
-uint32_t hub_sources(struct hub *hub, rota_object_id object, const struct hub_worker *reader,
-                     const char *ticket, wire_text addresses[HUB_SOURCES + 1])
+// All that have it, and where among them the one is that comes first.
+static rota_worker_id *holders_find(struct hub *hub, rota_object_id object, rota_worker_id first,
+                                    uint32_t *count, uint32_t *at)
 {
-    rota_worker_id holders[HUB_SOURCES];
-    uint32_t found = 0;
-    uint32_t count = rota_object_workers(hub->server->rota, object, ROTA_SET_LOCATED, holders,
-                                         HUB_SOURCES);
-    for (uint32_t i = 0; i < count && i < HUB_SOURCES; i++) {
-        struct hub_worker *source = hub_worker_get(hub, holders[i]);
+    const struct rota *rota = hub->server->rota;
+    *count = rota_object_workers(rota, object, ROTA_SET_LOCATED, NULL, 0);
+    *at = 0;
+    if (!*count) return NULL;
+    rota_worker_id *holders = hub_keep(hub, *count, sizeof *holders);
+    rota_object_workers(rota, object, ROTA_SET_LOCATED, holders, *count);
+    for (uint32_t i = 0; i < *count; i++)
+        if (holders[i].number == first.number) *at = i;
+    return holders;
+}
+
+uint32_t hub_sources(struct hub *hub, rota_object_id object, const struct hub_worker *reader,
+                     rota_worker_id first, const char *ticket,
+                     wire_text addresses[HUB_SOURCES + 1])
+{
+    uint32_t found = 0, count, at;
+    const rota_worker_id *holders = holders_find(hub, object, first, &count, &at);
+    for (uint32_t i = 0; i < count && found < HUB_SOURCES; i++) {
+        struct hub_worker *source = hub_worker_get(hub, holders[(at + i) % count]);
         if (!can_serve(source, reader)) continue;
         addresses[found++] = wire_text_of(source->address);
         hub_serve_put(hub, source->peer, object, ticket);
@@ -52,7 +66,7 @@ uint32_t hub_sources(struct hub *hub, rota_object_id object, const struct hub_wo
     return found;
 }
 
-// The one that the core has chosen is one of several; should it fail, the others are asked.
+// Should the one fail that the core has chosen, the others are asked.
 void hub_fetch_put(struct hub *hub, const struct rota_action *action)
 {
     struct hub_worker *reader = hub_worker_get(hub, action->fetch.worker);
@@ -65,7 +79,8 @@ void hub_fetch_put(struct hub *hub, const struct rota_action *action)
     message.fetch.bytes = rota_object_bytes(hub->server->rota, object);
     message.fetch.ticket = wire_text_of(ticket);
     message.fetch.addresses.items = addresses;
-    message.fetch.addresses.count = hub_sources(hub, object, reader, ticket, addresses);
+    message.fetch.addresses.count
+        = hub_sources(hub, object, reader, action->fetch.from, ticket, addresses);
     wire_put(hub_later(hub, reader->peer), &message);
 }
 

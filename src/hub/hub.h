@@ -202,9 +202,10 @@ enum { HUB_SOURCES = 8, HUB_TICKET = 33 };
 bool hub_ticket_make(const struct hub *hub, char out[HUB_TICKET]);  // false: no randomness
 void hub_serve_put(struct hub *hub, struct hub_peer *source, rota_object_id object,
                    const char *ticket);
-// Who else than `reader` (null: anybody) can give it, the best first; they are told of the ticket.
+// Who else than `reader` (null: anybody) can give it, from `first` on; they hear of the ticket.
 uint32_t hub_sources(struct hub *hub, rota_object_id object, const struct hub_worker *reader,
-                     const char *ticket, wire_text addresses[HUB_SOURCES + 1]);
+                     rota_worker_id first, const char *ticket,
+                     wire_text addresses[HUB_SOURCES + 1]);
 
 // ---- depot.c: what lies in the server's own store ------------------------------------------
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const rota_worker_id nobody;
+
 // A request of a client that has no answer yet.
 struct hub_reader {
     struct hub_reader *next;
@@ -53,7 +55,7 @@ static void refuse(const struct hub_reader *reader, enum wire_code code, const c
 
 // It is there: the client fetches it itself, or the depot does so for it. True: that is begun, and
 // the reader waits for it.
-static bool grant(struct hub *hub, const struct hub_reader *reader)
+static bool grant(struct hub *hub, const struct hub_reader *reader, rota_worker_id first)
 {
     wire_text all[HUB_SOURCES + 1], near[HUB_SOURCES + 1];
     char ticket[HUB_TICKET];
@@ -61,7 +63,7 @@ static bool grant(struct hub *hub, const struct hub_reader *reader)
         refuse(reader, WIRE_REFUSED_STATE, "no randomness");
         return false;
     }
-    uint32_t count = hub_sources(hub, reader->object, NULL, ticket, all);
+    uint32_t count = hub_sources(hub, reader->object, NULL, first, ticket, all);
     memcpy(near, all, sizeof near);
     uint32_t close = reachable(reader, near, count);
     if (close) {
@@ -104,7 +106,7 @@ void hub_read_put(struct hub *hub, const struct rota_action *action)
         if (!action->read.there)
             refuse(reader, WIRE_REFUSED_NOT_FOUND, "it will not be made");
         else
-            reader->is_granted = grant(hub, reader);
+            reader->is_granted = grant(hub, reader, action->read.from);
         if (!reader->is_granted) reader_remove(at);
         return;
     }
@@ -116,7 +118,7 @@ void hub_readers_tell(struct hub *hub, rota_object_id object, const char *reason
         struct hub_reader *reader = *at;
         bool is_meant = reader->is_granted && is_same(reader->object, object);
         if (is_meant && reason) refuse(reader, WIRE_REFUSED_STATE, reason);
-        if (is_meant && (reason || !grant(hub, reader)))
+        if (is_meant && (reason || !grant(hub, reader, nobody)))
             reader_remove(at);
         else
             at = &reader->next;
@@ -164,7 +166,7 @@ static void read_begin(struct hub *hub, struct hub_peer *peer, const struct wire
         return;
     }
     if (is_upload(hub, data->object)) {
-        reader.is_granted = grant(hub, &reader);
+        reader.is_granted = grant(hub, &reader, nobody);
         if (!reader.is_granted) return;
     } else {
         event.object.client = client_of(hub, peer->number);

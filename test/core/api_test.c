@@ -211,6 +211,39 @@ static void an_object_is_made_copied_and_dropped(void **state)
     story_close(&story);
 }
 
+// Workers 1 to 3 have the object, and too little room for the six that read it.
+static void copies_come_from_all_that_have_one(void **state)
+{
+    (void)state;
+    struct story story;
+    struct rota_task_spec tasks[8] = {{.cores = 1}, {.cores = 1}};
+    struct rota_output outputs[1] = {{.task = 1, .object = o(7), .bytes = 100}};
+    struct rota_input inputs[6];
+    struct rota_edge edges[6];
+    uint32_t served[4] = {0};
+    story_open(&story);
+    for (uint32_t i = 1; i <= 9; i++) worker_joins(&story, i, i <= 3 ? 1 : 2);
+    for (uint32_t i = 0; i < 6; i++) {
+        tasks[i + 2] = (struct rota_task_spec){.cores = 2};
+        inputs[i] = (struct rota_input){.task = i + 3, .object = o(7)};
+        edges[i] = (struct rota_edge){2, i + 3};
+    }
+    struct rota_job_spec spec = {.client = 5, .tasks = tasks, .task_count = 8, .inputs = inputs,
+                                 .input_count = 6, .outputs = outputs, .output_count = 1,
+                                 .edges = edges, .edge_count = 6};
+    does(&story, submit(&spec));
+    runs(&story, 1);
+    for (uint32_t i = 2; i <= 3; i++)
+        does(&story,
+             (struct rota_event){.kind = ROTA_EVENT_OBJECT_HELD, .replica = {{i}, o(7), 100}});
+    runs(&story, 2);
+    for (uint32_t i = 0; i < story.action_count; i++)
+        if (story.actions[i].kind == ROTA_ACTION_FETCH)
+            served[story.actions[i].fetch.from.number]++;
+    for (uint32_t i = 1; i <= 3; i++) assert_int_equal(served[i], 2);
+    story_close(&story);
+}
+
 static void a_copy_is_dropped_when_the_other_was_shown(void **state)
 {
     (void)state;
@@ -374,6 +407,7 @@ int main(void)
         cmocka_unit_test(a_handler_claims_and_delivers),
         cmocka_unit_test(a_lost_worker_gives_its_task_to_another),
         cmocka_unit_test(an_object_is_made_copied_and_dropped),
+        cmocka_unit_test(copies_come_from_all_that_have_one),
         cmocka_unit_test(a_copy_is_dropped_when_the_other_was_shown),
         cmocka_unit_test(a_lost_result_is_made_again_and_nobody_is_told),
         cmocka_unit_test(pull_goes_where_the_result_is_then_anywhere),

@@ -151,6 +151,58 @@ static void who_leaves_is_told_nothing(void **state)
     assert_null(peers.hub.readers);
 }
 
+// ---- From whom ---------------------------------------------------------------------------------
+
+enum { MANY = 12 };
+
+static struct played holders[MANY];
+
+static void all_hold_it(void)
+{
+    static const char letters[] = "abcdefghijkl";
+    for (uint32_t i = 0; i < MANY; i++) {
+        struct wire_file file = {.kind = WIRE_FILE, .object = object_of(GOOD), .bytes = 5};
+        struct wire_message held = {.kind = WIRE_HELD_MESSAGE};
+        char name[] = {letters[i], 0}, address[] = {'/', letters[i], 0};
+        struct wire_message join = join_of(1, NULL, 0);
+        join.join.address = wire_text_of(address);
+        file.name = file.path = wire_text_of("");
+        held.held.objects = (wire_files){&file, 1};
+        played_open(&peers, &holders[i], WIRE_WORKER);
+        greets(&holders[i], WIRE_WORKER, name, 1);
+        assert_true(played_says(&peers, &holders[i], &join));
+        assert_true(played_says(&peers, &holders[i], &held));
+    }
+}
+
+// Each of these clients is on a connection of its own.
+static char first_address(uint64_t low)
+{
+    struct wire_message message;
+    played_close(&peers, &client);
+    played_open(&peers, &client, WIRE_CLIENT);
+    client.peer->id[0] = 0;
+    greets(&client, WIRE_CLIENT, "client", 0);
+    asks(low, GOOD, WIRE_DATA_READ);
+    peers_turn(&peers);
+    assert_true(played_hears_kind(&client, WIRE_FETCH_MESSAGE, &message));
+    assert_int_equal(message.fetch.addresses.count, HUB_SOURCES);
+    return message.fetch.addresses.items[0].bytes[1];
+}
+
+static void no_holder_serves_all_readers(void **state)
+{
+    (void)state;
+    uint32_t first[128] = {0}, different = 0;
+    job_of_two();
+    ends(GOOD, 0);
+    all_hold_it();
+    peers_turn(&peers);
+    for (uint64_t i = 0; i < 60; i++) different += first[(uint8_t)first_address(50 + i)]++ == 0;
+    assert_in_range(different, HUB_SOURCES + 1, MANY + 1);
+    for (uint32_t i = 0; i < MANY; i++) played_close(&peers, &holders[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +211,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(how_it_is_reached_is_said_each_time, begin, end),
         cmocka_unit_test_setup_teardown(nobody_asks_for_more_than_enough, begin, end),
         cmocka_unit_test_setup_teardown(who_leaves_is_told_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(no_holder_serves_all_readers, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
