@@ -61,8 +61,8 @@ enum rota_on_failure { ROTA_FAILURE_DEFAULT, ROTA_FAILURE_BLOCK, ROTA_FAILURE_FA
 enum rota_outcome {
     ROTA_OUTCOME_NONE,
     ROTA_OUTCOME_OK,
-    ROTA_OUTCOME_EXIT,     // the command ended with a status that is not 0: a result, and cached
-    ROTA_OUTCOME_ERROR,    // it could not be run properly: not a result
+    ROTA_OUTCOME_EXIT,     // the command ended by itself, and not with 0: a result, and cached
+    ROTA_OUTCOME_ERROR,    // it could not be run properly, or was killed: not a result
     ROTA_OUTCOME_ABORTED,  // it was stopped
     ROTA_OUTCOME_LOST,     // its worker was lost
 };

@@ -108,7 +108,8 @@ static void body_write(struct submission *submission, const struct run_command *
 {
     struct wire_submit *all = &submission->all;
     struct wire_run numbers = {.flags = 0};
-    if (submission->file->tasks[at].lane) numbers.flags = WIRE_RUN_EXCLUSIVE;
+    if (submission->file->tasks[at].lane) numbers.flags |= WIRE_RUN_EXCLUSIVE;
+    if (submission->file->tasks[at].cache) numbers.flags |= WIRE_RUN_CACHE_FAILURE;
     run_command_put(command, at, &numbers, &submission->frames);
     repeat_put(&submission->frames, &submission->file->tasks[at].retries);
     if (submission->frames.failed) run_no_memory();

@@ -123,6 +123,13 @@ static enum task_cause cause_of(enum rota_outcome outcome)
     }
 }
 
+// What its leader has tried a follower has tried too: whoever has it retried wants more than to
+// hear of the same failure once more.
+static void count_as_tried(struct task *follower, const struct task *leader)
+{
+    if (follower->attempt < leader->attempt) follower->attempt = leader->attempt;
+}
+
 // The followers of a shared execution end as their leader does, with what it made.
 static void end_followers(struct rota *rota, task_row row, worker_row worker,
                           enum rota_outcome outcome, int32_t status)
@@ -138,6 +145,7 @@ static void end_followers(struct rota *rota, task_row row, worker_row worker,
         if (outcome == ROTA_OUTCOME_OK) share_alias(rota, row, next, worker, false);
         keep_result(rota, next, worker, outcome);
         if (rota->task[next].flags & TASK_GATED) gate_leave(rota, next);
+        if (outcome != ROTA_OUTCOME_OK) count_as_tried(&rota->task[next], &rota->task[row]);
         rota->task[next].status = status;
         outcome_end(rota, next, cause_of(outcome), outcome);
     }

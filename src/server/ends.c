@@ -7,8 +7,8 @@ enum rota_outcome ends_outcome(const struct wire_finished *finished)
 {
     if (finished->end == WIRE_STOPPED) return ROTA_OUTCOME_ABORTED;
     if (finished->end == WIRE_EXITED && !finished->status) return ROTA_OUTCOME_OK;
-    bool result = finished->end == WIRE_EXITED || finished->end == WIRE_SIGNALED;
-    return result ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_ERROR;
+    bool is_result = wire_is_result(finished->end, finished->status);
+    return is_result ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_ERROR;
 }
 
 int32_t ends_status(const struct wire_finished *finished)

@@ -13,6 +13,7 @@ enum wire_run_flag {
     WIRE_RUN_PRIVATE = 2,  // in a directory of its own, with its inputs in it
     WIRE_RUN_EXCLUSIVE = 4,  // it holds a group or a class: it ends with the worker's lease
     WIRE_RUN_ANYWHERE = 8,   // where there is no `cwd`, in a directory of its own
+    WIRE_RUN_CACHE_FAILURE = 16,  // with CACHE: a failure is a result too, for the first attempt
 };
 
 // ---- Between a server and a worker -------------------------------------------------------

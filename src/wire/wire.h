@@ -37,6 +37,14 @@ struct wire_message {
     };
 };
 
+enum { WIRE_SHELL_STATUS = 126 };  // from here on shells tell of what did not run, or was killed
+
+// Whether who does the same again would get the same: it ran, and ended by itself.
+static inline bool wire_is_result(uint32_t end, int32_t status)
+{
+    return end == WIRE_EXITED && status >= 0 && status < WIRE_SHELL_STATUS;
+}
+
 // ---- encode.c: bytes that wait to be sent ------------------------------------------------
 
 struct wire_out {

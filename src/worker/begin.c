@@ -31,7 +31,7 @@ static bool files_are(struct worker *worker, struct run *run, enum files_result 
 {
     if (result == FILES_READY) return true;
     run->was_cached = result == FILES_CACHED;
-    if (run->was_cached) return refuse(run, WIRE_EXITED, 0);
+    if (run->was_cached) return refuse(run, WIRE_EXITED, run->status);
     bool is_lost = worker->files.lost_count > 0;  // by the cache: others may have it
     report_lost(worker);
     return refuse(run, WIRE_BAD_INPUT, is_lost ? ENODATA : ENOENT);

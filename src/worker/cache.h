@@ -148,6 +148,13 @@ bool cache_result_put(struct cache *cache, const uint8_t key[CACHE_HASH],
 bool cache_result_find(struct cache *cache, const uint8_t key[CACHE_HASH],
                        struct cache_output *outputs, uint32_t count, struct cache_entry *log);
 
+// A command that failed, and would again: its status and its log. It takes the place of what was
+// known of the key, and is forgotten when that is asked for as above.
+bool cache_failure_put(struct cache *cache, const uint8_t key[CACHE_HASH], int32_t status,
+                       const char *log_path, struct cache_error *error);
+bool cache_failure_find(struct cache *cache, const uint8_t key[CACHE_HASH], int32_t *status,
+                        struct cache_entry *log);
+
 // ---- Eviction -----------------------------------------------------------------------
 
 // What is held stays, also when another process evicts. Each hold costs an open file.

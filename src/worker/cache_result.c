@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #define HEADER "rota result 1"
+#define FAILURE "rota failure 1"
 
-enum { RESULT_BYTES_MAX = 1 << 26 };
+enum { RESULT_BYTES_MAX = 1 << 26, HEADER_MAX = 40 };
 
 // ---- Keys: every text with its length before it, so that no two commands are alike ----
 
@@ -56,8 +57,8 @@ bool cache_key(struct cache *cache, const struct cache_command *command, uint8_t
 
 // ---- Results: a line for the log, then one for each output ----------------------------
 
-static bool result_write(const struct cache_entry *log, const struct cache_output *outputs,
-                         uint32_t count, int fd)
+static bool result_write(const char *header, const struct cache_entry *log,
+                         const struct cache_output *outputs, uint32_t count, int fd)
 {
     char text[CACHE_ENTRY_TEXT] = "-";
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -65,7 +66,7 @@ static bool result_write(const struct cache_entry *log, const struct cache_outpu
     if (!file && copy >= 0) close(copy);
     if (!file) return false;
     if (log->kind != CACHE_NONE) cache_entry_write(log, text);
-    fprintf(file, HEADER " %u\n%s\n", count, text);
+    fprintf(file, "%s\n%s\n", header, text);
     for (uint32_t i = 0; i < count; i++) {
         cache_entry_write(&outputs[i].entry, text);
         fprintf(file, "%s %u:", text, outputs[i].name.length);
@@ -80,14 +81,14 @@ static bool result_write(const struct cache_entry *log, const struct cache_outpu
     return fine;
 }
 
-static bool result_name(struct cache *cache, const char *hex, const struct cache_entry *log,
-                        const struct cache_output *outputs, uint32_t count,
-                        struct cache_error *error)
+static bool result_name(struct cache *cache, const char *hex, const char *header,
+                        const struct cache_entry *log, const struct cache_output *outputs,
+                        uint32_t count, struct cache_error *error)
 {
     char temporary[24];
     int fd = cache_temporary(cache, temporary, error);
     if (fd < 0) return false;
-    bool fine = result_write(log, outputs, count, fd)
+    bool fine = result_write(header, log, outputs, count, fd)
                 && renameat(cache->own, temporary, cache->result, hex) == 0;
     if (!fine) {
         cache_fail_system(error, "write a result in", cache->path);
@@ -120,9 +121,9 @@ static bool log_add(struct cache *cache, const char *path, struct cache_entry *l
     return fine;
 }
 
-bool cache_result_put(struct cache *cache, const uint8_t key[CACHE_HASH],
-                      const struct cache_output *outputs, uint32_t count, const char *log_path,
-                      struct cache_error *error)
+static bool put(struct cache *cache, const uint8_t key[CACHE_HASH], const char *header,
+                const struct cache_output *outputs, uint32_t count, const char *log_path,
+                struct cache_error *error)
 {
     char hex[CACHE_HEX + 1];
     struct cache_entry log = {0};
@@ -130,11 +131,28 @@ bool cache_result_put(struct cache *cache, const uint8_t key[CACHE_HASH],
     cache_enter(cache);
     bool fine = (!log_path || log_add(cache, log_path, &log, error))
                 && outputs_ready(cache, outputs, count, error) && cache_sync(cache, error)
-                && result_name(cache, hex, &log, outputs, count, error);
+                && result_name(cache, hex, header, &log, outputs, count, error);
     for (uint32_t i = 0; i < count && fine; i++) cache_fresh_drop(cache, &outputs[i].entry);
     if (log.kind != CACHE_NONE) cache_fresh_drop(cache, &log);
     cache_leave(cache);
     return fine;
+}
+
+bool cache_result_put(struct cache *cache, const uint8_t key[CACHE_HASH],
+                      const struct cache_output *outputs, uint32_t count, const char *log_path,
+                      struct cache_error *error)
+{
+    char header[HEADER_MAX];
+    snprintf(header, sizeof header, HEADER " %u", count);
+    return put(cache, key, header, outputs, count, log_path, error);
+}
+
+bool cache_failure_put(struct cache *cache, const uint8_t key[CACHE_HASH], int32_t status,
+                       const char *log_path, struct cache_error *error)
+{
+    char header[HEADER_MAX];
+    snprintf(header, sizeof header, FAILURE " %d", status);
+    return put(cache, key, header, NULL, 0, log_path, error);
 }
 
 static char *result_read(struct cache *cache, const char *hex, size_t *size)
@@ -181,7 +199,7 @@ static bool output_take(char **at, struct cache_output *output)
 static bool result_parse(char *text, struct cache_output *outputs, uint32_t count,
                          struct cache_entry *log)
 {
-    char header[40];
+    char header[HEADER_MAX];
     int length = snprintf(header, sizeof header, HEADER " %u\n", count);
     bool fine = expect(&text, header, (size_t)length) && entry_take(&text, '\n', log);
     for (uint32_t i = 0; i < count && fine; i++) fine = output_take(&text, &outputs[i]);
@@ -209,6 +227,30 @@ bool cache_result_find(struct cache *cache, const uint8_t key[CACHE_HASH],
     free(text);
     if (!fine) unlinkat(cache->result, hex, 0);
     for (uint32_t i = 0; i < count && fine; i++) cache_content_used(cache, &outputs[i].entry);
+    return fine;
+}
+
+static bool status_take(char **at, int32_t *status)
+{
+    char *end;
+    long number = strtol(*at, &end, 10);
+    bool fine = end > *at && *end == '\n' && number > 0 && number <= UINT8_MAX;
+    *status = (int32_t)number;
+    *at = end + 1;
+    return fine;
+}
+
+bool cache_failure_find(struct cache *cache, const uint8_t key[CACHE_HASH], int32_t *status,
+                        struct cache_entry *log)
+{
+    char hex[CACHE_HEX + 1];
+    size_t size;
+    cache_hex(key, hex);
+    char *text = result_read(cache, hex, &size), *at = text;
+    bool fine = text && expect(&at, FAILURE " ", sizeof FAILURE) && status_take(&at, status)
+                && entry_take(&at, '\n', log) && strcmp(at, "end\n") == 0
+                && result_is_there(cache, NULL, 0, log);
+    free(text);
     return fine;
 }
 

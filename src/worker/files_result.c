@@ -42,26 +42,65 @@ static bool result_take(struct files *files, struct run *run, struct cache_outpu
     return fine;
 }
 
+// A task that failed may be tried again, by itself or by hand; then its command does run.
+static bool takes_failures(const struct run *run)
+{
+    return run->command.run.flags & WIRE_RUN_CACHE_FAILURE && run->command.run.attempt <= 1;
+}
+
+static bool failure_take(struct files *files, struct run *run)
+{
+    struct cache_entry log;
+    int32_t status;
+    if (!takes_failures(run) || !cache_failure_find(files->cache, run->key.hash, &status, &log))
+        return false;
+    bool fine = log_take(files, run, &log);
+    if (fine)
+        run->status = status;
+    else
+        run->log_bytes = 0;
+    return fine;
+}
+
 enum files_result files_look_up(struct files *files, struct run *run)
 {
     enum files_result result = files_key_make(files, run, &run->key);
+    run->status = 0;
     if (result != FILES_READY || !run->key.is_known) return result;
+    if (failure_take(files, run)) return FILES_CACHED;
     struct cache_output *made = calloc(run->command.run.outputs.count + 1, sizeof *made);
     if (made && result_take(files, run, made)) result = FILES_CACHED;
     free(made);
     return result;
 }
 
-// Sources may have changed while the command ran; then nobody knows what it has read. A result that
-// cannot be stored is made again the next time.
-void files_result_put(struct files *files, struct run *run, const struct cache_output *made)
+// ---- What is kept ------------------------------------------------------------------------------
+
+// Sources may have changed while the command ran; then nobody knows what it has read. A log that is
+// gone is a result of which a part is missing.
+static bool is_worth_keeping(struct files *files, struct run *run, const char **log)
 {
     struct files_key now = {.is_known = false};
-    const char *log
-        = run->log_bytes && access(run->command.log, R_OK) == 0 ? run->command.log : NULL;
+    *log = run->log_bytes && access(run->command.log, R_OK) == 0 ? run->command.log : NULL;
     bool is_same = files_key_make(files, run, &now) == FILES_READY && now.is_known
                    && memcmp(now.hash, run->key.hash, sizeof now.hash) == 0;
     files->lost_count = 0;
-    if (!is_same || (run->log_bytes && !log)) return;
+    return is_same && (!run->log_bytes || *log);
+}
+
+// A result that cannot be stored is made again the next time.
+void files_result_put(struct files *files, struct run *run, const struct cache_output *made)
+{
+    const char *log;
+    if (!is_worth_keeping(files, run, &log)) return;
     cache_result_put(files->cache, run->key.hash, made, run->command.run.outputs.count, log, NULL);
+}
+
+void files_failure_put(struct files *files, struct run *run)
+{
+    const char *log;
+    bool is_kept = run->command.run.flags & WIRE_RUN_CACHE_FAILURE && run->key.is_known
+                   && wire_is_result(run->end, run->status);
+    if (!is_kept || !is_worth_keeping(files, run, &log)) return;
+    cache_failure_put(files->cache, run->key.hash, run->status, log, NULL);
 }

@@ -317,7 +317,11 @@ static void finish_log(struct worker *worker, struct run *run)
 
 static void collect(struct worker *worker, struct run *run)
 {
-    if (run->end != WIRE_EXITED || run->status != 0 || run->was_cached) return;
+    if (run->end != WIRE_EXITED || run->was_cached) return;
+    if (run->status) {
+        files_failure_put(&worker->files, run);
+        return;
+    }
     if (!run->command.run.outputs.count && !run->key.is_known) return;
     if (files_collect(&worker->files, run) == FILES_BAD) run->end = WIRE_BAD_OUTPUT;
 }

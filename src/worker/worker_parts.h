@@ -125,7 +125,8 @@ enum files_result {
     FILES_BAD,     // the run's reason says why; `lost` has what is to be told of
 };
 
-// Before there is a directory: was the same done already? Then all is put where it belongs.
+// Before there is a directory: was the same done already? Then all is put where it belongs, and the
+// run has the status of then.
 enum files_result files_look_up(struct files *files, struct run *run);
 enum files_result files_prepare(struct files *files, struct run *run);
 // After an exit status of 0, before the directory is removed.
@@ -142,6 +143,8 @@ enum files_result files_hand_over(struct files *files, struct run *run,
                                   const struct cache_output *made);
 enum files_result files_key_make(struct files *files, struct run *run, struct files_key *key);
 void files_result_put(struct files *files, struct run *run, const struct cache_output *made);
+// After another exit status: if that is a result, it is kept.
+void files_failure_put(struct files *files, struct run *run);
 // False: it cannot be read, is neither a file nor a folder, or has links that lead out of it.
 bool files_source_hash(struct files *files, const char *path, struct cache_entry *entry);
 

@@ -85,13 +85,42 @@ def where_it_is():
 
 def failures_are_results():
     with Story() as cluster:
-        cluster.join()
-        codes = [cluster.submit({"bad": {"run": f"echo x >> {cluster.path('mark')}; exit 3",
-                                         "cache": True}}, "--wait", policy="pull").returncode
-                 for _ in range(2)]
+        for _ in range(2):
+            cluster.join()
+
+        def fails(name, how, **more):
+            """Exit statuses of a job that is submitted twice, and how often its command ran."""
+            task = {name: {"run": f"echo said; echo x >> {cluster.path(name)}; {how}",
+                           "cache": True, **more}}
+            codes = [cluster.submit(task, "--wait", policy="pull").returncode for _ in range(2)]
+            return codes, len(cluster.lines(name))
+
+        codes, ran = fails("bad", "exit 3")
         exits = cluster.sql("SELECT exit FROM sched_job WHERE name = 'bad'")
-        tells("BS-16", codes == [1, 1] and exits == [(3,), (3,)],
-              "an exit code is a result, and tells itself", (codes, exits))
+        tells("BS-16", codes == [1, 1] and exits == [(3,), (3,)] and ran == 1,
+              "an exit code is a result: who asks again is told it, and nothing runs",
+              (codes, exits, ran))
+        made, again = [worker for name, worker, _ in cluster.history() if name == "bad"]
+        found = cluster.rota("data", "locate", "--content", "1.1")
+        tells("BS-16", made == again and found.returncode == 0 and made in found.stdout,
+              "by the worker that has it, which can be found", (made, again, found))
+        log = cluster.rota("logs", "2.1")
+        shown = cluster.rota("show", "2.1").stdout
+        tells("BS-16", log.stdout == "said\n" and "from the cache" in shown,
+              "its log is that of the first time, and it says so", (log, shown))
+        cluster.rota("retry", "2.1")
+        cluster.until(lambda: len(cluster.lines("bad")) == 2, "it runs")
+        cluster.rota("wait", "2")
+        tells("BS-16", cluster.lines("bad") == ["x", "x"], "who wants it tried again has it run")
+        for name, how, more in (("killed", "kill -9 $$", {}), ("missing", "no-such-command", {}),
+                                ("slow", "sleep 1000", {"timeout": "0.2s"}),
+                                ("lacks", "true", {"out": ["nothing"]})):
+            codes, ran = fails(name, how, **more)
+            job = cluster.sql(f"SELECT max(job) FROM sched_job WHERE name = '{name}'")[0][0]
+            found = cluster.rota("data", "locate", "--content", f"{job}.1")
+            tells("BS-16", codes == [1, 1] and ran == 2 and found.returncode == 1,
+                  f"what did not end by itself is no result, and is nowhere: {name}",
+                  (codes, ran, found))
 
 
 def a_picker_dies():

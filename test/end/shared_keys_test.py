@@ -113,6 +113,9 @@ with Story() as story:
     story.touch("f")
     tells("shared failure", ends(story, first) == 1 and ends(story, second) == 1
           and story.lines("runs") == ["ran"], "a failure is shared, too", story.lines("runs"))
+    story.rota("retry", f"{second}.1")
+    story.until(lambda: story.lines("runs") == ["ran"] * 2, "it runs")
+    tells("shared failure", ends(story, second) == 1, "who wants it tried again has it run")
 
 with Story() as story:
     story.join(2)

@@ -127,6 +127,43 @@ static void half_a_result_is_none(void **state)
     assert_false(cache_result_find(&scene->cache, key, &output, 1, &log));
 }
 
+static void a_failure_is_found_whole_or_not_at_all(void **state)
+{
+    struct scene *scene = *state;
+    uint8_t key[CACHE_HASH] = {0};
+    char path[100] = "cache/result/", log_path[100];
+    size_t size;
+    int32_t status = 0;
+    struct cache_entry log;
+    memset(path + strlen(path), '0', 64);
+    file_write(scene, "log", "it went wrong");
+    snprintf(log_path, sizeof log_path, "%s/log", scene->path);
+    assert_true(cache_failure_put(&scene->cache, key, 3, log_path, &scene->error));
+    assert_true(cache_failure_find(&scene->cache, key, &status, &log));
+    assert_int_equal(status, 3);
+    char *text = file_read(scene, path, &size);
+    for (size_t length = size; length-- > 0;) {
+        text[length] = '\0';
+        file_write(scene, path, text);
+        assert_false(cache_failure_find(&scene->cache, key, &status, &log));
+    }
+    free(text);
+    static const char *const others[] = {"", "0", "-1", "256", "x", "3 "};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char odd[100];
+        snprintf(odd, sizeof odd, "rota failure 1 %s\n-\nend\n", others[i]);
+        file_write(scene, path, odd);
+        assert_false(cache_failure_find(&scene->cache, key, &status, &log));
+    }
+    assert_true(cache_failure_put(&scene->cache, key, 3, log_path, &scene->error));
+    assert_false(cache_result_find(&scene->cache, key, NULL, 0, &log));  // it is to be run again
+    assert_false(cache_failure_find(&scene->cache, key, &status, &log));
+    assert_true(cache_failure_put(&scene->cache, key, 3, log_path, &scene->error));
+    assert_true(cache_result_put(&scene->cache, key, NULL, 0, NULL, &scene->error));
+    assert_false(cache_failure_find(&scene->cache, key, &status, &log));
+    assert_true(cache_result_find(&scene->cache, key, NULL, 0, &log));
+}
+
 static void no_two_commands_have_the_same_key(void **state)
 {
     struct scene *scene = *state;
@@ -164,6 +201,7 @@ int main(void)
         TEST(objects_are_told_in_order),
         TEST(a_result_is_found_until_a_part_of_it_is_gone),
         TEST(half_a_result_is_none),
+        TEST(a_failure_is_found_whole_or_not_at_all),
         TEST(no_two_commands_have_the_same_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,6 +243,41 @@ static void what_failed_is_no_result(void **state)
     assert_int_equal(runs_of(served), 4);
 }
 
+// Of a task that failed with 3 when it was run for the first time.
+static struct wire_finished fails(struct served *served, uint32_t task, uint32_t attempt,
+                                  const char *how)
+{
+    char script[300];
+    snprintf(script, sizeof script, "echo ran >>%s/runs; echo told; %s", served->folder, how);
+    struct wire_run run = with(SHELL(task, script), NULL, NULL);
+    run.attempt = attempt;
+    run.flags |= WIRE_RUN_CACHE | WIRE_RUN_CACHE_FAILURE;
+    return served_do(served, run);
+}
+
+static void a_failure_is_known_to_those_who_have_not_tried(void **state)
+{
+    struct served *served = *state;
+    assert_int_equal(fails(served, 1, 1, "exit 3").flags & WIRE_CACHED, 0);
+    struct wire_finished again = fails(served, 2, 1, "exit 3");
+    assert_int_equal(again.status, 3);
+    assert_int_equal(again.log_bytes, strlen("told\n"));
+    assert_int_equal(again.flags & WIRE_CACHED, WIRE_CACHED);
+    assert_int_equal(runs_of(served), 1);
+    assert_int_equal(fails(served, 2, 2, "exit 3").flags & WIRE_CACHED, 0);
+    assert_int_equal(runs_of(served), 2);
+    assert_int_equal(fails(served, 3, 1, "exit 3").flags & WIRE_CACHED, WIRE_CACHED);
+}
+
+static void what_did_not_end_by_itself_is_not_known(void **state)
+{
+    struct served *served = *state;
+    static const char *const how[] = {"exit 126", "no-such-command", "kill -9 $$", "exit 255"};
+    for (uint32_t i = 0; i < 8; i++)
+        assert_int_equal(fails(served, i + 1, 1, how[i / 2]).flags & WIRE_CACHED, 0);
+    assert_int_equal(runs_of(served), 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +291,8 @@ int main(void)
         SERVED_TEST(another_input_is_another_result),
         SERVED_TEST(a_result_of_which_something_is_gone_is_made_again),
         SERVED_TEST(what_failed_is_no_result),
+        SERVED_TEST(a_failure_is_known_to_those_who_have_not_tried),
+        SERVED_TEST(what_did_not_end_by_itself_is_not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
