@@ -48,6 +48,7 @@ bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *l
               rota_time now, rota_time ticks)
 {
     *hub = (struct hub){.server = server, .limits = *limits, .ticks = ticks};
+    hub->drafts_at = ROTA_NEVER;
     hub->opened = (uint64_t)now;
     if (!hub_names_load(hub)) return false;
     server_begin(server, now);
@@ -122,6 +123,7 @@ struct wire_out *hub_later(struct hub *hub, struct hub_peer *peer)
 uint64_t hub_write(struct hub *hub)
 {
     hub_workers_look(hub);
+    hub_drafts_look(hub);
     hub_depot_sweep(hub);
     hub_claims_look(hub);
     hub_wishes_look(hub);
@@ -166,6 +168,7 @@ rota_time hub_deadline(const struct hub *hub)
 {
     rota_time due = rota_deadline(hub->server->rota), now = hub->server->now;
     rota_time other = sooner(hub->handlers.claims_due, hub_ahead_due(hub));
+    other = sooner(other, hub->drafts_at);
     if (hub->handlers.look_again) return hub->ticks;
     if (due == ROTA_NEVER) return other;
     return sooner(due > now ? hub->ticks + (due - now) : hub->ticks, other);

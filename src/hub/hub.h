@@ -85,6 +85,7 @@ struct hub {
     uint32_t over_count, over_capacity;
     uint64_t id;                   // of the database
     uint64_t draft_bytes;          // of submissions that are not whole
+    rota_time drafts_at;           // ticks: when to look at them
     uint64_t opened;               // another one for each life of the server
     uint64_t peers_seen, token;    // token: the last that was given out
     struct hub_handlers handlers;
@@ -281,6 +282,7 @@ rota_time hub_feed(struct hub *hub, rota_time ticks);
 
 void hub_submit(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit);
 void hub_draft_drop(struct hub *hub, struct hub_peer *peer);
+void hub_drafts_look(struct hub *hub);  // in a turn: whose rest does not come
 
 // ---- sound.c: what clients may call things, and want to be run ---------------------------------
 

@@ -10,6 +10,7 @@ enum {
     EDGES_MAX = 10000000,
     RETRIES_MAX = 1000 - HUB_LOSSES,
     DRAFTS_MAX = 1 << 30,  // bytes, of all submissions that are not whole
+    PIECE_WAITS = 60000000,  // for the next one
     LANE_FLAGS = ROTA_LANE_STRICT | ROTA_LANE_SUBMIT_ORDER
 };
 
@@ -19,6 +20,7 @@ struct hub_draft {
     struct wire_out frames;
     uint64_t high, low;
     uint32_t tasks, edges, clauses, inputs, outputs, bodies, lanes, groups, machines;
+    rota_time until;  // ticks: when the next piece must have come
     bool is_refused;  // the rest of it is read, and nothing comes of it
 };
 
@@ -29,6 +31,23 @@ void hub_draft_drop(struct hub *hub, struct hub_peer *peer)
     wire_out_release(&peer->draft->frames);
     free(peer->draft);
     peer->draft = NULL;
+}
+
+// Who has one in its hands that was forgotten would take what still comes for the whole of it.
+void hub_drafts_look(struct hub *hub)
+{
+    if (hub->ticks < hub->drafts_at) return;
+    hub->drafts_at = ROTA_NEVER;
+    for (struct hub_peer *peer = hub->peers; peer; peer = peer->next) {
+        const struct hub_draft *draft = peer->draft;
+        if (!draft || draft->is_refused) continue;
+        if (draft->until <= hub->ticks) {
+            hub_turn_away(peer, WIRE_REFUSED_STATE, "the rest of the submission did not come");
+            hub_draft_drop(hub, peer);
+        } else if (draft->until < hub->drafts_at) {
+            hub->drafts_at = draft->until;
+        }
+    }
 }
 
 static const char no_memory[] = "no memory for the submission";
@@ -55,8 +74,6 @@ static const char *draft_add(struct hub *hub, struct hub_peer *peer,
     if (!peer->draft) peer->draft = calloc(1, sizeof *peer->draft);
     struct hub_draft *draft = peer->draft;
     if (!draft) return no_memory;
-    if (draft->high | draft->low && !is_of(draft, submit))
-        return "the submission before it is not whole";
     if (submit->bodies.count != submit->commands.count) return "each body has a command";
     const char *fault = hub_names_fault(submit);
     if (fault) return fault;
@@ -417,17 +434,32 @@ static void draft_refuse(struct hub *hub, struct hub_peer *peer, const struct wi
     draft->is_refused = true;
 }
 
+static void draft_wait(struct hub *hub, struct hub_peer *peer)
+{
+    if (!peer->draft) return;
+    peer->draft->until = hub->ticks + PIECE_WAITS;
+    if (peer->draft->until < hub->drafts_at) hub->drafts_at = peer->draft->until;
+}
+
 void hub_submit(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit)
 {
-    if (peer->draft && peer->draft->is_refused && !is_of(peer->draft, submit))
+    bool is_another = peer->draft && !is_of(peer->draft, submit);
+    if (is_another && !peer->draft->is_refused) {
+        hub_turn_away(peer, WIRE_REFUSED_REQUEST, "the submission before it is not whole");
         hub_draft_drop(hub, peer);
+        return;
+    }
+    if (is_another) hub_draft_drop(hub, peer);
     bool was_refused = peer->draft && peer->draft->is_refused;
     const char *fault = was_refused ? NULL : draft_add(hub, peer, submit);
     if (fault) {
         hub_refuse(peer, submit->high, submit->low, WIRE_REFUSED_REQUEST, fault);
         draft_refuse(hub, peer, submit);
     }
-    if (submit->flags & WIRE_SUBMIT_MORE) return;
+    if (submit->flags & WIRE_SUBMIT_MORE) {
+        draft_wait(hub, peer);
+        return;
+    }
     if (peer->draft && !peer->draft->is_refused) job_make(hub, peer, submit);
     hub_draft_drop(hub, peer);
 }

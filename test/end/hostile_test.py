@@ -183,9 +183,11 @@ def graphs(cluster):
 def uploads(cluster):
     more, before = WIRE["SUBMIT_MORE"], rows(cluster)
     with Stranger(cluster.socket, "CLIENT") as peer:
-        peer.says("SUBMIT", **job_of(next(NUMBERS), flags=more))
-        same("upload: a piece of another one between", peer.says(
-            "SUBMIT", **job_of(next(NUMBERS))).answer(), "refuse request")
+        whole = next(NUMBERS)
+        peer.says("SUBMIT", **job_of(whole, flags=more))
+        peer.says("SUBMIT", **job_of(next(NUMBERS))).says("SUBMIT", **job_of(whole))
+        same("upload: a piece of another one between", peer.turned_away(), "refuse request")
+    with Stranger(cluster.socket, "CLIENT") as peer:
         peer.says("SUBMIT", **job_of(next(NUMBERS), flags=more))
     same("upload: what never ended is nowhere", rows(cluster), before)
 

@@ -84,6 +84,47 @@ static void a_refused_piece_refuses_the_whole(void **state)
     assert_true(played_hears_kind(&client, WIRE_ACCEPTED_MESSAGE, &message));
 }
 
+// The rest of the first one would otherwise be taken for all of it.
+static void pieces_of_two_submissions_are_not_mixed(void **state)
+{
+    (void)state;
+    struct wire_message message;
+    a_cluster_of_one();
+    submits(7, 1, 0, WIRE_SUBMIT_MORE);
+    submits(8, 1, 0, 0);
+    assert_true(played_hears_kind(&client, WIRE_REFUSE_MESSAGE, &message));
+    assert_int_equal(message.refuse.code, WIRE_REFUSED_REQUEST);
+    assert_true(client.peer->closing);
+    struct wire_submit rest = {.low = 7};
+    assert_false(played_submits(&peers, &client, &rest, command, 1, 0));
+    peers_turn(&peers);
+    assert_int_equal(rota_task_state(peers.server.rota, (rota_task_id){1, 1}), ROTA_TASK_NONE);
+}
+
+static void what_is_never_whole_is_given_up_after_a_minute(void **state)
+{
+    (void)state;
+    static const rota_time minute = 60000000;
+    struct wire_message message;
+    a_cluster_of_one();
+    submits(7, 1, 0, WIRE_SUBMIT_MORE);
+    peers_turn(&peers);
+    assert_in_range(hub_deadline(&peers.hub), peers.now, peers.now + minute);
+    peers.now += minute - 10000;
+    submits(7, 1, 0, WIRE_SUBMIT_MORE);  // it goes on
+    peers_turn(&peers);
+    peers.now += minute - 10000;
+    peers_turn(&peers);
+    assert_false(client.peer->closing);
+    assert_int_not_equal(peers.hub.draft_bytes, 0);
+    peers.now += 20000;
+    peers_turn(&peers);
+    assert_true(played_hears_kind(&client, WIRE_REFUSE_MESSAGE, &message));
+    assert_true(client.peer->closing);
+    assert_int_equal(peers.hub.draft_bytes, 0);
+    assert_int_equal(rota_task_state(peers.server.rota, (rota_task_id){1, 1}), ROTA_TASK_NONE);
+}
+
 static void what_a_new_connection_does_not_list_is_lost(void **state)
 {
     (void)state;
@@ -305,6 +346,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_report_that_comes_again_is_answered_again, begin, end),
         cmocka_unit_test_setup_teardown(pieces_become_one_job, begin, end),
         cmocka_unit_test_setup_teardown(a_refused_piece_refuses_the_whole, begin, end),
+        cmocka_unit_test_setup_teardown(pieces_of_two_submissions_are_not_mixed, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_never_whole_is_given_up_after_a_minute, begin, end),
         cmocka_unit_test_setup_teardown(what_a_new_connection_does_not_list_is_lost, begin, end),
         cmocka_unit_test_setup_teardown(strangers_are_stopped, begin, end),
         cmocka_unit_test_setup_teardown(what_was_cancelled_while_its_worker_was_away_is_stopped,
