@@ -288,8 +288,9 @@ void hub_drafts_look(struct hub *hub);  // in a turn: whose rest does not come
 
 bool hub_is_name(wire_text text);  // up to 255 bytes of UTF-8 without controls
 // Why it cannot be taken; null: it can.
-const char *hub_names_fault(const struct wire_submit *submit);
+const char *hub_piece_fault(const struct wire_submit *submit);
 const char *hub_command_fault(const struct wire_run *run);
+bool hub_repeat_is_sound(const struct wire_repeat *repeat);
 
 // ---- perform.c: what the core asks for ---------------------------------------------------------
 

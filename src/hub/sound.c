@@ -10,7 +10,13 @@ enum {
     WORDS_MAX = 128 << 10,  // bytes of a command and its environment
     FIRST_PRINTABLE = 0x20,
     DELETE = 0x7f,
-    LAST_CONTROL = 0x9f
+    LAST_CONTROL = 0x9f,
+    PERCENT_MAX = 10000,
+    SUBMIT_FLAGS = WIRE_SUBMIT_MORE | WIRE_SUBMIT_OPEN | WIRE_SUBMIT_WATCH,
+    RUN_FLAGS = WIRE_RUN_CACHE | WIRE_RUN_PRIVATE | WIRE_RUN_EXCLUSIVE | WIRE_RUN_ANYWHERE
+                | WIRE_RUN_CACHE_FAILURE,
+    INPUT_FLAGS = ROTA_OBJECT_ARTIFACT,
+    OUTPUT_FLAGS = ROTA_OBJECT_KEEP | ROTA_OBJECT_STREAM | ROTA_OBJECT_AWAY
 };
 static const rota_time longest = 100ll * 366 * 86400 * 1000000;  // a hundred years
 
@@ -74,6 +80,22 @@ static bool is_inside(wire_text path)
     return true;
 }
 
+// What a bit means that nobody knows may change what its neighbours mean.
+static bool is_among(uint32_t flags, uint32_t known)
+{
+    return !(flags & ~known);
+}
+
+static bool are_kinds(const wire_files *files, enum wire_file_kind last)
+{
+    for (uint32_t i = 0; i < files->count; i++) {
+        const struct wire_file *file = &files->items[i];
+        bool known = file->kind >= WIRE_FILE && file->kind <= (uint32_t)last;
+        if (!known || !is_among(file->flags, WIRE_KEEP)) return false;
+    }
+    return true;
+}
+
 static bool are_inside(const wire_files *files)
 {
     for (uint32_t i = 0; i < files->count; i++)
@@ -109,14 +131,32 @@ const char *hub_command_fault(const struct wire_run *run)
     if (has_zero(run->stdin_path)) return "the path of an input has a zero in it";
     if (!are_inside(&run->inputs) || !are_inside(&run->outputs))
         return "a file of a task lies outside of its directory";
+    if (!are_kinds(&run->inputs, WIRE_SOURCE) || !are_kinds(&run->outputs, WIRE_STREAM))
+        return "there is no such kind of file";
     if (!is_time(run->timeout) || !is_time(run->grace)) return "times are 0 to 100 years";
-    return NULL;
+    return is_among(run->flags, RUN_FLAGS) ? NULL : "a command has a flag that is none";
+}
+
+bool hub_repeat_is_sound(const struct wire_repeat *repeat)
+{
+    return is_time(repeat->rest) && repeat->percent <= PERCENT_MAX;
 }
 
 // ---- A piece of a submission -------------------------------------------------------------------
 
-const char *hub_names_fault(const struct wire_submit *submit)
+static bool are_flags(const struct wire_submit *submit)
 {
+    bool fine = is_among(submit->flags, SUBMIT_FLAGS);
+    for (uint32_t i = 0; i < submit->inputs.count; i++)
+        fine &= is_among(submit->inputs.items[i].flags, INPUT_FLAGS);
+    for (uint32_t i = 0; i < submit->outputs.count; i++)
+        fine &= is_among(submit->outputs.items[i].flags, OUTPUT_FLAGS);
+    return fine;
+}
+
+const char *hub_piece_fault(const struct wire_submit *submit)
+{
+    if (!are_flags(submit)) return "there is no such flag";
     if (!hub_is_name(submit->name)) return "the name of the job is none";
     if (!are_names(&submit->groups)) return "the name of a group is none";
     if (!are_names(&submit->machines)) return "the name of a machine is none";

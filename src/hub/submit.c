@@ -75,7 +75,7 @@ static const char *draft_add(struct hub *hub, struct hub_peer *peer,
     struct hub_draft *draft = peer->draft;
     if (!draft) return no_memory;
     if (submit->bodies.count != submit->commands.count) return "each body has a command";
-    const char *fault = hub_names_fault(submit);
+    const char *fault = hub_piece_fault(submit);
     if (fault) return fault;
     draft->high = submit->high;
     draft->low = submit->low;
@@ -180,7 +180,7 @@ static bool repeat_is_sound(struct wire_in *in)
     struct wire_message message;
     if (in->taken == in->length) return true;
     return wire_take(in, &message) == WIRE_GOT && message.kind == WIRE_REPEAT_MESSAGE
-           && message.repeat.rest >= 0 && in->taken == in->length;
+           && hub_repeat_is_sound(&message.repeat) && in->taken == in->length;
 }
 
 // A body is the frame of a RUN; behind it there may be a REPEAT, and nothing else.

@@ -108,6 +108,66 @@ def requests(cluster):
         same("a job that is not there", peer.says("SUBMIT", **job_of(8, job=4000)).answer(),
              "refuse not_found")
         same("a watch of it", peer.says("WATCH", job=4000).answer(), "refuse not_found")
+        done = peer.says("SUBMIT", **job_of(next(NUMBERS), [
+            {"name": "held", "body": 1, "cores": 1, "machine": 1}], machines=["away"]))
+        held = (done.answer("ACCEPTED")[1]["job"], 1)
+        for verb in ("RETRY", "RESET"):
+            same(f"{verb} of a task that waits", changed(verb=WIRE[verb], task=held),
+                 "refuse state")
+        same("its end", changed(verb=WIRE["CANCEL"], task=held)[0], "DONE")
+        same("an object that is not there", peer.says(
+            "DATA", high=2, low=next(NUMBERS), verb=WIRE["DATA_READ"], object=(held[0], 1)
+        ).answer(), "refuse not_found")
+
+
+def many(kind, count, **row):
+    """A SUBMIT with so many rows of a kind, which are written once."""
+    bare = {"high": 1, "low": 1, "flags": WIRE["SUBMIT_MORE"]}
+    whole, bare = encode("SUBMIT", **bare, **{kind: [row]}), encode("SUBMIT", **bare)
+    at = next(i for i in range(4, len(bare)) if whole[i] != bare[i])
+    size = len(whole) - len(bare)
+    body = whole[4:at] + struct.pack("<I", count) + whole[at + 4:at + 4 + size] * count \
+        + whole[at + 4 + size:]
+    return frame(body)
+
+
+def sizes(cluster):
+    """More than a job may have is refused before it is looked at."""
+    before = rows(cluster)
+    for kind, count, row in (("tasks", 100000, {"name": "a", "body": 1, "cores": 1}),
+                             ("edges", 1000000, {"before": 1, "after": 2})):
+        piece = many(kind, count, **row)
+        with Stranger(cluster.socket, "CLIENT") as peer:
+            for _ in range(10):
+                peer.raw(piece)
+            same(f"graph: ten times {count} {kind} may come",
+                 peer.says("WATCH", job=4000).answer(), "refuse not_found")
+            same("graph: and no more", peer.raw(many(kind, 1, **row)).answer(), "refuse request")
+    same("graph: of which nothing is there", rows(cluster), before)
+
+
+def beats_go_on(cluster):
+    """A chain of so many tasks is taken while a worker's heartbeats are answered."""
+    count = 20000
+    tasks = [{"name": "", "body": 1, "cores": 1, "machine": 1}] * count
+    chain = [{"before": i, "after": i + 1} for i in range(1, count)]
+    with Stranger(cluster.socket, "CLIENT") as peer, \
+            Stranger(cluster.socket, "WORKER", "beats") as worker:
+        worker.says("JOIN", cores=1, machine="beats")
+        values = job_of(next(NUMBERS), tasks, machines=["away"])
+        peer.says("SUBMIT", **{**values, "flags": WIRE["SUBMIT_MORE"]})
+        back = {**values, "tasks": [], "bodies": [], "commands": [], "machines": []}
+        peer.says("SUBMIT", **{**back, "edges": chain})
+        answered = sum(worker.says("BEAT", sent=i).answer("BEATEN") == ("BEATEN", {"sent": i})
+                       for i in range(1, 31))
+        told = peer.answer("ACCEPTED", "REFUSE")
+        same("graph: a chain of twenty thousand is taken", told[0], "ACCEPTED")
+        same("graph: and heartbeats are answered meanwhile", answered, 30)
+        ring = chain + [{"before": count, "after": 1}]
+        peer.says("SUBMIT", **{**values, "low": next(NUMBERS), "edges": ring})
+        same("graph: closed to a ring it is refused", peer.answer("ACCEPTED", "REFUSE"),
+             "refuse request")
+        cluster.rota("close", str(told[1]["job"]))
 
 
 def with_run(**values):
@@ -120,6 +180,7 @@ def graphs(cluster):
     one = {"name": "a", "body": 1, "cores": 1}
     edge = lambda before, after: {"before": before, "after": after}
     bad = {"a cycle": job_of(0, plain, edges=[edge(1, 2), edge(2, 3), edge(3, 1)]),
+           "a task that waits for itself": job_of(0, plain, edges=[edge(2, 2)]),
            "an edge to nobody": job_of(0, plain, edges=[edge(1, 9)]),
            "an edge from nobody": job_of(0, plain, edges=[edge(0, 1)]),
            "a body that is not there": job_of(0, [{**one, "body": 2}]),
@@ -167,6 +228,25 @@ def graphs(cluster):
                {"kind": 1, "name": "/etc/passwd", "object": (1, 2)}]),
            "a task of a lane that outlives its lease": job_of(
                0, [{**one, "lane": 1, "access": 1}], lanes=[{"name": "line"}]),
+           "a flag of a job that is none": job_of(0, flags=1 << 31),
+           "a flag of a task that is none": job_of(0, [{**one, "flags": 1 << 31}]),
+           "a flag of a lane that is none": job_of(0, lanes=[{"name": "l", "flags": 1 << 31}]),
+           "a flag of an input that is none": job_of(
+               0, plain, outputs=[{"task": 1, "object": (6, 7)}],
+               inputs=[{"task": 2, "object": (6, 7), "flags": 1 << 31}]),
+           "a flag of an output that is none": job_of(
+               0, outputs=[{"task": 1, "object": (6, 7), "flags": 1 << 31}]),
+           "a flag of a command that is none": with_run(argv=["true"], flags=1 << 31),
+           "a flag of a file that is none": with_run(argv=["true"], outputs=[
+               {"kind": 1, "flags": 1 << 31, "name": "o", "object": (6, 7)}]),
+           "a kind of file that is none": with_run(argv=["true"], outputs=[
+               {"kind": 77, "name": "o", "object": (6, 7)}]),
+           "an output that is a source": with_run(argv=["true"], outputs=[
+               {"kind": 4, "name": "o", "object": (6, 7)}]),
+           "a pause before all time": job_of(0, bodies=[RUN + encode("REPEAT", rest=-1)]),
+           "a pause of a million years": job_of(0, bodies=[RUN + encode("REPEAT", rest=1 << 62)]),
+           "pauses that grow without end": job_of(0, bodies=[
+               RUN + encode("REPEAT", rest=1, percent=U32)]),
            "two who make the same": job_of(0, plain, outputs=[
                {"task": 1, "object": (6, 6)}, {"task": 2, "object": (6, 6)}])}
     before = rows(cluster)
@@ -178,6 +258,13 @@ def graphs(cluster):
         same("graph: nothing of them is there", rows(cluster), before)
         fine = peer.says("SUBMIT", **job_of(next(NUMBERS), plain, edges=[edge(1, 2), edge(1, 2)]))
         same("graph: an edge twice is one edge", fine.answer("ACCEPTED", "REFUSE")[0], "ACCEPTED")
+        huge = [{**one, "cores": U32, "memory_mib": U32, "priority": 127}] * 9
+        big = peer.says("SUBMIT", **job_of(next(NUMBERS), huge, outputs=[
+            {"task": 1, "object": (6, i), "bytes": U64} for i in range(1, 4)]))
+        job = big.answer("ACCEPTED")[1]["job"]
+        why = cluster.rota("why", f"{job}.1").stdout
+        say("unschedulable" in why, "graph: what nobody has room for waits, whatever the sums", why)
+        cluster.rota("close", str(job))
 
 
 def uploads(cluster):
@@ -255,8 +342,8 @@ def registration(cluster):
 with Cluster(lease=60) as alive:
     alive.work("good", 4)
     alive.submit({"before": {"run": "true"}}, "--wait")
-    for test in (greetings, frames, wrong_words, requests, graphs, uploads, workers,
-                 registration):
+    for test in (greetings, frames, wrong_words, requests, graphs, sizes, beats_go_on, uploads,
+                 workers, registration):
         test(alive)
     done = alive.submit({"after": {"run": "true"}}, "--wait")
     say(done.returncode == 0, "after all of it jobs run as before", done.stdout + alive.told())
