@@ -197,6 +197,7 @@ static int output_end(int status)
 
 int main(int count, char **words)
 {
+    surroundings_mend();
     if (count < 2) return usage(stderr);
     const char *name = words[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";

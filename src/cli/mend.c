@@ -1,4 +1,4 @@
-// mend.c - what commands that write files need of whoever started them.
+// mend.c - what a program needs of whoever started it.
 #include "cli/cli.h"
 
 #include <fcntl.h>

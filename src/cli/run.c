@@ -254,7 +254,6 @@ static int run_file(struct runner *runner)
 int command_run(int count, char **words)
 {
     struct runner runner = {.socket = -1, .settled = -1, .control = -1};
-    surroundings_mend();
     int status = run_options_read(&runner.options, count, words);
     if (status >= 0) return status;
     status = places_find(&runner) ? run_file(&runner) : 2;

@@ -374,7 +374,6 @@ int command_worker(int count, char **words)
 {
     struct work work = {.options.leash = -1};
     if (count && strcmp(words[0], "drain") == 0) return worker_drain(count - 1, words + 1);
-    surroundings_mend();
     os_service_read(&work.service);
     work.options.service = &work.service;
     int status = options_read(&work, count, words);
