@@ -4,6 +4,7 @@
 The rows of bad input of doc/testing.md: hello, client frame, client request, graph, upload,
 worker frame, registration.
 """
+import hashlib
 import itertools
 import struct
 
@@ -279,6 +280,48 @@ def uploads(cluster):
     same("upload: what never ended is nowhere", rows(cluster), before)
 
 
+def contents(cluster):
+    """Files for the store of the server: out of order, wrong, twice, and never ended."""
+    data = b"what somebody has" * 100
+    entry = f"f:{len(data)}:{hashlib.sha256(data).hexdigest()}"
+    other = f"f:{len(data)}:{'0' * 64}"
+
+    def piece(name, offset, count, sent=b""):
+        with Stranger(cluster.socket, "PEER") as peer:
+            peer.says("PIECE", entry=name, offset=offset, bytes=count).raw(sent)
+            return peer.turned_away()
+
+    def bound(name, number=1):
+        with Stranger(cluster.socket, "PEER") as peer:
+            return peer.says("BIND", object=(77, number), entry=name).answer()
+
+    same("upload: a piece from the middle", piece(entry, 5, len(data) - 5), "refuse request")
+    same("upload: a piece that is longer than all", piece(entry, 0, len(data) + 1),
+         "refuse request")
+    same("upload: a piece beyond the end", piece(entry, len(data) + 1, 0), "refuse request")
+    same("upload: a piece of nothing that has a name", piece("x", 0, 1), "refuse request")
+    same("upload: other bytes than were named", piece(other, 0, len(data), data),
+         "refuse conflict")
+    say(str(bound(entry)).startswith("refuse"), "upload: what has not come cannot be bound")
+    with Stranger(cluster.socket, "PEER") as peer:
+        peer.says("PIECE", entry=entry, offset=0, bytes=len(data)).raw(data[:100])
+    with Stranger(cluster.socket, "PEER") as peer:
+        told = peer.says("OFFER", entries=[entry]).answer()
+        same("upload: what never ended is wanted from its beginning",
+             (told[0], told[1]["offset"]), ("WANT", 0))
+        same("upload: and is all that is wanted", peer.answer(), ("OFFERED", {"wanted": 1}))
+        peer.says("PIECE", entry=entry, offset=0, bytes=len(data)).raw(data)
+        same("upload: then it is stored", peer.answer()[0], "STORED")
+        same("upload: and bound", peer.says("BIND", object=(77, 1), entry=entry).answer()[0],
+             "BOUND")
+    with Stranger(cluster.socket, "PEER") as peer:
+        same("upload: nobody wants it twice", peer.says("OFFER", entries=[entry]).answer(),
+             ("OFFERED", {"wanted": 0}))
+    same("upload: the same name twice is one", bound(entry)[0], "BOUND")
+    say(str(bound(f"f:0:{hashlib.sha256().hexdigest()}")).startswith("refuse"),
+        "upload: a name is not for another content")
+
+
 def workers(cluster):
     """One that lies about what it was never given."""
     cluster.submit({"honest": {"run": f"while [ ! -e {cluster.path('go')} ]; do sleep 0.1; done"}})
@@ -343,7 +386,7 @@ with Cluster(lease=60) as alive:
     alive.work("good", 4)
     alive.submit({"before": {"run": "true"}}, "--wait")
     for test in (greetings, frames, wrong_words, requests, graphs, sizes, beats_go_on, uploads,
-                 workers, registration):
+                 contents, workers, registration):
         test(alive)
     done = alive.submit({"after": {"run": "true"}}, "--wait")
     say(done.returncode == 0, "after all of it jobs run as before", done.stdout + alive.told())
