@@ -135,6 +135,7 @@ enum rota_hold {
     ROTA_HOLD_WORKER_PAUSED,  // `worker` could run it, but gets nothing new
     ROTA_HOLD_JOB_PAUSED,     // nothing of its job is handed out
     ROTA_HOLD_WORKER_LEAVES,  // `worker` could run it, but is about to end
+    ROTA_HOLD_STREAM,         // it did not read a stream to its end, which `task` writes again
     ROTA_HOLDS
 };
 

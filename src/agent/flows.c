@@ -329,7 +329,7 @@ static void progress_tell(struct agent *agent)
     message.streamed.objects = (wire_files){&file, 1};
     const void *at = NULL;
     while ((at = data_server_flow_look(agent->carry.server, at, &file.object, &file.bytes)))
-        if (file.bytes && agent->is_welcome) wire_put(&agent->server->out, &message);
+        if (agent->is_welcome) wire_put(&agent->server->out, &message);
 }
 
 int64_t flows_due(const struct agent *agent)

@@ -179,6 +179,7 @@ static const char *verb_of(enum rota_hold hold)
     case ROTA_HOLD_NO_WORKER:
     case ROTA_HOLD_ROOM: return "has to wait: ";
     case ROTA_HOLD_LOST_INPUT:
+    case ROTA_HOLD_STREAM:
     case ROTA_HOLD_CACHED:
     case ROTA_HOLD_INPUTS:
     case ROTA_HOLD_PLAN:

@@ -69,6 +69,7 @@ static void ship_inputs(struct rota *rota, task_row row, worker_row worker)
 static void expect_outputs(struct rota *rota, task_row row, worker_row worker)
 {
     const struct extra *extra = task_extra(rota, row);
+    streams_renew(rota, row);
     for (uint32_t i = 0; i < extra->output_count; i++) {
         object_row at = rota->use[extra->use_first + extra->input_count + i].object;
         if (OBJECT(rota, at)->flags & OBJECT_REMOVED)

@@ -82,8 +82,8 @@ static bool stream_is_kept(const struct rota *rota, const struct object *object)
 bool object_is_present(const struct rota *rota, const struct object *object)
 {
     bool stream = object->flags & ROTA_OBJECT_STREAM;
-    if (stream && rota->task[object->producer].state == ROTA_TASK_RUNNING) return true;
     if (object->flags & OBJECT_REMOVED) return false;
+    if (stream && rota->task[object->producer].state == ROTA_TASK_RUNNING) return true;
     if (stream) return object->flags & OBJECT_SERVED || stream_is_kept(rota, object);
     return object->flags & OBJECT_FINISHED
            && (object->flags & OBJECT_SERVED || object->located > 0);
@@ -106,7 +106,7 @@ uint32_t object_view(const struct rota *rota, const struct object *object)
 
 // Only a consumer that is about to run, or a client that waits for it, justifies making a lost
 // object again.
-static bool is_wanted_now(const struct rota *rota, const struct object *object)
+bool object_is_wanted(const struct rota *rota, const struct object *object)
 {
     if (object->reads) return true;
     for (uint32_t use = object->uses; use; use = rota->use[use].next) {
@@ -119,7 +119,9 @@ static bool is_wanted_now(const struct rota *rota, const struct object *object)
 static bool must_be_made_again(const struct rota *rota, const struct object *object)
 {
     bool existed = object->flags & (OBJECT_FINISHED | OBJECT_REMOVED | ROTA_OBJECT_STREAM);
-    return existed && !object_is_present(rota, object) && is_wanted_now(rota, object)
+    bool runs = rota->task[object->producer].state == ROTA_TASK_RUNNING;
+    if (object->flags & ROTA_OBJECT_STREAM && runs) return false;  // not before that has ended
+    return existed && !object_is_present(rota, object) && object_is_wanted(rota, object)
            && JOB(rota, object->job)->state < ROTA_JOB_FAILED;
 }
 
@@ -135,6 +137,7 @@ void object_look_producer(struct rota *rota, task_row row)
 {
     const struct extra *extra = task_extra(rota, row);
     bool again = false;
+    if (streams_are_read(rota, row)) return;
     for (uint32_t i = 0; i < extra->output_count; i++) {
         object_row at = rota->use[extra->use_first + extra->input_count + i].object;
         if (!must_be_made_again(rota, OBJECT(rota, at))) continue;
@@ -157,10 +160,6 @@ void object_refresh(struct rota *rota, object_row row)
     if (!object->job) return;
     uint32_t before = object->view, after = object_view(rota, object);
     object->view = after;
-    if (after & NEED_MET && object->flags & OBJECT_REMOVED) {  // a stream that flows again
-        object->flags &= ~(uint32_t)OBJECT_REMOVED;
-        object_mark(rota, row);
-    }
     for (uint32_t use = object->uses; use && before != after; use = rota->use[use].next) {
         graph_need(rota, rota->use[use].task, before, after);
     }
@@ -243,6 +242,7 @@ void object_finish(struct rota *rota, object_row row, worker_row worker)
 {
     struct object *object = OBJECT(rota, row);
     bool stream = object->flags & ROTA_OBJECT_STREAM;
+    if (stream && object->flags & OBJECT_REMOVED) return;  // it broke off while it was written
     object->flags &= ~(uint32_t)(OBJECT_REMOVED | OBJECT_EARLY);
     if (!stream) object->flags |= OBJECT_FINISHED;
     if (worker) {

@@ -86,8 +86,11 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
         outcome = ROTA_OUTCOME_ERROR;
     }
     bool unstarted = event->report.unstarted && outcome == ROTA_OUTCOME_LOST;
-    if (unstarted && rota->task[row].tries) rota->task[row].tries--;  // it did not have its chance
-    if (event->report.final) rota->task[row].tries = TASK_RETRIES_MAX + 1;
+    bool failed = outcome == ROTA_OUTCOME_EXIT || outcome == ROTA_OUTCOME_ERROR;
+    bool unread = failed && rota->task[row].extra && streams_lost_reader(rota, row);
+    bool blameless = unstarted || unread;  // it did not have its chance
+    if (blameless && rota->task[row].tries) rota->task[row].tries--;
+    if (event->report.final && !unread) rota->task[row].tries = TASK_RETRIES_MAX + 1;
     outcome_finish(rota, row, rota->task[row].worker, outcome, event->report.status);
     if (event->report.rest > 0) rest_after(rota, row, event->report.rest);
     return ROTA_OK;
@@ -231,9 +234,10 @@ enum rota_error on_streamed(struct rota *rota, const struct rota_event *event)
     struct object *object = OBJECT(rota, row);
     const struct task *producer = &rota->task[object->producer];
     worker_row worker = worker_find(rota, event->replica.worker);
-    bool flows = object->flags & ROTA_OBJECT_STREAM && producer->state == ROTA_TASK_RUNNING
-                 && worker && producer->worker == worker;
+    bool flows = object->flags & ROTA_OBJECT_STREAM && !(object->flags & OBJECT_REMOVED)
+                 && producer->state == ROTA_TASK_RUNNING && worker && producer->worker == worker;
     if (!flows) return refuse(rota, ROTA_NOT_NOW, "the object is no stream that flows");
+    if (object->bytes == event->replica.bytes) return ROTA_OK;
     object->bytes = event->replica.bytes;
     object_mark(rota, row);
     return ROTA_OK;

@@ -52,6 +52,7 @@ void outcome_withdraw(struct rota *rota, task_row row)
     }
     if (attempt) {
         attempt_end(rota, row);
+        if (task->extra) streams_give_up(rota, row);
         return;
     }
     if (task->state == ROTA_TASK_OFFERED) place_remove(rota, row);
@@ -67,7 +68,10 @@ void outcome_unready(struct rota *rota, task_row row)
     outcome_withdraw(rota, row);
     if (assigned && task->tries) task->tries--;  // it did not have its chance
     task_move(rota, row, CAUSE_UNMET);
-    if (task->extra) condition_look(rota, row);
+    if (task->extra) {
+        condition_look(rota, row);
+        ask_for_inputs(rota, row);
+    }
     if (task->flags & TASK_GATED) gate_enlist(rota, row);
     graph_look_at(rota, row);
 }
@@ -221,7 +225,9 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
     bool stopped = task->flags & TASK_STOPPING, again = task->flags & TASK_AGAIN;
     if (PLANTED(CANCEL_FORGOTTEN)) stopped = false;
     if (stopped) outcome = ROTA_OUTCOME_ABORTED;
-    bool failed = outcome != ROTA_OUTCOME_OK && !stopped && task->state != ROTA_TASK_OFFERED;
+    bool out = task->state != ROTA_TASK_OFFERED;
+    bool failed = outcome != ROTA_OUTCOME_OK && !stopped && out;
+    if (outcome != ROTA_OUTCOME_OK && out && task->extra) streams_give_up(rota, row);
     if (failed && comes_back(rota, row, outcome)) {
         come_back(rota, row, outcome);
         return;

@@ -176,6 +176,7 @@ void object_look_producer(struct rota *rota, task_row row);
 void object_mark(struct rota *rota, object_row row);
 void object_inputs_held(struct rota *rota, task_row row, int change);  // it may read them, or not
 bool object_holds_inputs(enum rota_task_state state);
+bool object_is_wanted(const struct rota *rota, const struct object *object);  // by who may run now
 void object_drop_unused_artifact(struct rota *rota, object_row row);
 void object_check(const struct rota *rota, object_row row);
 
@@ -191,6 +192,15 @@ void replica_lose(struct rota *rota, replica_row row);  // the worker does not h
 // no holder has to serve all.
 worker_row replica_source(const struct rota *rota, object_row object, worker_row except,
                           uint64_t reader);
+
+// ---- stream.c: streams are read once ------------------------------------------
+
+bool streams_are_read(const struct rota *rota, task_row row);  // that it has written
+void streams_reader_moved(struct rota *rota, task_row row, enum rota_task_state from);
+void streams_renew(struct rota *rota, task_row row);  // it will be told to write them
+void streams_begun(struct rota *rota, task_row row);  // it writes them
+void streams_give_up(struct rota *rota, task_row row);
+bool streams_lost_reader(const struct rota *rota, task_row row);
 
 // ---- place.c: offers; place_claim.c, place_pull.c, place_plan.c ---------------
 

@@ -21,6 +21,15 @@ void surplus_drop_all(struct rota *rota, object_row row)
     while (OBJECT(rota, row)->replicas) drop(rota, OBJECT(rota, row)->replicas);
 }
 
+void surplus_drop_others(struct rota *rota, object_row row, worker_row stays)
+{
+    replica_row next;
+    for (replica_row at = OBJECT(rota, row)->replicas; at; at = next) {
+        next = REPLICA(rota, at)->next_of_object;
+        if (REPLICA(rota, at)->worker != stays) drop(rota, at);
+    }
+}
+
 static bool is_safe(const struct rota *rota, const struct replica *replica)
 {
     bool silent = WORKER(rota, replica->worker)->silent_since != ROTA_NEVER;

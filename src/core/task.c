@@ -181,6 +181,11 @@ static void follow_extra(struct rota *rota, task_row row, enum rota_task_state f
     if (task_extra(rota, row)->verdict != VERDICT_TRUE) condition_unbind(rota, row);
     if (task_extra(rota, row)->input_count)
         object_inputs_held(rota, row, object_holds_inputs(to) - object_holds_inputs(from));
+    if (task_extra(rota, row)->input_count) streams_reader_moved(rota, row, from);
+    bool begins = to == ROTA_TASK_RUNNING && from != ROTA_TASK_RUNNING;
+    if (begins && task_extra(rota, row)->output_count) streams_begun(rota, row);
+    bool in_vain = from == ROTA_TASK_RUNNING && to != from && to != ROTA_TASK_SUCCEEDED;
+    if (in_vain && task_extra(rota, row)->output_count) streams_renew(rota, row);
     // Streams are there while their producer runs, and readers do not wait for what is blocked.
     bool counts = (from == ROTA_TASK_RUNNING) != (to == ROTA_TASK_RUNNING)
                   || to == ROTA_TASK_SUCCEEDED || to == ROTA_TASK_BLOCKED;

@@ -54,11 +54,24 @@ static struct rota_why why_blocked(const struct rota *rota, task_row row)
     return why_task(rota, ROTA_HOLD_CONDITION, find_clause(rota, row), 1);
 }
 
+static task_row writes_again(const struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        const struct object *object = OBJECT(rota, rota->use[extra->use_first + i].object);
+        bool broke_off = object->flags & ROTA_OBJECT_STREAM && object->flags & OBJECT_REMOVED;
+        if (broke_off && object->producer) return object->producer;
+    }
+    return 0;
+}
+
 static struct rota_why why_waiting(const struct rota *rota, task_row row)
 {
     uint32_t count;
     rota_time until = rest_until(rota, row);
     if (until) return (struct rota_why){.hold = ROTA_HOLD_REST, .until = until};
+    task_row writer = writes_again(rota, row);
+    if (writer) return why_task(rota, ROTA_HOLD_STREAM, writer, 1);
     task_row need = find_need(rota, row, NEED_MET, 0, &count);
     if (need && rota->task[need].flags & TASK_AGAIN)
         return why_task(rota, ROTA_HOLD_LOST_INPUT, need, count);

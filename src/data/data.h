@@ -77,7 +77,7 @@ bool data_server_flow(struct data_server *server, rota_object_id object, const c
 // Nothing more is written to it: what is there is the rest.
 void data_server_flow_over(struct data_server *server, rota_object_id object, int64_t now);
 void data_server_flow_forget(struct data_server *server, rota_object_id object);
-// One whose reader has got all, or has gone; it is forgotten. False: none so far.
+// One that is over, and whose reader has got all or has gone; it is forgotten. False: none so far.
 bool data_server_next_flowed(struct data_server *server, rota_object_id *object);
 // So many bytes have gone; the next of them after `at`, which begins with null.
 const void *data_server_flow_look(const struct data_server *server, const void *at,

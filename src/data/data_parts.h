@@ -81,7 +81,8 @@ struct flow {
     rota_object_id object;
     bool is_over;   // nothing more is written
     bool is_taken;  // somebody reads, or has read
-    bool is_done;   // its reader has all of it, or has gone
+    bool is_left;   // its reader has gone before it was over
+    bool is_done;   // its reader has all of it, or nobody will have more of it
     uint64_t bytes;
     char path[];
 };

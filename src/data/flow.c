@@ -62,6 +62,7 @@ void data_server_flow_over(struct data_server *server, rota_object_id object, in
     struct flow *flow = flow_find(server, object);
     if (!flow) return;
     flow->is_over = true;
+    flow->is_done = flow->is_left;
     for (uint32_t i = 0; i < server->guest_count; i++)
         if (server->guests[i]->flow == flow) guest_go_on(server->guests[i], now);
 }
@@ -100,12 +101,15 @@ bool flow_begin(struct guest *guest, struct flow *flow)
     return true;
 }
 
+// Its writer is not told at once that nobody reads: the server hears of the reader's end first, and
+// says so then. Else a writer whose reader's machine died would have failed before the reader.
 void flow_end(struct guest *guest)
 {
     if (!guest->flow) return;
     if (guest->is_flow_watched) os_loop_remove(guest->server->loop, guest->flow_file);
     close(guest->flow_file);
-    guest->flow->is_done = true;
+    guest->flow->is_done = guest->flow->is_over;
+    guest->flow->is_left = !guest->flow->is_over;
     guest->flow = NULL;
     guest->is_flow_watched = false;
 }

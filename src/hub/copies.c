@@ -111,4 +111,5 @@ void hub_lost(struct hub *hub, struct hub_peer *peer, const wire_files *files)
 void hub_streamed(struct hub *hub, struct hub_peer *peer, const wire_files *files)
 {
     replicas_tell(hub, peer, files, ROTA_EVENT_STREAMED);
+    strays_drop(hub, peer, files);
 }

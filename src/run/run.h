@@ -100,6 +100,8 @@ uint64_t run_digest(const struct run *run, uint64_t digest);  // of the file, an
 rota_object_id run_output_name(const struct run *run, uint32_t task, uint32_t output);
 // And the core's name for it, which is new in each job.
 rota_object_id run_object(const struct run *run, uint32_t task, uint32_t output);
+// Which of them that is; false: none of this job.
+bool run_object_find(const struct run *run, rota_object_id id, uint32_t *task, uint32_t *output);
 
 // ---- need.c: what a file needs of the one who runs it -------------------------------------
 

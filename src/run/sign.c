@@ -193,3 +193,11 @@ rota_object_id run_object(const struct run *run, uint32_t task, uint32_t output)
 {
     return (rota_object_id){(uint64_t)run->job.number << 32 | (task + 1), output + 1};
 }
+
+bool run_object_find(const struct run *run, rota_object_id id, uint32_t *task, uint32_t *output)
+{
+    *task = (uint32_t)id.high - 1;
+    *output = (uint32_t)id.low - 1;
+    bool ours = id.high >> 32 == run->job.number && *task < run->file->task_count;
+    return ours && *output < run->file->tasks[*task].output_count;
+}

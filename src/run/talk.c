@@ -38,6 +38,28 @@ static void run_give(struct run *run, const struct rota_action *action, struct w
     run_put(run, action, out);
 }
 
+static void stop_put(const struct rota_action *action, struct wire_out *out)
+{
+    struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
+    message.stop.task = action->stop.task;
+    message.stop.attempt = action->stop.attempt;
+    message.stop.grace = GRACE;
+    wire_put(out, &message);
+}
+
+// A stream that nobody reads any more. Other objects stay where they are, for the next run.
+static void stream_drop(const struct run *run, rota_object_id object, struct wire_out *out)
+{
+    uint32_t task, output;
+    struct wire_file file = {.name = wire_text_of(""), .path = wire_text_of("")};
+    struct wire_message message = {.kind = WIRE_DROP_MESSAGE};
+    if (!run_object_find(run, object, &task, &output)) return;
+    if (run->file->tasks[task].outputs[output].kind != JOBFILE_STREAM) return;
+    file.object = run_output_name(run, task, output);
+    message.drop.objects = (wire_files){&file, 1};
+    wire_put(out, &message);
+}
+
 static void perform_new(struct run *run, struct wire_out *out)
 {
     const struct server *server = run->server;
@@ -45,13 +67,8 @@ static void perform_new(struct run *run, struct wire_out *out)
         const struct rota_action *action = &server->actions[i];
         if (action->kind == ROTA_ACTION_RUN && run_worker_is_ours(run, action->run.worker))
             run_give(run, action, out);
-        if (action->kind == ROTA_ACTION_STOP) {
-            struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
-            message.stop.task = action->stop.task;
-            message.stop.attempt = action->stop.attempt;
-            message.stop.grace = GRACE;
-            wire_put(out, &message);
-        }
+        if (action->kind == ROTA_ACTION_STOP) stop_put(action, out);
+        if (action->kind == ROTA_ACTION_DROP) stream_drop(run, action->drop.object, out);
         if (action->kind == ROTA_ACTION_CONFIRM && is_ours(run, action->confirm.task)
             && run->tasks[action->confirm.task.task - 1].phase == RUN_WAITING)
             run_phase_look(run, action->confirm.task.task - 1);

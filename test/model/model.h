@@ -160,6 +160,9 @@ bool model_is_on_worker(const struct model_task *task);
 // ---- model_settle.c: after every event ---------------------------------------
 
 void model_settle(struct model *model);
+void model_streams_renew(struct model *model, const struct model_task *task);
+void model_streams_give_up(struct model *model, const struct model_task *task);
+bool model_streams_lost_reader(struct model *model, const struct model_task *task);
 bool model_job_is_named(struct model *model, uint32_t job);
 
 // ---- model_lane.c: who is let in, who is the next, who runs for whom ----------

@@ -34,16 +34,131 @@ static void object_drop(struct model *model, struct model_object *object)
     object->read = false;
 }
 
-// A stream whose producer runs once more flows again.
-static void streams_flow(struct model *model)
+static bool object_is_missed(struct model *model, const struct model_object *object)
+{
+    if (object->read) return true;
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const struct model_input *input = &model->inputs[i];
+        if (!consumes(input, object)) continue;
+        const struct model_task *task
+            = model_task_find(model, (rota_task_id){input->job, input->task});
+        if (task->state >= ROTA_TASK_STAGED && task->state < ROTA_TASK_ASSIGNED) return true;
+    }
+    return false;
+}
+
+// ---- Streams ------------------------------------------------------------------
+
+static bool is_stream(const struct model_object *object)
+{
+    return object->job && object->flags & ROTA_OBJECT_STREAM;
+}
+
+// An attempt will write them from the beginning.
+void model_streams_renew(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->object_count; i++) {
         struct model_object *object = &model->objects[i];
-        if (!(object->flags & ROTA_OBJECT_STREAM) || object->job == 0) continue;
-        bool runs = model_producer(model, object)->state == ROTA_TASK_RUNNING;
-        if (runs && object->state == ROTA_OBJECT_REMOVED) object->state = ROTA_OBJECT_UNFINISHED;
+        bool own = object->job == task->id.job && object->producer == task->id.task;
+        if (is_stream(object) && own && object->state == ROTA_OBJECT_REMOVED)
+            object->state = ROTA_OBJECT_UNFINISHED;
     }
 }
+
+static bool is_expected(struct model *model, const struct model_object *object)
+{
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const struct model_input *input = &model->inputs[i];
+        if (!consumes(input, object)) continue;
+        const struct model_task *task
+            = model_task_find(model, (rota_task_id){input->job, input->task});
+        if (!model_state_is_over(task->state)) return true;
+    }
+    return false;
+}
+
+static bool worker_is_lost(struct model *model, const struct model_task *task)
+{
+    return model_is_on_worker(task) && !model_worker_find(model, task->worker);
+}
+
+// Where it was told to write; what it took over from another was told nothing of its streams.
+static uint32_t written_on(const struct model_task *task)
+{
+    bool told = model_is_on_worker(task) && model_same_task(task->run_as, task->id);
+    return told ? 1u << (task->worker.number & 31) : 0;
+}
+
+static void stream_break_off(struct model *model, struct model_object *object)
+{
+    const struct model_task *producer = model_producer(model, object);
+    uint32_t own = written_on(producer);
+    bool soon = producer->state == ROTA_TASK_ASSIGNED;
+    object->rest = soon ? object->rest & ~own : object->rest | own;
+    object->server = false;
+    object_drop(model, object);
+    if (!soon) object->state = ROTA_OBJECT_REMOVED;
+}
+
+// Nobody is left to read what is written.
+static void streams_unread(struct model *model)
+{
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        struct model_object *object = &model->objects[i];
+        if (!is_stream(object) || object->state == ROTA_OBJECT_REMOVED) continue;
+        const struct model_task *producer = model_producer(model, object);
+        if (producer->state != ROTA_TASK_RUNNING || is_expected(model, object)) continue;
+        stream_break_off(model, object);
+    }
+}
+
+// Whether somebody is about to read what it has written.
+static bool streams_are_read(struct model *model, const struct model_task *producer)
+{
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const struct model_input *input = &model->inputs[i];
+        if (input->flags & ROTA_OBJECT_ARTIFACT) continue;
+        const struct model_object *object = model_object_find(model, input->object);
+        if (!is_stream(object) || model_producer(model, object) != producer) continue;
+        const struct model_task *task
+            = model_task_find(model, (rota_task_id){input->job, input->task});
+        if (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING) return true;
+    }
+    return false;
+}
+
+// Its attempt ended before it was done: what it may have begun to read is gone.
+void model_streams_give_up(struct model *model, const struct model_task *task)
+{
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        struct model_object *object = &model->objects[i];
+        if (!is_stream(object) || !model_object_present(model, object)) continue;
+        const struct model_task *producer = model_producer(model, object);
+        if (producer->state == ROTA_TASK_RUNNING && worker_is_lost(model, producer)) continue;
+        bool reads = false;
+        for (uint32_t k = 0; k < model->input_count; k++) {
+            const struct model_input *input = &model->inputs[k];
+            bool own = input->job == task->id.job && input->task == task->id.task;
+            reads |= own && consumes(input, object);
+        }
+        if (reads) stream_break_off(model, object);
+    }
+}
+
+// Whether it failed for want of a reader, who will be back.
+bool model_streams_lost_reader(struct model *model, const struct model_task *task)
+{
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        const struct model_object *object = &model->objects[i];
+        bool own = object->job == task->id.job && object->producer == task->id.task;
+        if (is_stream(object) && own && object->state == ROTA_OBJECT_REMOVED
+            && object_is_missed(model, object))
+            return true;
+    }
+    return false;
+}
+
+// ---- What goes, and what comes again --------------------------------------------
 
 static void objects_remove(struct model *model)
 {
@@ -76,19 +191,6 @@ static void reads_end(struct model *model)
     }
 }
 
-static bool object_is_missed(struct model *model, const struct model_object *object)
-{
-    if (object->read) return true;
-    for (uint32_t i = 0; i < model->input_count; i++) {
-        const struct model_input *input = &model->inputs[i];
-        if (!consumes(input, object)) continue;
-        const struct model_task *task
-            = model_task_find(model, (rota_task_id){input->job, input->task});
-        if (task->state >= ROTA_TASK_STAGED && task->state < ROTA_TASK_ASSIGNED) return true;
-    }
-    return false;
-}
-
 // Producers of what was lost and is still wanted work again, without anybody seeing it.
 static bool objects_regenerate(struct model *model)
 {
@@ -99,8 +201,10 @@ static bool objects_regenerate(struct model *model)
         if (object->job == 0 || (object->state == ROTA_OBJECT_UNFINISHED && !stream)) continue;
         if (model_object_present(model, object) || !object_is_missed(model, object)) continue;
         struct model_task *producer = model_producer(model, object);
+        if (stream && producer->state == ROTA_TASK_RUNNING) continue;  // not before that has ended
         if (producer && producer->regenerating) object->state = ROTA_OBJECT_UNFINISHED;
         if (!producer || producer->state != ROTA_TASK_SUCCEEDED) continue;
+        if (streams_are_read(model, producer)) continue;
         object->state = ROTA_OBJECT_UNFINISHED;
         producer->regenerating = true;
         changed = true;
@@ -121,6 +225,7 @@ static bool task_falls_back(struct model *model, struct model_task *task)
     model_task_hand_over(model, task);
     if (task->state == ROTA_TASK_ASSIGNED) model_task_stop(model, task);
     if (assigned) task->tries -= task->tries > 0;
+    if (task->state == ROTA_TASK_ASSIGNED) model_streams_give_up(model, task);
     model_task_leave_worker(task);
     task->leads = false;
     task->state = ROTA_TASK_WAITING;
@@ -312,8 +417,8 @@ static void jobs_fail(struct model *model)
 void model_settle(struct model *model)
 {
     jobs_fail(model);
-    streams_flow(model);
     do {
+        streams_unread(model);
         objects_remove(model);
         tasks_fall_back(model);
     } while (objects_regenerate(model));

@@ -130,8 +130,9 @@ struct model_task *model_producer(struct model *model, const struct model_object
 bool model_object_present(struct model *model, const struct model_object *object)
 {
     if (object->flags & ROTA_OBJECT_STREAM) {
-        return object->rest || object->server
-               || model_producer(model, object)->state == ROTA_TASK_RUNNING;
+        return object->state != ROTA_OBJECT_REMOVED
+               && (object->rest || object->server
+                   || model_producer(model, object)->state == ROTA_TASK_RUNNING);
     }
     return object->state == ROTA_OBJECT_FINISHED && (object->located || object->server);
 }

@@ -33,7 +33,8 @@ void model_task_queue(struct model *model, struct model_task *task)
 // The same request again, in front of those that came later.
 static void task_again(struct model *model, struct model_task *task)
 {
-    (void)model;
+    model_streams_give_up(model, task);
+    if (task->state == ROTA_TASK_RUNNING) model_streams_renew(model, task);
     model_task_leave_worker(task);
     task->keeps_place = true;
     task->state = ROTA_TASK_QUEUED;
@@ -48,10 +49,18 @@ static void task_confirm(struct model *model, const struct model_task *task, int
                                           .confirm = {client, task->id, task->outcome, status}});
 }
 
+static bool is_out(const struct model_task *task)
+{
+    return task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
+}
+
 static void task_end_one(struct model *model, struct model_task *task, enum rota_task_state state,
                          enum rota_outcome outcome, int32_t status)
 {
     bool again = task->regenerating && state == ROTA_TASK_SUCCEEDED;
+    if (is_out(task) && state != ROTA_TASK_SUCCEEDED) model_streams_give_up(model, task);
+    bool in_vain = task->state == ROTA_TASK_RUNNING && state != ROTA_TASK_SUCCEEDED;
+    if (in_vain) model_streams_renew(model, task);
     model_task_leave_worker(task);
     task->leader = (rota_task_id){0, 0};
     task->leads = false;
@@ -66,8 +75,9 @@ static void task_end_one(struct model *model, struct model_task *task, enum rota
     if (failed && job->on_failure == ROTA_FAILURE_FAIL_JOB) job->failing = true;
 }
 
-static void regeneration_end(struct model_task *task)
+static void regeneration_end(struct model *model, struct model_task *task)
 {
+    if (is_out(task)) model_streams_give_up(model, task);
     model_task_leave_worker(task);
     task->leader = (rota_task_id){0, 0};
     task->leads = false;
@@ -81,7 +91,7 @@ void model_task_end(struct model *model, struct model_task *task, enum rota_task
 {
     if (task->stopping) model_task_release(model, task);  // those that came since still want it
     if (task->stopping && task->regenerating) {  // it was to be made again, and is not
-        regeneration_end(task);
+        regeneration_end(model, task);
         return;
     }
     rota_worker_id worker = task->worker;
@@ -99,6 +109,7 @@ void model_task_fail_attempt(struct model *model, struct model_task *task,
                              enum rota_outcome outcome, int32_t status)
 {
     task->outcome = outcome;
+    if (model_streams_lost_reader(model, task)) task->tries -= task->tries > 0;
     if (task->tries <= task->spec.retries_max)
         task_again(model, task);
     else
@@ -192,7 +203,7 @@ static void regeneration_cancel(struct model *model, struct model_task *task)
     if (on_worker && task->state == ROTA_TASK_RUNNING)
         task->stopping = true;
     else
-        regeneration_end(task);
+        regeneration_end(model, task);
 }
 
 // Those that others run for go first: what runs is left to somebody outside, or stopped.
@@ -316,6 +327,7 @@ void model_grant(struct model *model, struct model_task *task, uint64_t handler)
     task->attempt++;
     task->tries++;
     task->state = ROTA_TASK_RUNNING;
+    model_streams_renew(model, task);
     task->claimed = task->placed = true;
     task->leads = !model_is_no_object(task->spec.key);
     task->handler = handler;

@@ -243,6 +243,7 @@ void model_judge_run(struct model *model, const struct rota_action *action)
     task->run_as = task->id;
     task->claimed = false;
     task->handler = 0;
+    model_streams_renew(model, task);
     model_share(model);
     model_phases_move(model);
     uint32_t beyond = beyond_room(model, worker), planned = planned_on(model, worker);

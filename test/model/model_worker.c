@@ -87,6 +87,7 @@ void model_outputs_finish(struct model *model, const struct model_task *task, ro
         struct model_object *object = &model->objects[i];
         if (object->job != task->id.job || object->producer != task->id.task) continue;
         bool stream = object->flags & ROTA_OBJECT_STREAM;
+        if (stream && object->state == ROTA_OBJECT_REMOVED) continue;
         object->state = stream ? ROTA_OBJECT_UNFINISHED : ROTA_OBJECT_FINISHED;
         object->early = false;
         if (worker.number && stream)
@@ -108,9 +109,8 @@ enum model_verdict model_on_replica(struct model *model, const struct rota_event
     if (event->kind == ROTA_EVENT_STREAMED) {
         if (!object || !(object->flags & ROTA_OBJECT_STREAM)) return MODEL_REFUSE;
         const struct model_task *producer = model_producer(model, object);
-        if (producer->state != ROTA_TASK_RUNNING || producer->worker.number != worker.number) {
-            return MODEL_REFUSE;
-        }
+        bool flows = producer->state == ROTA_TASK_RUNNING && object->state != ROTA_OBJECT_REMOVED;
+        if (!flows || producer->worker.number != worker.number) return MODEL_REFUSE;
         object->bytes = event->replica.bytes;
         return MODEL_ACCEPT;
     }
@@ -186,6 +186,7 @@ enum model_verdict model_on_report(struct model *model, const struct rota_event 
     if (event->kind == ROTA_EVENT_TASK_STARTED) {
         if (task->state == ROTA_TASK_RUNNING) return MODEL_EITHER;
         task->state = ROTA_TASK_RUNNING;
+        model_streams_renew(model, task);
         return MODEL_ACCEPT;
     }
     enum rota_outcome outcome = event->report.outcome;
