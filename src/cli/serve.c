@@ -20,7 +20,7 @@ static const char usage[]
       "    --data DIR        where files lie that clients bring (the database's name and '.data')\n"
       "    --memory          keep nothing: all is forgotten when it ends\n"
       "    --keys FILE       who may connect to HOST:PORT ('rota keys'), or a certificate\n"
-      "    --audit FILE      append who asked for what, one object of JSON a line\n"
+      "    --audit FILE      note who asked for what, in the database and here\n"
       "    --lease SECONDS   a worker that is silent for so long is lost (60)\n"
       "    --ahead N         tasks a worker is given beyond what it can run at a time (16)\n"
       "    --no-plan         place tasks when they are ready, near their inputs, and not before\n"

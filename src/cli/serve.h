@@ -56,6 +56,8 @@ struct serve_question {
 struct serve_audit {
     int file;             // -1: none
     bool has_failed;      // it was told
+    char *due[2];         // lines for it by the slot of their turn, until that is durable
+    size_t due_size[2];
     int64_t second;       // the last in which a stranger was noted
     uint32_t strangers;   // so many in it
     uint32_t unnamed;     // and not noted since
@@ -124,6 +126,7 @@ void serve_audit_close(struct serve *serve);
 // What was just decided, if it changes something or was refused.
 void serve_audit_request(struct serve *serve, const struct serve_peer *peer,
                          const struct wire_message *message);
+void serve_audit_settled(struct serve *serve);  // what has become durable goes into the file
 void serve_audit_stranger(struct serve *serve, const struct serve_peer *peer);  // was not let in
 
 // ---- serve_ask.c: questions ------------------------------------------------------------------

@@ -1,7 +1,8 @@
 // serve_audit.c - `rota server --audit FILE`: who has asked for what, and what became of it.
 //
-// A line is written when a request is decided, and its answer leaves later: whatever was answered
-// stands in the file. What stands there may not have come to pass, if the server died in between.
+// What is done is noted in the database, in the transaction that does it. The file is a copy: it
+// gets a line when that is durable, and before the answer leaves. What is refused changes nothing,
+// and stands in the file only, at once.
 #define _GNU_SOURCE
 #include "cli/serve.h"
 #include "jobfile/jobfile.h"
@@ -63,6 +64,7 @@ void serve_audit_close(struct serve *serve)
 {
     if (serve->audit.file >= 0) close(serve->audit.file);
     serve->audit.file = -1;
+    for (uint32_t i = 0; i < 2; i++) free(serve->audit.due[i]);
 }
 
 // ---- A line ------------------------------------------------------------------------------------
@@ -192,6 +194,31 @@ static void what_put(FILE *out, const struct wire_message *message, uint32_t job
 
 // ---- What is noted ------------------------------------------------------------------------------
 
+// The line ends with its new line, which the database does without.
+static void done_note(struct serve *serve, char *line, size_t size)
+{
+    struct serve_audit *audit = &serve->audit;
+    uint32_t slot = serve->hub.slot;
+    char *due = realloc(audit->due[slot], audit->due_size[slot] + size);
+    if (!due) hub_no_memory();
+    memcpy(due + audit->due_size[slot], line, size);
+    audit->due[slot] = due;
+    audit->due_size[slot] += size;
+    line[size - 1] = 0;
+    store_audit(serve->store, line);
+}
+
+void serve_audit_settled(struct serve *serve)
+{
+    struct serve_audit *audit = &serve->audit;
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t slot = serve->hub.slot ^ i;  // the older one first
+        if (!audit->due_size[slot] || serve->hub.turn[slot]) continue;
+        line_write(audit, audit->due[slot], audit->due_size[slot], serve->options.audit);
+        audit->due_size[slot] = 0;
+    }
+}
+
 void serve_audit_request(struct serve *serve, const struct serve_peer *peer,
                          const struct wire_message *message)
 {
@@ -209,7 +236,11 @@ void serve_audit_request(struct serve *serve, const struct serve_peer *peer,
         fputs("}\n", out);
         fclose(out);
     }
-    line_write(&serve->audit, line, size, serve->options.audit);
+    if (!line) hub_no_memory();
+    if (verdict->code)
+        line_write(&serve->audit, line, size, serve->options.audit);
+    else
+        done_note(serve, line, size);
     free(line);
 }
 

@@ -170,6 +170,7 @@ bool serve_turn(struct serve *serve)
 void serve_settle(struct serve *serve)
 {
     hub_settled(&serve->hub, store_settled(serve->store));
+    serve_audit_settled(serve);  // before anybody is answered
     serve->feed_at = hub_feed(&serve->hub, os_ticks());
     if (serve->depot_peer) peer_flush(serve, serve->depot_peer);  // tickets, before they are shown
     for (struct serve_peer *peer = serve->peers; peer; peer = peer->next)

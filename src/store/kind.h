@@ -14,6 +14,7 @@ struct store_kind {
                    const struct store_text *texts);
     void (*fired)(struct store *store, rota_task_id task, rota_time minute);
     void (*answer)(struct store *store, const struct store_request *request);
+    void (*audit)(struct store *store, const char *line);
     void (*attempt)(struct store *store, const struct store_attempt *attempt);
     void (*body)(struct store *store, const struct store_body *body);
     void (*put)(struct store *store, const struct rota *rota, const struct rota_record *records,

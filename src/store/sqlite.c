@@ -324,6 +324,7 @@ static const struct store_kind sqlite_kind = {
     .define = turn_define,
     .fired = turn_fired,
     .answer = turn_answer,
+    .audit = turn_audit,
     .attempt = turn_attempt,
     .body = turn_body,
     .put = turn_put,

@@ -57,6 +57,7 @@ enum statement {
     PUT_WAIT_FOR,
     PUT_BODY,
     PUT_REQUEST,
+    PUT_AUDIT,
     PUT_EVENT,
     PUT_BUNDLE,
     PUT_STATE,
@@ -167,7 +168,8 @@ struct sqlite_store {
     uint32_t attempt_count, attempt_capacity, body_count, body_capacity;
     bool too_many;  // more records than are kept
 
-    struct line lines[LINES], events;
+    struct line lines[LINES], events, audits;
+    bool has_audit;  // the table is there
     char object[40];  // the text of the one that is bound
     struct groups edges, inputs, outputs;
     struct loaded *loaded;  // what store_rows() gave last
@@ -220,6 +222,8 @@ void turn_define(struct store *store, const struct rota_job_spec *spec,
                  const struct store_text *texts);
 void turn_fired(struct store *store, rota_task_id task, rota_time minute);
 void turn_answer(struct store *store, const struct store_request *request);
+void turn_audit(struct store *store, const char *line);
+void put_audits(struct sqlite_store *store);
 void turn_attempt(struct store *store, const struct store_attempt *attempt);
 void turn_body(struct store *store, const struct store_body *body);
 void turn_put(struct store *store, const struct rota *rota, const struct rota_record *records,

@@ -44,6 +44,7 @@ static const char *const texts[STATEMENTS] = {
     [PUT_WAIT_FOR] = "REPLACE INTO sched_wait_for VALUES (?, ?, ?, ?, ?, ?)",
     [PUT_BODY] = "REPLACE INTO sched_body VALUES (?, ?)",
     [PUT_REQUEST] = "REPLACE INTO sched_request VALUES (?, ?, ?, ?, ?)",
+    [PUT_AUDIT] = "INSERT INTO sched_audit(turn, line) VALUES (?, ?)",
     [PUT_EVENT] = "INSERT INTO sched_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_BUNDLE] = "REPLACE INTO sched_bundle SELECT id" OF_TASKS,
     [PUT_STATE] = "REPLACE INTO sched_state(id, " COLUMNS ", room) SELECT id, " STATE

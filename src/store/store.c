@@ -56,6 +56,11 @@ void store_answer(struct store *store, const struct store_request *request)
     if (store->kind->answer) store->kind->answer(store, request);
 }
 
+void store_audit(struct store *store, const char *line)
+{
+    if (store->kind->audit) store->kind->audit(store, line);
+}
+
 void store_put_attempt(struct store *store, const struct store_attempt *attempt)
 {
     if (store->kind->attempt) store->kind->attempt(store, attempt);

@@ -85,6 +85,9 @@ struct store_request {
 };
 void store_answer(struct store *store, const struct store_request *request);
 
+// Who has asked in this turn for what, on one line, for a list that only grows. It is copied.
+void store_audit(struct store *store, const char *line);
+
 // What came of an attempt, as its worker told it. The texts must last until the commit.
 struct store_attempt {
     rota_task_id task;

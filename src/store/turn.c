@@ -106,6 +106,7 @@ static void turn_forget(struct sqlite_store *store)
     store->request_count = store->firing_count = store->note_count = 0;
     store->too_many = false;
     line_clear(&store->events);
+    line_clear(&store->audits);
 }
 
 void turn_begin(struct store *base, rota_time now)
@@ -220,6 +221,7 @@ static bool turn_finish(struct sqlite_store *store)
 {
     put_run(store);
     put_requests(store);
+    put_audits(store);
     put_attempts(store);
     put_bodies(store);
     put_notes(store);
@@ -229,6 +231,7 @@ static bool turn_finish(struct sqlite_store *store)
         store->sequence++;
         store->ends = store->ends_written;
         store->begun = store->is_new = false;
+        store->has_audit = store->has_audit || store->audits.length;
     }
     return !store->result;
 }
@@ -306,7 +309,8 @@ static bool turn_write(struct store *base)
     struct sqlite_store *store = (struct sqlite_store *)base;
     if (base->error.fault) return false;
     bool empty = !store->begun && !store->result && !store->request_count && !store->firing_count
-                 && !store->note_count && !store->attempt_count && !store->body_count;
+                 && !store->note_count && !store->attempt_count && !store->body_count
+                 && !store->audits.length;
     if (!empty && turn_open(store)) {
         bool done = turn_finish(store);
         if (!done && is_full(store->db, store->result)) done = turn_again(store);
@@ -395,6 +399,7 @@ void turn_release(struct sqlite_store *store)
     free(store->bodies);
     free(store->notes);
     line_release(&store->events);
+    line_release(&store->audits);
     for (int i = 0; i < LINES; i++) line_release(&store->lines[i]);
     said_release(store);
     groups_release(&store->edges);

@@ -84,6 +84,18 @@ static const struct rule other_rules[] = {
      "SELECT count(*) FROM sched_calendar WHERE id NOT IN (SELECT id FROM sched_job)"},
 };
 
+// Of a database that has such a log.
+static const struct rule audit_rules[] = {
+    {"lines missing in the audit log", "SELECT max(number) - count(*) FROM sched_audit"},
+    {"lines of the audit log in a turn that never was",
+     "SELECT count(*) FROM sched_audit WHERE turn > (SELECT max(sequence) FROM sched_event)"},
+    {"lines of the audit log out of their order",
+     "SELECT count(*) FROM (SELECT turn, lag(turn, 1, 0) OVER (ORDER BY number) AS before"
+     " FROM sched_audit) WHERE turn < before"},
+    {"ways to change the audit log", "SELECT 2 - count(*) FROM sqlite_master"
+     " WHERE type = 'trigger' AND tbl_name = 'sched_audit'"},
+};
+
 struct verifier {
     const char *path;
     sqlite3 *db;
@@ -123,6 +135,15 @@ static void rule_check(struct verifier *verifier, enum subject subject, const st
     if (result == SQLITE_DONE) return;
     verifier->broken++;
     fprintf(verifier->out, "cannot be read: %s\n", sqlite3_errmsg(verifier->db));
+}
+
+static void audit_check(struct verifier *verifier)
+{
+    if (sqlite3_table_column_metadata(verifier->db, NULL, "sched_audit", NULL, NULL, NULL, NULL,
+                                      NULL, NULL) != SQLITE_OK)
+        return;
+    for (size_t i = 0; i < sizeof audit_rules / sizeof *audit_rules; i++)
+        rule_check(verifier, SUBJECT_COUNT, &audit_rules[i]);
 }
 
 static void pages_check(struct verifier *verifier)
@@ -199,6 +220,7 @@ uint32_t store_verify(const char *path, FILE *out, struct store_error *error)
     for (size_t i = 0; i < sizeof other_rules / sizeof *other_rules; i++) {
         rule_check(&verifier, SUBJECT_COUNT, &other_rules[i]);
     }
+    audit_check(&verifier);
     if (!verifier.broken) restore_check(&verifier);
     sqlite3_close(verifier.db);
     return verifier.broken;

@@ -3,9 +3,10 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 
-from cluster import ROTA_PATH, KeyedCluster, PATIENCE, Process
+from cluster import ROTA_PATH, Cluster, KeyedCluster, PATIENCE, Process
 from end import Tap
 from hostile import Stranger
 from wire import WIRE
@@ -116,6 +117,53 @@ def the_file(cluster):
     say(len(cluster.lines()) > before, "is continued by the next server", cluster.lines())
 
 
+def table(cluster):
+    return [json.loads(line) for line, in cluster.sql("SELECT line FROM sched_audit"
+                                                      " ORDER BY number")]
+
+
+def the_table(cluster):
+    files = [line for name in ("old", "audit.log") for line in cluster.lines(cluster.path(name))]
+    say(table(cluster) == [line for line in files if line["outcome"] == "done"],
+        "the database has all that was done, and the file is a copy", (table(cluster), files))
+    apart = cluster.sql("SELECT line FROM sched_audit WHERE line LIKE '%\"submit\"%'"
+                        " AND turn NOT IN (SELECT turn FROM sched_request)")
+    say(not apart and any(line["verb"] == "submit" for line in table(cluster)),
+        "in the transaction of the change itself", apart)
+    cluster.server.kill()
+    verified = subprocess.run([ROTA_PATH, "verify", cluster.database], capture_output=True,
+                              text=True, check=False, timeout=PATIENCE)
+    say(verified.returncode == 0, "rota verify is content", verified)
+    for change in ("UPDATE sched_audit SET line = '{}'", "DELETE FROM sched_audit"):
+        link = sqlite3.connect(cluster.database)
+        try:
+            link.execute(change)
+            reason = "it was done"
+        except sqlite3.Error as error:
+            reason = str(error)
+        link.close()
+        say(reason == "the audit log can only be added to", f"{change.split()[0]} is refused",
+            reason)
+
+
+def taken_away(cluster):
+    """Whoever takes the copy away takes nothing from the log."""
+    os.remove(cluster.log)
+    os.symlink("/dev/full", cluster.log)
+    cluster.server.process.send_signal(signal.SIGHUP)
+    cluster.until(lambda: "the old audit log stays" in cluster.server.said(), "it is told")
+    cluster.rota("submit", cluster.job({"b": {"run": "true"}}))
+    say([line["verb"] for line in table(cluster)] == ["submit"],
+        "the database has what the file has not", table(cluster))
+
+
+def nothing_is_asked_for():
+    with Cluster() as cluster:
+        cluster.submit({"a": {"run": "true"}})
+        say(not cluster.sql("SELECT 1 FROM sqlite_master WHERE name LIKE 'sched_audit%'"),
+            "without --audit there is no such table")
+
+
 def trouble():
     for path in ("/dev/null", "/nowhere/audit", "/tmp"):
         wrong = Process("/dev/null", "server", "--memory", "--audit", path)
@@ -123,7 +171,10 @@ def trouble():
 
 
 with Audited() as audited:
-    for test in (requests, workers, strangers, the_file):
+    for test in (requests, workers, strangers, the_file, the_table):
         test(audited)
+with Audited() as audited:
+    taken_away(audited)
+nothing_is_asked_for()
 trouble()
 Tap.end()

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sqlite3.h>
+
 enum { TASKS = 8, RUNS = 64, EVENTS = 256 };
 
 struct play {
@@ -124,7 +126,11 @@ static void turn_fill(struct play *play, uint32_t turn)
     memcpy(answer.id, request, sizeof request);
     answer.id[15] = (uint8_t)turn;
     if (turn == 1) lane_define(play), worker_join(play, 1), worker_join(play, 2);
-    if (turn == 2 || turn == 8) job_submit(play), store_answer(play->store, &answer);
+    if (turn == 2 || turn == 8) {
+        job_submit(play);
+        store_answer(play->store, &answer);
+        store_audit(play->store, "{\"verb\":\"submit\"}");
+    }
     if (turn == 4) worker_leave(play, 2), worker_join(play, 3);
     if (turn > 2) attempts_end(play, turn == 3 ? ROTA_OUTCOME_ERROR : ROTA_OUTCOME_OK);
     if (turn == 7 || turn == SCENE_TURNS) jobs_close(play);
@@ -229,6 +235,23 @@ static const char *digest_judge(const struct scene *scene, struct store *store)
     return "it is in no state that was acknowledged or asked for";
 }
 
+static const char *audit_judge(const char *path)
+{
+    static const char question[]
+        = "SELECT turn FROM sched_request EXCEPT SELECT turn FROM sched_audit UNION ALL"
+          " SELECT turn FROM sched_audit WHERE turn NOT IN (SELECT turn FROM sched_request)";
+    sqlite3 *db = NULL;
+    sqlite3_stmt *row = NULL;
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL)) abort();
+    bool has_log = sqlite3_prepare_v2(db, question, -1, &row, NULL) == SQLITE_OK;
+    if (!has_log && sqlite3_prepare_v2(db, "SELECT turn FROM sched_request", -1, &row, NULL))
+        abort();
+    bool apart = sqlite3_step(row) == SQLITE_ROW;
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+    return apart ? "a request was carried out, or noted, without the other" : NULL;
+}
+
 const char *scene_judge(const struct scene *scene)
 {
     static char text[600];
@@ -243,6 +266,7 @@ const char *scene_judge(const struct scene *scene)
     }
     const char *wrong = digest_judge(scene, store);
     store_close(store);
+    if (!wrong) wrong = audit_judge(scene->path);
     if (wrong) return wrong;
     char *said = NULL;
     size_t size = 0;

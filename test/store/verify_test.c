@@ -18,6 +18,8 @@
 
 static char path[128];
 
+#define AUDIT "DROP TRIGGER sched_audit_changes; DROP TRIGGER sched_audit_goes;"
+
 static const struct {
     const char *sql, *words;
 } faults[] = {
@@ -51,6 +53,10 @@ static const struct {
     {"INSERT INTO sched_state(id, status) VALUES (77 << 32 | 1, 'IDLE')",
      "how far it is and was never defined"},
     {"UPDATE sched_request SET turn = 1000", "a turn that never was"},
+    {AUDIT "DELETE FROM sched_audit WHERE number = 1", "1 lines missing in the audit log"},
+    {AUDIT "UPDATE sched_audit SET turn = 1000", "audit log in a turn that never was"},
+    {AUDIT "UPDATE sched_audit SET turn = 1 WHERE number = 2", "audit log out of their order"},
+    {AUDIT "UPDATE sched_audit SET line = '{}'", "2 ways to change the audit log"},
     {"DELETE FROM sched_task WHERE id IN (SELECT id FROM sched_state)", "was never defined"},
     {"UPDATE sched_task SET needs = '1 99' WHERE id & 65535 = 8", "no core can be made of it"},
     {"UPDATE sched_task SET condition = 'su(' WHERE id & 65535 = 7", "cannot be read"},
