@@ -171,6 +171,7 @@ static bool comes_back(const struct rota *rota, task_row row, enum rota_outcome 
 static void come_back(struct rota *rota, task_row row, enum rota_outcome outcome)
 {
     struct task *task = &rota->task[row];
+    if (task->extra) streams_give_up(rota, row);
     bool gated = task->flags & TASK_GATED, met = rota->unmet[row] == 0;
     task->outcome = (uint8_t)outcome;
     attempt_end(rota, row);
@@ -227,7 +228,6 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
     if (stopped) outcome = ROTA_OUTCOME_ABORTED;
     bool out = task->state != ROTA_TASK_OFFERED;
     bool failed = outcome != ROTA_OUTCOME_OK && !stopped && out;
-    if (outcome != ROTA_OUTCOME_OK && out && task->extra) streams_give_up(rota, row);
     if (failed && comes_back(rota, row, outcome)) {
         come_back(rota, row, outcome);
         return;
@@ -243,11 +243,13 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
         attempt_end(rota, row);
     }
     task->status = status;
+    bool ends_all = task->extra && !(stopped && again);
+    if (ends_all) end_followers(rota, row, worker, outcome, status);
+    if (outcome != ROTA_OUTCOME_OK && out && task->extra) streams_give_up(rota, row);
     if (stopped && again) {
         let_be(rota, row);
         return;
     }
-    if (task->extra) end_followers(rota, row, worker, outcome, status);
     outcome_end(rota, row, cause_of(outcome), outcome);
 }
 

@@ -175,6 +175,8 @@ void model_task_hand_over(struct model *model, struct model_task *leader)
         if (is_led_by(&model->tasks[i], leader)) model->tasks[i].leader = heir->id;
     }
     model_task_leave_worker(leader);
+    bool in_vain = leader->state == ROTA_TASK_RUNNING && !leader->regenerating;
+    if (in_vain) model_streams_renew(model, leader);
     leader->state = ROTA_TASK_QUEUED;  // for the caller to move on
 }
 
