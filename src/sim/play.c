@@ -56,6 +56,8 @@ static const struct verb { const char *word; play_verb_fn *run; unsigned flags; 
     { "waitsome", verb_waitsome, 0 },
     { "at", verb_at, VERB_TAKES_TURNS },
     { "advance", verb_advance, VERB_TAKES_TURNS },
+    { "turn", verb_turn, VERB_TAKES_TURNS },
+    { "end", verb_end, VERB_TAKES_TURNS },
     { "restart", verb_restart, VERB_CHANGES_NOTHING },
     { "plan", verb_plan, 0 },
     { "expect", verb_expect, VERB_CHANGES_NOTHING },
@@ -87,6 +89,12 @@ static bool is_tolerated(const struct play *play, const struct verb *verb)
     return play->answer == ROTA_NOT_NOW && verb->flags & VERB_MAY_BE_DONE;
 }
 
+// Whatever the core says to it is fine.
+static bool is_maybe(const struct play *play)
+{
+    return play->refused && strcmp(play->refused, "maybe") == 0;
+}
+
 static void answer_judge(struct play *play, const struct verb *verb)
 {
     char expected[100] = "accepted", actual[300] = "accepted";
@@ -96,8 +104,8 @@ static void answer_judge(struct play *play, const struct verb *verb)
         snprintf(actual, sizeof actual, "refused: %s: %s", name, play->reason);
     }
     if (play->refused) {
-        bool any = strcmp(play->refused, "any") == 0;
-        fine = play->answer && (any || strcmp(play->refused, name) == 0);
+        bool any = strcmp(play->refused, "any") == 0, maybe = is_maybe(play);
+        fine = maybe || (play->answer && (any || strcmp(play->refused, name) == 0));
         snprintf(expected, sizeof expected, "refused: %s", play->refused);
     }
     if (!fine) play_fail(play, expected, actual);
@@ -106,7 +114,7 @@ static void answer_judge(struct play *play, const struct verb *verb)
 
 // ---- Line by line ----------------------------------------------------------
 
-// Takes `refused CODE` and the verb off the front.
+// Takes `refused CODE`, or `maybe`, and the verb off the front.
 static const struct verb *statement_begin(struct play *play)
 {
     uint32_t at = 0;
@@ -122,27 +130,32 @@ static const struct verb *statement_begin(struct play *play)
         play->refused = play->words[1].text;
         at = 2;
     }
+    if (strcmp(play->words[0].text, "maybe") == 0 && play->word_count > 1) {
+        play->refused = "maybe";
+        at = 1;
+    }
     for (uint32_t i = 0; i <= at; i++) play->words[i].used = true;
     return verb_find(play, play->words[at].text);
 }
 
 static bool is_request(const struct play *play, const struct verb *verb)
 {
-    if (verb->flags & VERB_CHANGES_NOTHING) return false;
+    if (verb->flags & VERB_CHANGES_NOTHING || play->block.open) return false;
     return !(verb->flags & VERB_DRAFTS) || !play->batch.open;
 }
 
 static void statement_carry_out(struct play *play, const struct verb *verb)
 {
     verb->run(play);
+    if (play->halt && play->block.open) return;
     if (play->halt) {
         // What the core has taken already must be on record before the next statement.
         if (play->kept_count && play->halt != PLAY_STOPS) turn_settle(play);
         return;
     }
     answer_judge(play, verb);
-    if (verb->flags & (VERB_CHANGES_NOTHING | VERB_TAKES_TURNS)) return;
-    turn_settle(play);
+    if (play->block.open) return;
+    if (!(verb->flags & (VERB_CHANGES_NOTHING | VERB_TAKES_TURNS))) turn_settle(play);
     if (play->batch.sent && !play->halt) {
         play_fail(play, "an answer that names the job", "none");
         play->halt = PLAY_STOPS;
@@ -156,12 +169,13 @@ static void statement_run(struct play *play)
     if (!(verb->flags & VERB_NEEDS_NO_CORE) && !turn_open(play)) return;
     if (is_request(play, verb)) request_begin(play);
     if (!play->halt) statement_carry_out(play, verb);
-    request_end(play);
+    if (!play->block.open) request_end(play);
 }
 
 static void restart_if_asked(struct play *play, const char *verb)
 {
     if (!play->options.restart_everywhere || !play->rota || play->batch.open || play->halt) return;
+    if (play->block.open) return;
     if (strcmp(verb, "expect") == 0) return;
     turn_restart(play);
     if (!play->halt) bounds_tell(play);
@@ -194,6 +208,7 @@ static void lines_run(struct play *play, const char *text, char *copy)
     play->line_text = "";
     play->halt = PLAY_GOES_ON;
     if (play->batch.open) play_wrong(play, "the play ends before 'submit'");
+    else if (play->block.open) play_wrong(play, "the play ends before 'end'");
     else turn_open(play);  // a play of nothing but settings has still set something
     again_end(play);
 }

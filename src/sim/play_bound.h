@@ -1,4 +1,4 @@
-// play_bound.h - what plans have said in a play, for a core that is rebuilt.
+// play_bound.h - what plans have said in a play, and what comes in one turn of the core.
 #pragma once
 
 #include "sim/sim.h"
@@ -11,5 +11,14 @@ struct play_bounds {
     uint32_t count;
 };
 
+// From `turn` to `end`: no other turn is taken in between.
+struct play_block {
+    bool open;
+    bool submitted;  // something; what it points to lives until the turn is over
+};
+
+void turn_once(struct play *play);    // a single turn
+void verb_turn(struct play *play);
+void verb_end(struct play *play);
 void verb_bind(struct play *play);
 void bounds_tell(struct play *play);  // tells the core again

@@ -25,8 +25,12 @@ static void drafts_release(struct play *play)
 void batch_begin(struct play *play)
 {
     struct batch *batch = &play->batch;
+    if (play->block.open && play->block.submitted)
+        play_wrong(play, "there is a submission in this turn");
+    if (play->halt) return;
     drafts_release(play);
-    batch->opens_job = false;
+    batch->opens_job = batch->last = false;
+    batch->grows = 0;
     batch->task_count = 0;
     batch->error = ROTA_OK;
     batch->edge_count = batch->clause_count = batch->input_count = batch->output_count = 0;
@@ -80,7 +84,8 @@ static bool name_is_taken(const struct play *play, uint32_t name)
     if (name < play->drafted_capacity && play->drafted[name]) return true;
     uint32_t row = name < play->newest_capacity ? play->newest[name] : 0;
     if (!row || play->batch.opens_job) return false;
-    return play->tasks[row].id.job == play->jobs[play->job_count].id.number;
+    uint32_t job = play->batch.grows ? play->batch.grows : play->job_count;
+    return play->tasks[row].id.job == play->jobs[job].id.number;
 }
 
 static char *piece_copy(const char *text, uint32_t length)
@@ -221,11 +226,12 @@ void verb_begin(struct play *play)
     take_end(play);
     if (play->batch.open) play_wrong(play, "the submission before has no 'submit'");
     batch_begin(play);
-    play->batch.open = true;
+    play->batch.open = !play->halt;
 }
 
 void verb_submit(struct play *play)
 {
+    play->batch.last = take_flag(play, "last");
     take_end(play);
     if (!play->batch.open) play_wrong(play, "there is no 'begin' before");
     play->batch.open = false;

@@ -95,15 +95,15 @@ struct draft {
     const char *holders;
 };
 
-// What cannot be submitted is refused, or is a mistake in the text unless the play expects that.
+// What cannot be submitted is refused, or a mistake in the text unless the play expects that.
 enum batch_blame { BATCH_BLAMES_PLAY, BATCH_BLAMES_TEXT };
 
 // One submission, from its first word until the core has taken it.
 struct batch {
     bool open;                    // between `begin` and `submit`
     bool sent;                    // the core has not yet said which job it is
-    bool opens_job;               // it is a job of its own, with what follows
-    uint32_t job_name, client;
+    bool opens_job, last;         // it is a job of its own; nothing will follow in its job
+    uint32_t job_name, client, grows;  // grows: row of a job that is not the newest; 0: none
     enum rota_policy policy;
     enum rota_on_failure on_failure;
     struct draft *drafts;
@@ -126,8 +126,7 @@ enum play_halt { PLAY_GOES_ON, PLAY_SKIPS, PLAY_STOPS };
 
 // A statement that is carried out once, however often its play is run on the same database.
 struct request {
-    bool open;                    // the statement is being carried out
-    bool again;                   // it is on record; now it is only rehearsed
+    bool open, again;             // being carried out; on record, so that it is only rehearsed
     bool stored;                  // its answer is in the turn that has its effects
     uint8_t id[16];               // from the name of the play and the line
     uint64_t body;                // hash of the play so far
@@ -147,7 +146,7 @@ struct play {
     enum play_halt halt;          // the statement, or the whole play, cannot go on
     bool wrong;                   // because of its text
 
-    const char *refused;          // the error the statement should meet; null: none
+    const char *refused;          // the error it should meet, or may: "maybe"; null: none
     enum rota_error answer;       // what it met
     bool changed;                 // refused, and yet the core is another one
     char reason[200];
@@ -164,6 +163,7 @@ struct play {
     bool broken;                  // the disk has failed, or a row says what cannot be
     const struct rota_job_spec *submitted;  // in this turn; null: nothing
     struct play_bounds bounds;
+    struct play_block block;
     rota_time now, plan_took;
     struct rota_action *actions;
     void **kept;
@@ -289,8 +289,8 @@ play_verb_fn verb_bundle, verb_object, verb_claim, verb_deliver, verb_fail, verb
 play_verb_fn verb_close, verb_stage, verb_manual, verb_keep, verb_unkeep, verb_read, verb_wait;
 play_verb_fn verb_waitsome, verb_gone, verb_start, verb_finish, verb_pick, verb_complete;
 play_verb_fn verb_located, verb_lost, verb_silent, verb_heard, verb_leave, verb_progress;
-play_verb_fn verb_pause, verb_resume, verb_at, verb_advance, verb_restart, verb_plan, verb_expect;
-play_verb_fn verb_holds;
+play_verb_fn verb_pause, verb_resume, verb_at, verb_advance, verb_restart, verb_plan, verb_holds;
+play_verb_fn verb_expect;
 
 // ---- play_view.c: what can be expected -------------------------------------
 

@@ -208,8 +208,8 @@ void verb_pick(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_WORKER_ASKS };
     uint32_t number = worker_introduce(play, take_name(play));
+    bool manual = play->workers[number].manual && !take_flag(play, "always");
     take_end(play);
-    bool manual = play->workers[number].manual;
     event.asks.id.number = number;
     event.asks.count = manual ? 1 : ROTA_ASK_ALWAYS;
     if (!turn_send(play, &event) || !manual) return;

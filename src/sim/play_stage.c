@@ -135,20 +135,38 @@ void verb_lane(struct play *play)
 
 // ---- job -------------------------------------------------------------------
 
-static bool job_is_there(const struct play *play, const char *name)
+static uint32_t job_row_find(const struct play *play, const char *name)
 {
     uint32_t number = names_find(&play->job_names, name);
-    for (uint32_t row = play->job_count; number && row > 0; row--) {
-        if (play->jobs[row].name != number) continue;
-        return *rota_job_status(play->rota, play->jobs[row].id) != 0;
-    }
-    return false;
+    for (uint32_t row = play->job_count; number && row > 0; row--)
+        if (play->jobs[row].name == number) return row;
+    return 0;
+}
+
+static bool job_is_there(const struct play *play, const char *name)
+{
+    uint32_t row = job_row_find(play, name);
+    return row && *rota_job_status(play->rota, play->jobs[row].id) != 0;
+}
+
+// The submission goes to a job that there is, whichever is the newest.
+static void job_grows(struct play *play, const char *name)
+{
+    take_end(play);
+    uint32_t row = job_row_find(play, name);
+    if (!play->batch.open || play->batch.draft_count)
+        play_wrong(play, "'more' comes first in a submission");
+    else if (!row)
+        play_wrong(play, "there is no job '%s'", name);
+    play->batch.grows = row;
 }
 
 // Inside `begin … submit` the submission becomes the first one of the new job.
 void verb_job(struct play *play)
 {
-    const char *name = take_name(play), *client = take_pair(play, "client");
+    const char *name = take_name(play);
+    if (take_flag(play, "more")) return job_grows(play, name);
+    const char *client = take_pair(play, "client");
     int policy = take_choice(play, "policy", policies, ROTA_POLICY_DEFAULT);
     int on_failure = take_choice(play, "on_failure", failures, ROTA_FAILURE_DEFAULT);
     take_end(play);

@@ -10,7 +10,8 @@ static const uint32_t no_task = UINT32_MAX;  // a number that no task of a play 
 // Row 0, which has no id, when the batch makes a job of its own. Without `job` there is a default.
 static struct play_job *target(struct play *play)
 {
-    return &play->jobs[play->batch.opens_job ? 0 : play->job_count];
+    const struct batch *batch = &play->batch;
+    return &play->jobs[batch->opens_job ? 0 : batch->grows ? batch->grows : play->job_count];
 }
 
 static void job_choose(struct play *play)
@@ -222,7 +223,7 @@ static void spec_fill(struct play *play, struct rota_job_spec *spec)
         .job = job->id, .client = batch->opens_job ? batch->client : job->client,
         .policy = batch->opens_job ? batch->policy : ROTA_POLICY_DEFAULT,
         .on_failure = batch->opens_job ? batch->on_failure : ROTA_FAILURE_DEFAULT,
-        .first = batch->opens_job ? 0 : first_number(play),
+        .first = batch->opens_job ? 0 : first_number(play), .last = batch->last,
         .tasks = batch->tasks, .task_count = batch->task_count,
         .edges = batch->edges, .edge_count = batch->edge_count,
         .clauses = batch->clauses, .clause_count = batch->clause_count,
@@ -253,7 +254,7 @@ void batch_submit(struct play *play)
     struct rota_event event = { .kind = ROTA_EVENT_SUBMIT };
     spec_fill(play, &event.submit);
     if (!turn_send(play, &event)) return;
-    batch->sent = true;
+    batch->sent = play->block.submitted = true;
     if (!batch->opens_job) batch_accepted(play, target(play)->id);
     holders_report(play);
 }
@@ -297,7 +298,7 @@ static void task_bind(struct play *play, const struct draft *draft, struct play_
 static struct play_job *job_bind(struct play *play, rota_job_id id)
 {
     const struct batch *batch = &play->batch;
-    if (!batch->opens_job) return &play->jobs[play->job_count];
+    if (!batch->opens_job) return target(play);
     uint32_t row = ++play->job_count;
     play->jobs = array_grow(play->jobs, row, &play->job_capacity, sizeof *play->jobs);
     play->jobs[row] = (struct play_job) {

@@ -12,10 +12,17 @@ static rota_time take_moment(struct play *play)
     return time;
 }
 
+// Inside a turn no time passes.
+static bool is_between_turns(struct play *play)
+{
+    if (play->block.open) play_wrong(play, "the turn before has no 'end'");
+    return !play->halt;
+}
+
 void verb_at(struct play *play)
 {
     rota_time target = take_moment(play);
-    if (play->halt) return;
+    if (!is_between_turns(play)) return;
     if (target < play->now) play_wrong(play, "that time has passed");
     else turn_advance(play, target);
 }
@@ -23,14 +30,35 @@ void verb_at(struct play *play)
 void verb_advance(struct play *play)
 {
     rota_time length = take_moment(play);
-    if (play->halt) return;
+    if (!is_between_turns(play)) return;
     if (length > ROTA_NEVER - 1 - play->now) play_wrong(play, "that is too long");
     else turn_advance(play, play->now + length);
+}
+
+// The time is there at once; what was due before it happens at the end of the turn.
+void verb_turn(struct play *play)
+{
+    rota_time target = take_moment(play);
+    if (!is_between_turns(play)) return;
+    if (target < play->now) play_wrong(play, "that time has passed");
+    else play->now = target;
+    play->block = (struct play_block) { .open = true };
+}
+
+void verb_end(struct play *play)
+{
+    take_end(play);
+    if (!play->block.open) play_wrong(play, "there is no 'turn' before");
+    else if (play->batch.open) play_wrong(play, "the submission before has no 'submit'");
+    play->block.open = false;
+    if (!play->halt) turn_once(play);
 }
 
 void verb_restart(struct play *play)
 {
     take_end(play);
+    bool late = play->block.open && play->kept_count;
+    if (late) play_wrong(play, "in a turn a restart comes first");
     play->bounds.count = 0;  // nobody has made a plan since
     if (!play->halt) turn_restart(play);
 }

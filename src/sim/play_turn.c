@@ -70,7 +70,7 @@ void turn_restart(struct play *play)
         snprintf(actual, sizeof actual, "restart changed the digest: %016" PRIx64, after);
         play_fail(play, expected, actual);
     }
-    turn_settle(play);
+    if (!play->block.open) turn_settle(play);
 }
 
 // ---- Steps -----------------------------------------------------------------
@@ -196,6 +196,12 @@ void turn_settle(struct play *play)
     }
     play_fail(play, "the core to become quiet", "it wants turn after turn");
     play->halt = PLAY_STOPS;
+}
+
+void turn_once(struct play *play)
+{
+    turn_take(play);
+    if (play->halt != PLAY_STOPS && workers_start(play)) turn_settle(play);
 }
 
 void turn_advance(struct play *play, rota_time target)
