@@ -182,7 +182,8 @@ struct rota_config {
     uint32_t overbook;          // plan: tasks a worker may be given beyond its room
     uint32_t bound_max;         // plan: the same for tasks that are bound to it
     bool told_is_begun;         // in a lane, what a worker was told to run is not released by a
-                                // cancel before the worker says so: it may have begun meanwhile
+                                // cancel, or the loss of an input, before the worker says so: it
+                                // may have begun meanwhile
     enum rota_policy policy;    // of jobs that do not say
     enum rota_on_failure on_failure;
     bool trace;

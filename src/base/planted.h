@@ -47,6 +47,7 @@
     P(CONNECTION_SAME, "a connection has the number of the last one")                           \
     P(REMAKE_WAITS, "who needs what cannot be made again waits for ever")                       \
     P(CANCEL_FREES_HANDS, "a cancel frees the lane of what a handler holds")                    \
+    P(INPUT_FREES, "a lost input frees the lane of what a worker was told")                     \
     P(STOP_UNSAID, "a stop that was lost with its connection is not said again")                \
     P(LEASE_FROM_ANSWER, "a lease counts from the answer, not from the question")               \
     P(START_LATE, "an order starts also when its lease is over")                                \

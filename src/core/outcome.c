@@ -59,10 +59,22 @@ void outcome_withdraw(struct rota *rota, task_row row)
     if (task->flags & TASK_GATED) gate_leave(rota, row);
 }
 
+// In a lane, what a worker was told may have begun: others wait until it says more.
+static bool keeps_lane(const struct rota *rota, const struct task *task)
+{
+    return rota->config.told_is_begun && task->flags & TASK_GATED;
+}
+
+// Where it counts as begun, a worker that has what it needs goes on, and one that lacks it will say
+// so: it waits then.
 void outcome_unready(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     bool assigned = task->state == ROTA_TASK_ASSIGNED && task->worker;
+    if (assigned && keeps_lane(rota, task) && !PLANTED(INPUT_FREES)) {
+        attempt_begun(rota, row);
+        return;
+    }
     bool led = task->extra && task_extra(rota, row)->key && task_extra(rota, row)->leader;
     if (assigned && !led) attempt_stop(rota, row);
     outcome_withdraw(rota, row);
@@ -265,7 +277,7 @@ static void stop_running(struct rota *rota, task_row row)
 // Whether the worker has begun, or may have by the time it hears of the cancel.
 static bool may_run(const struct rota *rota, const struct task *task)
 {
-    bool told = rota->config.told_is_begun && task->flags & TASK_GATED && !PLANTED(CANCEL_FREES);
+    bool told = keeps_lane(rota, task) && !PLANTED(CANCEL_FREES);
     return task->state == ROTA_TASK_RUNNING || told;
 }
 
