@@ -1,4 +1,5 @@
 // swarm.c - `rota simulate --seed`: whole clusters in which everything goes wrong, and the judges.
+#include "cli/apart.h"
 #include "cli/cli.h"
 #include "jobfile/jobfile.h"
 #include "world/world.h"
@@ -116,6 +117,27 @@ static void tape_write(uint64_t seed, const struct world_result *result)
                result->tape_length, (unsigned long long)result->events, path);
 }
 
+static void play_write(uint64_t seed, const struct world_options *options,
+                       const struct world_result *result)
+{
+    char path[64], *text = apart_play(options, result);
+    if (!text) {
+        puts("the core alone does not show it: there is no play");
+        return;
+    }
+    snprintf(path, sizeof path, "rota-%llu.play", (unsigned long long)seed);
+    FILE *file = fopen(path, "w");
+    if (file) {
+        fprintf(file, "# seed %llu: %s\n", (unsigned long long)seed, result->wrong);
+        fputs(text, file);
+    }
+    if (!file || fclose(file))
+        fprintf(stderr, "rota simulate: %s cannot be written\n", path);
+    else
+        printf("the core alone shows it: rota play %s\n", path);
+    free(text);
+}
+
 // ---- Worlds ----------------------------------------------------------------------------------
 
 static void result_print(const struct swarm_request *request, uint64_t seed,
@@ -139,13 +161,17 @@ static bool world_play(const struct swarm_request *request, uint64_t seed,
 {
     struct world_result result;
     options->seed = seed;
-    world_run(options, &result);
+    if (request->shrink && !request->trace)
+        apart_run(options, &result);
+    else
+        world_run(options, &result);
     *events += result.events;
     result_print(request, seed, &result);
     bool well = !*result.wrong;
     if (!well && request->shrink) {
-        world_shrink(options, &result, SHRINK_RUNS);
+        world_shrink(options, &result, SHRINK_RUNS, apart_run);
         tape_write(seed, &result);
+        play_write(seed, options, &result);
     }
     free(result.tape);
     return well;

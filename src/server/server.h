@@ -16,6 +16,13 @@
 
 // ---- turn.c: one turn after the other -------------------------------------------
 
+// Who looks on: at each event before the core hears it, and when the core has taken it.
+struct server_watch {
+    void *context;
+    void (*comes)(void *context, const struct rota_event *event);
+    void (*taken)(void *context, const struct rota_event *event);
+};
+
 struct server {
     struct rota *rota;
     struct store *store;
@@ -27,6 +34,7 @@ struct server {
     uint32_t action_count, action_capacity;
     struct rota_effects effects;  // decided, not put
     bool is_decided;
+    const struct server_watch *watch;  // null: nobody
     char reason[200];  // of the last refusal
 };
 

@@ -159,8 +159,10 @@ enum rota_error server_step(struct server *server, const struct rota_event *even
     }
     *kept = *event;
     kept->now = server->now;
+    if (server->watch) server->watch->comes(server->watch->context, kept);
     enum rota_error error = rota_step(server->rota, kept);
     if (error) say(server, rota_reason(server->rota));
+    if (!error && server->watch) server->watch->taken(server->watch->context, kept);
     if (!error && event->kind == ROTA_EVENT_SUBMIT && !event->submit.job.number)
         server->next_job.number++;
     return error;

@@ -14,7 +14,8 @@ struct play_bounds {
 // From `turn` to `end`: no other turn is taken in between.
 struct play_block {
     bool open;
-    bool submitted;  // something; what it points to lives until the turn is over
+    rota_time before;  // the time of the turn before it
+    bool submitted;    // something; what it points to lives until the turn is over
 };
 
 void turn_once(struct play *play);    // a single turn

@@ -41,8 +41,8 @@ void verb_turn(struct play *play)
     rota_time target = take_moment(play);
     if (!is_between_turns(play)) return;
     if (target < play->now) play_wrong(play, "that time has passed");
-    else play->now = target;
-    play->block = (struct play_block) { .open = true };
+    play->block = (struct play_block) { .open = true, .before = play->now };
+    if (!play->halt) play->now = target;
 }
 
 void verb_end(struct play *play)
@@ -60,7 +60,10 @@ void verb_restart(struct play *play)
     bool late = play->block.open && play->kept_count;
     if (late) play_wrong(play, "in a turn a restart comes first");
     play->bounds.count = 0;  // nobody has made a plan since
+    rota_time now = play->now;
+    if (play->block.open) play->now = play->block.before;  // nothing has become due meanwhile
     if (!play->halt) turn_restart(play);
+    play->now = now;
 }
 
 static struct rota_event bound_event(const struct play_bound *bound)

@@ -40,6 +40,7 @@ struct tape {
     uint32_t given_length, at;
     uint16_t *made;
     uint32_t length, capacity;
+    FILE *out;  // null: nobody wants to know at once
 };
 
 void tape_open(struct tape *tape, const struct world_options *options);

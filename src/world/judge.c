@@ -14,6 +14,19 @@ void wrong(struct world *world, const char *format, ...)
     world_say(world, "WRONG: %s", text);
 }
 
+void wrong_of_core(struct world *world, const char *expect, const char *format, ...)
+{
+    struct world_result *result = world->result;
+    char text[sizeof result->wrong];
+    va_list arguments;
+    if (*result->wrong) return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    snprintf(result->expect, sizeof result->expect, "%s", expect);
+    wrong(world, "%s", text);
+}
+
 static struct ghost_task *ghost_of(struct world *world, const struct process *process)
 {
     return &world->jobs[process->job]->tasks[process->index - 1];
@@ -125,6 +138,14 @@ void judge_end(struct world *world, const struct process *process, bool ran, boo
 
 // ---- What the server says ----------------------------------------------------------------------
 
+static void number_note(struct world *world, uint32_t job, uint32_t number)
+{
+    static const struct memory heap = {memory_resize_heap, NULL};
+    world->jobs[job]->number = number;
+    if (!map_reserve(&heap, &world->jobs_by_number, 1)) abort();
+    *map_place(&world->jobs_by_number, number) = job + 1;
+}
+
 static void told_accepted(struct world *world, const struct wire_accepted *told)
 {
     const struct caller *caller
@@ -146,13 +167,10 @@ static void told_accepted(struct world *world, const struct wire_accepted *told)
     uint32_t other = map_find(&world->jobs_by_number, told->job);
     if (other && other != number + 1) wrong(world, "two submissions have become job %u", told->job);
     if (job->told) return;
-    static const struct memory heap = {memory_resize_heap, NULL};
     see(world, SIGHT_ACCEPTED);
     world->moved = world->now;
     job->told = true;
-    job->number = told->job;
-    if (!map_reserve(&heap, &world->jobs_by_number, 1)) abort();
-    *map_place(&world->jobs_by_number, told->job) = number + 1;
+    number_note(world, number, told->job);
 }
 
 // The ghost of a task that a worker is told of. The client may not have heard of its job yet.
@@ -208,6 +226,8 @@ static void told_run(struct world *world, const struct wire_run *run)
 {
     unsigned job = 0, index = 0;
     if (sscanf(run->name.bytes, "%u.%u", &job, &index) != 2 || job >= world->job_count) abort();
+    // A worker may hear of a job before its client does.
+    if (!map_find(&world->jobs_by_number, run->task.job)) number_note(world, job, run->task.job);
     struct ghost_task *ghost = &world->jobs[job]->tasks[index - 1];
     uint64_t *group = &world->tokens[ghost->lane][ghost->group];
     if (ghost->cancelled && !ghost->asked_again)

@@ -5,6 +5,7 @@
 #include "hub/hub.h"
 #include "world/ghost.h"
 #include "world/ground.h"
+#include "world/record.h"
 
 // ---- seat.c: the server ------------------------------------------------------------------------
 
@@ -20,6 +21,7 @@ struct seat {
     uint32_t *inputs;    // cables that have something for it
     uint32_t input_count, input_capacity;
     uint64_t digest;     // of the core when it crashed, if nothing was lost; 0: not known
+    struct server_watch watch;
 };
 
 void seat_start(struct world *world);
@@ -192,6 +194,9 @@ static inline const char *cable_end(const struct cable *cable)
 // ---- judges: each says what must not be --------------------------------------------------------
 
 void wrong(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// The core alone shows it: a play can say what is to be instead.
+void wrong_of_core(struct world *world, const char *expect, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void states_say(struct world *world, const struct ghost_job *job);  // to the trace
 void judge_start(struct world *world, const struct hand *hand, const struct process *process);
 void judge_end(struct world *world, const struct process *process, bool ran, bool well);
@@ -252,8 +257,10 @@ struct world {
     uint32_t inside[GHOST_LANES + 1][GHOST_GROUPS + 1];  // processes, in truth
     uint32_t readers[GHOST_LANES + 1], writers[GHOST_LANES + 1];
     uint64_t tokens[GHOST_LANES + 1][GHOST_GROUPS + 1];
+    struct ledger ledger;
+    struct story story;
     struct world_result *result;
-    FILE *trace;
+    FILE *trace, *play;
 };
 
 static inline void see(struct world *world, enum world_sight sight)

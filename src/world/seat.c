@@ -19,6 +19,24 @@ static int64_t wall_clock(const struct world *world)
     return EPOCH + world->now + world->seat.wall;
 }
 
+// ---- Who looks on
+// --------------------------------------------------------------------------------
+
+static void event_comes(void *context, const struct rota_event *event)
+{
+    struct world *world = context;
+    const struct seat *seat = &world->seat;
+    story_comes(&world->story, event, disk_written(seat->store) + 1, seat->server.next_job.number);
+    ledger_comes(world, event);
+}
+
+static void event_taken(void *context, const struct rota_event *event)
+{
+    struct world *world = context;
+    story_taken(&world->story, event);
+    ledger_taken(world, event);
+}
+
 // ---- Life
 // ----------------------------------------------------------------------------------------
 
@@ -31,7 +49,11 @@ static bool open_all(struct world *world)
     config.lease = lease;
     config.told_is_begun = true;
     config.seed = 7;
+    story_open(&world->story, world->play, &config);
     if (!server_open(&seat->server, seat->store, &config)) return false;
+    seat->watch = (struct server_watch){world, event_comes, event_taken};
+    seat->server.watch = &seat->watch;
+    ledger_restart(world);
     if (seat->digest) {
         see(world, SIGHT_SAME_STATE);
         if (rota_digest(seat->server.rota) != seat->digest)
@@ -55,6 +77,7 @@ void seat_start(struct world *world)
         hub_close(&seat->hub);
         server_close(&seat->server);
         disk_crash(seat->store);
+        story_crash(&world->story, disk_written(seat->store));
         agenda_add(&world->agenda, world->now + 100000, DUE_SERVER_UP, 0, 0);
         return;
     }
@@ -81,6 +104,7 @@ void seat_stop(struct world *world)
     hub_close(&seat->hub);
     server_close(&seat->server);
     disk_crash(seat->store);
+    story_crash(&world->story, disk_written(seat->store));
     if (undecided || disk_written(seat->store) != written) seat->digest = 0;
     world_say(world, "server crashes at turn %llu of %llu",
               (unsigned long long)disk_written(seat->store), (unsigned long long)written);
@@ -225,6 +249,9 @@ void seat_turn(struct world *world)
     }
     uint64_t turn = hub_write(&seat->hub);
     if (!turn) return seat_stop(world);  // it says why, and ends
+    judge_actions(world);
+    bool idle = !seat->server.action_count && !seat->server.effects.record_count;
+    if (idle) story_idle(&world->story);
     settle_note(world, turn);
     if (turn % SAMPLE == 0) judge_turn(world);
     flush(world);

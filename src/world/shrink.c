@@ -1,11 +1,15 @@
 // shrink.c - a world that goes wrong becomes a shorter one that goes wrong in the same way.
 #include "world/parts.h"
 
+// A trial may be longer than the best; one that is much longer takes all the time there is.
+enum { EVENTS_MORE = 20000 };
+
 struct shrinking {
     struct world_options options;
     struct world_result *best;
     uint16_t *trial;
     uint32_t runs;  // left
+    world_run_fn *run;
 };
 
 static bool is_number(char letter)
@@ -33,12 +37,15 @@ static bool is_better(struct shrinking *shrinking, uint32_t length)
     shrinking->runs--;
     shrinking->options.tape = shrinking->trial;
     shrinking->options.tape_length = length;
-    world_run(&shrinking->options, &result);
+    uint64_t events = shrinking->best->events;  // 0: nobody has counted them
+    shrinking->options.events_max = events ? events * 2 + EVENTS_MORE : 0;
+    shrinking->run(&shrinking->options, &result);
     free(result.tape);
     if (!is_same(result.wrong, shrinking->best->wrong)) return false;
     memcpy(shrinking->best->tape, shrinking->trial, length * sizeof *shrinking->trial);
     shrinking->best->tape_length = length;
     memcpy(shrinking->best->wrong, result.wrong, sizeof result.wrong);
+    memcpy(shrinking->best->expect, result.expect, sizeof result.expect);
     shrinking->best->events = result.events;
     shrinking->best->digest = result.digest;
     shrinking->best->time = result.time;
@@ -79,10 +86,12 @@ static bool pieces_try(struct shrinking *shrinking, uint32_t size)
     return better;
 }
 
-void world_shrink(const struct world_options *options, struct world_result *result, uint32_t runs)
+void world_shrink(const struct world_options *options, struct world_result *result, uint32_t runs,
+                  world_run_fn *run)
 {
-    struct shrinking shrinking = {.options = *options, .best = result, .runs = runs};
-    shrinking.options.trace = NULL;
+    struct shrinking shrinking
+        = {.options = *options, .best = result, .runs = runs, .run = run};
+    shrinking.options.trace = shrinking.options.choices = shrinking.options.play = NULL;
     shrinking.trial = world_allocate(result->tape_length, sizeof *shrinking.trial);
     for (uint32_t size = result->tape_length / 2; size && shrinking.runs;)
         if (!pieces_try(&shrinking, size) || size > result->tape_length) size /= 2;

@@ -3,7 +3,8 @@
 
 void tape_open(struct tape *tape, const struct world_options *options)
 {
-    *tape = (struct tape){.given = options->tape, .given_length = options->tape_length};
+    *tape = (struct tape){.given = options->tape, .given_length = options->tape_length,
+                          .out = options->choices};
     for (uint64_t i = 0; i < STREAMS; i++) tape->states[i] = hash_mix(options->seed, i + 1);
 }
 
@@ -20,6 +21,7 @@ uint32_t choose(struct world *world, enum stream stream, uint32_t bound)
     if (bound <= 1) return 0;
     world_reserve(&tape->made, &tape->capacity, tape->length, sizeof *tape->made);
     tape->made[tape->length++] = (uint16_t)value;
+    if (tape->out) fprintf(tape->out, "%u\n", value), fflush(tape->out);
     return value;
 }
 

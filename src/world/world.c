@@ -156,11 +156,12 @@ static void world_end(struct world *world)
     free(world->cut[0]), free(world->cut[1]), free(world->sides);
     free(world->cables), free(world->jobs), free(world->agenda.items);
     map_release(&heap, &world->jobs_by_number);
+    ledger_release(&world->ledger);
 }
 
 void world_run(const struct world_options *options, struct world_result *result)
 {
-    struct world world = {.result = result, .trace = options->trace};
+    struct world world = {.result = result, .trace = options->trace, .play = options->play};
     struct due due;
     bool over = false;
     *result = (struct world_result){0};
@@ -172,6 +173,8 @@ void world_run(const struct world_options *options, struct world_result *result)
         event_happens(&world, &due);
         bool late = ++result->events > EVENTS_MAX || world.now > world.swarm.storm + CALM
                     || world.now > world.moved + STILL;
+        if (options->events_max && result->events > options->events_max)
+            wrong(&world, "more happens than anybody wants to see");
         over = late || (due.kind == DUE_CALLER && judge_is_over(&world));
     }
     if (!*result->wrong) judge_close(&world);

@@ -98,11 +98,15 @@ struct world_options {
     uint64_t seed;
     const uint16_t *tape;  // choices; null: they are drawn from the seed
     uint32_t tape_length;
+    uint64_t events_max;   // with more it is given up, which is wrong, too; 0: never
     FILE *trace;           // what happens, a line each; null: nobody wants to know
+    FILE *choices;         // what is chosen, as a tape; it is there also if an assertion speaks
+    FILE *play;            // what the core is told, likewise; for world_play_settle()
 };
 
 struct world_result {
     char wrong[400];       // what must not be; "": all is well
+    char expect[160];      // the line of a play that the core alone does not meet; "": none
     uint64_t events;
     uint64_t digest;       // of all that happened
     int64_t time;          // microseconds that passed in the world
@@ -111,7 +115,12 @@ struct world_result {
     uint32_t tape_length;
 };
 
-void world_run(const struct world_options *options, struct world_result *result);
+typedef void world_run_fn(const struct world_options *options, struct world_result *result);
+world_run_fn world_run;
+
+// ---- story.c: what was written to `play`, without the turns that a crash has taken back ---------
+
+void world_play_settle(char *text);
 
 // ---- tape_text.c: choices as text; doc/testing.md has the format ------------------------------
 
@@ -130,5 +139,6 @@ void world_tape_release(struct world_tape *tape);
 // ---- shrink.c -----------------------------------------------------------------------------------
 
 // A shorter tape with which the same judge speaks, after at most so many runs. It replaces that of
-// `result`, which is of a world that went wrong.
-void world_shrink(const struct world_options *options, struct world_result *result, uint32_t runs);
+// `result`, which is of a world that went wrong. `run` is world_run(), or one that survives it.
+void world_shrink(const struct world_options *options, struct world_result *result, uint32_t runs,
+                  world_run_fn *run);

@@ -4,7 +4,9 @@
 //     planted_test --only NAME [S]    this one of them, from seed S on, in up to ten times as many
 //     planted_test --table            as it stands in doc/testing.md
 //     planted_test --record FOLDER [NAME]    the tapes of those that were real, made anew
+//     planted_test --play NAME [S]    the play of this one, from seed S on
 #include "base/planted.h"
+#include "cli/apart.h"
 #include "world/world.h"
 
 #include <glob.h>
@@ -15,6 +17,7 @@
 
 enum plant planted;
 
+enum { PLAY_RUNS = 8 };
 enum { SHRINK_RUNS = 1000, RECORD_RUNS = 1000, RECORD_WORLDS = 5, TEXT_MAX = 1 << 20 };
 
 // Mistakes that were in rota until a world found them. Their tapes are kept.
@@ -85,7 +88,7 @@ static int shrink_and_replay(void)
     while (!*result.wrong && ++options.seed < 100) free(result.tape), world_run(&options, &result);
     uint32_t length = result.tape_length;
     if (!*result.wrong) return 2;
-    world_shrink(&options, &result, SHRINK_RUNS);
+    world_shrink(&options, &result, SHRINK_RUNS, world_run);
     again.tape = result.tape;
     again.tape_length = result.tape_length;
     world_run(&again, &replayed);
@@ -94,6 +97,63 @@ static int shrink_and_replay(void)
     bool shorter = result.tape_length * 4 < length;
     free(result.tape), free(replayed.tape);
     return same && shorter ? 0 : 1;
+}
+
+// ---- Plays -------------------------------------------------------------------------------------
+
+// Mistakes of the core that it shows alone: by a judge's word, an assertion, or a restart.
+static const enum plant alone[] = {PLANT_GROUP_IGNORED, PLANT_CLASS_KEPT, PLANT_CANCEL_FREES,
+                                   PLANT_CANCEL_FORGOTTEN, PLANT_INPUT_FREES, PLANT_LEASE_SHORT,
+                                   PLANT_RESTORE_TRIES};
+
+// Of the first world from there on that goes wrong and of which there is one. To be freed.
+static char *play_find(enum plant plant, uint64_t seed, uint64_t worlds)
+{
+    char *text = NULL;
+    planted = plant;
+    for (uint64_t end = seed + worlds; seed < end && !text; seed++) {
+        struct world_options options = {.seed = seed};
+        struct world_result result;
+        apart_run(&options, &result);
+        if (*result.wrong) world_shrink(&options, &result, PLAY_RUNS, apart_run);
+        if (*result.wrong) text = apart_play(&options, &result);
+        free(result.tape);
+    }
+    planted = PLANT_NONE;
+    return text;
+}
+
+// It fails with the mistake, and only with it.
+static bool play_tells(enum plant plant)
+{
+    struct find find = {0};
+    char *text = is_found(plant, 1, 4000, &find) ? play_find(plant, find.seed, 20) : NULL;
+    enum play_result without = text ? apart_play_run(text) : PLAY_BROKEN;
+    free(text);
+    return without == PLAY_PASSED;
+}
+
+static int plays_tell(int number)
+{
+    int missed = 0, count = sizeof alone / sizeof *alone;
+    for (int i = 0; i < count; i++) {
+        bool tells = play_tells(alone[i]);
+        missed += !tells;
+        printf("%s %d - %s becomes a play that fails with it, and only with it\n",
+               tells ? "ok" : "not ok", number + i, names[alone[i]]);
+        fflush(stdout);
+    }
+    return missed;
+}
+
+static int play_print(enum plant plant, uint64_t from)
+{
+    char *text = play_find(plant, from, 4000);
+    if (text) fputs(text, stdout);
+    enum play_result without = text ? apart_play_run(text) : PLAY_BROKEN;
+    printf("# without it: %d\n", (int)without);
+    free(text);
+    return without != PLAY_PASSED;
 }
 
 // ---- Tapes -------------------------------------------------------------------------------------
@@ -196,7 +256,7 @@ static bool record(const char *folder, enum plant plant, uint64_t seeds)
     struct world_result result = {.tape = NULL};
     planted = plant;
     bool found = shortest(seeds, &options, &result);
-    if (found) world_shrink(&options, &result, RECORD_RUNS);
+    if (found) world_shrink(&options, &result, RECORD_RUNS, world_run);
     snprintf(path, sizeof path, "%s/%s.tape", folder, names[plant]);
     FILE *file = found ? fopen(path, "w") : NULL;
     if (file) {
@@ -264,6 +324,8 @@ int main(int count, char **words)
         uint64_t from = count > 3 ? strtoull(words[3], NULL, 10) : 1;
         return only(plant_find(words[2]), from, seeds * 10);
     }
+    if (count > 2 && strcmp(words[1], "--play") == 0)
+        return play_print(plant_find(words[2]), count > 3 ? strtoull(words[3], NULL, 10) : 1);
     if (count == 3 && strcmp(words[1], "--seeds") == 0) seeds = strtoull(words[2], NULL, 10);
     for (int i = 1; i < PLANT_COUNT; i++) {
         struct find find = {0};
@@ -276,6 +338,7 @@ int main(int count, char **words)
     bool shrinks = shrink_and_replay() == 0;
     printf("%s %d - what goes wrong is shortened and goes wrong again\n",
            shrinks ? "ok" : "not ok", PLANT_COUNT);
-    missed += tapes_tell(PLANT_COUNT + 1);
+    missed += plays_tell(PLANT_COUNT + 1);
+    missed += tapes_tell(PLANT_COUNT + 1 + (int)(sizeof alone / sizeof *alone));
     return missed > 0 || !shrinks;
 }
