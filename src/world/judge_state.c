@@ -131,6 +131,7 @@ void judge_turn(struct world *world)
         for (uint32_t p = 0; p < world->hands[i].process_count; p++)
             judge_doomed(world, &world->hands[i], &world->hands[i].processes[p]);
     const struct hub *hub = &world->seat.hub;
+    judge_second(world);
     rota_check(world->seat.server.rota);
     for (uint32_t i = 0; i < hub->worker_count; i++)
         for (uint32_t h = 0; h < world->swarm.hands; h++)

@@ -142,6 +142,17 @@ void ledger_taken(struct world *world, const struct rota_event *event)
     }
 }
 
+// The crash may have taken its cancel back, or that it was given out.
+static void task_restart(struct world *world, rota_task_id id)
+{
+    struct rota_task_view view = {.state = ROTA_TASK_NONE};
+    bool known = rota_task_look(world->seat.server.rota, id, &view);
+    struct place place = {id, view.attempt, view.worker.number, view.handler};
+    if (!view.stopping && view.state != ROTA_TASK_ABORTED)
+        task_find(&world->ledger, id)->is_cancelled = false;
+    if (known && (place.worker || place.handler)) place_add(&world->ledger, &place);
+}
+
 // The rows say who had what.
 void ledger_restart(struct world *world)
 {
@@ -149,14 +160,8 @@ void ledger_restart(struct world *world)
     ledger->place_count = 0;
     for (uint32_t i = 0; i < ledger->worker_capacity; i++) ledger->silent_since[i] = ROTA_NEVER;
     for (uint32_t j = 0; j < ledger->job_capacity; j++)
-        for (uint32_t t = 0; t < ledger->jobs[j].count; t++) {
-            rota_task_id id = {j, t + 1};
-            struct rota_task_view view;
-            bool has = rota_task_look(world->seat.server.rota, id, &view)
-                       && (view.worker.number || view.handler);
-            struct place place = {id, view.attempt, view.worker.number, view.handler};
-            if (has) place_add(ledger, &place);
-        }
+        for (uint32_t t = 0; t < ledger->jobs[j].count; t++)
+            task_restart(world, (rota_task_id){j, t + 1});
 }
 
 // ---- Judging ------------------------------------------------------------------------------------

@@ -206,6 +206,7 @@ void judge_lack(struct world *world, const struct hand *hand, const struct wire_
 void judge_drop(struct world *world, const struct hand *hand, rota_object_id object);
 void judge_recovery(struct world *world);
 void judge_turn(struct world *world);
+void judge_second(struct world *world);  // second.c
 void judge_close(struct world *world);  // when all is over
 bool judge_is_over(struct world *world);
 

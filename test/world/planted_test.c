@@ -104,7 +104,7 @@ static int shrink_and_replay(void)
 // Mistakes of the core that it shows alone: by a judge's word, an assertion, or a restart.
 static const enum plant alone[] = {PLANT_GROUP_IGNORED, PLANT_CLASS_KEPT, PLANT_CANCEL_FREES,
                                    PLANT_CANCEL_FORGOTTEN, PLANT_INPUT_FREES, PLANT_LEASE_SHORT,
-                                   PLANT_RESTORE_TRIES};
+                                   PLANT_RESTORE_TRIES, PLANT_CLAUSE_OR};
 
 // Of the first world from there on that goes wrong and of which there is one. To be freed.
 static char *play_find(enum plant plant, uint64_t seed, uint64_t worlds)
