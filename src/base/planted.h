@@ -48,6 +48,8 @@
     P(REMAKE_WAITS, "who needs what cannot be made again waits for ever")                       \
     P(CANCEL_FREES_HANDS, "a cancel frees the lane of what a handler holds")                    \
     P(INPUT_FREES, "a lost input frees the lane of what a worker was told")                     \
+    P(FEED_EARLY, "who follows is told what is not durable")                                    \
+    P(FEED_AGAIN, "who follows again hears all of a turn again")                                \
     P(STOP_UNSAID, "a stop that was lost with its connection is not said again")                \
     P(LEASE_FROM_ANSWER, "a lease counts from the answer, not from the question")               \
     P(START_LATE, "an order starts also when its lease is over")                                \

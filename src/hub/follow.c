@@ -2,6 +2,7 @@
 //
 // All of it is read from the store, also what has just happened: so there is one source, nobody
 // misses anything between the past and the present, and who is slow costs no memory.
+#include "base/planted.h"
 #include "hub/hub.h"
 
 #include <stdio.h>
@@ -258,7 +259,8 @@ static bool peer_feed(struct hub *hub, struct hub_peer *peer)
     if (peer->out->length >= OUT_MAX) return false;
     if (!peer_is_fed(hub, follow)) {
         uint64_t first = follow->place == UINT32_MAX ? follow->sequence + 1 : follow->sequence;
-        if (!store_journal(hub->server->store, first, hub->durable, turn_tell, &feed)) return false;
+        uint64_t last = PLANTED(FEED_EARLY) ? hub->durable + 1 : hub->durable;
+        if (!store_journal(hub->server->store, first, last, turn_tell, &feed)) return false;
         if (!feed.turns) gap_tell(&feed, hub->durable);
     }
     if (!peer_is_fed(hub, follow)) return peer->out->length < OUT_MAX;
@@ -316,6 +318,7 @@ void hub_follow(struct hub *hub, struct hub_peer *peer, const struct wire_follow
     peer->follow = follow;
     follow->sequence = from_now ? hub->durable : wish->sequence;
     follow->place = from_now || !wish->sequence ? UINT32_MAX : wish->place;
+    if (PLANTED(FEED_AGAIN) && wish->sequence) follow->place = 0;
     follow->ends = wish->flags & WIRE_FOLLOW_ENDS;
     for (uint32_t i = 0; i < topics->count; i++) {
         if (!topic_read(&follow->topics[follow->topic_count], &topics->items[i])) {

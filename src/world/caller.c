@@ -134,11 +134,25 @@ static void answered(struct world *world, uint32_t who, uint64_t low)
     caller->requests[low - 1].answered = true;
 }
 
+// From where it was, on this connection or another.
+static void follow(struct world *world, struct caller *caller)
+{
+    struct wire_message message = {.kind = WIRE_FOLLOW_MESSAGE};
+    see(world, SIGHT_FOLLOW);
+    message.follow.sequence = caller->followed.sequence;
+    message.follow.place = caller->followed.line;
+    wire_put(&world->cables[caller->cable]->out[FAR_SIDE], &message);
+}
+
 static void message_take(struct world *world, uint32_t who, const struct wire_message *message)
 {
     struct caller *caller = &world->callers[who];
     switch (message->kind) {
-    case WIRE_WELCOME_MESSAGE: caller->welcome = true; break;
+    case WIRE_WELCOME_MESSAGE:
+        caller->welcome = true;
+        if (who < world->swarm.follows) follow(world, caller);
+        break;
+    case WIRE_EVENT_MESSAGE: judge_followed(world, &caller->followed, &message->event); break;
     case WIRE_ACCEPTED_MESSAGE: answered(world, who, message->accepted.low); break;
     case WIRE_DONE_MESSAGE: answered(world, who, message->done.low); break;
     case WIRE_REFUSE_MESSAGE: {

@@ -38,6 +38,7 @@ struct disk {
     struct answer *answers;
     struct body *bodies;
     struct name *names;
+    struct journal journal;  // turn N is its N - 1st
     uint32_t answer_count, answer_capacity, body_count, body_capacity, name_count, name_capacity;
 };
 
@@ -88,6 +89,7 @@ static void disk_put(struct store *store, const struct rota *rota,
     struct written *turn = &disk->turns[disk->turn_count - 1];
     store_put(disk->live, rota, records, count);
     for (uint32_t i = 0; i < count; i++) {
+        journal_add(&disk->journal, making(disk) - 1, &records[i]);
         world_reserve(&turn->records, &turn->capacity, turn->count, sizeof *turn->records);
         struct rota_record *record = &turn->records[turn->count++];
         *record = records[i];
@@ -238,6 +240,7 @@ void disk_crash(struct store *store)
     while (disk->name_count && disk->names[disk->name_count - 1].turn > disk->durable)
         disk->name_count--;
     bodies_cut(disk, disk->durable);
+    journal_cut(&disk->journal, disk->durable - 1);
     store_close(disk->live);
     disk->live = store_open_memory();
     copy(disk->live, disk->safe);
@@ -262,10 +265,32 @@ static void disk_close(struct store *store)
     struct disk *disk = of(store);
     while (disk->turn_count) turn_free(&disk->turns[--disk->turn_count]);
     bodies_cut(disk, 0);
+    journal_release(&disk->journal);
     store_close(disk->live);
     store_close(disk->safe);
     free(disk->turns), free(disk->answers), free(disk->bodies), free(disk->names);
     free(disk);
+}
+
+struct journal *disk_journal(struct store *store)
+{
+    return &of(store)->journal;
+}
+
+uint64_t disk_journal_durable(struct store *store)
+{
+    return of(store)->durable - 1;
+}
+
+static uint64_t disk_journal_last(const struct store *store)
+{
+    return making((const struct disk *)store) - 2;
+}
+
+static bool disk_journal_tell(struct store *store, uint64_t first, uint64_t last,
+                              store_turn_fn *take, void *context)
+{
+    return journal_tell(&of(store)->journal, first, last, take, context);
 }
 
 static const struct store_kind disk_kind = {
@@ -282,6 +307,8 @@ static const struct store_kind disk_kind = {
     .rows_release = disk_rows_release,
     .bodies = disk_bodies,
     .answer_find = disk_answer_find,
+    .journal_last = disk_journal_last,
+    .journal = disk_journal_tell,
     .name = disk_name,
     .catalog = disk_catalog,
 };

@@ -71,6 +71,7 @@ enum due_kind {
     DUE_WEATHER,
     DUE_HAUL,
     DUE_CLERK,
+    DUE_FEED,
 };
 
 struct due {

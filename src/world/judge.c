@@ -249,6 +249,8 @@ static void told_recorded(struct world *world, const struct wire_recorded *told)
     if (!ghost) return;
     bool its_own = ghost->ended_attempt == told->attempt;
     ghost->kept |= its_own && ghost->ended_well && told->how != WIRE_IS_STALE;
+    // It was kept before, maybe before a cancel: nobody could tell its worker then.
+    if (ghost->kept && ghost->makes && told->how == WIRE_WAS_RECORDED) ghost->cancelled = false;
     if (told->how != WIRE_NOW_RECORDED) return;
     // What is said at once may have any order.
     if (told->attempt < ghost->given && ghost->given_in < world->words)
@@ -277,6 +279,7 @@ void judge_told(struct world *world, const struct cable *cable, const struct wir
     case WIRE_GRANTED_MESSAGE: told_granted(world, &message->granted); break;
     case WIRE_RUN_MESSAGE: told_run(world, &message->run); break;
     case WIRE_RECORDED_MESSAGE: told_recorded(world, &message->recorded); break;
+    case WIRE_EVENT_MESSAGE: judge_event(world, &message->event); break;
     case WIRE_DROP_MESSAGE:
         for (uint32_t i = 0; i < message->drop.objects.count; i++)
             judge_drop(world, &world->hands[cable->who], message->drop.objects.items[i].object);

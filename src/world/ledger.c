@@ -42,9 +42,11 @@ static void cancel_note(struct world *world, rota_task_id id, bool is_cancelled)
     for (uint32_t i = 0; i < ledger->jobs[id.job].count; i++) {
         struct entry_task *task = &ledger->jobs[id.job].tasks[i];
         bool meant = !id.task || id.task == i + 1 || id.task == task->bundle;
-        rota_task_id one = {id.job, i + 1};
-        bool stays = rota_task_state(world->seat.server.rota, one) == ROTA_TASK_SUCCEEDED;
-        if (meant) task->is_cancelled = is_cancelled && !stays;
+        struct rota_task_view view = {.state = ROTA_TASK_NONE};
+        rota_task_look(world->seat.server.rota, (rota_task_id){id.job, i + 1}, &view);
+        if (!meant) continue;
+        task->is_cancelled = is_cancelled && view.state != ROTA_TASK_SUCCEEDED;
+        task->attempt = view.attempt;
     }
 }
 
@@ -199,7 +201,7 @@ static void judge_given(struct world *world, struct place given)
     const struct entry_task *task = task_find(ledger, id);
     char line[LINE_MAX];
     if (!task) return wrong(world, "%u.%u is given out and was not submitted", id.job, id.task);
-    if (task->is_cancelled)
+    if (task->is_cancelled && given.attempt > task->attempt)
         wrong_of_core(world, not_given(&given, line), "%u.%u is given out behind its cancel",
                       id.job, id.task);
     for (uint32_t i = 0; i < ledger->place_count; i++) {

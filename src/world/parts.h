@@ -28,6 +28,7 @@ void seat_start(struct world *world);
 void seat_stop(struct world *world);  // as kill -9 does
 void seat_turn(struct world *world);
 void seat_settle(struct world *world, uint32_t turn);
+void seat_feed(struct world *world);  // who follows may hear more
 void seat_input(struct world *world, uint32_t cable);
 void seat_due(struct world *world, int64_t at);  // a turn
 
@@ -154,6 +155,7 @@ struct caller {
     struct request *requests;
     uint32_t request_count, request_capacity, unsent;
     uint32_t submissions;  // still to come
+    struct journal_place followed;  // how far it has heard what happens
 };
 
 void caller_work(struct world *world, uint32_t who);
@@ -219,7 +221,7 @@ struct swarm {
     uint32_t sync_slow, sync_fails, write_fails, full, spawn_fails, stubborn, fails, repeat, cancel;
     uint32_t stall, torn, stuck, split, sync_hangs, burned;
     uint32_t lanes, is_long, endless;  // per mille of jobs; of processes
-    uint32_t run_twice, stays_dead;
+    uint32_t run_twice, stays_dead, follows;
     uint32_t grows, when, clerks, claims, lazy, clerk_crash;
     uint32_t data, haul_slow, haul_cut, haul_rots, shelf_full, copy_lost, disk_lost, remake_fails;
     bool is_plan;

@@ -23,12 +23,42 @@ void story_crash(struct story *story, uint64_t turns);  // so many are left
 // False: the language has no word for it.
 bool story_words(FILE *out, const struct rota_event *event, uint32_t next_job);
 
+// ---- journal.c: for who follows ----------------------------------------------------------------
+
+struct journal_turn {
+    char *text;  // lines; null: none
+    uint32_t length, capacity;
+};
+
+struct journal {
+    struct journal_turn *turns;  // the first has the number 1
+    uint32_t count, capacity;
+};
+
+struct journal_place {
+    uint64_t sequence;  // 0: before all
+    uint32_t line;      // so many of that turn were told
+};
+
+void journal_add(struct journal *journal, uint64_t sequence, const struct rota_record *record);
+void journal_cut(struct journal *journal, uint64_t last);  // what comes behind is gone
+bool journal_tell(struct journal *journal, uint64_t first, uint64_t last, store_turn_fn *take,
+                  void *context);
+void journal_release(struct journal *journal);
+struct wire_event;
+// At the far end, and where it is sent.
+void judge_followed(struct world *world, struct journal_place *last, const struct wire_event *event);
+void judge_event(struct world *world, const struct wire_event *event);
+struct journal *disk_journal(struct store *store);
+uint64_t disk_journal_durable(struct store *store);
+
 // ---- ledger.c: beside the core -----------------------------------------------------------------
 
 struct entry_task {
     uint32_t lane, group, bundle;
     uint8_t access;
     bool is_cancelled;
+    uint32_t attempt;  // the last before that
 };
 
 struct entry_job {

@@ -204,6 +204,8 @@ static void flush_to(struct world *world, bool workers)
 
 static void flush(struct world *world)
 {
+    rota_time more = hub_feed(&world->seat.hub, world->now);
+    if (more != INT64_MAX) agenda_add(&world->agenda, more, DUE_FEED, 0, world->seat.mark);
     world->words++;
     flush_to(world, true);
     flush_to(world, false);
@@ -256,6 +258,11 @@ void seat_turn(struct world *world)
     if (turn % SAMPLE == 0) judge_turn(world);
     flush(world);
     wake_note(world);
+}
+
+void seat_feed(struct world *world)
+{
+    flush(world);
 }
 
 void seat_settle(struct world *world, uint32_t turn)

@@ -10,8 +10,13 @@ static enum rota_task_state state_of(const struct world *world, const struct gho
     return rota_task_state(world->seat.server.rota, (rota_task_id){job->number, number});
 }
 
+// A worker tells of what it has made before it tells that the task is over: then one is enough, or
+// both are to be.
+enum strictness { ENOUGH, ALL };
+
 // The number of a need that is not there; 0: all are.
-static uint32_t lack_find(const struct world *world, uint32_t job, const struct ghost_task *task)
+static uint32_t lack_find(const struct world *world, uint32_t job, const struct ghost_task *task,
+                          enum strictness strictness)
 {
     const struct rota *rota = world->seat.server.rota;
     for (uint32_t i = 0; i < task->need_count; i++) {
@@ -19,7 +24,8 @@ static uint32_t lack_find(const struct world *world, uint32_t job, const struct 
         rota_object_id object = ghost_object(job, need);
         bool reads = task->reads >> i & 1;
         bool there = !reads || rota_object_workers(rota, object, ROTA_SET_LOCATED, NULL, 0) > 0;
-        bool over = state_of(world, world->jobs[job], need) == ROTA_TASK_SUCCEEDED;
+        bool over = state_of(world, world->jobs[job], need) == ROTA_TASK_SUCCEEDED
+                    || (reads && strictness == ENOUGH);
         if (!over || !there) return need;
     }
     return 0;
@@ -30,7 +36,7 @@ static void judge_waits(struct world *world, uint32_t number, uint32_t index)
     const struct ghost_job *job = world->jobs[number];
     const struct ghost_task *task = &job->tasks[index];
     char line[LINE_MAX];
-    if (lack_find(world, number, task) || !when_is_true(world, job, task)) return;
+    if (lack_find(world, number, task, ALL) || !when_is_true(world, job, task)) return;
     snprintf(line, sizeof line, "expect state t%u_%u = READY|RUNNING|SUCCESS|FAILED|ABORTED",
              job->number, index + 1);
     wrong_of_core(world, line, "%u.%u waits and lacks nothing", job->number, index + 1);
@@ -39,7 +45,7 @@ static void judge_waits(struct world *world, uint32_t number, uint32_t index)
 static void judge_offered(struct world *world, uint32_t number, uint32_t index)
 {
     const struct ghost_job *job = world->jobs[number];
-    uint32_t lack = lack_find(world, number, &job->tasks[index]);
+    uint32_t lack = lack_find(world, number, &job->tasks[index], ENOUGH);
     char line[LINE_MAX];
     if (!lack) return;
     snprintf(line, sizeof line, "expect state t%u_%u = WAITING", job->number, index + 1);

@@ -137,6 +137,7 @@ void swarm_draw(struct world *world)
     swarm->endless = maybe(world, 200);
     swarm->run_twice = maybe(world, 300);
     swarm->stays_dead = maybe(world, 300);
+    swarm->follows = choose(world, OF_SWARM, 3);
     swarm->grows = maybe(world, 500);
     swarm->when = choose(world, OF_SWARM, 3) * 300;
     swarm->clerks = choose(world, OF_SWARM, 4);

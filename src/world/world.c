@@ -72,6 +72,9 @@ static void event_happens(struct world *world, const struct due *due)
     case DUE_SETTLE:
         if (same_life) seat_settle(world, due->who);
         break;
+    case DUE_FEED:
+        if (same_life) seat_feed(world);
+        break;
     case DUE_WAKE:
         if (due->mark == world->seat.wake) seat_due(world, world->now);
         break;

@@ -59,6 +59,8 @@
     S(GIVEN_UP, "workers that came back after their lease")                                    \
     S(BLOCKED, "tasks that ended blocked")                                                     \
     S(SAME_STATE, "states compared after a restart")                                           \
+    S(FOLLOW, "clients that follow the journal")                                               \
+    S(EVENT, "events they were told")                                                          \
     S(SECOND_WAITS, "second opinions on tasks that wait")                                      \
     S(SECOND_OFFERED, "second opinions on tasks that may start")                               \
     S(FETCH, "objects asked for from other workers")                                           \
