@@ -50,6 +50,8 @@
     P(INPUT_FREES, "a lost input frees the lane of what a worker was told")                     \
     P(FEED_EARLY, "who follows is told what is not durable")                                    \
     P(FEED_AGAIN, "who follows again hears all of a turn again")                                \
+    P(PAUSE_RESERVES, "a lane that is paused keeps a place for its first")                      \
+    P(JOB_KEPT, "the commands of a job stay when it is forgotten")                              \
     P(STOP_UNSAID, "a stop that was lost with its connection is not said again")                \
     P(LEASE_FROM_ANSWER, "a lease counts from the answer, not from the question")               \
     P(START_LATE, "an order starts also when its lease is over")                                \

@@ -222,6 +222,7 @@ void gate_pause(struct rota *rota, lane_row row, bool pause)
         step_back(rota, lane, lane->placing);
         lane->placing = 0;
     }
+    if (pause && !PLANTED(PAUSE_RESERVES)) unreserve(rota, lane);  // as a restart finds it
     lane->flags ^= ROTA_LANE_PAUSED;
     gate_look_at(rota, row);
 }

@@ -196,7 +196,7 @@ enum rota_error hub_job_close(struct hub *hub, const struct wire_over *over)
     if (error) return error;
     hub_over_note(hub, over);
     hub_ahead_gone(hub, event.close.job);
-    hub_job_drop(hub, event.close.job);
+    if (!PLANTED(JOB_KEPT)) hub_job_drop(hub, event.close.job);
     return ROTA_OK;
 }
 
