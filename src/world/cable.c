@@ -10,7 +10,8 @@ static struct cable *cable_at(struct world *world, uint32_t number)
 
 static bool is_cut(const struct world *world, const struct cable *cable, enum side to)
 {
-    if (!cable->is_worker) return false;
+    if (cable->is_clerk) return false;
+    if (!cable->is_worker) return world->now < world->callers[cable->who].cut_until;
     bool hangs = to == FAR_SIDE && world->now < world->hands[cable->who].stalled_until;
     bool parted = world->cut[to][cable->who] || hand_is_parted(world, cable->who);
     return (parted && !cable->flow[to].landed) || hangs;

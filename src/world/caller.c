@@ -21,6 +21,8 @@ static void request_put(struct world *world, uint32_t who, uint32_t number)
     struct wire_out *out = &world->cables[caller->cable]->out[FAR_SIDE];
     struct wire_message message = {.kind = WIRE_CHANGE_MESSAGE};
     struct request_id id = {who + 1, number + 1};
+    if (request->kind == REQUEST_REST) return rest_put(out, request, id);
+    if (request->kind == REQUEST_BAD) return bad_put(out, request, id);
     if (!request->task) return ghost_submit(world, request->job, request->is_more, id, out);
     message.change.high = who + 1;
     message.change.low = number + 1;
@@ -43,7 +45,7 @@ static void requests_send(struct world *world, uint32_t who)
     cable_send(world, caller->cable, FAR_SIDE);
 }
 
-static struct request *request_add(struct caller *caller, uint32_t job, uint32_t task)
+struct request *request_add(struct caller *caller, uint32_t job, uint32_t task)
 {
     world_reserve(&caller->requests, &caller->request_capacity, caller->request_count,
                   sizeof *caller->requests);
@@ -118,7 +120,7 @@ static void caller_connect(struct world *world, uint32_t who)
     caller->cable = cable_open(world, CABLE_CALLER, who);
     if (caller->cable == NOBODY) return;
     message.greet.version = WIRE_VERSION;
-    message.greet.role = WIRE_CLIENT;
+    message.greet.role = WIRE_ADMIN;
     message.greet.name = wire_text_of("caller");
     wire_put(&world->cables[caller->cable]->out[FAR_SIDE], &message);
     cable_send(world, caller->cable, FAR_SIDE);
@@ -160,7 +162,8 @@ static void message_take(struct world *world, uint32_t who, const struct wire_me
         uint64_t low = message->refuse.low;
         // Later there may be room; nothing else changes by waiting.
         bool again = message->refuse.code == WIRE_REFUSED_STATE && low
-                     && low <= caller->request_count && !caller->requests[low - 1].task;
+                     && low <= caller->request_count && !caller->requests[low - 1].task
+                     && caller->requests[low - 1].kind == REQUEST_WORK;
         if (again)
             caller->unsent = 0;
         else
@@ -199,6 +202,9 @@ void caller_work(struct world *world, uint32_t who)
     more_make(world, who);
     for (int i = 0; i < 4 && !world->is_clear; i++)
         if (chance(world, OF_CLIENTS, world->swarm.cancel)) change_make(world, who);
+    if (!world->is_clear && chance(world, OF_WISHES, world->swarm.rests)) rest_make(world, who);
+    if (!world->is_clear && chance(world, OF_WISHES, world->swarm.bad)) bad_make(world, who);
+    if (world->is_clear) rests_end(caller);
     if (caller_is_done(caller)) return;
     // Who has waited for long asks again on a new connection.
     caller->mark++;

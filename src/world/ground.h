@@ -31,6 +31,7 @@ enum stream {
     OF_DATA,
     OF_CLERKS,
     OF_WHEN,
+    OF_WISHES,
     STREAMS
 };
 

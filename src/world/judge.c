@@ -154,6 +154,8 @@ static void told_accepted(struct world *world, const struct wire_accepted *told)
         wrong(world, "a job was accepted that nobody has submitted");
         return;
     }
+    if (caller->requests[told->low - 1].kind == REQUEST_BAD)
+        return wrong(world, "a graph that makes no sense was accepted");
     uint32_t number = caller->requests[told->low - 1].job;
     struct ghost_job *job = world->jobs[number];
     bool is_more = caller->requests[told->low - 1].is_more;
@@ -205,6 +207,7 @@ static void told_done(struct world *world, const struct wire_done *told)
     if (told->high >= CLERK_HIGH) return;
     const struct caller *caller = &world->callers[told->high - 1];
     const struct request *request = &caller->requests[told->low - 1];
+    if (request->kind == REQUEST_REST) return rest_told(world, request);
     struct ghost_task *ghost = &world->jobs[request->job]->tasks[request->task - 1];
     if (request->verb == WIRE_START) see(world, SIGHT_FORCED);
     if (request->verb == WIRE_RETRY) see(world, SIGHT_RETRY);
@@ -215,6 +218,15 @@ static void told_done(struct world *world, const struct wire_done *told)
     for (uint32_t i = 0; ghost->is_bundle && i < job->count; i++)
         if (job->tasks[i].bundle == request->task)
             cancel_note(&job->tasks[i]);
+}
+
+static void told_refuse(struct world *world, const struct wire_refuse *told)
+{
+    if (!told->high || told->high > world->swarm.callers) return;
+    const struct caller *caller = &world->callers[told->high - 1];
+    bool is_bad = told->low && told->low <= caller->request_count
+                  && caller->requests[told->low - 1].kind == REQUEST_BAD;
+    if (is_bad) see(world, SIGHT_BAD_GRAPH);
 }
 
 static bool object_is_located(const struct world *world, rota_object_id object)
@@ -279,6 +291,7 @@ void judge_told(struct world *world, const struct cable *cable, const struct wir
     case WIRE_GRANTED_MESSAGE: told_granted(world, &message->granted); break;
     case WIRE_RUN_MESSAGE: told_run(world, &message->run); break;
     case WIRE_RECORDED_MESSAGE: told_recorded(world, &message->recorded); break;
+    case WIRE_REFUSE_MESSAGE: told_refuse(world, &message->refuse); break;
     case WIRE_EVENT_MESSAGE: judge_event(world, &message->event); break;
     case WIRE_DROP_MESSAGE:
         for (uint32_t i = 0; i < message->drop.objects.count; i++)

@@ -132,6 +132,7 @@ void judge_turn(struct world *world)
             judge_doomed(world, &world->hands[i], &world->hands[i].processes[p]);
     const struct hub *hub = &world->seat.hub;
     judge_second(world);
+    judge_bounds(world);
     rota_check(world->seat.server.rota);
     for (uint32_t i = 0; i < hub->worker_count; i++)
         for (uint32_t h = 0; h < world->swarm.hands; h++)

@@ -192,6 +192,10 @@ bool order_take(struct world *world, uint32_t who, const struct wire_message *me
         return true;
     }
     case WIRE_RECORDED_MESSAGE: on_recorded(world, hand, &message->recorded); return true;
+    case WIRE_QUIT_MESSAGE:
+        see(world, SIGHT_DRAINED);
+        hand_crash(world, who, false);  // somebody starts it again
+        return true;
     default: wrong(world, "%s is told what no worker is told", hand->name); return false;
     }
 }

@@ -142,9 +142,13 @@ void order_go_on(struct world *world, uint32_t who, rota_task_id task);
 
 // ---- caller.c: a client ------------------------------------------------------------------------
 
+enum request_kind { REQUEST_WORK, REQUEST_REST, REQUEST_BAD };
+
 struct request {
+    enum request_kind kind;
     uint32_t job, task;  // of its ghost; task 0: a submission
     uint32_t verb;
+    uint32_t part, number;  // of what rests; which nonsense
     bool is_more;        // of a job that was accepted
     bool answered;
 };
@@ -156,13 +160,26 @@ struct caller {
     uint32_t request_count, request_capacity, unsent;
     uint32_t submissions;  // still to come
     struct journal_place followed;  // how far it has heard what happens
+    bool has_ended_rests;
+    int64_t cut_until;  // nothing goes to it, or comes from it
 };
 
 void caller_work(struct world *world, uint32_t who);
 void caller_hears(struct world *world, uint32_t who);
 void caller_cut_off(struct world *world, uint32_t who);
 bool caller_is_done(const struct caller *caller);
+struct request *request_add(struct caller *caller, uint32_t job, uint32_t task);
 void caller_release(struct caller *caller);
+
+// ---- wish.c: what else it asks for -------------------------------------------------------------
+
+void rest_make(struct world *world, uint32_t who);
+void rests_end(struct caller *caller);
+void rest_put(struct wire_out *out, const struct request *request, struct request_id id);
+void rest_told(struct world *world, const struct request *request);
+void bad_make(struct world *world, uint32_t who);
+void bad_put(struct wire_out *out, const struct request *request, struct request_id id);
+bool bad_is_meant(const struct world *world, const struct wire_message *message);
 
 // ---- clerk.c: a handler ------------------------------------------------------------------------
 
@@ -209,6 +226,8 @@ void judge_drop(struct world *world, const struct hand *hand, rota_object_id obj
 void judge_recovery(struct world *world);
 void judge_turn(struct world *world);
 void judge_second(struct world *world);  // second.c
+void judge_bounds(struct world *world);  // bounds.c
+void *core_resize(void *context, void *old, size_t old_size, size_t new_size);
 void judge_close(struct world *world);  // when all is over
 bool judge_is_over(struct world *world);
 
@@ -221,7 +240,7 @@ struct swarm {
     uint32_t sync_slow, sync_fails, write_fails, full, spawn_fails, stubborn, fails, repeat, cancel;
     uint32_t stall, torn, stuck, split, sync_hangs, burned;
     uint32_t lanes, is_long, endless;  // per mille of jobs; of processes
-    uint32_t run_twice, stays_dead, follows;
+    uint32_t run_twice, stays_dead, follows, rests, bad, apart;
     uint32_t grows, when, clerks, claims, lazy, clerk_crash;
     uint32_t data, haul_slow, haul_cut, haul_rots, shelf_full, copy_lost, disk_lost, remake_fails;
     bool is_plan;
@@ -260,6 +279,7 @@ struct world {
     uint32_t inside[GHOST_LANES + 1][GHOST_GROUPS + 1];  // processes, in truth
     uint32_t readers[GHOST_LANES + 1], writers[GHOST_LANES + 1];
     uint64_t tokens[GHOST_LANES + 1][GHOST_GROUPS + 1];
+    size_t core_bytes;
     struct ledger ledger;
     struct story story;
     struct world_result *result;

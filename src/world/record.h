@@ -47,7 +47,8 @@ bool journal_tell(struct journal *journal, uint64_t first, uint64_t last, store_
 void journal_release(struct journal *journal);
 struct wire_event;
 // At the far end, and where it is sent.
-void judge_followed(struct world *world, struct journal_place *last, const struct wire_event *event);
+void judge_followed(struct world *world, struct journal_place *last,
+                    const struct wire_event *event);
 void judge_event(struct world *world, const struct wire_event *event);
 struct journal *disk_journal(struct store *store);
 uint64_t disk_journal_durable(struct store *store);

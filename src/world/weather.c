@@ -138,6 +138,9 @@ void swarm_draw(struct world *world)
     swarm->run_twice = maybe(world, 300);
     swarm->stays_dead = maybe(world, 300);
     swarm->follows = choose(world, OF_SWARM, 3);
+    swarm->rests = maybe(world, 300);
+    swarm->bad = maybe(world, 200);
+    swarm->apart = maybe(world, 60);
     swarm->grows = maybe(world, 500);
     swarm->when = choose(world, OF_SWARM, 3) * 300;
     swarm->clerks = choose(world, OF_SWARM, 4);
@@ -224,6 +227,13 @@ static void split_change(struct world *world)
     world_say(world, "the network falls in two%s", has_bridge ? ", with a bridge" : "");
 }
 
+static void caller_part(struct world *world)
+{
+    struct caller *caller = &world->callers[choose(world, OF_WEATHER, world->swarm.callers)];
+    see(world, SIGHT_APART);
+    caller->cut_until = world->now + choose_time(world, OF_WEATHER, world->swarm.lease * 2);
+}
+
 static void clock_set(struct world *world)
 {
     int64_t by = choose_time(world, OF_WEATHER, CLOCK_MAX);
@@ -248,6 +258,7 @@ void weather_change(struct world *world)
     if (chance(world, OF_WEATHER, swarm->split)) split_change(world);
     if (chance(world, OF_WEATHER, swarm->burned))
         hand_burn(world, choose(world, OF_WEATHER, swarm->hands));
+    if (chance(world, OF_WEATHER, swarm->apart)) caller_part(world);
     if (chance(world, OF_WEATHER, swarm->clock)) clock_set(world);
     if (chance(world, OF_WEATHER, swarm->stall))
         hand_stall(world, choose(world, OF_WEATHER, swarm->hands));
@@ -271,6 +282,7 @@ void weather_clear(struct world *world)
         = world->swarm.latency < CALM_LATENCY ? world->swarm.latency : CALM_LATENCY;
     world->full_until = 0;
     memset(world->sides, SIDE_BOTH, world->swarm.hands + 1);
+    for (uint32_t i = 0; i < world->swarm.callers; i++) world->callers[i].cut_until = 0;
     world_say(world, "the weather clears");
     for (uint32_t i = 0; i < world->swarm.hands; i++) {
         world->cut[0][i] = world->cut[1][i] = false;

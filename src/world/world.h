@@ -59,6 +59,13 @@
     S(GIVEN_UP, "workers that came back after their lease")                                    \
     S(BLOCKED, "tasks that ended blocked")                                                     \
     S(SAME_STATE, "states compared after a restart")                                           \
+    S(REST_LANE, "lanes paused")                                                               \
+    S(REST_WORKER, "workers paused")                                                           \
+    S(REST_JOB, "jobs paused")                                                                 \
+    S(RESUME, "things that go on")                                                             \
+    S(DRAINED, "workers that were drained and left")                                           \
+    S(BAD_GRAPH, "graphs refused because they make no sense")                                  \
+    S(APART, "clients that were cut off")                                                      \
     S(FOLLOW, "clients that follow the journal")                                               \
     S(EVENT, "events they were told")                                                          \
     S(SECOND_WAITS, "second opinions on tasks that wait")                                      \

@@ -102,7 +102,7 @@ static int shrink_and_replay(void)
 // ---- Plays -------------------------------------------------------------------------------------
 
 // Mistakes of the core that it shows alone: by a judge's word, an assertion, or a restart.
-static const enum plant alone[] = {PLANT_GROUP_IGNORED, PLANT_CLASS_KEPT, PLANT_CANCEL_FREES,
+static const enum plant alone[] = {PLANT_GROUP_IGNORED, PLANT_CLASS_KEPT,
                                    PLANT_CANCEL_FORGOTTEN, PLANT_INPUT_FREES, PLANT_LEASE_SHORT,
                                    PLANT_RESTORE_TRIES, PLANT_CLAUSE_OR};
 
