@@ -30,7 +30,8 @@ void rest_make(struct world *world, uint32_t who)
     if (number) rest_add(&world->callers[who], how, part, number);
 }
 
-// Whoever made something rest lets it go on when the weather clears, behind all else it asked for.
+// Whoever made something rest lets it go on when the weather clears and all else was answered: what
+// was refused, and asks again because nobody heard that, may be carried out then.
 void rests_end(struct caller *caller)
 {
     uint32_t count = caller->request_count;
@@ -92,6 +93,7 @@ void bad_put(struct wire_out *out, const struct request *request, struct request
     run.run.name = word;
     run.run.cwd = run.run.stdin_path = wire_text_of("");
     run.run.argv = (wire_texts){&word, 1};
+    run.run.flags = WIRE_RUN_EXCLUSIVE;  // as in every lane: that is not what is wrong with it
     wire_put(&frame, &run);
     wire_text body = {frame.bytes, frame.length};
     struct wire_lane lane = {.name = wire_text_of("nowhere")};

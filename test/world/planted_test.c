@@ -102,7 +102,7 @@ static int shrink_and_replay(void)
 // ---- Plays -------------------------------------------------------------------------------------
 
 // Mistakes of the core that it shows alone: by a judge's word, an assertion, or a restart.
-static const enum plant alone[] = {PLANT_GROUP_IGNORED, PLANT_CLASS_KEPT,
+static const enum plant alone[] = {PLANT_GROUP_IGNORED, PLANT_CLASS_KEPT, PLANT_CANCEL_FREES,
                                    PLANT_CANCEL_FORGOTTEN, PLANT_INPUT_FREES, PLANT_LEASE_SHORT,
                                    PLANT_RESTORE_TRIES, PLANT_CLAUSE_OR};
 
@@ -127,7 +127,7 @@ static char *play_find(enum plant plant, uint64_t seed, uint64_t worlds)
 static bool play_tells(enum plant plant)
 {
     struct find find = {0};
-    char *text = is_found(plant, 1, 4000, &find) ? play_find(plant, find.seed, 20) : NULL;
+    char *text = is_found(plant, 1, 4000, &find) ? play_find(plant, find.seed, 200) : NULL;
     enum play_result without = text ? apart_play_run(text) : PLAY_BROKEN;
     free(text);
     return without == PLAY_PASSED;
