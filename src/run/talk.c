@@ -2,6 +2,7 @@
 #include "run/run.h"
 #include "server/ends.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,12 @@ static struct rota_output *sizes_of(struct run *run, const struct wire_finished 
     return sizes;
 }
 
+// An input was damaged, or gone. The worker has said so before, and it is being made again.
+static bool lacks_input(const struct wire_finished *finished)
+{
+    return finished->end == WIRE_BAD_INPUT && finished->status == ENODATA;
+}
+
 static void finished_intake(struct run *run, const struct wire_finished *finished)
 {
     if (!is_ours(run, finished->task)) return;
@@ -162,16 +169,17 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
     event.report.worker = run_worker_of(run, at);
     event.report.task = finished->task;
     event.report.attempt = finished->attempt;
-    event.report.outcome = ends_outcome(finished);
+    event.report.unstarted = lacks_input(finished);
+    event.report.outcome = event.report.unstarted ? ROTA_OUTCOME_LOST : ends_outcome(finished);
     event.report.status = ends_status(finished);
-    event.report.final = ends_is_final(&repeat, finished);
+    event.report.final = !event.report.unstarted && ends_is_final(&repeat, finished);
     if (rota_task_look(run->server->rota, finished->task, &view))
         event.report.rest = ends_rest(&repeat, view.tries);
     if (event.report.outcome == ROTA_OUTCOME_OK) {
         event.report.sizes = sizes_of(run, finished);
         event.report.size_count = finished->outputs.count;
     }
-    if (server_step(run->server, &event)) {
+    if (server_step(run->server, &event) || event.report.unstarted) {
         if (task->phase == RUN_GIVEN && task->attempt == finished->attempt)
             run_phase_look(run, at);  // it was taken back before it began
         return;
