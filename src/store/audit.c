@@ -20,12 +20,19 @@ void turn_audit(struct store *base, const char *line)
     line_add_char(&store->audits, '\n');
 }
 
+// Statements of before would be prepared again in the middle of a turn; if memory is refused just
+// then, SQLite takes back what the turn has written, and goes on.
+static void table_make(struct sqlite_store *store)
+{
+    turn_fail(store, sqlite3_exec(store->db, table, NULL, NULL, NULL));
+    statements_finalize(store);
+}
+
 void put_audits(struct sqlite_store *store)
 {
     if (!store->audits.length) return;
     if (store->audits.failed) turn_fail(store, SQLITE_NOMEM);
-    if (!store->result && !store->has_audit)
-        turn_fail(store, sqlite3_exec(store->db, table, NULL, NULL, NULL));
+    if (!store->result && !store->has_audit) table_make(store);
     const char *end;
     for (const char *at = store->audits.data; !store->result && *at; at = end + 1) {
         end = strchr(at, '\n');

@@ -157,11 +157,21 @@ void turn_fail(struct sqlite_store *store, int result)
     if (!store->result) store->result = result;
 }
 
+// Without memory SQLite may take back all of a transaction behind a statement that was fine, and
+// what follows would be durable by itself.
+static bool is_taken_back(const struct sqlite_store *store, enum statement which)
+{
+    return store->begun && which != DO_COMMIT && sqlite3_get_autocommit(store->db);
+}
+
 void statement_run(struct sqlite_store *store, enum statement which)
 {
     if (store->result) return;
     int result = sqlite3_step(statement_get(store, which));
-    if (result != SQLITE_DONE) turn_fail(store, sqlite3_extended_errcode(store->db));
+    if (result != SQLITE_DONE)
+        turn_fail(store, sqlite3_extended_errcode(store->db));
+    else if (is_taken_back(store, which))
+        turn_fail(store, SQLITE_NOMEM);
     sqlite3_reset(statement_get(store, which));
 }
 
