@@ -1,6 +1,6 @@
 // core.h - the whole state of the core, and who may change which part of it.
 //
-// rows.h has the rows, parts.h what the files offer each other, events.h how events come
+// rows.h has the rows, parts.h and data.h what the files offer each other, events.h how events come
 // in. Row numbers never leave this folder; row 0 is nobody. Files on_*.c handle events,
 // place_*.c decide, all others are nouns that change themselves and never call on_*.
 #pragma once
@@ -108,6 +108,7 @@ struct rota {
 
 #include "core/list.h"
 #include "core/parts.h"
+#include "core/data.h"
 #include "core/bound.h"
 #include "core/surplus.h"
 #include "core/share.h"
