@@ -24,6 +24,7 @@ struct ghost_task {
     uint32_t ended_attempt;                   // the last that has ended, and how
     bool ended_well, ended_badly;
     bool kept;                                // the server has said that it keeps a success
+    bool came_well;                           // a success came to the server before any cancel
     bool cancelled;                           // acknowledged, and nobody has asked for it since
     bool asked_again, asked_off;              // a retry, a cancel was sent
     bool makes;                               // an object

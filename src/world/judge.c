@@ -45,7 +45,8 @@ static void judge_needs(struct world *world, const struct process *process)
             wrong(world, "task %u.%u starts before %u, which it needs, has succeeded", process->job,
                   process->index, ghost->needs[i]);
         // Handlers are told otherwise what was kept.
-        if (need->cancelled && !need->kept && !need->asked_again && !job->claims)
+        bool is_kept = need->kept || need->came_well || job->claims;
+        if (need->cancelled && !is_kept && !need->asked_again)
             wrong(world, "task %u.%u starts though %u, which it needs, was cancelled", process->job,
                   process->index, ghost->needs[i]);
     }
@@ -275,6 +276,16 @@ static void told_recorded(struct world *world, const struct wire_recorded *told)
     if (ghost->recorded && ghost->was_lost) see(world, SIGHT_REMADE);
     if (ghost->recorded++ && !ghost->was_lost && !ghost->is_forced)
         wrong(world, "task %u.%u has succeeded twice", told->task.job, told->task.task);
+}
+
+// Its worker may be gone before it can be told that this is kept.
+void judge_heard(struct world *world, const struct wire_message *message)
+{
+    if (message->kind != WIRE_FINISHED_MESSAGE) return;
+    struct ghost_task *ghost = ghost_told(world, message->finished.task);
+    if (!ghost || ghost->cancelled || ghost->asked_off) return;
+    bool its_own = ghost->ended_attempt == message->finished.attempt;
+    ghost->came_well |= its_own && ghost->ended_well;
 }
 
 void judge_told(struct world *world, const struct cable *cable, const struct wire_message *message)

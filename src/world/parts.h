@@ -220,6 +220,7 @@ void states_say(struct world *world, const struct ghost_job *job);  // to the tr
 void judge_start(struct world *world, const struct hand *hand, const struct process *process);
 void judge_end(struct world *world, const struct process *process, bool ran, bool well);
 void judge_told(struct world *world, const struct cable *cable, const struct wire_message *message);
+void judge_heard(struct world *world, const struct wire_message *message);
 void judge_lack(struct world *world, const struct hand *hand, const struct wire_run *run,
                 rota_object_id object);
 void judge_drop(struct world *world, const struct hand *hand, rota_object_id object);

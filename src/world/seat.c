@@ -159,6 +159,7 @@ static void input_take(struct world *world, struct cable *cable)
         cable->peer = hub_peer_add(&seat->hub, roles, "key", &cable->out[SERVER_SIDE]);
     while (cable->peer && (result = wire_take(&cable->in[SERVER_SIDE], &message)) == WIRE_GOT) {
         trace(world, cable, &message);
+        judge_heard(world, &message);
         bool is_bad = bad_is_meant(world, &message);
         uint64_t digest = is_bad ? rota_digest(seat->server.rota) : 0;
         if (!hub_take(&seat->hub, cable->peer, &message)) break;
