@@ -181,6 +181,8 @@ struct rota_config {
     uint32_t plan_work;         // most tasks one turn places
     uint32_t overbook;          // plan: tasks a worker may be given beyond its room
     uint32_t bound_max;         // plan: the same for tasks that are bound to it
+    uint32_t overbook_cores;    // plan: if it is more than overbook, so many for each of its cores,
+                                // of tasks that read nothing: nothing waits there with them
     bool told_is_begun;         // in a lane, what a worker was told to run is not released by a
                                 // cancel, or the loss of an input, before the worker says so: it
                                 // may have begun meanwhile

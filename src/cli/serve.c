@@ -22,7 +22,8 @@ static const char usage[]
       "    --keys FILE       who may connect to HOST:PORT ('rota keys'), or a certificate\n"
       "    --audit FILE      note who asked for what, in the database and here\n"
       "    --lease SECONDS   a worker that is silent for so long is lost (60)\n"
-      "    --ahead N         tasks a worker is given beyond what it can run at a time (16)\n"
+      "    --ahead N         tasks a worker is given beyond what it can run at a time (16, or\n"
+      "                      two for each of its cores if they read nothing)\n"
       "    --no-plan         place tasks when they are ready, near their inputs, and not before\n"
       "    --by-rank         pull: of a worker's queues the task with most behind it, not by lot\n"
       "    --connections N   at a time; whoever comes later is turned away (10000)\n"
@@ -32,7 +33,8 @@ static const char usage[]
       "Sockets of systemd take the place of --listen.\n"
       "Exit status: 0, 2 an option or file is wrong, 70 the disk failed.\n";
 
-enum { LEASE = 60, LEASE_MIN = 2, LEASE_MAX = 86400, AHEAD = 16, AHEAD_MAX = 100000 };
+enum { LEASE = 60, LEASE_MIN = 2, LEASE_MAX = 86400 };
+enum { AHEAD = 16, AHEAD_CORES = 2, AHEAD_MAX = 100000 };
 enum { CONNECTIONS = 10000, CONNECTIONS_MAX = 1000000, FILES_OF_OURS = 64 };
 
 static bool number_read(const char *text, long least, long most, long *number)
@@ -67,6 +69,7 @@ static bool option_take(struct serve_options *options, const char *word, const c
         return (options->lease = number * 1000000) > 0;
     if (strcmp(word, "--ahead") == 0 && number_read(value, 0, AHEAD_MAX, &number)) {
         options->ahead = (uint32_t)number;
+        options->ahead_cores = 0;
         return true;
     }
     if (strcmp(word, "--connections") == 0 && number_read(value, 1, CONNECTIONS_MAX, &number)) {
@@ -82,8 +85,10 @@ static bool option_take(struct serve_options *options, const char *word, const c
 
 int serve_options_read(struct serve_options *options, int count, char **words)
 {
-    *options = (struct serve_options){
-        .lease = LEASE * 1000000ll, .ahead = AHEAD, .connections = CONNECTIONS};
+    *options = (struct serve_options){.lease = LEASE * 1000000ll,
+                                      .ahead = AHEAD,
+                                      .ahead_cores = AHEAD_CORES,
+                                      .connections = CONNECTIONS};
     options->data_max = WORKER_CACHE_MAX;
     for (int i = 0, used; i < count; i += 1 + used) {
         if (strcmp(words[i], "--help") == 0) {
@@ -140,6 +145,7 @@ static int hub_begin_at(struct serve *serve)
     struct hub_limits limits = limits_of(serve->options.lease);
     config.lease = serve->options.lease;
     config.overbook = config.bound_max = serve->options.ahead;
+    config.overbook_cores = serve->options.ahead_cores;
     config.told_is_begun = true;
     config.pull_by_rank = serve->options.by_rank;
     if (serve->options.tasks) config.tasks_max = serve->options.tasks;

@@ -235,14 +235,24 @@ static uint32_t place_window(struct rota *rota, uint32_t work)
 
 // ---- Beyond the room ---------------------------------------------------------------------------
 
+static uint32_t overbook_max(const struct rota *rota, const struct worker *worker, bool reads)
+{
+    uint64_t cores = (uint64_t)worker->cores * rota->config.overbook_cores;
+    uint32_t least = rota->config.overbook;
+    if (reads || cores <= least) return least;
+    return cores < UINT32_MAX ? (uint32_t)cores : UINT32_MAX;
+}
+
 static worker_row least_overbooked(const struct rota *rota, const struct profile *profile)
 {
+    const struct task *task = &rota->task[ready_first(rota, profile)];
+    bool reads = task->extra && task_extra(rota, ready_first(rota, profile))->input_count;
     worker_row best = 0;
     for (worker_row at = 1; at < rota->workers.count; at++) {
         const struct worker *worker = WORKER(rota, at);
         if (!place_fits(worker, profile) || worker->silent_since != ROTA_NEVER) continue;
         if (worker->paused) continue;
-        if (worker->overbooked >= rota->config.overbook) continue;
+        if (worker->overbooked >= overbook_max(rota, worker, reads)) continue;
         if (worker->slots && worker->tasks >= worker->slots) continue;
         if (!best || worker->overbooked < WORKER(rota, best)->overbooked) best = at;
     }

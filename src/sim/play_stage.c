@@ -33,6 +33,7 @@ static void config_take_times(struct play *play, struct rota_config *config)
 static void config_take_limits(struct play *play, struct rota_config *config)
 {
     config->overbook = take_number(play, "overbook", config->overbook);
+    config->overbook_cores = take_number(play, "overbook_cores", config->overbook_cores);
     config->bound_max = take_number(play, "bound", config->bound_max);
     config->told_is_begun = take_number(play, "told_is_begun", config->told_is_begun);
     config->plan_work = take_number(play, "plan_work", config->plan_work);
