@@ -71,8 +71,7 @@ static bool words_take(struct swarm_request *request, int count, char **words)
     return true;
 }
 
-// ---- Tapes: the choices of a world
-// ---------------------------------------------------------------
+// ---- Tapes: the choices of a world -------------------------------------------------------------
 
 // All of a file, with a 0 behind it. Null: it cannot be read.
 static char *text_read(const char *path)

@@ -11,8 +11,7 @@ bool caller_is_done(const struct caller *caller)
     return true;
 }
 
-// ---- Requests
-// ------------------------------------------------------------------------------------
+// ---- Requests ----------------------------------------------------------------------------------
 
 static void request_put(struct world *world, uint32_t who, uint32_t number)
 {

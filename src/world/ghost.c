@@ -93,8 +93,7 @@ struct ghost_job *ghost_find(struct world *world, uint32_t number)
     return at ? world->jobs[at - 1] : NULL;
 }
 
-// ---- As a message
-// --------------------------------------------------------------------------------
+// ---- As a message ------------------------------------------------------------------------------
 
 static struct wire_file file_of(uint32_t job, uint32_t index, const char *name)
 {

@@ -187,8 +187,7 @@ void hand_schedule(struct world *world, uint32_t who)
     agenda_add(&world->agenda, at, DUE_HAND, who, hand->mark);
 }
 
-// ---- A loop that hangs, as on a disk that does not answer
-// -----------------------------------------
+// ---- A loop that hangs, as on a disk that does not answer --------------------------------------
 
 static void fence_note(struct world *world, uint32_t who)
 {
@@ -235,8 +234,7 @@ void hand_fence(struct world *world, uint32_t who)
     hand_crash(world, who, false);
 }
 
-// ---- Life
-// ----------------------------------------------------------------------------------------
+// ---- Life --------------------------------------------------------------------------------------
 
 void hand_start(struct world *world, uint32_t who)
 {

@@ -32,8 +32,7 @@ static struct ghost_task *ghost_of(struct world *world, const struct process *pr
     return &world->jobs[process->job]->tasks[process->index - 1];
 }
 
-// ---- Processes, in true time
-// ---------------------------------------------------------------------
+// ---- Processes, in true time -------------------------------------------------------------------
 
 static void judge_needs(struct world *world, const struct process *process)
 {

@@ -20,8 +20,7 @@ static bool is_done(const struct ghost_job *job)
     return true;
 }
 
-// ---- After a restart
-// -----------------------------------------------------------------------------
+// ---- After a restart ---------------------------------------------------------------------------
 
 void judge_recovery(struct world *world)
 {
@@ -42,8 +41,7 @@ void judge_recovery(struct world *world)
     }
 }
 
-// ---- Objects
-// ---------------------------------------------------------------------------------------
+// ---- Objects -----------------------------------------------------------------------------------
 
 // The server knows where everything is, and has it brought: unless something was lost on the way,
 // nobody is told to run what cannot start.
@@ -84,8 +82,7 @@ void judge_drop(struct world *world, const struct hand *hand, rota_object_id obj
                   i + 1);
 }
 
-// ---- Now and then
-// ----------------------------------------------------------------------------------
+// ---- Now and then ------------------------------------------------------------------------------
 
 // Those that the core has with a worker take no more than it has.
 static void judge_room(struct world *world, const struct hand *hand, rota_worker_id id)
@@ -140,8 +137,7 @@ void judge_turn(struct world *world)
                 judge_room(world, &world->hands[h], hub->workers[i]->id);
 }
 
-// ---- In the end
-// -------------------------------------------------------------------------------------
+// ---- In the end --------------------------------------------------------------------------------
 
 static bool is_bad_end(enum rota_task_state state)
 {

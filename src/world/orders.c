@@ -3,8 +3,7 @@
 
 #include <errno.h>
 
-// ---- Orders that wait
-// ----------------------------------------------------------------------------
+// ---- Orders that wait --------------------------------------------------------------------------
 
 void frame_keep(struct wire_in **list, uint32_t *count, uint32_t *capacity,
                 const struct wire_message *message)
@@ -71,8 +70,7 @@ void order_go_on(struct world *world, uint32_t who, rota_task_id task)
     wire_in_release(&frame);
 }
 
-// ---- Ends
-// ----------------------------------------------------------------------------------------
+// ---- Ends --------------------------------------------------------------------------------------
 
 void order_end(struct world *world, struct hand *hand, struct attempt *attempt, int64_t grace)
 {
@@ -135,8 +133,7 @@ static void on_recorded(struct world *world, struct hand *hand, const struct wir
     attempts_remove(attempts, attempt);
 }
 
-// ---- Coming
-// --------------------------------------------------------------------------------------
+// ---- Coming ------------------------------------------------------------------------------------
 
 static bool on_welcome(struct world *world, struct hand *hand, const struct wire_welcome *welcome)
 {

@@ -42,8 +42,7 @@ void process_begin(struct world *world, uint32_t who, const struct wire_run *run
     process_note(world, who, process);
 }
 
-// ---- Reports
-// -------------------------------------------------------------------------------------
+// ---- Reports -----------------------------------------------------------------------------------
 
 void report_add(struct world *world, struct hand *hand, struct attempt *attempt, enum wire_end end,
                 int32_t status)
@@ -94,8 +93,7 @@ void hand_spool(struct world *world, uint32_t who)
     hand_schedule(world, who);
 }
 
-// ---- Starting and ending
-// --------------------------------------------------------------------------
+// ---- Starting and ending -----------------------------------------------------------------------
 
 // What succeeded may fail when it is made again.
 static int32_t fails(struct world *world, const struct ghost_task *ghost)

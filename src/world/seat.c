@@ -19,8 +19,7 @@ static int64_t wall_clock(const struct world *world)
     return EPOCH + world->now + world->seat.wall;
 }
 
-// ---- Who looks on
-// --------------------------------------------------------------------------------
+// ---- Who looks on ------------------------------------------------------------------------------
 
 static void event_comes(void *context, const struct rota_event *event)
 {
@@ -37,8 +36,7 @@ static void event_taken(void *context, const struct rota_event *event)
     ledger_taken(world, event);
 }
 
-// ---- Life
-// ----------------------------------------------------------------------------------------
+// ---- Life --------------------------------------------------------------------------------------
 
 static bool open_all(struct world *world)
 {
@@ -114,8 +112,7 @@ void seat_stop(struct world *world)
     agenda_add(&world->agenda, world->now + away, DUE_SERVER_UP, 0, 0);
 }
 
-// ---- Turns
-// ---------------------------------------------------------------------------------------
+// ---- Turns -------------------------------------------------------------------------------------
 
 void seat_due(struct world *world, int64_t at)
 {

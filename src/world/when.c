@@ -3,8 +3,7 @@
 
 enum { LEAVES = 3, KINDS = ROTA_CLAUSE_DONE };
 
-// ---- Making them
-// -----------------------------------------------------------------------------------
+// ---- Making them -------------------------------------------------------------------------------
 
 // Names only tasks before `below`, so that nothing waits for itself.
 static void condition_make(struct world *world, struct ghost_task *task, uint32_t below)
@@ -40,8 +39,7 @@ void when_make(struct world *world, struct ghost_job *job, uint32_t more, uint32
     }
 }
 
-// ---- Values
-// ----------------------------------------------------------------------------------------
+// ---- Values ------------------------------------------------------------------------------------
 
 typedef bool clause_fn(const void *context, const struct ghost_job *job,
                        const struct ghost_clause *clause);
@@ -145,8 +143,7 @@ bool when_is_true(const struct world *world, const struct ghost_job *job,
     return value_of(job, task, clause_is, world);
 }
 
-// ---- Bundles
-// ---------------------------------------------------------------------------------------
+// ---- Bundles -----------------------------------------------------------------------------------
 
 // How sure it is that something failed behind a task that is blocked. It may be blocked only
 // because nothing failed; and whether a copy that was lost is missed nobody outside can tell.
