@@ -28,29 +28,6 @@ static int child_end(pid_t pid)
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static bool read_all(int from, void *bytes, size_t size)
-{
-    char *to = bytes;
-    while (size) {
-        ssize_t count = read(from, to, size);
-        if (count <= 0) return false;
-        to += count;
-        size -= (size_t)count;
-    }
-    return true;
-}
-
-static void write_all(int to, const void *bytes, size_t size)
-{
-    const char *from = bytes;
-    while (size) {
-        ssize_t count = write(to, from, size);
-        if (count <= 0) _exit(2);
-        from += count;
-        size -= (size_t)count;
-    }
-}
-
 // All that was written to it, with a 0 behind it and room for one line more. Null: no memory.
 static char *file_text(FILE *file)
 {
@@ -89,17 +66,20 @@ static void result_send(int to, const struct world_options *options)
     struct world_result result;
     quiet.trace = NULL;
     world_run(&quiet, &result);
-    write_all(to, &result, sizeof result);
-    write_all(to, result.tape, result.tape_length * sizeof *result.tape);
-    _exit(0);
+    FILE *out = fdopen(to, "w");
+    if (!out) _exit(2);
+    fwrite(&result, sizeof result, 1, out);
+    fwrite(result.tape, sizeof *result.tape, result.tape_length, out);
+    _exit(fclose(out) ? 2 : 0);
 }
 
-static bool result_receive(int from, struct world_result *result)
+static bool result_receive(FILE *from, struct world_result *result)
 {
-    if (!read_all(from, result, sizeof *result)) return false;
-    size_t size = result->tape_length * sizeof *result->tape;
-    result->tape = malloc(size ? size : 1);
-    return result->tape && read_all(from, result->tape, size);
+    if (!from || fread(result, sizeof *result, 1, from) != 1) return false;
+    result->tape = malloc((result->tape_length + 1) * sizeof *result->tape);
+    return result->tape
+           && fread(result->tape, sizeof *result->tape, result->tape_length, from)
+                  == result->tape_length;
 }
 
 // The choices up to the assertion.
@@ -122,8 +102,9 @@ void apart_run(const struct world_options *options, struct world_result *result)
     pid_t pid = child_begin();
     if (pid == 0) result_send(ends[1], options);
     close(ends[1]);
-    bool whole = result_receive(ends[0], result);
-    close(ends[0]);
+    FILE *from = fdopen(ends[0], "r");
+    bool whole = result_receive(from, result);
+    if (from) fclose(from);
     int status = child_end(pid);
     if (whole && !status) return;
     *result = (struct world_result){0};
