@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORD_HEAD = 5, RECORD_HANDSHAKE = 22 };
+// RECORDS: what a piece is longer by when it is sealed, at most.
+enum { RECORD_HEAD = 5, RECORD_HANDSHAKE = 22, RECORDS = 1 << 10 };
 
 // The same for every way in which it can go wrong: whoever tries keys learns nothing from it.
 static const char refused[] = "it has no key that is valid here";
@@ -16,13 +17,22 @@ static const char not_server[] = "its certificate is not that of a server";
 
 // ---- Making and ending --------------------------------------------------------------------
 
+// Reading what is in a buffer to be rid of it would copy it once more.
+static void out_empty(struct tls *tls)
+{
+    tls->sealed->length = 0;
+    tls->context->library.BIO_ctrl(tls->out, BIO_C_SET_BUF_MEM, BIO_NOCLOSE, tls->sealed);
+}
+
 bool tls_ssl_make(struct tls *tls, enum tls_side side)
 {
     const struct tls_library *library = &tls->context->library;
     tls->ssl = library->SSL_new(tls->context->ssl);
     tls->in = library->BIO_new(library->BIO_s_mem());
     tls->out = library->BIO_new(library->BIO_s_mem());
-    if (!tls->ssl || !tls->in || !tls->out || !library->SSL_set_ex_data(tls->ssl, 0, tls)) {
+    tls->sealed = library->BUF_MEM_new();
+    if (!tls->ssl || !tls->in || !tls->out || !tls->sealed
+        || !library->SSL_set_ex_data(tls->ssl, 0, tls)) {
         library->BIO_free(tls->in);
         library->BIO_free(tls->out);
         library->SSL_free(tls->ssl);
@@ -30,7 +40,9 @@ bool tls_ssl_make(struct tls *tls, enum tls_side side)
         return false;
     }
     library->BIO_ctrl(tls->in, BIO_C_SET_BUF_MEM_EOF_RETURN, -1, NULL);  // empty: ask again later
+    out_empty(tls);
     library->SSL_set_bio(tls->ssl, tls->in, tls->out);
+    library->SSL_set_read_ahead(tls->ssl, 1);
     if (side == TLS_LISTENS)
         library->SSL_set_accept_state(tls->ssl);
     else
@@ -76,6 +88,7 @@ void tls_close(struct link *link)
         tls_flush(link);
     }
     if (tls->ssl) library->SSL_free(tls->ssl);
+    library->BUF_MEM_free(tls->sealed);
     tls_context_close(tls->context);
     explicit_bzero(tls, sizeof *tls);
     free(tls);
@@ -93,14 +106,16 @@ bool tls_has_more(const struct link *link)
 static bool records_write(struct link *link)
 {
     const struct tls_library *library = &link->tls->context->library;
-    char rest[PIECE];
+    char rest[PIECE + RECORDS];
     while (tls_has_more(link)) {
         char *bytes;
-        long count = library->BIO_ctrl(link->tls->out, BIO_CTRL_INFO, 0, &bytes);
-        ssize_t sent = file_write(link, bytes, (size_t)count < sizeof rest ? (size_t)count
-                                                                           : sizeof rest);
+        size_t count = (size_t)library->BIO_ctrl(link->tls->out, BIO_CTRL_INFO, 0, &bytes);
+        ssize_t sent = file_write(link, bytes, count < sizeof rest ? count : sizeof rest);
         if (sent < 0) return sent == PIPE_AGAIN;
-        library->BIO_read(link->tls->out, rest, (int)sent);  // takes away what is sent
+        if ((size_t)sent == count)
+            out_empty(link->tls);
+        else
+            library->BIO_read(link->tls->out, rest, (int)sent);  // takes away what is sent
     }
     return true;
 }
@@ -151,16 +166,15 @@ static bool records_read(struct link *link)
     }
 }
 
+// The library takes all of it before it asks for more, so it can be shown where it lies.
 ssize_t tls_read(struct link *link)
 {
-    const struct tls_library *library = &link->tls->context->library;
-    char bytes[PIECE];
+    struct tls *tls = link->tls;
+    char bytes[PIECE + RECORDS];
     ssize_t count = file_read(link, bytes, sizeof bytes);
     if (count <= 0) return count;
-    if (library->BIO_write(link->tls->in, bytes, (int)count) != (int)count) {
-        link_end(link, "no memory for what came");
-        return PIPE_OVER;
-    }
+    tls->came_now = (BUF_MEM){.length = (size_t)count, .data = bytes, .max = (size_t)count};
+    tls->context->library.BIO_ctrl(tls->in, BIO_C_SET_BUF_MEM, BIO_NOCLOSE, &tls->came_now);
     return records_read(link) ? count : PIPE_OVER;
 }
 
@@ -229,6 +243,14 @@ static bool is_expected(const struct tls_context *context, const struct certific
     return comes ? !who->is_server : who->is_server || are_peers;
 }
 
+// A piece comes as it was sent: at once, with what its records have beside it.
+static bool opened(struct link *link)
+{
+    link_opened(link);
+    link->tls->context->library.SSL_set_default_read_buffer_len(link->tls->ssl, PIECE + RECORDS);
+    return records_read(link);  // what came together with the last words of opening
+}
+
 static bool on_certificate(struct link *link, bool comes)
 {
     struct certificate_who who;
@@ -237,8 +259,7 @@ static bool on_certificate(struct link *link, bool comes)
         return link_end(link, comes ? refused : not_server);
     memcpy(link->id, who.id, sizeof link->id);
     link->roles = comes ? who.role : 0;
-    link_opened(link);
-    return records_read(link);
+    return opened(link);
 }
 
 // That the key was used is looked at again, whatever the library thinks of what came instead.
@@ -251,8 +272,7 @@ static bool on_open(struct link *link, bool comes)
     memcpy(link->id, tls->key.id, sizeof link->id);
     link->roles = comes ? tls->key.role : 0;
     explicit_bzero(&tls->key, sizeof tls->key);
-    link_opened(link);
-    return records_read(link);  // what came together with the last words of opening
+    return opened(link);
 }
 
 static const char *why_not(const struct tls *tls)

@@ -13,11 +13,12 @@
 
 #define TLS_FUNCTIONS(F)                                                                      \
     F(OPENSSL_init_ssl) F(ERR_clear_error) F(BIO_new) F(BIO_s_mem) F(BIO_free)                \
-    F(BIO_read) F(BIO_write) F(BIO_ctrl)                                                      \
+    F(BIO_read) F(BIO_write) F(BIO_ctrl) F(BUF_MEM_new) F(BUF_MEM_free)                       \
     F(TLS_server_method) F(TLS_client_method) F(SSL_CTX_new) F(SSL_CTX_free) F(SSL_CTX_ctrl)  \
     F(SSL_CTX_set_options) F(SSL_CTX_set_ciphersuites) F(SSL_CTX_set_num_tickets)             \
     F(SSL_CTX_set_verify) F(SSL_CTX_set_psk_find_session_callback)                            \
     F(SSL_CTX_set_psk_use_session_callback) F(SSL_new) F(SSL_free) F(SSL_set_bio)             \
+    F(SSL_set_read_ahead) F(SSL_set_default_read_buffer_len)                                  \
     F(SSL_set_ex_data) F(SSL_get_ex_data) F(SSL_set_accept_state) F(SSL_set_connect_state)    \
     F(SSL_do_handshake) F(SSL_get_error) F(SSL_read_ex) F(SSL_write_ex) F(SSL_shutdown)       \
     F(SSL_session_reused) F(SSL_CIPHER_find) F(SSL_SESSION_new) F(SSL_SESSION_free)           \
@@ -61,6 +62,8 @@ struct tls {
     struct link *link;
     SSL *ssl;
     BIO *in, *out;        // belong to ssl
+    BUF_MEM came_now;     // what `in` has, while it is read
+    BUF_MEM *sealed;      // what `out` has
     uint32_t came;        // bytes, while opening
     bool is_named;        // who comes has named a key, be it known or not
     bool was_read;        // something that was sealed has come
