@@ -1,13 +1,15 @@
 // transfer.c - an object from one process to another: as the system can, and as rota does.
 //
-//     transfer sendfile|then_hash|tls|raw|raw_tls|fetch|fetch_tls FOLDER MEBIBYTES
+//     transfer sendfile|one_thread|tls|raw|sent|fetch FOLDER MEBIBYTES
+//     transfer raw_tls|sent_tls|fetch_tls FOLDER MEBIBYTES
 //
 // sendfile: one sends a file with sendfile, the other receives and writes it, and that is all.
-// then_hash: the same, and when it is there, SHA-256 over it, in one thread.
+// one_thread: the same, with SHA-256 over each piece before it is written.
 // tls: OpenSSL alone, TLS 1.3 over loopback: read and SSL_write, SSL_read and write.
-// raw: a data_server sends it; the other moves it into a file as a fetcher does, without a hash.
+// raw: a data_server sends it; the other writes it into a file, without a hash.
+// sent: a data_server sends it; the other throws it away.
 // fetch: a data_fetcher asks for it: received, hashed, synced, named and bound.
-// raw_tls, fetch_tls: the same over loopback with a key, as between machines.
+// raw_tls, sent_tls, fetch_tls: the same over loopback with a key, as between machines.
 // Prints MB a second, seconds= and peak= (bytes of memory of the one that receives).
 #define _GNU_SOURCE
 #include "bench.h"
@@ -115,42 +117,37 @@ static int sender_start(struct scene *scene)
     _exit(0);
 }
 
-static int file_receive(struct scene *scene, int from)
+static void sum_check(struct scene *scene, struct cache_sum *sum)
+{
+    uint8_t hash[CACHE_HASH];
+    cache_sum_end(sum, hash);
+    must(memcmp(hash, scene->entry.hash, CACHE_HASH) == 0, "the hash");
+}
+
+static void file_receive(struct scene *scene, int from, struct cache_sum *sum)
 {
     static char buffer[BUFFER];
     int fd = openat(scene->folder, "received", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     must(fd >= 0 && write(from, "g", 1) == 1, "begin");
     for (uint64_t at = 0; at < scene->bytes;) {
         ssize_t got = recv(from, buffer, sizeof buffer, 0);
-        must(got > 0 && pwrite(fd, buffer, (size_t)got, (off_t)at) == got, "receive");
+        must(got > 0, "receive");
+        if (sum) cache_sum_add(sum, buffer, (size_t)got);
+        must(pwrite(fd, buffer, (size_t)got, (off_t)at) == got, "write");
         at += (uint64_t)got;
     }
-    return fd;
-}
-
-static void file_hash(struct scene *scene, int fd)
-{
-    static char buffer[BUFFER];
-    uint8_t hash[CACHE_HASH];
-    struct cache_sum *sum = cache_sum_open(&scene->here, NULL);
-    for (uint64_t at = 0; at < scene->bytes; at += BUFFER) {
-        must(pread(fd, buffer, BUFFER, (off_t)at) == BUFFER, "read");
-        cache_sum_add(sum, buffer, BUFFER);
-    }
-    cache_sum_end(sum, hash);
-    cache_sum_close(sum);
-    must(memcmp(hash, scene->entry.hash, CACHE_HASH) == 0, "the hash");
+    if (sum) sum_check(scene, sum);
+    close(fd);
 }
 
 static double system_run(struct scene *scene, bool hashes)
 {
     int from = sender_start(scene);
-    cache_sum_close(cache_sum_open(&scene->here, NULL));  // the library is loaded in any case
+    struct cache_sum *sum = cache_sum_open(&scene->here, NULL);  // loads the library
     double began = seconds_now();
-    int fd = file_receive(scene, from);
-    if (hashes) file_hash(scene, fd);
+    file_receive(scene, from, hashes ? sum : NULL);
     double seconds = seconds_now() - began;
-    close(fd);
+    cache_sum_close(sum);
     close(from);
     return seconds;
 }
@@ -202,6 +199,11 @@ static void all_ask(struct scene *scene, struct link *link)
     say(link, want);
 }
 
+static void bytes_take(const char *bytes, size_t count, int fd, uint64_t at)
+{
+    if (fd >= 0) must(pwrite(fd, bytes, count, (off_t)at) == (ssize_t)count, "write");
+}
+
 // The header comes over the link, and with it perhaps some bytes.
 static uint64_t header_take(struct link *link, int fd)
 {
@@ -213,24 +215,21 @@ static uint64_t header_take(struct link *link, int fd)
             continue;
     }
     uint32_t got = wire_take_raw(&link->in, UINT32_MAX, &bytes);
-    must(pwrite(fd, bytes, got, 0) == (ssize_t)got, "write");
+    bytes_take(bytes, got, fd, 0);
     return got;
 }
 
 // As a fetcher does where nothing is to be deciphered.
-static void spliced_take(struct scene *scene, struct link *link, int fd, off_t at)
+static void plain_take(struct scene *scene, struct link *link, int fd, uint64_t at)
 {
-    int pipes[2];
-    must(pipe2(pipes, O_CLOEXEC) == 0, "pipe");
-    fcntl(pipes[1], F_SETPIPE_SZ, DATA_TURN);
-    while ((uint64_t)at < scene->bytes) {
+    static char buffer[BUFFER];
+    while (at < scene->bytes) {
         struct os_watch watch = {.file = link->file};
         os_wait(&watch, 1, INT64_MAX);
-        ssize_t got = splice(link->file, NULL, pipes[1], NULL, DATA_TURN, SPLICE_F_NONBLOCK);
-        for (ssize_t put = 0; got > 0; got -= put) {
-            put = splice(pipes[0], NULL, fd, &at, (size_t)got, SPLICE_F_MOVE);
-            must(put > 0, "splice");
-        }
+        ssize_t got = recv(link->file, buffer, sizeof buffer, MSG_DONTWAIT);
+        must(got > 0, "receive");
+        bytes_take(buffer, (size_t)got, fd, at);
+        at += (uint64_t)got;
     }
 }
 
@@ -240,31 +239,39 @@ static void deciphered_take(struct scene *scene, struct link *link, int fd, uint
         const char *bytes;
         link_wait(link);
         uint32_t got = wire_take_raw(&link->in, UINT32_MAX, &bytes);
-        must(pwrite(fd, bytes, got, (off_t)at) == (ssize_t)got, "write");
+        bytes_take(bytes, got, fd, at);
         at += got;
     }
 }
 
-static double raw_run(struct scene *scene)
+static double unhashed_run(struct scene *scene, bool is_kept)
 {
     struct link_error error;
     bool tls = scene->keys.count;
     server_start(scene);
     double began = seconds_now();
     struct link *link = link_connect(scene->address, tls ? &scene->key : NULL, &error);
-    int fd = openat(scene->folder, "received", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    must(link && fd >= 0, error.text);
+    int fd = -1;
+    if (is_kept) fd = openat(scene->folder, "received", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    must(link && (fd >= 0 || !is_kept), error.text);
     while (link->state != LINK_OPEN) link_wait(link);
     all_ask(scene, link);
     uint64_t at = header_take(link, fd);
-    if (tls)
-        deciphered_take(scene, link, fd, at);
-    else
-        spliced_take(scene, link, fd, (off_t)at);
+    (tls ? deciphered_take : plain_take)(scene, link, fd, at);
     double seconds = seconds_now() - began;
     link_close(link);
-    close(fd);
+    if (is_kept) close(fd);
     return seconds;
+}
+
+static double raw_run(struct scene *scene)
+{
+    return unhashed_run(scene, true);
+}
+
+static double sent_run(struct scene *scene)
+{
+    return unhashed_run(scene, false);
 }
 
 static double fetch_run(struct scene *scene)
@@ -303,6 +310,12 @@ static double raw_tls_run(struct scene *scene)
     return raw_run(scene);
 }
 
+static double sent_tls_run(struct scene *scene)
+{
+    keyed(scene);
+    return sent_run(scene);
+}
+
 static double fetch_tls_run(struct scene *scene)
 {
     keyed(scene);
@@ -314,7 +327,7 @@ static double plain_run(struct scene *scene)
     return system_run(scene, false);
 }
 
-static double then_hash_run(struct scene *scene)
+static double one_thread_run(struct scene *scene)
 {
     return system_run(scene, true);
 }
@@ -334,8 +347,9 @@ int main(int count, char **words)
     static const struct {
         const char *name;
         double (*run)(struct scene *scene);
-    } ways[] = {{"sendfile", plain_run},      {"then_hash", then_hash_run}, {"tls", tls_run},
-                {"raw", raw_run},             {"raw_tls", raw_tls_run},     {"fetch", fetch_run},
+    } ways[] = {{"sendfile", plain_run}, {"one_thread", one_thread_run}, {"tls", tls_run},
+                {"raw", raw_run},        {"sent", sent_run},             {"fetch", fetch_run},
+                {"raw_tls", raw_tls_run}, {"sent_tls", sent_tls_run},
                 {"fetch_tls", fetch_tls_run}};
     struct scene scene;
     for (size_t i = 0; count == 4 && i < sizeof ways / sizeof *ways; i++) {
@@ -347,7 +361,7 @@ int main(int count, char **words)
         scene_close(&scene);
         return 0;
     }
-    fprintf(stderr, "transfer sendfile|then_hash|tls|raw|raw_tls|fetch|fetch_tls"
+    fprintf(stderr, "transfer sendfile|one_thread|tls|raw|sent|fetch|raw_tls|sent_tls|fetch_tls"
                     " FOLDER MEBIBYTES\n");
     return 2;
 }

@@ -161,22 +161,22 @@ int hasher_file(const struct hasher *hasher);  // an eventfd: some job is done
 // `cache` null: there is nothing to hash. Null: no memory, no file, no thread.
 struct hasher_job *hasher_begin(struct cache *cache, int fd, uint64_t bytes,
                                 enum hasher_sync sync);
+// The same; but its bytes are handed over, too.
+struct hasher_job *hasher_begin_arrival(struct cache *cache, int fd, uint64_t bytes,
+                                        enum hasher_sync sync);
+// Where the next bytes of it are to be put before hasher_more() counts them, and how many there is
+// room for. 0: the eventfd tells when there is.
+char *hasher_room(struct hasher *hasher, struct hasher_job *job, uint32_t *room);
 void hasher_more(struct hasher *hasher, struct hasher_job *job, uint64_t available);
 // True: it is over. `reason` is an errno, or 0: then the hash is that of the file.
 bool hasher_is_done(struct hasher *hasher, struct hasher_job *job, uint8_t hash[CACHE_HASH],
                     int *reason);
 void hasher_drop(struct hasher *hasher, struct hasher_job *job);  // null is fine
 
-// ---- straight.c: from a socket into a file, without a stop in this process --------------------
-
-struct straight {
-    int pipe[2];  // -1: none yet
-    bool is_no_good;  // for these sockets or files
-};
+// ---- straight.c: from a socket into a file ----------------------------------------------------
 
 struct transfer;
-void straight_close(struct straight *straight);
-// Moves what has come of a piece. False: there is no piece, it is not that simple, or the socket
+// Takes what has come of a piece. False: there is no piece, it is not that simple, or the socket
 // has an end: then the link has to be asked.
 bool straight_receive(struct transfer *transfer, int64_t now);
 
@@ -213,6 +213,7 @@ struct transfer {
     uint32_t again;  // how often all that had come was for nothing
     struct link *link;
     bool is_free;      // it could go on, but for the time
+    bool is_full;      // the thread has to get on first
     bool is_read;      // its link is watched,
     bool is_watched;   // for writing too
     struct pace pace;
@@ -243,7 +244,6 @@ struct data_fetcher {
     char *home;             // null: there is none
     struct hasher *hasher;  // null until there is something to hash
     int loop;
-    struct straight straight;
     struct memory memory;
     struct transfer **transfers;  // not over; the oldest first
     uint32_t transfer_count, transfer_capacity;
@@ -271,9 +271,11 @@ void transfer_end_system(struct transfer *transfer, int reason, const char *text
 // receive.c: all of these may end it, or part it from its source
 void receive_content(struct transfer *transfer, const struct wire_content *content, int64_t now);
 void receive_piece(struct transfer *transfer, const struct wire_piece *piece, int64_t now);
+// How many bytes of the piece can be taken now, and where they are to be put, unless that is null.
+// 0: it is full.
+uint32_t receive_room(struct transfer *transfer, char **room);
+// They are there, if they were to be.
 void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count, int64_t now);
-// So many more are in the file.
-void receive_written(struct transfer *transfer, uint64_t count, int64_t now);
 void receive_checked(struct transfer *transfer, const uint8_t hash[CACHE_HASH], int64_t now);
 void receive_forget(struct transfer *transfer);  // all that is known of the object
 void receive_drop(struct transfer *transfer);    // what has come of the next file

@@ -14,7 +14,6 @@ struct data_fetcher *data_fetcher_open(struct cache *cache, const struct link_ke
     if (!fetcher) return NULL;
     *fetcher = (struct data_fetcher){.cache = cache, .key = key, .loop = os_loop_open()};
     fetcher->memory.resize = memory_resize_heap;
-    fetcher->straight.pipe[0] = fetcher->straight.pipe[1] = -1;
     if (fetcher->loop >= 0) return fetcher;
     data_fetcher_close(fetcher);
     return NULL;
@@ -28,7 +27,6 @@ void data_fetcher_close(struct data_fetcher *fetcher)
     fetcher->transfer_count = 0;
     while (data_fetcher_next_done(fetcher, &done)) continue;
     hasher_close(fetcher->hasher);
-    straight_close(&fetcher->straight);
     void *items = fetcher->transfers;
     memory_release(&fetcher->memory, &items, &fetcher->transfer_capacity,
                    sizeof *fetcher->transfers);

@@ -1,7 +1,7 @@
 // hasher.c - a thread that hashes files while they are written, and syncs them.
 //
-// It reads what is in the file, not what was in a buffer: nothing has to be handed over but a
-// number, nobody waits for the other, and what is hashed is what will be named.
+// What comes is handed over in a ring, on its way into the file: reading it from there again would
+// take a quarter of the time of hashing. Only a file that was there before is read.
 #define _GNU_SOURCE
 #include "data/data_parts.h"
 
@@ -14,7 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { BUFFER = 256 << 10, TURN = 16 };  // buffers, before another job has its turn
+enum { BUFFER = 256 << 10, RING = 8 * BUFFER };  // a buffer is done before another job has its turn
 
 // Without the lock, the thread uses what says so, and only while it is at the job.
 struct hasher_job {
@@ -23,7 +23,10 @@ struct hasher_job {
     struct cache_sum *sum;   // the thread's; null: nothing to hash
     uint64_t hashed, bytes;  // the thread's
     enum hasher_sync sync;
-    uint64_t available;
+    char *ring;         // null: all is in the file
+    uint32_t size;      // of the ring; a byte of the file has its place there
+    uint64_t available, taken;  // those before can be hashed; those before are, and leave the ring
+    bool is_awaited;    // that there is room in it
     bool is_queued, is_taken, is_dropped, is_done;
     int reason;
     uint8_t hash[CACHE_HASH];
@@ -43,6 +46,7 @@ static void job_close(struct hasher_job *job)
 {
     cache_sum_close(job->sum);
     if (job->fd >= 0) close(job->fd);
+    free(job->ring);
     free(job);
 }
 
@@ -65,18 +69,31 @@ static struct hasher_job *job_unqueue(struct hasher *hasher)
     return job;
 }
 
-// Up to so many bytes. Returns an errno.
+static void ring_hash(struct hasher_job *job, uint64_t count)
+{
+    uint32_t at = (uint32_t)(job->hashed % job->size);
+    if (count > job->size - at) count = job->size - at;
+    cache_sum_add(job->sum, job->ring + at, (size_t)count);
+    job->hashed += count;
+}
+
+static int file_hash(struct hasher *hasher, struct hasher_job *job, uint64_t count)
+{
+    ssize_t got = pread(job->fd, hasher->buffer, (size_t)count, (off_t)job->hashed);
+    if (got < 0 && errno == EINTR) return 0;
+    if (got <= 0) return got < 0 ? errno : EIO;
+    cache_sum_add(job->sum, hasher->buffer, (size_t)got);
+    job->hashed += (uint64_t)got;
+    return 0;
+}
+
+// Returns an errno.
 static int job_hash(struct hasher *hasher, struct hasher_job *job, uint64_t available)
 {
-    for (int turn = 0; turn < TURN && job->hashed < available; turn++) {
-        uint64_t left = available - job->hashed;
-        ssize_t got = pread(job->fd, hasher->buffer, left < BUFFER ? left : BUFFER,
-                            (off_t)job->hashed);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return got < 0 ? errno : EIO;
-        cache_sum_add(job->sum, hasher->buffer, (size_t)got);
-        job->hashed += (uint64_t)got;
-    }
+    uint64_t left = available - job->hashed;
+    uint64_t count = left < BUFFER ? left : BUFFER;
+    if (count && !job->ring) return file_hash(hasher, job, count);
+    if (count) ring_hash(job, count);
     return 0;
 }
 
@@ -87,13 +104,27 @@ static int job_sync(struct hasher_job *job)
     return failed ? errno : 0;
 }
 
-static void job_end(struct hasher *hasher, struct hasher_job *job, int reason)
+static void event_tell(struct hasher *hasher)
 {
     uint64_t one = 1;
-    job->reason = reason;
-    job->is_done = true;
     ssize_t told = write(hasher->event, &one, sizeof one);
     assert(told == sizeof one);
+}
+
+static void job_end(struct hasher *hasher, struct hasher_job *job, int reason)
+{
+    job->reason = reason;
+    job->is_done = true;
+    event_tell(hasher);
+}
+
+// Not for a few bytes: whoever waits is to find enough to do.
+static void job_took(struct hasher *hasher, struct hasher_job *job)
+{
+    job->taken = job->hashed;
+    if (!job->is_awaited || job->available - job->taken > job->size / 2) return;
+    job->is_awaited = false;
+    event_tell(hasher);
 }
 
 // The lock is held, but not while bytes are read, hashed or synced.
@@ -113,6 +144,7 @@ static void job_work(struct hasher *hasher, struct hasher_job *job)
     if (whole) reason = job_sync(job);
     pthread_mutex_lock(&hasher->lock);
     job->is_taken = false;
+    job_took(hasher, job);
     memcpy(job->hash, hash, CACHE_HASH);
     if (job->is_dropped)
         job_close(job);
@@ -193,6 +225,29 @@ struct hasher_job *hasher_begin(struct cache *cache, int fd, uint64_t bytes,
         return NULL;
     }
     return job;
+}
+
+struct hasher_job *hasher_begin_arrival(struct cache *cache, int fd, uint64_t bytes,
+                                        enum hasher_sync sync)
+{
+    struct hasher_job *job = hasher_begin(cache, fd, bytes, sync);
+    if (!job) return NULL;
+    job->size = bytes && bytes < RING ? (uint32_t)bytes : RING;
+    job->ring = malloc(job->size);
+    if (job->ring) return job;
+    job_close(job);
+    return NULL;
+}
+
+char *hasher_room(struct hasher *hasher, struct hasher_job *job, uint32_t *room)
+{
+    pthread_mutex_lock(&hasher->lock);
+    uint32_t at = (uint32_t)(job->available % job->size);
+    uint32_t empty = job->size - (uint32_t)(job->available - job->taken);
+    *room = empty < job->size - at ? empty : job->size - at;
+    job->is_awaited = empty == 0;
+    pthread_mutex_unlock(&hasher->lock);
+    return job->ring + at;
 }
 
 void hasher_more(struct hasher *hasher, struct hasher_job *job, uint64_t available)

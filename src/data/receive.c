@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 // Files of a tree up to this size are hashed as they come; waking a thread would take longer.
-enum { SMALL = 64 << 10 };
+enum { SMALL = 64 << 10, PIECE = 256 << 10 };  // and so much is taken at once
 enum { AHEAD = 64, AGAIN_MAX = 8 };  // files that are asked for before they come; begun again
 
 static bool is_tree(const struct transfer *transfer)
@@ -43,7 +43,7 @@ void receive_drop(struct transfer *transfer)
     transfer->job = NULL;
     transfer->sum = NULL;
     transfer->written = 0;
-    transfer->is_mixed = false;
+    transfer->is_mixed = transfer->is_full = false;
 }
 
 void receive_forget(struct transfer *transfer)
@@ -270,8 +270,8 @@ static bool arrival_begin(struct transfer *transfer)
         transfer->sum = cache_sum_open(fetcher->cache, NULL);
     else
         transfer->job
-            = hasher_begin(fetcher->cache, transfer->arrival.fd, size,
-                           is_tree(transfer) ? HASHER_NO_SYNC : HASHER_SYNC_FILE);
+            = hasher_begin_arrival(fetcher->cache, transfer->arrival.fd, size,
+                                   is_tree(transfer) ? HASHER_NO_SYNC : HASHER_SYNC_FILE);
     if (!transfer->sum && !transfer->job) transfer_end(transfer, DATA_BROKEN, "no memory");
     return transfer->sum || transfer->job;
 }
@@ -304,26 +304,31 @@ void receive_piece(struct transfer *transfer, const struct wire_piece *piece, in
     if (transfer->piece == 0) arrival_whole(transfer, now);
 }
 
-void receive_written(struct transfer *transfer, uint64_t count, int64_t now)
+uint32_t receive_room(struct transfer *transfer, char **room)
 {
-    assert(count <= transfer->piece);
-    transfer->written += count;
-    transfer->piece -= count;
-    transfer->progress += count;
-    transfer->pace.bytes += count;
-    if (transfer->job) hasher_more(hasher_of(transfer), transfer->job, transfer->written);
-    if (transfer->piece == 0) arrival_whole(transfer, now);
+    uint32_t most = PIECE;
+    *room = NULL;
+    if (transfer->job) *room = hasher_room(hasher_of(transfer), transfer->job, &most);
+    transfer->is_full = most == 0;
+    if (most > PIECE) most = PIECE;
+    return transfer->piece < most ? (uint32_t)transfer->piece : most;
 }
 
 void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count, int64_t now)
 {
+    assert(count <= transfer->piece);
     if (!os_write_at(transfer->arrival.fd, bytes, count, transfer->written)) {
         int reason = errno;
         transfer_end_system(transfer, reason, strerror(reason));
         return;
     }
+    transfer->written += count;
+    transfer->piece -= count;
+    transfer->progress += count;
+    transfer->pace.bytes += count;
     if (transfer->sum) cache_sum_add(transfer->sum, bytes, count);
-    receive_written(transfer, count, now);
+    if (transfer->job) hasher_more(hasher_of(transfer), transfer->job, transfer->written);
+    if (transfer->piece == 0) arrival_whole(transfer, now);
 }
 
 // Of a file with bytes of several sources nobody can say who was wrong.

@@ -29,7 +29,8 @@ static bool is_active(enum transfer_state state)
 static void transfer_watch(struct transfer *transfer)
 {
     struct link *link = transfer->link;
-    bool reads = transfer->state == TRANSFER_ASKING || transfer->state == TRANSFER_RECEIVING;
+    bool reads = transfer->state == TRANSFER_ASKING
+                 || (transfer->state == TRANSFER_RECEIVING && !transfer->is_full);
     int loop = transfer->fetcher->loop;
     if (!link) return;
     if (transfer->is_read && !reads) os_loop_remove(loop, link->file);
@@ -96,7 +97,7 @@ void transfer_part(struct transfer *transfer)
 {
     if (!transfer->link) return;
     if (transfer->is_read) os_loop_remove(transfer->fetcher->loop, transfer->link->file);
-    transfer->is_read = transfer->is_watched = false;
+    transfer->is_read = transfer->is_watched = transfer->is_full = false;
     link_close(transfer->link);
     transfer->link = NULL;
     transfer->piece = 0;
@@ -262,8 +263,10 @@ static void input_take(struct transfer *transfer, int64_t now)
     while (transfer->link == link && link && transfer->is_read) {
         struct wire_in *in = &transfer->link->in;
         if (transfer->piece) {
-            uint32_t count = wire_take_raw(in, transfer->piece, &bytes);
+            char *room;
+            uint32_t count = wire_take_raw(in, receive_room(transfer, &room), &bytes);
             if (count == 0) return;
+            if (room) memcpy(room, bytes, count);
             receive_bytes(transfer, bytes, count, now);
             continue;
         }
@@ -279,7 +282,11 @@ static void input_take(struct transfer *transfer, int64_t now)
 void transfer_work(struct transfer *transfer, int64_t now)
 {
     struct link *link = transfer->link;
-    if (!link || !transfer->is_read || straight_receive(transfer, now)) return;
+    if (!link || !transfer->is_read) return;
+    if (straight_receive(transfer, now)) {
+        transfer_watch(transfer);
+        return;
+    }
     bool was_opening = link->state == LINK_OPENING;
     bool is_open = link_work(link);
     if (was_opening && is_open) {  // its file may be another one by now, which nobody watches
@@ -289,7 +296,7 @@ void transfer_work(struct transfer *transfer, int64_t now)
     }
     input_take(transfer, now);
     if (transfer->link != link) return;
-    if (!is_open && transfer->is_read) {
+    if (!is_open && transfer->is_read && !transfer->is_full) {  // else there is more to be taken
         transfer_broken(transfer, now, link->reason);
         return;
     }
@@ -299,11 +306,28 @@ void transfer_work(struct transfer *transfer, int64_t now)
         transfer_watch(transfer);
 }
 
+static void listen_again(struct transfer *transfer, int64_t now)
+{
+    pace_begin(&transfer->pace, now);
+    transfer_watch(transfer);
+    input_take(transfer, now);
+    transfer_watch(transfer);
+}
+
+// The thread may have got on since it was full.
+static void room_look(struct transfer *transfer, int64_t now)
+{
+    char *room;
+    if (transfer->is_full && transfer->piece && receive_room(transfer, &room))
+        listen_again(transfer, now);
+}
+
 void transfer_checked(struct transfer *transfer, int64_t now)
 {
     uint8_t hash[CACHE_HASH];
     int reason;
     struct hasher *hasher = transfer->fetcher->hasher;
+    room_look(transfer, now);
     if (!transfer->job || !hasher_is_done(hasher, transfer->job, hash, &reason)) return;
     if (reason) {
         transfer_end_system(transfer, reason, strerror(reason));
@@ -313,9 +337,7 @@ void transfer_checked(struct transfer *transfer, int64_t now)
     receive_checked(transfer, hash, now);
     if (transfer->link && transfer->is_read) {
         link_flush(transfer->link);
-        pace_begin(&transfer->pace, now);
-        transfer_watch(transfer);
-        input_take(transfer, now);
+        listen_again(transfer, now);
     }
 }
 

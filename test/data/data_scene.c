@@ -140,12 +140,12 @@ void fetch(struct scene *scene, rota_object_id object, const char *ticket, const
     assert_true(data_fetcher_fetch(scene->fetcher, &fetch, scene_now(scene)));
 }
 
-void scene_turn(struct scene *scene)
+static void turn(struct scene *scene, int64_t most)
 {
     int64_t due = data_fetcher_due(scene->fetcher), now = scene_now(scene);
     int64_t other = scene->server ? data_server_due(scene->server) : INT64_MAX;
     int64_t left = (other < due ? other : due) - now;
-    int64_t most = scene->actor || scene->hurry ? 500 : 100000;
+    if (scene->actor || scene->hurry) most = 500;
     struct os_watch watches[] = {
         {.file = data_fetcher_file(scene->fetcher)},
         {.file = scene->server ? data_server_file(scene->server) : -1},
@@ -157,13 +157,19 @@ void scene_turn(struct scene *scene)
     scene->skew += scene->hurry;
 }
 
+void scene_turn(struct scene *scene)
+{
+    turn(scene, 100000);
+}
+
+// Nothing else goes on: whoever forgets to wake them is found out.
 struct data_done wait_done(struct scene *scene)
 {
     struct data_done done = {0};
     int64_t until = os_ticks() + PATIENCE;
     while (!data_fetcher_next_done(scene->fetcher, &done)) {
         if (os_ticks() > until) fail_msg("nothing has come of it");
-        scene_turn(scene);
+        turn(scene, PATIENCE);
     }
     return done;
 }
