@@ -57,6 +57,10 @@ struct ask {
     uint32_t task_count, task_capacity, attempt_count, attempt_capacity;
     struct catalog_rows catalog;   // what numbers of lanes and machines are called
     const char *path;              // of the job file; "": not known
+    struct ask_waits {             // pull: how long its server lets tasks wait, if that is known
+        bool known;
+        rota_time cached, inputs;
+    } waits;
     struct rota *rota;             // after ask_core(), and the rows it was made of
     const struct rota_record *rows;
     uint32_t row_count;

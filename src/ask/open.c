@@ -363,6 +363,10 @@ struct rota *ask_core(struct ask *ask, const char **reason)
     config.tasks_max = config.groups_max = config.objects_max = 1u << 28;
     config.edges_max = config.jobs_max = 1u << 28;
     config.lanes_max = config.workers_max = 1u << 20;
+    if (ask->waits.known) {
+        config.cached_wait = ask->waits.cached;
+        config.inputs_wait = ask->waits.inputs;
+    }
     if (rota_open(&config, &ask->rota)) return NULL;
     ask->rows = event.restore.records = store_rows(ask->store, &event.restore.count);
     ask->row_count = event.restore.count;

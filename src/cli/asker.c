@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ static const struct option longs[]
        {"output", required_argument, NULL, 'o'}, {"job", required_argument, NULL, 'j'},
        {"db", required_argument, NULL, DB},      {"json", no_argument, NULL, JSON},
        {"help", no_argument, NULL, 'h'},         {"planned", required_argument, NULL, 'p'},
-       {"content", required_argument, NULL, 'c'}, {0}};
+       {"content", required_argument, NULL, 'c'}, {"waits", required_argument, NULL, 't'},
+       {0}};
 // Of `cancel`, where a whole job is meant and its number may be left out.
 static const struct option longs_whole[] = {{"job", optional_argument, NULL, 'w'},
                                             {"db", required_argument, NULL, DB},
@@ -61,6 +63,7 @@ static bool option_take(struct asker *asker, int option)
     case 'o': return (asker->out = optarg) != NULL;
     case 'p': return (asker->planned = optarg) != NULL;
     case 'c': return (asker->content = optarg) != NULL;
+    case 't': return (asker->waits = optarg) != NULL;
     case 'w': asker->whole_job = true; return !optarg || number_read(optarg, &asker->job);
     case 'j': return number_read(optarg, &asker->job);
     case DB: return (asker->db = optarg) != NULL;
@@ -238,6 +241,10 @@ void asker_close(struct asker *asker)
 struct rota *asker_core(struct asker *asker, int *status)
 {
     const char *reason;
+    struct ask_waits *waits = &asker->ask.waits;
+    if (asker->waits)
+        waits->known = sscanf(asker->waits, "%" SCNd64 ",%" SCNd64, &waits->cached, &waits->inputs)
+                       == 2;
     struct rota *rota = ask_core(&asker->ask, &reason);
     const struct store_error *fault = store_error(asker->store);
     *status = rota ? 0 : fault->fault ? store_exit_status(fault) : 70;

@@ -13,14 +13,14 @@ struct asker_use {
     const char *name, *usage;
     const char *options;  // letters of what it takes beside --db, --job, --json and --help:
                           // a all, f follow, r raw, n attempt, o output, w whole job, p planned,
-                          // c content
+                          // t waits, c content
     enum asker_words words;
 };
 
 struct asker {
     const struct asker_use *use;
     const char *db, *file, *out;  // as given; null: not
-    const char *planned;          // the same: what a server says when it passes a question on
+    const char *planned, *waits;  // the same: what a server says when it passes a question on
     const char *content;          // a content key, or the task that has it
     uint32_t job, attempt;        // 0: not given
     bool all, follow, raw, whole_job, json;

@@ -45,7 +45,7 @@ static const struct command commands[] = {
     {"many machines", NULL, NULL, NULL, NULL},
     {"server", command_server, "takes jobs, and gives them to workers", "",
      "--listen --db --data --memory --keys --audit --lease --ahead --no-plan --by-rank "
-     "--connections --tasks --help"},
+     "--pull-cache --pull-inputs --connections --tasks --help"},
     {"submit", command_submit, "hand a job file to a server", "file",
      "--server --key --policy --wait --attach --shared --json --help"},
     {"wait", command_wait, "until a job of a server is over", "", "--server --key --json --help"},

@@ -1,4 +1,5 @@
 // serve.c - `rota server`: opens what a server needs, and closes it again.
+#include "cli/handler.h"
 #include "cli/serve.h"
 #include "os/os.h"
 #include "worker/worker.h"
@@ -26,6 +27,10 @@ static const char usage[]
       "                      two for each of its cores if they read nothing)\n"
       "    --no-plan         place tasks when they are ready, near their inputs, and not before\n"
       "    --by-rank         pull: of a worker's queues the task with most behind it, not by lot\n"
+      "    --pull-cache SECONDS   pull: how long a task waits for a worker that has its result\n"
+      "                      (0.01), and no longer than for its inputs\n"
+      "    --pull-inputs SECONDS  pull: how long it then waits for one that has an input, before\n"
+      "                      it is for everybody (0.1); both 0: for everybody at once\n"
       "    --connections N   at a time; whoever comes later is turned away (10000)\n"
       "    --tasks N         of all jobs that are not forgotten; what has no room is refused\n\n"
       "INT or TERM: what has come is made durable and answered, then it ends; workers go on with\n"
@@ -35,6 +40,7 @@ static const char usage[]
 
 enum { LEASE = 60, LEASE_MIN = 2, LEASE_MAX = 86400 };
 enum { AHEAD = 16, AHEAD_CORES = 2, AHEAD_MAX = 100000 };
+enum { PULL_CACHE = 10000, PULL_INPUTS = 100000, PULL_UNSAID = -1, PULL_MAX = 86400 };
 enum { CONNECTIONS = 10000, CONNECTIONS_MAX = 1000000, FILES_OF_OURS = 64 };
 
 static bool number_read(const char *text, long least, long most, long *number)
@@ -43,6 +49,11 @@ static bool number_read(const char *text, long least, long most, long *number)
     errno = 0;
     *number = strtol(text, &end, 10);
     return !errno && *text && !*end && *number >= least && *number <= most;
+}
+
+static bool wait_read(const char *text, rota_time *wait)
+{
+    return seconds_read(text, wait) && *wait <= (rota_time)PULL_MAX * 1000000;
 }
 
 // Returns false when the word or its value is not understood.
@@ -72,6 +83,8 @@ static bool option_take(struct serve_options *options, const char *word, const c
         options->ahead_cores = 0;
         return true;
     }
+    if (strcmp(word, "--pull-cache") == 0) return wait_read(value, &options->pull_cache);
+    if (strcmp(word, "--pull-inputs") == 0) return wait_read(value, &options->pull_inputs);
     if (strcmp(word, "--connections") == 0 && number_read(value, 1, CONNECTIONS_MAX, &number)) {
         options->connections = (uint32_t)number;
         return true;
@@ -83,11 +96,28 @@ static bool option_take(struct serve_options *options, const char *word, const c
     return false;
 }
 
+// Of two waits of which one was said, the other does not contradict it.
+static bool waits_settle(struct serve_options *options)
+{
+    rota_time *cache = &options->pull_cache, *inputs = &options->pull_inputs;
+    bool both = *cache != PULL_UNSAID && *inputs != PULL_UNSAID;
+    if (*inputs == PULL_UNSAID) *inputs = *cache > PULL_INPUTS ? *cache : PULL_INPUTS;
+    if (*cache == PULL_UNSAID) *cache = *inputs < PULL_CACHE ? *inputs : PULL_CACHE;
+    if (!both || *cache <= *inputs) return true;
+    fprintf(stderr,
+            "rota server: --pull-cache %g is longer than --pull-inputs %g; a task would wait\n"
+            "longer for a result that spares it than for the inputs it needs\n",
+            (double)*cache * 1e-6, (double)*inputs * 1e-6);
+    return false;
+}
+
 int serve_options_read(struct serve_options *options, int count, char **words)
 {
     *options = (struct serve_options){.lease = LEASE * 1000000ll,
                                       .ahead = AHEAD,
                                       .ahead_cores = AHEAD_CORES,
+                                      .pull_cache = PULL_UNSAID,
+                                      .pull_inputs = PULL_UNSAID,
                                       .connections = CONNECTIONS};
     options->data_max = WORKER_CACHE_MAX;
     for (int i = 0, used; i < count; i += 1 + used) {
@@ -101,6 +131,7 @@ int serve_options_read(struct serve_options *options, int count, char **words)
                 words[i]);
         return 2;
     }
+    if (!waits_settle(options)) return 2;
     if (!options->database && !options->forgets)
         options->database = default_database(options->default_database);
     if (!options->data && options->database) {
@@ -148,6 +179,8 @@ static int hub_begin_at(struct serve *serve)
     config.overbook_cores = serve->options.ahead_cores;
     config.told_is_begun = true;
     config.pull_by_rank = serve->options.by_rank;
+    config.cached_wait = serve->options.pull_cache;
+    config.inputs_wait = serve->options.pull_inputs;
     if (serve->options.tasks) config.tasks_max = serve->options.tasks;
     config.plan_submit = config.plan_update = config.plan_idle = 0;
     struct guide *guide = serve->options.no_plan ? NULL : guide_open();

@@ -23,6 +23,8 @@ struct serve_options {
     rota_time lease;       // of the server; a worker's is shorter
     uint32_t ahead;        // tasks a worker is given beyond its room
     uint32_t ahead_cores;  // or so many for each of its cores, of tasks that read nothing
+    rota_time pull_cache;  // pull: how long a task waits for who has its result,
+    rota_time pull_inputs; // and then for who has an input
     uint32_t connections;  // at a time
     uint32_t tasks;        // that are not forgotten
     char default_address[PLACE_MAX], default_database[PLACE_MAX], default_data[PLACE_MAX];

@@ -3,6 +3,8 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,7 +39,8 @@ static const char *fault_of(const struct serve *serve, const wire_texts *words)
 static int question_start(const struct serve *serve, const wire_texts *words, int *output)
 {
     char planned[PIECE];  // plans are kept nowhere, so the database does not have them
-    char *argv[WORDS_MAX + 6] = {(char *)(uintptr_t) "rota"};
+    char waits[64];
+    char *argv[WORDS_MAX + 8] = {(char *)(uintptr_t) "rota"};
     int count = 1;
     const char *name = words->items[0].bytes;
     bool plain = strcmp(name, "jobs") == 0 || strcmp(name, "history") == 0;
@@ -47,6 +50,12 @@ static int question_start(const struct serve *serve, const wire_texts *words, in
     if (strcmp(name, "why") == 0 && hub_ahead_text(&serve->hub, planned, sizeof planned)) {
         argv[count++] = (char *)(uintptr_t) "--planned";
         argv[count++] = planned;
+    }
+    if (strcmp(name, "why") == 0) {
+        snprintf(waits, sizeof waits, "%" PRId64 ",%" PRId64, serve->options.pull_cache,
+                 serve->options.pull_inputs);
+        argv[count++] = (char *)(uintptr_t) "--waits";
+        argv[count++] = waits;
     }
     for (uint32_t i = 1; i < words->count; i++)
         argv[count++] = (char *)(uintptr_t)words->items[i].bytes;

@@ -399,7 +399,7 @@ static int task_explain(struct asker *asker, const char *name)
 
 int command_why(int count, char **words)
 {
-    static const struct asker_use use = {"why", usage, "p", ASKER_TASKS};
+    static const struct asker_use use = {"why", usage, "pt", ASKER_TASKS};
     struct asker asker;
     int status = asker_open(&asker, &use, count, words);
     if (status < 0) {

@@ -1,4 +1,6 @@
 """story - a cluster of which a test asks what ran where; for the scenarios of the contract."""
+import json
+
 from cluster import Cluster
 from end import Tap
 
@@ -44,6 +46,18 @@ class Story(Cluster):
         """The workers on which it has succeeded."""
         return [worker for name, worker, status in self.history()
                 if name == task and status == "SUCCESS"]
+
+    def changes(self):
+        """(turn, task, state, worker) of all changes of tasks, as they stand in the journal."""
+        told = self.rota("events", "--after", "0", "--once", "--json").stdout.splitlines()
+        rows = [row for row in map(json.loads, told) if row["event"] == "task"]
+        return [(int(row["sequence"].split(".")[0]), row["name"], row["state"], row.get("worker"))
+                for row in rows]
+
+    def turn_of(self, task, state):
+        """The turn in which a task first was in a state; none: it never was."""
+        return next((turn for turn, name, into, _ in self.changes()
+                     if (name, into) == (task, state)), None)
 
     def status(self, task):
         rows = self.sql(f"SELECT status FROM sched_status WHERE name = '{task}'"
