@@ -178,6 +178,11 @@ void show_lost(struct agent *agent, rota_object_id object);  // it is not; the s
 void show_held(struct agent *agent, rota_object_id object, const struct cache_entry *entry);
 void show_all(struct agent *agent, const wire_files *objects);  // one or the other, after a look
 
+// ---- known.c: results, by content key -----------------------------------------------------------
+
+void known_take(struct agent *agent, const struct wire_known *known);
+void known_tell(struct cache *cache, struct wire_out *out);  // HELD for each that is there
+
 // ---- alias.c: objects with two names ------------------------------------------------------------
 
 void alias_take(struct agent *agent, const struct wire_alias *alias);

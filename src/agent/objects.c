@@ -119,6 +119,7 @@ void objects_tell(struct objects *objects, struct cache *cache, struct wire_out 
         count = 0;
     }
     held_put(out, items, count);
+    known_tell(cache, out);
     all_put(out, all);
 }
 

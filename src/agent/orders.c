@@ -214,6 +214,7 @@ static bool order_take(struct agent *agent, const struct wire_message *message)
     case WIRE_SERVE_MESSAGE: carry_serve(agent, &message->serve); return true;
     case WIRE_SHOW_MESSAGE: show_all(agent, &message->show.objects); return true;
     case WIRE_ALIAS_MESSAGE: alias_take(agent, &message->alias); return true;
+    case WIRE_KNOWN_MESSAGE: known_take(agent, &message->known); return true;
     case WIRE_QUIT_MESSAGE: agent_quit(agent, message->quit.grace); return true;
     case WIRE_DROP_MESSAGE:
         objects_remove(&agent->objects, &message->drop.objects);

@@ -10,7 +10,18 @@ static const struct memory heap = {memory_resize_heap, NULL};
 struct hub_told {
     rota_object_id *items;
     uint32_t count, capacity;
+    uint32_t results;
 };
+
+bool hub_is_held(const struct hub *hub, rota_object_id object, rota_worker_id worker)
+{
+    enum { FEW = 64 };
+    rota_worker_id holders[FEW];
+    uint32_t count = rota_object_workers(hub->server->rota, object, ROTA_SET_LOCATED, holders, FEW);
+    for (uint32_t i = 0; i < count && i < FEW; i++)
+        if (holders[i].number == worker.number) return true;
+    return false;
+}
 
 // Nobody needs it any more: a DROP was lost with its connection, or came before the copy did.
 static bool is_stray(const struct hub *hub, rota_object_id object)
@@ -19,16 +30,23 @@ static bool is_stray(const struct hub *hub, rota_object_id object)
     return state == ROTA_OBJECT_NONE || state == ROTA_OBJECT_REMOVED;
 }
 
+static void replica_tell(struct hub *hub, struct hub_peer *peer, const struct wire_file *file,
+                         enum rota_event_kind kind)
+{
+    struct rota_event event = {.kind = kind};
+    event.replica.worker = peer->worker->id;
+    event.replica.object = file->object;
+    event.replica.bytes = file->bytes;
+    server_step(hub->server, &event);
+}
+
 static void replicas_tell(struct hub *hub, struct hub_peer *peer, const wire_files *files,
                           enum rota_event_kind kind)
 {
     for (uint32_t i = 0; i < files->count; i++) {
-        struct rota_event event = {.kind = kind};
-        event.replica.worker = peer->worker->id;
-        event.replica.object = files->items[i].object;
-        event.replica.bytes = files->items[i].bytes;
-        bool is_nobodys = kind == ROTA_EVENT_OBJECT_HELD && is_stray(hub, event.replica.object);
-        if (!is_nobodys) server_step(hub->server, &event);
+        const struct wire_file *file = &files->items[i];
+        bool is_nobodys = kind == ROTA_EVENT_OBJECT_HELD && is_stray(hub, file->object);
+        if (!is_nobodys) replica_tell(hub, peer, file, kind);
     }
     hub_ahead_news(hub);
 }
@@ -43,6 +61,27 @@ static void remember(struct hub_told *told, const wire_files *files)
     told->items = items;
     if (!there) hub_no_memory();
     for (uint32_t i = 0; i < files->count; i++) told->items[told->count++] = files->items[i].object;
+}
+
+// A key of which nobody has heard is not stray: who asks for such a result next will be glad of it.
+// Told again with every connection, and most is known.
+static void results_tell(struct hub *hub, struct hub_peer *peer, const wire_files *files)
+{
+    struct hub_told *told = peer->worker->told;
+    for (uint32_t i = 0; told && i < files->count && told->results < WIRE_RESULTS_MAX; i++) {
+        told->results++;
+        if (!hub_is_held(hub, files->items[i].object, peer->worker->id))
+            replica_tell(hub, peer, &files->items[i], ROTA_EVENT_OBJECT_HELD);
+    }
+}
+
+void hub_known_put(struct hub *hub, struct hub_peer *peer, rota_object_id key,
+                   const wire_files *outputs)
+{
+    struct wire_message message = {.kind = WIRE_KNOWN_MESSAGE};
+    message.known.key = key;
+    message.known.outputs = *outputs;
+    wire_put(hub_later(hub, peer), &message);
 }
 
 static int by_id(const void *left, const void *right)
@@ -98,6 +137,9 @@ static void strays_drop(struct hub *hub, struct hub_peer *peer, const wire_files
 
 void hub_held(struct hub *hub, struct hub_peer *peer, const wire_files *files)
 {
+    // A message has results, or objects.
+    if (files->count && files->items[0].kind == WIRE_RESULT)
+        return results_tell(hub, peer, files);
     if (peer->worker->told) remember(peer->worker->told, files);
     replicas_tell(hub, peer, files, ROTA_EVENT_OBJECT_HELD);
     strays_drop(hub, peer, files);

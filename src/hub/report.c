@@ -1,6 +1,7 @@
 // report.c - what workers say about attempts and objects becomes events.
 #include "base/planted.h"
 #include "hub/ahead.h"
+#include "hub/copies.h"
 #include "hub/repeat.h"
 
 #include <errno.h>
@@ -112,6 +113,21 @@ static bool is_late_result(struct hub *hub, const struct hub_peer *peer,
            && rota_task_state(hub->server->rota, task) == ROTA_TASK_SUCCEEDED;
 }
 
+// A worker that leaves is forgotten with what it has; so it keeps in mind itself of which keys it
+// has results.
+static void result_note(struct hub *hub, struct hub_peer *peer, rota_object_id key,
+                        const struct wire_finished *finished)
+{
+    if ((key.high || key.low) && hub_is_held(hub, key, peer->worker->id))
+        hub_known_put(hub, peer, key, &finished->outputs);
+}
+
+static rota_object_id key_of(const struct hub *hub, rota_task_id task)
+{
+    struct rota_task_view view;
+    return rota_task_look(hub->server->rota, task, &view) ? view.key : (rota_object_id){0};
+}
+
 bool hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_finished *finished)
 {
     struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
@@ -131,10 +147,12 @@ bool hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_fini
         event.report.sizes = sizes_of(hub, finished);
         event.report.size_count = finished->outputs.count;
     }
+    rota_object_id key = key_of(hub, finished->task);  // with its end a task may be gone
     if (server_step(hub->server, &event) == ROTA_OK || is_late_result(hub, peer, &event)) {
         hub_ahead_ended(hub, finished);
         if (!ends_note(hub->server, finished, peer->worker->id)) hub_no_memory();
         recorded_put(hub, peer, finished, WIRE_NOW_RECORDED);
+        result_note(hub, peer, key, finished);
         return true;
     }
     struct rota_task_view view;

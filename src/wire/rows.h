@@ -21,6 +21,7 @@ enum wire_file_kind {
     WIRE_DIRECTORY,       // a whole tree
     WIRE_STREAM,          // flows while both ends run
     WIRE_SOURCE,          // inputs: a file or directory of the user, at `path`
+    WIRE_RESULT,          // HELD: a result for the content key `object`
 };
 enum wire_file_flag { WIRE_KEEP = 1 };  // outputs: also put at `path` when the task succeeds
 

@@ -63,6 +63,9 @@ enum wire_how {
 // the first will be nobody's.
 #define WIRE_ALIAS(F) F(object, from) F(object, to) F(u32, later)
 
+// What it has made is a result for this content key, and is told of as such when it joins again.
+#define WIRE_KNOWN(F) F(object, key) F(files, outputs)  // only `object` of each counts
+
 // A stream that one of its commands reads flows from there, to whoever shows the ticket first.
 #define WIRE_FLOW(F) F(object, object) F(text, address) F(text, ticket)
 
@@ -80,6 +83,7 @@ enum wire_end {
 enum wire_finished_flag { WIRE_CACHED = 1, WIRE_LOG_TRUNCATED = 2, WIRE_CORE_DUMPED = 4 };
 
 #define WIRE_HELLO(F) F(u32, version) F(u32, cores) F(u32, memory_mib) F(text, name) F(text, limits)
+enum { WIRE_RESULTS_MAX = 100000 };     // of a worker, when it joins: others are not told
 #define WIRE_HELD(F) F(files, objects)  // what is in the cache; all of it before HELLO
 // On each new connection, behind the last of those HELD: nothing else is there any more.
 #define WIRE_HELD_ALL(F) F(u64, count)
@@ -289,4 +293,5 @@ enum wire_data_verb {
     M(OFFER, offer) M(OFFERED, offered) M(STORED, stored) M(BIND, bind) M(BOUND, bound)    \
     M(DATA, data)                                                                          \
     M(RENEW, renew) M(RENEWED, renewed) M(FLOW, flow) M(REPEAT, repeat) M(REST, rest)      \
-    M(LOOK, look) M(SEEN, seen) M(SHOW, show) M(HELD_ALL, held_all) M(ALIAS, alias)
+    M(LOOK, look) M(SEEN, seen) M(SHOW, show) M(HELD_ALL, held_all) M(ALIAS, alias)     \
+    M(KNOWN, known)

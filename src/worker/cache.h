@@ -6,6 +6,7 @@
 //     content/ab/cdef...      read-only; ".x" behind it: executable, ".d": the list of a tree
 //     object/HIGH-LOW         a link whose target says "KIND:BYTES:HASH", not a path
 //     result/KEY              what a command made, for the next who wants the same
+//     known/HIGH-LOW          the contents of a result that a server knows by this content key
 //     tmp/NAME/               what a process is at; locked while it lives
 //     lock, total             who may evict; the bytes of all contents
 #pragma once
@@ -66,7 +67,7 @@ struct cache_open_file {
 struct cache_digest;
 
 struct cache {
-    int folder, content, object, result, temporary, lock, total;
+    int folder, content, object, result, known, temporary, lock, total;
     int own;  // the folder of this process below tmp; -1 until it is needed
     char own_name[24];
     char *path;
@@ -154,6 +155,16 @@ bool cache_failure_put(struct cache *cache, const uint8_t key[CACHE_HASH], int32
                        const char *log_path, struct cache_error *error);
 bool cache_failure_find(struct cache *cache, const uint8_t key[CACHE_HASH], int32_t *status,
                         struct cache_entry *log);
+
+// ---- cache_known.c: content keys of a server ---------------------------------------------
+
+// There is a result for it, made of these. A hint, which need not last: the result itself is found
+// by what its command is.
+bool cache_known_put(struct cache *cache, rota_object_id key, const struct cache_entry *entries,
+                     uint32_t count);
+// Calls for all keys whose contents are there, until it says false; the others are forgotten.
+typedef bool cache_known_fn(void *context, rota_object_id key);
+void cache_known_each(struct cache *cache, cache_known_fn *call, void *context);
 
 // ---- Eviction -----------------------------------------------------------------------
 

@@ -11,11 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OBJECT_NAME = 40 };
-
-static void object_name(rota_object_id object, char name[OBJECT_NAME])
+void cache_object_name(rota_object_id object, char name[CACHE_OBJECT_NAME])
 {
-    snprintf(name, OBJECT_NAME, "%016" PRIx64 "-%016" PRIx64, object.high, object.low);
+    snprintf(name, CACHE_OBJECT_NAME, "%016" PRIx64 "-%016" PRIx64, object.high, object.low);
+}
+
+bool cache_object_name_read(const char *name, rota_object_id *object)
+{
+    char *end, again[CACHE_OBJECT_NAME];
+    *object = (rota_object_id){.high = strtoull(name, &end, 16)};
+    if (*end == '-') object->low = strtoull(end + 1, &end, 16);
+    cache_object_name(*object, again);
+    return strcmp(name, again) == 0;
 }
 
 static bool object_read(struct cache *cache, const char *name, struct cache_entry *entry)
@@ -43,9 +50,9 @@ static bool link_replace(struct cache *cache, const char *text, const char *name
 
 static bool link_make(struct cache *cache, rota_object_id object, const struct cache_entry *entry)
 {
-    char name[OBJECT_NAME], text[CACHE_ENTRY_TEXT];
+    char name[CACHE_OBJECT_NAME], text[CACHE_ENTRY_TEXT];
     struct cache_entry now;
-    object_name(object, name);
+    cache_object_name(object, name);
     cache_entry_write(entry, text);
     if (symlinkat(text, cache->object, name) == 0) return true;
     if (errno != EEXIST) return false;
@@ -68,15 +75,15 @@ bool cache_bind(struct cache *cache, rota_object_id object, const struct cache_e
 
 bool cache_find(struct cache *cache, rota_object_id object, struct cache_entry *entry)
 {
-    char name[OBJECT_NAME];
-    object_name(object, name);
+    char name[CACHE_OBJECT_NAME];
+    cache_object_name(object, name);
     return object_read(cache, name, entry) && cache_has(cache, entry);
 }
 
 bool cache_unbind(struct cache *cache, rota_object_id object, struct cache_error *error)
 {
-    char name[OBJECT_NAME];
-    object_name(object, name);
+    char name[CACHE_OBJECT_NAME];
+    cache_object_name(object, name);
     if (unlinkat(cache->object, name, 0) == 0 || errno == ENOENT) return true;
     return cache_fail_system(error, "remove an object of", cache->path);
 }
@@ -91,11 +98,8 @@ static bool object_collect(void *context, int folder_fd, const char *name)
 {
     (void)folder_fd;
     struct objects *objects = context;
-    char *end, again[OBJECT_NAME];
-    rota_object_id object = {.high = strtoull(name, &end, 16)};
-    if (*end == '-') object.low = strtoull(end + 1, &end, 16);
-    object_name(object, again);
-    if (strcmp(name, again) != 0) return true;
+    rota_object_id object;
+    if (!cache_object_name_read(name, &object)) return true;
     if (objects->count == objects->capacity) {
         uint32_t capacity = objects->capacity ? objects->capacity * 2 : 256;
         void *grown = realloc(objects->items, capacity * sizeof *objects->items);

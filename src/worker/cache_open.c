@@ -31,6 +31,7 @@ static bool folders_open(struct cache *cache)
     return cache->folder >= 0 && (cache->content = folder_open(cache, "content")) >= 0
            && (cache->object = folder_open(cache, "object")) >= 0
            && (cache->result = folder_open(cache, "result")) >= 0
+           && (cache->known = folder_open(cache, "known")) >= 0
            && (cache->temporary = folder_open(cache, "tmp")) >= 0
            && (cache->lock = file_open(cache, "lock")) >= 0
            && (cache->total = file_open(cache, "total")) >= 0;
@@ -65,6 +66,7 @@ static bool stale_remove(void *context, int folder_fd, const char *name)
 void cache_init(struct cache *cache)
 {
     *cache = (struct cache){.folder = -1, .content = -1, .object = -1, .result = -1};
+    cache->known = -1;
     cache->temporary = cache->lock = cache->total = cache->own = -1;
     cache->memory.resize = memory_resize_heap;
 }
@@ -94,7 +96,7 @@ void cache_close(struct cache *cache)
     cache_fresh_close(cache);
     cache_held_close(cache);
     if (cache->own >= 0) os_tree_remove_at(cache->temporary, cache->own_name);
-    int files[] = {cache->own,    cache->total,  cache->lock,    cache->temporary,
+    int files[] = {cache->own,    cache->total,  cache->lock,    cache->temporary, cache->known,
                    cache->result, cache->object, cache->content, cache->folder};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i] >= 0) close(files[i]);

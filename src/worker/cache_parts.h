@@ -9,6 +9,7 @@ enum {
     CACHE_HEX = CACHE_HASH * 2,
     CACHE_NAME = CACHE_HEX + 8,     // room for the name of a content
     CACHE_BUFFER = 1 << 18,
+    CACHE_OBJECT_NAME = 40,
 };
 
 // ---- cache_text.c: names of things, and reasons ----------------------------------
@@ -144,6 +145,15 @@ bool cache_put_tree(struct cache *cache, const struct cache_entry *entry, int pa
 // ---- cache_result.c -------------------------------------------------------------------------
 
 void cache_result_prune(struct cache *cache);  // forgets those of which something is gone
+// A small file as a text, to be freed; null: it is not there, or too large.
+char *cache_text_read(int folder_fd, const char *name, size_t *size);
+// Whether all contents are there that stand at the beginnings of lines. The text is changed.
+bool cache_lines_are_there(struct cache *cache, char *text);
+
+// ---- cache_object.c: names of objects and keys ----------------------------------------------
+
+void cache_object_name(rota_object_id object, char name[CACHE_OBJECT_NAME]);
+bool cache_object_name_read(const char *name, rota_object_id *object);
 
 // ---- cache_list.c: reading folders --------------------------------------------------------
 

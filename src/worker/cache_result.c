@@ -155,10 +155,10 @@ bool cache_failure_put(struct cache *cache, const uint8_t key[CACHE_HASH], int32
     return put(cache, key, header, NULL, 0, log_path, error);
 }
 
-static char *result_read(struct cache *cache, const char *hex, size_t *size)
+char *cache_text_read(int folder_fd, const char *name, size_t *size)
 {
     struct stat at;
-    int fd = openat(cache->result, hex, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(folder_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return NULL;
     bool fits = fstat(fd, &at) == 0 && at.st_size > 0 && at.st_size < RESULT_BYTES_MAX;
     char *text = fits ? malloc((size_t)at.st_size + 1) : NULL;
@@ -220,7 +220,7 @@ bool cache_result_find(struct cache *cache, const uint8_t key[CACHE_HASH],
     char hex[CACHE_HEX + 1];
     size_t size;
     cache_hex(key, hex);
-    char *text = result_read(cache, hex, &size);
+    char *text = cache_text_read(cache->result, hex, &size);
     if (!text) return false;
     bool fine
         = result_parse(text, outputs, count, log) && result_is_there(cache, outputs, count, log);
@@ -246,7 +246,7 @@ bool cache_failure_find(struct cache *cache, const uint8_t key[CACHE_HASH], int3
     char hex[CACHE_HEX + 1];
     size_t size;
     cache_hex(key, hex);
-    char *text = result_read(cache, hex, &size), *at = text;
+    char *text = cache_text_read(cache->result, hex, &size), *at = text;
     bool fine = text && expect(&at, FAILURE " ", sizeof FAILURE) && status_take(&at, status)
                 && entry_take(&at, '\n', log) && strcmp(at, "end\n") == 0
                 && result_is_there(cache, NULL, 0, log);
@@ -257,7 +257,7 @@ bool cache_failure_find(struct cache *cache, const uint8_t key[CACHE_HASH], int3
 // ---- Forgetting ------------------------------------------------------------------------
 
 // Every line that reads as an entry is one; a name that looks like one costs only the result.
-static bool lines_are_there(struct cache *cache, char *text)
+bool cache_lines_are_there(struct cache *cache, char *text)
 {
     struct cache_entry entry;
     for (char *line = text, *next; line; line = next) {
@@ -272,8 +272,8 @@ static bool lines_are_there(struct cache *cache, char *text)
 static bool result_look(void *context, int folder_fd, const char *name)
 {
     size_t size;
-    char *text = result_read(context, name, &size);
-    if (!text || !lines_are_there(context, text)) unlinkat(folder_fd, name, 0);
+    char *text = cache_text_read(folder_fd, name, &size);
+    if (!text || !cache_lines_are_there(context, text)) unlinkat(folder_fd, name, 0);
     free(text);
     return true;
 }

@@ -8,9 +8,8 @@ import subprocess
 
 from cluster import ROTA_PATH
 from end import Tap
-from story import Story, tells
+from story import HOUR, Story, tells
 
-HOUR = ("--pull-cache", "3600", "--pull-inputs", "3600")
 SECOND = 1000000
 
 
@@ -56,20 +55,11 @@ def at_once():
               story.changes())
 
 
-def stays(story, task, other):
-    """It is offered, and stays so while an idle worker does other things, for longer than a server
-    that was not told to be so patient would wait."""
-    story.until(lambda: story.status(task) == "OFFERED", f"{task} is offered")
-    fine = all(story.done({f"{other}{i}": {"run": "sleep 0.2", "machine": other}})
-               for i in range(5))
-    return fine and story.status(task) == "OFFERED"
-
-
 def for_nobody():
     with Story("--ahead", "0", *HOUR) as story:
         story.join()
         job = story.begin({"J": {"run": "true"}}, policy="pull")
-        waits = stays(story, "J", "w0")
+        waits = story.stays("J", "w0")
         why = story.rota("why", f"{job}.1").stdout
         tells("BS-1", waits and "waits for a worker that has an input" in why,
               "what lies nowhere is not for an idle worker before its wait is over", why)
@@ -96,7 +86,7 @@ def for_whom_it_waits():
         story.touch("gate")
         story.until(lambda: story.running("a") or story.running("b"), "one of them runs")
         first, second = ("a", "b") if story.running("a") else ("b", "a")
-        waits = stays(story, second, "w1")
+        waits = story.stays(second, "w1")
         number = {"a": 3, "b": 4}[second]
         why = story.rota("why", f"{job}.{number}").stdout
         tells("BS-5", waits and "waits for a worker that has an input" in why,

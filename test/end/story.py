@@ -4,6 +4,7 @@ import json
 from cluster import Cluster
 from end import Tap
 
+HOUR = ("--pull-cache", "3600", "--pull-inputs", "3600")  # longer than any test
 WAIT = "while [ ! -e {0} ]; do sleep 0.05; done"
 
 
@@ -63,6 +64,14 @@ class Story(Cluster):
         rows = self.sql(f"SELECT status FROM sched_status WHERE name = '{task}'"
                         " ORDER BY id DESC LIMIT 1")
         return rows[0][0] if rows else None
+
+    def stays(self, task, other):
+        """Whether it is offered, and stays so while this worker does other things, for longer than
+        a server waits that was not told to."""
+        self.until(lambda: self.status(task) == "OFFERED", f"{task} is offered")
+        fine = all(self.done({f"{other}-{i}": {"run": "sleep 0.2", "machine": other}})
+                   for i in range(5))
+        return fine and self.status(task) == "OFFERED"
 
     def idle(self):
         return not self.sql("SELECT 1 FROM sched_stage")

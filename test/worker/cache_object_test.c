@@ -192,6 +192,54 @@ static void no_two_commands_have_the_same_key(void **state)
     }
 }
 
+static bool key_note(void *context, rota_object_id key)
+{
+    uint64_t *seen = context;
+    *seen += key.high;
+    return true;
+}
+
+static uint64_t keys_told(struct scene *scene)
+{
+    uint64_t seen = 0;
+    cache_known_each(&scene->cache, key_note, &seen);
+    return seen;
+}
+
+static void a_content_key_is_told_until_a_part_of_its_result_is_gone(void **state)
+{
+    struct scene *scene = *state;
+    const struct cache_entry entries[]
+        = {text_added(scene, "one"), text_added(scene, "two"), text_added(scene, "three")};
+    assert_int_equal(keys_told(scene), 0);
+    assert_true(cache_known_put(&scene->cache, (rota_object_id){1, 7}, entries, 2));
+    assert_true(cache_known_put(&scene->cache, (rota_object_id){2, 7}, entries + 1, 2));
+    assert_true(cache_known_put(&scene->cache, (rota_object_id){4, 7}, NULL, 0));
+    assert_true(cache_known_put(&scene->cache, (rota_object_id){4, 7}, entries, 1));
+    scene_reopen(scene, 1 << 30);
+    assert_int_equal(keys_told(scene), 1 + 2 + 4);
+    content_remove(scene, &entries[2]);
+    assert_int_equal(keys_told(scene), 1 + 4);
+    assert_int_equal(files_in(scene, "cache/known"), 2);
+    content_remove(scene, &entries[0]);
+    assert_int_equal(keys_told(scene), 0);
+}
+
+static void half_a_file_of_a_content_key_is_forgotten(void **state)
+{
+    struct scene *scene = *state;
+    const struct cache_entry entry = text_added(scene, "one");
+    const char *name = "cache/known/0000000000000008-0000000000000007";
+    assert_true(cache_known_put(&scene->cache, (rota_object_id){8, 7}, &entry, 1));
+    assert_int_equal(keys_told(scene), 8);
+    file_write(scene, "cache/known/nonsense", "end\n");
+    assert_int_equal(keys_told(scene), 8);
+    assert_false(file_is_there(scene, "cache/known/nonsense"));
+    file_write(scene, name, "f:3:");
+    assert_int_equal(keys_told(scene), 0);
+    assert_false(file_is_there(scene, name));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_begin, scene_end)
@@ -203,6 +251,8 @@ int main(void)
         TEST(half_a_result_is_none),
         TEST(a_failure_is_found_whole_or_not_at_all),
         TEST(no_two_commands_have_the_same_key),
+        TEST(a_content_key_is_told_until_a_part_of_its_result_is_gone),
+        TEST(half_a_file_of_a_content_key_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
