@@ -167,7 +167,8 @@ static struct hub_limits limits_of(rota_time lease)
 {
     rota_time margin = lease / 4;
     return (struct hub_limits){
-        .lease = lease - margin, .beat = (lease - margin) / 5, .random = os_random};
+        .lease = lease - margin, .beat = (lease - margin) / 5, .random = os_random,
+        .stopwatch = os_ticks};
 }
 
 static int hub_begin_at(struct serve *serve)

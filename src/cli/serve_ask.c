@@ -39,7 +39,7 @@ static const char *fault_of(const struct serve *serve, const wire_texts *words)
 static int question_start(const struct serve *serve, const wire_texts *words, int *output)
 {
     char planned[PIECE];  // plans are kept nowhere, so the database does not have them
-    char waits[64];
+    char told[128];
     char *argv[WORDS_MAX + 8] = {(char *)(uintptr_t) "rota"};
     int count = 1;
     const char *name = words->items[0].bytes;
@@ -52,10 +52,16 @@ static int question_start(const struct serve *serve, const wire_texts *words, in
         argv[count++] = planned;
     }
     if (strcmp(name, "why") == 0) {
-        snprintf(waits, sizeof waits, "%" PRId64 ",%" PRId64, serve->options.pull_cache,
+        snprintf(told, sizeof told, "%" PRId64 ",%" PRId64, serve->options.pull_cache,
                  serve->options.pull_inputs);
         argv[count++] = (char *)(uintptr_t) "--waits";
-        argv[count++] = waits;
+        argv[count++] = told;
+    }
+    if (strcmp(name, "top") == 0 && serve->hub.guide) {
+        snprintf(told, sizeof told, "%" PRIu64 ",%" PRId64 ",%" PRId64, serve->hub.plans,
+                 serve->hub.plan_at, serve->hub.plan_took);
+        argv[count++] = (char *)(uintptr_t) "--planner";
+        argv[count++] = told;
     }
     for (uint32_t i = 1; i < words->count; i++)
         argv[count++] = (char *)(uintptr_t)words->items[i].bytes;

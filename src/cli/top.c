@@ -3,6 +3,7 @@
 #include "cli/top.h"
 #include "os/os.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ struct top_options {
     const char *db;
     int64_t interval;
     struct top_wish wish;
+    struct top_planner planner;
 };
 
 static int wrong(const char *word)
@@ -46,11 +48,19 @@ static bool wish_read(struct top_options *options, const char *text)
     return count == 4 && view < TOP_VIEWS;
 }
 
+static bool planner_read(struct top_planner *planner, const char *text)
+{
+    int count = sscanf(text, "%" SCNu64 ",%" SCNd64 ",%" SCNd64, &planner->plans, &planner->at,
+                       &planner->took);
+    return planner->is_there = count == 3;
+}
+
 static bool value_take(struct top_options *options, const char *word, const char *value)
 {
     char *end;
     if (strcmp(word, "--db") == 0) return *(options->db = value) != 0;
     if (strcmp(word, "--frame") == 0) return wish_read(options, value);
+    if (strcmp(word, "--planner") == 0) return planner_read(&options->planner, value);
     if (strcmp(word, "--interval") != 0) return false;
     double seconds = strtod(value, &end);
     options->interval = (int64_t)(seconds * 1000000);
@@ -101,6 +111,7 @@ static int look_once(const struct top_options *options, const char *path)
     struct top top;
     struct store_error error;
     bool fine = top_load(&top, path, &error);
+    top.planner = options->planner;
     if (!fine)
         fprintf(stderr, "rota top: %s\n", error.text);
     else if (options->json)

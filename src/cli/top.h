@@ -19,6 +19,11 @@ struct top {
         uint32_t count, capacity;
     } lists[LOOK_LISTS];
     uint64_t fast, slow;  // of all jobs
+    struct top_planner {  // as its server says
+        bool is_there;
+        uint64_t plans;
+        rota_time at, took;  // of the last plan
+    } planner;
 };
 
 // False: says why. Release it in either case.

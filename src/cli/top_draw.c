@@ -199,6 +199,12 @@ static void head_draw(struct sheet *sheet)
          (unsigned long long)top_count(top, "ASSIGNED"), (unsigned long long)next,
          (unsigned long long)top_count(top, "HELD"), (unsigned long long)top_count(top, "WAITING"),
          (unsigned long long)top_count(top, "BLOCKED"));
+    const struct top_planner *planner = &top->planner;
+    char since[TEXT];
+    if (planner->plans)
+        line(sheet, TOP_DIM, "%llu plans, the last one %s ago in %.1f ms",
+             (unsigned long long)planner->plans, span(since, top->now - planner->at),
+             (double)planner->took / 1000);
 }
 
 // Each list gets what it needs, or its share of what is left for it and those behind it.

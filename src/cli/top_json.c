@@ -43,10 +43,24 @@ static void row_print(const struct top_row *row, const struct member *members, F
     }
 }
 
+static void planner_print(const struct top_planner *planner, FILE *out)
+{
+    if (!planner->is_there) {
+        fputs(",\"planner\":null", out);
+        return;
+    }
+    fprintf(out, ",\"planner\":{\"plans\":%" PRIu64, planner->plans);
+    if (planner->plans)
+        fprintf(out, ",\"last\":%" PRId64 ",\"took_us\":%" PRId64 "}", planner->at, planner->took);
+    else
+        fputs(",\"last\":null,\"took_us\":null}", out);
+}
+
 void top_json(const struct top *top, FILE *out)
 {
     fprintf(out, "{\"at\":%" PRId64 ",\"ended_10s\":%" PRIu64 ",\"ended_60s\":%" PRIu64, top->now,
             top->fast, top->slow);
+    planner_print(&top->planner, out);
     for (int i = 0; i < LOOK_LISTS; i++) {
         if (!lists[i].name) continue;
         fprintf(out, ",\"%s\":[", lists[i].name);

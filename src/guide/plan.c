@@ -14,6 +14,7 @@ enum {
     QUEUED_LOYALTY = 2,  // taking a task back costs messages, and perhaps a start
     STEPS_A_MICROSECOND = 40,
     PAUSE = 9,              // times as long as the plan took: a tenth of the time is for planning
+    PAUSE_LEAST = 10000,    // so that what comes in quick succession is planned together
 };
 
 struct guide *guide_open(void)
@@ -232,6 +233,7 @@ void guide_plan(struct guide *guide, const struct guide_view *view)
     }
     steps += 8 * (uint64_t)window.row_count;  // for looking
     guide->sums.steps += steps;
-    guide->plan_next = view->now + (rota_time)(steps * PAUSE / STEPS_A_MICROSECOND);
+    rota_time pause = (rota_time)(steps * PAUSE / STEPS_A_MICROSECOND);
+    guide->plan_next = view->now + (pause > PAUSE_LEAST ? pause : PAUSE_LEAST);
     window_release(&window);
 }

@@ -87,6 +87,21 @@ static void give(void *context, rota_job_id job, const struct rota_placement *pl
     server_step(hub->server, &event);
 }
 
+static rota_time stopwatch(const struct hub *hub)
+{
+    return hub->limits.stopwatch ? hub->limits.stopwatch() : 0;
+}
+
+// Looking in vain is no plan.
+static void planned_note(struct hub *hub, rota_time began)
+{
+    uint64_t plans = guide_sums(hub->guide).plans;
+    if (plans == hub->plans) return;
+    hub->plans = plans;
+    hub->plan_at = hub->server->now;
+    hub->plan_took = stopwatch(hub) - began;
+}
+
 void hub_ahead_look(struct hub *hub)
 {
     if (!hub->guide || guide_due(hub->guide) > hub->server->now) return;
@@ -99,7 +114,9 @@ void hub_ahead_look(struct hub *hub)
                               .context = hub,
                               .name_of = name_of,
                               .give = give};
+    rota_time began = stopwatch(hub);
     guide_plan(hub->guide, &view);
+    planned_note(hub, began);
 }
 
 rota_time hub_ahead_due(const struct hub *hub)

@@ -22,6 +22,7 @@ struct hub_limits {
     rota_time beat;   // how often it sends one
     // Bytes that nobody can guess. False: there are none.
     bool (*random)(void *bytes, size_t size);
+    rota_time (*stopwatch)(void);  // ticks, to tell how long plans take, and no more; null: do not
 };
 
 // ---- peer.c: a connection ----------------------------------------------------------------------
@@ -90,6 +91,8 @@ struct hub {
     uint64_t peers_seen, token;    // token: the last that was given out
     struct hub_handlers handlers;
     struct guide *guide;           // ahead.h; null: nothing is planned ahead
+    uint64_t plans;                // it has made so many,
+    rota_time plan_at, plan_took;  // and the last one then and in so long
     uint64_t turn[2];              // by slot: written, not known to be durable; 0: none
     uint32_t slot;                 // of the turn that is being prepared
     uint64_t journal[2];           // by slot: the last row of the journal with it

@@ -14,6 +14,7 @@ from story import HOUR, Story, tells
 # to be empty, the others are never empty while anybody counts.
 NEAR, INPUT, GLOBAL = 1500, 600, 2100
 THREE, TWO = 1400, 800  # picks that are counted: of three queues, and of two
+ALL = 3050              # so many picks have them both: the second queue is empty after 1800 or so
 # The odds that one of the five comparisons fails by chance, so below 1e-6 for all of them. That a
 # queue is empty while it is counted is less likely still: more than 7 deviations away.
 ODDS = 1e-7
@@ -59,18 +60,13 @@ def fill(story):
 
 def drawn(story):
     """The queue of each pick. Tasks end in the order of the picks: there is one core."""
-    before = len(story.history())
+    def ends():
+        return story.sql("SELECT ends FROM sched_event WHERE ends IS NOT NULL"
+                         " ORDER BY sequence DESC LIMIT 1")[0][0]
+    before, known = len(story.history()), ends()
     story.rota("resume", "worker", "w0")
-
-    def picks():
-        return ["NIG".index(name[0].upper()) for name, _, status in story.history()[before:]
-                if status == "SUCCESS"]
-
-    def enough():
-        found = picks()
-        return found.count(1) == INPUT and len(found) >= two_from(found) + TWO
-    story.until(enough, "enough has been drawn", 400)
-    return picks()
+    story.until(lambda: ends() - known >= ALL, "enough has been drawn", 400)
+    return ["nig".index(name[0]) for name, _, _ in story.history()[before:]]
 
 
 def two_from(found):
