@@ -137,10 +137,12 @@ static bool output_get(struct submitting *submitting, uint32_t task, uint32_t ou
     return fine;
 }
 
-// Returns the exit status: that of the job, unless something does not come.
+// Returns the exit status: that of the job, unless something does not come. A job that fails as a
+// whole has let go of what it made.
 static int outputs_get(struct submitting *submitting, int status)
 {
     const struct jobfile *file = submitting->job.file;
+    if (status && file->on_failure == ROTA_FAILURE_FAIL_JOB) return status;
     for (uint32_t i = 0; submitting->job.uploads && i < file->task_count; i++)
         for (uint32_t k = 0; k < file->tasks[i].output_count; k++) {
             const struct jobfile_output *output = &file->tasks[i].outputs[k];

@@ -2,6 +2,7 @@
 #include "base/planted.h"
 #include "hub/ahead.h"
 #include "hub/copies.h"
+#include "hub/watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -37,10 +37,7 @@ struct hub_peer {
     struct hub_worker *worker;         // null: none, or not joined
     struct hub_draft *draft;           // a submission that is not whole; null: none
     uint64_t number;
-    struct hub_peer *next_watching, *previous_watching;  // if it watches anything
-    uint32_t watched;                  // the job it watches; UINT32_MAX: none; 0: all
-    bool is_troubled;                  // something in that job has failed
-    rota_time look_at;                 // ticks: when to see whether it rests
+    struct hub_watch *watches;         // watch.h; null: none
     struct hub_follow *follow;         // null: it follows nothing
     struct hub_verdict verdict;        // of the message that was taken last
     bool closing;                      // nothing more is read; closed when `out` is empty
@@ -64,7 +61,8 @@ bool hub_turn_away(struct hub_peer *peer, enum wire_code code, const char *reaso
 struct hub {
     struct server *server;
     struct hub_limits limits;
-    struct hub_peer *peers, *watching;
+    struct hub_peer *peers;
+    struct hub_watch *watching;    // most peers are workers, and do not
     struct hub_peer *depot;        // the server's own store, told of like a peer; null: none
     struct map stored_by_hash;     // what lies there: index + 1
     struct hub_stored *stored;
@@ -263,10 +261,6 @@ void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uin
 // ---- watch.c, look.c: who waits for jobs, or asks how they are ----------------------------------
 
 void hub_look(struct hub *hub, struct hub_peer *peer, const struct wire_look *look);
-void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch);
-void hub_watch_begin(struct hub *hub, struct hub_peer *peer, uint32_t job);
-void hub_watch_end(struct hub *hub, struct hub_peer *peer);
-void hub_watches_look(struct hub *hub);  // behind a decision
 void hub_tell_ended(struct hub *hub, const struct rota_action *action);
 void hub_tell_over(struct hub *hub, const struct rota_action *action);
 struct wire_over hub_over_of(const struct rota_action *action);

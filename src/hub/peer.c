@@ -1,6 +1,7 @@
 // peer.c - what a peer says goes to who knows what to do with it.
 #include "hub/copies.h"
 #include "hub/rest.h"
+#include "hub/watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,6 @@ struct hub_peer *hub_peer_add(struct hub *hub, uint32_t roles, const char *id, s
     peer->roles = roles;
     peer->out = out;
     peer->number = ++hub->peers_seen;
-    peer->watched = UINT32_MAX;
     snprintf(peer->id, sizeof peer->id, "%s", id);
     peer->next = hub->peers;
     if (peer->next) peer->next->previous = peer;
@@ -28,7 +28,7 @@ void hub_peer_release(struct hub *hub, struct hub_peer *peer)
     else
         hub->peers = peer->next;
     if (peer->next) peer->next->previous = peer->previous;
-    hub_watch_end(hub, peer);
+    hub_watches_end(hub, peer);
     hub_draft_drop(hub, peer);
     hub_follow_drop(peer);
     for (int i = 0; i < 2; i++) wire_out_release(&peer->held[i]);

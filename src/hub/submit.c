@@ -1,5 +1,6 @@
 // submit.c - pieces of a submission become one that is whole, and then a job.
 #include "hub/ahead.h"
+#include "hub/watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,37 +1,61 @@
 // watch.c - who waits for a job hears of every end, and when nothing of it can go on.
-#include "hub/hub.h"
+#include "hub/watch.h"
+
+#include <stdlib.h>
 
 enum { LOOK_EVERY = 200000 };
 
-// Who watches is in a list: most peers are workers, and do not.
-static void watch_set(struct hub *hub, struct hub_peer *peer, uint32_t job)
+// ---- Beginning and ending -----------------------------------------------------------------------
+
+static struct hub_watch **watch_find(struct hub_peer *peer, uint32_t job, uint32_t *count)
 {
-    bool was = peer->watched != UINT32_MAX, is = job != UINT32_MAX;
-    peer->watched = job;
-    if (was == is) return;
-    if (is) {
-        peer->previous_watching = NULL;
-        peer->next_watching = hub->watching;
-        if (hub->watching) hub->watching->previous_watching = peer;
-        hub->watching = peer;
-        return;
-    }
-    if (peer->next_watching)
-        peer->next_watching->previous_watching = peer->previous_watching;
-    if (peer->previous_watching)
-        peer->previous_watching->next_watching = peer->next_watching;
+    struct hub_watch **at = &peer->watches;
+    for (*count = 0; *at && (*at)->job != job; at = &(*at)->next_of_peer) ++*count;
+    return at;
+}
+
+static void watch_end(struct hub *hub, struct hub_watch *watch)
+{
+    uint32_t count;
+    *watch_find(watch->peer, watch->job, &count) = watch->next_of_peer;
+    if (watch->next) watch->next->previous = watch->previous;
+    if (watch->previous)
+        watch->previous->next = watch->next;
     else
-        hub->watching = peer->next_watching;
+        hub->watching = watch->next;
+    free(watch);
 }
 
-void hub_watch_end(struct hub *hub, struct hub_peer *peer)
+void hub_watches_end(struct hub *hub, struct hub_peer *peer)
 {
-    watch_set(hub, peer, UINT32_MAX);
+    while (peer->watches) watch_end(hub, peer->watches);
 }
 
-static bool watches(const struct hub_peer *peer, uint32_t job)
+// Who watches all jobs watches each of them once.
+struct hub_watch *hub_watch_begin(struct hub *hub, struct hub_peer *peer, uint32_t job)
 {
-    return !peer->watched || peer->watched == job;
+    uint32_t count;
+    if (!job || (peer->watches && !peer->watches->job)) hub_watches_end(hub, peer);
+    struct hub_watch **at = watch_find(peer, job, &count);
+    if (*at) {
+        (*at)->is_troubled = false;
+        return *at;
+    }
+    if (count == HUB_WATCHES_MAX) {
+        hub_refuse(peer, 0, job, WIRE_REFUSED_REQUEST, "that is too many jobs to watch");
+        return NULL;
+    }
+    struct hub_watch *watch = hub_allocate(1, sizeof *watch);
+    *watch = (struct hub_watch){.next = hub->watching, .peer = peer, .job = job};
+    if (watch->next) watch->next->previous = watch;
+    return hub->watching = *at = watch;
+}
+
+// ---- Ends ---------------------------------------------------------------------------------------
+
+static bool watches(const struct hub_watch *watch, uint32_t job)
+{
+    return !watch->job || watch->job == job;
 }
 
 static void ended_put(struct wire_out *out, rota_task_id task, enum rota_outcome outcome,
@@ -48,11 +72,11 @@ static void ended_put(struct wire_out *out, rota_task_id task, enum rota_outcome
 void hub_tell_ended(struct hub *hub, const struct rota_action *action)
 {
     uint32_t job = action->confirm.task.job;
-    for (struct hub_peer *peer = hub->watching; peer; peer = peer->next_watching) {
-        if (!watches(peer, job)) continue;
-        ended_put(hub_later(hub, peer), action->confirm.task, action->confirm.outcome,
+    for (struct hub_watch *watch = hub->watching; watch; watch = watch->next) {
+        if (!watches(watch, job)) continue;
+        ended_put(hub_later(hub, watch->peer), action->confirm.task, action->confirm.outcome,
                   action->confirm.status);
-        peer->is_troubled |= action->confirm.outcome != ROTA_OUTCOME_OK;
+        watch->is_troubled |= action->confirm.outcome != ROTA_OUTCOME_OK;
     }
 }
 
@@ -69,11 +93,11 @@ struct wire_over hub_over_of(const struct rota_action *action)
 void hub_tell_over(struct hub *hub, const struct rota_action *action)
 {
     struct wire_message message = {.kind = WIRE_OVER_MESSAGE, .over = hub_over_of(action)};
-    for (struct hub_peer *peer = hub->watching, *next; peer; peer = next) {
-        next = peer->next_watching;
-        if (!watches(peer, message.over.job)) continue;
-        wire_put(hub_later(hub, peer), &message);
-        if (peer->watched) hub_watch_end(hub, peer);
+    for (struct hub_watch *watch = hub->watching, *next; watch; watch = next) {
+        next = watch->next;
+        if (!watches(watch, message.over.job)) continue;
+        wire_put(hub_later(hub, watch->peer), &message);
+        if (watch->job) watch_end(hub, watch);
     }
 }
 
@@ -97,59 +121,54 @@ bool hub_job_rests(const struct hub *hub, struct wire_over *over)
     return over->succeeded + over->failed + over->aborted + rest == over->tasks;
 }
 
-static void peer_look(struct hub *hub, struct hub_peer *peer)
+static void watch_look(struct hub *hub, struct hub_watch *watch)
 {
     struct wire_message message = {.kind = WIRE_OVER_MESSAGE};
-    message.over.job = peer->watched;
+    message.over.job = watch->job;
     if (!hub_job_rests(hub, &message.over)) return;
-    if (!message.over.tasks) hub_over_find(hub, peer->watched, &message.over);
-    wire_put(hub_later(hub, peer), &message);
-    hub_watch_end(hub, peer);
+    if (!message.over.tasks) hub_over_find(hub, watch->job, &message.over);
+    wire_put(hub_later(hub, watch->peer), &message);
+    watch_end(hub, watch);
 }
 
 // A job with tasks that are blocked is never over for the core, which would let it go on. Looking
 // at all its tasks takes a while, so that is done now and then, once something has failed.
 void hub_watches_look(struct hub *hub)
 {
-    for (struct hub_peer *peer = hub->watching, *next; peer; peer = next) {
-        next = peer->next_watching;
-        bool due = peer->is_troubled && hub->ticks >= peer->look_at;
-        if (!due || !peer->watched) continue;
-        peer->look_at = hub->ticks + LOOK_EVERY;
-        peer_look(hub, peer);
+    for (struct hub_watch *watch = hub->watching, *next; watch; watch = next) {
+        next = watch->next;
+        bool due = watch->is_troubled && hub->ticks >= watch->look_at;
+        if (!due || !watch->job) continue;
+        watch->look_at = hub->ticks + LOOK_EVERY;
+        watch_look(hub, watch);
     }
 }
 
-void hub_watch_begin(struct hub *hub, struct hub_peer *peer, uint32_t job)
-{
-    watch_set(hub, peer, job);
-    peer->is_troubled = false;
-}
-
-static void watch_forgotten(struct hub *hub, struct hub_peer *peer, uint32_t job)
+static void over_tell(struct hub *hub, struct hub_peer *peer, uint32_t job)
 {
     struct wire_message message = {.kind = WIRE_OVER_MESSAGE};
-    hub_watch_begin(hub, peer, UINT32_MAX);
     if (hub_over_find(hub, job, &message.over))
         wire_put(hub_later(hub, peer), &message);
     else
         hub_refuse(peer, 0, job, WIRE_REFUSED_NOT_FOUND, "there is no such job");
 }
 
-void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *watch)
+void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *asked)
 {
     struct rota_task_view view;
-    hub_watch_begin(hub, peer, watch->job);
-    rota_task_id task = {watch->job, 1};
-    for (; watch->job && rota_task_look(hub->server->rota, task, &view); task.task++) {
+    struct hub_watch *watch = hub_watch_begin(hub, peer, asked->job);
+    if (!watch || !asked->job) return;
+    rota_task_id task = {asked->job, 1};
+    for (; rota_task_look(hub->server->rota, task, &view); task.task++) {
         bool over = view.state == ROTA_TASK_SUCCEEDED || view.state == ROTA_TASK_FAILED
                     || view.state == ROTA_TASK_ABORTED;
         if (!over) continue;
         ended_put(hub_later(hub, peer), task, view.outcome, view.status);
-        peer->is_troubled |= view.state != ROTA_TASK_SUCCEEDED;
+        watch->is_troubled |= view.state != ROTA_TASK_SUCCEEDED;
     }
-    if (watch->job && task.task == 1)
-        watch_forgotten(hub, peer, watch->job);
-    else if (watch->job)
-        peer_look(hub, peer);
+    // One that is open may have no tasks so far: then all of them are over.
+    bool is_there = rota_job_status(hub->server->rota, (rota_job_id){asked->job})[0];
+    if (is_there) return watch_look(hub, watch);
+    watch_end(hub, watch);
+    over_tell(hub, peer, asked->job);
 }

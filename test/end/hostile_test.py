@@ -116,6 +116,15 @@ def requests(cluster):
             same(f"{verb} of a task that waits", changed(verb=WIRE[verb], task=held),
                  "refuse state")
         same("its end", changed(verb=WIRE["CANCEL"], task=held)[0], "DONE")
+        jobs = [peer.says("SUBMIT", **job_of(next(NUMBERS), [
+            {"name": "held", "body": 1, "cores": 1, "machine": 1}], machines=["away"])
+        ).answer("ACCEPTED")[1]["job"] for _ in range(65)]
+        with Stranger(cluster.socket, "CLIENT") as other:
+            for job in jobs:
+                other.says("WATCH", job=job)
+            same("more jobs to watch than 64", other.answer(), "refuse request")
+        for job in jobs:
+            changed(verb=WIRE["CLOSE"], task=(job, 0))
         same("an object that is not there", peer.says(
             "DATA", high=2, low=next(NUMBERS), verb=WIRE["DATA_READ"], object=(held[0], 1)
         ).answer(), "refuse not_found")

@@ -3,7 +3,12 @@
 
 doc/testing.md says where each scenario is tested.
 """
+import json
+import time
+
+from cluster import PATIENCE, Process, processes_with, seconds_marked
 from end import Tap
+from hostile import Stranger, job_of
 from story import Story, tells
 
 BIG, SMALL = 4 << 20, 10 << 10
@@ -100,23 +105,82 @@ def waits():
         first, again = cluster.rota("wait", str(job)), cluster.rota("wait", str(job))
         tells("RS-14", first.returncode == again.returncode == 0,
               "who waits is told, and who comes later at once", (first, again))
-        tells("RS-14", cluster.rota("wait", "4711").returncode == 2, "of what was never submitted")
+        unknown = [cluster.rota("wait", *words).returncode
+                   for words in (["4711"], [f"{job}.3"], [str(job), "4711"], ["--any", "1", "4711"],
+                                 ["0"], ["1."], ["x"], [])]
+        tells("RS-14", unknown == [2] * 8, "of what was never submitted", unknown)
+        with Stranger(cluster.socket, "CLIENT") as client:
+            empty = {**job_of(1), "tasks": [], "bodies": [], "commands": []}
+            job = client.says("SUBMIT", **empty, flags=2).answer("ACCEPTED")[1]["job"]
+        none = cluster.rota("wait", str(job))
+        tells("RS-14", (none.returncode, none.stdout) == (0, f"job {job}: 0 ok, 0 failed,"
+                                                             " 0 aborted\n"),
+              "a job that has no tasks so far is not waited for", none)
+
+
+def waits_for_some():
+    with Story() as cluster:
+        cluster.join(4)
+        none = cluster.rota("wait", "--any")
+        tells("RS-14", (none.returncode, none.stdout) == (0, ""), "some of nothing is nothing",
+              none)
+        one = cluster.begin({"long": {"run": cluster.waits_for("go")},
+                             "short": {"run": cluster.waits_for("short")},
+                             "bad": {"run": cluster.waits_for("bad") + "; exit 3"},
+                             "never": {"run": "true", "needs": ["bad"]}})
+        other = cluster.begin({"other": {"run": cluster.waits_for("go")}})
+        cluster.until(lambda: cluster.running("long", "short"), "both run")
+
+        def waiting(log, *words):
+            return Process(cluster.path(log), "wait", "--server", cluster.socket, *words)
+        tasks = [f"{one}.1", f"{one}.2", str(other)]
+        some = waiting("some.log", "--any", *tasks)
+        cluster.touch("short")
+        code = some.process.wait(PATIENCE)
+        tells("RS-14", code == 0 and some.said() == f"task {one}.2: ok, status 0\n"
+              and cluster.running("long"), "who waits for some is told with the first",
+              some.said())
+        at_once = cluster.rota("wait", "--any", "--json", *tasks)
+        tells("RS-14", at_once.returncode == 0 and cluster.running("long") and json.loads(
+            at_once.stdout) == {"event": "over", "task": f"{one}.2", "outcome": "ok", "status": 0},
+              "or at once, when one is over", at_once)
+        both = waiting("all.log", str(other), f"{one}.3", f"{one}.1", f"{one}.4")
+        cluster.touch("bad")
+        cluster.until(lambda: cluster.status("bad") == "FAILED", "it has failed")
+        cluster.server.kill()
+        cluster.serve()
+        cluster.touch("go")
+        code = both.process.wait(PATIENCE)
+        lines = {f"task {one}.3: failed, status 3", f"task {one}.1: ok, status 0",
+                 f"task {one}.4: blocked, status 0", f"job {other}: 1 ok, 0 failed, 0 aborted"}
+        tells("RS-14", code == 1 and lines <= set(both.said().splitlines()),
+              "who waits for all is told of each, also by a server that was started again",
+              both.said())
+        failed = cluster.rota("wait", "--any", f"{one}.3")
+        tells("RS-14", failed.returncode == 1, "and of one that has failed, that it has", failed)
 
 
 def failures():
     with Story() as cluster:
-        cluster.join(3)
+        cluster.join(4)
         other = cluster.begin({"other": {"run": cluster.waits_for("go")}})
         done = cluster.submit({"bad": {"run": "sleep 0.3; exit 3"},
-                               "long": {"run": "exec sleep 1000"},
+                               "long": {"run": "exec sleep 1000", "out": ["x"], "keep": True},
+                               "made": {"run": "echo x > o", "out": ["o"], "keep": True},
                                "later": {"run": "true", "needs": ["long"]}}, "--wait",
                               on_failure="fail_job")
-        tells("RS-15", done.returncode == 1 and "bad" in done.stdout,
+        tells("RS-15", done.returncode == 1 and "bad" in done.stdout and not done.stderr,
               "the first failure ends the whole job, and is named", done)
         cluster.until(lambda: cluster.status("long") == "ABORTED", "what ran is stopped")
         tells("RS-15", cluster.status("later") == "ABORTED", "nothing of it runs any more")
-        again = [cluster.rota("wait", "2").returncode for _ in range(2)]
-        tells("RS-15", again == [1, 1], "whoever asks later hears the same", again)
+        asked = (("wait", "2"), ("wait", "2.2"), ("data", "get", "2/o", "copy"),
+                 ("data", "get", "2/x", "copy"), ("data", "unkeep", "2/o"),
+                 ("data", "unkeep", "2/x"))
+        told = [[cluster.rota(*words) for words in asked] for _ in range(3)]
+        said = [[(done.returncode, done.stdout, done.stderr) for done in row] for row in told]
+        tells("RS-15", said[0] == said[1] == said[2] and all(row[0] == 1 for row in said[0])
+              and all("its job has failed" in row[2] for row in said[0][2:]),
+              "whoever waits, reads or lets go later hears the same each time", said[0])
         cluster.touch("go")
         tells("RS-15", cluster.rota("wait", str(other)).returncode == 0, "other jobs go on")
         lacks = cluster.submit({"lacks": {"run": "true", "out": ["nothing"]}}, "--wait")
@@ -133,6 +197,22 @@ def room_is_given_back():
         tells("RS-16", cluster.done({"next": {"run": "true"}}),
               "a job that is cancelled gives its cpu to the next", cluster.history())
         tells("RS-16", cluster.status("long") == "ABORTED", "and counts as aborted")
+    with Story() as cluster:
+        cluster.join()
+        mark = seconds_marked(1000)
+        job = cluster.begin({"long": {"run": f"exec sleep {mark}", "out": ["o"], "keep": True}})
+        cluster.until(lambda: cluster.running("long"), "it runs")
+        began = time.monotonic()
+        closed = cluster.rota("close", str(job))
+        fine = cluster.done({"next": {"run": "true"}})
+        took = time.monotonic() - began
+        tells("RS-16", closed.returncode == 0 and fine and took < 100,
+              "one that is closed too, long before it would have ended", (closed, took))
+        cluster.until(lambda: not processes_with(mark), "it is stopped")
+        told = cluster.rota("wait", str(job)).stdout
+        tells("RS-16", told == f"job {job}: 0 ok, 0 failed, 1 aborted\n"
+              and cluster.history() == [("long", "w0", "CLOSED"), ("next", "w0", "SUCCESS")],
+              "and what its worker says of it then counts for nothing", (told, cluster.history()))
     with Story("--ahead", "2") as cluster:
         cluster.join()
         cluster.begin({f"t{i}": {"run": cluster.waits_for("go")} for i in range(6)})
@@ -165,7 +245,8 @@ def a_worker_is_lost():
               "and the server stayed up", cluster.history())
 
 
-for test in (data_decides, sizes_fit, eager, side_by_side, too_big, waits, failures,
+for test in (data_decides, sizes_fit, eager, side_by_side, too_big, waits, waits_for_some,
+             failures,
              room_is_given_back, a_worker_is_lost):
     test()
 Tap.end()
