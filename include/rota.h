@@ -201,6 +201,17 @@ void rota_close(struct rota *rota);  // null is fine
 enum rota_error rota_step(struct rota *rota, const struct rota_event *event);
 const char *rota_reason(const struct rota *rota);
 
+// What a submission was refused for: the first bad task, looked for among the tasks in the order of
+// their numbers, then among edges, outputs and inputs in theirs. Job 0 is that of the submission.
+enum { ROTA_CYCLE_SHOWN = 4 };
+struct rota_fault {
+    rota_task_id task;          // none: no task in particular
+    rota_task_id other;         // the one that it names wrongly, if that is what is wrong
+    uint32_t cycle_length;      // so many tasks wait for each other; 0: that is not it
+    rota_task_id cycle[ROTA_CYCLE_SHOWN];  // from `task` on, each waits for the next
+};
+struct rota_fault rota_fault(const struct rota *rota);  // behind a SUBMIT that was refused
+
 struct rota_effects rota_take(struct rota *rota);
 
 // Step with ROTA_EVENT_TIME no later than this.

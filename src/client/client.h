@@ -9,7 +9,7 @@
 struct client {
     struct link *link;
     struct wire_welcome welcome;
-    char error[400];  // why the last call failed
+    char error[500];  // why the last call failed
     enum wire_code code;  // of a refusal; 0: it was none
 };
 

@@ -227,6 +227,11 @@ const char *rota_reason(const struct rota *rota)
     return rota->reason;
 }
 
+struct rota_fault rota_fault(const struct rota *rota)
+{
+    return rota->fault;
+}
+
 // What was taken is gone.
 static void forget_taken(struct rota *rota)
 {

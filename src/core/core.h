@@ -30,6 +30,7 @@ struct rota {
     job_row last_job;       // found last; likely to be asked for again
     uint32_t last_handler;  // likewise
     const char *reason;
+    struct rota_fault fault;  // of the last submission
 
     struct task *task;
     struct memory_block task_block;

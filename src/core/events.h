@@ -36,9 +36,14 @@ struct submit_pairs {
     uint32_t count, capacity;
 };
 
+// One more task of a circle, in which each waits for the next.
+void submit_cycle_add(struct rota *rota, const struct intake *intake, rota_task_id task);
 enum rota_error submit_old_bundles(struct rota *rota, const struct intake *intake,
                                    const struct submit_pairs *inner,
                                    const struct submit_pairs *outer);
+// The same as refuse(), for one of the tasks of the submission.
+enum rota_error submit_refuse(struct rota *rota, uint32_t number, enum rota_error error,
+                              const char *reason);
 enum rota_error submit_verify(struct rota *rota, struct intake *intake);
 enum rota_error submit_order(struct rota *rota, struct intake *intake);  // refuses cycles
 enum rota_error submit_reserve(struct rota *rota, struct intake *intake);

@@ -117,6 +117,7 @@ static void apply(struct rota *rota, struct intake *intake)
 enum rota_error on_submit(struct rota *rota, const struct rota_event *event)
 {
     struct intake intake = {.spec = &event->submit};
+    rota->fault = (struct rota_fault){0};
     job_row known = job_again(rota, &event->submit);
     if (known) {
         if (!effect_reserve(rota, 1))

@@ -5,6 +5,9 @@
 // they need, new tasks and old, and must not come to the bundle.
 #include "core/core.h"
 
+enum { BLOCKS = 7 };
+static const uint32_t NOBODY = UINT32_MAX;
+
 // Nodes are new tasks by index, then old ones by row behind them.
 struct search {
     const struct rota *rota;
@@ -13,13 +16,16 @@ struct search {
     uint32_t *outer, *outer_first;  // old ones, by row
     uint8_t *seen;
     uint32_t *stack;
-    uint32_t height, capacity[6];
+    uint32_t *from;  // by node: who needs it, and was looked at for that; NOBODY: a new member
+    uint32_t at;     // the node whose needs are visited
+    uint32_t height, capacity[BLOCKS];
 };
 
 static void visit(struct search *search, uint32_t node)
 {
     if (search->seen[node]) return;
     search->seen[node] = 1;
+    search->from[node] = search->at;
     search->stack[search->height++] = node;
 }
 
@@ -81,16 +87,32 @@ static bool reaches(struct search *search, task_row bundle)
     uint32_t number = task_id(search->rota, bundle).task;
     memset(search->seen, 0, (size_t)tasks + search->rota->task_capacity);
     search->height = 0;
+    search->at = NOBODY;
     for (uint32_t i = 0; i < tasks; i++)
         if (search->intake->spec->tasks[i].bundle == number) visit(search, i);
     while (search->height && !search->seen[tasks + bundle]) {
-        uint32_t node = search->stack[--search->height];
-        if (node < tasks)
-            visit_new_needs(search, node);
+        search->at = search->stack[--search->height];
+        if (search->at < tasks)
+            visit_new_needs(search, search->at);
         else
-            visit_old_needs(search, node - tasks);
+            visit_old_needs(search, search->at - tasks);
     }
     return search->seen[tasks + bundle];
+}
+
+// The way back from the bundle is told from its other end: from the new member that it would wait
+// for, over what that needs. The stack is not used any more.
+static void tell_cycle(struct rota *rota, struct search *search, task_row bundle)
+{
+    const struct intake *intake = search->intake;
+    uint32_t tasks = intake->spec->task_count, length = 0;
+    for (uint32_t node = tasks + bundle; node != NOBODY; node = search->from[node])
+        search->stack[length++] = node;
+    while (length-- > 0) {
+        uint32_t node = search->stack[length];
+        rota_task_id id = {0, intake->first + node};
+        submit_cycle_add(rota, intake, node < tasks ? id : task_id(rota, node - tasks));
+    }
 }
 
 // Lists of what each task needs: the pairs, grouped by their end.
@@ -106,11 +128,11 @@ static bool reserve(struct rota *rota, struct search *search, const struct submi
                     const struct submit_pairs *outer)
 {
     uint64_t tasks = search->intake->spec->task_count, nodes = tasks + rota->task_capacity;
-    void *blocks[6] = {NULL};
-    const uint64_t needs[6]
-        = {inner->count + 1, tasks + 2, outer->count + 1, tasks + 2, nodes, nodes};
+    void *blocks[BLOCKS] = {NULL};
+    const uint64_t needs[BLOCKS]
+        = {inner->count + 1, tasks + 2, outer->count + 1, tasks + 2, nodes, nodes, nodes};
     bool there = true;
-    for (int i = 0; i < 6 && there; i++)
+    for (int i = 0; i < BLOCKS && there; i++)
         there = memory_reserve(&rota->memory, &blocks[i], &search->capacity[i], needs[i],
                                i == 4 ? 1 : sizeof(uint32_t));
     search->inner = blocks[0];
@@ -119,14 +141,15 @@ static bool reserve(struct rota *rota, struct search *search, const struct submi
     search->outer_first = blocks[3];
     search->seen = blocks[4];
     search->stack = blocks[5];
+    search->from = blocks[6];
     return there;
 }
 
 static void release(struct rota *rota, struct search *search)
 {
-    void *blocks[6] = {search->inner,       search->inner_first, search->outer,
-                       search->outer_first, search->seen,        search->stack};
-    for (int i = 0; i < 6; i++)
+    void *blocks[BLOCKS] = {search->inner, search->inner_first, search->outer, search->outer_first,
+                            search->seen,  search->stack,       search->from};
+    for (int i = 0; i < BLOCKS; i++)
         memory_release(&rota->memory, &blocks[i], &search->capacity[i],
                        i == 4 ? 1 : sizeof(uint32_t));
 }
@@ -147,7 +170,9 @@ enum rota_error submit_old_bundles(struct rota *rota, const struct intake *intak
         uint32_t bundle = spec->tasks[i].bundle;
         if (!bundle || bundle >= intake->first || bundle == last) continue;
         last = bundle;
-        cycle = reaches(&search, task_find(rota, (rota_task_id){intake->job_id, bundle}));
+        task_row row = task_find(rota, (rota_task_id){intake->job_id, bundle});
+        cycle = reaches(&search, row);
+        if (cycle) tell_cycle(rota, &search, row);
     }
     release(rota, &search);
     if (!there) return refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");

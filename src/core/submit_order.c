@@ -191,6 +191,39 @@ static bool put_in_order(uint32_t *order, uint32_t tasks, const uint32_t *first,
     return count == tasks;
 }
 
+void submit_cycle_add(struct rota *rota, const struct intake *intake, rota_task_id task)
+{
+    struct rota_fault *fault = &rota->fault;
+    if (task.job == intake->job_id) task.job = 0;
+    if (!fault->cycle_length) fault->task = task;
+    if (fault->cycle_length < ROTA_CYCLE_SHOWN) fault->cycle[fault->cycle_length] = task;
+    fault->cycle_length++;
+}
+
+// Who could not be put in order waits for another such one: whoever goes on from one to the next
+// comes into a circle. Told from its smallest number on. Writes into the lists, which are of no
+// use any more.
+static void find_cycle(struct rota *rota, const struct intake *intake,
+                       const struct submit_pairs *pairs, const uint32_t *missing,
+                       uint32_t *waits_for)
+{
+    uint32_t tasks = intake->spec->task_count, *visited = intake->order, at = 0, smallest;
+    for (uint32_t i = pairs->count; i-- > 0;)
+        if (missing[pairs->items[i].before])
+            waits_for[pairs->items[i].after] = pairs->items[i].before;
+    memset(visited, 0, tasks * sizeof *visited);
+    while (!missing[at]) at++;
+    for (; !visited[at]; at = waits_for[at]) visited[at] = 1;
+    smallest = at;
+    for (uint32_t i = waits_for[at]; i != at; i = waits_for[i])
+        if (i < smallest) smallest = i;
+    at = smallest;
+    do {
+        submit_cycle_add(rota, intake, (rota_task_id){0, intake->first + at});
+        at = waits_for[at];
+    } while (at != smallest);
+}
+
 static enum rota_error walk(struct rota *rota, struct intake *intake,
                             const struct submit_pairs *pairs)
 {
@@ -206,6 +239,7 @@ static enum rota_error walk(struct rota *rota, struct intake *intake,
     if (there) {
         list_successors(pairs, tasks, arrays[0], arrays[1], arrays[2]);
         acyclic = put_in_order(intake->order, tasks, arrays[0], arrays[1], arrays[2]);
+        if (!acyclic) find_cycle(rota, intake, pairs, arrays[2], arrays[0]);
     }
     for (int i = 0; i < 3; i++)
         memory_release(&rota->memory, &arrays[i], &capacity[i], sizeof(uint32_t));

@@ -122,17 +122,19 @@ static enum rota_error check_inputs(struct rota *rota, const struct intake *inta
         bool own = object->flags & OBJECT_STAGED || (intake->job && object->job == intake->job);
         if (input->flags & ROTA_OBJECT_ARTIFACT) {
             if (known && (object->job || object->flags & OBJECT_STAGED))
-                return refuse(rota, ROTA_BAD_GRAPH,
-                              "a dependency names an object, not a content key");
+                return submit_refuse(rota, input->task, ROTA_BAD_GRAPH,
+                                     "a dependency names an object, not a content key");
             continue;
         }
         if (!known || !own || object->flags & OBJECT_REMOVED)
-            return refuse(rota, ROTA_BAD_GRAPH, "an input is unknown, removed, or of another job");
+            return submit_refuse(rota, input->task, ROTA_BAD_GRAPH,
+                                 "an input is unknown, removed, or of another job");
     }
     for (uint32_t i = 0; i < intake->spec->task_count && intake->keys; i++) {
         const struct object *object = OBJECT(rota, object_find(rota, intake->spec->tasks[i].key));
         if (object->job || object->flags & OBJECT_STAGED)
-            return refuse(rota, ROTA_BAD_EVENT, "a content key is the id of an object");
+            return submit_refuse(rota, intake->first + i, ROTA_BAD_EVENT,
+                                 "a content key is the id of an object");
     }
     return ROTA_OK;
 }
@@ -142,7 +144,8 @@ enum rota_error submit_stage_objects(struct rota *rota, struct intake *intake)
     for (uint32_t i = 0; i < intake->spec->output_count; i++) {
         const struct rota_output *output = &intake->spec->outputs[i];
         if (object_find(rota, output->object))
-            return refuse(rota, ROTA_BAD_GRAPH, "an object has two producers, or its id is taken");
+            return submit_refuse(rota, output->task, ROTA_BAD_GRAPH,
+                                 "an object has two producers, or its id is taken");
         struct object *object = OBJECT(rota, object_add(rota, output->object));
         object->bytes = output->bytes;
         object->producer = output->task ? output->task - intake->first + 1 : 0;

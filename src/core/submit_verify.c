@@ -4,6 +4,13 @@
 
 enum { GROUPS_MANY = 4096 };
 
+enum rota_error submit_refuse(struct rota *rota, uint32_t number, enum rota_error error,
+                              const char *reason)
+{
+    rota->fault.task.task = number;
+    return refuse(rota, error, reason);
+}
+
 static bool number_is_new(const struct intake *intake, uint32_t number)
 {
     return number >= intake->first && number - intake->first < intake->spec->task_count;
@@ -96,6 +103,7 @@ static enum rota_error verify_clauses(struct rota *rota, const struct intake *in
         }
         if (++height > 64) return refuse(rota, ROTA_BAD_EVENT, "a condition is nested too deeply");
         bool own = clause->task.job == 0 || clause->task.job == intake->job_id;
+        rota->fault.other = (rota_task_id){own ? 0 : clause->task.job, clause->task.task};
         if (own ? !number_exists(intake, clause->task.task) : !task_find(rota, clause->task))
             return refuse(rota, ROTA_NOT_FOUND, "a condition names a task that does not exist");
         bool self
@@ -103,6 +111,7 @@ static enum rota_error verify_clauses(struct rota *rota, const struct intake *in
               && (clause->task.task == intake->first + index || clause->task.task == task->bundle);
         if (self && clause->task.task)
             return refuse(rota, ROTA_BAD_GRAPH, "a condition names its own task or bundle");
+        rota->fault.other = (rota_task_id){0};
     }
     if (task->clause_count && height != 1)
         return refuse(rota, ROTA_BAD_EVENT, "a condition is not a well formed expression");
@@ -167,8 +176,11 @@ static enum rota_error verify_task(struct rota *rota, struct intake *intake, uin
         if (error) return error;
     }
     if (task->bundle
-        && (!number_exists(intake, task->bundle) || !number_is_bundle(rota, intake, task->bundle)))
+        && (!number_exists(intake, task->bundle)
+            || !number_is_bundle(rota, intake, task->bundle))) {
+        rota->fault.other.task = task->bundle;
         return refuse(rota, ROTA_NOT_FOUND, "a task names a bundle that does not exist");
+    }
     intake->idle |= (task->flags & ROTA_TASK_ON_DEMAND) != 0;
     intake->members |= task->bundle != 0;
     intake->keys |= !id_is_none(task->key);
@@ -178,16 +190,21 @@ static enum rota_error verify_task(struct rota *rota, struct intake *intake, uin
 static enum rota_error verify_edge(struct rota *rota, const struct intake *intake,
                                    struct rota_edge edge)
 {
+    rota->fault.task.task = edge.after;
+    rota->fault.other.task = edge.before;
     if (!number_is_new(intake, edge.after))
         return refuse(rota, ROTA_BAD_GRAPH, "an edge ends at a task that is not new");
     if (!number_exists(intake, edge.before))
         return refuse(rota, ROTA_BAD_GRAPH, "an edge begins at a task that does not exist");
-    if (edge.before == edge.after)
+    if (edge.before == edge.after) {
+        rota->fault.other = (rota_task_id){0};
         return refuse(rota, ROTA_BAD_GRAPH, "an edge from a task to itself");
+    }
     if (intake->bundles || edge.before < intake->first)
         if (number_is_bundle(rota, intake, edge.before)
             || number_is_bundle(rota, intake, edge.after))
             return refuse(rota, ROTA_BAD_GRAPH, "an edge to or from a bundle");
+    rota->fault = (struct rota_fault){0};
     return ROTA_OK;
 }
 
@@ -221,18 +238,22 @@ static enum rota_error verify_objects(struct rota *rota, struct intake *intake)
     const struct rota_job_spec *spec = intake->spec;
     for (uint32_t i = 0; i < spec->output_count; i++) {
         const struct rota_output *output = &spec->outputs[i];
-        if (id_is_none(output->object)) return refuse(rota, ROTA_BAD_EVENT, "an object has no id");
+        if (id_is_none(output->object))
+            return submit_refuse(rota, output->task, ROTA_BAD_EVENT, "an object has no id");
         if (output->task == 0) continue;
         if (!number_is_new(intake, output->task) || number_is_bundle(rota, intake, output->task))
-            return refuse(rota, ROTA_BAD_GRAPH, "an object is made by a task that is not new");
+            return submit_refuse(rota, output->task, ROTA_BAD_GRAPH,
+                                 "an object is made by a task that is not new");
         intake->outputs[output->task - intake->first]++;
         intake->uses++;
     }
     for (uint32_t i = 0; i < spec->input_count; i++) {
         const struct rota_input *input = &spec->inputs[i];
-        if (id_is_none(input->object)) return refuse(rota, ROTA_BAD_EVENT, "an input has no id");
+        if (id_is_none(input->object))
+            return submit_refuse(rota, input->task, ROTA_BAD_EVENT, "an input has no id");
         if (!number_is_new(intake, input->task) || number_is_bundle(rota, intake, input->task))
-            return refuse(rota, ROTA_BAD_GRAPH, "an input of a task that is not new");
+            return submit_refuse(rota, input->task, ROTA_BAD_GRAPH,
+                                 "an input of a task that is not new");
         intake->inputs[input->task - intake->first]++;
         intake->uses++;
         intake->objects += (input->flags & ROTA_OBJECT_ARTIFACT) != 0;
@@ -349,7 +370,10 @@ static enum rota_error verify_tasks(struct rota *rota, struct intake *intake)
     struct census census = {0};
     enum rota_error error = ROTA_OK;
     for (uint32_t i = 0; i < intake->spec->task_count; i++) {
-        if ((error = verify_task(rota, intake, i))) break;
+        if ((error = verify_task(rota, intake, i))) {
+            rota->fault.task.task = intake->first + i;
+            break;
+        }
         count_task(rota, intake, &census, i);
     }
     map_release(&rota->memory, &census.profiles);

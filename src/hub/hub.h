@@ -275,7 +275,7 @@ void hub_follow_drop(struct hub_peer *peer);
 // to come again; INT64_MAX: not before something settles, or somebody takes what waits for him.
 rota_time hub_feed(struct hub *hub, rota_time ticks);
 
-// ---- submit.c: jobs ----------------------------------------------------------------------------
+// ---- draft.c: jobs -----------------------------------------------------------------------------
 
 void hub_submit(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit);
 void hub_draft_drop(struct hub *hub, struct hub_peer *peer);
@@ -285,9 +285,8 @@ void hub_drafts_look(struct hub *hub);  // in a turn: whose rest does not come
 
 bool hub_is_name(wire_text text);  // up to 255 bytes of UTF-8 without controls
 // Why it cannot be taken; null: it can.
-const char *hub_piece_fault(const struct wire_submit *submit);
-const char *hub_command_fault(const struct wire_run *run);
-bool hub_repeat_is_sound(const struct wire_repeat *repeat);
+const char *hub_piece_fault(const struct wire_submit *submit, uint32_t *index);  // of the task
+const char *hub_body_fault(wire_text body, uint32_t *flags);  // enum wire_run_flag of its RUN
 
 // ---- perform.c: what the core asks for ---------------------------------------------------------
 

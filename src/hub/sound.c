@@ -1,7 +1,7 @@
 // sound.c - whether what a client wants to be run, and what it calls things, can be taken.
 //
 // Job files are checked where they are read, but nobody has to come with one.
-#include "hub/hub.h"
+#include "hub/fault.h"
 
 #include <string.h>
 
@@ -117,7 +117,7 @@ static bool is_time(rota_time time)
     return time >= 0 && time <= longest;
 }
 
-const char *hub_command_fault(const struct wire_run *run)
+static const char *command_fault(const struct wire_run *run)
 {
     uint64_t bytes = 0;
     if (!run->argv.count || !run->argv.items[0].length) return "a command has a first word";
@@ -137,9 +137,38 @@ const char *hub_command_fault(const struct wire_run *run)
     return is_among(run->flags, RUN_FLAGS) ? NULL : "a command has a flag that is none";
 }
 
-bool hub_repeat_is_sound(const struct wire_repeat *repeat)
+static bool is_repeat(const struct wire_repeat *repeat)
 {
     return is_time(repeat->rest) && repeat->percent <= PERCENT_MAX;
+}
+
+// Behind the RUN of a body.
+static bool repeat_is_sound(struct wire_in *in)
+{
+    struct wire_message message;
+    if (in->taken == in->length) return true;
+    return wire_take(in, &message) == WIRE_GOT && message.kind == WIRE_REPEAT_MESSAGE
+           && is_repeat(&message.repeat) && in->taken == in->length;
+}
+
+// A body is the frame of a RUN; behind it there may be a REPEAT, and nothing else.
+const char *hub_body_fault(wire_text body, uint32_t *flags)
+{
+    struct wire_in in = {0};
+    struct wire_message message;
+    const char *fault = "a body is not the frame of a command";
+    if (!body.length) return fault;
+    char *copy = wire_in_room(&in, body.length);
+    if (!copy) return hub_no_room;
+    memcpy(copy, body.bytes, body.length);
+    wire_in_came(&in, body.length);
+    if (wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE) {
+        const char *other = command_fault(&message.run);
+        *flags = message.run.flags;
+        if (repeat_is_sound(&in)) fault = other;
+    }
+    wire_in_release(&in);
+    return fault;
 }
 
 // ---- A piece of a submission -------------------------------------------------------------------
@@ -154,8 +183,9 @@ static bool are_flags(const struct wire_submit *submit)
     return fine;
 }
 
-const char *hub_piece_fault(const struct wire_submit *submit)
+const char *hub_piece_fault(const struct wire_submit *submit, uint32_t *index)
 {
+    *index = UINT32_MAX;
     if (!are_flags(submit)) return "there is no such flag";
     if (!hub_is_name(submit->name)) return "the name of the job is none";
     if (!are_names(&submit->groups)) return "the name of a group is none";
@@ -167,6 +197,7 @@ const char *hub_piece_fault(const struct wire_submit *submit)
         if (!is_text(submit->commands.items[i])) return "a command is not UTF-8";
     for (uint32_t i = 0; i < submit->tasks.count; i++) {
         const struct wire_spec *task = &submit->tasks.items[i];
+        *index = i;
         if (!hub_is_name(task->name)) return "the name of a task is none: 255 bytes, no controls";
         if (!is_text(task->details)) return "the details of a task are not UTF-8";
         if (!is_time(task->estimate)) return "times are 0 to 100 years";

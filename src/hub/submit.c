@@ -1,98 +1,17 @@
-// submit.c - pieces of a submission become one that is whole, and then a job.
+// submit.c - a submission that is whole becomes a job.
 #include "hub/ahead.h"
+#include "hub/draft.h"
 #include "hub/watch.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
-    TASKS_MAX = 1000000,
-    EDGES_MAX = 10000000,
+    NEEDS_MAX = 100000,   // of one task
+    CLAUSES_MAX = 10000,  // of one condition, which is looked at anew for each of them
     RETRIES_MAX = 1000 - HUB_LOSSES,
-    DRAFTS_MAX = 1 << 30,  // bytes, of all submissions that are not whole
-    PIECE_WAITS = 60000000,  // for the next one
     LANE_FLAGS = ROTA_LANE_STRICT | ROTA_LANE_SUBMIT_ORDER
 };
-
-// The pieces, as they came: a copy of each frame, decoded again when all are there. `tasks` and so
-// on are counts over all of them.
-struct hub_draft {
-    struct wire_out frames;
-    uint64_t high, low;
-    uint32_t tasks, edges, clauses, inputs, outputs, bodies, lanes, groups, machines;
-    rota_time until;  // ticks: when the next piece must have come
-    bool is_refused;  // the rest of it is read, and nothing comes of it
-};
-
-void hub_draft_drop(struct hub *hub, struct hub_peer *peer)
-{
-    if (!peer->draft) return;
-    hub->draft_bytes -= peer->draft->frames.length;
-    wire_out_release(&peer->draft->frames);
-    free(peer->draft);
-    peer->draft = NULL;
-}
-
-// Who has one in its hands that was forgotten would take what still comes for the whole of it.
-void hub_drafts_look(struct hub *hub)
-{
-    if (hub->ticks < hub->drafts_at) return;
-    hub->drafts_at = ROTA_NEVER;
-    for (struct hub_peer *peer = hub->peers; peer; peer = peer->next) {
-        const struct hub_draft *draft = peer->draft;
-        if (!draft || draft->is_refused) continue;
-        if (draft->until <= hub->ticks) {
-            hub_turn_away(peer, WIRE_REFUSED_STATE, "the rest of the submission did not come");
-            hub_draft_drop(hub, peer);
-        } else if (draft->until < hub->drafts_at) {
-            hub->drafts_at = draft->until;
-        }
-    }
-}
-
-static const char no_memory[] = "no memory for the submission";
-
-static const char *piece_keep(struct hub *hub, struct hub_draft *draft,
-                              const struct wire_submit *submit)
-{
-    struct wire_message message = {.kind = WIRE_SUBMIT_MESSAGE, .submit = *submit};
-    uint32_t before = draft->frames.length;
-    wire_put(&draft->frames, &message);
-    hub->draft_bytes += draft->frames.length - before;
-    if (draft->frames.failed) return no_memory;
-    return hub->draft_bytes > DRAFTS_MAX ? "too many submissions come at a time" : NULL;
-}
-
-static bool is_of(const struct hub_draft *draft, const struct wire_submit *submit)
-{
-    return draft->high == submit->high && draft->low == submit->low;
-}
-
-static const char *draft_add(struct hub *hub, struct hub_peer *peer,
-                             const struct wire_submit *submit)
-{
-    if (!peer->draft) peer->draft = calloc(1, sizeof *peer->draft);
-    struct hub_draft *draft = peer->draft;
-    if (!draft) return no_memory;
-    if (submit->bodies.count != submit->commands.count) return "each body has a command";
-    const char *fault = hub_piece_fault(submit);
-    if (fault) return fault;
-    draft->high = submit->high;
-    draft->low = submit->low;
-    draft->tasks += submit->tasks.count;
-    draft->edges += submit->edges.count;
-    draft->clauses += submit->clauses.count;
-    draft->inputs += submit->inputs.count;
-    draft->outputs += submit->outputs.count;
-    draft->bodies += submit->bodies.count;
-    draft->lanes += submit->lanes.count;
-    draft->groups += submit->groups.count;
-    draft->machines += submit->machines.count;
-    if (draft->tasks > TASKS_MAX) return "a job has at most 1,000,000 tasks";
-    if (draft->edges > EDGES_MAX) return "a job has at most 10,000,000 edges";
-    return piece_keep(hub, draft, submit);
-}
 
 // ---- From the pieces to the core ----------------------------------------------------------------
 
@@ -108,12 +27,15 @@ struct making {
     struct rota_output *outputs;
     uint32_t *lanes, *groups, *machines, *bodies;  // numbers, by index
     uint32_t *body_flags;  // enum wire_run_flag
+    const char **body_faults;  // null: none
+    uint32_t *needs, *reads;   // by task: how many others, how many objects
     const char **commands;
     wire_text *frames;
     uint32_t lane_count, group_count, machine_count, body_count;
     uint32_t bodies_before;  // of the job that grows
     bool has_kept;
     const char *fault;  // the first; null: none
+    uint32_t fault_task;  // its number; 0: none in particular
 };
 
 static void fail(struct making *making, const char *reason)
@@ -121,11 +43,22 @@ static void fail(struct making *making, const char *reason)
     if (!making->fault) making->fault = reason;
 }
 
+static void fail_task(struct making *making, uint32_t number, const char *reason)
+{
+    if (!making->fault) making->fault_task = number;
+    fail(making, reason);
+}
+
+static uint32_t first_of(const struct making *making)
+{
+    return making->spec.first ? making->spec.first : 1;
+}
+
 // Zeroed, until the turn is over. Null: there is none.
 static void *room(struct making *making, size_t count, size_t size)
 {
     void *memory = server_keep(making->hub->server, count ? count : 1, size);
-    if (!memory) fail(making, no_memory);
+    if (!memory) fail(making, hub_no_room);
     return memory;
 }
 
@@ -139,7 +72,7 @@ static const char *keep(struct making *making, wire_text text)
 static uint32_t name_add(struct making *making, enum catalog_kind kind, const char *name)
 {
     uint32_t number = hub_name_try(making->hub, kind, name);
-    if (!number) fail(making, no_memory);
+    if (!number) fail(making, hub_no_room);
     return number;
 }
 
@@ -175,43 +108,15 @@ static void names_add(struct making *making, enum catalog_kind kind, const wire_
         numbers[(*count)++] = name_add(making, kind, names->items[i].bytes);
 }
 
-// Behind the RUN of a body.
-static bool repeat_is_sound(struct wire_in *in)
-{
-    struct wire_message message;
-    if (in->taken == in->length) return true;
-    return wire_take(in, &message) == WIRE_GOT && message.kind == WIRE_REPEAT_MESSAGE
-           && hub_repeat_is_sound(&message.repeat) && in->taken == in->length;
-}
-
-// A body is the frame of a RUN; behind it there may be a REPEAT, and nothing else.
-static const char *body_fault(wire_text body, uint32_t *flags)
-{
-    struct wire_in in = {0};
-    struct wire_message message;
-    const char *fault = "a body is not the frame of a command";
-    if (!body.length) return fault;
-    char *copy = wire_in_room(&in, body.length);
-    if (!copy) return no_memory;
-    memcpy(copy, body.bytes, body.length);
-    wire_in_came(&in, body.length);
-    if (wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE) {
-        const char *other = hub_command_fault(&message.run);
-        *flags = message.run.flags;
-        if (repeat_is_sound(&in)) fault = other;
-    }
-    wire_in_release(&in);
-    return fault;
-}
-
-// Their numbers are known before they are kept, which they are when the job is.
+// Their numbers are known before they are kept, which they are when the job is. What is wrong with
+// one is told for the first task that it is for.
 static void bodies_add(struct making *making, const struct wire_submit *submit)
 {
     for (uint32_t i = 0; i < submit->bodies.count && !making->fault; i++) {
         wire_text body = submit->bodies.items[i];
         uint32_t at = making->body_count++;
-        const char *fault = body_fault(body, &making->body_flags[at]);
-        if (fault) fail(making, fault);
+        making->body_faults[at] = hub_body_fault(body, &making->body_flags[at]);
+        if (making->body_faults[at] == hub_no_room) fail(making, hub_no_room);
         making->commands[at] = keep(making, submit->commands.items[i]);
         making->frames[at] = (wire_text){keep(making, body), body.length};
         making->bodies[at] = making->bodies_before + at + 1;
@@ -223,8 +128,21 @@ static uint32_t number_at(struct making *making, const uint32_t *numbers, uint32
                           uint32_t index)
 {
     if (index <= count) return index ? numbers[index - 1] : 0;
-    fail(making, "a task names a lane, group, machine or body that was not given");
+    fail_task(making, first_of(making) + making->spec.task_count - 1,
+              "a task names a lane, group, machine or body that was not given");
     return 0;
+}
+
+static const char *task_fault_of(const struct making *making, const struct wire_spec *task)
+{
+    if (task->retries > RETRIES_MAX) return "a server repeats a task at most 995 times";
+    if (task->priority < -128 || task->priority > 127) return "priorities are -128 to 127";
+    if (task->access > ROTA_ACCESS_WRITE) return "there is no such access";
+    if (task->clause_count > CLAUSES_MAX) return "a condition has at most 10,000 clauses";
+    if (!task->body) return NULL;
+    bool outlives = !(making->body_flags[task->body - 1] & WIRE_RUN_EXCLUSIVE);
+    if (making->body_faults[task->body - 1]) return making->body_faults[task->body - 1];
+    return task->lane && outlives ? "a command of a lane must end with its lease" : NULL;
 }
 
 static void task_add(struct making *making, const struct wire_spec *task)
@@ -232,6 +150,8 @@ static void task_add(struct making *making, const struct wire_spec *task)
     uint32_t at = making->spec.task_count++;
     struct rota_task_spec *spec = &making->tasks[at];
     struct store_text *text = &making->texts[at];
+    text->name = keep(making, task->name);
+    text->details = keep(making, task->details);
     spec->body = number_at(making, making->bodies, making->body_count, task->body);
     spec->flags = task->flags;
     spec->bundle = task->bundle;
@@ -247,31 +167,36 @@ static void task_add(struct making *making, const struct wire_spec *task)
     spec->clause_first = task->clause_first;
     spec->clause_count = task->clause_count;
     spec->key = task->key;
-    if (task->retries > RETRIES_MAX) fail(making, "a server repeats a task at most 995 times");
-    if (task->priority < -128 || task->priority > 127) fail(making, "priorities are -128 to 127");
-    if (task->access > ROTA_ACCESS_WRITE) fail(making, "there is no such access");
-    if (making->fault) return;
-    bool outlives = task->body && !(making->body_flags[task->body - 1] & WIRE_RUN_EXCLUSIVE);
-    if (task->lane && outlives) fail(making, "a command of a lane must end with its lease");
-    text->name = keep(making, task->name);
-    text->details = keep(making, task->details);
+    const char *fault = making->fault ? making->fault : task_fault_of(making, task);
+    if (fault) fail_task(making, first_of(making) + at, fault);
+    if (fault) return;
     text->command = task->body ? making->commands[task->body - 1] : NULL;
+}
+
+// One more that it waits for, or reads.
+static void need_add(struct making *making, uint32_t *counts, uint32_t task, const char *too_many)
+{
+    uint32_t at = task - first_of(making);
+    if (at < making->draft->tasks && ++counts[at] > NEEDS_MAX) fail_task(making, task, too_many);
 }
 
 static void lists_add(struct making *making, const struct wire_submit *submit)
 {
     struct rota_job_spec *spec = &making->spec;
-    for (uint32_t i = 0; i < submit->edges.count; i++)
-        making->edges[spec->edge_count++]
-            = (struct rota_edge){submit->edges.items[i].before, submit->edges.items[i].after};
+    for (uint32_t i = 0; i < submit->edges.count; i++) {
+        const struct wire_edge *edge = &submit->edges.items[i];
+        making->edges[spec->edge_count++] = (struct rota_edge){edge->before, edge->after};
+        need_add(making, making->needs, edge->after, "a task waits for at most 100,000 others");
+    }
     for (uint32_t i = 0; i < submit->clauses.count; i++)
         making->clauses[spec->clause_count++] = (struct rota_clause){
             (enum rota_clause_kind)submit->clauses.items[i].kind, submit->clauses.items[i].task};
-    for (uint32_t i = 0; i < submit->inputs.count; i++)
-        making->inputs[spec->input_count++]
-            = (struct rota_input){.task = submit->inputs.items[i].task,
-                                  .flags = submit->inputs.items[i].flags,
-                                  .object = submit->inputs.items[i].object};
+    for (uint32_t i = 0; i < submit->inputs.count; i++) {
+        const struct wire_use *input = &submit->inputs.items[i];
+        making->inputs[spec->input_count++] = (struct rota_input){
+            .task = input->task, .flags = input->flags, .object = input->object};
+        need_add(making, making->reads, input->task, "a task has at most 100,000 inputs");
+    }
     for (uint32_t i = 0; i < submit->outputs.count; i++) {
         const struct wire_make *output = &submit->outputs.items[i];
         if (!output->task && !hub_stored_find(making->hub, output->object))
@@ -299,6 +224,9 @@ static void making_reserve(struct making *making)
     making->machines = room(making, draft->machines, sizeof *making->machines);
     making->bodies = room(making, draft->bodies, sizeof *making->bodies);
     making->body_flags = room(making, draft->bodies, sizeof *making->body_flags);
+    making->body_faults = room(making, draft->bodies, sizeof *making->body_faults);
+    making->needs = room(making, draft->tasks, sizeof *making->needs);
+    making->reads = room(making, draft->inputs ? draft->tasks : 1, sizeof *making->reads);
     making->commands = room(making, draft->bodies, sizeof *making->commands);
     making->frames = room(making, draft->bodies, sizeof *making->frames);
 }
@@ -322,7 +250,7 @@ static void pieces_add(struct making *making)
     struct wire_message message;
     char *copy = wire_in_room(&in, frames->length);
     if (!copy) {
-        fail(making, no_memory);
+        fail(making, hub_no_room);
         return;
     }
     memcpy(copy, frames->bytes, frames->length);
@@ -347,36 +275,29 @@ static enum rota_error making_submit(struct making *making, const struct wire_su
     return server_submit(making->hub->server, spec, making->texts);
 }
 
-// Tasks are numbered without gaps.
-static uint32_t tasks_of(const struct rota *rota, rota_job_id job)
-{
-    uint32_t there = 0, step = 1u << 31;
-    for (; step; step /= 2) {
-        rota_task_id task = {job.number, there + step};
-        if (rota_task_state(rota, task) != ROTA_TASK_NONE) there += step;
-    }
-    return there;
-}
-
 static enum rota_error making_make(struct making *making, const struct wire_submit *submit)
 {
     making_reserve(making);
     if (!making->fault) pieces_add(making);
     for (uint32_t i = 0; i < making->spec.output_count && submit->policy == ROTA_POLICY_CLAIM; i++)
         if (making->outputs[i].task)
-            fail(making, "handlers keep no files: with the policy claim tasks have no outputs");
-    return making->fault ? ROTA_BAD_EVENT : making_submit(making, submit);
+            fail_task(making, making->outputs[i].task,
+                      "handlers keep no files: with the policy claim tasks have no outputs");
+    for (uint32_t i = 0; i < making->body_count; i++)  // of no task
+        if (making->body_faults[i]) fail(making, making->body_faults[i]);
+    if (making->fault) return making->fault == hub_no_room ? ROTA_NO_MEMORY : ROTA_BAD_EVENT;
+    return making_submit(making, submit);
 }
 
 static void making_refuse(struct making *making, struct hub_peer *peer,
                           const struct wire_submit *submit, enum rota_error error)
 {
-    bool memory = making->fault == no_memory;
-    enum wire_code code = memory ? WIRE_REFUSED_MEMORY : WIRE_REFUSED_REQUEST;
-    if (making->fault)
-        hub_refuse(peer, submit->high, submit->low, code, making->fault);
-    else
-        hub_refuse_error(making->hub, peer, submit->high, submit->low, error);
+    struct server *server = making->hub->server;
+    struct hub_called called = {making->texts, first_of(making), making->spec.task_count};
+    struct rota_fault fault = {.task.task = making->fault_task};
+    if (making->fault) snprintf(server->reason, sizeof server->reason, "%s", making->fault);
+    hub_fault_tell(making->hub, making->fault ? &fault : &server->fault, &called);
+    hub_refuse_error(making->hub, peer, submit->high, submit->low, error);
     lanes_forget(making);
     hub_names_forget(making->hub);
 }
@@ -404,7 +325,7 @@ static void job_accept(struct making *making, struct hub_peer *peer,
     if (submit->flags & WIRE_SUBMIT_WATCH) hub_watch_begin(hub, peer, job->id.number);
 }
 
-static void job_make(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit)
+void hub_job_make(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit)
 {
     struct making making = {.hub = hub, .draft = peer->draft};
     uint64_t hash = hub_hash(peer->draft->frames.bytes, peer->draft->frames.length);
@@ -415,52 +336,10 @@ static void job_make(struct hub *hub, struct hub_peer *peer, const struct wire_s
         return;
     }
     if (submit->job) making.bodies_before = hub_body_count(hub, grows);
-    if (submit->job) making.spec.first = tasks_of(hub->server->rota, grows) + 1;
+    if (submit->job) making.spec.first = hub_next_task(hub, submit->job);
     enum rota_error error = making_make(&making, submit);
     if (error)
         making_refuse(&making, peer, submit, error);
     else
         job_accept(&making, peer, submit, hash);
-}
-
-// Of the pieces that still come nothing is kept but that they are of this one.
-static void draft_refuse(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit)
-{
-    struct hub_draft *draft = peer->draft;
-    if (!draft) return;
-    hub->draft_bytes -= draft->frames.length;
-    wire_out_release(&draft->frames);
-    draft->high = submit->high;
-    draft->low = submit->low;
-    draft->is_refused = true;
-}
-
-static void draft_wait(struct hub *hub, struct hub_peer *peer)
-{
-    if (!peer->draft) return;
-    peer->draft->until = hub->ticks + PIECE_WAITS;
-    if (peer->draft->until < hub->drafts_at) hub->drafts_at = peer->draft->until;
-}
-
-void hub_submit(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit)
-{
-    bool is_another = peer->draft && !is_of(peer->draft, submit);
-    if (is_another && !peer->draft->is_refused) {
-        hub_turn_away(peer, WIRE_REFUSED_REQUEST, "the submission before it is not whole");
-        hub_draft_drop(hub, peer);
-        return;
-    }
-    if (is_another) hub_draft_drop(hub, peer);
-    bool was_refused = peer->draft && peer->draft->is_refused;
-    const char *fault = was_refused ? NULL : draft_add(hub, peer, submit);
-    if (fault) {
-        hub_refuse(peer, submit->high, submit->low, WIRE_REFUSED_REQUEST, fault);
-        draft_refuse(hub, peer, submit);
-    }
-    if (submit->flags & WIRE_SUBMIT_MORE) {
-        draft_wait(hub, peer);
-        return;
-    }
-    if (peer->draft && !peer->draft->is_refused) job_make(hub, peer, submit);
-    hub_draft_drop(hub, peer);
 }

@@ -10,7 +10,7 @@ struct hub_verdict {
     enum wire_code code;  // 0: it was not refused
     uint32_t job;         // that was submitted, or 0
     uint32_t foreign;     // reports of what another worker runs
-    char reason[120];
+    char reason[480];
 };
 
 // How often a worker beats.

@@ -35,7 +35,8 @@ struct server {
     struct rota_effects effects;  // decided, not put
     bool is_decided;
     const struct server_watch *watch;  // null: nobody
-    char reason[200];  // of the last refusal
+    char reason[480];  // of the last refusal
+    struct rota_fault fault;  // of the last submission, if it was refused
 };
 
 // Restores the core from the store's rows. False: the store or `reason` says why. The store stays

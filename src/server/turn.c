@@ -162,6 +162,7 @@ enum rota_error server_step(struct server *server, const struct rota_event *even
     if (server->watch) server->watch->comes(server->watch->context, kept);
     enum rota_error error = rota_step(server->rota, kept);
     if (error) say(server, rota_reason(server->rota));
+    if (error && event->kind == ROTA_EVENT_SUBMIT) server->fault = rota_fault(server->rota);
     if (!error && server->watch) server->watch->taken(server->watch->context, kept);
     if (!error && event->kind == ROTA_EVENT_SUBMIT && !event->submit.job.number)
         server->next_job.number++;
@@ -172,6 +173,7 @@ enum rota_error server_submit(struct server *server, const struct rota_job_spec 
                               const struct store_text *texts)
 {
     struct rota_event event = {.kind = ROTA_EVENT_SUBMIT, .submit = *spec};
+    server->fault = (struct rota_fault){0};
     enum rota_error error = server_step(server, &event);
     if (error) return error;
     // The store finds the texts by the address under which the core knows the submission.

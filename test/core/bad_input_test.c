@@ -305,6 +305,69 @@ static void malformed_conditions_are_refused(void **state)
     scene_close(&story);
 }
 
+// ---- Which task it is ------------------------------------------------------------------------
+
+static void the_first_bad_task_is_known(void **state)
+{
+    (void)state;
+    struct story story;
+    scene_open(&story);
+    paper_open(4);
+    paper.tasks[2].priority = paper.tasks[3].priority = 300;
+    is_refused(&story, submit());
+    struct rota_fault fault = rota_fault(story.rota);
+    assert_int_equal(fault.task.task, 3);
+    assert_int_equal(fault.task.job | fault.other.task | fault.cycle_length, 0);
+    paper_open(4);
+    paper_edge(1, 2);
+    paper_edge(9, 4);
+    paper_edge(9, 3);
+    is_refused(&story, submit());
+    fault = rota_fault(story.rota);
+    assert_int_equal(fault.task.task, 4);
+    assert_int_equal(fault.other.task, 9);
+    paper_open(4);
+    paper.spec.input_count = 1;
+    paper.inputs[0] = (struct rota_input){.task = 3, .object = {1, 77}};
+    is_refused(&story, submit());
+    assert_int_equal(rota_fault(story.rota).task.task, 3);
+    paper_open(4);
+    paper.spec.policy = (enum rota_policy)9;  // no fault of a task
+    is_refused(&story, submit());
+    assert_int_equal(rota_fault(story.rota).task.task, 0);
+    scene_close(&story);
+}
+
+// Each of them waits for the next, by an edge, a condition and an input; others wait for these.
+static void a_cycle_is_known_in_its_order(void **state)
+{
+    (void)state;
+    struct story story;
+    scene_open(&story);
+    paper_open(LONG);
+    paper.spec.output_count = paper.spec.input_count = 1;
+    paper.outputs[0] = (struct rota_output){.task = 20, .object = {1, 9}};
+    paper.inputs[0] = (struct rota_input){.task = 40, .object = {1, 9}};
+    paper_clause(20, ROTA_CLAUSE_FAILED, 30);
+    paper_edge(40, 30);
+    for (uint32_t task = 1; task < 10; task++) paper_edge(30, task);
+    refused(&story, submit(), ROTA_BAD_GRAPH);
+    static const uint32_t expected[] = {20, 30, 40};
+    struct rota_fault fault = rota_fault(story.rota);
+    assert_int_equal(fault.cycle_length, 3);
+    assert_int_equal(fault.task.task, 20);
+    for (int i = 0; i < 3; i++) assert_int_equal(fault.cycle[i].task, expected[i]);
+    paper_open(LONG);
+    for (uint32_t task = 1; task <= LONG; task++) paper_edge(task, task % LONG + 1);
+    refused(&story, submit(), ROTA_BAD_GRAPH);
+    fault = rota_fault(story.rota);
+    assert_int_equal(fault.cycle_length, LONG);
+    assert_int_equal(fault.cycle[0].task, 1);
+    for (uint32_t i = 1; i < ROTA_CYCLE_SHOWN; i++)
+        assert_int_equal(fault.cycle[i].task, LONG + 1 - i);
+    scene_close(&story);
+}
+
 // ---- Ids that are not there ------------------------------------------------------------------
 
 static void unknown_ids_are_not_found(void **state)
@@ -409,6 +472,8 @@ int main(void)
         cmocka_unit_test(bad_tasks_are_refused),
         cmocka_unit_test(objects_have_one_producer_and_are_known),
         cmocka_unit_test(malformed_conditions_are_refused),
+        cmocka_unit_test(the_first_bad_task_is_known),
+        cmocka_unit_test(a_cycle_is_known_in_its_order),
         cmocka_unit_test(unknown_ids_are_not_found),
         cmocka_unit_test(events_no_caller_sends_are_refused),
     };

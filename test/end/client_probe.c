@@ -102,6 +102,18 @@ static void do_chain(struct probe *probe)
     printf("%u\n", last);
 }
 
+// One that needs all there are.
+static void do_behind(struct probe *probe)
+{
+    const char *argv[] = {"true", NULL};
+    uint32_t count = (uint32_t)number(probe, 2), *needs = calloc(count + 1, sizeof *needs);
+    struct rota_client_task task = {.argv = argv, .name = word(probe, 1), .needs = needs};
+    for (; needs && task.need_count < count; task.need_count++)
+        needs[task.need_count] = task.need_count + 1;
+    printf("%u\n", rota_client_task_add(probe->job, &task));
+    free(needs);
+}
+
 static void do_submit(struct probe *probe)
 {
     rota_job_id id;
@@ -272,7 +284,7 @@ static const struct {
     {"ask", do_ask},         {"cancel", do_cancel}, {"retry", do_retry}, {"forget", do_forget},
     {"fetch", do_fetch},     {"again", fetch},      {"renew", do_renew}, {"deliver", do_deliver},
     {"fail", do_fail},       {"follow", do_follow}, {"event", do_event}, {"limit", do_limit},
-    {"pause", do_pause},     {"resume", do_resume},
+    {"pause", do_pause},     {"resume", do_resume}, {"behind", do_behind},
 };
 
 static void line_do(struct probe *probe, char *line)

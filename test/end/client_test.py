@@ -153,6 +153,13 @@ def mistakes(cluster):
         probe.task("true")
         code, text = probe.submit()
         say(code == REFUSED and "name" in text, "the server gives reasons", text)
+        probe.do("job", "many")
+        probe.do("chain", 100001)
+        probe.do("behind", "last", 100001)
+        code, text = probe.submit()
+        say(code == REFUSED
+            and text == 'task 100002 "last": a task waits for at most 100,000 others',
+            "and names the task", text)
         say([probe.do(verb, "4000000000")[0] for verb in ("look", "cancel", "wait")]
             == [NOT_FOUND] * 3, "a job that is not there")
         code, text = probe.do("ask", "server")

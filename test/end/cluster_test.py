@@ -34,6 +34,22 @@ def a_job_on_one_worker():
         say(verify == 0, "the database is sound")
 
 
+def a_job_that_only_the_server_refuses():
+    """What its file may say, and a server does not take, is told with the task."""
+    with Cluster() as cluster:
+        many = [f"t{i}" for i in range(100001)]
+        tasks = {**{name: {"run": "true"} for name in many}, "last": {"run": "true", "needs": many}}
+        told = cluster.submit(tasks)
+        say(told.returncode != 0
+            and 'task 100002 "last": a task waits for at most 100,000 others' in told.stderr,
+            "too many prerequisites: the task is named", told)
+        told = cluster.submit({"fine": {"run": "true"}, "often": {"run": "true", "retries": 1000}})
+        say(told.returncode != 0
+            and 'task 2 "often": a server repeats a task at most 995 times' in told.stderr,
+            "too many retries: the task is named", told)
+        say(cluster.sql("SELECT count(*) FROM sched_job")[0][0] == 0, "and nothing is there")
+
+
 def waiting_for_the_end():
     with Cluster() as cluster:
         cluster.work("one")
@@ -186,7 +202,8 @@ def a_second_server_is_refused():
         say(ended == 0, "TERM ends a server with 0", ended)
 
 
-for test in (a_job_on_one_worker, waiting_for_the_end, many_workers, the_server_is_killed,
+for test in (a_job_on_one_worker, a_job_that_only_the_server_refuses, waiting_for_the_end,
+             many_workers, the_server_is_killed,
              a_worker_is_killed, groups_exclude, objects_go_from_worker_to_worker,
              a_slow_reader_gets_all, a_second_server_is_refused):
     test()

@@ -17,6 +17,7 @@ class Stranger:
 
     def __init__(self, path, role=None, name="stranger", connection=1):
         self.link = Link.connect(path)
+        self.reason = None  # of the last answer
         if role:
             self.link.send("GREET", version=1, role=WIRE[role], name=name, boot=7,
                            connection=connection)
@@ -50,6 +51,7 @@ class Stranger:
             return "closed"
         except TimeoutError:
             return "nothing"
+        self.reason = fields.get("reason", b"").decode()
         return f"refuse {CODES[fields['code']]}" if kind == "REFUSE" else (kind, fields)
 
     def turned_away(self):

@@ -177,6 +177,9 @@ def beats_go_on(cluster):
         peer.says("SUBMIT", **{**values, "low": next(NUMBERS), "edges": ring})
         same("graph: closed to a ring it is refused", peer.answer("ACCEPTED", "REFUSE"),
              "refuse request")
+        same("graph: with one way around it", peer.reason,
+             "the tasks wait for each other in a cycle: 1 waits for 20000 waits for 19999 "
+             "waits for 19998 waits for ... and 19996 more, the last of which waits for 1")
         cluster.rota("close", str(told[1]["job"]))
 
 
@@ -266,6 +269,15 @@ def graphs(cluster):
             told = peer.says("SUBMIT", **values).answer("ACCEPTED", "REFUSE")
             say(str(told).startswith("refuse"), f"graph: {name} is refused", told)
         same("graph: nothing of them is there", rows(cluster), before)
+        for name, told in (
+                ("a cycle", 'the tasks wait for each other in a cycle: 1 "a" waits for 3 "c" '
+                            'waits for 2 "b" waits for 1'),
+                ("a task that waits for itself", 'task 2 "b": an edge from a task to itself'),
+                ("an edge to nobody",
+                 'task 9: an edge ends at a task that is not new (task 1 "a")'),
+                ("a body without words", 'task 1 "a": a command has a first word')):
+            peer.says("SUBMIT", **{**bad[name], "low": next(NUMBERS)}).answer("ACCEPTED", "REFUSE")
+            same(f"graph: {name} is told with its task", peer.reason, told)
         fine = peer.says("SUBMIT", **job_of(next(NUMBERS), plain, edges=[edge(1, 2), edge(1, 2)]))
         same("graph: an edge twice is one edge", fine.answer("ACCEPTED", "REFUSE")[0], "ACCEPTED")
         huge = [{**one, "cores": U32, "memory_mib": U32, "priority": 127}] * 9
