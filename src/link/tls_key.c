@@ -46,15 +46,30 @@ int tls_use_key(SSL *ssl, const EVP_MD *digest, const unsigned char **identity, 
     return *session != NULL;
 }
 
-static bool key_is(const struct link_key *key, const unsigned char *identity, size_t length)
+enum { NAME_ROOM = LINK_ID_MAX + 10 };
+
+// All ones, or 0: what was said is not the name of this key. All of both is looked at, however
+// little of them is the same.
+static uint8_t mask_of(const struct link_key *key, const unsigned char said[NAME_ROOM])
 {
-    char name[LINK_ID_MAX + 10];
-    int size = snprintf(name, sizeof name, "%s:%s", link_role_name(key->role), key->id);
-    return (size_t)size == length && memcmp(name, identity, length) == 0;
+    char name[NAME_ROOM] = {0};
+    volatile uint8_t difference = 0;  // or a compiler might stop at the first
+    snprintf(name, sizeof name, "%s:%s", link_role_name(key->role), key->id);
+    for (int i = 0; i < NAME_ROOM; i++) difference |= (uint8_t)name[i] ^ said[i];
+    return (uint8_t)((((uint32_t)difference - 1) >> 8) & 0xff);
+}
+
+// Takes all of a key, or nothing of it, and writes as much either way.
+static void key_choose(struct link_key *chosen, const struct link_key *key, uint8_t mask)
+{
+    uint8_t *to = (uint8_t *)chosen;
+    const uint8_t *from = (const uint8_t *)key;
+    for (size_t i = 0; i < sizeof *key; i++) to[i] = (to[i] & (uint8_t)~mask) | (from[i] & mask);
 }
 
 // Who is not known is treated as one who has the wrong key, down to the same computations: nobody
-// can find out which ids there are. All keys are looked at, whichever it is.
+// can find out which ids there are. All keys are looked at, whichever it is, and what is done with
+// each does not depend on it.
 int tls_find_key(SSL *ssl, const unsigned char *identity, size_t length, SSL_SESSION **session)
 {
     struct tls *tls = tls_of(ssl);
@@ -62,8 +77,10 @@ int tls_find_key(SSL *ssl, const unsigned char *identity, size_t length, SSL_SES
     tls->is_named = true;
     tls->key = (struct link_key){0};
     memcpy(tls->key.secret, tls->context->decoy, LINK_SECRET);
+    unsigned char said[NAME_ROOM] = {0};  // what is longer than any name is none
+    if (length < sizeof said && !memchr(identity, 0, length)) memcpy(said, identity, length);
     for (uint32_t i = 0; keys && i < keys->count; i++)
-        if (key_is(&keys->items[i], identity, length)) tls->key = keys->items[i];
+        key_choose(&tls->key, &keys->items[i], mask_of(&keys->items[i], said));
     *session = session_of(tls, tls->key.secret);
     return *session != NULL;
 }
