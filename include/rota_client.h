@@ -110,7 +110,7 @@ enum rota_client_code rota_client_lane_add(struct rota_client_job *job, const ch
 // is not kept.
 uint32_t rota_client_task_add(struct rota_client_job *job, const struct rota_client_task *task);
 // The same job again, over whichever connection, is the same job: after GONE and TIMED_OUT nothing
-// is done twice.
+// is done twice, and what the server has REFUSED it refuses again. After FULL it may be taken.
 enum rota_client_code rota_client_submit(struct rota_client *client,
                                          const struct rota_client_job *job, rota_job_id *id);
 

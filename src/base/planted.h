@@ -30,6 +30,7 @@
     P(CLOCK_STANDS, "a clock that is set back stops all timers")                                \
     P(TAKE_OVER_SKIPPED, "a new server believes the leases of the old one")                     \
     P(REQUEST_FORGOTTEN, "a request that comes twice is done twice")                            \
+    P(REFUSAL_FORGOTTEN, "what was refused is done when it comes again")                        \
     P(REQUEST_MIXED, "any request with a known id is answered with a job")                      \
     P(STRANGERS_SPARED, "what nobody knows of goes on")                                         \
     P(JOIN_NOT_COMPARED, "what a worker never got is waited for")                               \

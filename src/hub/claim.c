@@ -1,5 +1,5 @@
 // claim.c - what handlers hold: kept alive, delivered, failed, or lost when their lease is over.
-#include "hub/hub.h"
+#include "hub/request.h"
 
 #include "server/ends.h"
 
@@ -138,25 +138,35 @@ void hub_claims_close(struct hub *hub)
 
 // ---- What handlers say -------------------------------------------------------------------------
 
-// Why the core did not take it: the token is another's, or it was not the moment.
-static void refuse(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
-                   rota_task_id task, uint64_t token, enum rota_error error)
+static const char stale[] = "the token is stale: the task is not, or no longer, in these hands";
+
+static bool is_stale(const struct hub *hub, rota_task_id task, uint64_t token)
 {
     struct rota_task_view view;
-    bool there = rota_task_look(hub->server->rota, task, &view);
-    if (there && token && (view.handler != token || view.stopping))
-        hub_refuse(peer, high, low, WIRE_REFUSED_STALE,
-                   "the token is stale: the task is not, or no longer, in these hands");
+    return token && rota_task_look(hub->server->rota, task, &view)
+           && (view.handler != token || view.stopping);
+}
+
+// Why the core did not take it: the token is another's, or it was not the moment.
+static void refuse(struct hub *hub, struct hub_peer *peer, const struct hub_request *request,
+                   const struct rota_event *event, enum rota_error error)
+{
+    if (is_stale(hub, event->claim.task, event->claim.handler))
+        hub_request_refuse(hub, peer, request, WIRE_REFUSED_STALE, stale);
     else
-        hub_refuse_error(hub, peer, high, low, error);
+        hub_request_fail(hub, peer, request, error);
 }
 
 void hub_renew(struct hub *hub, struct hub_peer *peer, const struct wire_renew *renew)
 {
     struct hub_claim *claim = hub_claim_find(hub, renew->task, renew->token);
     struct wire_message message = {.kind = WIRE_RENEWED_MESSAGE};
+    if (!claim && is_stale(hub, renew->task, renew->token)) {
+        hub_refuse(peer, renew->high, renew->low, WIRE_REFUSED_STALE, stale);
+        return;
+    }
     if (!claim) {
-        refuse(hub, peer, renew->high, renew->low, renew->task, renew->token, ROTA_NOT_FOUND);
+        hub_refuse_error(hub, peer, renew->high, renew->low, ROTA_NOT_FOUND);
         return;
     }
     claim->until = hub->ticks + claim->lease;
@@ -180,66 +190,62 @@ static void end_note(struct hub *hub, const struct hub_claim *claim, int32_t sta
     if (!ends_note(hub->server, &finished, (rota_worker_id){0})) hub_no_memory();
 }
 
-static void answer(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
-                   uint64_t hash)
-{
-    hub_request_note(hub, high, low, hash, "done");
-    hub_done_put(hub_later(hub, peer), high, low, "done");
-}
-
 static uint64_t hash_of(enum wire_kind kind, rota_task_id task, uint64_t token, uint32_t flags)
 {
     uint64_t hash = hash_mix(hash_mix(kind, task.job), task.task);
     return hash_mix(hash_mix(hash, token), flags);
 }
 
+// It was cancelled in these hands: with whatever they say they let go.
+static bool was_cancelled(struct hub *hub, struct hub_peer *peer, const struct hub_request *request,
+                          const struct rota_event *event)
+{
+    if (!is_cancelled(hub, event->claim.task, event->claim.handler)) return false;
+    refuse(hub, peer, request, event, ROTA_OK);
+    give_back(hub, event->claim.task, event->claim.handler);
+    return true;
+}
+
 void hub_deliver(struct hub *hub, struct hub_peer *peer, const struct wire_deliver *deliver)
 {
     struct rota_event event = {.kind = ROTA_EVENT_DELIVER};
-    uint64_t hash
-        = hash_of(WIRE_DELIVER_MESSAGE, deliver->task, deliver->token, deliver->flags);
-    if (hub_request_is_old(hub, peer, deliver->high, deliver->low, hash)) return;
-    if (is_cancelled(hub, deliver->task, deliver->token)) {
-        refuse(hub, peer, deliver->high, deliver->low, deliver->task, deliver->token, ROTA_OK);
-        give_back(hub, deliver->task, deliver->token);
-        return;
-    }
-    struct hub_claim *claim = hub_claim_find(hub, deliver->task, deliver->token);
+    struct hub_request request = {deliver->high, deliver->low, 0};
+    request.hash = hash_of(WIRE_DELIVER_MESSAGE, deliver->task, deliver->token, deliver->flags);
+    if (hub_request_is_old(hub, peer, &request)) return;
     event.claim.handler = deliver->token;
     event.claim.task = deliver->task;
     event.claim.flags = deliver->flags & (ROTA_DELIVERED_OK | ROTA_NOFETCH_OK);
+    if (was_cancelled(hub, peer, &request, &event)) return;
+    struct hub_claim *claim = hub_claim_find(hub, deliver->task, deliver->token);
     enum rota_error error = server_step(hub->server, &event);
     if (error) {
-        refuse(hub, peer, deliver->high, deliver->low, deliver->task, deliver->token, error);
+        refuse(hub, peer, &request, &event, error);
         return;
     }
     if (claim) end_note(hub, claim, 0, deliver->reason);
     claim_drop(hub, deliver->token);
-    answer(hub, peer, deliver->high, deliver->low, hash);
+    hub_request_done(hub, peer, &request, "done");
 }
 
 void hub_fail(struct hub *hub, struct hub_peer *peer, const struct wire_fail *fail)
 {
     struct rota_event event = {.kind = ROTA_EVENT_FAIL};
-    uint64_t hash = hash_of(WIRE_FAIL_MESSAGE, fail->task, fail->token, fail->flags);
-    if (hub_request_is_old(hub, peer, fail->high, fail->low, hash)) return;
-    if (is_cancelled(hub, fail->task, fail->token)) {
-        refuse(hub, peer, fail->high, fail->low, fail->task, fail->token, ROTA_OK);
-        give_back(hub, fail->task, fail->token);
-        return;
-    }
-    struct hub_claim *claim = hub_claim_find(hub, fail->task, fail->token);
+    struct hub_request request = {fail->high, fail->low, 0};
+    request.hash = hash_of(WIRE_FAIL_MESSAGE, fail->task, fail->token, fail->flags);
+    if (hub_request_is_old(hub, peer, &request)) return;
     event.claim.handler = fail->token;
     event.claim.task = fail->task;
     event.claim.flags = fail->flags & (ROTA_NOFETCH_OK | ROTA_GIVEN_BACK);
     event.claim.status = fail->status;
+    if (was_cancelled(hub, peer, &request, &event)) return;
+    struct hub_claim *claim = hub_claim_find(hub, fail->task, fail->token);
     enum rota_error error = server_step(hub->server, &event);
     if (error) {
-        refuse(hub, peer, fail->high, fail->low, fail->task, fail->token, error);
+        refuse(hub, peer, &request, &event, error);
         return;
     }
     bool given_back = fail->flags & ROTA_GIVEN_BACK;
     if (claim && !given_back) end_note(hub, claim, fail->status ? fail->status : 1, fail->reason);
     claim_drop(hub, fail->token);
-    answer(hub, peer, fail->high, fail->low, hash);
+    hub_request_done(hub, peer, &request, "done");
 }

@@ -38,6 +38,8 @@ void hub_drafts_look(struct hub *hub)
     }
 }
 
+static const char too_many[] = "too many submissions come at a time";
+
 static const char *piece_keep(struct hub *hub, struct hub_draft *draft,
                               const struct wire_submit *submit)
 {
@@ -46,7 +48,7 @@ static const char *piece_keep(struct hub *hub, struct hub_draft *draft,
     wire_put(&draft->frames, &message);
     hub->draft_bytes += draft->frames.length - before;
     if (draft->frames.failed) return hub_no_room;
-    return hub->draft_bytes > DRAFTS_MAX ? "too many submissions come at a time" : NULL;
+    return hub->draft_bytes > DRAFTS_MAX ? too_many : NULL;
 }
 
 static bool is_of(const struct hub_draft *draft, const struct wire_submit *submit)
@@ -133,7 +135,10 @@ static void draft_refuse(struct hub *hub, struct hub_peer *peer, const struct wi
     struct rota_fault told = {.task.task = fault->task};
     snprintf(server->reason, sizeof server->reason, "%s", fault->reason);
     hub_fault_tell(hub, &told, &(struct hub_called){&fault->text, told.task.task, 1});
-    hub_refuse(peer, submit->high, submit->low, WIRE_REFUSED_REQUEST, server->reason);
+    enum wire_code code = WIRE_REFUSED_REQUEST;
+    if (fault->reason == hub_no_room) code = WIRE_REFUSED_MEMORY;
+    if (fault->reason == too_many) code = WIRE_REFUSED_FULL;
+    hub_refuse(peer, submit->high, submit->low, code, server->reason);
     if (!draft) return;
     hub->draft_bytes -= draft->frames.length;
     wire_out_release(&draft->frames);

@@ -53,6 +53,8 @@ void hub_peer_release(struct hub *hub, struct hub_peer *peer);  // when all ends
 bool hub_take(struct hub *hub, struct hub_peer *peer, const struct wire_message *message);
 void hub_refuse(struct hub_peer *peer, uint64_t high, uint64_t low, enum wire_code code,
                 const char *reason);
+// The same, when the turn at hand is durable.
+void hub_refuse_later(struct hub *hub, struct hub_peer *peer, const struct wire_refuse *refuse);
 // The same, and the connection is closed. False.
 bool hub_turn_away(struct hub_peer *peer, enum wire_code code, const char *reason);
 
@@ -243,18 +245,10 @@ void hub_readers_forget(struct hub *hub, const struct hub_peer *peer);  // it is
 void hub_log(struct hub *hub, struct hub_peer *peer, const struct wire_log *log);
 void hub_logged(struct hub *hub, const struct wire_logged *logged);
 
-// ---- request.c: what clients ask for, once each ------------------------------------------------
+// ---- request.c: see request.h for what is done once --------------------------------------------
 
-// True: it was carried out before, and has been answered again, or refused as another one.
-bool hub_request_is_old(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
-                        uint64_t body_hash);
-// In the turn that carries it out.
-void hub_request_note(struct hub *hub, uint64_t high, uint64_t low, uint64_t body_hash,
-                      const char *answer);
 void hub_change(struct hub *hub, struct hub_peer *peer, const struct wire_change *change);
-void hub_accepted_put(struct wire_out *out, uint64_t high, uint64_t low, uint32_t job,
-                      uint32_t first);
-void hub_done_put(struct wire_out *out, uint64_t high, uint64_t low, const char *answer);
+// For what changes nothing, and may be asked again at any time.
 void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
                       enum rota_error error);
 

@@ -52,16 +52,24 @@ void hub_note_refusal(struct hub_peer *peer, enum wire_code code, const char *re
     snprintf(peer->verdict.reason, sizeof peer->verdict.reason, "%s", reason);
 }
 
+static void refuse_put(struct hub_peer *peer, struct wire_out *out,
+                       const struct wire_refuse *refuse)
+{
+    struct wire_message message = {.kind = WIRE_REFUSE_MESSAGE, .refuse = *refuse};
+    wire_put(out, &message);
+    hub_note_refusal(peer, (enum wire_code)refuse->code, refuse->reason.bytes);
+}
+
 void hub_refuse(struct hub_peer *peer, uint64_t high, uint64_t low, enum wire_code code,
                 const char *reason)
 {
-    struct wire_message message = {.kind = WIRE_REFUSE_MESSAGE};
-    message.refuse.high = high;
-    message.refuse.low = low;
-    message.refuse.code = code;
-    message.refuse.reason = wire_text_of(reason);
-    wire_put(peer->out, &message);
-    hub_note_refusal(peer, code, reason);
+    struct wire_refuse refuse = {high, low, code, wire_text_of(reason)};
+    refuse_put(peer, peer->out, &refuse);
+}
+
+void hub_refuse_later(struct hub *hub, struct hub_peer *peer, const struct wire_refuse *refuse)
+{
+    refuse_put(peer, hub_later(hub, peer), refuse);
 }
 
 bool hub_turn_away(struct hub_peer *peer, enum wire_code code, const char *reason)

@@ -1,5 +1,5 @@
 // read.c - clients that want an object, or no longer do.
-#include "hub/hub.h"
+#include "hub/request.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -185,18 +185,17 @@ static void change(struct hub *hub, struct hub_peer *peer, const struct wire_dat
 {
     struct rota_event event = {.kind = ROTA_EVENT_KEEP};
     uint64_t hash = hash_mix(hash_mix(data->verb, data->object.high), data->object.low);
-    if (hub_request_is_old(hub, peer, data->high, data->low, hash)) return;
+    struct hub_request request = {data->high, data->low, hash};
+    if (hub_request_is_old(hub, peer, &request)) return;
     if (data->verb == WIRE_DATA_RELEASE) event.kind = ROTA_EVENT_RELEASE;
     event.object.object = data->object;
     bool is_ours = is_upload(hub, data->object);
     if (is_ours && data->verb == WIRE_DATA_RELEASE) hub_depot_drop(hub, data->object);
     enum rota_error error = is_ours ? ROTA_OK : server_step(hub->server, &event);
-    if (error) {
-        hub_refuse_error(hub, peer, data->high, data->low, error);
-        return;
-    }
-    hub_request_note(hub, data->high, data->low, hash, "done");
-    hub_done_put(hub_later(hub, peer), data->high, data->low, "done");
+    if (error)
+        hub_request_fail(hub, peer, &request, error);
+    else
+        hub_request_done(hub, peer, &request, "done");
 }
 
 void hub_data(struct hub *hub, struct hub_peer *peer, const struct wire_data *data)

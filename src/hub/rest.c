@@ -1,5 +1,6 @@
 // rest.c - lanes, workers and jobs that are paused, and workers that are drained.
 #include "hub/ahead.h"
+#include "hub/request.h"
 #include "hub/rest.h"
 
 #include <stdlib.h>
@@ -63,10 +64,11 @@ void hub_rest(struct hub *hub, struct hub_peer *peer, const struct wire_rest *re
     enum wire_code code;
     uint64_t hash = hash_mix(hash_mix(rest->how, rest->part),
                              hub_hash(rest->name.bytes, rest->name.length));
-    if (hub_request_is_old(hub, peer, rest->high, rest->low, hash)) return;
+    struct hub_request request = {rest->high, rest->low, hash};
+    if (hub_request_is_old(hub, peer, &request)) return;
     const char *fault = fault_of(rest, peer, &code);
     if (fault) {
-        hub_refuse(peer, rest->high, rest->low, code, fault);
+        hub_request_refuse(hub, peer, &request, code, fault);
         return;
     }
     static const char *const unknown[] = {[WIRE_PART_LANE] = "there is no such lane",
@@ -74,16 +76,14 @@ void hub_rest(struct hub *hub, struct hub_peer *peer, const struct wire_rest *re
                                           [WIRE_PART_JOB] = "there is no such job"};
     uint32_t number = number_of(hub, (enum wire_part)rest->part, rest->name.bytes);
     if (!number) {
-        hub_refuse(peer, rest->high, rest->low, WIRE_REFUSED_NOT_FOUND, unknown[rest->part]);
+        hub_request_refuse(hub, peer, &request, WIRE_REFUSED_NOT_FOUND, unknown[rest->part]);
         return;
     }
     enum rota_error error = rest_step(hub, rest, number);
-    if (error) {
-        hub_refuse_error(hub, peer, rest->high, rest->low, error);
-        return;
-    }
-    hub_request_note(hub, rest->high, rest->low, hash, "done");
-    hub_done_put(hub_later(hub, peer), rest->high, rest->low, "done");
+    if (error)
+        hub_request_fail(hub, peer, &request, error);
+    else
+        hub_request_done(hub, peer, &request, "done");
 }
 
 // It ends by itself with the last that it runs. It says so again on each connection.

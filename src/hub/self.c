@@ -15,7 +15,7 @@ enum self_row { SELF_NAME = 0xff, SELF_EPOCH = 0x01 };
 
 static struct store_request row_of(enum self_row row)
 {
-    struct store_request request = {{0}, 0, NULL};
+    struct store_request request = {.answer = NULL};
     memset(request.id, 0xff, sizeof request.id);
     memset(request.id + sizeof request.id / 2, row, sizeof request.id / 2);
     return request;

@@ -1,6 +1,7 @@
 // submit.c - a submission that is whole becomes a job.
 #include "hub/ahead.h"
 #include "hub/draft.h"
+#include "hub/request.h"
 #include "hub/watch.h"
 
 #include <stdio.h>
@@ -36,6 +37,7 @@ struct making {
     bool has_kept;
     const char *fault;  // the first; null: none
     uint32_t fault_task;  // its number; 0: none in particular
+    enum rota_error fault_error;  // OK: what was sent makes no sense
 };
 
 static void fail(struct making *making, const char *reason)
@@ -86,7 +88,8 @@ static void lanes_add(struct making *making, const wire_lanes *lanes)
         if (lanes->items[i].flags & ~(uint32_t)LANE_FLAGS) fail(making, "a lane has no such flag");
         if (making->fault) return;
         making->lanes[making->lane_count++] = event.lane.lane;
-        if (server_step(making->hub->server, &event)) fail(making, making->hub->server->reason);
+        making->fault_error = server_step(making->hub->server, &event);
+        if (making->fault_error) fail(making, making->hub->server->reason);
     }
 }
 
@@ -285,25 +288,27 @@ static enum rota_error making_make(struct making *making, const struct wire_subm
                       "handlers keep no files: with the policy claim tasks have no outputs");
     for (uint32_t i = 0; i < making->body_count; i++)  // of no task
         if (making->body_faults[i]) fail(making, making->body_faults[i]);
-    if (making->fault) return making->fault == hub_no_room ? ROTA_NO_MEMORY : ROTA_BAD_EVENT;
+    if (making->fault == hub_no_room) return ROTA_NO_MEMORY;
+    if (making->fault) return making->fault_error ? making->fault_error : ROTA_BAD_EVENT;
     return making_submit(making, submit);
 }
 
 static void making_refuse(struct making *making, struct hub_peer *peer,
-                          const struct wire_submit *submit, enum rota_error error)
+                          const struct hub_request *request, enum rota_error error)
 {
     struct server *server = making->hub->server;
     struct hub_called called = {making->texts, first_of(making), making->spec.task_count};
     struct rota_fault fault = {.task.task = making->fault_task};
-    if (making->fault) snprintf(server->reason, sizeof server->reason, "%s", making->fault);
+    if (making->fault && making->fault != server->reason)
+        snprintf(server->reason, sizeof server->reason, "%s", making->fault);
     hub_fault_tell(making->hub, making->fault ? &fault : &server->fault, &called);
-    hub_refuse_error(making->hub, peer, submit->high, submit->low, error);
+    hub_request_fail(making->hub, peer, request, error);
     lanes_forget(making);
     hub_names_forget(making->hub);
 }
 
 static void job_accept(struct making *making, struct hub_peer *peer,
-                       const struct wire_submit *submit, uint64_t hash)
+                       const struct hub_request *request, const struct wire_submit *submit)
 {
     struct hub *hub = making->hub;
     bool grows = making->spec.job.number;
@@ -316,8 +321,8 @@ static void job_accept(struct making *making, struct hub_peer *peer,
     char answer[64];
     uint32_t first = making->spec.first ? making->spec.first : 1;
     snprintf(answer, sizeof answer, "job %u from %u", job->id.number, first);
-    hub_request_note(hub, submit->high, submit->low, hash, answer);
-    hub_accepted_put(hub_later(hub, peer), submit->high, submit->low, job->id.number, first);
+    hub_request_note(hub, request, answer);
+    hub_accepted_put(hub_later(hub, peer), request, job->id.number, first);
     peer->verdict.job = job->id.number;
     // Nobody will fetch what it made, or add to it: it can be forgotten when all went well.
     job->makes |= making->has_kept;
@@ -328,18 +333,19 @@ static void job_accept(struct making *making, struct hub_peer *peer,
 void hub_job_make(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit)
 {
     struct making making = {.hub = hub, .draft = peer->draft};
-    uint64_t hash = hub_hash(peer->draft->frames.bytes, peer->draft->frames.length);
-    if (hub_request_is_old(hub, peer, submit->high, submit->low, hash)) return;
+    struct hub_request request = {submit->high, submit->low, 0};
+    request.hash = hub_hash(peer->draft->frames.bytes, peer->draft->frames.length);
+    if (hub_request_is_old(hub, peer, &request)) return;
     rota_job_id grows = making.spec.job = (rota_job_id){submit->job};
     if (submit->job && !rota_job_status(hub->server->rota, grows)[0]) {
-        hub_refuse(peer, submit->high, submit->low, WIRE_REFUSED_NOT_FOUND, "there is no such job");
+        hub_request_refuse(hub, peer, &request, WIRE_REFUSED_NOT_FOUND, "there is no such job");
         return;
     }
     if (submit->job) making.bodies_before = hub_body_count(hub, grows);
     if (submit->job) making.spec.first = hub_next_task(hub, submit->job);
     enum rota_error error = making_make(&making, submit);
     if (error)
-        making_refuse(&making, peer, submit, error);
+        making_refuse(&making, peer, &request, error);
     else
-        job_accept(&making, peer, submit, hash);
+        job_accept(&making, peer, &request, submit);
 }

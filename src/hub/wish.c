@@ -1,5 +1,5 @@
 // wish.c - who wants a task: it is granted at once, or as soon as there is one, or not at all.
-#include "hub/hub.h"
+#include "hub/request.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,8 +40,14 @@ static bool is_any(const struct hub_wish *wish)
     return !wish->claim.task.task;
 }
 
+static struct hub_request request_of(const struct hub_wish *wish)
+{
+    return (struct hub_request){wish->claim.high, wish->claim.low, wish->hash};
+}
+
 // ---- Trying ------------------------------------------------------------------------------------
 
+// A refusal is not kept: whoever asks again wants to know what is there then.
 static void wish_refuse(struct hub_wish *wish, enum wire_code code, const char *reason)
 {
     hub_refuse(wish->peer, wish->claim.high, wish->claim.low, code, reason);
@@ -83,8 +89,8 @@ static void wish_accept(struct hub *hub, struct hub_wish *wish)
         wish_append(&hub->handlers.granting, wish);
         return;
     }
-    hub_request_note(hub, wish->claim.high, wish->claim.low, wish->hash, "claimed already");
-    hub_done_put(hub_later(hub, wish->peer), wish->claim.high, wish->claim.low, "claimed already");
+    struct hub_request request = request_of(wish);
+    hub_request_done(hub, wish->peer, &request, "claimed already");
     free(wish);
 }
 
@@ -118,7 +124,8 @@ void hub_wish(struct hub *hub, struct hub_peer *peer, const struct wire_claim *c
 {
     uint64_t hash = hash_mix(hash_mix(WIRE_CLAIM_MESSAGE, claim->task.job), claim->task.task);
     hash = hash_mix(hash_mix(hash, claim->flags), (uint64_t)claim->lease);
-    if (hub_request_is_old(hub, peer, claim->high, claim->low, hash)) return;
+    struct hub_request request = {claim->high, claim->low, hash};
+    if (hub_request_is_old(hub, peer, &request)) return;
     if (wish_again(&hub->handlers.waiting, peer, claim)) return;
     if (wish_again(&hub->handlers.granting, peer, claim)) return;
     bool sound = claim->wait >= 0
@@ -221,7 +228,8 @@ static void grant_note(struct hub *hub, const struct hub_wish *wish, const struc
     char text[ANSWER_MAX];
     snprintf(text, sizeof text, "grant %u.%u token %" PRIu64 " body %u", claim->task.job,
              claim->task.task, claim->token, claim->body);
-    hub_request_note(hub, wish->claim.high, wish->claim.low, wish->hash, text);
+    struct hub_request asked = request_of(wish);
+    hub_request_note(hub, &asked, text);
     if (claim->lease == hub->limits.lease) return;
     struct store_request request = hub_request_own(claim->task);
     char *kept = hub_keep(hub, ANSWER_MAX, 1);

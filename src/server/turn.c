@@ -150,7 +150,7 @@ enum rota_error server_step(struct server *server, const struct rota_event *even
 {
     if (is_new_work(event) && store_is_full(server->store)) {
         say(server, "the disk is full: what was begun can end, nothing new is taken");
-        return ROTA_NOT_NOW;
+        return ROTA_TOO_MANY;
     }
     struct rota_event *kept = server_keep(server, 1, sizeof *kept);
     if (!kept) {

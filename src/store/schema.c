@@ -273,9 +273,15 @@ static const char version_7[]
       "CREATE VIEW sched_attempt AS " ATTEMPTED ATTEMPTS_OF("sched_state") " UNION ALL "
       ATTEMPTED ATTEMPTS_OF("sched_run") ";";
 
+// Requests that were refused. There are only so many of them, so they are numbered.
+static const char version_8[]
+    = "CREATE TABLE sched_refusal(number INTEGER PRIMARY KEY,"
+      " request BLOB NOT NULL UNIQUE, body_hash INTEGER, answer TEXT, refusal INTEGER,"
+      " turn INTEGER, done INTEGER);";
+
 // Each takes the tables one version further.
-static const char *const steps[]
-    = {version_1, version_2, version_3, version_4, version_5, version_6, version_7};
+static const char *const steps[] = {version_1, version_2, version_3, version_4,
+                                    version_5, version_6, version_7, version_8};
 
 int schema_version(void)
 {

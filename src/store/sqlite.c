@@ -315,6 +315,7 @@ bool sqlite_answer_find(struct store *base, struct store_request *request)
     }
     request->body_hash = (uint64_t)sqlite3_column_int64(statement, 0);
     request->answer = (const char *)sqlite3_column_text(statement, 1);
+    request->refusal = (uint32_t)sqlite3_column_int(statement, 2);
     return true;
 }
 

@@ -57,6 +57,7 @@ enum statement {
     PUT_WAIT_FOR,
     PUT_BODY,
     PUT_REQUEST,
+    PUT_REFUSAL,
     PUT_AUDIT,
     PUT_EVENT,
     PUT_BUNDLE,
@@ -88,6 +89,7 @@ enum statement {
     GET_TEXT,
     GET_WORKER,
     GET_LABEL,
+    DROP_REFUSALS,
     GET_REQUEST,
     STATEMENTS
 };

@@ -44,6 +44,8 @@ static const char *const texts[STATEMENTS] = {
     [PUT_WAIT_FOR] = "REPLACE INTO sched_wait_for VALUES (?, ?, ?, ?, ?, ?)",
     [PUT_BODY] = "REPLACE INTO sched_body VALUES (?, ?)",
     [PUT_REQUEST] = "REPLACE INTO sched_request VALUES (?, ?, ?, ?, ?)",
+    [PUT_REFUSAL] = "REPLACE INTO sched_refusal(request, body_hash, answer, turn, done, refusal)"
+                    " VALUES (?, ?, ?, ?, ?, ?)",
     [PUT_AUDIT] = "INSERT INTO sched_audit(turn, line) VALUES (?, ?)",
     [PUT_EVENT] = "INSERT INTO sched_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_BUNDLE] = "REPLACE INTO sched_bundle SELECT id" OF_TASKS,
@@ -89,7 +91,9 @@ static const char *const texts[STATEMENTS] = {
                    " ORDER BY 2 DESC LIMIT 1",
     [GET_LABEL] = "SELECT t.name, n.name FROM sched_task t LEFT JOIN sched_name n"
                   " ON n.kind = 'lane' AND n.number = t.lane WHERE t.id = ?",
-    [GET_REQUEST] = "SELECT body_hash, answer FROM sched_request WHERE request = ?",
+    [DROP_REFUSALS] = "DELETE FROM sched_refusal WHERE number <= ?1 - ?2",
+    [GET_REQUEST] = "SELECT body_hash, answer, 0 FROM sched_request WHERE request = ?1 UNION ALL"
+                    " SELECT body_hash, answer, refusal FROM sched_refusal WHERE request = ?1",
 };
 
 sqlite3_stmt *statement_get(struct sqlite_store *store, enum statement which)

@@ -77,11 +77,14 @@ void store_define(struct store *store, const struct rota_job_spec *spec,
 // A calendar has staged this task; the same minute will not do so again.
 void store_fired(struct store *store, rota_task_id task, rota_time minute);
 
-// A request that this turn has carried out, and the answer it will get if it comes again.
+// A request that this turn has carried out, or refused, and the answer it will get if it comes
+// again. Of those that were refused the last STORE_REFUSALS are kept.
+enum { STORE_REFUSALS = 65536 };
 struct store_request {
     uint8_t id[16];
     uint64_t body_hash;
     const char *answer;
+    uint32_t refusal;  // why not; 0: it was carried out
 };
 void store_answer(struct store *store, const struct store_request *request);
 

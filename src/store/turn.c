@@ -161,18 +161,32 @@ void turn_put(struct store *base, const struct rota *rota, const struct rota_rec
 
 // ---- Commit -----------------------------------------------------------------------------
 
+// Whoever is refused all the time fills no disk with it.
+static void refusals_limit(struct sqlite_store *store)
+{
+    sqlite3_stmt *statement = statement_get(store, DROP_REFUSALS);
+    bind_number(statement, 1, sqlite3_last_insert_rowid(store->db));
+    bind_number(statement, 2, STORE_REFUSALS);
+    statement_run(store, DROP_REFUSALS);
+}
+
+static void put_request(struct sqlite_store *store, const struct store_request *request)
+{
+    enum statement which = request->refusal ? PUT_REFUSAL : PUT_REQUEST;
+    sqlite3_stmt *statement = statement_get(store, which);
+    sqlite3_bind_blob(statement, 1, request->id, sizeof request->id, SQLITE_STATIC);
+    bind_number(statement, 2, (int64_t)request->body_hash);
+    bind_text(statement, 3, request->answer);
+    bind_number(statement, 4, (int64_t)store->sequence + 1);
+    bind_number(statement, 5, store->now);
+    if (request->refusal) bind_number(statement, 6, request->refusal);
+    statement_run(store, which);
+    if (request->refusal) refusals_limit(store);
+}
+
 static void put_requests(struct sqlite_store *store)
 {
-    sqlite3_stmt *statement = statement_get(store, PUT_REQUEST);
-    for (uint32_t i = 0; i < store->request_count; i++) {
-        const struct store_request *request = &store->requests[i];
-        sqlite3_bind_blob(statement, 1, request->id, sizeof request->id, SQLITE_STATIC);
-        bind_number(statement, 2, (int64_t)request->body_hash);
-        bind_text(statement, 3, request->answer);
-        bind_number(statement, 4, (int64_t)store->sequence + 1);
-        bind_number(statement, 5, store->now);
-        statement_run(store, PUT_REQUEST);
-    }
+    for (uint32_t i = 0; i < store->request_count; i++) put_request(store, &store->requests[i]);
     for (uint32_t i = 0; i < store->firing_count; i++) {
         bind_number(statement_get(store, SET_FIRED), 2, store->firings[i].minute);
         statement_run_on(store, SET_FIRED, row_id(store->firings[i].task));

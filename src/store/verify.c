@@ -79,7 +79,8 @@ static const struct rule other_rules[] = {
     {"turns missing in the journal",
      "SELECT max(sequence) - min(sequence) + 1 - count(*) FROM sched_event"},
     {"requests answered in a turn that never was",
-     "SELECT count(*) FROM sched_request WHERE turn > (SELECT max(sequence) FROM sched_event)"},
+     "SELECT count(*) FROM (SELECT turn FROM sched_request UNION ALL SELECT turn FROM"
+     " sched_refusal) WHERE turn > (SELECT max(sequence) FROM sched_event)"},
     {"calendars of tasks that were never defined",
      "SELECT count(*) FROM sched_calendar WHERE id NOT IN (SELECT id FROM sched_job)"},
 };

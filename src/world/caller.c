@@ -135,6 +135,25 @@ static void answered(struct world *world, uint32_t who, uint64_t low)
     caller->requests[low - 1].answered = true;
 }
 
+// Later there may be room; nothing else changes by waiting. Some ask again all the same.
+static void refused(struct world *world, uint32_t who, const struct wire_refuse *refuse)
+{
+    struct caller *caller = &world->callers[who];
+    uint64_t low = refuse->low;
+    see(world, SIGHT_REFUSAL);
+    answered(world, who, low);
+    if (!low || low > caller->request_count) return;
+    struct request *request = &caller->requests[low - 1];
+    bool is_full = refuse->code == WIRE_REFUSED_FULL;
+    bool asks = !is_full && !request->asks_again
+                && chance(world, OF_WISHES, world->swarm.repeat);
+    if (asks) see(world, SIGHT_ASKED_AGAIN);
+    request->asks_again |= asks;
+    request->answered = !is_full && !asks;
+    if (!request->answered) caller->unsent = 0;
+    if (!is_full && request->is_more) wrong(world, "a job that is open was not allowed to grow");
+}
+
 // From where it was, on this connection or another.
 static void follow(struct world *world, struct caller *caller)
 {
@@ -156,21 +175,7 @@ static void message_take(struct world *world, uint32_t who, const struct wire_me
     case WIRE_EVENT_MESSAGE: judge_followed(world, &caller->followed, &message->event); break;
     case WIRE_ACCEPTED_MESSAGE: answered(world, who, message->accepted.low); break;
     case WIRE_DONE_MESSAGE: answered(world, who, message->done.low); break;
-    case WIRE_REFUSE_MESSAGE: {
-        see(world, SIGHT_REFUSAL);
-        uint64_t low = message->refuse.low;
-        // Later there may be room; nothing else changes by waiting.
-        bool again = message->refuse.code == WIRE_REFUSED_STATE && low
-                     && low <= caller->request_count && !caller->requests[low - 1].task
-                     && caller->requests[low - 1].kind == REQUEST_WORK;
-        if (again)
-            caller->unsent = 0;
-        else
-            answered(world, who, low);
-        if (!again && low && low <= caller->request_count && caller->requests[low - 1].is_more)
-            wrong(world, "a job that is open was not allowed to grow");
-        break;
-    }
+    case WIRE_REFUSE_MESSAGE: refused(world, who, &message->refuse); break;
     default: break;
     }
 }

@@ -11,7 +11,8 @@ struct answer {
     uint64_t turn;
     uint8_t id[16];
     uint64_t hash;
-    char text[64];
+    uint32_t refusal;
+    char text[160];
 };
 
 struct body {
@@ -104,7 +105,8 @@ static void disk_answer(struct store *store, const struct store_request *request
     world_reserve(&disk->answers, &disk->answer_capacity, disk->answer_count,
                   sizeof *disk->answers);
     struct answer *answer = &disk->answers[disk->answer_count++];
-    *answer = (struct answer){.turn = making(disk), .hash = request->body_hash};
+    *answer = (struct answer){
+        .turn = making(disk), .hash = request->body_hash, .refusal = request->refusal};
     memcpy(answer->id, request->id, sizeof answer->id);
     snprintf(answer->text, sizeof answer->text, "%s", request->answer);
 }
@@ -115,6 +117,7 @@ static bool disk_answer_find(struct store *store, struct store_request *request)
     for (uint32_t i = disk->answer_count; i--;) {
         if (memcmp(disk->answers[i].id, request->id, sizeof request->id) != 0) continue;
         request->body_hash = disk->answers[i].hash;
+        request->refusal = disk->answers[i].refusal;
         request->answer = disk->answers[i].text;
         return true;
     }

@@ -146,6 +146,12 @@ static void number_note(struct world *world, uint32_t job, uint32_t number)
     *map_place(&world->jobs_by_number, number) = job + 1;
 }
 
+// Whoever was refused stays refused, whatever has happened since.
+static void was_not_refused(struct world *world, const struct request *request)
+{
+    if (request->refused) wrong(world, "a request is carried out that was refused before");
+}
+
 static void told_accepted(struct world *world, const struct wire_accepted *told)
 {
     const struct caller *caller
@@ -156,6 +162,7 @@ static void told_accepted(struct world *world, const struct wire_accepted *told)
     }
     if (caller->requests[told->low - 1].kind == REQUEST_BAD)
         return wrong(world, "a graph that makes no sense was accepted");
+    was_not_refused(world, &caller->requests[told->low - 1]);
     uint32_t number = caller->requests[told->low - 1].job;
     struct ghost_job *job = world->jobs[number];
     bool is_more = caller->requests[told->low - 1].is_more;
@@ -207,6 +214,7 @@ static void told_done(struct world *world, const struct wire_done *told)
     if (told->high >= CLERK_HIGH) return;
     const struct caller *caller = &world->callers[told->high - 1];
     const struct request *request = &caller->requests[told->low - 1];
+    was_not_refused(world, request);
     if (request->kind == REQUEST_REST) return rest_told(world, request);
     struct ghost_task *ghost = &world->jobs[request->job]->tasks[request->task - 1];
     if (request->verb == WIRE_START) see(world, SIGHT_FORCED);
@@ -224,9 +232,14 @@ static void told_refuse(struct world *world, const struct wire_refuse *told)
 {
     if (!told->high || told->high > world->swarm.callers) return;
     const struct caller *caller = &world->callers[told->high - 1];
-    bool is_bad = told->low && told->low <= caller->request_count
-                  && caller->requests[told->low - 1].kind == REQUEST_BAD;
-    if (is_bad) see(world, SIGHT_BAD_GRAPH);
+    if (!told->low || told->low > caller->request_count) return;
+    struct request *request = &caller->requests[told->low - 1];
+    if (request->kind == REQUEST_BAD) see(world, SIGHT_BAD_GRAPH);
+    if (told->code == WIRE_REFUSED_FULL) return;  // nothing was decided
+    if (request->refused && request->refused != told->code)
+        wrong(world, "a request is refused with %u, and with %u before", told->code,
+              request->refused);
+    request->refused = told->code;
 }
 
 static bool object_is_located(const struct world *world, rota_object_id object)

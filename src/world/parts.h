@@ -151,6 +151,8 @@ struct request {
     uint32_t part, number;  // of what rests; which nonsense
     bool is_more;        // of a job that was accepted
     bool answered;
+    uint32_t refused;    // the code that the server has given; 0: it has not said no
+    bool asks_again;     // though it was refused
 };
 
 struct caller {

@@ -30,8 +30,7 @@ void rest_make(struct world *world, uint32_t who)
     if (number) rest_add(&world->callers[who], how, part, number);
 }
 
-// Whoever made something rest lets it go on when the weather clears and all else was answered: what
-// was refused, and asks again because nobody heard that, may be carried out then.
+// Whoever made something rest lets it go on when the weather clears and all else was answered.
 void rests_end(struct caller *caller)
 {
     uint32_t count = caller->request_count;

@@ -53,6 +53,7 @@
     S(CANCEL, "cancels acknowledged")                                                          \
     S(RETRY, "retries acknowledged")                                                           \
     S(REFUSAL, "requests refused")                                                             \
+    S(ASKED_AGAIN, "of them, asked again")                                                     \
     S(ACCEPTED, "jobs accepted")                                                               \
     S(REPORT_STALE, "reports that came too late")                                              \
     S(REPORT_AGAIN, "reports that came twice")                                                 \

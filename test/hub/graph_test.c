@@ -127,6 +127,20 @@ static void a_cycle_through_what_was_there_is_told(void **state)
     is_told(&submit, "task 3 \"a\": an edge from a task to itself");
 }
 
+static void a_lane_that_others_use_is_not_changed(void **state)
+{
+    (void)state;
+    struct wire_lane lane = {wire_text_of("one"), 0};
+    for (int i = 0; i < 2; i++) {
+        struct wire_submit submit = graph_of(1, NULL, 0);
+        submit.lanes = (wire_lanes){&lane, 1};
+        specs[0].lane = 1;
+        specs[0].access = ROTA_ACCESS_WRITE;
+        lane.flags = i ? ROTA_LANE_STRICT : 0;
+        is_told(&submit, i ? "a lane cannot change while there are tasks for it" : "");
+    }
+}
+
 // ---- Tasks -------------------------------------------------------------------------------------
 
 static void a_task_that_is_none_is_named(void **state)
@@ -310,6 +324,7 @@ int main(void)
         TEST(of_a_long_cycle_the_first_are_told),
         TEST(a_long_name_is_cut_between_characters),
         TEST(a_cycle_through_what_was_there_is_told),
+        TEST(a_lane_that_others_use_is_not_changed),
         TEST(a_task_that_is_none_is_named),
         TEST(a_body_that_is_none_names_the_first_task_with_it),
         TEST(tasks_are_counted_over_pieces),

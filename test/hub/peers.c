@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+uint32_t peers_jobs_max;
+
 static bool random_none(void *bytes, size_t size)
 {
     memset(bytes, 7, size);
@@ -17,6 +19,7 @@ void peers_open_at(struct peers *peers, struct store *store, rota_time now)
     *peers = (struct peers){.store = store, .now = now};
     config.plan_submit = config.plan_update = config.plan_idle = 0;
     config.lease = 2000000;
+    if (peers_jobs_max) config.jobs_max = peers_jobs_max;
     bool open = server_open(&peers->server, store, &config)
                 && hub_open(&peers->hub, &peers->server, &limits, peers->now, peers->now);
     if (!open) abort();

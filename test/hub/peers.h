@@ -18,6 +18,7 @@ struct peers {
     bool is_begun;
 };
 
+extern uint32_t peers_jobs_max;  // of those that are opened from now on; 0: as ever
 void peers_open(struct peers *peers, struct store *store);
 void peers_open_at(struct peers *peers, struct store *store, rota_time now);
 void peers_close(struct peers *peers);

@@ -158,12 +158,12 @@ static void a_full_disk_takes_ends_and_no_new_work(void **state)
     one_submit(server);
     stage->bad.full = true;
     server_begin(server, 5000);
-    assert_int_equal(server_submit(server, &one_job, one_text), ROTA_NOT_NOW);
+    assert_int_equal(server_submit(server, &one_job, one_text), ROTA_TOO_MANY);
     assert_non_null(strstr(server->reason, "full"));
     struct rota_event event = {.kind = ROTA_EVENT_CANCEL, .task = {first}};
     assert_int_equal(server_step(server, &event), ROTA_OK);
     event.kind = ROTA_EVENT_STAGE;
-    assert_int_equal(server_step(server, &event), ROTA_NOT_NOW);
+    assert_int_equal(server_step(server, &event), ROTA_TOO_MANY);
     assert_true(server_commit(server));
     assert_int_equal(rota_task_state(server->rota, first), ROTA_TASK_ABORTED);
 }

@@ -102,13 +102,19 @@ static bool names_count(void *context, const struct look_task *task)
 
 // ---- Migration --------------------------------------------------------------------------
 
+static void back_to_version_7(void)
+{
+    file_make();
+    sql_run("DROP TABLE sched_refusal; PRAGMA user_version = 7");
+}
+
 // Its views said the same in more words; here they say nothing.
 static void back_to_version_6(void)
 {
     static const char *const views[] = {"queue", "wait",   "ready", "unstage", "exec",
                                         "stage", "status", "job",   "history", "attempt"};
     char sql[128];
-    file_make();
+    back_to_version_7();
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
         snprintf(sql, sizeof sql, "DROP VIEW sched_%s; CREATE VIEW sched_%s AS SELECT 1", views[i],
                  views[i]);
@@ -119,7 +125,7 @@ static void back_to_version_6(void)
 
 static void back_to_version_5(void)
 {
-    file_make();
+    back_to_version_7();
     sql_run("CREATE TABLE old_queue AS SELECT * FROM sched_queue;"
             " CREATE TABLE old_wait AS SELECT * FROM sched_wait;"
             " CREATE TABLE old_ready AS SELECT * FROM sched_ready;"
@@ -205,6 +211,13 @@ static void a_database_of_version_6_becomes_one_of_today(void **state)
 {
     (void)state;
     back_to_version_6();
+    becomes_of_this_version();
+}
+
+static void a_database_of_version_7_becomes_one_of_today(void **state)
+{
+    (void)state;
+    back_to_version_7();
     becomes_of_this_version();
 }
 
@@ -355,6 +368,7 @@ int main(void)
         cmocka_unit_test(a_database_of_version_3_becomes_one_of_today),
         cmocka_unit_test(a_database_of_version_5_becomes_one_of_today),
         cmocka_unit_test(a_database_of_version_6_becomes_one_of_today),
+        cmocka_unit_test(a_database_of_version_7_becomes_one_of_today),
         cmocka_unit_test(a_look_at_older_tables_says_what_to_do),
         cmocka_unit_test(a_look_rebuilds_the_core_beside_a_server),
         cmocka_unit_test(a_look_sees_one_moment),
