@@ -112,10 +112,20 @@ static double try_out(struct hunt *hunt)
     return seconds;
 }
 
+// With a part of the workers some tasks may find nobody that is large enough.
+static bool is_whole(const struct hunt *hunt)
+{
+    for (uint32_t i = 0; i < hunt->graph->task_count; i++)
+        if (hunt->trial.worker[i] == PLAN_NONE) return false;
+    return true;
+}
+
 static double try_rule(struct hunt *hunt, const struct plan_rule *rule)
 {
     double before = hunt->search->plans ? hunt->search->seconds : 1e300;
     planner_plan(hunt->planner, rule, &hunt->trial, UINT32_MAX);
+    count_steps(hunt);
+    if (!is_whole(hunt)) return 1e300;
     double seconds = try_out(hunt);
     if (seconds < before) hunt->search->rule = *rule;
     return seconds;

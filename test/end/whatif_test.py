@@ -77,6 +77,9 @@ def memory():
     takes(20, "a worker with more runs more", graph(*big), "--workers", "1x4x1100,1x4x1300M")
     takes(10, "who is small fits beside who is large", graph(task(10, mem=900), task(10, mem=100)),
           "--workers", "1x4x1000")
+    takes(20, "one may have the cores, and another one the memory",
+          graph(task(10, outputs=[0], cpus=3), task(10, [(0, 0)], mem=2000)),
+          "--workers", "1x3x1G,1x1x4G")
     done = rota(graph(task(1, mem=2000)), "--workers", "2x4x1G")
     say(done.returncode == 2 and "needs 1 cores and 2000 MiB, and no worker has that"
         in done.stderr, "who fits nowhere is refused", done)
