@@ -5,6 +5,7 @@
 #include <string.h>
 
 enum { WORKERS_MAX = 100000, CORES_MAX = 65536 };
+static const double loss_most = 0.9;
 
 bool value_refuse(const char *option, const char *word, const char *expected)
 {
@@ -152,6 +153,8 @@ static bool fault_take(const char *name, const char *value, struct lab_faults *f
     if (!strcmp(name, "back")) return seconds_read(value, &faults->back);
     if (!strcmp(name, "lease")) return seconds_read(value, &faults->lease);
     if (!strcmp(name, "fail")) return share_read(value, &end, &faults->failures) && !*end;
+    if (!strcmp(name, "loss"))
+        return share_read(value, &end, &faults->loss) && !*end && faults->loss <= loss_most;
     if (!strcmp(name, "slow")) {
         faults->slow_times = 2;
         if (!share_read(value, &end, &faults->slow)) return false;
@@ -169,20 +172,20 @@ static bool fault_take(const char *name, const char *value, struct lab_faults *f
 
 bool value_faults(const char *text, struct lab_faults *faults)
 {
-    char *copy = lab_text(text), *next = copy;
-    bool fine = *text;
-    while (fine && next) {
+    char *copy = lab_text(text), *next = copy, *wrong = NULL;
+    while (next && !wrong) {
         char *name = next, *value;
         next = strchr(name, ',');
         if (next) *next++ = 0;
         value = strchr(name, '=');
-        fine = value != NULL;
-        if (fine) *value = 0;
-        fine = fine && fault_take(name, value + 1, faults);
+        if (value) *value = 0;
+        if (!value || !fault_take(name, value + 1, faults)) wrong = name;
+        if (value) *value = '=';
     }
+    if (wrong)
+        value_refuse("--faults", wrong,
+                     "some of crash=N/h, back=SECONDS or never, lease=SECONDS, fail=SHARE, "
+                     "slow=SHARExTIMES, loss=SHARE up to 0.9, retries=N");
     free(copy);
-    if (fine) return true;
-    return value_refuse("--faults", text,
-                        "some of crash=N/h, back=SECONDS or never, lease=SECONDS, fail=SHARE, "
-                        "slow=SHARExTIMES, retries=N");
+    return !wrong;
 }

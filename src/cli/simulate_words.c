@@ -18,7 +18,7 @@ static const char usage[]
       "    --latency SECONDS     of a message, and before the first byte of a copy (0)\n"
       "    --sources maker|any   copies come from who made it, or anybody who has one (maker)\n"
       "    --faults WHAT,...     crash=N/h  back=SECONDS|never  lease=SECONDS  fail=SHARE\n"
-      "                          slow=SHARExTIMES  retries=N\n"
+      "                          slow=SHARExTIMES  loss=SHARE  retries=N\n"
       "    --runs N              with seeds from --seed on: the median, and the spread (1)\n"
       "    --policy plan|pull    who decides where tasks run (plan)\n"
       "    --info exact|user|mean  durations and sizes known: all, those of a kind, the mean\n"
@@ -158,6 +158,7 @@ static bool begins_as_database(const char *path)
 
 static int words_agree(struct simulate_request *request)
 {
+    lab_setting_lose(&request->setting, request->options.faults.loss);
     bool decides = !request->replay && !request->recorded;
     if (!decides && (request->has_faults || request->runs > 1))
         return refuse_words("--faults and --runs: not of a run that is fixed");

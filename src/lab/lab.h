@@ -70,6 +70,7 @@ struct lab_faults {
     double lease;      // seconds until what it ran counts as lost
     double failures;   // share of attempts that fail, somewhere on their way
     double slow, slow_times;  // share of attempts that take so many times as long
+    double loss;       // share of packets that are lost, of messages too
     uint32_t retries;  // how often an attempt that failed or was lost is repeated
 };
 
@@ -99,6 +100,8 @@ struct lab_course {
     double replan_seconds;
 };
 
+// Packets are lost there; the latency is known by then.
+void lab_setting_lose(struct lab_setting *setting, double loss);
 struct lab_course lab_course_take(uint32_t task_count);
 void lab_course_release(struct lab_course *course);
 // False: some tasks never ran, or the job failed.

@@ -192,6 +192,7 @@ static void trial_open(struct trial *trial)
             most = trial->job->graph.tasks[i].output_count;
     trial->sizes = plan_take(most, sizeof *trial->sizes);
     trial->number.number = 1;
+    trial_mail_open(trial);
     trial_faults_open(trial);
 }
 
@@ -202,7 +203,8 @@ static void trial_close(struct trial *trial)
     rota_close(trial->rota);
     model_close(trial->model);
     lab_graph_forget(&trial->seen);
-    free(trial->attempt), free(trial->sizes), free(trial->letters);
+    trial_mail_close(trial);
+    free(trial->attempt), free(trial->sizes);
 }
 
 // With faults a run may make no headway: what is lost is made again, and is lost again.

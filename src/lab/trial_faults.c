@@ -8,15 +8,26 @@
 #include <stdlib.h>
 
 static const double hour = 3600;
+static const double segment = 1460.0 / 1048576;  // MiB of one packet
 
-static double unit(uint64_t *random)
+// A sender takes a loss for a network that is full, and halves what it has on its way: in the mean
+// that leaves sqrt(3/2p) packets each time they go to and fro.
+void lab_setting_lose(struct lab_setting *setting, double loss)
+{
+    double both_ways = 2 * setting->cluster.latency;
+    setting->cluster.loss = loss;
+    if (loss > 0 && both_ways > 0)
+        setting->cluster.flow_most = segment * sqrt(1.5 / loss) / both_ways;
+}
+
+double trial_unit(uint64_t *random)
 {
     return ((double)(random_next(random) >> 11) + 0.5) * 0x1p-53;
 }
 
 static double next_crash(struct trial *trial, uint32_t worker, double since)
 {
-    return since - log(unit(&trial->random[worker])) * hour / trial->options->faults.crashes;
+    return since - log(trial_unit(&trial->random[worker])) * hour / trial->options->faults.crashes;
 }
 
 void trial_faults_open(struct trial *trial)
@@ -124,8 +135,8 @@ void trial_fate(struct trial *trial, uint32_t task)
     if (faults->failures <= 0 && faults->slow <= 0) return;
     uint64_t random = (trial->options->seed * 1000003 + task) * 1000003 + trial->attempt[task];
     random_next(&random);
-    bool fails = unit(&random) < faults->failures, drags = unit(&random) < faults->slow;
+    bool fails = trial_unit(&random) < faults->failures, drags = trial_unit(&random) < faults->slow;
     double times = drags ? faults->slow_times : 1;
-    if (fails) times *= unit(&random);
+    if (fails) times *= trial_unit(&random);
     model_fate(trial->model, task, times, fails);
 }

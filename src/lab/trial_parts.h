@@ -42,6 +42,11 @@ struct trial {
     struct letter *letters;     // first come, first served
     uint32_t letter_first, letter_count, letter_capacity;
 
+    struct wire {      // between the core and a worker, one way; in order, as it was sent
+        double due;    // of the last letter
+        uint64_t random;
+    } *wires;          // to workers, then from them; null: nothing is lost
+
     double *crash_at, *back_at;  // by worker; null: nobody crashes
     uint64_t *random;            // by worker
     struct model_arrival *broken;  // downloads to be asked for again
@@ -61,6 +66,8 @@ void trial_join(struct trial *trial, uint32_t worker);
 
 // ---- trial_mail.c: what takes its time between the core and workers ----------------------------
 
+void trial_mail_open(struct trial *trial);
+void trial_mail_close(struct trial *trial);
 void trial_order(struct trial *trial, const struct rota_action *action);
 void trial_news(struct trial *trial, struct news news);
 double trial_mail_due(const struct trial *trial);
@@ -75,6 +82,7 @@ void trial_hear(struct trial *trial, const struct news *news);
 
 void trial_faults_open(struct trial *trial);
 void trial_faults_close(struct trial *trial);
+double trial_unit(uint64_t *random);  // between 0 and 1, neither of them
 double trial_faults_due(const struct trial *trial);
 void trial_faults_happen(struct trial *trial);
 void trial_fate(struct trial *trial, uint32_t task);  // of an attempt that was just given

@@ -130,7 +130,7 @@ static void port_add(struct model *model, uint32_t port, uint32_t *count)
 {
     struct port *at = &model->ports[port];
     if (at->links++ > 0) return;
-    at->left = model->cluster->bandwidth;
+    at->left = plan_goodput(model->cluster);
     at->first = 0;
     model->busy[(*count)++] = port;
 }
@@ -203,9 +203,10 @@ void network_share(struct model *model)
     if (!model->is_changed) return;
     model->is_changed = false;
     if (model->cluster->shared) find_shares(model);
+    double most = plan_bandwidth(model->cluster);
     for (uint32_t i = 0; i < model->moving_count; i++) {
         const struct link *link = &model->links[model->copies[model->moving[i]].link];
-        model->rate[i]
-            = model->cluster->shared ? link->rate / link->moving : model->cluster->bandwidth;
+        double share = model->cluster->shared ? link->rate / link->moving : most;
+        model->rate[i] = share < most ? share : most;
     }
 }

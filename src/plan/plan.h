@@ -47,6 +47,8 @@ struct plan_cluster {
     double bandwidth;            // MiB a second, of each worker, in either direction
     bool shared;                 // false: each download has the whole bandwidth
     double latency;              // seconds before the first byte of a download
+    double loss;                 // share of packets that have to be sent again
+    double flow_most;            // MiB a second of one download; 0: no limit
     bool any_source;             // copies are sources too, not only who made it
     const double *speed;         // by worker: seconds of work done in one; null: 1
     const uint32_t *memory_mib;  // by worker; null: no limit
@@ -57,9 +59,22 @@ static inline double plan_speed(const struct plan_cluster *cluster, uint32_t wor
     return cluster->speed ? cluster->speed[worker] : 1;
 }
 
+// What is lost is sent again, and takes the room of something else.
+static inline double plan_goodput(const struct plan_cluster *cluster)
+{
+    return cluster->bandwidth * (1 - cluster->loss);
+}
+
+// What one download gets at most.
+static inline double plan_bandwidth(const struct plan_cluster *cluster)
+{
+    double most = plan_goodput(cluster), limit = cluster->flow_most;
+    return limit > 0 && limit < most ? limit : most;
+}
+
 static inline double plan_transfer(const struct plan_cluster *cluster, double mib)
 {
-    return mib / cluster->bandwidth + cluster->latency;
+    return mib / plan_bandwidth(cluster) + cluster->latency;
 }
 
 static inline bool plan_fits(const struct plan_graph *graph, const struct plan_cluster *cluster,

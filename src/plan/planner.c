@@ -220,7 +220,7 @@ uint32_t tree_second(const struct planner *planner)
 static void find_ranks(struct planner *planner, const struct plan_rule *rule)
 {
     const struct plan_graph *graph = planner->graph;
-    double pace = rule->carried / planner->cluster->bandwidth;
+    double pace = rule->carried / plan_bandwidth(planner->cluster);
     for (uint32_t at = graph->task_count; at-- > 0;) {
         uint32_t task = graph->sorted[at];
         const struct plan_task *row = &graph->tasks[task];
@@ -381,7 +381,7 @@ struct place planner_try(const struct planner *planner, const struct plan_rule *
     double speed = plan_speed(planner->cluster, worker);
     place.finish = place.start + planner->graph->seconds[task] / speed;
     place.cost = rule->homing ? home_at(planner, task, &place) : place.finish;
-    place.cost += rule->penalty * place.mib / planner->cluster->bandwidth;
+    place.cost += rule->penalty * place.mib / plan_bandwidth(planner->cluster);
     if (planner->bound[task] == worker) place.cost -= planner->loyalty * planner->times[task];
     return place;
 }

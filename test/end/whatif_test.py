@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """whatif_test - rota simulate with what the published rules leave out: speed, memory, latency,
-copies as sources, and faults."""
+copies as sources, lost packets, and faults."""
 import json
 import os
 import shutil
@@ -152,6 +152,28 @@ def faults():
         "it costs more when a crash is noticed late", (quick, slow))
 
 
+def loss():
+    # One has the cores, the other one the memory: what is made has to move.
+    words = (graph(task(10, outputs=[1000], cpus=3), task(10, [(0, 0)], mem=2000)),
+             "--workers", "1x3x1G,1x1x4G", "--bandwidth", "100")
+    takes(30, "an object moves", *words)
+    got = [result(*words, "--faults", "loss=0.5", "--seed", str(seed)).get("makespan", 0)
+           for seed in (1, 1, 2, 3, 4, 5)]
+    say(min(got) >= 40 - 1e-6 and max(got) < 60, "half of the packets are sent again", got)
+    say(got[0] == got[1] and len(set(got)) > 2,
+        "messages come late by chance, and by the same chance for the same seed", got)
+    near, far = (result(*words, "--latency", late, "--faults", "loss=0.01").get("makespan", 0)
+                 for late in ("0.0001", "0.1"))
+    say(near < 32 and far > 1000, "far away a loss slows down all that comes behind it",
+        (near, far))
+    many = (graph(*[task(1, outputs=[5]) for _ in range(12)],
+                  *[task(1, [(i, 0), ((i + 1) % 12, 0)]) for i in range(12)]),
+            "--workers", "4x2", "--bandwidth", "10")
+    for policy in (("--policy", "pull"), ("--info", "mean"), ("--effort", "0")):
+        got = result(*many, *policy, "--faults", "loss=0.2,crash=20/h,back=5,lease=5,retries=99")
+        say(got.get("makespan", 0) > 3, f"nothing gets lost for good: {' '.join(policy)}", got)
+
+
 def runs():
     path = graph(*[task(10) for _ in range(40)])
     words = path, "--workers", "4x2", "--faults", "fail=0.1"
@@ -175,8 +197,11 @@ def refused(what, reason, *words):
 def wrong_words():
     path = graph(task(1))
     for spec in ("crash", "crash=x", "crash=1/y", "fail=2", "slow=0.1y2", "slow=0.1x", "", "hail=1",
-                 "retries=-1", "back=soon", "lease=-1", "fail=0.1,,slow=0.1", "crash=1/h,"):
+                 "retries=-1", "back=soon", "lease=-1", "fail=0.1,,slow=0.1", "crash=1/h,",
+                 "loss=0.95", "loss=-1", "loss=x", "loss=0.1x2"):
         refused(f"--faults '{spec}'", "--faults", path, "--faults", spec)
+    refused("the part that is wrong", "--faults loss=2: expected", path, "--faults",
+            "fail=0.1,loss=2,retries=1")
     for spec in ("1x1x", "1x1xQ", "1x1:0", "1x1:", "1x1:-2", "1x1x0", "1x1,", "x1"):
         refused(f"--workers {spec}", f"--workers {spec}: expected", path, "--workers", spec)
     refused("--sources all", "--sources all: expected maker|any", path, "--sources", "all")
@@ -188,7 +213,7 @@ def wrong_words():
 
 
 try:
-    for part in (speed, memory, latency, sources, faults, runs, wrong_words):
+    for part in (speed, memory, latency, sources, faults, loss, runs, wrong_words):
         part()
 finally:
     shutil.rmtree(folder, ignore_errors=True)
