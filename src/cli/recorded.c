@@ -86,6 +86,18 @@ static void tasks_take(struct recording *recording, double otherwise)
 
 // ---- Who waited for whom -----------------------------------------------------------------------
 
+static bool is_stream(const struct recording *recording, uint32_t task, rota_object_id id)
+{
+    const char *text = recording->asker->ask.tasks[task].outputs;
+    struct rota_output output;
+    while (*text && output_read(&text, &output)) {
+        text_read_char(&text, ' ');
+        bool same = output.object.high == id.high && output.object.low == id.low;
+        if (same) return output.flags & ROTA_OBJECT_STREAM;
+    }
+    return false;
+}
+
 static void edge_add(struct recording *recording, uint32_t from, uint32_t to, rota_object_id id)
 {
     if (recording->edge_count == recording->edge_capacity) {
@@ -99,6 +111,7 @@ static void edge_add(struct recording *recording, uint32_t from, uint32_t to, ro
         char *file = ask_allocate(&recording->asker->ask, 40);
         snprintf(file, 40, "%llx-%llx", (unsigned long long)id.high, (unsigned long long)id.low);
         edge.file = file;
+        edge.stream = is_stream(recording, from, id);
         edge.mib = (double)rota_object_bytes(recording->rota, id) / mebibyte;
     }
     recording->edges[recording->edge_count++] = edge;

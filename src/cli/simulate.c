@@ -33,27 +33,37 @@ static bool all_fit(const struct simulate_request *request, const struct lab_job
     return true;
 }
 
+static void never_ran(const struct lab_job *job)
+{
+    fputs(job->graph.group_count
+              ? "rota simulate: some tasks never ran: there was no room for all that streams join "
+                "to run at the same time\n"
+              : "rota simulate: some tasks never ran\n",
+          stderr);
+}
+
 static int replay(const struct simulate_request *request, const struct lab_job *job,
                   struct lab_course *course)
 {
     struct plan_schedule schedule = plan_schedule_take(job->graph.task_count);
     bool fine = lab_read_schedule(&schedule, request->replay, job, &request->setting);
     double before = seconds_now();
-    if (fine) lab_replay(job, &request->setting, &schedule, course);
+    bool done = fine && lab_replay(job, &request->setting, &schedule, course);
     course->seconds = seconds_now() - before;
     plan_schedule_release(&schedule);
-    return fine ? 0 : 2;
+    if (fine && !done) never_ran(job);
+    return !fine ? 2 : done ? 0 : 1;
 }
 
 static int run_once(const struct simulate_request *request, const struct lab_job *job,
                     struct lab_course *course)
 {
     if (lab_run(job, &request->setting, &request->options, course)) return 0;
-    fputs(request->has_faults
-              ? "rota simulate: with these faults the job fails: a task was tried too often, no "
-                "worker is left, or what is made is lost again and again\n"
-              : "rota simulate: some tasks never ran\n",
-          stderr);
+    if (request->has_faults)
+        fputs("rota simulate: with these faults the job fails: a task was tried too often, no "
+              "worker is left, or what is made is lost again and again\n", stderr);
+    else
+        never_ran(job);
     return 1;
 }
 

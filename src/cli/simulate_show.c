@@ -116,7 +116,7 @@ static void json_write(const struct simulate_request *request, const struct lab_
 static void path_write(const struct lab_job *job, const struct lab_course *course)
 {
     static const char *const waits[] = {"", "", "after a transfer", "when a core was free",
-                                        "some time later"};
+                                        "some time later", "with it, over a stream"};
     enum { SHOWN = 12 };
     struct lab_stage *stages = plan_take(job->graph.task_count, sizeof *stages);
     uint32_t count = lab_critical_path(job, course, stages);

@@ -156,3 +156,11 @@ uint32_t document_whole(struct document *document, uint32_t node, const char *wh
     document_refuse(document, node, "%s must be a whole number from %u to %u", what, least, most);
     return least;
 }
+
+bool document_flag(struct document *document, uint32_t node, const char *what)
+{
+    if (!node || is_word(document, node, "false")) return false;
+    if (!is_word(document, node, "true"))
+        document_refuse(document, node, "%s must be true or false", what);
+    return true;
+}

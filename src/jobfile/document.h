@@ -39,3 +39,4 @@ double document_number(struct document *document, uint32_t node, const char *wha
                        double otherwise);
 uint32_t document_whole(struct document *document, uint32_t node, const char *what, uint32_t least,
                         uint32_t most);
+bool document_flag(struct document *document, uint32_t node, const char *what);  // none: false

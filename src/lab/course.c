@@ -16,7 +16,7 @@ void lab_course_release(struct lab_course *course)
     *course = (struct lab_course){0};
 }
 
-void lab_replay(const struct lab_job *job, const struct lab_setting *setting,
+bool lab_replay(const struct lab_job *job, const struct lab_setting *setting,
                 const struct plan_schedule *schedule, struct lab_course *course)
 {
     struct model *model = model_open(&job->graph, &setting->cluster);
@@ -29,4 +29,5 @@ void lab_replay(const struct lab_job *job, const struct lab_setting *setting,
     course->transfers = model_sums(model).transfers;
     course->mib = model_sums(model).mib;
     model_close(model);
+    return course->makespan < 1e300;
 }

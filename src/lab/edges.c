@@ -39,7 +39,7 @@ bool lab_edges_join(struct lab_job *job, struct lab_edge *edges, uint32_t count)
     graph->inputs = plan_take(kept, sizeof *graph->inputs);
     graph->mib = plan_take(kept, sizeof *graph->mib);
     job->guess_mib = plan_take(kept, sizeof *job->guess_mib);
-    graph->input_count = kept;
+    graph->input_count = graph->object_count = kept;
     for (uint32_t i = 0; i < kept; i++) graph->tasks[edges[i].to].input_count++;
     for (uint32_t i = 0, first = 0; i < graph->task_count; i++) {
         graph->tasks[i].input = first;
@@ -52,6 +52,7 @@ bool lab_edges_join(struct lab_job *job, struct lab_edge *edges, uint32_t count)
         if (i == 0 || !same_object(edge, edge - 1)) {
             if (!from->output_count++) from->output = objects;
             graph->mib[objects++] = edge->mib;
+            if (edge->stream) lab_stream_set(job, objects - 1);
         }
         graph->inputs[to->input + to->input_count++] = objects - 1;
     }

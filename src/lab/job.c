@@ -39,6 +39,13 @@ void lab_memory_set(struct lab_job *job, uint32_t task, double mib)
     graph->memory_mib[task] = mib < UINT32_MAX ? (uint32_t)mib + (mib > (uint32_t)mib) : UINT32_MAX;
 }
 
+void lab_stream_set(struct lab_job *job, uint32_t object)
+{
+    struct plan_graph *graph = &job->graph;
+    if (!graph->streams) graph->streams = plan_take(graph->object_count, sizeof *graph->streams);
+    graph->streams[object] = true;
+}
+
 void lab_job_release(struct lab_job *job)
 {
     for (uint32_t i = 0; i < job->graph.task_count; i++) free(job->names[i]), free(job->kinds[i]);
@@ -131,6 +138,8 @@ static double *seen(const double *truth, const double *guess, uint32_t count, en
 struct plan_graph lab_graph_seen(const struct lab_job *job, enum lab_info info)
 {
     struct plan_graph graph = job->graph;
+    graph.streams = NULL;  // plans take them for objects, and bind nobody that has one
+    graph.group = NULL;
     graph.seconds = seen(graph.seconds, job->guess_seconds, graph.task_count, info);
     graph.mib = seen(graph.mib, job->guess_mib, graph.object_count, info);
     return graph;

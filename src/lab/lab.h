@@ -23,6 +23,7 @@ void lab_job_init(struct lab_job *job, const char *name, uint32_t tasks, uint32_
 void lab_job_release(struct lab_job *job);
 char *lab_text(const char *text);
 void lab_memory_set(struct lab_job *job, uint32_t task, double mib);  // while it runs
+void lab_stream_set(struct lab_job *job, uint32_t object);  // it is read while it is written
 char *lab_kind(const char *name);  // "map_ID0000147" and "map_ID0000148" are of one kind
 void lab_guess_by_kind(struct lab_job *job);  // as the mean of those of a kind is
 
@@ -46,6 +47,7 @@ struct lab_edge {
     uint32_t from, to;  // tasks
     double mib;
     const char *file;   // the same text for one object of `from`; null: they only wait
+    bool stream;        // of one reader
 };
 // Gives the job its objects and inputs; sorts the edges. False: there is a circle.
 bool lab_edges_join(struct lab_job *job, struct lab_edge *edges, uint32_t count);
@@ -107,15 +109,16 @@ void lab_course_release(struct lab_course *course);
 // False: some tasks never ran, or the job failed.
 bool lab_run(const struct lab_job *job, const struct lab_setting *setting,
              const struct lab_options *options, struct lab_course *course);
-void lab_replay(const struct lab_job *job, const struct lab_setting *setting,
+// False: some never ran, because others had the room that they were to run in at the same time.
+bool lab_replay(const struct lab_job *job, const struct lab_setting *setting,
                 const struct plan_schedule *schedule, struct lab_course *course);
 
 // ---- show.c, show_files.c, show_workflow.c ---------------------------------------------------
 
-enum lab_wait { LAB_FIRST, LAB_TASK, LAB_TRANSFER, LAB_CORE, LAB_LATER };
+enum lab_wait { LAB_FIRST, LAB_TASK, LAB_TRANSFER, LAB_CORE, LAB_LATER, LAB_STREAM };
 struct lab_stage {
     uint32_t task;
-    enum lab_wait waited;  // for the task before it: its end, its objects, its core; or not only
+    enum lab_wait waited;  // for the task before it: its end, objects, core; or not only; a stream
 };
 // The tasks on the way to the last end, each waiting for the one before; how many there are.
 uint32_t lab_critical_path(const struct lab_job *job, const struct lab_course *course,

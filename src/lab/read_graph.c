@@ -26,6 +26,8 @@ static void read_outputs(struct lab_job *job, struct document *document, uint32_
         uint32_t guess = document_find(document, at, "e_s");
         job->graph.mib[first] = document_number(document, size, "the size s", 0, -1);
         job->guess_mib[first] = document_number(document, guess, "the size e_s", -1, -1);
+        if (document_flag(document, document_find(document, at, "stream"), "stream"))
+            lab_stream_set(job, first);
     }
 }
 
@@ -71,6 +73,21 @@ static void read_inputs(struct lab_job *job, struct document *document, uint32_t
     }
 }
 
+static void check_streams(const struct lab_job *job, struct document *document, uint32_t tasks)
+{
+    uint32_t object = 0;
+    for (uint32_t task = document_first(document, tasks); task;
+         task = document_next(document, task)) {
+        uint32_t at = document_first(document, document_find(document, task, "outputs"));
+        for (; at; at = document_next(document, at), object++) {
+            uint32_t readers = job->graph.objects[object].user_count;
+            if (plan_is_stream(&job->graph, object) && readers != 1)
+                document_refuse(document, at, "a stream has one reader, and this one has %u",
+                                readers);
+        }
+    }
+}
+
 bool lab_read_graph(struct lab_job *job, struct document *document)
 {
     uint32_t root = document_root(document), tasks = document_find(document, root, "tasks");
@@ -98,7 +115,8 @@ bool lab_read_graph(struct lab_job *job, struct document *document)
         node = document_next(document, node);
     }
     if (document_is_wrong(document)) return false;
-    if (plan_graph_finish(&job->graph)) return true;
-    document_refuse(document, tasks, "the tasks wait for each other in a circle");
-    return false;
+    bool fine = plan_graph_finish(&job->graph);
+    if (fine) check_streams(job, document, tasks);
+    else document_refuse(document, tasks, "the tasks wait for each other in a circle");
+    return !document_is_wrong(document);
 }

@@ -26,7 +26,8 @@ static void edge_add(struct flow *flow, uint32_t from, uint32_t to, const char *
 {
     uint32_t size = file ? table_find(&flow->files, file) : 0;
     struct lab_edge *edge = ARRAY_ADD(flow->edges, flow->edge_count, flow->edge_capacity);
-    *edge = (struct lab_edge){from, to, size ? flow->sizes[size - 1] / mebibyte : 0, file};
+    double mib = size ? flow->sizes[size - 1] / mebibyte : 0;
+    *edge = (struct lab_edge){.from = from, .to = to, .mib = mib, .file = file};
 }
 
 static void read_files(struct flow *flow, uint32_t files)

@@ -18,13 +18,19 @@ static uint32_t waited_for(const struct lab_job *job, const struct lab_course *c
     const struct plan_graph *graph = &job->graph;
     const uint32_t *inputs = graph->inputs + graph->tasks[task].input;
     uint32_t best = PLAN_NONE;
+    double latest = 0;
     for (uint32_t i = 0; i < graph->tasks[task].input_count; i++) {
         uint32_t producer = graph->objects[inputs[i]].producer;
         if (producer == PLAN_NONE) continue;
-        if (best == PLAN_NONE || course->ended[producer] > course->ended[best]) best = producer;
+        // Who reads a stream waits for its beginning.
+        double then = plan_is_stream(graph, inputs[i]) ? course->began[producer]
+                                                       : course->ended[producer];
+        if (best != PLAN_NONE && then <= latest) continue;
+        best = producer;
+        latest = then;
     }
     *for_core = false;
-    if (best != PLAN_NONE && is_at(course->ended[best], course->began[task])) return best;
+    if (best != PLAN_NONE && is_at(latest, course->began[task])) return best;
     for (uint32_t i = 0; i < graph->task_count; i++) {
         bool before = i != task && course->worker[i] == course->worker[task]
                       && is_at(course->ended[i], course->began[task])
@@ -47,9 +53,12 @@ uint32_t lab_critical_path(const struct lab_job *job, const struct lab_course *c
         stages[count] = (struct lab_stage){at, LAB_FIRST};
         uint32_t before = waited_for(job, course, at, &for_core);
         if (before != PLAN_NONE) {
+            bool joined = job->graph.group && job->graph.group[at]
+                          && job->graph.group[at] == job->graph.group[before];
             bool at_once = is_at(course->ended[before], course->began[at]);
             bool moved = course->worker[before] != course->worker[at];
-            stages[count].waited = for_core  ? LAB_CORE
+            stages[count].waited = joined    ? LAB_STREAM
+                                   : for_core ? LAB_CORE
                                    : at_once ? LAB_TASK
                                    : moved   ? LAB_TRANSFER
                                              : LAB_LATER;

@@ -74,7 +74,8 @@ static void submit(struct trial *trial)
     for (uint32_t i = 0; i < graph->object_count; i++) {
         uint64_t bytes = (uint64_t)(trial->seen.mib[i] * 1048576);
         uint32_t producer = graph->objects[i].producer + 1;
-        outputs[i] = (struct rota_output){producer, 0, trial_object(i), bytes};
+        uint32_t flags = plan_is_stream(graph, i) ? ROTA_OBJECT_STREAM : 0;
+        outputs[i] = (struct rota_output){producer, flags, trial_object(i), bytes};
     }
     struct rota_event event = {.kind = ROTA_EVENT_SUBMIT};
     event.submit = (struct rota_job_spec){.client = 1, .policy = trial->options->policy,
@@ -123,14 +124,17 @@ static double next_decision(const struct trial *trial)
     return earlier(earlier(core, trial_plan_due(trial)), outside);
 }
 
-static void tell_started(struct trial *trial)
+// True: something started, and so somebody who reads from it may be next.
+static bool start(struct trial *trial)
 {
     const uint32_t *tasks;
+    model_settle(trial->model);
     uint32_t count = model_started(trial->model, &tasks);
     for (uint32_t i = 0; i < count; i++)
         trial_news(trial, (struct news){NEWS_STARTED, model_worker(trial->model, tasks[i]),
                                         tasks[i], trial->attempt[tasks[i]],
                                         model_now(trial->model)});
+    return count;
 }
 
 static void tell_ended(struct trial *trial, const uint32_t *tasks, uint32_t count)
@@ -152,12 +156,24 @@ static void tell_arrived(struct trial *trial)
                                         model_now(trial->model)});
 }
 
+// Those whom the end of somebody else has cut off.
+static void tell_cut(struct trial *trial)
+{
+    const uint32_t *tasks;
+    uint32_t count = model_cut_off(trial->model, &tasks);
+    for (uint32_t i = 0; i < count; i++)
+        trial_news(trial, (struct news){model_failed(trial->model, tasks[i]) ? NEWS_FAILED
+                                                                             : NEWS_LOST,
+                                        model_worker(trial->model, tasks[i]), tasks[i],
+                                        trial->attempt[tasks[i]], model_now(trial->model)});
+}
+
 static bool go_on(struct trial *trial)
 {
     const uint32_t *ended;
+    tell_cut(trial);
+    while (start(trial)) continue;
     double until = next_decision(trial);
-    model_settle(trial->model);
-    tell_started(trial);
     if (!model_advance(trial->model, until)) {
         if (until >= 1e300) return false;
         model_wait(trial->model, until);

@@ -10,6 +10,12 @@ static const double decision_takes = 0.05;  // seconds, when decisions are delay
 static const double affordable = 0.01;      // of the run may go into looking for its plan
 static const double steps_a_second = 1e8;   // of plan_search(), roughly; time decides nothing
 
+// A plan may have those wait for each other that have to run at the same time.
+static bool is_joined(const struct trial *trial, uint32_t task)
+{
+    return trial->job->graph.group && trial->job->graph.group[task];
+}
+
 static void give(struct trial *trial, const struct plan_schedule *schedule, const uint32_t *tasks,
                  uint32_t count)
 {
@@ -18,7 +24,7 @@ static void give(struct trial *trial, const struct plan_schedule *schedule, cons
     uint32_t given = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t task = tasks ? tasks[i] : i;
-        bool bound = schedule->worker[task] != PLAN_NONE;
+        bool bound = schedule->worker[task] != PLAN_NONE && !is_joined(trial, task);
         uint32_t number = bound ? schedule->worker[task] + 1 : 0;
         placements[given++] = (struct rota_placement){task + 1, {number}, schedule->order[task]};
     }

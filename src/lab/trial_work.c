@@ -20,6 +20,7 @@ static void call_off(struct trial *trial, const struct rota_action *action)
 {
     uint32_t object = (uint32_t)action->drop.object.low - 1;
     uint32_t worker = action->drop.worker.number - 1;
+    if (plan_is_stream(&trial->job->graph, object)) model_cut(trial->model, object, worker);
     if (action->drop.ahead && model_call_off(trial->model, object, worker) && trial->rolling)
         rolling_called_off(trial->rolling, object, worker);
 }
@@ -58,7 +59,7 @@ static struct rota_event report(const struct trial *trial, const struct news *ne
 {
     static const enum rota_outcome outcomes[] = {
         [NEWS_STARTED] = ROTA_OUTCOME_OK, [NEWS_ENDED] = ROTA_OUTCOME_OK,
-        [NEWS_FAILED] = ROTA_OUTCOME_EXIT};
+        [NEWS_FAILED] = ROTA_OUTCOME_EXIT, [NEWS_LOST] = ROTA_OUTCOME_LOST};
     bool started = news->kind == NEWS_STARTED;
     struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
     if (started) event.kind = ROTA_EVENT_TASK_STARTED;
@@ -67,6 +68,7 @@ static struct rota_event report(const struct trial *trial, const struct news *ne
     event.report.attempt = news->attempt;
     event.report.outcome = outcomes[news->kind];
     event.report.status = news->kind == NEWS_FAILED;
+    event.report.unstarted = news->kind == NEWS_LOST;  // that is not counted
     return event;
 }
 
@@ -77,6 +79,7 @@ static void hear_started(struct trial *trial, const struct news *news)
     trial->course->worker[news->task] = news->worker;
     trial->course->began[news->task] = news->at;
     if (trial->rolling) rolling_started(trial->rolling, news->task, news->worker, news->at);
+    if (trial->job->graph.group && trial->job->graph.group[news->task]) trial_turn(trial);
 }
 
 static void hear_ended(struct trial *trial, const struct news *news)
@@ -122,7 +125,8 @@ void trial_hear(struct trial *trial, const struct news *news)
     switch (news->kind) {
     case NEWS_STARTED: hear_started(trial, news); break;
     case NEWS_ENDED: hear_ended(trial, news); break;
-    case NEWS_FAILED: hear_failed(trial, news); break;
+    case NEWS_FAILED:
+    case NEWS_LOST: hear_failed(trial, news); break;
     case NEWS_ARRIVED: hear_arrived(trial, news); break;
     }
 }

@@ -8,11 +8,12 @@ double plan_longest_path(const struct plan_graph *graph)
     double *rank = plan_take(graph->task_count, sizeof *rank), longest = 0;
     for (uint32_t at = graph->task_count; at-- > 0;) {
         uint32_t task = graph->sorted[at];
-        rank[task] += graph->seconds[task];
+        rank[task] += plan_lasts(graph, task);
         if (longest < rank[task]) longest = rank[task];
         const uint32_t *inputs = graph->inputs + graph->tasks[task].input;
         for (uint32_t i = 0; i < graph->tasks[task].input_count; i++) {
             uint32_t producer = graph->objects[inputs[i]].producer;
+            if (plan_is_stream(graph, inputs[i])) continue;  // it does not wait for the end of it
             if (producer != PLAN_NONE && rank[producer] < rank[task]) rank[producer] = rank[task];
         }
     }

@@ -58,13 +58,14 @@ bool plan_graph_finish(struct plan_graph *graph)
         }
     }
     free(lacks);
-    return found == graph->task_count;
+    return found == graph->task_count && (!graph->streams || plan_graph_join(graph));
 }
 
 void plan_graph_release(struct plan_graph *graph)
 {
     free(graph->tasks), free(graph->objects), free(graph->inputs), free(graph->users);
     free(graph->seconds), free(graph->mib), free(graph->sorted), free(graph->memory_mib);
+    free(graph->streams), free(graph->group), free(graph->group_first), free(graph->grouped);
     *graph = (struct plan_graph){0};
 }
 

@@ -21,6 +21,7 @@ struct model *model_open(const struct plan_graph *graph, const struct plan_clust
     model->dirty = plan_take(cluster->worker_count, sizeof *model->dirty);
     model->ports = plan_take(2 * (size_t)cluster->worker_count, sizeof *model->ports);
     model->busy = plan_take(2 * (size_t)cluster->worker_count, sizeof *model->busy);
+    streams_open(model);
     model_reset(model);
     return model;
 }
@@ -35,6 +36,7 @@ void model_close(struct model *model)
     free(model->moving), free(model->left), free(model->rate), free(model->active);
     free(model->ports), free(model->busy), free(model->dirty), free(model->ended);
     free(model->openings), free(model->broken);
+    streams_close(model);
     free(model->arrived), free(model->passed), free(model->started), free(model);
 }
 
@@ -65,6 +67,7 @@ void model_reset(struct model *model)
     model->started_count = model->opening_first = model->opening_count = 0;
     model->active_count = model->dirty_count = model->ended_count = model->arrived_count = 0;
     model->is_changed = false;
+    streams_reset(model);
 }
 
 void model_touch(struct model *model, uint32_t worker)
@@ -93,6 +96,7 @@ static bool is_at_home(const struct model *model, uint32_t object, uint32_t work
 
 bool model_has(const struct model *model, uint32_t object, uint32_t worker)
 {
+    if (plan_is_stream(model->graph, object)) return model_flows(model, object);
     if (is_at_home(model, object, worker)) return true;
     uint32_t at = find_copy(model, object, worker);
     return at && model->copies[at - 1].state == COPY_THERE;
@@ -104,7 +108,7 @@ bool model_is_under_way(const struct model *model, uint32_t object, uint32_t wor
     return at && model->copies[at - 1].state != COPY_THERE;
 }
 
-static uint32_t add_copy(struct model *model, uint32_t object, uint32_t worker)
+uint32_t model_copy_add(struct model *model, uint32_t object, uint32_t worker)
 {
     uint32_t keys = model->copy_capacity;
     model_grow((void **)&model->copies, &model->copy_capacity, model->copy_count,
@@ -120,7 +124,7 @@ static uint32_t add_copy(struct model *model, uint32_t object, uint32_t worker)
     return at;
 }
 
-static void become_ready(struct model *model, uint32_t task)
+void model_ready(struct model *model, uint32_t task)
 {
     struct model_task *at = &model->tasks[task];
     at->state = TASK_READY;
@@ -138,7 +142,7 @@ static void arrive(struct model *model, uint32_t object, uint32_t worker)
         uint32_t user = model->graph->users[at->user + i];
         struct model_task *task = &model->tasks[user];
         if (task->state != TASK_GIVEN || task->worker != worker) continue;
-        if (--task->missing == 0) become_ready(model, user);
+        if (--task->missing == 0) model_ready(model, user);
     }
 }
 
@@ -160,6 +164,7 @@ static uint32_t find_source(const struct model *model, uint32_t object)
 
 void model_request(struct model *model, uint32_t object, uint32_t worker, double urgency)
 {
+    if (plan_is_stream(model->graph, object)) return;
     if (is_at_home(model, object, worker) || model->workers[worker].down) return;
     uint32_t at = find_copy(model, object, worker);
     if (at) {
@@ -171,7 +176,7 @@ void model_request(struct model *model, uint32_t object, uint32_t worker, double
     }
     uint32_t source = find_source(model, object), number;
     if (source == PLAN_NONE) return;  // nobody has it
-    at = add_copy(model, object, worker);
+    at = model_copy_add(model, object, worker);
     if (model->graph->mib[object] <= 0) {
         arrive(model, object, worker);
         return;
@@ -235,12 +240,13 @@ void model_assign(struct model *model, uint32_t task, uint32_t worker, double ur
 {
     struct model_task *at = &model->tasks[task];
     const uint32_t *inputs = model->graph->inputs + model->graph->tasks[task].input;
+    if (model->graph->streams) streams_given(model, task);
     if (model->workers[worker].down) return;
     *at = (struct model_task){.worker = worker, .state = TASK_GIVEN};
     model->task_keys[task].urgency = urgency;
     for (uint32_t i = 0; i < model->graph->tasks[task].input_count; i++)
         at->missing += !model_has(model, inputs[i], worker);
-    if (at->missing == 0) become_ready(model, task);
+    if (at->missing == 0) model_ready(model, task);
 }
 
 bool model_retract(struct model *model, uint32_t task)
@@ -268,6 +274,13 @@ static void push_end(struct model *model, struct end end)
         place = (place - 1) / 2;
     }
     model->ends[place] = end;
+}
+
+void model_end_at(struct model *model, uint32_t task, double at)
+{
+    model->tasks[task].ends = at;
+    model->tasks[task].run = ++model->since;
+    push_end(model, (struct end){at, model->since, task});
 }
 
 static struct end pop_end(struct model *model)
@@ -317,7 +330,16 @@ uint32_t model_memory_wanted(const struct model *model, uint32_t task)
     return counts ? model->graph->memory_mib[task] : 0;
 }
 
-static double seconds_of(const struct model *model, uint32_t task)
+void model_free(struct model *model, uint32_t task)
+{
+    struct model_task *at = &model->tasks[task];
+    model->workers[at->worker].cores_free += model->graph->tasks[task].cores;
+    model->workers[at->worker].memory_free += model_memory_wanted(model, task);
+    at->run = 0;  // its end is nobody's
+    model_touch(model, at->worker);
+}
+
+double model_seconds(const struct model *model, uint32_t task)
 {
     double seconds = model->graph->seconds[task];
     if (model->tasks[task].times > 0) seconds *= model->tasks[task].times;
@@ -339,10 +361,11 @@ static void start_tasks(struct model *model, struct model_worker *worker)
         worker->memory_free -= memory;
         model->tasks[task].state = TASK_RUNS;
         model->tasks[task].began = model->now;
-        model->tasks[task].ends = model->now + seconds_of(model, task);
         model->started[model->started_count++] = task;
-        model->tasks[task].run = ++model->since;
-        push_end(model, (struct end){model->tasks[task].ends, model->since, task});
+        if (model->graph->group && model->graph->group[task])
+            streams_started(model, task);
+        else
+            model_end_at(model, task, model->now + model_seconds(model, task));
     }
     model->sums.steps += passed;
     while (passed) plan_queue_push(&worker->ready, model->task_keys, model->passed[--passed]);
@@ -379,15 +402,17 @@ static void end_tasks(struct model *model)
         struct end end = pop_end(model);
         uint32_t task = end.task, worker = model->tasks[task].worker;
         if (model->tasks[task].run != end.since) continue;  // it was killed
-        model->tasks[task].run = 0;
+        model_free(model, task);
         model->tasks[task].state = model->tasks[task].fails ? TASK_AWAY : TASK_OVER;
-        model->workers[worker].cores_free += model->graph->tasks[task].cores;
-        model->workers[worker].memory_free += model_memory_wanted(model, task);
-        model_touch(model, worker);
         model->ended[model->ended_count++] = task;
-        if (model->tasks[task].fails) continue;
-        for (uint32_t i = 0; i < model->graph->tasks[task].output_count; i++)
-            arrive(model, model->graph->tasks[task].output + i, worker);
+        if (model->tasks[task].fails) {
+            streams_left(model, task);
+            continue;
+        }
+        const struct plan_task *row = &model->graph->tasks[task];
+        for (uint32_t i = 0; i < row->output_count; i++)
+            if (!plan_is_stream(model->graph, row->output + i))
+                arrive(model, row->output + i, worker);
     }
 }
 
@@ -401,6 +426,10 @@ static void end_downloads(struct model *model)
         model_touch(model, copy->worker);
         model->sums.transfers++;
         model->sums.mib += model->graph->mib[copy->object];
+        if (plan_is_stream(model->graph, copy->object)) {
+            streams_flowed(model, (uint32_t)(copy - model->copies));
+            continue;
+        }
         model_grow((void **)&model->arrived, &model->arrived_capacity, model->arrived_count,
                    sizeof *model->arrived);
         model->arrived[model->arrived_count++]

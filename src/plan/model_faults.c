@@ -22,13 +22,11 @@ bool model_is_down(const struct model *model, uint32_t worker)
 void model_kill(struct model *model, uint32_t task)
 {
     struct model_task *at = &model->tasks[task];
-    struct model_worker *worker = &model->workers[at->worker];
+    if (model->graph->streams) streams_given(model, task);
     if (at->state == TASK_RUNS) {
-        worker->cores_free += model->graph->tasks[task].cores;
-        worker->memory_free += model_memory_wanted(model, task);
-        at->run = 0;  // its end is nobody's
+        model_free(model, task);
         at->state = TASK_AWAY;
-        model_touch(model, at->worker);
+        streams_left(model, task);
     } else if (at->state != TASK_OVER) {
         model_retract(model, task);
     }

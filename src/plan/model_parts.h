@@ -39,6 +39,12 @@ struct model_task {
     bool fails;
 };
 
+struct model_group {  // while somebody of it is missing it stands still
+    double ends, left;  // of its work; what was left when it came to stand still
+    uint32_t flows;     // between workers, on their way
+    bool begun, stands;
+};
+
 struct end {
     double at;
     uint64_t since;
@@ -94,6 +100,11 @@ struct model {
     uint32_t *passed;  // ready tasks that do not fit
     struct model_arrival *broken;
     uint32_t broken_count, broken_capacity;
+
+    struct model_group *groups;  // of tasks that streams join
+    bool *dropped;               // streams that nobody reads, this time
+    uint32_t *cut, *cut_told;
+    uint32_t cut_count;
 };
 
 void network_share(struct model *model);  // finds all rates
@@ -106,4 +117,18 @@ void model_touch(struct model *model, uint32_t worker);
 void model_queue_remove(struct plan_queue *queue, struct plan_key *keys, uint32_t item);
 uint32_t model_memory_of(const struct plan_cluster *cluster, uint32_t worker);
 uint32_t model_memory_wanted(const struct model *model, uint32_t task);
+void model_end_at(struct model *model, uint32_t task, double at);
+double model_seconds(const struct model *model, uint32_t task);  // of work
+uint32_t model_copy_add(struct model *model, uint32_t object, uint32_t worker);
+void model_ready(struct model *model, uint32_t task);
+void model_free(struct model *model, uint32_t task);  // what it had of its worker
+// A stream is not fetched: who reads it can begin when it is written.
+bool model_flows(const struct model *model, uint32_t object);
+void streams_open(struct model *model);
+void streams_close(struct model *model);
+void streams_reset(struct model *model);
+void streams_given(struct model *model, uint32_t task);  // nothing is to be told of it any more
+void streams_started(struct model *model, uint32_t task);
+void streams_flowed(struct model *model, uint32_t copy);
+void streams_left(struct model *model, uint32_t task);  // before it was done
 void model_grow(void **items, uint32_t *capacity, uint32_t count, size_t size);

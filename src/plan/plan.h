@@ -33,12 +33,27 @@ struct plan_graph {
     double *seconds, *mib;  // by task, by object
     uint32_t *memory_mib;   // by task; null: nobody wants any
     uint32_t *sorted;       // tasks, producers first
+    bool *streams;          // by object: read while it is written, by one; null: none is
+    // Tasks that streams join, if there are streams: the group of each from 1 on, 0 for most; the
+    // group g is grouped[group_first[g] ... group_first[g + 1]), writers first.
+    uint32_t *group, *group_first, *grouped;
+    uint32_t group_count;
     uint32_t task_count, object_count, input_count;
 };
 
-// Fills in users, producers and the order; false: there is a cycle.
+// Fills in users, producers, the order and groups; false: there is a cycle.
 bool plan_graph_finish(struct plan_graph *graph);
 void plan_graph_release(struct plan_graph *graph);
+
+static inline bool plan_is_stream(const struct plan_graph *graph, uint32_t object)
+{
+    return graph->streams && graph->streams[object];
+}
+
+// ---- joined.c: tasks that run together -------------------------------------------------------
+
+bool plan_graph_join(struct plan_graph *graph);  // false: they wait for each other
+double plan_lasts(const struct plan_graph *graph, uint32_t task);  // with those it is joined with
 
 struct plan_cluster {
     const uint32_t *cores;  // by worker
@@ -162,6 +177,14 @@ void model_kill(struct model *model, uint32_t task);  // it runs no longer, or n
 uint32_t model_crash(struct model *model, uint32_t worker, const struct model_arrival **broken);
 void model_come_back(struct model *model, uint32_t worker);
 bool model_is_down(const struct model *model, uint32_t worker);
+
+// ---- model_streams.c: tasks that are joined ----------------------------------------------------
+
+// Nobody reads on: who writes it comes to nothing, if it still does.
+void model_cut(struct model *model, uint32_t object, uint32_t worker);
+// Tasks that run no longer because of others they were joined with, since it was asked last; of
+// those that wrote model_failed() is true.
+uint32_t model_cut_off(struct model *model, const uint32_t **tasks);
 
 struct model_sums {
     uint64_t transfers, steps;

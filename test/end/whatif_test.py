@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """whatif_test - rota simulate with what the published rules leave out: speed, memory, latency,
-copies as sources, lost packets, and faults."""
+copies as sources, streams, lost packets, and faults."""
 import json
 import os
 import shutil
@@ -15,7 +15,8 @@ folder = tempfile.mkdtemp(prefix="rota-whatif-")
 
 def task(seconds, inputs=(), outputs=(), cpus=1, **more):
     return {"d": seconds, "e_d": None, "cpus": cpus, "inputs": [list(read) for read in inputs],
-            "outputs": [{"s": size, "e_s": None} for size in outputs], **more}
+            "outputs": [made if isinstance(made, dict) else {"s": made, "e_s": None}
+                        for made in outputs], **more}
 
 
 def graph(*tasks):
@@ -174,6 +175,83 @@ def loss():
         say(got.get("makespan", 0) > 3, f"nothing gets lost for good: {' '.join(policy)}", got)
 
 
+def streams():
+    pair = graph(task(10, outputs=[{"s": 1000, "stream": True}]), task(30, [(0, 0)]))
+    for words in ((), ("--policy", "pull", "--patience", "0"), ("--effort", "0"),
+                  ("--info", "mean"), ("--delay", "0.5")):
+        got = result(pair, "--workers", "1x2", *words)
+        say(30 <= got.get("makespan", 0) < 31.2, "who reads runs with who writes, and both take "
+            f"the time of the slower {' '.join(words)}", got)
+    takes(30, "the other way round, too", graph(task(30, outputs=[{"s": 1000, "stream": True}]),
+                                                task(10, [(0, 0)])), "--workers", "1x2")
+    pair = graph(task(10, outputs=[{"s": 1000, "stream": True}]), task(30, [(0, 0)]))
+    got = takes(50, "from worker to worker it takes at least what the network takes", pair,
+                "--workers", "2x1", "--bandwidth", "20")
+    say(got["transfers"] == 1 and got["mib_moved"] == 1000 and got["lower_bound"] == 30,
+        "and counts as moved", got)
+    takes(31.5, "who reads is waited for", graph(task(10, outputs=[{"s": 1, "stream": True}]),
+                                               task(30, [(0, 0)])),
+          "--workers", "1x2", "--latency", "0.5")
+    got = takes(25, "in a chain all run at a time",
+                graph(task(5, outputs=[0, {"s": 1, "stream": True}]),
+                      task(20, [(0, 1)], [{"s": 1, "stream": True}]), task(10, [(1, 0)], [0]),
+                      task(5, [(2, 0)])), "--workers", "1x3")
+    say(got["critical_path"] == ["0", "1", "2", "3"] and got["lower_bound"] == 25,
+        "and are on the way to the end", got)
+    pair = graph(task(10, outputs=[{"s": 1000, "stream": True}]), task(30, [(0, 0)]))
+    done = rota(pair, "--workers", "1x1")
+    say(done.returncode == 1 and "no room for all that streams join" in done.stderr,
+        "without room for both nobody gets on", done)
+    done = rota(pair, "--workers", "1x1", "--replay", schedule([0, 0], [2, 1]))
+    say(done.returncode == 1 and "no room for all that streams join" in done.stderr,
+        "nor in a schedule", done)
+    takes(30, "one with room is fine", pair, "--workers", "2x1", "--bandwidth", "1000", "--replay",
+          schedule([0, 1], [2, 1]))
+
+
+def streams_that_break():
+    pipes = [part for i in range(8) for part in
+             (task(20, outputs=[{"s": 50, "stream": True}, {"s": 50, "stream": True}]),
+              task(15, [(3 * i, 0)], [1]), task(25, [(3 * i, 1)], [1]))]
+    path = graph(*pipes, task(5, [(i, 0) for i in range(24) if i % 3]))
+    words = path, "--workers", "6x4", "--bandwidth", "100"
+    plain = result(*words).get("makespan", 0)
+    say(30 <= plain < 60, "eight writers with two readers each", plain)
+    for policy in (("--policy", "plan"), ("--policy", "pull"), ("--effort", "0"),
+                   ("--info", "mean"), ("--latency", "0.2")):
+        name = " ".join(policy)
+        got = result(*words, *policy, "--faults", "fail=0.1,retries=30", "--seed", "2")
+        say(got.get("failed_attempts", 0) > 0 and got["makespan"] > plain,
+            f"a stream that broke off is written again: {name}", got)
+        words_of = (*words, *policy, "--faults", "crash=30/h,back=10,lease=5,retries=30")
+        got, again = result(*words_of), result(*words_of)
+        say(got.get("crashes", 0) > 0 and got["makespan"] > plain
+            and got["events"] == again["events"], f"after a crash, too: {name}", got)
+    done = rota(graph(task(10, outputs=[{"s": 1, "stream": True}]), task(10, [(0, 0)])),
+                "--workers", "1x2", "--faults", "fail=1,retries=0")
+    say(done.returncode == 1 and "tried too often" in done.stderr, "or the job fails", done)
+
+
+def streams_of_job_files():
+    path = os.path.join(folder, "job.yaml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("tasks:\n"
+                   "  before: {run: 'true'}\n"
+                   "  write: {run: 'true', out: [{name: a, kind: stream}]}\n"
+                   "  one: {run: 'true', in: [a], needs: [before]}\n"
+                   "  two: {run: 'true', in: [a]}\n"
+                   "  after: {run: 'true', needs: [one, two]}\n")
+    takes(6, "streams of a job file flow, after what one of its readers needs", path, "--workers",
+          "1x3", "--seconds", "2")
+    run = subprocess.run([ROTA, "run", "-j", "4", path], capture_output=True, text=True,
+                         check=False, timeout=60, cwd=folder)
+    database = os.path.join(folder, ".rota", "rota.db")
+    got = result(database, "--workers", "1x3")
+    say(run.returncode == 0 and got.get("tasks") == 5, "and of a job that was run", (run, got))
+    done = rota(database, "--workers", "1x2")
+    say(done.returncode == 1 and "streams join" in done.stderr, "as streams", done)
+
+
 def runs():
     path = graph(*[task(10) for _ in range(40)])
     words = path, "--workers", "4x2", "--faults", "fail=0.1"
@@ -209,11 +287,21 @@ def wrong_words():
     refused("--runs 0", "--runs 0: expected", path, "--runs", "0")
     refused("faults of what is fixed", "not of a run that is fixed", path, "--faults", "fail=0.1",
             "--replay", schedule([0], [1]))
+    flow = {"s": 1, "stream": True}
+    refused("a stream of two", "graph.json:1:", graph(task(1, outputs=[flow]), task(1, [(0, 0)]),
+                                                      task(1, [(0, 0)])))
+    refused("a stream of nobody", "a stream has one reader, and this one has 0",
+            graph(task(1, outputs=[flow])))
+    refused("a stream of a circle", "wait for each other in a circle",
+            graph(task(1, outputs=[flow, 0]), task(1, [(0, 1)], [0]), task(1, [(0, 0), (1, 0)])))
+    refused("a stream that is none", "stream must be true or false",
+            graph(task(1, outputs=[{"s": 1, "stream": 3}])))
     refused("memory that is none", "mem must be", graph(task(1, mem=-5)))
 
 
 try:
-    for part in (speed, memory, latency, sources, faults, loss, runs, wrong_words):
+    for part in (speed, memory, latency, sources, faults, loss, streams, streams_that_break,
+                 streams_of_job_files, runs, wrong_words):
         part()
 finally:
     shutil.rmtree(folder, ignore_errors=True)
