@@ -263,6 +263,7 @@ static void course_take(const struct recording *recording, struct lab_setting *s
     setting->cluster.cores = setting->cores;
     setting->cluster.speed = NULL;
     setting->cluster.memory_mib = NULL;
+    setting->cluster.disk_mib = NULL;
     for (uint32_t i = 0; i < setting->cluster.worker_count; i++) setting->cores[i] = 1;
     cores_find(recording, course, setting->cores);
     free(numbers);

@@ -19,6 +19,33 @@ static bool fits_somewhere(const struct simulate_request *request, const struct 
     return false;
 }
 
+static double disk_wanted(const struct lab_job *job, uint32_t task)
+{
+    const struct plan_graph *graph = &job->graph;
+    const struct plan_task *row = &graph->tasks[task];
+    double mib = 0;
+    for (uint32_t i = row->input; i < row->input + row->input_count; i++)
+        if (!plan_is_stream(graph, graph->inputs[i])) mib += graph->mib[graph->inputs[i]];
+    for (uint32_t i = row->output; i < row->output + row->output_count; i++)
+        if (!plan_is_stream(graph, i)) mib += graph->mib[i];
+    return mib;
+}
+
+static bool disks_fit(const struct simulate_request *request, const struct lab_job *job)
+{
+    const struct plan_cluster *cluster = &request->setting.cluster;
+    double largest = 0;
+    for (uint32_t i = 0; cluster->disk_mib && i < cluster->worker_count; i++)
+        if (largest < cluster->disk_mib[i]) largest = cluster->disk_mib[i];
+    for (uint32_t i = 0; cluster->disk_mib && i < job->graph.task_count; i++) {
+        if (disk_wanted(job, i) <= largest) continue;
+        fprintf(stderr, "%s: task %s reads and makes %.6g MiB, and no disk has room for that\n",
+                request->file, job->names[i], disk_wanted(job, i));
+        return false;
+    }
+    return true;
+}
+
 static bool all_fit(const struct simulate_request *request, const struct lab_job *job)
 {
     for (uint32_t i = 0; i < job->graph.task_count; i++) {
@@ -33,13 +60,14 @@ static bool all_fit(const struct simulate_request *request, const struct lab_job
     return true;
 }
 
-static void never_ran(const struct lab_job *job)
+static void never_ran(const struct simulate_request *request, const struct lab_job *job)
 {
-    fputs(job->graph.group_count
-              ? "rota simulate: some tasks never ran: there was no room for all that streams join "
-                "to run at the same time\n"
-              : "rota simulate: some tasks never ran\n",
-          stderr);
+    fputs("rota simulate: some tasks never ran", stderr);
+    if (request->setting.cluster.disk_mib)
+        fputs(": the disks may be too small for what they read and make", stderr);
+    else if (job->graph.group_count)
+        fputs(": there was no room for all that streams join to run at the same time", stderr);
+    fputs("\n", stderr);
 }
 
 static int replay(const struct simulate_request *request, const struct lab_job *job,
@@ -51,7 +79,7 @@ static int replay(const struct simulate_request *request, const struct lab_job *
     bool done = fine && lab_replay(job, &request->setting, &schedule, course);
     course->seconds = seconds_now() - before;
     plan_schedule_release(&schedule);
-    if (fine && !done) never_ran(job);
+    if (fine && !done) never_ran(request, job);
     return !fine ? 2 : done ? 0 : 1;
 }
 
@@ -60,10 +88,11 @@ static int run_once(const struct simulate_request *request, const struct lab_job
 {
     if (lab_run(job, &request->setting, &request->options, course)) return 0;
     if (request->has_faults)
-        fputs("rota simulate: with these faults the job fails: a task was tried too often, no "
-              "worker is left, or what is made is lost again and again\n", stderr);
+        fprintf(stderr, "rota simulate: with these faults the job fails: a task was tried too "
+                "often, no worker is left, or what is made is lost again and again%s\n",
+                request->setting.cluster.disk_mib ? "; or the disks may be too small" : "");
     else
-        never_ran(job);
+        never_ran(request, job);
     return 1;
 }
 
@@ -135,7 +164,8 @@ int command_simulate(int count, char **words)
         status = job_read(&request, &job, &course);
         if (!status && !request.recorded) {
             course = lab_course_take(job.graph.task_count);
-            status = all_fit(&request, &job) ? course_find(&request, &job, &course) : 2;
+            bool fits = all_fit(&request, &job) && disks_fit(&request, &job);
+            status = fits ? course_find(&request, &job, &course) : 2;
         }
         if (!status) simulate_show(&request, &job, &course);
         if (!status && !simulate_files(&request, &job, &course)) status = 1;

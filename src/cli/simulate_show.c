@@ -96,6 +96,8 @@ static void json_write(const struct simulate_request *request, const struct lab_
     if (request->has_faults)
         printf(",\"crashes\":%llu,\"failed_attempts\":%llu",
                (unsigned long long)course->crashes, (unsigned long long)course->failed);
+    if (request->setting.cluster.disk_mib)
+        printf(",\"no_room\":%llu", (unsigned long long)course->no_room);
     if (request->runs > 1) {
         const struct simulate_runs *runs = &request->of_runs;
         printf(",\"runs\":%u,\"failed_runs\":%u,\"least\":%.17g,\"median\":%.17g,"
@@ -164,6 +166,9 @@ static void text_write(const struct simulate_request *request, const struct lab_
     if (request->has_faults)
         printf("%llu times a worker crashed, and %llu attempts failed\n",
                (unsigned long long)course->crashes, (unsigned long long)course->failed);
+    if (course->no_room)
+        printf("%llu attempts had no room for an input on the disk of their worker\n",
+               (unsigned long long)course->no_room);
     if (course->plans)
         printf("%u plans were tried in %.3f s; one costs %.2f us a task\n", course->plans,
                course->search_seconds, plan_us(course));

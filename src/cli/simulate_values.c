@@ -58,10 +58,10 @@ bool value_whole(const char *option, const char *text, uint64_t *number)
 
 struct workers {  // some that are alike
     unsigned long count, cores;
-    double memory_mib, speed;  // 0: not said
+    double memory_mib, disk_mib, speed;  // 0: not said
 };
 
-// "8x4", "8x4x16G", "8x4:1.5"; moves `text` behind it.
+// "8x4", "8x4x16G", "8x4/200G", "8x4:1.5"; moves `text` behind it.
 static bool workers_read(const char **text, struct workers *workers)
 {
     char *end;
@@ -75,6 +75,10 @@ static bool workers_read(const char **text, struct workers *workers)
         at++;
         if (!size_read(&at, &workers->memory_mib) || workers->memory_mib > UINT32_MAX) return false;
     }
+    if (*at == '/') {
+        at++;
+        if (!size_read(&at, &workers->disk_mib)) return false;
+    }
     if (*at == ':') {
         workers->speed = strtod(at + 1, &end);
         if (end == at + 1 || !(workers->speed > 0) || workers->speed > 1e6) return false;
@@ -87,8 +91,9 @@ static bool workers_read(const char **text, struct workers *workers)
 bool value_workers(struct lab_setting *setting, const char *text)
 {
     uint32_t count = 0;
-    bool has_memory = false, has_speed = false;
-    free(setting->cores), free(setting->memory_mib), free(setting->speed);
+    bool has_memory = false, has_disk = false, has_speed = false;
+    free(setting->cores), free(setting->memory_mib), free(setting->speed), free(setting->disk_mib);
+    setting->disk_mib = plan_take(WORKERS_MAX, sizeof *setting->disk_mib);
     setting->cores = plan_take(WORKERS_MAX, sizeof *setting->cores);
     setting->memory_mib = plan_take(WORKERS_MAX, sizeof *setting->memory_mib);
     setting->speed = plan_take(WORKERS_MAX, sizeof *setting->speed);
@@ -97,13 +102,15 @@ bool value_workers(struct lab_setting *setting, const char *text)
         if (!workers_read(&at, &workers) || workers.count > WORKERS_MAX - count)
             return value_refuse("--workers", text,
                                 "workers x cores, like 8x4 or 2x16,8x4; with memory 8x4x16G, "
-                                "with speed 8x4:1.5");
+                                "with a disk 8x4/200G, with speed 8x4:1.5");
         has_memory |= workers.memory_mib > 0;
+        has_disk |= workers.disk_mib > 0;
         has_speed |= workers.speed > 0;
         for (; workers.count; workers.count--, count++) {
             setting->cores[count] = (uint32_t)workers.cores;
             setting->memory_mib[count]
                 = workers.memory_mib > 0 ? (uint32_t)workers.memory_mib : UINT32_MAX;
+            setting->disk_mib[count] = workers.disk_mib > 0 ? workers.disk_mib : 1e15;
             setting->speed[count] = workers.speed > 0 ? workers.speed : 1;
         }
         if (!*at) break;
@@ -111,6 +118,7 @@ bool value_workers(struct lab_setting *setting, const char *text)
     setting->cluster.cores = setting->cores;
     setting->cluster.worker_count = count;
     setting->cluster.memory_mib = has_memory ? setting->memory_mib : NULL;
+    setting->cluster.disk_mib = has_disk ? setting->disk_mib : NULL;
     setting->cluster.speed = has_speed ? setting->speed : NULL;
     return true;
 }

@@ -13,7 +13,8 @@ static const char usage[]
       "       rota simulate --seed N [--seeds COUNT] [--trace] [--shrink] [--json]\n"
       "       rota simulate --tape FILE [--trace]\n\n"
       "    --workers 8x4         8 workers of 4 cores; 2x16,8x4 is several sizes (1x4);\n"
-      "                          8x4x16G has memory, 2x16:1.5,8x4 has some that are faster\n"
+      "                          8x4x16G has memory, 8x4/200G a disk, 2x16:1.5,8x4 some that\n"
+      "                          are faster\n"
       "    --bandwidth 128M      of each worker, a second, both ways; a number alone is MiB (1G)\n"
       "    --latency SECONDS     of a message, and before the first byte of a copy (0)\n"
       "    --sources maker|any   copies come from who made it, or anybody who has one (maker)\n"
@@ -225,4 +226,5 @@ int simulate_words(struct simulate_request *request, int count, char **words)
 void simulate_release(struct simulate_request *request)
 {
     free(request->setting.cores), free(request->setting.speed), free(request->setting.memory_mib);
+    free(request->setting.disk_mib);
 }

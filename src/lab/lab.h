@@ -56,7 +56,7 @@ bool lab_edges_join(struct lab_job *job, struct lab_edge *edges, uint32_t count)
 
 struct lab_setting {
     uint32_t *cores, *memory_mib;  // by worker
-    double *speed;
+    double *speed, *disk_mib;
     struct plan_cluster cluster;
 };
 
@@ -95,6 +95,7 @@ struct lab_course {
     double predicted;  // makespan, by the first plan; 0: there was none
     uint64_t transfers, events, moves;
     uint64_t crashes, failed;  // of workers; attempts
+    uint64_t no_room;  // attempts that did not start, because an input had no room on a disk
     double core_seconds, search_seconds, seconds;  // of this machine, not of the world
     double plan_seconds;  // of `planned` tasks in single plans
     uint64_t planned;

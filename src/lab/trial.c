@@ -156,23 +156,25 @@ static void tell_arrived(struct trial *trial)
                                         model_now(trial->model)});
 }
 
-// Those whom the end of somebody else has cut off.
-static void tell_cut(struct trial *trial)
+// Those whom somebody else, or a disk that is full, has cut off.
+static bool tell_cut(struct trial *trial)
 {
+    static const enum news_kind kinds[] = {[MODEL_CUT_READER] = NEWS_LOST,
+                                           [MODEL_CUT_WRITER] = NEWS_FAILED,
+                                           [MODEL_CUT_INPUT] = NEWS_NO_ROOM};
     const uint32_t *tasks;
     uint32_t count = model_cut_off(trial->model, &tasks);
     for (uint32_t i = 0; i < count; i++)
-        trial_news(trial, (struct news){model_failed(trial->model, tasks[i]) ? NEWS_FAILED
-                                                                             : NEWS_LOST,
+        trial_news(trial, (struct news){kinds[model_why(trial->model, tasks[i])],
                                         model_worker(trial->model, tasks[i]), tasks[i],
                                         trial->attempt[tasks[i]], model_now(trial->model)});
+    return count;
 }
 
 static bool go_on(struct trial *trial)
 {
     const uint32_t *ended;
-    tell_cut(trial);
-    while (start(trial)) continue;
+    while (start(trial) || tell_cut(trial)) continue;
     double until = next_decision(trial);
     if (!model_advance(trial->model, until)) {
         if (until >= 1e300) return false;

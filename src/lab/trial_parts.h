@@ -3,7 +3,7 @@
 
 #include "lab/lab.h"
 
-enum news_kind { NEWS_STARTED, NEWS_ENDED, NEWS_FAILED, NEWS_LOST, NEWS_ARRIVED };
+enum news_kind { NEWS_STARTED, NEWS_ENDED, NEWS_FAILED, NEWS_LOST, NEWS_NO_ROOM, NEWS_ARRIVED };
 struct news {  // what a worker has to say
     enum news_kind kind;
     uint32_t worker, task, attempt;  // of an arrival `task` is the object

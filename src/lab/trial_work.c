@@ -21,6 +21,7 @@ static void call_off(struct trial *trial, const struct rota_action *action)
     uint32_t object = (uint32_t)action->drop.object.low - 1;
     uint32_t worker = action->drop.worker.number - 1;
     if (plan_is_stream(&trial->job->graph, object)) model_cut(trial->model, object, worker);
+    else model_drop(trial->model, object, worker);
     if (action->drop.ahead && model_call_off(trial->model, object, worker) && trial->rolling)
         rolling_called_off(trial->rolling, object, worker);
 }
@@ -59,7 +60,8 @@ static struct rota_event report(const struct trial *trial, const struct news *ne
 {
     static const enum rota_outcome outcomes[] = {
         [NEWS_STARTED] = ROTA_OUTCOME_OK, [NEWS_ENDED] = ROTA_OUTCOME_OK,
-        [NEWS_FAILED] = ROTA_OUTCOME_EXIT, [NEWS_LOST] = ROTA_OUTCOME_LOST};
+        [NEWS_FAILED] = ROTA_OUTCOME_EXIT, [NEWS_LOST] = ROTA_OUTCOME_LOST,
+        [NEWS_NO_ROOM] = ROTA_OUTCOME_LOST};
     bool started = news->kind == NEWS_STARTED;
     struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
     if (started) event.kind = ROTA_EVENT_TASK_STARTED;
@@ -104,7 +106,8 @@ static void hear_failed(struct trial *trial, const struct news *news)
 {
     struct rota_event event = report(trial, news);
     if (!trial_tell(trial, &event)) return;
-    trial->course->failed++;
+    if (news->kind == NEWS_NO_ROOM) trial->course->no_room++;
+    else trial->course->failed++;
     if (trial->rolling) rolling_opened(trial->rolling, news->task);
     trial_turn(trial);
 }
@@ -126,6 +129,7 @@ void trial_hear(struct trial *trial, const struct news *news)
     case NEWS_STARTED: hear_started(trial, news); break;
     case NEWS_ENDED: hear_ended(trial, news); break;
     case NEWS_FAILED:
+    case NEWS_NO_ROOM:
     case NEWS_LOST: hear_failed(trial, news); break;
     case NEWS_ARRIVED: hear_arrived(trial, news); break;
     }

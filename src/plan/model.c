@@ -21,7 +21,10 @@ struct model *model_open(const struct plan_graph *graph, const struct plan_clust
     model->dirty = plan_take(cluster->worker_count, sizeof *model->dirty);
     model->ports = plan_take(2 * (size_t)cluster->worker_count, sizeof *model->ports);
     model->busy = plan_take(2 * (size_t)cluster->worker_count, sizeof *model->busy);
+    model->cut = plan_take(graph->task_count, sizeof *model->cut);
+    model->cut_told = plan_take(graph->task_count, sizeof *model->cut_told);
     streams_open(model);
+    room_open(model);
     model_reset(model);
     return model;
 }
@@ -36,7 +39,9 @@ void model_close(struct model *model)
     free(model->moving), free(model->left), free(model->rate), free(model->active);
     free(model->ports), free(model->busy), free(model->dirty), free(model->ended);
     free(model->openings), free(model->broken);
+    free(model->cut), free(model->cut_told);
     streams_close(model);
+    room_close(model);
     free(model->arrived), free(model->passed), free(model->started), free(model);
 }
 
@@ -67,7 +72,9 @@ void model_reset(struct model *model)
     model->started_count = model->opening_first = model->opening_count = 0;
     model->active_count = model->dirty_count = model->ended_count = model->arrived_count = 0;
     model->is_changed = false;
+    model->cut_count = 0;
     streams_reset(model);
+    room_reset(model);
 }
 
 void model_touch(struct model *model, uint32_t worker)
@@ -91,7 +98,8 @@ static bool is_at_home(const struct model *model, uint32_t object, uint32_t work
     uint32_t producer = model->graph->objects[object].producer;
     if (producer == PLAN_NONE) return true;
     const struct model_task *task = &model->tasks[producer];
-    return task->state == TASK_OVER && task->worker == worker;
+    return task->state == TASK_OVER && task->worker == worker
+           && !(model->gone && model->gone[object]);
 }
 
 bool model_has(const struct model *model, uint32_t object, uint32_t worker)
@@ -150,7 +158,8 @@ static void arrive(struct model *model, uint32_t object, uint32_t worker)
 static uint32_t find_source(const struct model *model, uint32_t object)
 {
     const struct model_task *producer = &model->tasks[model->graph->objects[object].producer];
-    uint32_t best = producer->state == TASK_OVER ? producer->worker : PLAN_NONE;
+    bool at_home = producer->state == TASK_OVER && !(model->gone && model->gone[object]);
+    uint32_t best = at_home ? producer->worker : PLAN_NONE;
     if (best != PLAN_NONE && !model->cluster->any_source) return best;
     for (uint32_t at = model->copy_of[object]; at; at = model->copies[at - 1].next) {
         const struct copy *copy = &model->copies[at - 1];
@@ -240,7 +249,8 @@ void model_assign(struct model *model, uint32_t task, uint32_t worker, double ur
 {
     struct model_task *at = &model->tasks[task];
     const uint32_t *inputs = model->graph->inputs + model->graph->tasks[task].input;
-    if (model->graph->streams) streams_given(model, task);
+    model_uncut(model, task);
+    if (model->gone && at->state == TASK_OVER) room_forget_outputs(model, task);
     if (model->workers[worker].down) return;
     *at = (struct model_task){.worker = worker, .state = TASK_GIVEN};
     model->task_keys[task].urgency = urgency;
@@ -258,44 +268,6 @@ bool model_retract(struct model *model, uint32_t task)
     }
     at->state = TASK_AWAY;
     return true;
-}
-
-static bool ends_first(const struct end *a, const struct end *b)
-{
-    return a->at != b->at ? a->at < b->at : a->since < b->since;
-}
-
-static void push_end(struct model *model, struct end end)
-{
-    model_grow((void **)&model->ends, &model->end_capacity, model->end_count, sizeof *model->ends);
-    uint32_t place = model->end_count++;
-    while (place > 0 && ends_first(&end, &model->ends[(place - 1) / 2])) {
-        model->ends[place] = model->ends[(place - 1) / 2];
-        place = (place - 1) / 2;
-    }
-    model->ends[place] = end;
-}
-
-void model_end_at(struct model *model, uint32_t task, double at)
-{
-    model->tasks[task].ends = at;
-    model->tasks[task].run = ++model->since;
-    push_end(model, (struct end){at, model->since, task});
-}
-
-static struct end pop_end(struct model *model)
-{
-    struct end first = model->ends[0];
-    uint32_t place = 0;
-    struct end last = model->ends[--model->end_count];
-    for (uint32_t child; (child = place * 2 + 1) < model->end_count; place = child) {
-        const struct end *ends = model->ends;
-        if (child + 1 < model->end_count && ends_first(&ends[child + 1], &ends[child])) child++;
-        if (!ends_first(&model->ends[child], &last)) break;
-        model->ends[place] = model->ends[child];
-    }
-    model->ends[place] = last;
-    return first;
 }
 
 // ---- One instant -------------------------------------------------------------------------
@@ -320,7 +292,11 @@ static void start_downloads(struct model *model, struct model_worker *worker)
         uint32_t copy = plan_queue_pop(&best->waiting, model->copy_keys);
         model->copies[copy].state = COPY_MOVES;
         worker->waiting--;
-        network_open(model, copy);
+        uint32_t number = (uint32_t)(worker - model->workers);
+        if (room_take(model, number, model->graph->mib[model->copies[copy].object]))
+            network_open(model, copy);
+        else
+            room_refuse(model, copy);
     }
 }
 
@@ -399,10 +375,12 @@ static double next_instant(struct model *model, double until)
 static void end_tasks(struct model *model)
 {
     while (model->end_count && model->ends[0].at <= model->now) {
-        struct end end = pop_end(model);
+        struct end end = model_end_next(model);
         uint32_t task = end.task, worker = model->tasks[task].worker;
         if (model->tasks[task].run != end.since) continue;  // it was killed
         model_free(model, task);
+        if (model->gone && !model->tasks[task].fails)
+            model->tasks[task].fails = !room_take_outputs(model, task);
         model->tasks[task].state = model->tasks[task].fails ? TASK_AWAY : TASK_OVER;
         model->ended[model->ended_count++] = task;
         if (model->tasks[task].fails) {

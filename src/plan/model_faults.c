@@ -22,7 +22,7 @@ bool model_is_down(const struct model *model, uint32_t worker)
 void model_kill(struct model *model, uint32_t task)
 {
     struct model_task *at = &model->tasks[task];
-    if (model->graph->streams) streams_given(model, task);
+    model_uncut(model, task);
     if (at->state == TASK_RUNS) {
         model_free(model, task);
         at->state = TASK_AWAY;
@@ -43,6 +43,8 @@ static void copies_thin(struct model *model, uint32_t object, uint32_t worker)
             link = &copy->next;
             continue;
         }
+        if (copy->state != COPY_WAITS)
+            room_give(model, copy->worker, model->graph->mib[object]);
         network_close(model, *link - 1);
         if (copy->worker != worker) {
             model_touch(model, copy->worker);
@@ -64,6 +66,7 @@ uint32_t model_crash(struct model *model, uint32_t worker, const struct model_ar
         model->tasks[i].state = TASK_AWAY;  // what it made is gone, too
     }
     for (uint32_t i = 0; i < model->graph->object_count; i++) copies_thin(model, i, worker);
+    room_crash(model, worker);
     at->down = true;
     *broken = model->broken;
     return model->broken_count;
@@ -72,4 +75,34 @@ uint32_t model_crash(struct model *model, uint32_t worker, const struct model_ar
 void model_come_back(struct model *model, uint32_t worker)
 {
     model->workers[worker].down = false;
+}
+
+// ---- Who is cut off ----------------------------------------------------------------------------
+
+void model_cut_task(struct model *model, uint32_t task, enum model_cut why)
+{
+    model->tasks[task].why = why;
+    model->cut[model->cut_count++] = task;
+}
+
+void model_uncut(struct model *model, uint32_t task)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < model->cut_count; i++)
+        if (model->cut[i] != task) model->cut[kept++] = model->cut[i];
+    model->cut_count = kept;
+}
+
+uint32_t model_cut_off(struct model *model, const uint32_t **tasks)
+{
+    uint32_t count = model->cut_count;
+    for (uint32_t i = 0; i < count; i++) model->cut_told[i] = model->cut[i];
+    model->cut_count = 0;
+    *tasks = model->cut_told;
+    return count;
+}
+
+enum model_cut model_why(const struct model *model, uint32_t task)
+{
+    return model->tasks[task].why;
 }

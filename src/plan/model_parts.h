@@ -27,6 +27,7 @@ struct model_worker {
     uint32_t memory_free, sending;  // sending: downloads from it, also those that wait
     uint32_t links;  // the first, plus one
     bool dirty, down;
+    double disk_free;
     struct plan_queue ready;
 };
 
@@ -37,6 +38,7 @@ struct model_task {
     uint64_t run;    // which of the ends is its own
     double times;    // as long as usual, in this attempt; 0: once
     bool fails;
+    enum model_cut why;  // it was cut off
 };
 
 struct model_group {  // while somebody of it is missing it stands still
@@ -103,6 +105,7 @@ struct model {
 
     struct model_group *groups;  // of tasks that streams join
     bool *dropped;               // streams that nobody reads, this time
+    bool *gone;                  // objects that are no longer where they were made
     uint32_t *cut, *cut_told;
     uint32_t cut_count;
 };
@@ -118,16 +121,27 @@ void model_queue_remove(struct plan_queue *queue, struct plan_key *keys, uint32_
 uint32_t model_memory_of(const struct plan_cluster *cluster, uint32_t worker);
 uint32_t model_memory_wanted(const struct model *model, uint32_t task);
 void model_end_at(struct model *model, uint32_t task, double at);
+struct end model_end_next(struct model *model);  // takes it out
 double model_seconds(const struct model *model, uint32_t task);  // of work
 uint32_t model_copy_add(struct model *model, uint32_t object, uint32_t worker);
 void model_ready(struct model *model, uint32_t task);
 void model_free(struct model *model, uint32_t task);  // what it had of its worker
+void model_uncut(struct model *model, uint32_t task);  // nothing is to be told of it any more
+void model_cut_task(struct model *model, uint32_t task, enum model_cut why);
+void room_open(struct model *model);
+void room_close(struct model *model);
+void room_reset(struct model *model);
+bool room_take(struct model *model, uint32_t worker, double mib);  // false: there is no room
+void room_give(struct model *model, uint32_t worker, double mib);
+bool room_take_outputs(struct model *model, uint32_t task);
+void room_forget_outputs(struct model *model, uint32_t task);  // they will be made again
+void room_refuse(struct model *model, uint32_t copy);  // a download that was to begin
+void room_crash(struct model *model, uint32_t worker);
 // A stream is not fetched: who reads it can begin when it is written.
 bool model_flows(const struct model *model, uint32_t object);
 void streams_open(struct model *model);
 void streams_close(struct model *model);
 void streams_reset(struct model *model);
-void streams_given(struct model *model, uint32_t task);  // nothing is to be told of it any more
 void streams_started(struct model *model, uint32_t task);
 void streams_flowed(struct model *model, uint32_t copy);
 void streams_left(struct model *model, uint32_t task);  // before it was done

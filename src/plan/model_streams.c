@@ -15,19 +15,16 @@ void streams_open(struct model *model)
     if (!graph->streams) return;
     model->groups = plan_take((size_t)graph->group_count + 1, sizeof *model->groups);
     model->dropped = plan_take(graph->object_count, sizeof *model->dropped);
-    model->cut = plan_take(graph->task_count, sizeof *model->cut);
-    model->cut_told = plan_take(graph->task_count, sizeof *model->cut_told);
 }
 
 void streams_close(struct model *model)
 {
-    free(model->groups), free(model->dropped), free(model->cut), free(model->cut_told);
+    free(model->groups), free(model->dropped);
 }
 
 void streams_reset(struct model *model)
 {
     const struct plan_graph *graph = model->graph;
-    model->cut_count = 0;
     if (!graph->streams) return;
     for (uint32_t i = 0; i <= graph->group_count; i++) model->groups[i] = (struct model_group){0};
     for (uint32_t i = 0; i < graph->object_count; i++) model->dropped[i] = false;
@@ -211,13 +208,12 @@ static void wait_again(struct model *model, uint32_t task)
     if (at->state == TASK_GIVEN) at->missing = missing;
 }
 
-static void cut_off(struct model *model, uint32_t task, bool fails)
+static void cut_off(struct model *model, uint32_t task, enum model_cut why)
 {
     model_free(model, task);
     flows_close(model, task);
     model->tasks[task].state = TASK_AWAY;
-    model->tasks[task].fails = fails;
-    model->cut[model->cut_count++] = task;
+    model_cut_task(model, task, why);
 }
 
 static void stand_still(struct model *model, uint32_t group)
@@ -238,7 +234,8 @@ void streams_left(struct model *model, uint32_t task)
     for (uint32_t i = graph->group_first[group]; i < graph->group_first[group + 1]; i++) {
         uint32_t other = graph->grouped[i];
         struct model_task *at = &model->tasks[other];
-        if (at->state == TASK_RUNS && lacks_writer(model, other)) cut_off(model, other, false);
+        if (at->state == TASK_RUNS && lacks_writer(model, other))
+            cut_off(model, other, MODEL_CUT_READER);
         if (at->state == TASK_RUNS) at->run = 0;
         running += at->state == TASK_RUNS;
         if (at->state == TASK_GIVEN || at->state == TASK_READY) wait_again(model, other);
@@ -266,27 +263,10 @@ void model_cut(struct model *model, uint32_t object, uint32_t worker)
     if (model->tasks[writer].state != TASK_RUNS || model->tasks[writer].worker != worker) return;
     model->dropped[object] = true;
     if (!is_read(model, writer)) {
-        cut_off(model, writer, true);
+        cut_off(model, writer, MODEL_CUT_WRITER);
         streams_left(model, writer);
     } else if ((!at->begun || at->stands) && is_complete(model, group)) {
         if (at->begun) go_on(model, group);
         else begin(model, group);
     }
-}
-
-void streams_given(struct model *model, uint32_t task)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < model->cut_count; i++)
-        if (model->cut[i] != task) model->cut[kept++] = model->cut[i];
-    model->cut_count = kept;
-}
-
-uint32_t model_cut_off(struct model *model, const uint32_t **tasks)
-{
-    uint32_t count = model->cut_count;
-    for (uint32_t i = 0; i < count; i++) model->cut_told[i] = model->cut[i];
-    model->cut_count = 0;
-    *tasks = model->cut_told;
-    return count;
 }

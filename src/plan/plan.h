@@ -67,6 +67,7 @@ struct plan_cluster {
     bool any_source;             // copies are sources too, not only who made it
     const double *speed;         // by worker: seconds of work done in one; null: 1
     const uint32_t *memory_mib;  // by worker; null: no limit
+    const double *disk_mib;      // by worker: what all objects there may have; null: no limit
 };
 
 static inline double plan_speed(const struct plan_cluster *cluster, uint32_t worker)
@@ -182,9 +183,15 @@ bool model_is_down(const struct model *model, uint32_t worker);
 
 // Nobody reads on: who writes it comes to nothing, if it still does.
 void model_cut(struct model *model, uint32_t object, uint32_t worker);
-// Tasks that run no longer because of others they were joined with, since it was asked last; of
-// those that wrote model_failed() is true.
+// Tasks that were ended by others, or for want of an input, since it was asked last.
+enum model_cut { MODEL_CUT_READER, MODEL_CUT_WRITER, MODEL_CUT_INPUT };
 uint32_t model_cut_off(struct model *model, const uint32_t **tasks);
+enum model_cut model_why(const struct model *model, uint32_t task);
+
+// ---- model_disk.c: disks that fill up ----------------------------------------------------------
+
+// It is not needed there any more.
+void model_drop(struct model *model, uint32_t object, uint32_t worker);
 
 struct model_sums {
     uint64_t transfers, steps;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """whatif_test - rota simulate with what the published rules leave out: speed, memory, latency,
-copies as sources, streams, lost packets, and faults."""
+copies as sources, streams, disks, lost packets, and faults."""
 import json
 import os
 import shutil
@@ -252,6 +252,32 @@ def streams_of_job_files():
     say(done.returncode == 1 and "streams join" in done.stderr, "as streams", done)
 
 
+def disks():
+    chain = [task(10, outputs=[400])] + [task(10, [(i, 0)], [400]) for i in range(4)]
+    takes(50, "what nobody needs any more makes room", graph(*chain), "--workers", "1x1/800")
+    pair = (graph(task(1, outputs=[600]), task(2, outputs=[600]), task(10, [(0, 0)]),
+                  task(1, [(1, 0)])), "--workers")
+    takes(11, "on a large disk nobody minds", *pair, "1x2/1200")
+    got = takes(13, "who finds no room for what it makes fails, until there is some", *pair,
+                "1x2/1000", "--faults", "retries=9")
+    say(got["failed_attempts"] == 5, "each time", got)
+    done = rota(*pair, "1x2/1000")
+    say(done.returncode == 1 and "disks may be too small" in done.stderr, "or too often", done)
+    path = graph(*[task(1, outputs=[100 + 37 * i % 300]) for i in range(12)],
+                 *[task(3 + i % 4, [(i, 0), ((i + 5) % 12, 0)], [50]) for i in range(12)],
+                 task(1, [(12 + i, 0) for i in range(12)]))
+    words = path, "--bandwidth", "100", "--latency", "0.05", "--faults", "retries=60", "--workers"
+    large, small = result(*words, "4x2/2000"), result(*words, "4x2/1100")
+    say(large.get("no_room") == 0 < small.get("no_room", 0)
+        and large["makespan"] < small["makespan"],
+        "an attempt whose input finds no room is repeated, here or elsewhere", (large, small))
+    text = rota(*words, "4x2/1100").stdout
+    say("attempts had no room for an input" in text, "which is said", text)
+    done = rota(path, "--workers", "4x2/100")
+    say(done.returncode == 2 and "reads and makes" in done.stderr, "who fits nowhere is refused",
+        done)
+
+
 def runs():
     path = graph(*[task(10) for _ in range(40)])
     words = path, "--workers", "4x2", "--faults", "fail=0.1"
@@ -280,7 +306,8 @@ def wrong_words():
         refused(f"--faults '{spec}'", "--faults", path, "--faults", spec)
     refused("the part that is wrong", "--faults loss=2: expected", path, "--faults",
             "fail=0.1,loss=2,retries=1")
-    for spec in ("1x1x", "1x1xQ", "1x1:0", "1x1:", "1x1:-2", "1x1x0", "1x1,", "x1"):
+    for spec in ("1x1x", "1x1xQ", "1x1:0", "1x1:", "1x1:-2", "1x1x0", "1x1,", "x1", "1x1/",
+                 "1x1/x", "1x1/0", "1x1/1G/1G", "1x1:2/1G"):
         refused(f"--workers {spec}", f"--workers {spec}: expected", path, "--workers", spec)
     refused("--sources all", "--sources all: expected maker|any", path, "--sources", "all")
     refused("--latency -1", "--latency -1: expected", path, "--latency", "-1")
@@ -301,7 +328,7 @@ def wrong_words():
 
 try:
     for part in (speed, memory, latency, sources, faults, loss, streams, streams_that_break,
-                 streams_of_job_files, runs, wrong_words):
+                 streams_of_job_files, disks, runs, wrong_words):
         part()
 finally:
     shutil.rmtree(folder, ignore_errors=True)
