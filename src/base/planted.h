@@ -62,7 +62,11 @@
     P(CLAUSE_OR, "a condition wants all where one is enough")                                   \
     P(CONDITION_WAITS, "a condition that cannot come true is waited for")                       \
     P(BUNDLE_EARLY, "a bundle is over while one of its members goes on")                        \
-    P(BUNDLE_FORGIVES, "a bundle succeeds though a member was aborted")
+    P(BUNDLE_FORGIVES, "a bundle succeeds though a member was aborted")                         \
+    P(PAUSE_UNSAID, "the pause of a job is answered and not carried out")                       \
+    P(PAUSE_LATE, "what becomes ready in a paused job is handed out")                           \
+    P(PAUSE_ROOMY, "a paused worker gets what asks for room")                                   \
+    P(PAUSE_ENTERS, "the next of a lane that is paused is let in")
 
 #ifdef ROTA_PLANTED
 #define PLANT_NAME(name, text) PLANT_##name,

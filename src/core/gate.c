@@ -121,7 +121,7 @@ static bool is_paused(const struct lane *lane)
 // one leads, unless that is the one.
 static void place_first(struct rota *rota, struct lane *lane)
 {
-    while (lane->offered_first && !is_paused(lane)) {
+    while (lane->offered_first && (!is_paused(lane) || PLANTED(PAUSE_ENTERS))) {
         task_row first = lane->offered_first, placing = lane->placing;
         if (placing && !comes_before(rota, first, placing)) return;
         list_unlink(rota, first, &lane->offered_first, &lane->offered_last);
@@ -189,7 +189,8 @@ static bool admit_head(struct rota *rota, lane_row at)
 {
     struct lane *lane = LANE(rota, at);
     task_row row = lane->held_first;
-    if (!row || is_paused(lane) || !all_have_started(lane)) return false;
+    bool rests = is_paused(lane) && !PLANTED(PAUSE_ENTERS);
+    if (!row || rests || !all_have_started(lane)) return false;
     if (rota->task[row].state != ROTA_TASK_HELD) return false;
     if (!group_is_free(rota, row)) return false;
     if (!class_is_free(lane, &rota->task[row])) {

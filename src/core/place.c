@@ -3,6 +3,7 @@
 // Three policies read one location index and make one thing, the set of those who may
 // take the task: claim (any handler), pull (holders of the result, then of an input, then
 // every worker), plan (one worker, chosen by score).
+#include "base/planted.h"
 #include "core/core.h"
 
 bool place_rests(const struct rota *rota, task_row row)
@@ -25,7 +26,7 @@ bool place_shared(struct rota *rota, task_row row)
 void place_add(struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
-    if (place_rests(rota, row) || place_shared(rota, row)) return;
+    if ((place_rests(rota, row) && !PLANTED(PAUSE_LATE)) || place_shared(rota, row)) return;
     switch (PROFILE(rota, task->profile)->wants.policy) {
     case ROTA_POLICY_CLAIM: claim_add(rota, row); break;
     case ROTA_POLICY_PULL: pull_add(rota, row); break;
@@ -59,7 +60,8 @@ bool place_fits(const struct worker *worker, const struct profile *profile)
 
 bool place_has_room(const struct worker *worker, const struct profile *profile)
 {
-    return place_fits(worker, profile) && worker->silent_since == ROTA_NEVER && !worker->paused
+    return place_fits(worker, profile) && worker->silent_since == ROTA_NEVER
+           && (!worker->paused || PLANTED(PAUSE_ROOMY))
            && worker->cores_used + profile->wants.cores <= worker->cores
            && worker->memory_used + profile->wants.memory_mib <= worker->memory_mib
            && (!worker->slots || worker->tasks < worker->slots);

@@ -3,6 +3,7 @@
 // Finds the first worker with room in a few steps, however many there are. Cores and
 // memory have a maximum each, so a node may promise both and have them apart; the
 // search then turns back.
+#include "base/planted.h"
 #include "core/core.h"
 
 bool room_reserve(struct rota *rota, uint32_t workers)
@@ -51,7 +52,8 @@ void room_update(struct rota *rota, worker_row row)
 {
     const struct worker *worker = WORKER(rota, row);
     uint64_t cores = 0, memory = 0;
-    bool open = worker->id && worker->silent_since == ROTA_NEVER && !worker->paused
+    bool open = worker->id && worker->silent_since == ROTA_NEVER
+                && (!worker->paused || PLANTED(PAUSE_ROOMY))
                 && (!worker->slots || worker->tasks < worker->slots);
     if (open && worker->cores_used <= worker->cores && worker->memory_used <= worker->memory_mib) {
         cores = worker->cores - worker->cores_used + 1;

@@ -1,4 +1,5 @@
 // rest.c - lanes, workers and jobs that are paused, and workers that are drained.
+#include "base/planted.h"
 #include "hub/ahead.h"
 #include "hub/request.h"
 #include "hub/rest.h"
@@ -46,6 +47,7 @@ static enum rota_error rest_step(struct hub *hub, const struct wire_rest *rest, 
             event.pause.lane = number;
         else
             event.pause.job.number = number;
+        if (PLANTED(PAUSE_UNSAID) && event.pause.job.number && !resume) return ROTA_OK;
         return server_step(hub->server, &event);
     }
     event.pause.worker.number = number;

@@ -208,7 +208,7 @@ void caller_work(struct world *world, uint32_t who)
         if (chance(world, OF_CLIENTS, world->swarm.cancel)) change_make(world, who);
     if (!world->is_clear && chance(world, OF_WISHES, world->swarm.rests)) rest_make(world, who);
     if (!world->is_clear && chance(world, OF_WISHES, world->swarm.bad)) bad_make(world, who);
-    if (world->is_clear && caller_is_done(caller)) rests_end(caller);
+    if (world->is_clear && caller_is_done(caller)) rests_end(world, caller);
     if (caller_is_done(caller)) return;
     // Who has waited for long asks again on a new connection.
     caller->mark++;

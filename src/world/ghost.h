@@ -46,6 +46,7 @@ struct ghost_job {
     uint32_t number;  // as the server calls it; 0: it has not said so
     bool told;        // the server has said so
     bool claims;      // handlers fetch its tasks
+    bool rests;       // a pause of it was acknowledged, and nobody wants otherwise
 };
 
 struct ghost_job *ghost_make(struct world *world, uint32_t caller);

@@ -134,8 +134,8 @@ void ledger_taken(struct world *world, const struct rota_event *event)
     case ROTA_EVENT_RETRY: cancel_note(world, event->task.task, false); break;
     case ROTA_EVENT_MANUAL: cancel_note(world, event->manual.task, false); break;
     case ROTA_EVENT_WORKER_LEFT: worker_leaves(ledger, worker); break;
-    case ROTA_EVENT_WORKER_HEARD:
-    case ROTA_EVENT_WORKER_JOINED: *silence_of(ledger, worker) = ROTA_NEVER; break;
+    case ROTA_EVENT_WORKER_JOINED: rest_joined(world, worker); /* fall through */
+    case ROTA_EVENT_WORKER_HEARD: *silence_of(ledger, worker) = ROTA_NEVER; break;
     case ROTA_EVENT_WORKER_SILENT:
         if (*silence_of(ledger, worker) == ROTA_NEVER) *silence_of(ledger, worker) = event->now;
         break;
@@ -204,6 +204,10 @@ static void judge_given(struct world *world, struct place given)
     if (task->is_cancelled && given.attempt > task->attempt)
         wrong_of_core(world, not_given(&given, line), "%u.%u is given out behind its cancel",
                       id.job, id.task);
+    const char *rests = rest_over(world, id, given.worker);
+    if (rests)
+        wrong_of_core(world, not_given(&given, line), "%u.%u is given out though its %s is paused",
+                      id.job, id.task, rests);
     for (uint32_t i = 0; i < ledger->place_count; i++) {
         const struct place *place = &ledger->places[i];
         if (is_same(place->task, id) && place->attempt == given.attempt) return;

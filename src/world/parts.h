@@ -3,6 +3,7 @@
 
 #include "agent/decide.h"
 #include "hub/hub.h"
+#include "world/clerk.h"
 #include "world/ghost.h"
 #include "world/ground.h"
 #include "world/record.h"
@@ -69,6 +70,7 @@ struct haul {  // an object on its way
 
 struct hand {
     bool up, welcome, buried;
+    bool rests;                    // a pause of it was acknowledged, and it has not left since
     char name[24];
     uint32_t cores, mark, cable, numbers;
     struct decide decide;
@@ -153,6 +155,7 @@ struct request {
     bool answered;
     uint32_t refused;    // the code that the server has given; 0: it has not said no
     bool asks_again;     // though it was refused
+    bool is_void;        // somebody has wished otherwise since
 };
 
 struct caller {
@@ -176,36 +179,11 @@ void caller_release(struct caller *caller);
 // ---- wish.c: what else it asks for -------------------------------------------------------------
 
 void rest_make(struct world *world, uint32_t who);
-void rests_end(struct caller *caller);
+void rests_end(struct world *world, struct caller *caller);
 void rest_put(struct wire_out *out, const struct request *request, struct request_id id);
-void rest_told(struct world *world, const struct request *request);
 void bad_make(struct world *world, uint32_t who);
 void bad_put(struct wire_out *out, const struct request *request, struct request_id id);
 bool bad_is_meant(const struct world *world, const struct wire_message *message);
-
-// ---- clerk.c: a handler ------------------------------------------------------------------------
-
-enum { CLERK_HIGH = 1000 };  // the ids of its requests begin there
-
-enum clerk_state { CLERK_IDLE, CLERK_ASKS, CLERK_GRANTED, CLERK_HOLDS, CLERK_TELLS };
-
-struct clerk {
-    uint32_t cable, mark, lives, tries;
-    bool welcome;
-    enum clerk_state state;
-    uint64_t high, low, numbers, renewed_low;  // of its requests
-    int64_t asked_at, renewed_at, sent_at, wait;
-    rota_task_id task;
-    uint32_t attempt, job, index;
-    uint64_t token;
-    int64_t lease, until, done_at;  // until: it holds the task no longer than that
-    bool is_lazy, is_bad;           // it does not renew; its work fails
-};
-
-void clerk_work(struct world *world, uint32_t who);
-void clerk_hears(struct world *world, uint32_t who);
-void clerk_cut_off(struct world *world, uint32_t who);
-void clerk_crash(struct world *world, uint32_t who);
 
 static inline const char *cable_end(const struct cable *cable)
 {
@@ -229,6 +207,12 @@ void judge_drop(struct world *world, const struct hand *hand, rota_object_id obj
 void judge_recovery(struct world *world);
 void judge_turn(struct world *world);
 void judge_second(struct world *world);  // second.c
+// judge_rest.c
+void rest_void(struct world *world, uint32_t part, uint32_t number);  // what was asked for so far
+bool rest_may_end(const struct world *world, uint32_t part, uint32_t number);
+void rest_joined(struct world *world, uint32_t worker);  // as the core calls it
+void rest_told(struct world *world, const struct request *request);
+const char *rest_over(struct world *world, rota_task_id task, uint32_t worker);
 void judge_bounds(struct world *world);  // bounds.c
 void *core_resize(void *context, void *old, size_t old_size, size_t new_size);
 void judge_close(struct world *world);  // when all is over
@@ -282,6 +266,7 @@ struct world {
     uint32_t inside[GHOST_LANES + 1][GHOST_GROUPS + 1];  // processes, in truth
     uint32_t readers[GHOST_LANES + 1], writers[GHOST_LANES + 1];
     uint64_t tokens[GHOST_LANES + 1][GHOST_GROUPS + 1];
+    bool lane_rests[GHOST_LANES + 1];  // a pause was acknowledged, and nobody wants otherwise
     size_t core_bytes;
     struct ledger ledger;
     struct story story;

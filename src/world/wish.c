@@ -6,15 +6,16 @@ static const char *const lane_names[] = {"one", "two", "three"};
 
 // ---- Rests --------------------------------------------------------------------------------------
 
-static struct request *rest_add(struct caller *caller, enum wire_rest_how how, uint32_t part,
-                                uint32_t number)
+static void rest_add(struct world *world, struct caller *caller, enum wire_rest_how how,
+                     uint32_t part, uint32_t number)
 {
     struct request *request = request_add(caller, 0, 0);
     request->kind = REQUEST_REST;
     request->verb = how;
     request->part = part;
     request->number = number;
-    return request;
+    if (how == WIRE_RESUME) rest_void(world, part, number);
+    request->is_void = rest_may_end(world, part, number);
 }
 
 void rest_make(struct world *world, uint32_t who)
@@ -27,17 +28,17 @@ void rest_make(struct world *world, uint32_t who)
     if (part == WIRE_PART_WORKER && choose(world, OF_WISHES, 2)) how = WIRE_DRAIN_AND_QUIT;
     if (part == WIRE_PART_JOB && world->job_count)
         number = world->jobs[choose(world, OF_WISHES, world->job_count)]->number;
-    if (number) rest_add(&world->callers[who], how, part, number);
+    if (number) rest_add(world, &world->callers[who], how, part, number);
 }
 
 // Whoever made something rest lets it go on when the weather clears and all else was answered.
-void rests_end(struct caller *caller)
+void rests_end(struct world *world, struct caller *caller)
 {
     uint32_t count = caller->request_count;
     for (uint32_t i = 0; !caller->has_ended_rests && i < count; i++) {
         struct request request = caller->requests[i];
         bool rests = request.kind == REQUEST_REST && request.verb != WIRE_RESUME;
-        if (rests) rest_add(caller, WIRE_RESUME, request.part, request.number);
+        if (rests) rest_add(world, caller, WIRE_RESUME, request.part, request.number);
     }
     caller->has_ended_rests = true;
 }
@@ -55,14 +56,6 @@ void rest_put(struct wire_out *out, const struct request *request, struct reques
     message.rest.name = wire_text_of(
         request->part == WIRE_PART_LANE ? lane_names[request->number - 1] : name);
     wire_put(out, &message);
-}
-
-void rest_told(struct world *world, const struct request *request)
-{
-    static const enum world_sight sights[]
-        = {[WIRE_PART_LANE] = SIGHT_REST_LANE, [WIRE_PART_WORKER] = SIGHT_REST_WORKER,
-           [WIRE_PART_JOB] = SIGHT_REST_JOB};
-    see(world, request->verb == WIRE_RESUME ? SIGHT_RESUME : sights[request->part]);
 }
 
 // ---- Graphs that make no sense ------------------------------------------------------------------
