@@ -123,9 +123,17 @@ enum rota_client_code rota_client_wait(struct rota_client *client, rota_job_id j
 // Task 0 is the job as a whole.
 enum rota_client_code rota_client_cancel(struct rota_client *client, rota_task_id task);
 enum rota_client_code rota_client_retry(struct rota_client *client, rota_task_id task);
-// Nothing new of the job is handed out from now on; and now it is again.
+// Nothing new of the job is handed out from now on; and now it is again. NOT_NOW: it is so already.
 enum rota_client_code rota_client_pause(struct rota_client *client, rota_job_id job);
 enum rota_client_code rota_client_resume(struct rota_client *client, rota_job_id job);
+// The same for all tasks of a lane, of whichever job.
+enum rota_client_code rota_client_lane_pause(struct rota_client *client, const char *lane);
+enum rota_client_code rota_client_lane_resume(struct rota_client *client, const char *lane);
+// And for a worker, whatever runs there goes on. Only an admin may.
+enum rota_client_code rota_client_worker_pause(struct rota_client *client, const char *worker);
+enum rota_client_code rota_client_worker_resume(struct rota_client *client, const char *worker);
+// It is paused, and told to end when nothing runs there any more.
+enum rota_client_code rota_client_worker_drain(struct rota_client *client, const char *worker);
 // The server forgets the job and what it made; what of it has not ended is stopped.
 enum rota_client_code rota_client_forget(struct rota_client *client, rota_job_id job);
 
@@ -157,6 +165,10 @@ enum rota_client_code rota_client_ask(struct rota_client *client, const char *co
 // end. Valid until the next call; there is a zero behind it.
 enum rota_client_code rota_client_log(struct rota_client *client, rota_task_id task,
                                       uint64_t offset, const char **text, size_t *length);
+// The same of another attempt, from 1 on.
+enum rota_client_code rota_client_log_of(struct rota_client *client, rota_task_id task,
+                                         uint32_t attempt, uint64_t offset, const char **text,
+                                         size_t *length);
 
 // ---- Tasks by hand -------------------------------------------------------------
 
@@ -179,6 +191,7 @@ struct rota_client_grant {
     const char *const *argv;     // ends with null, as does env
     const char *const *env;
     uint64_t high, low;          // of its end; likewise
+    uint32_t flags;              // for its end: ROTA_DELIVERED_OK, ROTA_NOFETCH_OK
     void *memory;                // of the texts
 };
 

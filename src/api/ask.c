@@ -82,28 +82,63 @@ enum rota_client_code rota_client_forget(struct rota_client *client, rota_job_id
 }
 
 static enum rota_client_code rest(struct rota_client *client, enum wire_rest_how how,
-                                  rota_job_id job)
+                                  enum wire_part part, const char *name)
 {
     struct wire_message message = {.kind = WIRE_REST_MESSAGE};
-    char name[16];
     enum rota_client_code code = client_ready(client);
+    if (!code && part == WIRE_PART_WORKER && client->role != ROTA_CLIENT_ROLE_ADMIN)
+        code = client_say(client, ROTA_CLIENT_DENIED, "only an admin pauses workers");
+    if (!code && (!name || !name[0]))
+        code = client_say(client, ROTA_CLIENT_WRONG, "a name is missing");
     if (!code) code = request_make(client, &message.rest.high, &message.rest.low);
     if (code) return code;
-    snprintf(name, sizeof name, "%u", job.number);
     message.rest.how = how;
-    message.rest.part = WIRE_PART_JOB;
+    message.rest.part = part;
     message.rest.name = wire_text_of(name);
     return client_ask(client, &message, client_until(client->patience), &message);
 }
 
+static enum rota_client_code job_rest(struct rota_client *client, enum wire_rest_how how,
+                                      rota_job_id job)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%u", job.number);
+    return rest(client, how, WIRE_PART_JOB, name);
+}
+
 enum rota_client_code rota_client_pause(struct rota_client *client, rota_job_id job)
 {
-    return rest(client, WIRE_PAUSE, job);
+    return job_rest(client, WIRE_PAUSE, job);
 }
 
 enum rota_client_code rota_client_resume(struct rota_client *client, rota_job_id job)
 {
-    return rest(client, WIRE_RESUME, job);
+    return job_rest(client, WIRE_RESUME, job);
+}
+
+enum rota_client_code rota_client_lane_pause(struct rota_client *client, const char *lane)
+{
+    return rest(client, WIRE_PAUSE, WIRE_PART_LANE, lane);
+}
+
+enum rota_client_code rota_client_lane_resume(struct rota_client *client, const char *lane)
+{
+    return rest(client, WIRE_RESUME, WIRE_PART_LANE, lane);
+}
+
+enum rota_client_code rota_client_worker_pause(struct rota_client *client, const char *worker)
+{
+    return rest(client, WIRE_PAUSE, WIRE_PART_WORKER, worker);
+}
+
+enum rota_client_code rota_client_worker_resume(struct rota_client *client, const char *worker)
+{
+    return rest(client, WIRE_RESUME, WIRE_PART_WORKER, worker);
+}
+
+enum rota_client_code rota_client_worker_drain(struct rota_client *client, const char *worker)
+{
+    return rest(client, WIRE_DRAIN_AND_QUIT, WIRE_PART_WORKER, worker);
 }
 
 // ---- How things are -----------------------------------------------------------------------------
@@ -209,6 +244,13 @@ enum rota_client_code rota_client_ask(struct rota_client *client, const char *co
 enum rota_client_code rota_client_log(struct rota_client *client, rota_task_id task,
                                       uint64_t offset, const char **text, size_t *length)
 {
+    return rota_client_log_of(client, task, 0, offset, text, length);
+}
+
+enum rota_client_code rota_client_log_of(struct rota_client *client, rota_task_id task,
+                                         uint32_t attempt, uint64_t offset, const char **text,
+                                         size_t *length)
+{
     struct wire_message message = {.kind = WIRE_LOG_MESSAGE};
     int64_t until = client_until(client->patience);
     enum rota_client_code code = text_begin(client);
@@ -218,6 +260,7 @@ enum rota_client_code rota_client_log(struct rota_client *client, rota_task_id t
     struct request request = {0, client->questions};
     message.log.request = request.low;
     message.log.task = task;
+    message.log.attempt = attempt;
     message.log.offset = offset;
     wire_put(&client->link->out, &message);
     code = client_send(client, until);

@@ -118,6 +118,7 @@ enum rota_client_code rota_client_deliver(struct rota_client *client,
     message.deliver.low = grant->low;
     message.deliver.task = grant->task;
     message.deliver.token = grant->token;
+    message.deliver.flags = grant->flags;
     message.deliver.reason = wire_text_of(reason);
     return client_ask(client, &message, client_until(client->patience), &message);
 }
@@ -133,7 +134,7 @@ enum rota_client_code rota_client_fail(struct rota_client *client, struct rota_c
     message.fail.low = grant->low;
     message.fail.task = grant->task;
     message.fail.token = grant->token;
-    message.fail.flags = failure->give_back ? ROTA_GIVEN_BACK : 0;
+    message.fail.flags = grant->flags | (failure->give_back ? ROTA_GIVEN_BACK : 0u);
     message.fail.status = failure->status;
     message.fail.reason = wire_text_of(failure->reason);
     return client_ask(client, &message, client_until(client->patience), &message);

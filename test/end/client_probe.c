@@ -158,8 +158,10 @@ static void do_log(struct probe *probe)
 {
     const char *text;
     size_t length;
+    uint32_t attempt = (uint32_t)number(probe, 2);
     enum rota_client_code code
-        = rota_client_log(probe->client, task_of(probe), 0, &text, &length);
+        = attempt ? rota_client_log_of(probe->client, task_of(probe), attempt, 0, &text, &length)
+                  : rota_client_log(probe->client, task_of(probe), 0, &text, &length);
     if (code)
         tell(probe, code);
     else
@@ -186,14 +188,23 @@ static void do_retry(struct probe *probe)
     tell(probe, rota_client_retry(probe->client, task_of(probe)));
 }
 
-static void do_pause(struct probe *probe)
+// pause JOB, or pause lane|worker NAME; likewise the others.
+static void do_rest(struct probe *probe)
 {
-    tell(probe, rota_client_pause(probe->client, (rota_job_id){task_of(probe).job}));
-}
-
-static void do_resume(struct probe *probe)
-{
-    tell(probe, rota_client_resume(probe->client, (rota_job_id){task_of(probe).job}));
+    struct rota_client *client = probe->client;
+    bool pauses = strcmp(probe->words[0], "pause") == 0;
+    bool drains = strcmp(probe->words[0], "drain") == 0;
+    const char *part = word(probe, 1), *name = word(probe, 2);
+    rota_job_id job = {task_of(probe).job};
+    if (strcmp(part, "lane") == 0)
+        tell(probe, pauses ? rota_client_lane_pause(client, name)
+                           : rota_client_lane_resume(client, name));
+    else if (strcmp(part, "worker") == 0)
+        tell(probe, pauses   ? rota_client_worker_pause(client, name)
+                    : drains ? rota_client_worker_drain(client, name)
+                             : rota_client_worker_resume(client, name));
+    else
+        tell(probe, pauses ? rota_client_pause(client, job) : rota_client_resume(client, job));
 }
 
 static void do_forget(struct probe *probe)
@@ -224,6 +235,16 @@ static void do_fetch(struct probe *probe)
     probe->wish.wait = number(probe, 2) * 1000;
     probe->wish.lease = number(probe, 3) * 1000;
     fetch(probe);
+}
+
+// A grant that comes from elsewhere: TASK TOKEN FLAGS.
+static void do_held(struct probe *probe)
+{
+    rota_client_grant_release(&probe->grant);
+    probe->grant.task = task_of(probe);
+    probe->grant.token = (uint64_t)number(probe, 2);
+    probe->grant.flags = (uint32_t)number(probe, 3);
+    puts("0");
 }
 
 static void do_renew(struct probe *probe)
@@ -284,7 +305,8 @@ static const struct {
     {"ask", do_ask},         {"cancel", do_cancel}, {"retry", do_retry}, {"forget", do_forget},
     {"fetch", do_fetch},     {"again", fetch},      {"renew", do_renew}, {"deliver", do_deliver},
     {"fail", do_fail},       {"follow", do_follow}, {"event", do_event}, {"limit", do_limit},
-    {"pause", do_pause},     {"resume", do_resume}, {"behind", do_behind},
+    {"pause", do_rest},      {"resume", do_rest},   {"drain", do_rest},  {"held", do_held},
+    {"behind", do_behind},
 };
 
 static void line_do(struct probe *probe, char *line)

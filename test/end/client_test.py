@@ -10,11 +10,12 @@ import time
 from cluster import PATIENCE, ROTA_PATH, Cluster, Process
 from end import Tap
 from installed import ROOT, flags, install
-from probe import (DENIED, GONE, HANDLER, NOTHING, NOT_FOUND, NOT_NOW, NO_MEMORY, OK,
+from probe import (ADMIN, DENIED, GONE, HANDLER, NOTHING, NOT_FOUND, NOT_NOW, NO_MEMORY, OK,
                    REFUSED, STALE, TIMED_OUT, UNREACHABLE, WRONG, Probe)
 
 say = Tap.say
 CLAIM, PULL = 1, 2
+DELIVERED_OK, NOFETCH_OK = 4, 8
 
 
 def jobs(cluster):
@@ -40,6 +41,9 @@ def jobs(cluster):
         say(code == OK and "c" in why, "it asks why a task does not run", why)
         say(probe.do("retry", f"{job}.3")[0] == OK, "what has failed is tried again")
         cluster.until(lambda: " 2 'c'" in probe.do("look", f"{job}.3")[1], "a second attempt")
+        cluster.until(lambda: probe.do("log", f"{job}.3")[0] == OK, "which has a log")
+        say(probe.do("log", f"{job}.3", 1) == (OK, "0 ") and probe.do("log", f"{job}.3", 9)[0],
+            "each attempt has its log")
         say(probe.submit() == (OK, job), "the same job again is the same job")
         say(probe.do("forget", job)[0] == OK and probe.do("look", f"{job}.1")[0] == NOT_FOUND,
             "a job is forgotten")
@@ -99,6 +103,14 @@ def hands(cluster):
         client.do("retry", failed)
         code, grant = probe.end()
         say(code == OK and grant.startswith(failed + " "), "who waits gets what comes", grant)
+        client.do("job", "unasked", CLAIM)
+        client.task("fourth")
+        client.task("fifth")  # a job that is over is forgotten
+        task = client.submit()[1] + ".1"
+        ends = [(probe.do("held", task, 0, flags), probe.do("deliver")[0])[1]
+                for flags in (0, NOFETCH_OK, 0, DELIVERED_OK)]
+        say(ends[1] == ends[3] == OK and OK not in (ends[0], ends[2]),
+            "what nobody fetched, or is delivered, is delivered if that is said to be fine", ends)
 
 
 def events(cluster):
@@ -164,6 +176,48 @@ def mistakes(cluster):
             == [NOT_FOUND] * 3, "a job that is not there")
         code, text = probe.do("ask", "server")
         say(code == REFUSED and "cannot be asked" in text, "what cannot be asked", text)
+
+
+def rests():
+    with Cluster(lease=60) as cluster, Probe() as probe, Probe() as admin:
+        worker = cluster.work("one")
+        probe.connect(cluster.socket)
+        admin.connect(cluster.socket, role=ADMIN)
+        probe.do("job", "-")
+        probe.task("true", lane="street")
+        gate = cluster.path("gate")
+        probe.task("sh", "-c", f"while ! test -e {gate}; do sleep 0.05; done", needs="1")
+        first = probe.submit()[1]
+        cluster.until(lambda: probe.do("look", f"{first}.2")[1].startswith("RUNNING"), "it runs")
+        paused = [probe.do("pause", "lane", "street") for _ in range(2)]
+        say([code for code, _ in paused] == [OK, NOT_NOW], "a lane is paused, once", paused)
+        probe.do("job", "-")
+        probe.task("true", lane="street")
+        held = probe.submit()[1]
+        code, why = probe.do("ask", "why", f"{held}.1")
+        say(code == OK and "paused" in why, "nobody is let in there", why)
+        say(probe.do("resume", "lane", "street")[0] == OK
+            and probe.do("wait", held, 60000) == (OK, "1 1 0 0"), "until it goes on")
+        say(probe.do("pause", "lane", "none")[0] == NOT_FOUND
+            and probe.do("pause", "lane", "-")[0] == WRONG, "a lane that is not there")
+        code, text = probe.do("pause", "worker", "one")
+        say(code == DENIED and "admin" in text and probe.do("look", first)[0] == OK,
+            "a client pauses no worker, and may go on", text)
+        say(admin.do("pause", "worker", "one")[0] == OK, "an admin pauses one")
+        probe.do("job", "-")
+        probe.task("true")
+        held = probe.submit()[1]
+        code, why = probe.do("ask", "why", f"{held}.1")
+        say(code == OK and "paused" in why, "it gets nothing new", why)
+        say(admin.do("resume", "worker", "one")[0] == OK
+            and probe.do("wait", held, 60000) == (OK, "1 1 0 0"), "until it goes on")
+        say(admin.do("drain", "worker", "none")[0] == NOT_FOUND, "a worker that is not there")
+        code, text = admin.do("drain", "worker", "one")
+        say(code == OK and probe.do("look", f"{first}.2")[1].startswith("RUNNING"),
+            "a worker that drains goes on with what it runs", text)
+        cluster.touch("gate")
+        say(worker.process.wait(PATIENCE) == 0, "and ends behind it", worker.said())
+        say(probe.do("wait", first, 60000) == (OK, "2 2 0 0"), "which has counted")
 
 
 def memory(cluster):
@@ -271,5 +325,6 @@ with Cluster(lease=60) as all_of_it:
     program_of_the_page(all_of_it)
 with Cluster(lease=60) as all_of_it:
     server_dies(all_of_it)
+rests()
 keys()
 Tap.end()
