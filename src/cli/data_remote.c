@@ -204,7 +204,7 @@ static int put(struct remote_data *data, const char *path)
     bool fine = cache_survey(&uploads.cache, path, &survey, &error);
     int status = fine ? 0 : refuse(data, path, error.text, 2);
     if (fine) {
-        struct client_put one = {&survey, client_object_of(&survey.entry)};
+        struct client_put one = {&survey, cache_entry_object(&survey.entry)};
         cache_entry_write(&survey.entry, text);
         if (!client_put_all(&client, &data->place, &one, 1, &sent))
             status = refuse(data, path, client.error, REACH_FAILED);
@@ -225,7 +225,7 @@ static int put(struct remote_data *data, const char *path)
 static int stored_use(struct remote_data *data, const struct cache_entry *entry, const char *name,
                       const char *path)
 {
-    struct row row = {.object = client_object_of(entry)};
+    struct row row = {.object = cache_entry_object(entry)};
     bool fine;
     if (strcmp(data->verb, "get") == 0) {
         if (!path) return refuse(data, name, "to which path?", 2);

@@ -78,8 +78,6 @@ struct client_put {
 // False: `client->error` says why.
 bool client_put_all(struct client *client, const struct client_place *place,
                     const struct client_put *puts, uint32_t count, struct client_sent *sent);
-// The object whose name is its content.
-rota_object_id client_object_of(const struct cache_entry *entry);
 // Names a content that is there already.
 bool client_bind(struct client *client, const struct client_place *place,
                  const struct cache_entry *entry);

@@ -219,24 +219,13 @@ bool client_put_all(struct client *client, const struct client_place *place,
     return false;
 }
 
-// The highest bit says that it is the name of a content.
-rota_object_id client_object_of(const struct cache_entry *entry)
-{
-    rota_object_id object;
-    memcpy(&object.high, entry->hash, sizeof object.high);
-    memcpy(&object.low, entry->hash + sizeof object.high, sizeof object.low);
-    object.low = object.low << 2 | 1ull << 63;
-    object.low |= entry->kind == CACHE_DIRECTORY ? 2 : entry->executable;
-    return object;
-}
-
 bool client_bind(struct client *client, const struct client_place *place,
                  const struct cache_entry *entry)
 {
     struct client_sent sent = {0};
     struct putting putting = {.client = client, .sent = &sent};
     bool fine = client_open(client, place->address, place->key, WIRE_PEER, "rota")
-                && bind(&putting, client_object_of(entry), entry);
+                && bind(&putting, cache_entry_object(entry), entry);
     link_close(client->link);
     client->link = NULL;
     return fine;

@@ -51,7 +51,7 @@ bool tickets_allow(const struct tickets *tickets, rota_object_id object, wire_te
 struct put {
     struct cache_entry entry;
     struct cache_arrival arrival;  // fd -1: none
-    struct cache_sum *sum;
+    struct os_sum *sum;
     uint64_t written, left;
     int64_t since;                 // of one whose guest has gone
 };
@@ -231,7 +231,7 @@ struct transfer {
     uint32_t arrival_source;
     bool is_mixed;         // it has bytes of several sources
     bool distrusts_mixed;  // and never again
-    struct cache_sum *sum;      // of a small file
+    struct os_sum *sum;      // of a small file
     struct hasher_job *job;     // of a large one, of what was there already, or of the sync
     struct cache_reading found;  // fd -1: none; it was there already, and is being hashed
 

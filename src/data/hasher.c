@@ -4,6 +4,7 @@
 // take a quarter of the time of hashing. Only a file that was there before is read.
 #define _GNU_SOURCE
 #include "data/data_parts.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@ enum { BUFFER = 256 << 10, RING = 8 * BUFFER };  // a buffer is done before anot
 struct hasher_job {
     struct hasher_job *next;
     int fd;                  // the thread's; a copy of our own
-    struct cache_sum *sum;   // the thread's; null: nothing to hash
+    struct os_sum *sum;      // the thread's; null: nothing to hash
     uint64_t hashed, bytes;  // the thread's
     enum hasher_sync sync;
     char *ring;         // null: all is in the file
@@ -44,7 +45,7 @@ struct hasher {
 
 static void job_close(struct hasher_job *job)
 {
-    cache_sum_close(job->sum);
+    os_sum_close(job->sum);
     if (job->fd >= 0) close(job->fd);
     free(job->ring);
     free(job);
@@ -73,7 +74,7 @@ static void ring_hash(struct hasher_job *job, uint64_t count)
 {
     uint32_t at = (uint32_t)(job->hashed % job->size);
     if (count > job->size - at) count = job->size - at;
-    cache_sum_add(job->sum, job->ring + at, (size_t)count);
+    os_sum_add(job->sum, job->ring + at, (size_t)count);
     job->hashed += count;
 }
 
@@ -82,7 +83,7 @@ static int file_hash(struct hasher *hasher, struct hasher_job *job, uint64_t cou
     ssize_t got = pread(job->fd, hasher->buffer, (size_t)count, (off_t)job->hashed);
     if (got < 0 && errno == EINTR) return 0;
     if (got <= 0) return got < 0 ? errno : EIO;
-    cache_sum_add(job->sum, hasher->buffer, (size_t)got);
+    os_sum_add(job->sum, hasher->buffer, (size_t)got);
     job->hashed += (uint64_t)got;
     return 0;
 }
@@ -140,7 +141,7 @@ static void job_work(struct hasher *hasher, struct hasher_job *job)
     pthread_mutex_unlock(&hasher->lock);
     int reason = job->sum ? job_hash(hasher, job, available) : 0;
     bool whole = !reason && (!job->sum || job->hashed == job->bytes);
-    if (whole && job->sum) cache_sum_end(job->sum, hash);
+    if (whole && job->sum) os_sum_end(job->sum, hash);
     if (whole) reason = job_sync(job);
     pthread_mutex_lock(&hasher->lock);
     job->is_taken = false;

@@ -14,7 +14,7 @@ void put_init(struct put *put)
 static void put_drop(struct cache *cache, struct put *put)
 {
     cache_arrival_drop(cache, &put->arrival);
-    cache_sum_close(put->sum);
+    os_sum_close(put->sum);
     put_init(put);
 }
 
@@ -108,7 +108,7 @@ static void put_whole(struct guest *guest)
     struct cache_entry entry = put->entry;
     uint8_t hash[CACHE_HASH];
     char text[CACHE_ENTRY_TEXT];
-    cache_sum_end(put->sum, hash);
+    os_sum_end(put->sum, hash);
     if (memcmp(hash, put->entry.hash, CACHE_HASH) != 0) {
         put_drop(cache, put);
         guest_deny(guest, WIRE_REFUSED_CONFLICT, "the bytes are not those that were named");
@@ -178,7 +178,7 @@ bool put_go_on(struct guest *guest)
         deny_cache(guest, &error, reason);
         return true;
     }
-    cache_sum_add(put->sum, bytes, count);
+    os_sum_add(put->sum, bytes, count);
     put->written += count;
     put->left -= count;
     guest->pace.bytes += count;

@@ -36,7 +36,7 @@ static struct hasher *hasher_of(const struct transfer *transfer)
 void receive_drop(struct transfer *transfer)
 {
     hasher_drop(hasher_of(transfer), transfer->job);
-    cache_sum_close(transfer->sum);
+    os_sum_close(transfer->sum);
     cache_arrival_drop(transfer->fetcher->cache, &transfer->arrival);
     if (transfer->found.fd >= 0) close(transfer->found.fd);
     transfer->found.fd = -1;
@@ -281,7 +281,7 @@ static void arrival_whole(struct transfer *transfer, int64_t now)
     uint8_t hash[CACHE_HASH];
     transfer_move(transfer, TRANSFER_CHECKING);
     if (transfer->job) return;  // the thread says when
-    cache_sum_end(transfer->sum, hash);
+    os_sum_end(transfer->sum, hash);
     receive_checked(transfer, hash, now);
 }
 
@@ -326,7 +326,7 @@ void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count,
     transfer->piece -= count;
     transfer->progress += count;
     transfer->pace.bytes += count;
-    if (transfer->sum) cache_sum_add(transfer->sum, bytes, count);
+    if (transfer->sum) os_sum_add(transfer->sum, bytes, count);
     if (transfer->job) hasher_more(hasher_of(transfer), transfer->job, transfer->written);
     if (transfer->piece == 0) arrival_whole(transfer, now);
 }

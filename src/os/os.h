@@ -19,6 +19,24 @@ bool os_sleep_until(int64_t then);
 
 bool os_random(void *bytes, size_t size);  // that nobody can guess; false: there are none
 
+// ---- digest.c: SHA-256, by libcrypto, which is loaded with the first one -----------------------
+
+enum { OS_SUM = 32 };
+struct os_digest_error {
+    char text[200];
+};
+struct os_digest;
+struct os_digest *os_digest_open(struct os_digest_error *error);  // null: `error` says why
+void os_digest_close(struct os_digest *digest);                   // null is fine, as below
+
+// Of bytes as they come. Several of one digest may be used by as many threads.
+struct os_sum;
+struct os_sum *os_sum_open(const struct os_digest *digest);  // begun; null: no memory
+bool os_sum_begin(struct os_sum *sum);                       // anew
+void os_sum_add(struct os_sum *sum, const void *bytes, size_t count);
+void os_sum_end(struct os_sum *sum, uint8_t hash[OS_SUM]);
+void os_sum_close(struct os_sum *sum);
+
 // ---- file.c -------------------------------------------------------------------
 
 bool os_file_is_there(const char *path);  // false, with errno: it cannot be read

@@ -45,6 +45,22 @@ static inline bool wire_is_result(uint32_t end, int32_t status)
     return end == WIRE_EXITED && status >= 0 && status < WIRE_SHELL_STATUS;
 }
 
+// ---- entry.c: names of contents ----------------------------------------------------------
+
+enum { WIRE_HEX = WIRE_HASH * 2, WIRE_ENTRY_TEXT = WIRE_HEX + 32 };
+
+// "f:BYTES:HASH" is a file, 'x' one that can be executed, 'd' the list of a directory.
+struct wire_entry {
+    char letter;
+    uint64_t bytes;  // of the file, or of all files of the directory
+    uint8_t hash[WIRE_HASH];
+};
+void wire_hex(const uint8_t hash[WIRE_HASH], char text[WIRE_HEX + 1]);
+bool wire_hex_read(const char *text, uint8_t hash[WIRE_HASH]);
+void wire_entry_write(const struct wire_entry *entry, char text[WIRE_ENTRY_TEXT]);
+bool wire_entry_read(const char *text, struct wire_entry *entry);
+rota_object_id wire_entry_object(const struct wire_entry *entry);  // whose name is its content
+
 // ---- encode.c: bytes that wait to be sent ------------------------------------------------
 
 struct wire_out {

@@ -64,8 +64,6 @@ struct cache_open_file {
     bool unsynced;
 };
 
-struct cache_digest;
-
 struct cache {
     int folder, content, object, result, known, temporary, lock, total;
     int own;  // the folder of this process below tmp; -1 until it is needed
@@ -75,7 +73,8 @@ struct cache {
     uint64_t link_above;  // what is taken and has so many bytes or less is copied
     struct memory memory;
     struct map verified;  // contents this process has hashed, as they then were
-    struct cache_digest *digest;
+    struct os_digest *digest;  // null: nothing was hashed so far
+    struct os_sum *sum;
     char *buffer;
     struct cache_open_file fresh[CACHE_FRESH_MAX];  // added, and not named by anything yet
     uint32_t fresh_count;
@@ -184,14 +183,11 @@ uint64_t cache_bytes(const struct cache *cache);  // of all contents
 // "KIND:BYTES:HASH", KIND being f, x for an executable file, or d. False: no such text.
 void cache_entry_write(const struct cache_entry *entry, char text[CACHE_ENTRY_TEXT]);
 bool cache_entry_read(const char *text, struct cache_entry *entry);
+rota_object_id cache_entry_object(const struct cache_entry *entry);  // whose name is its content
 bool cache_entry_is(const struct cache_entry *one, const struct cache_entry *other);
 
 // SHA-256 of bytes as they come; a thread may feed it while others use the cache.
-struct cache_sum;
-struct cache_sum *cache_sum_open(struct cache *cache, struct cache_error *error);
-void cache_sum_add(struct cache_sum *sum, const void *bytes, size_t count);
-void cache_sum_end(struct cache_sum *sum, uint8_t hash[CACHE_HASH]);
-void cache_sum_close(struct cache_sum *sum);  // null is fine
+struct os_sum *cache_sum_open(struct cache *cache, struct cache_error *error);
 
 // A content that is open. Until the file is closed nobody evicts it, nor, if it is the list of a
 // tree, any of its files. Nobody has looked at its bytes: the caller may, and then vouch for them.

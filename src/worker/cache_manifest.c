@@ -260,6 +260,6 @@ bool cache_manifest_load(struct cache *cache, const struct cache_entry *entry,
     if (!fault && manifest->bytes != entry->bytes) fault = "has another size than it should";
     if (!fault) return true;
     cache_manifest_release(manifest);
-    cache_hex(entry->hash, hex);
+    wire_hex(entry->hash, hex);
     return cache_fail(error, CACHE_REFUSED, "the tree %s %s", hex, fault);
 }

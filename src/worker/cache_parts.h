@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 enum {
-    CACHE_HEX = CACHE_HASH * 2,
+    CACHE_HEX = WIRE_HEX,
     CACHE_NAME = CACHE_HEX + 8,     // room for the name of a content
     CACHE_BUFFER = 1 << 18,
     CACHE_OBJECT_NAME = 40,
@@ -19,8 +19,6 @@ bool cache_fail(struct cache_error *error, enum cache_fault fault, const char *f
     __attribute__((format(printf, 3, 4)));
 bool cache_fail_system(struct cache_error *error, const char *doing, const char *path);
 
-void cache_hex(const uint8_t hash[CACHE_HASH], char text[CACHE_HEX + 1]);
-bool cache_hex_read(const char *text, uint8_t hash[CACHE_HASH]);
 void cache_name(const struct cache_entry *entry, char name[CACHE_NAME]);  // below content/
 bool cache_name_read(const char *folder, const char *file, struct cache_entry *entry);
 uint64_t cache_entry_key(const struct cache_entry *entry);

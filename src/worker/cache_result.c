@@ -127,7 +127,7 @@ static bool put(struct cache *cache, const uint8_t key[CACHE_HASH], const char *
 {
     char hex[CACHE_HEX + 1];
     struct cache_entry log = {0};
-    cache_hex(key, hex);
+    wire_hex(key, hex);
     cache_enter(cache);
     bool fine = (!log_path || log_add(cache, log_path, &log, error))
                 && outputs_ready(cache, outputs, count, error) && cache_sync(cache, error)
@@ -219,7 +219,7 @@ bool cache_result_find(struct cache *cache, const uint8_t key[CACHE_HASH],
 {
     char hex[CACHE_HEX + 1];
     size_t size;
-    cache_hex(key, hex);
+    wire_hex(key, hex);
     char *text = cache_text_read(cache->result, hex, &size);
     if (!text) return false;
     bool fine
@@ -245,7 +245,7 @@ bool cache_failure_find(struct cache *cache, const uint8_t key[CACHE_HASH], int3
 {
     char hex[CACHE_HEX + 1];
     size_t size;
-    cache_hex(key, hex);
+    wire_hex(key, hex);
     char *text = cache_text_read(cache->result, hex, &size), *at = text;
     bool fine = text && expect(&at, FAILURE " ", sizeof FAILURE) && status_take(&at, status)
                 && entry_take(&at, '\n', log) && strcmp(at, "end\n") == 0
