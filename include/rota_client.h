@@ -1,4 +1,4 @@
-// rota_client.h - a program that talks to a server of rota: jobs, tasks by hand, events.
+// rota_client.h - a program that talks to a server of rota: jobs, data, tasks by hand, events.
 //
 //     struct rota_client *client = rota_client_open();
 //     rota_client_connect(client, &(struct rota_client_options){.address = "/run/rota/rota.sock"});
@@ -34,6 +34,9 @@ enum rota_client_code {
     ROTA_CLIENT_FULL,         // a limit of the server, or its memory
     ROTA_CLIENT_STALE,        // the task is in other hands by now
     ROTA_CLIENT_NOTHING,      // there is no task to fetch
+    // What is sent or fetched:
+    ROTA_CLIENT_FILE,         // the program's own file cannot be read or written
+    ROTA_CLIENT_DAMAGED,      // nobody has sent what was asked for: none of it counts
     ROTA_CLIENT_CODES         // how many there are
 };
 
@@ -91,6 +94,7 @@ struct rota_client_task {
     const struct rota_client_input *inputs;
     uint32_t input_count;
     const char *const *outputs;  // files that it makes, ends with null; relative to its directory
+    bool keep;                 // they stay when no task needs them: rota_client_get()
     const char *lane, *group;    // null: none
     enum rota_access access;   // in a lane READ or WRITE
     const char *machine;       // null: any
@@ -169,6 +173,37 @@ enum rota_client_code rota_client_log(struct rota_client *client, rota_task_id t
 enum rota_client_code rota_client_log_of(struct rota_client *client, rota_task_id task,
                                          uint32_t attempt, uint64_t offset, const char **text,
                                          size_t *length);
+
+// ---- Data --------------------------------------------------------------------
+
+// What tasks make is named as for `rota data`: "7/sum", or "7.3/sum" if several tasks of job 7 make
+// a sum. What was put into the store of a server is named by its content: rota_client_put() has it.
+enum { ROTA_CLIENT_CONTENT = 96 };  // bytes of such a name, with the zero behind it
+
+struct rota_client_object {
+    rota_task_id task;      // makes it
+    uint64_t bytes;         // 0: not known
+    bool is_directory, is_stream, is_kept;
+    char state[16];         // "unmade", "there", "made" (the job is forgotten), "removed"
+    char where[600];        // workers that have it, with commas between; "server"; "-": nobody
+};
+// Of what a task makes.
+enum rota_client_code rota_client_locate(struct rota_client *client, const char *name,
+                                         struct rota_client_object *object);
+
+// The bytes of a file, as soon as it is made, which is waited for as long as `timeout` says. They
+// are right when it returns OK. `offset` is how many of them the file has from an earlier call, and
+// how many it has then: the same again goes on there, which takes a regular file that can be read
+// too. Others, such as a pipe, are written to from 0 on. A directory is REFUSED.
+enum rota_client_code rota_client_get(struct rota_client *client, const char *name, int file,
+                                      rota_time timeout, uint64_t *offset);
+// A regular file as it is now, into the store of the server, unless it is there. After GONE and
+// TIMED_OUT the same again goes on where it was.
+enum rota_client_code rota_client_put(struct rota_client *client, int file,
+                                      char name[ROTA_CLIENT_CONTENT]);
+// It stays until somebody says the other one, also when nobody needs it.
+enum rota_client_code rota_client_keep(struct rota_client *client, const char *name);
+enum rota_client_code rota_client_unkeep(struct rota_client *client, const char *name);
 
 // ---- Tasks by hand -------------------------------------------------------------
 

@@ -8,6 +8,8 @@
 // The link is null before the first connect, and closed when the connection is gone.
 struct rota_client {
     struct link *link;
+    char *address;
+    struct link_keys keys;  // of it
     uint64_t server;    // as it called itself
     rota_time patience;
     uint32_t questions; // asked so far: their numbers
@@ -40,6 +42,21 @@ enum rota_client_code client_next(struct rota_client *client, struct wire_messag
 enum rota_client_code client_refusal(struct rota_client *client, struct request request,
                                      const struct wire_message *message);
 
+// ---- connect.c: the way to a server ---------------------------------------------------------
+
+// Connects and greets. Says why not with the address before it.
+enum rota_client_code client_reach(struct rota_client *client, const char *address,
+                                   const struct link_key *key, enum wire_role role,
+                                   const char *name);
+// A second connection, to one who has objects: the server itself, or a worker's socket. It has the
+// patience of the first; its reason becomes that of the first, too.
+enum rota_client_code peer_open(struct rota_client *client, const char *address,
+                                struct rota_client *peer);
+enum rota_client_code peer_fail(struct rota_client *client, const struct rota_client *peer,
+                                enum rota_client_code code);
+void peer_close(struct rota_client *peer);
+#define PEER_HOME "server"
+
 // ---- ask.c: a request and its answer --------------------------------------------------------
 
 // An id that nobody has had; one that is there already stays.
@@ -49,6 +66,32 @@ enum rota_client_code client_ask(struct rota_client *client, const struct wire_m
                                  int64_t until, struct wire_message *answer);
 enum rota_client_code client_answer(struct rota_client *client, struct request request,
                                     int64_t until, struct wire_message *answer);
+
+// ---- data.c: names of objects, and their bytes ----------------------------------------------
+
+struct client_object {
+    rota_object_id id;
+    bool is_content;          // of the server's store; else of a job
+    struct wire_entry entry;  // of a content
+    struct rota_client_object view;  // of what a job makes
+};
+enum rota_client_code client_object_find(struct rota_client *client, const char *name,
+                                         struct client_object *object);
+// SHA-256 of what a file has.
+struct file_sum {
+    struct os_digest *digest;
+    struct os_sum *sum;
+};
+enum rota_client_code file_sum_open(struct rota_client *client, struct file_sum *sum);
+// The first `bytes` of a regular file.
+enum rota_client_code file_sum_add(struct rota_client *client, struct file_sum *sum, int file,
+                                   uint64_t bytes);
+void file_sum_close(struct file_sum *sum);
+
+// ---- put.c ----------------------------------------------------------------------------------
+
+// A content that the store has is kept there. Over a connection of peer_open().
+enum rota_client_code content_bind(struct rota_client *peer, const struct wire_entry *entry);
 
 // ---- job.c: tasks that will be one job -----------------------------------------------------
 

@@ -3,6 +3,7 @@
 #include "os/os.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const rota_time usual_patience = 10 * 1000000;
 
@@ -11,12 +12,21 @@ struct rota_client *rota_client_open(void)
     return calloc(1, sizeof(struct rota_client));
 }
 
-static void leave(struct rota_client *client)
+static void link_leave(struct rota_client *client)
 {
     link_close(client->link);
     client->link = NULL;
     client->follows = false;
     client->server = 0;
+}
+
+static void leave(struct rota_client *client)
+{
+    link_leave(client);
+    link_keys_release(&client->keys);
+    free(client->address);
+    client->keys = (struct link_keys){0};
+    client->address = NULL;
 }
 
 void rota_client_close(struct rota_client *client)
@@ -41,58 +51,58 @@ uint64_t rota_client_server(const struct rota_client *client)
 static enum rota_client_code unreachable(struct rota_client *client, const char *address,
                                          const char *reason)
 {
-    leave(client);
-    return client_say(client, ROTA_CLIENT_UNREACHABLE, "%.200s: %.250s", address, reason);
+    enum rota_client_code code = client_say(client, ROTA_CLIENT_UNREACHABLE, "%.200s: %.250s",
+                                            address, reason);
+    link_leave(client);
+    return code;
 }
 
-static enum rota_client_code greet(struct rota_client *client,
-                                   const struct rota_client_options *options, int64_t until)
+static enum rota_client_code greet(struct rota_client *client, const char *address,
+                                   enum wire_role role, const char *name, int64_t until)
 {
-    static const uint8_t roles[] = {[ROTA_CLIENT_ROLE_CLIENT] = WIRE_CLIENT,
-                                    [ROTA_CLIENT_ROLE_HANDLER] = WIRE_HANDLER,
-                                    [ROTA_CLIENT_ROLE_ADMIN] = WIRE_ADMIN};
     struct wire_message message = {.kind = WIRE_GREET_MESSAGE};
     message.greet.version = WIRE_VERSION;
-    message.greet.role = roles[options->role];
-    message.greet.name = wire_text_of(options->name ? options->name : "program");
+    message.greet.role = role;
+    message.greet.name = wire_text_of(name);
     wire_put(&client->link->out, &message);
     enum rota_client_code code = client_send(client, until);
     if (!code) code = client_next(client, &message, until);
     if (code == ROTA_CLIENT_NO_MEMORY) return code;
     if (code) {
         const char *reason = client->link ? client->link->reason : NULL;
-        return unreachable(client, options->address, reason ? reason : "nobody answers");
+        return unreachable(client, address, reason ? reason : "nobody answers");
     }
     code = client_refusal(client, (struct request){0}, &message);
     if (code) {
-        leave(client);
+        link_leave(client);
         return code;
     }
     if (message.kind != WIRE_WELCOME_MESSAGE)
-        return unreachable(client, options->address, "this is no server of rota");
+        return unreachable(client, address, "this is no server of rota");
     client->server = message.welcome.server;
-    client->role = options->role;
     return ROTA_CLIENT_OK;
 }
 
-static enum rota_client_code link_up(struct rota_client *client,
-                                     const struct rota_client_options *options,
-                                     const struct link_key *key)
+enum rota_client_code client_reach(struct rota_client *client, const char *address,
+                                   const struct link_key *key, enum wire_role role,
+                                   const char *name)
 {
     struct link_error error = {.text = ""};
     int64_t until = client_until(client->patience);
-    client->link = link_connect(options->address, key, &error);
+    client->link = link_connect(address, key, &error);
     if (!client->link) return client_say(client, ROTA_CLIENT_UNREACHABLE, "%s", error.text);
     while (client->link->state == LINK_OPENING && client_wait(client, until)) continue;
-    if (client->link->state == LINK_OPEN) return greet(client, options, until);
+    if (client->link->state == LINK_OPEN) return greet(client, address, role, name, until);
     const char *reason = client->link->reason;
-    return unreachable(client, options->address, reason ? reason : "nobody answers");
+    return unreachable(client, address, reason ? reason : "nobody answers");
 }
 
 enum rota_client_code rota_client_connect(struct rota_client *client,
                                           const struct rota_client_options *options)
 {
-    struct link_keys keys = {0};
+    static const uint8_t roles[] = {[ROTA_CLIENT_ROLE_CLIENT] = WIRE_CLIENT,
+                                    [ROTA_CLIENT_ROLE_HANDLER] = WIRE_HANDLER,
+                                    [ROTA_CLIENT_ROLE_ADMIN] = WIRE_ADMIN};
     struct link_error error = {.text = ""};
     leave(client);
     if (!options->address || !options->address[0])
@@ -100,9 +110,38 @@ enum rota_client_code rota_client_connect(struct rota_client *client,
     if ((unsigned)options->role > ROTA_CLIENT_ROLE_ADMIN || options->patience < 0)
         return client_say(client, ROTA_CLIENT_WRONG, "there is no such role or patience");
     client->patience = options->patience ? options->patience : usual_patience;
-    if (options->key_file && !link_keys_read(&keys, options->key_file, &error))
+    client->role = options->role;
+    client->address = strdup(options->address);
+    if (!client->address) return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory");
+    if (options->key_file && !link_keys_read(&client->keys, options->key_file, &error)) {
+        client->keys = (struct link_keys){0};
         return client_say(client, ROTA_CLIENT_WRONG, "%s", error.text);
-    enum rota_client_code code = link_up(client, options, keys.items);
-    link_keys_release(&keys);
-    return code;
+    }
+    return client_reach(client, client->address, client->keys.items,
+                        (enum wire_role)roles[options->role],
+                        options->name ? options->name : "program");
+}
+
+// ---- Others who have something -------------------------------------------------------------
+
+enum rota_client_code peer_open(struct rota_client *client, const char *address,
+                                struct rota_client *peer)
+{
+    bool is_home = strcmp(address, PEER_HOME) == 0;
+    *peer = (struct rota_client){.patience = client->patience};
+    enum rota_client_code code
+        = is_home ? client_reach(peer, client->address, client->keys.items, WIRE_PEER, "program")
+                  : client_reach(peer, address, NULL, WIRE_PEER, "program");
+    return code ? peer_fail(client, peer, code) : code;
+}
+
+enum rota_client_code peer_fail(struct rota_client *client, const struct rota_client *peer,
+                                enum rota_client_code code)
+{
+    return client_say(client, code, "%s", peer->reason);
+}
+
+void peer_close(struct rota_client *peer)
+{
+    link_leave(peer);
 }

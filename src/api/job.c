@@ -261,7 +261,9 @@ static void files_write(struct draft *draft)
         file->name = wire_text_of(task->outputs[i]);
         file->path = wire_text_of("");
         file->object = output_object(job, draft->number, i + 1);
-        draft->makes[i] = (struct wire_make){.task = draft->number, .object = file->object};
+        draft->makes[i] = (struct wire_make){.task = draft->number,
+                                             .object = file->object,
+                                             .flags = task->keep ? ROTA_OBJECT_KEEP : 0};
         at = detail_add(at, "out ", task->outputs[i]);
     }
 }
@@ -321,9 +323,10 @@ static bool task_write(struct draft *draft)
     const struct rota_client_task *task = draft->task;
     struct rota_client_job *job = draft->job;
     struct wire_submit *lists = &draft->lists;
-    if (!draft_reserve(draft) || !spec_write(draft)) return no_memory(job);
+    if (!draft_reserve(draft)) return no_memory(job);
     words_write(draft);
     files_write(draft);
+    if (!spec_write(draft)) return no_memory(job);
     body_write(draft);
     for (uint32_t i = 0; i < task->need_count; i++)
         draft->edges[i] = (struct wire_edge){task->needs[i], draft->number};

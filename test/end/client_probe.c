@@ -3,11 +3,13 @@
 // Answers each line by one of its own: the code, then what came of it or the reason.
 #include <rota_client.h>
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum { WORDS_MAX = 64, LINE_MAX_BYTES = 4096 };
 
@@ -18,6 +20,7 @@ struct probe {
     struct rota_client_grant grant;
     char *words[WORDS_MAX + 1];  // a null behind the last
     int count;
+    bool keeps;                  // what tasks make from now on
 };
 
 // "-" is nothing.
@@ -80,6 +83,7 @@ static void do_task(struct probe *probe)
     task.lane = word(probe, 3);
     task.access = task.lane ? ROTA_ACCESS_WRITE : ROTA_ACCESS_NONE;
     task.outputs = outputs;
+    task.keep = probe->keeps;
     if (word(probe, 4)) {
         input.task = (uint32_t)number(probe, 4);
         input.output = strchr(word(probe, 4), ':') + 1;
@@ -88,6 +92,12 @@ static void do_task(struct probe *probe)
     }
     uint32_t made = rota_client_task_add(probe->job, &task);
     printf("%u %s\n", made, made ? "" : rota_client_job_reason(probe->job));
+}
+
+static void do_keeps(struct probe *probe)
+{
+    probe->keeps = number(probe, 1);
+    puts("0");
 }
 
 // As many tasks as that, each behind the one before.
@@ -212,6 +222,50 @@ static void do_forget(struct probe *probe)
     tell(probe, rota_client_forget(probe->client, (rota_job_id){task_of(probe).job}));
 }
 
+// ---- Data --------------------------------------------------------------------------------------
+
+// get NAME PATH TIMEOUT OFFSET: says how many bytes are there then.
+static void do_get(struct probe *probe)
+{
+    uint64_t offset = (uint64_t)number(probe, 4);
+    int file = open(word(probe, 2), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    enum rota_client_code code = rota_client_get(probe->client, word(probe, 1), file,
+                                                 number(probe, 3) * 1000, &offset);
+    printf("%d %" PRIu64 " %s\n", code, offset, code ? rota_client_reason(probe->client) : "");
+    if (file >= 0) close(file);
+}
+
+static void do_put(struct probe *probe)
+{
+    char name[ROTA_CLIENT_CONTENT];
+    int file = open(word(probe, 1), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    enum rota_client_code code = rota_client_put(probe->client, file, name);
+    printf("%d %s\n", code, code ? rota_client_reason(probe->client) : name);
+    if (file >= 0) close(file);
+}
+
+static void do_locate(struct probe *probe)
+{
+    struct rota_client_object object;
+    enum rota_client_code code = rota_client_locate(probe->client, word(probe, 1), &object);
+    if (code)
+        tell(probe, code);
+    else
+        printf("0 %u.%u %" PRIu64 " %s%s%s %s\n", object.task.job, object.task.task, object.bytes,
+               object.is_directory ? "directory " : "", object.is_kept ? "kept " : "",
+               object.state, object.where);
+}
+
+static void do_keep(struct probe *probe)
+{
+    tell(probe, rota_client_keep(probe->client, word(probe, 1)));
+}
+
+static void do_unkeep(struct probe *probe)
+{
+    tell(probe, rota_client_unkeep(probe->client, word(probe, 1)));
+}
+
 // ---- Tasks by hand ---------------------------------------------------------------------------
 
 static void fetch(struct probe *probe)
@@ -306,6 +360,8 @@ static const struct {
     {"fetch", do_fetch},     {"again", fetch},      {"renew", do_renew}, {"deliver", do_deliver},
     {"fail", do_fail},       {"follow", do_follow}, {"event", do_event}, {"limit", do_limit},
     {"pause", do_rest},      {"resume", do_rest},   {"drain", do_rest},  {"held", do_held},
+    {"get", do_get},         {"put", do_put},       {"locate", do_locate}, {"keep", do_keep},
+    {"unkeep", do_unkeep},   {"keeps", do_keeps},
     {"behind", do_behind},
 };
 

@@ -6,7 +6,7 @@ from cluster import PATIENCE
 from end import BUILD
 
 OK, WRONG, NO_MEMORY, UNREACHABLE, GONE, TIMED_OUT, DENIED, REFUSED, NOT_NOW, NOT_FOUND, _, \
-    STALE, NOTHING = range(13)
+    STALE, NOTHING, FILE, DAMAGED = range(15)
 CLIENT, HANDLER, ADMIN = range(3)
 
 
