@@ -37,16 +37,18 @@ static void unread_refuse(struct jobfile *file)
         }
 }
 
-static void room_make(struct jobfile *file, struct jobfile_task *task)
+static bool room_make(struct jobfile *file, struct jobfile_task *task)
 {
     uint32_t more = 0;
     for (uint32_t i = 0; i < task->output_count; i++)
         if (task->outputs[i].readers) more += task->outputs[i].readers - 1;
-    if (!more) return;
+    if (!more) return true;
     struct jobfile_output *outputs
         = jobfile_take(file, (task->output_count + more) * sizeof *outputs);
+    if (!outputs) return false;
     memcpy(outputs, task->outputs, task->output_count * sizeof *outputs);
     task->outputs = outputs;
+    return true;
 }
 
 static void branch_add(struct jobfile *file, struct jobfile_input *input)
@@ -66,7 +68,8 @@ void streams_branch(struct jobfile *file)
     bool several = readers_count(file);
     unread_refuse(file);
     if (!several) return;
-    for (uint32_t i = 0; i < file->task_count; i++) room_make(file, &file->tasks[i]);
+    for (uint32_t i = 0; i < file->task_count; i++)
+        if (!room_make(file, &file->tasks[i])) return;
     for (uint32_t i = 0; i < file->task_count; i++)
         for (uint32_t k = 0; k < file->tasks[i].input_count; k++)
             branch_add(file, &file->tasks[i].inputs[k]);

@@ -106,6 +106,7 @@ static bool split(struct jobfile *file, struct jobfile_task *task, const char *t
     if (!words_count(text, &task->argc, &size)) return false;
     task->argv = jobfile_take(file, (task->argc + 1) * sizeof *task->argv);
     char *out = jobfile_take(file, size);
+    if (!task->argv || !out) return false;
     for (uint32_t i = 0; i < task->argc; i++) {
         text += strspn(text, " \t");
         const char *end = word_end(text, &length);
@@ -125,9 +126,15 @@ void command_split(struct jobfile *file, struct jobfile_task *task, const char *
     if (!task->shell) return;
     task->argc = 3;
     task->argv = jobfile_take(file, 4 * sizeof *task->argv);
-    task->argv[0] = jobfile_text(file, shell, sizeof shell - 1);
-    task->argv[1] = task->argv[0] + strlen(shell) + 1;
-    task->argv[2] = jobfile_text(file, text, strlen(text));
+    char *words = jobfile_text(file, shell, sizeof shell - 1);
+    char *line = jobfile_text(file, text, strlen(text));
+    if (!task->argv || !words || !line) {
+        task->argc = 0;
+        return;
+    }
+    task->argv[0] = words;
+    task->argv[1] = words + strlen(shell) + 1;
+    task->argv[2] = line;
 }
 
 // ---- For people --------------------------------------------------------------
@@ -160,6 +167,7 @@ void command_join(struct jobfile *file, struct jobfile_task *task)
     size_t length = 0;
     for (uint32_t i = 0; i < task->argc; i++) length += word_write(task->argv[i], NULL) + 1;
     char *text = jobfile_take(file, length + 1);
+    if (!text) return;
     task->command = text;
     for (uint32_t i = 0; i < task->argc; i++) {
         text += word_write(task->argv[i], text);

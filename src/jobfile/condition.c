@@ -30,6 +30,7 @@ static void name_resolve(struct reader *reader, const struct named *condition, c
                          struct clause_room *room, int clause)
 {
     const char *name = jobfile_text(reader->file, room->names[clause], room->lengths[clause]);
+    if (!name) return;
     struct jobfile_place place = place_inside(reader, condition, text, room->names[clause]);
     uint32_t number = table_find(&reader->names, name);
     if (!number)
@@ -49,6 +50,7 @@ static uint32_t clauses_read(struct reader *reader, const struct named *conditio
     uint32_t place;
     const char *reason;
     char *text = jobfile_text(reader->file, condition->name, strlen(condition->name));
+    if (!text) return 0;
     for (char *at = text; *at; at++)
         if (*at == '\n') *at = ' ';
     int count = rota_condition_parse(text, room->clauses, room->names, room->lengths, CLAUSES_MAX,
@@ -66,11 +68,14 @@ void condition_resolve(struct reader *reader, const struct named *condition,
 {
     if (!reader->clauses) reader->clauses = malloc(sizeof *reader->clauses);
     struct clause_room *room = reader->clauses;
-    if (!room) refuse_at(reader->file, (struct jobfile_place){0}, "there is no memory for it");
-    if (!room) return;
+    if (!room) {
+        jobfile_no_memory(reader->file);
+        return;
+    }
     uint32_t count = condition ? clauses_read(reader, condition, room) : 0;
     struct rota_clause *clauses
         = jobfile_take(reader->file, (count + 2 * (size_t)bundle_count) * sizeof *clauses);
+    if (!clauses) return;
     memcpy(clauses, room->clauses, count * sizeof *clauses);
     for (uint32_t i = 0; i < bundle_count; i++) {
         bool first = count == 0;

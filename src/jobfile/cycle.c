@@ -37,17 +37,19 @@ uint32_t jobfile_waits(const struct jobfile_task *task, uint32_t at, uint32_t *o
 }
 
 // The order of such a lane is the order of the file, so each waits for the one before.
-static void lanes_order(struct search *search)
+static bool lanes_order(struct search *search)
 {
     const struct jobfile *file = search->file;
     uint32_t *last = calloc(file->lane_count + 1, sizeof *last);
-    for (uint32_t i = 0; last && i < file->task_count; i++) {
+    if (!last) return false;
+    for (uint32_t i = 0; i < file->task_count; i++) {
         uint32_t lane = file->tasks[i].lane;
         if (!lane || !file->lanes[lane - 1].submit_order) continue;
         search->older[i] = last[lane];
         last[lane] = i + 1;
     }
     free(last);
+    return true;
 }
 
 // The next task that this one waits for; the lane comes last.
@@ -71,6 +73,7 @@ static void cycle_say(struct search *search, uint32_t task)
     uint32_t length = search->height - first;
     size_t size = (size_t)(NAMES_MAX + 2) * sizeof(struct quoted), used = 0;
     char *text = jobfile_take(file, size);
+    if (!text) return;
     for (uint32_t i = 0; i <= length; i++) {
         const char *name = file->tasks[search->path[first + i % length]].name;
         if (i == NAMES_MAX && length > NAMES_MAX)
@@ -112,9 +115,8 @@ void cycle_check(struct reader *reader)
     search.older = calloc(count + 1, sizeof(uint32_t));
     search.next = calloc(count + 1, sizeof(uint32_t));
     search.path = calloc(count + 1, sizeof(uint32_t));
-    bool found = !search.older || !search.next || !search.path;
-    if (found) refuse_at(reader->file, (struct jobfile_place){0}, "there is no memory to check it");
-    if (!found) lanes_order(&search);
+    bool found = !search.older || !search.next || !search.path || !lanes_order(&search);
+    if (found) jobfile_no_memory(reader->file);
     for (uint32_t i = 0; i < count && !found; i++)
         if (!search.next[i]) found = walk(&search, i);
     free(search.older);

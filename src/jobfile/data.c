@@ -22,6 +22,8 @@ static const char *path_clean(struct reader *reader, const char *path, const cha
     *fault = NULL;
     if (is_clean(path)) return path;
     char *clean = jobfile_take(reader->file, strlen(path) + 1), *out = clean;
+    *fault = "takes more memory than there is";
+    if (!clean) return path;
     *fault = path[0] == '/' ? "is not relative" : NULL;
     while (*path) {
         size_t length = strcspn(path, "/");
@@ -82,10 +84,11 @@ void task_inputs_read(struct reader *reader, struct jobfile_task *task, uint32_t
     struct table seen = {0};
     uint32_t item = node_items(reader, node, &count);
     task->inputs = jobfile_take(reader->file, count * sizeof *task->inputs);
+    if (!task->inputs) return;
     for (; item && count; count--, item = reader->tree.nodes[item].next) {
         struct jobfile_input *input = &task->inputs[task->input_count];
         if (!input_item_read(reader, item, input)) continue;
-        if (table_put(&seen, input->name, 1))
+        if (table_put(reader->file, &seen, input->name, 1))
             refuse(reader, item, "two inputs are called %s", QUOTED(input->name));
         else
             task->input_count++;
@@ -127,15 +130,18 @@ static void output_add(struct reader *reader, struct jobfile_task *task, uint32_
 {
     const struct jobfile *file = reader->file;
     const char *name = task->outputs[task->output_count].name;
-    uint32_t known = table_put(&reader->outputs, name, reader->made_count + 1);
+    if (!jobfile_reserve(reader->file, (void **)&reader->made, &reader->made_capacity,
+                         reader->made_count, sizeof *reader->made))
+        return;
+    uint32_t known = table_put(reader->file, &reader->outputs, name, reader->made_count + 1);
     if (known) {
         const struct jobfile_task *other = &file->tasks[reader->made[known - 1].task];
         refuse(reader, node, "%s is an output of %s already, in line %u", QUOTED(name),
                QUOTED(other->name), other->place.line);
         return;
     }
-    struct made *made = ARRAY_ADD(reader->made, reader->made_count, reader->made_capacity);
-    *made = (struct made){(uint32_t)(task - file->tasks), task->output_count++};
+    reader->made[reader->made_count++]
+        = (struct made){(uint32_t)(task - file->tasks), task->output_count++};
 }
 
 void task_outputs_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
@@ -143,6 +149,7 @@ void task_outputs_read(struct reader *reader, struct jobfile_task *task, uint32_
     uint32_t count;
     uint32_t item = node_items(reader, node, &count);
     task->outputs = jobfile_take(reader->file, count * sizeof *task->outputs);
+    if (!task->outputs) return;
     for (; item && count; count--, item = reader->tree.nodes[item].next)
         if (output_item_read(reader, item, &task->outputs[task->output_count]))
             output_add(reader, task, item);

@@ -7,12 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Nothing has been done yet when a file is read, so there is nothing to save.
+static void *must(void *memory)
+{
+    if (memory) return memory;
+    fputs("rota: there is no memory for the file\n", stderr);
+    exit(2);
+}
+
 bool document_open(struct document *document, const char *path)
 {
     *document = (struct document){0};
-    document->file = calloc(1, sizeof *document->file);
-    document->reader = calloc(1, sizeof *document->reader);
-    if (!document->file || !document->reader) abort();
+    document->file = must(calloc(1, sizeof *document->file));
+    document->reader = must(calloc(1, sizeof *document->reader));
     document->reader->file = document->file;
     return jobfile_tree_read(document->reader, path, &document->bytes);
 }
@@ -105,7 +112,7 @@ const char *document_text(const struct document *document, uint32_t node)
 {
     if (!node || node_get(document, node)->kind != NODE_TEXT) return NULL;
     const struct node *at = node_get(document, node);
-    return jobfile_text(document->file, document->reader->tree.text + at->text, at->length);
+    return must(jobfile_text(document->file, document->reader->tree.text + at->text, at->length));
 }
 
 static bool is_word(const struct document *document, uint32_t node, const char *word)

@@ -39,6 +39,7 @@ static bool entry_read(struct reader *reader, uint32_t key, struct entry *entry)
     if (!value) return false;
     size_t name_length = strlen(name), length = strlen(value);
     entry->text = jobfile_take(reader->file, name_length + length + 2);
+    if (!entry->text) return false;
     memcpy(entry->text, name, name_length);
     entry->text[name_length] = '=';
     memcpy(entry->text + name_length + 1, value, length);
@@ -71,6 +72,7 @@ static void entries_keep(struct reader *reader, struct jobfile_task *task,
                          const struct entry *entries, uint32_t count)
 {
     task->env = jobfile_take(reader->file, (count + 1) * sizeof *task->env);
+    if (!task->env) return;
     for (uint32_t i = 0; i < count; i++) {
         if (i && same_name(&entries[i - 1], &entries[i])) {
             if (entries[i - 1].is_default == entries[i].is_default)
@@ -86,7 +88,10 @@ static void both_read(struct reader *reader, struct jobfile_task *task, const st
     uint32_t own = draft->own_env, common = draft->default_env;
     uint32_t room = room_of(reader, own) + room_of(reader, common);
     struct entry *entries = calloc(room + 1, sizeof *entries);
-    if (!entries) return;
+    if (!entries) {
+        jobfile_no_memory(reader->file);
+        return;
+    }
     uint32_t own_count = map_read(reader, own, entries, 0);
     uint32_t count = map_read(reader, common, entries, own_count);
     for (uint32_t i = own_count; i < count; i++) entries[i].is_default = true;

@@ -29,6 +29,7 @@ static bool list_read(struct reader *reader, uint32_t node, const char *what, st
         return false;
     }
     axis->values = jobfile_take(reader->file, value->length * sizeof *axis->values);
+    if (!axis->values) return false;
     for (uint32_t item = node_first(&reader->tree, node); item;) {
         const char *text = node_text(reader, item, "an item");
         if (!text) return false;
@@ -49,6 +50,7 @@ static char *pattern_make(struct reader *reader, const char *pattern, size_t *fo
     const char *folder = pattern[0] == '/' ? "" : reader->file->folder;
     char *whole = jobfile_take(reader->file, strlen(folder) * 2 + strlen(pattern) + 2);
     char *out = whole;
+    if (!whole) return NULL;
     for (const char *at = folder; *at; at++) {
         if (strchr("*?[]\\", *at)) *out++ = '\\';
         *out++ = *at;
@@ -61,11 +63,14 @@ static char *pattern_make(struct reader *reader, const char *pattern, size_t *fo
 
 static void paths_take(struct reader *reader, const glob_t *found, size_t skip, struct axis *axis)
 {
-    axis->count = (uint32_t)found->gl_pathc;
-    axis->values = jobfile_take(reader->file, axis->count * sizeof *axis->values);
-    for (uint32_t i = 0; i < axis->count; i++) {
-        const char *path = found->gl_pathv[i] + skip;
-        axis->values[i] = jobfile_text(reader->file, path, strlen(path));
+    uint32_t count = (uint32_t)found->gl_pathc;
+    axis->values = jobfile_take(reader->file, count * sizeof *axis->values);
+    if (!axis->values) return;
+    for (; axis->count < count; axis->count++) {
+        const char *path = found->gl_pathv[axis->count] + skip;
+        const char *copy = jobfile_text(reader->file, path, strlen(path));
+        if (!copy) return;
+        axis->values[axis->count] = copy;
     }
     qsort(axis->values, axis->count, sizeof *axis->values, by_text);
 }
@@ -85,14 +90,16 @@ static bool glob_read(struct reader *reader, uint32_t node, struct axis *axis)
     }
     glob_t found = {0};
     reader->file->has_globs = true;
-    int status = glob(pattern_make(reader, pattern, &skip), GLOB_NOSORT, NULL, &found);
+    const char *whole = pattern_make(reader, pattern, &skip);
+    int status = whole ? glob(whole, GLOB_NOSORT, NULL, &found) : GLOB_NOSPACE;
+    if (status == GLOB_NOSPACE) jobfile_no_memory(reader->file);
     if (!status && found.gl_pathc <= JOBFILE_TASKS_MAX) paths_take(reader, &found, skip, axis);
     if (status)
         refuse(reader, field, "no file matches %s", QUOTED(pattern));
     else if (!axis->count)
         refuse(reader, field, "more than %d files match", JOBFILE_TASKS_MAX);
     globfree(&found);
-    return axis->count > 0;
+    return axis->count > 0 && !reader->file->lacks_memory;
 }
 
 static bool is_word(const char *name)
@@ -190,7 +197,7 @@ static const char *name_make(struct reader *reader, uint32_t node, const char *i
     if (template_is(text, value->length)) return template_fill(reader, node);
     size_t length = value->length + strlen(index) + 1;
     char *name = jobfile_take(reader->file, length + 1);
-    snprintf(name, length + 1, "%.*s-%s", (int)value->length, text, index);
+    if (name) snprintf(name, length + 1, "%.*s-%s", (int)value->length, text, index);
     return name;
 }
 
@@ -199,16 +206,17 @@ static bool family_add(struct reader *reader, uint32_t node)
 {
     const struct node *value = &reader->tree.nodes[node];
     const char *base = template_base(reader, reader->tree.text + value->text, value->length);
+    if (!base) return false;
     if (!*base) return true;
-    if (table_put(&reader->names, base, FAMILY | reader->family_count)) {
+    if (table_put(reader->file, &reader->names, base, FAMILY | reader->family_count)) {
         refuse(reader, node, "%s, which would stand for all of these, is a name already",
                QUOTED(base));
         return false;
     }
-    struct family *family
-        = ARRAY_ADD(reader->families, reader->family_count, reader->family_capacity);
-    *family = (struct family){base, reader->file->task_count, 0};
-    return true;
+    struct family *family = ARRAY_ADD(reader->file, reader->families, reader->family_count,
+                                      reader->family_capacity);
+    if (family) *family = (struct family){base, reader->file->task_count, 0};
+    return family != NULL;
 }
 
 static void member_add(struct reader *reader, struct family *family)

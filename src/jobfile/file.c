@@ -26,7 +26,8 @@ static bool fail(struct jobfile *file, const char *reason)
 static bool bytes_read(struct jobfile *file, int handle, struct bytes *bytes)
 {
     for (;;) {
-        jobfile_reserve((void **)&bytes->items, &bytes->capacity, bytes->count + 1, 1);
+        if (!jobfile_reserve(file, (void **)&bytes->items, &bytes->capacity, bytes->count + 1, 1))
+            return false;
         ssize_t got = read(handle, bytes->items + bytes->count, bytes->capacity - bytes->count);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return fail(file, strerror(errno));
@@ -46,8 +47,9 @@ static bool file_read(struct jobfile *file, struct bytes *bytes)
     if (fine && !S_ISREG(about.st_mode)) fine = fail(file, "this is not a regular file");
     if (fine && about.st_size > JOBFILE_SIZE_MAX)
         fine = fail(file, "the file has more than 256 MiB");
-    if (fine)
-        jobfile_reserve((void **)&bytes->items, &bytes->capacity, (uint32_t)about.st_size + 1, 1);
+    fine = fine
+           && jobfile_reserve(file, (void **)&bytes->items, &bytes->capacity,
+                              (uint32_t)about.st_size + 1, 1);
     fine = fine && bytes_read(file, handle, bytes);
     close(handle);
     return fine;
@@ -77,7 +79,7 @@ static bool tree_read(struct reader *reader, enum jobfile_format format, char *b
         bytes += 3;
         size -= 3;
     }
-    tree_init(&reader->tree, size);
+    if (!tree_init(&reader->tree, reader->file, size)) return false;
     if (!bytes[strspn(bytes, " \t\r\n")]) return true;  // an empty file is told about later
     return format == JOBFILE_YAML ? yaml_read(reader, bytes, size)
                                   : json_read(reader, bytes, size, format);
@@ -98,16 +100,16 @@ static bool bytes_parse(struct reader *reader, enum jobfile_format format, char 
     return !file->error_count;
 }
 
-static void file_begin(struct jobfile *file, const char *path)
+static bool file_begin(struct jobfile *file, const char *path)
 {
     *file = (struct jobfile){0};
     const char *slash = strrchr(path, '/');
     size_t length = slash ? (size_t)(slash - path) : 0;
-    file->path = jobfile_text(file, path, strlen(path));
-    if (!slash)
-        file->folder = ".";
-    else
-        file->folder = length ? jobfile_text(file, path, length) : "/";
+    const char *copy = jobfile_text(file, path, strlen(path));
+    file->path = copy ? copy : "";
+    file->folder = ".";
+    if (slash) file->folder = length ? jobfile_text(file, path, length) : "/";
+    return !file->lacks_memory;
 }
 
 static bool ends_with(const char *path, const char *end)
@@ -127,7 +129,7 @@ bool jobfile_read(struct jobfile *file, const char *path)
 {
     struct bytes bytes = {0};
     struct reader reader = {.file = file};
-    file_begin(file, path);
+    if (!file_begin(file, path)) return false;
     bool input = strcmp(path, "-") == 0;
     bool fine = input ? bytes_read(file, STDIN_FILENO, &bytes) : file_read(file, &bytes);
     if (fine) {
@@ -142,8 +144,7 @@ bool jobfile_read(struct jobfile *file, const char *path)
 bool jobfile_tree_read(struct reader *reader, const char *path, char **bytes)
 {
     struct bytes read = {0};
-    file_begin(reader->file, path);
-    bool fine = file_read(reader->file, &read);
+    bool fine = file_begin(reader->file, path) && file_read(reader->file, &read);
     *bytes = read.items;
     if (!fine) return false;
     read.items[read.count] = 0;
@@ -155,11 +156,11 @@ bool jobfile_parse(struct jobfile *file, const char *path, enum jobfile_format f
                    const char *bytes, size_t size)
 {
     struct reader reader = {.file = file, .in_memory = true};
-    file_begin(file, path);
+    if (!file_begin(file, path)) return false;
     if (size > JOBFILE_SIZE_MAX) return fail(file, "the file has more than 256 MiB");
     char *copy = NULL;
     uint32_t capacity = 0;
-    jobfile_reserve((void **)&copy, &capacity, (uint32_t)size, 1);
+    if (!jobfile_reserve(file, (void **)&copy, &capacity, (uint32_t)size, 1)) return false;
     if (size) memcpy(copy, bytes, size);
     copy[size] = 0;
     bool fine = bytes_parse(&reader, format, copy, size);

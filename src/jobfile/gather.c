@@ -21,6 +21,7 @@ static bool needs_join(struct jobfile *file, struct jobfile_task *writer,
     for (uint32_t i = 0; i < reader->need_count; i++) more += !is_needed(writer, reader->needs[i]);
     if (!more) return false;
     uint32_t *needs = jobfile_take(file, (count + more) * sizeof *needs);
+    if (!needs) return false;
     if (count) memcpy(needs, writer->needs, count * sizeof *needs);
     for (uint32_t i = 0; i < reader->need_count; i++)
         if (!is_needed(writer, reader->needs[i])) needs[count++] = reader->needs[i];

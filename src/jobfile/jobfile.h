@@ -7,7 +7,7 @@
 //
 // All texts end with a zero, are UTF-8 and have none inside. Tasks, lanes and outputs are named by
 // their place in the array plus one, and 0 is none, as in the core. Where it says "places in the
-// array", they are not plus one. Without memory the program ends.
+// array", they are not plus one. A lack of memory is a mistake like others.
 #pragma once
 
 #include <stdbool.h>
@@ -117,6 +117,7 @@ struct jobfile {
     struct jobfile_error errors[JOBFILE_ERRORS_MAX];
     uint32_t error_count;
     bool has_globs;  // which tasks there are depends on which files there are
+    bool lacks_memory;  // that is the last of the errors
 
     uint32_t task_capacity, lane_capacity;
     struct jobfile_block *memory;  // where all that is above lies

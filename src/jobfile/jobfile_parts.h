@@ -5,13 +5,19 @@
 
 // ---- memory.c: one arena a file, arrays that grow, names to numbers -----------------
 
+// Whoever gets no memory need not say so: the file has that as a mistake, after which none is added
+// to its list and nothing more is read. It stops, with null or false, as after any mistake.
+void jobfile_no_memory(struct jobfile *file);
 void *jobfile_take(struct jobfile *file, size_t size);  // zeroed
 char *jobfile_text(struct jobfile *file, const char *text, size_t length);
 
 // Room for one item more than there are; what is new is not zeroed.
-void jobfile_reserve(void **items, uint32_t *capacity, uint32_t count, size_t size);
-#define ARRAY_ADD(items, count, capacity)                                                          \
-    (jobfile_reserve((void **)&(items), &(capacity), (count), sizeof *(items)), &(items)[(count)++])
+bool jobfile_reserve(struct jobfile *file, void **items, uint32_t *capacity, uint32_t count,
+                     size_t size);
+#define ARRAY_ADD(file, items, count, capacity)                                                    \
+    (jobfile_reserve((file), (void **)&(items), &(capacity), (count), sizeof *(items))             \
+         ? &(items)[(count)++]                                                                     \
+         : NULL)
 
 struct table {
     struct table_slot {
@@ -22,9 +28,9 @@ struct table {
 };
 
 uint32_t table_find(const struct table *table, const char *name);  // 0: none
-// Returns the value that is there already, or 0 after putting the new one.
-uint32_t table_put(struct table *table, const char *name, uint32_t value);
-void table_reserve(struct table *table, uint32_t more);
+// Returns the value that is there already, or 0 after putting the new one, or without memory.
+uint32_t table_put(struct jobfile *file, struct table *table, const char *name, uint32_t value);
+bool table_reserve(struct jobfile *file, struct table *table, uint32_t more);
 void table_release(struct table *table);
 
 // ---- tree.c: the file as nodes, whatever it was written in --------------------------
@@ -48,6 +54,7 @@ struct node {
 };
 
 struct tree {
+    struct jobfile *file;
     char *text;
     struct node *nodes;
     uint32_t count, capacity;
@@ -58,9 +65,11 @@ struct tree {
     uint32_t depth;
 };
 
-void tree_init(struct tree *tree, size_t size);
+bool tree_init(struct tree *tree, struct jobfile *file, size_t size);
+// Nobody, 0: no memory.
 uint32_t tree_add(struct tree *tree, enum node_kind kind, struct jobfile_place place);
-bool tree_open(struct tree *tree, enum node_kind kind, struct jobfile_place place);  // too deep?
+// False: too deep, or no memory.
+bool tree_open(struct tree *tree, enum node_kind kind, struct jobfile_place place);
 void tree_close(struct tree *tree);
 static inline uint32_t node_first(const struct tree *tree, uint32_t node)
 {

@@ -164,6 +164,7 @@ static bool string_read(struct source *source)
     bool exact = true;
     struct tree *tree = &source->reader->tree;
     uint32_t number = tree_add(tree, NODE_TEXT, here(source, start));
+    if (!number) return false;
     for (;;) {
         size_t plain = plain_length(source), at = source->at;
         source->at += plain;
@@ -223,6 +224,7 @@ static bool word_read(struct source *source)
         return wrong(source, start, "expected a string in quotes, a number, true, false, [ or {");
     struct tree *tree = &source->reader->tree;
     uint32_t number = tree_add(tree, NODE_TEXT, here(source, start));
+    if (!number) return false;
     struct node *node = &tree->nodes[number];
     node->text = (uint32_t)start;
     node->length = null ? 0 : (uint32_t)length;
@@ -304,7 +306,7 @@ bool json_read(struct reader *reader, char *bytes, size_t size, enum jobfile_for
         if (!value_read(&source)) return false;
         return !peek(&source) || wrong(&source, source.at, "something behind the end");
     }
-    tree_open(&reader->tree, NODE_LIST, (struct jobfile_place){1, 1});
+    if (!tree_open(&reader->tree, NODE_LIST, (struct jobfile_place){1, 1})) return false;
     while (peek(&source))
         if (!value_read(&source)) return false;
     tree_close(&reader->tree);

@@ -13,24 +13,29 @@ struct jobfile_block {
     char bytes[];
 };
 
-// Nothing has been done yet when a file is read, so there is nothing to save.
-static void *must(void *memory)
+// Said once, and instead of all that would only follow from it.
+void jobfile_no_memory(struct jobfile *file)
 {
-    if (memory) return memory;
-    fputs("rota: there is no memory for the job file\n", stderr);
-    exit(2);
+    if (!file->lacks_memory && file->error_count < JOBFILE_ERRORS_MAX)
+        file->errors[file->error_count++].reason = "there is no memory for it";
+    file->lacks_memory = true;
 }
 
 // ---- The arena -------------------------------------------------------------
 
-static void block_add(struct jobfile *file, size_t size)
+static bool block_add(struct jobfile *file, size_t size)
 {
     size_t usual = file->memory ? BLOCK : FIRST_BLOCK;  // most files are short
     size_t room = size > usual ? size : usual;
-    struct jobfile_block *block = must(malloc(sizeof *block + room));
+    struct jobfile_block *block = malloc(sizeof *block + room);
+    if (!block) {
+        jobfile_no_memory(file);
+        return false;
+    }
     *block = (struct jobfile_block){.before = file->memory, .size = room};
     file->memory = block;
     file->memory_size += room;
+    return true;
 }
 
 static void *take(struct jobfile *file, size_t size, size_t align)
@@ -38,7 +43,7 @@ static void *take(struct jobfile *file, size_t size, size_t align)
     struct jobfile_block *block = file->memory;
     size_t start = block ? (block->used + align - 1) / align * align : 0;
     if (!block || start > block->size || size > block->size - start) {
-        block_add(file, size);
+        if (!block_add(file, size)) return NULL;
         block = file->memory;
         start = 0;
     }
@@ -48,12 +53,14 @@ static void *take(struct jobfile *file, size_t size, size_t align)
 
 void *jobfile_take(struct jobfile *file, size_t size)
 {
-    return memset(take(file, size, ALIGNED), 0, size);
+    void *room = take(file, size, ALIGNED);
+    return room ? memset(room, 0, size) : NULL;
 }
 
 char *jobfile_text(struct jobfile *file, const char *text, size_t length)
 {
     char *copy = take(file, length + 1, 1);
+    if (!copy) return NULL;
     if (length) memcpy(copy, text, length);
     copy[length] = 0;
     return copy;
@@ -71,12 +78,14 @@ void jobfile_release(struct jobfile *file)
     *file = (struct jobfile){0};
 }
 
-void jobfile_reserve(void **items, uint32_t *capacity, uint32_t count, size_t size)
+bool jobfile_reserve(struct jobfile *file, void **items, uint32_t *capacity, uint32_t count,
+                     size_t size)
 {
     static const struct memory heap = {memory_resize_heap, NULL};
-    if (count < *capacity) return;
+    if (count < *capacity) return true;
     bool there = memory_reserve_raw(&heap, items, capacity, (uint64_t)count + 1, size);
-    must(there ? *items : NULL);
+    if (!there) jobfile_no_memory(file);
+    return there;
 }
 
 // ---- Names -----------------------------------------------------------------
@@ -97,10 +106,11 @@ static struct table_slot *slot_of(const struct table *table, const char *name, u
     }
 }
 
-static void table_grow(struct table *table, uint32_t capacity)
+static bool table_grow(struct table *table, uint32_t capacity)
 {
     struct table larger = {.capacity = capacity};
-    larger.slots = must(calloc(larger.capacity, sizeof *larger.slots));
+    larger.slots = calloc(larger.capacity, sizeof *larger.slots);
+    if (!larger.slots) return false;
     larger.count = table->count;
     for (uint32_t i = 0; i < table->capacity; i++) {
         const struct table_slot *slot = &table->slots[i];
@@ -108,15 +118,18 @@ static void table_grow(struct table *table, uint32_t capacity)
     }
     free(table->slots);
     *table = larger;
+    return true;
 }
 
-void table_reserve(struct table *table, uint32_t more)
+bool table_reserve(struct jobfile *file, struct table *table, uint32_t more)
 {
     uint64_t need = ((uint64_t)table->count + more) * 3 / 2 + 1, capacity = table->capacity;
-    if (need <= capacity) return;
+    if (need <= capacity) return true;
     if (!capacity) capacity = 64;
     while (capacity < need) capacity *= 2;
-    table_grow(table, (uint32_t)capacity);
+    if (table_grow(table, (uint32_t)capacity)) return true;
+    jobfile_no_memory(file);
+    return false;
 }
 
 uint32_t table_find(const struct table *table, const char *name)
@@ -124,9 +137,9 @@ uint32_t table_find(const struct table *table, const char *name)
     return table->count ? slot_of(table, name, hash_of(name))->value : 0;
 }
 
-uint32_t table_put(struct table *table, const char *name, uint32_t value)
+uint32_t table_put(struct jobfile *file, struct table *table, const char *name, uint32_t value)
 {
-    table_reserve(table, 1);
+    if (!table_reserve(file, table, 1)) return 0;
     uint32_t hash = hash_of(name);
     struct table_slot *slot = slot_of(table, name, hash);
     if (slot->name) return slot->value;

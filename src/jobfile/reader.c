@@ -75,10 +75,11 @@ static void refuse_text(struct jobfile *file, struct jobfile_place place, const 
                         va_list arguments)
 {
     char reason[REASON_MAX];
+    if (file->lacks_memory || file->error_count == JOBFILE_ERRORS_MAX) return;
     vsnprintf(reason, sizeof reason, format, arguments);
-    if (file->error_count == JOBFILE_ERRORS_MAX || is_known(file, place, reason)) return;
-    file->errors[file->error_count].place = place;
-    file->errors[file->error_count++].reason = jobfile_text(file, reason, strlen(reason));
+    if (is_known(file, place, reason)) return;
+    const char *kept = jobfile_text(file, reason, strlen(reason));
+    if (kept) file->errors[file->error_count++] = (struct jobfile_error){place, kept};
 }
 
 void refuse_at(struct jobfile *file, struct jobfile_place place, const char *format, ...)
@@ -102,7 +103,8 @@ bool reader_is_done(const struct reader *reader)
     struct jobfile *file = reader->file;
     if (file->memory_size > memory_max)
         refuse_at(file, (struct jobfile_place){0}, "the tasks take more than 2 GiB of memory");
-    return file->error_count == JOBFILE_ERRORS_MAX || file->memory_size > memory_max;
+    return file->error_count == JOBFILE_ERRORS_MAX || file->memory_size > memory_max
+           || file->lacks_memory;
 }
 
 void jobfile_errors_write(const struct jobfile *file, FILE *out)
@@ -136,5 +138,6 @@ const char *suggestion_text(struct reader *reader, const char *word)
     char text[sizeof(struct quoted) + 40];
     if (!meant.word) return "";
     snprintf(text, sizeof text, "; did you mean %s?", QUOTED(meant.word));
-    return jobfile_text(reader->file, text, strlen(text));
+    const char *kept = jobfile_text(reader->file, text, strlen(text));
+    return kept ? kept : "";
 }

@@ -38,7 +38,7 @@ static void bundles_resolve(struct reader *reader)
     }
 }
 
-static void members_list(struct jobfile *file)
+static bool members_list(struct jobfile *file)
 {
     for (uint32_t i = 0; i < file->task_count; i++)
         if (file->tasks[i].bundle) file->tasks[file->tasks[i].bundle - 1].member_count++;
@@ -46,6 +46,7 @@ static void members_list(struct jobfile *file)
         struct jobfile_task *bundle = &file->tasks[i];
         if (!bundle->is_bundle) continue;
         bundle->members = jobfile_take(file, bundle->member_count * sizeof *bundle->members);
+        if (!bundle->members) return false;
         bundle->member_count = 0;
     }
     for (uint32_t i = 0; i < file->task_count; i++) {
@@ -53,6 +54,7 @@ static void members_list(struct jobfile *file)
         struct jobfile_task *bundle = &file->tasks[file->tasks[i].bundle - 1];
         ((uint32_t *)bundle->members)[bundle->member_count++] = i;
     }
+    return true;
 }
 
 // ---- Needs -----------------------------------------------------------------
@@ -60,11 +62,13 @@ static void members_list(struct jobfile *file)
 static void need_add(struct resolve *resolve, uint32_t task, uint32_t other)
 {
     if (resolve->marks[other] == task + 1) return;
+    struct jobfile *file = resolve->reader->file;
     resolve->marks[other] = task + 1;
-    if (resolve->reader->file->tasks[other].is_bundle)
-        *ARRAY_ADD(resolve->bundles, resolve->bundle_count, resolve->bundle_capacity) = other;
-    else
-        *ARRAY_ADD(resolve->needs, resolve->need_count, resolve->need_capacity) = other;
+    uint32_t *place
+        = file->tasks[other].is_bundle
+              ? ARRAY_ADD(file, resolve->bundles, resolve->bundle_count, resolve->bundle_capacity)
+              : ARRAY_ADD(file, resolve->needs, resolve->need_count, resolve->need_capacity);
+    if (place) *place = other;
 }
 
 static void needs_resolve(struct resolve *resolve, const struct named *named)
@@ -92,6 +96,7 @@ static void stdin_resolve(struct reader *reader, struct jobfile_task *task)
         return;
     struct jobfile_input *inputs
         = jobfile_take(reader->file, (task->input_count + 1) * sizeof *inputs);
+    if (!inputs) return;
     if (task->input_count) memcpy(inputs, task->inputs, task->input_count * sizeof *inputs);
     inputs[task->input_count] = (struct jobfile_input){task->stdin_path, task->stdin_path, 0, 0};
     task->inputs = inputs;
@@ -134,6 +139,7 @@ static void task_resolve(struct resolve *resolve, uint32_t number, uint32_t *nee
     if (condition || resolve->bundle_count)
         condition_resolve(reader, condition, resolve->bundles, resolve->bundle_count, number);
     uint32_t *needs = jobfile_take(file, resolve->need_count * sizeof *needs);
+    if (!needs) return;
     if (resolve->need_count) memcpy(needs, resolve->needs, resolve->need_count * sizeof *needs);
     task->needs = needs;
     task->need_count = resolve->need_count;
@@ -144,10 +150,12 @@ void names_resolve(struct reader *reader)
 {
     struct jobfile *file = reader->file;
     bundles_resolve(reader);
-    members_list(file);
     struct resolve resolve = {.reader = reader};
     uint32_t need = 0, when = 0, mark_capacity = 0;
-    jobfile_reserve((void **)&resolve.marks, &mark_capacity, file->task_count, sizeof(uint32_t));
+    if (!members_list(file)
+        || !jobfile_reserve(file, (void **)&resolve.marks, &mark_capacity, file->task_count,
+                            sizeof(uint32_t)))
+        return;
     memset(resolve.marks, 0, mark_capacity * sizeof(uint32_t));
     for (uint32_t i = 0; i < file->task_count && !reader_is_done(reader); i++) {
         task_resolve(&resolve, i, &need, &when);

@@ -17,6 +17,7 @@ static void words_read(struct reader *reader, struct jobfile_task *task, uint32_
         return;
     }
     task->argv = jobfile_take(reader->file, (nodes[node].length + 1) * sizeof *task->argv);
+    if (!task->argv) return;
     for (uint32_t item = node_first(&reader->tree, node); item; item = nodes[item].next) {
         const char *word = task->argc ? node_text(reader, item, "a word of run")
                                       : node_filled(reader, item, "the program in run");
@@ -45,8 +46,8 @@ static void run_read(struct reader *reader, struct jobfile_task *task, uint32_t 
 static void named_add(struct reader *reader, struct named_list *list, uint32_t node,
                       const char *name)
 {
-    struct named *named = ARRAY_ADD(list->items, list->count, list->capacity);
-    *named = (struct named){name, reader->file->task_count - 1, node};
+    struct named *named = ARRAY_ADD(reader->file, list->items, list->count, list->capacity);
+    if (named) *named = (struct named){name, reader->file->task_count - 1, node};
 }
 
 static void needs_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
@@ -160,6 +161,7 @@ static void codes_read(struct reader *reader, struct jobfile_retries *retries, u
         return;
     }
     int32_t *codes = jobfile_take(reader->file, count * sizeof *codes);
+    if (!codes) return;
     retries->codes = codes;
     for (; item && retries->code_count < count; item = reader->tree.nodes[item].next) {
         if (!node_number(reader, item, "an exit code", 1, 255, &code)) return;
@@ -236,14 +238,17 @@ uint32_t task_add(struct reader *reader, uint32_t node, const char *name)
         return 0;
     }
     if (!node_name_check(reader, node, name, "task")) return 0;
-    uint32_t known = table_put(&reader->names, name, file->task_count + 1);
+    if (!jobfile_reserve(file, (void **)&file->tasks, &file->task_capacity, file->task_count,
+                         sizeof *file->tasks))
+        return 0;
+    uint32_t known = table_put(file, &reader->names, name, file->task_count + 1);
     if (known & FAMILY)
         refuse(reader, node, "%s is the name of an expanded task already", QUOTED(name));
     else if (known)
         refuse(reader, node, "there is a task %s already, in line %u", QUOTED(name),
                file->tasks[known - 1].place.line);
     if (known) return 0;
-    struct jobfile_task *task = ARRAY_ADD(file->tasks, file->task_count, file->task_capacity);
+    struct jobfile_task *task = &file->tasks[file->task_count++];
     *task = (struct jobfile_task){.name = name, .cores = 1, .grace = -1};
     task->retries.factor_percent = 100;
     task->place = node_place(reader, node);

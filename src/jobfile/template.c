@@ -93,7 +93,7 @@ const char *template_fill(struct reader *reader, uint32_t node)
         return NULL;
     }
     char *out = jobfile_take(reader->file, length + 1);
-    fill(reader, text, end, out, &unbound);
+    if (out) fill(reader, text, end, out, &unbound);
     return out;
 }
 
@@ -109,6 +109,7 @@ const char *template_base(struct reader *reader, const char *text, size_t length
     char *base = jobfile_take(reader->file, length + 1);
     size_t used = 0;
     struct hole hole;
+    if (!base) return NULL;
     while (hole_find(text, end, &hole)) {
         memcpy(base + used, text, (size_t)(hole.start - text));
         used = trimmed_length(base, used + (size_t)(hole.start - text));

@@ -40,11 +40,12 @@ static void lane_read(struct reader *reader, uint32_t key, uint32_t node)
     struct jobfile *file = reader->file;
     const char *name = node_filled(reader, key, "the name of a lane");
     if (!name || !node_name_check(reader, key, name, "lane")) return;
-    if (table_put(&reader->lanes, name, file->lane_count + 1)) {
+    if (table_put(file, &reader->lanes, name, file->lane_count + 1)) {
         refuse(reader, key, "there is a lane %s already", QUOTED(name));
         return;
     }
-    struct jobfile_lane *lane = ARRAY_ADD(file->lanes, file->lane_count, file->lane_capacity);
+    struct jobfile_lane *lane = ARRAY_ADD(file, file->lanes, file->lane_count, file->lane_capacity);
+    if (!lane) return;
     *lane = (struct jobfile_lane){.name = name};
     const struct node *value = &reader->tree.nodes[node];
     if (value->kind == NODE_TEXT && !value->length) return;  // a lane as it is by itself
@@ -93,9 +94,9 @@ static void room_make(struct reader *reader, uint32_t more)
 {
     struct jobfile *file = reader->file;
     if (more > JOBFILE_TASKS_MAX) more = JOBFILE_TASKS_MAX;
-    table_reserve(&reader->names, more);
-    jobfile_reserve((void **)&file->tasks, &file->task_capacity, file->task_count + more,
-                    sizeof *file->tasks);
+    if (table_reserve(file, &reader->names, more))
+        jobfile_reserve(file, (void **)&file->tasks, &file->task_capacity,
+                        file->task_count + more, sizeof *file->tasks);
 }
 
 void tasks_read(struct reader *reader, uint32_t node, uint32_t bundle)

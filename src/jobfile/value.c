@@ -243,6 +243,7 @@ static void key_refuse(struct reader *reader, uint32_t key, const char *what,
         return;
     }
     const char *word = jobfile_text(reader->file, reader->tree.text + node->text, node->length);
+    if (!word) return;
     const char *meant = suggestion(word, words, count);
     if (strcmp(word, "<<") == 0)
         refuse(reader, key, "merge keys are not taken here; use defaults");

@@ -56,8 +56,12 @@ static bool line_has_hole(const struct source *source, yaml_mark_t mark, const c
 static bool parser_wrong(struct source *source)
 {
     const yaml_parser_t *parser = &source->parser;
-    const char *problem = parser->problem ? parser->problem : "there is no memory for it";
+    const char *problem = parser->problem;
     yaml_mark_t mark = parser->problem_mark;
+    if (!problem) {
+        jobfile_no_memory(source->reader->file);
+        return false;
+    }
     if (parser->error == YAML_READER_ERROR) mark = parser->mark;
     if (parser->error == YAML_SCANNER_ERROR && character_at(source, mark) == '\t')
         return wrong(source, mark, "a tab where only blanks may indent");
@@ -120,8 +124,10 @@ static bool scalar_add(struct source *source, const yaml_event_t *event)
     if (tree->count > NODES_MAX) return wrong(source, event->start_mark, "the file has too much");
     if (memchr(text, 0, length)) return wrong(source, event->start_mark, "a zero byte in a text");
     uint32_t need = (uint32_t)(tree->text_count + length);
-    jobfile_reserve((void **)&tree->text, &tree->text_capacity, need, 1);
+    if (!jobfile_reserve(tree->file, (void **)&tree->text, &tree->text_capacity, need, 1))
+        return false;
     uint32_t number = tree_add(tree, NODE_TEXT, place_of(event->start_mark));
+    if (!number) return false;
     struct node *node = &tree->nodes[number];
     node->text = tree->text_count;
     node->length = (uint32_t)length;

@@ -25,9 +25,10 @@ struct flow {
 static void edge_add(struct flow *flow, uint32_t from, uint32_t to, const char *file)
 {
     uint32_t size = file ? table_find(&flow->files, file) : 0;
-    struct lab_edge *edge = ARRAY_ADD(flow->edges, flow->edge_count, flow->edge_capacity);
+    struct lab_edge *edge = ARRAY_ADD(flow->document->file, flow->edges, flow->edge_count,
+                                      flow->edge_capacity);
     double mib = size ? flow->sizes[size - 1] / mebibyte : 0;
-    *edge = (struct lab_edge){.from = from, .to = to, .mib = mib, .file = file};
+    if (edge) *edge = (struct lab_edge){.from = from, .to = to, .mib = mib, .file = file};
 }
 
 static void read_files(struct flow *flow, uint32_t files)
@@ -40,9 +41,11 @@ static void read_files(struct flow *flow, uint32_t files)
             document_refuse(document, at, "a file needs an id");
             return;
         }
-        double *bytes = ARRAY_ADD(flow->sizes, flow->size_count, flow->size_capacity);
+        double *bytes
+            = ARRAY_ADD(document->file, flow->sizes, flow->size_count, flow->size_capacity);
+        if (!bytes) return;
         *bytes = document_number(document, size, "sizeInBytes", 0, 0);
-        table_put(&flow->files, id, flow->size_count);
+        table_put(document->file, &flow->files, id, flow->size_count);
     }
 }
 
@@ -53,7 +56,7 @@ static void read_tasks(struct flow *flow, uint32_t tasks)
     for (; at; at = document_next(document, at), number++) {
         const char *id = document_text(document, document_find(document, at, "id"));
         const char *name = document_text(document, document_find(document, at, "name"));
-        if (!id || table_put(&flow->tasks, id, number + 1)) {
+        if (!id || table_put(document->file, &flow->tasks, id, number + 1)) {
             document_refuse(document, at, "a task needs an id of its own");
             return;
         }
@@ -63,7 +66,7 @@ static void read_tasks(struct flow *flow, uint32_t tasks)
         uint32_t file = document_first(document, document_find(document, at, "outputFiles"));
         for (; file; file = document_next(document, file)) {
             const char *path = document_text(document, file);
-            if (path) table_put(&flow->makers, path, number + 1);
+            if (path) table_put(document->file, &flow->makers, path, number + 1);
         }
     }
 }
