@@ -35,7 +35,7 @@ struct client_upload {
     char *path;                 // absolute, and each once
     const struct jobfile_task *task;  // the first that reads it
     struct cache_survey survey;
-    struct run_upload become;
+    struct submit_upload become;
 };
 
 struct client_fault {
@@ -55,7 +55,7 @@ bool client_uploads_collect(struct client_uploads *uploads, const struct jobfile
                             struct client_fault *fault);
 const struct client_upload *client_upload_look(const struct client_uploads *uploads,
                                                const char *path);  // null: none
-const struct run_upload *client_upload_find(const struct client_uploads *uploads,
+const struct submit_upload *client_upload_find(const struct client_uploads *uploads,
                                             const char *path);
 void client_uploads_release(struct client_uploads *uploads);
 

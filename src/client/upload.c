@@ -86,7 +86,7 @@ const struct client_upload *client_upload_look(const struct client_uploads *uplo
                           : NULL;
 }
 
-const struct run_upload *client_upload_find(const struct client_uploads *uploads,
+const struct submit_upload *client_upload_find(const struct client_uploads *uploads,
                                             const char *path)
 {
     const struct client_upload *found = client_upload_look(uploads, path);

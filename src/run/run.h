@@ -6,6 +6,7 @@
 
 #include "jobfile/jobfile.h"
 #include "server/server.h"
+#include "submit/submit.h"
 #include "wire/wire.h"
 
 // ---- run.c: what a run knows ------------------------------------------------------------
@@ -72,6 +73,7 @@ enum { RUN_WORKER_CARRIED = 0xe0000000u };  // plus the machine: nobody, and wor
 
 _Noreturn void run_no_memory(void);
 void *run_allocate(size_t count, size_t size);  // zeroed
+char *run_path_in(const char *folder, const char *path);  // submit_path_in()
 void run_open(struct run *run, const struct jobfile *file, const char *folder);
 void run_release(struct run *run);
 uint32_t run_left(const struct run *run);  // tasks that are not over
@@ -210,32 +212,6 @@ void run_worker_join(struct run *run, rota_worker_id id, uint32_t machine);
 void run_replace_worker(struct run *run);
 rota_worker_id run_worker_of(const struct run *run, uint32_t task);
 bool run_worker_is_ours(const struct run *run, rota_worker_id id);
-
-// What only people need to know of a task, a line each.
-struct line;
-void run_details(const struct jobfile_task *task, struct line *line);
-
-// ---- command.c: what a worker is told to run -----------------------------------------------
-
-// What a file of the user's has become, for workers that do not see it.
-struct run_upload {
-    rota_object_id object;
-    enum wire_file_kind kind;
-};
-
-struct run_command {
-    const struct jobfile *file;
-    const char *folder;  // what relative paths are relative to
-    rota_object_id (*object)(const void *context, uint32_t task, uint32_t output);  // its name
-    const void *context;
-    // By absolute path. Null: the workers see the user's files, and put there what is kept.
-    const struct run_upload *(*upload)(const void *context, const char *path);
-};
-// The path of a file that a job file names; to be freed.
-char *run_path_in(const char *folder, const char *path);
-// A RUN for a task; of `numbers` those of the attempt and the flags count.
-void run_command_put(const struct run_command *command, uint32_t task,
-                     const struct wire_run *numbers, struct wire_out *out);
 
 // ---- talk.c: between the core and the worker -----------------------------------------------
 

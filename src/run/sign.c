@@ -24,6 +24,13 @@ void *run_allocate(size_t count, size_t size)
     return memory;
 }
 
+char *run_path_in(const char *folder, const char *path)
+{
+    char *place = submit_path_in(folder, path);
+    if (!place) run_no_memory();
+    return place;
+}
+
 uint64_t run_hash(const void *bytes, size_t size)
 {
     return XXH3_64bits(bytes, size);

@@ -1,6 +1,5 @@
 // submit.c - a job file as a submission to the core.
 #include "run/run.h"
-#include "store/line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,35 +94,12 @@ static uint32_t machine_of(struct run *run, const char *name)
 
 // ---- Tasks ------------------------------------------------------------------------------
 
-static void detail(struct line *line, const char *word, const char *text)
-{
-    if (!text) return;
-    line_add_word(line, word);
-    line_add_char(line, ' ');
-    for (; *text; text++) line_add_char(line, *text == '\n' ? '?' : *text);
-    line_add_char(line, '\n');
-}
-
-void run_details(const struct jobfile_task *task, struct line *line)
-{
-    static const char *const kinds[] = {"out", "out-directory", "out-stream"};
-    if (task->lane) detail(line, "group", task->group);
-    detail(line, "cwd", task->cwd);
-    for (uint32_t i = 0; i < task->input_count; i++)
-        detail(line, task->inputs[i].producer ? "in" : "in-file", task->inputs[i].path);
-    for (uint32_t i = 0; i < task->output_count; i++)
-        detail(line, kinds[task->outputs[i].kind], task->outputs[i].name);
-    if (line->failed) run_no_memory();
-}
-
 // Null: nothing.
 static const char *details_of(struct draft *draft, const struct jobfile_task *task)
 {
-    struct line line = {0};
-    run_details(task, &line);
-    char *text = line.length ? turn_array(draft, line.length + 1, 1) : NULL;
-    if (text) memcpy(text, line.data, line.length);
-    line_release(&line);
+    size_t length = submit_details(task, NULL);
+    char *text = length ? turn_array(draft, length + 1, 1) : NULL;
+    if (text) submit_details(task, text);
     return text;
 }
 

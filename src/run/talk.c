@@ -22,10 +22,11 @@ static rota_object_id name_of(const void *context, uint32_t task, uint32_t outpu
 
 static void run_put(struct run *run, const struct rota_action *action, struct wire_out *out)
 {
-    struct run_command command = {run->file, run->folder, name_of, run, NULL};
+    struct submit_command command = {run->file, run->folder, name_of, run, NULL};
     struct wire_run numbers = {.task = action->run.task, .attempt = action->run.attempt};
     numbers.token = (uint64_t)action->run.task.job << 32 | action->run.attempt;
-    run_command_put(&command, action->run.task.task - 1, &numbers, out);
+    submit_command_put(&command, action->run.task.task - 1, &numbers, out);
+    if (out->failed) run_no_memory();
 }
 
 static void run_give(struct run *run, const struct rota_action *action, struct wire_out *out)

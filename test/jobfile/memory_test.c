@@ -157,8 +157,8 @@ static void pads_read(const char *text)
     char *padded = calloc(1, room), *blanks = calloc(1, FIRST_BLOCK);
     memset(blanks, 'x', FIRST_BLOCK - 1);
     for (size_t pad = 0; pad < FIRST_BLOCK / 2; pad += 7) {
-        snprintf(padded, room, "%.*stasks:\n  pad: {run: 'echo %.*s'}\n%s", (int)(tasks - text), text,
-                 (int)pad, blanks, tasks + strlen("tasks:\n"));
+        snprintf(padded, room, "%.*stasks:\n  pad: {run: 'echo %.*s'}\n%s", (int)(tasks - text),
+                 text, (int)pad, blanks, tasks + strlen("tasks:\n"));
         bool fine = jobfile_parse(&whole, "f", JOBFILE_YAML, padded, strlen(padded));
         refused_sizes = 0;
         size_max = FIRST_BLOCK * 4;
