@@ -1,9 +1,6 @@
 // expand.c - one task of the file becomes many: foreach and matrix.
-#define _GNU_SOURCE
 #include "jobfile/jobfile_parts.h"
 
-#include <glob.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { AXES_MAX = 16 };
@@ -39,67 +36,20 @@ static bool list_read(struct reader *reader, uint32_t node, const char *what, st
     return true;
 }
 
-static int by_text(const void *left, const void *right)
-{
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
-// The folder of the file before the pattern, its own stars and brackets made harmless.
-static char *pattern_make(struct reader *reader, const char *pattern, size_t *folder_length)
-{
-    const char *folder = pattern[0] == '/' ? "" : reader->file->folder;
-    char *whole = jobfile_take(reader->file, strlen(folder) * 2 + strlen(pattern) + 2);
-    char *out = whole;
-    if (!whole) return NULL;
-    for (const char *at = folder; *at; at++) {
-        if (strchr("*?[]\\", *at)) *out++ = '\\';
-        *out++ = *at;
-    }
-    if (*folder) *out++ = '/';
-    memcpy(out, pattern, strlen(pattern));
-    *folder_length = *folder ? strlen(folder) + 1 : 0;
-    return whole;
-}
-
-static void paths_take(struct reader *reader, const glob_t *found, size_t skip, struct axis *axis)
-{
-    uint32_t count = (uint32_t)found->gl_pathc;
-    axis->values = jobfile_take(reader->file, count * sizeof *axis->values);
-    if (!axis->values) return;
-    for (; axis->count < count; axis->count++) {
-        const char *path = found->gl_pathv[axis->count] + skip;
-        const char *copy = jobfile_text(reader->file, path, strlen(path));
-        if (!copy) return;
-        axis->values[axis->count] = copy;
-    }
-    qsort(axis->values, axis->count, sizeof *axis->values, by_text);
-}
-
 static bool glob_read(struct reader *reader, uint32_t node, struct axis *axis)
 {
     static const char *const words[] = {"glob"};
     uint32_t field = 0;
-    size_t skip;
     if (!node_fields(reader, node, "foreach", words, 1, &field)) return false;
     const char *pattern = field ? node_filled(reader, field, "glob") : NULL;
     if (!field) refuse(reader, node, "foreach is neither a list nor {glob: ...}");
     if (!pattern) return false;
-    if (reader->in_memory) {
+    if (!reader->glob) {
         refuse(reader, field, "a glob has no folder to look in here");
         return false;
     }
-    glob_t found = {0};
     reader->file->has_globs = true;
-    const char *whole = pattern_make(reader, pattern, &skip);
-    int status = whole ? glob(whole, GLOB_NOSORT, NULL, &found) : GLOB_NOSPACE;
-    if (status == GLOB_NOSPACE) jobfile_no_memory(reader->file);
-    if (!status && found.gl_pathc <= JOBFILE_TASKS_MAX) paths_take(reader, &found, skip, axis);
-    if (status)
-        refuse(reader, field, "no file matches %s", QUOTED(pattern));
-    else if (!axis->count)
-        refuse(reader, field, "more than %d files match", JOBFILE_TASKS_MAX);
-    globfree(&found);
-    return axis->count > 0 && !reader->file->lacks_memory;
+    return reader->glob(reader, field, pattern, &axis->values, &axis->count);
 }
 
 static bool is_word(const char *name)

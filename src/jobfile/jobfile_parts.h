@@ -121,10 +121,15 @@ struct made {
     uint32_t task, output;
 };
 
+struct reader;
+// What matches, sorted; none: refused at the node.
+typedef bool glob_fn(struct reader *reader, uint32_t node, const char *pattern,
+                     const char ***paths, uint32_t *count);
+
 struct reader {
     struct jobfile *file;
     struct tree tree;
-    bool in_memory;
+    glob_fn *glob;  // null: there is no disk to look at
     uint32_t defaults[TASK_KEYS];
     char **default_env;
     uint32_t default_env_count;
@@ -157,7 +162,13 @@ struct quoted {
 struct quoted quoted(const char *text, size_t length);  // for people: cut, nothing odd
 #define QUOTED(word) quoted((word), strlen(word)).text
 
-bool jobfile_tree_read(struct reader *reader, const char *path, char **bytes);  // file.c: JSON
+// ---- file.c, disk.c: from a file to its bytes, and to tasks ---------------------------
+
+bool file_begin(struct jobfile *file, const char *path);  // false: no memory
+// The bytes have a zero behind them.
+bool file_tree_read(struct reader *reader, enum jobfile_format format, char *bytes, size_t size);
+bool file_parse(struct reader *reader, enum jobfile_format format, char *bytes, size_t size);
+bool jobfile_tree_read(struct reader *reader, const char *path, char **bytes);  // JSON on a disk
 
 // ---- check.c, yaml.c, json.c: from bytes to a tree ----------------------------------
 
