@@ -118,6 +118,23 @@ uint32_t rota_client_task_add(struct rota_client_job *job, const struct rota_cli
 enum rota_client_code rota_client_submit(struct rota_client *client,
                                          const struct rota_client_job *job, rota_job_id *id);
 
+// A job file, as `rota submit` takes it.
+enum rota_client_format { ROTA_CLIENT_YAML, ROTA_CLIENT_JSON, ROTA_CLIENT_JSON_LINES };
+
+struct rota_client_text {
+    enum rota_client_format format;
+    const char *path;          // what mistakes are said to be in; null: "job"
+    const char *folder;        // absolute: where workers see the files that the text names, and put
+                               // what it keeps; null: it may name no files but those of its tasks
+    enum rota_policy policy;   // 0: what the text says
+    uint64_t high, low;        // of this request: filled in when they are 0; the same, the same job
+    const char *mistakes;      // "path:line:column: reason", a line each, until the next call
+};
+// WRONG: there are mistakes, and the first one is the reason.
+enum rota_client_code rota_client_submit_text(struct rota_client *client, const char *text,
+                                              size_t length, struct rota_client_text *options,
+                                              rota_job_id *id);
+
 struct rota_client_sum { uint32_t tasks, succeeded, failed, aborted; };
 
 // Until nothing of a job goes on any more. TIMED_OUT: it is not over. `sum` may be null.
@@ -128,15 +145,14 @@ enum rota_client_code rota_client_wait(struct rota_client *client, rota_job_id j
 enum rota_client_code rota_client_cancel(struct rota_client *client, rota_task_id task);
 enum rota_client_code rota_client_retry(struct rota_client *client, rota_task_id task);
 // Nothing new of the job is handed out from now on; and now it is again. NOT_NOW: it is so already.
+// The same for a lane, with all its tasks.
 enum rota_client_code rota_client_pause(struct rota_client *client, rota_job_id job);
 enum rota_client_code rota_client_resume(struct rota_client *client, rota_job_id job);
-// The same for all tasks of a lane, of whichever job.
 enum rota_client_code rota_client_lane_pause(struct rota_client *client, const char *lane);
 enum rota_client_code rota_client_lane_resume(struct rota_client *client, const char *lane);
-// And for a worker, whatever runs there goes on. Only an admin may.
+// And for a worker: what runs there goes on. Only an admin may. One that is drained ends then.
 enum rota_client_code rota_client_worker_pause(struct rota_client *client, const char *worker);
 enum rota_client_code rota_client_worker_resume(struct rota_client *client, const char *worker);
-// It is paused, and told to end when nothing runs there any more.
 enum rota_client_code rota_client_worker_drain(struct rota_client *client, const char *worker);
 // The server forgets the job and what it made; what of it has not ended is stopped.
 enum rota_client_code rota_client_forget(struct rota_client *client, rota_job_id job);
@@ -181,20 +197,18 @@ enum rota_client_code rota_client_log_of(struct rota_client *client, rota_task_i
 enum { ROTA_CLIENT_CONTENT = 96 };  // bytes of such a name, with the zero behind it
 
 struct rota_client_object {
-    rota_task_id task;      // makes it
+    rota_task_id task;
     uint64_t bytes;         // 0: not known
     bool is_directory, is_stream, is_kept;
     char state[16];         // "unmade", "there", "made" (the job is forgotten), "removed"
     char where[600];        // workers that have it, with commas between; "server"; "-": nobody
 };
-// Of what a task makes.
 enum rota_client_code rota_client_locate(struct rota_client *client, const char *name,
                                          struct rota_client_object *object);
 
-// The bytes of a file, as soon as it is made, which is waited for as long as `timeout` says. They
-// are right when it returns OK. `offset` is how many of them the file has from an earlier call, and
-// how many it has then: the same again goes on there, which takes a regular file that can be read
-// too. Others, such as a pipe, are written to from 0 on. A directory is REFUSED.
+// The bytes of a file, as soon as it is made; on OK they are right. `offset` is how many of them
+// the file has from an earlier call, and how many it has then: the same again goes on there, in a
+// regular file that can be read too. A pipe is written to from 0 on. A directory is REFUSED.
 enum rota_client_code rota_client_get(struct rota_client *client, const char *name, int file,
                                       rota_time timeout, uint64_t *offset);
 // A regular file as it is now, into the store of the server, unless it is there. After GONE and

@@ -66,6 +66,10 @@ enum rota_client_code client_ask(struct rota_client *client, const struct wire_m
                                  int64_t until, struct wire_message *answer);
 enum rota_client_code client_answer(struct rota_client *client, struct request request,
                                     int64_t until, struct wire_message *answer);
+// The text that a call leaves behind: empty, for who is ready to ask; then longer and longer.
+// False: no memory.
+enum rota_client_code client_text_begin(struct rota_client *client);
+bool client_text_add(struct rota_client *client, const char *bytes, uint32_t length);
 
 // ---- data.c: names of objects, and their bytes ----------------------------------------------
 

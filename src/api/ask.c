@@ -169,9 +169,9 @@ enum rota_client_code rota_client_look(struct rota_client *client, rota_task_id 
 
 // ---- What commands print ------------------------------------------------------------------------
 
-static bool piece_add(struct rota_client *client, const wire_text *piece)
+bool client_text_add(struct rota_client *client, const char *bytes, uint32_t length)
 {
-    uint64_t need = (uint64_t)client->text_length + piece->length + 1;
+    uint64_t need = (uint64_t)client->text_length + length + 1;
     if (need > client->text_capacity) {
         uint64_t capacity = need < UINT32_MAX / 2 ? need * 2 : need;
         char *text = capacity <= UINT32_MAX ? realloc(client->text, capacity) : NULL;
@@ -179,18 +179,18 @@ static bool piece_add(struct rota_client *client, const wire_text *piece)
         client->text = text;
         client->text_capacity = (uint32_t)capacity;
     }
-    if (piece->length) memcpy(client->text + client->text_length, piece->bytes, piece->length);
-    client->text_length += piece->length;
+    if (length) memcpy(client->text + client->text_length, bytes, length);
+    client->text_length += length;
     client->text[client->text_length] = 0;
     return true;
 }
 
-static enum rota_client_code text_begin(struct rota_client *client)
+enum rota_client_code client_text_begin(struct rota_client *client)
 {
     enum rota_client_code code = client_ready(client);
     client->text_length = 0;
     client->questions++;
-    if (!code && !piece_add(client, &(wire_text){"", 0}))
+    if (!code && !client_text_add(client, "", 0))
         code = client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the answer");
     return code;
 }
@@ -205,7 +205,8 @@ static enum rota_client_code answer_take(struct rota_client *client, int64_t unt
         if (!code) code = client_refusal(client, request, &message);
         if (code) return code;
         if (message.kind == WIRE_ANSWER_MESSAGE && message.answer.request == request.low)
-            whole = whole && piece_add(client, &message.answer.bytes);
+            whole = whole && client_text_add(client, message.answer.bytes.bytes,
+                                             message.answer.bytes.length);
         if (message.kind != WIRE_ANSWERED_MESSAGE || message.answered.request != request.low)
             continue;
         if (!whole) return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the answer");
@@ -222,7 +223,7 @@ enum rota_client_code rota_client_ask(struct rota_client *client, const char *co
     wire_text texts[WORDS_MAX];
     uint32_t count = 0;
     struct wire_message message = {.kind = WIRE_ASK_MESSAGE};
-    enum rota_client_code code = text_begin(client);
+    enum rota_client_code code = client_text_begin(client);
     *text = "";
     while (!code && words[count]) {
         if (count == WORDS_MAX)
@@ -253,7 +254,7 @@ enum rota_client_code rota_client_log_of(struct rota_client *client, rota_task_i
 {
     struct wire_message message = {.kind = WIRE_LOG_MESSAGE};
     int64_t until = client_until(client->patience);
-    enum rota_client_code code = text_begin(client);
+    enum rota_client_code code = client_text_begin(client);
     *text = "";
     *length = 0;
     if (code) return code;
@@ -271,7 +272,7 @@ enum rota_client_code rota_client_log_of(struct rota_client *client, rota_task_i
             break;
     }
     if (code) return code;
-    if (!piece_add(client, &message.logged.bytes))
+    if (!client_text_add(client, message.logged.bytes.bytes, message.logged.bytes.length))
         return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the log");
     *text = client->text;
     *length = client->text_length;

@@ -60,7 +60,7 @@ static bool input_fill(struct reader *reader, uint32_t node, uint32_t name_node,
     input->name = fault ? last_part(path) : clean;
     if (name_node && !(input->name = node_filled(reader, name_node, "a name in in"))) return false;
     const char *name = path_clean(reader, input->name, &fault);
-    if (fault) refuse(reader, node, "the name of an input %s: %s", fault, QUOTED(input->name));
+    if (fault) reject(reader, node, "the name of an input %s: %s", fault, QUOTED(input->name));
     input->name = name;
     return !fault;
 }
@@ -72,7 +72,7 @@ static bool input_item_read(struct reader *reader, uint32_t node, struct jobfile
     if (reader->tree.nodes[node].kind != NODE_MAP) return input_fill(reader, node, 0, node, input);
     node_fields(reader, node, "an input", words, 2, fields);
     if (!fields[0] && !fields[1]) {
-        refuse(reader, node, "an input has neither a name nor a path");
+        reject(reader, node, "an input has neither a name nor a path");
         return false;
     }
     return input_fill(reader, node, fields[0], fields[1] ? fields[1] : fields[0], input);
@@ -89,7 +89,7 @@ void task_inputs_read(struct reader *reader, struct jobfile_task *task, uint32_t
         struct jobfile_input *input = &task->inputs[task->input_count];
         if (!input_item_read(reader, item, input)) continue;
         if (table_put(reader->file, &seen, input->name, 1))
-            refuse(reader, item, "two inputs are called %s", QUOTED(input->name));
+            reject(reader, item, "two inputs are called %s", QUOTED(input->name));
         else
             task->input_count++;
     }
@@ -103,7 +103,7 @@ static bool output_name_read(struct reader *reader, uint32_t node, struct jobfil
     const char *fault, *text = node_filled(reader, node, "the name of an output");
     if (!text) return false;
     output->name = path_clean(reader, text, &fault);
-    if (fault) refuse(reader, node, "the name of an output %s: %s", fault, QUOTED(text));
+    if (fault) reject(reader, node, "the name of an output %s: %s", fault, QUOTED(text));
     if (text[strlen(text) - 1] == '/') output->kind = JOBFILE_DIRECTORY;
     return !fault;
 }
@@ -116,7 +116,7 @@ static bool output_item_read(struct reader *reader, uint32_t node, struct jobfil
     if (reader->tree.nodes[node].kind != NODE_MAP) return output_name_read(reader, node, output);
     node_fields(reader, node, "an output", words, 3, fields);
     if (!fields[0]) {
-        refuse(reader, node, "an output has no name");
+        reject(reader, node, "an output has no name");
         return false;
     }
     bool fine = output_name_read(reader, fields[0], output);
@@ -136,7 +136,7 @@ static void output_add(struct reader *reader, struct jobfile_task *task, uint32_
     uint32_t known = table_put(reader->file, &reader->outputs, name, reader->made_count + 1);
     if (known) {
         const struct jobfile_task *other = &file->tasks[reader->made[known - 1].task];
-        refuse(reader, node, "%s is an output of %s already, in line %u", QUOTED(name),
+        reject(reader, node, "%s is an output of %s already, in line %u", QUOTED(name),
                QUOTED(other->name), other->place.line);
         return;
     }
@@ -166,7 +166,7 @@ static void kept_find(struct reader *reader, struct jobfile_task *task, uint32_t
     if (made && &reader->file->tasks[made->task] == task)
         task->outputs[made->output].keep = true;
     else
-        refuse(reader, node, "keep names %s, which is no output of the task", QUOTED(text));
+        reject(reader, node, "keep names %s, which is no output of the task", QUOTED(text));
 }
 
 void task_keep_read(struct reader *reader, struct jobfile_task *task, uint32_t node)

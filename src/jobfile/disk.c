@@ -101,9 +101,9 @@ static bool glob_find(struct reader *reader, uint32_t node, const char *pattern,
     int status = whole ? glob(whole, GLOB_NOSORT, NULL, &found) : GLOB_NOSPACE;
     if (status == GLOB_NOSPACE) jobfile_no_memory(reader->file);
     if (status)
-        refuse(reader, node, "no file matches %s", QUOTED(pattern));
+        reject(reader, node, "no file matches %s", QUOTED(pattern));
     else if (found.gl_pathc > JOBFILE_TASKS_MAX)
-        refuse(reader, node, "more than %d files match", JOBFILE_TASKS_MAX);
+        reject(reader, node, "more than %d files match", JOBFILE_TASKS_MAX);
     else if ((*paths = paths_take(reader, &found, skip)))
         *count = (uint32_t)found.gl_pathc;
     globfree(&found);

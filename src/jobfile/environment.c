@@ -32,7 +32,7 @@ static bool entry_read(struct reader *reader, uint32_t key, struct entry *entry)
     const char *name = node_filled(reader, key, "a name in env");
     if (!name) return false;
     if (strchr(name, '=')) {
-        refuse(reader, key, "a name in env has a = in it: %s", QUOTED(name));
+        reject(reader, key, "a name in env has a = in it: %s", QUOTED(name));
         return false;
     }
     const char *value = node_text(reader, reader->tree.nodes[key].next, "a value in env");
@@ -55,7 +55,7 @@ static uint32_t map_read(struct reader *reader, uint32_t node, struct entry *ent
     const struct node *nodes = reader->tree.nodes;
     if (!node) return count;
     if (nodes[node].kind != NODE_MAP) {
-        refuse(reader, node, "env is not a mapping; expected NAME: VALUE");
+        reject(reader, node, "env is not a mapping; expected NAME: VALUE");
         return count;
     }
     for (uint32_t key = node_first(&reader->tree, node); key; key = nodes[nodes[key].next].next)
@@ -76,7 +76,7 @@ static void entries_keep(struct reader *reader, struct jobfile_task *task,
     for (uint32_t i = 0; i < count; i++) {
         if (i && same_name(&entries[i - 1], &entries[i])) {
             if (entries[i - 1].is_default == entries[i].is_default)
-                refuse(reader, entries[i].node, "env has the same name twice");
+                reject(reader, entries[i].node, "env has the same name twice");
         } else {
             task->env[task->env_count++] = entries[i].text;
         }

@@ -21,7 +21,7 @@ static bool list_read(struct reader *reader, uint32_t node, const char *what, st
 {
     const struct node *value = &reader->tree.nodes[node];
     if (value->kind != NODE_LIST || !value->length) {
-        refuse(reader, node, value->kind == NODE_LIST ? "%s is an empty list" : "%s is not a list",
+        reject(reader, node, value->kind == NODE_LIST ? "%s is an empty list" : "%s is not a list",
                what);
         return false;
     }
@@ -42,10 +42,10 @@ static bool glob_read(struct reader *reader, uint32_t node, struct axis *axis)
     uint32_t field = 0;
     if (!node_fields(reader, node, "foreach", words, 1, &field)) return false;
     const char *pattern = field ? node_filled(reader, field, "glob") : NULL;
-    if (!field) refuse(reader, node, "foreach is neither a list nor {glob: ...}");
+    if (!field) reject(reader, node, "foreach is neither a list nor {glob: ...}");
     if (!pattern) return false;
     if (!reader->glob) {
-        refuse(reader, field, "a glob has no folder to look in here");
+        reject(reader, field, "a glob has no folder to look in here");
         return false;
     }
     reader->file->has_globs = true;
@@ -70,7 +70,7 @@ static bool axis_read(struct reader *reader, uint32_t key, struct axes *axes)
     const char *name = node_filled(reader, key, "a key of matrix");
     if (!name) return false;
     if (axes->count == AXES_MAX || !is_word(name) || !axis_is_new(axes, name)) {
-        refuse(reader, key,
+        reject(reader, key,
                axes->count == AXES_MAX ? "%s is one key too many for a matrix"
                : !is_word(name)        ? "%s is not a word of letters, digits and _"
                                        : "%s is bound already",
@@ -88,7 +88,7 @@ static bool matrix_read(struct reader *reader, uint32_t node, struct axes *axes)
 {
     const struct node *nodes = reader->tree.nodes;
     if (nodes[node].kind != NODE_MAP || !nodes[node].length) {
-        refuse(reader, node, "matrix is not a mapping of lists");
+        reject(reader, node, "matrix is not a mapping of lists");
         return false;
     }
     for (uint32_t key = node_first(&reader->tree, node); key; key = nodes[nodes[key].next].next)
@@ -100,7 +100,7 @@ static bool axes_read(struct reader *reader, const struct draft *draft, struct a
 {
     uint32_t foreach = draft->fields[KEY_FOREACH], matrix = draft->fields[KEY_MATRIX];
     if (foreach && matrix) {
-        refuse(reader, foreach, "foreach beside matrix; a matrix can have one more key");
+        reject(reader, foreach, "foreach beside matrix; a matrix can have one more key");
         return false;
     }
     if (matrix) return matrix_read(reader, matrix, axes);
@@ -159,7 +159,7 @@ static bool family_add(struct reader *reader, uint32_t node)
     if (!base) return false;
     if (!*base) return true;
     if (table_put(reader->file, &reader->names, base, FAMILY | reader->family_count)) {
-        refuse(reader, node, "%s, which would stand for all of these, is a name already",
+        reject(reader, node, "%s, which would stand for all of these, is a name already",
                QUOTED(base));
         return false;
     }
@@ -198,14 +198,14 @@ void task_expand(struct reader *reader, const struct draft *draft)
     struct axes axes = {0};
     uint32_t name = draft->fields[KEY_NAME];
     if (reader->tree.nodes[name].kind != NODE_TEXT) {
-        refuse(reader, name, "the name of a task is not a text");
+        reject(reader, name, "the name of a task is not a text");
         return;
     }
     if (!axes_read(reader, draft, &axes)) return;
     uint64_t size = axes_size(&axes);
     uint32_t family = reader->family_count;
     if (size > JOBFILE_TASKS_MAX)
-        refuse(reader, draft->node, "more than %d tasks", JOBFILE_TASKS_MAX);
+        reject(reader, draft->node, "more than %d tasks", JOBFILE_TASKS_MAX);
     else if (family_add(reader, name))
         all_make(reader, draft, &axes, (uint32_t)size, family);
 }

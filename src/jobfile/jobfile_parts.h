@@ -148,7 +148,7 @@ enum { FAMILY = 1u << 30 };
 struct jobfile_place node_place(const struct reader *reader, uint32_t node);
 // Where a byte of its text stands, if that can be said.
 struct jobfile_place node_place_inside(const struct reader *reader, uint32_t node, uint32_t byte);
-void refuse(struct reader *reader, uint32_t node, const char *format, ...)
+void reject(struct reader *reader, uint32_t node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void refuse_at(struct jobfile *file, struct jobfile_place place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

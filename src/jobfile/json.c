@@ -154,7 +154,7 @@ static size_t plain_length(const struct source *source)
 // It is wrong where it begins; what is behind that is counted already.
 static bool endless(struct source *source, uint32_t node, const char *reason)
 {
-    refuse(source->reader, node, "%s", reason);
+    reject(source->reader, node, "%s", reason);
     return false;
 }
 

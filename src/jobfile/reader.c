@@ -90,7 +90,7 @@ void refuse_at(struct jobfile *file, struct jobfile_place place, const char *for
     va_end(arguments);
 }
 
-void refuse(struct reader *reader, uint32_t node, const char *format, ...)
+void reject(struct reader *reader, uint32_t node, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

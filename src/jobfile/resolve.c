@@ -25,7 +25,7 @@ static uint32_t bundle_find(struct reader *reader, const struct named *named)
         return number;
     }
     if (!(number & FAMILY) && reader->file->tasks[number - 1].is_bundle) return number;
-    refuse(reader, named->node, "%s is not a bundle", QUOTED(named->name));
+    reject(reader, named->node, "%s is not a bundle", QUOTED(named->name));
     return 0;
 }
 
@@ -76,7 +76,7 @@ static void needs_resolve(struct resolve *resolve, const struct named *named)
     struct reader *reader = resolve->reader;
     uint32_t number = table_find(&reader->names, named->name);
     if (!number) {
-        refuse(reader, named->node, "there is no task %s%s", QUOTED(named->name),
+        reject(reader, named->node, "there is no task %s%s", QUOTED(named->name),
                suggestion_text(reader, named->name));
     } else if (number & FAMILY) {
         const struct family *family = &reader->families[number & ~(uint32_t)FAMILY];

@@ -13,7 +13,7 @@ static void words_read(struct reader *reader, struct jobfile_task *task, uint32_
 {
     const struct node *nodes = reader->tree.nodes;
     if (!nodes[node].length) {
-        refuse(reader, node, "run is an empty list; expected a program and its arguments");
+        reject(reader, node, "run is an empty list; expected a program and its arguments");
         return;
     }
     task->argv = jobfile_take(reader->file, (nodes[node].length + 1) * sizeof *task->argv);
@@ -38,7 +38,7 @@ static void run_read(struct reader *reader, struct jobfile_task *task, uint32_t 
     if (text[strspn(text, " \t\n\r")])
         command_split(reader->file, task, text);
     else
-        refuse(reader, node, "run is empty");
+        reject(reader, node, "run is empty");
 }
 
 // ---- Names, to be looked up when all are known ----------------------------------
@@ -71,7 +71,7 @@ static void when_read(struct reader *reader, struct jobfile_task *task, uint32_t
 static void bundle_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
 {
     if (task->bundle) {
-        refuse(reader, node, "the task stands in a bundle already");
+        reject(reader, node, "the task stands in a bundle already");
         return;
     }
     const char *name = node_filled(reader, node, "bundle");
@@ -87,7 +87,7 @@ static void lane_read(struct reader *reader, struct jobfile_task *task, uint32_t
     if (!name) return;
     task->lane = table_find(&reader->lanes, name);
     if (task->lane) return;
-    refuse(reader, node, "there is no lane %s; lanes at the top of the file lists them",
+    reject(reader, node, "there is no lane %s; lanes at the top of the file lists them",
            QUOTED(name));
 }
 
@@ -130,7 +130,7 @@ static void cwd_read(struct reader *reader, struct jobfile_task *task, uint32_t 
 static void timeout_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
 {
     if (node_duration(reader, node, "timeout", &task->timeout) && !task->timeout)
-        refuse(reader, node, "timeout is 0; leave the key out for none");
+        reject(reader, node, "timeout is 0; leave the key out for none");
 }
 
 static void grace_read(struct reader *reader, struct jobfile_task *task, uint32_t node)
@@ -157,7 +157,7 @@ static void codes_read(struct reader *reader, struct jobfile_retries *retries, u
     int64_t code;
     uint32_t item = node_items(reader, node, &count);
     if (!count || count > CODES_MAX) {
-        refuse(reader, node, "codes has %u exit codes; expected 1 to %d", count, CODES_MAX);
+        reject(reader, node, "codes has %u exit codes; expected 1 to %d", count, CODES_MAX);
         return;
     }
     int32_t *codes = jobfile_take(reader->file, count * sizeof *codes);
@@ -189,7 +189,7 @@ static void retries_read(struct reader *reader, struct jobfile_task *task, uint3
     if (fields[0])
         retries_max_read(reader, retries, fields[0]);
     else
-        refuse(reader, node, "retries has no max");
+        reject(reader, node, "retries has no max");
     if (fields[1]) node_duration(reader, fields[1], "backoff", &retries->backoff);
     if (fields[2]) node_percent(reader, fields[2], "factor", &retries->factor_percent);
     if (fields[3]) codes_read(reader, retries, fields[3]);
@@ -218,15 +218,15 @@ static void task_check(struct reader *reader, struct jobfile_task *task, const s
 {
     const uint32_t *fields = draft->fields;
     size_t size = words_size(task->argv, task->argc) + words_size(task->env, task->env_count);
-    if (!fields[KEY_RUN]) refuse(reader, draft->node, "task %s has no run", QUOTED(task->name));
+    if (!fields[KEY_RUN]) reject(reader, draft->node, "task %s has no run", QUOTED(task->name));
     if (size > JOBFILE_WORDS_MAX)
-        refuse(reader, draft->node,
+        reject(reader, draft->node,
                "task %s: the command and its environment have %zu bytes, more than 128 KiB",
                QUOTED(task->name), size);
     if (!fields[KEY_LANE] && fields[KEY_GROUP])
-        refuse(reader, fields[KEY_GROUP], "a group without a lane");
+        reject(reader, fields[KEY_GROUP], "a group without a lane");
     if (!fields[KEY_LANE] && fields[KEY_ACCESS])
-        refuse(reader, fields[KEY_ACCESS], "access without a lane");
+        reject(reader, fields[KEY_ACCESS], "access without a lane");
     if (task->lane && !task->access) task->access = ROTA_ACCESS_WRITE;
 }
 
@@ -234,7 +234,7 @@ uint32_t task_add(struct reader *reader, uint32_t node, const char *name)
 {
     struct jobfile *file = reader->file;
     if (file->task_count == JOBFILE_TASKS_MAX) {
-        refuse(reader, node, "more than %d tasks", JOBFILE_TASKS_MAX);
+        reject(reader, node, "more than %d tasks", JOBFILE_TASKS_MAX);
         return 0;
     }
     if (!node_name_check(reader, node, name, "task")) return 0;
@@ -243,9 +243,9 @@ uint32_t task_add(struct reader *reader, uint32_t node, const char *name)
         return 0;
     uint32_t known = table_put(file, &reader->names, name, file->task_count + 1);
     if (known & FAMILY)
-        refuse(reader, node, "%s is the name of an expanded task already", QUOTED(name));
+        reject(reader, node, "%s is the name of an expanded task already", QUOTED(name));
     else if (known)
-        refuse(reader, node, "there is a task %s already, in line %u", QUOTED(name),
+        reject(reader, node, "there is a task %s already, in line %u", QUOTED(name),
                file->tasks[known - 1].place.line);
     if (known) return 0;
     struct jobfile_task *task = &file->tasks[file->task_count++];
@@ -276,7 +276,7 @@ void defaults_read(struct reader *reader, uint32_t node)
     node_fields(reader, node, "defaults", task_words, TASK_KEYS, reader->defaults);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         uint32_t *field = &reader->defaults[own[i]];
-        if (*field) refuse(reader, *field, "defaults cannot have %s", task_words[own[i]]);
+        if (*field) reject(reader, *field, "defaults cannot have %s", task_words[own[i]]);
         *field = 0;
     }
 }
@@ -286,9 +286,9 @@ static void bundle_with_tasks_read(struct reader *reader, const uint32_t *own,
 {
     for (int key = 0; key < TASK_KEYS; key++)
         if (own[key] && key != KEY_NAME && key != KEY_TASKS)
-            refuse(reader, own[key], "a bundle has a name and tasks, but no %s", task_words[key]);
+            reject(reader, own[key], "a bundle has a name and tasks, but no %s", task_words[key]);
     if (draft->bundle) {
-        refuse(reader, draft->node, "a bundle inside a bundle");
+        reject(reader, draft->node, "a bundle inside a bundle");
         return;
     }
     const char *name = node_filled(reader, draft->fields[KEY_NAME], "the name of a task");
@@ -318,10 +318,10 @@ void task_read(struct reader *reader, uint32_t key, uint32_t node, uint32_t bund
     else if (value->kind == NODE_LIST || value->length)
         own[KEY_RUN] = node;
     if (key && own[KEY_NAME])
-        refuse(reader, own[KEY_NAME], "the task has a name already, the key it stands under");
+        reject(reader, own[KEY_NAME], "the task has a name already, the key it stands under");
     if (key) own[KEY_NAME] = key;
     if (!own[KEY_NAME]) {
-        refuse(reader, node, "a task without a name");
+        reject(reader, node, "a task without a name");
         return;
     }
     draft_merge(reader, own, &draft);

@@ -89,7 +89,7 @@ const char *template_fill(struct reader *reader, uint32_t node)
         return NULL;
     }
     if (length > FILLED_MAX) {
-        refuse(reader, node, "the text has more than 1 MiB when it is filled in");
+        reject(reader, node, "the text has more than 1 MiB when it is filled in");
         return NULL;
     }
     char *out = jobfile_take(reader->file, length + 1);

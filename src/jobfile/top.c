@@ -41,7 +41,7 @@ static void lane_read(struct reader *reader, uint32_t key, uint32_t node)
     const char *name = node_filled(reader, key, "the name of a lane");
     if (!name || !node_name_check(reader, key, name, "lane")) return;
     if (table_put(file, &reader->lanes, name, file->lane_count + 1)) {
-        refuse(reader, key, "there is a lane %s already", QUOTED(name));
+        reject(reader, key, "there is a lane %s already", QUOTED(name));
         return;
     }
     struct jobfile_lane *lane = ARRAY_ADD(file, file->lanes, file->lane_count, file->lane_capacity);
@@ -59,7 +59,7 @@ static void lanes_read(struct reader *reader, uint32_t node)
 {
     const struct node *nodes = reader->tree.nodes;
     if (nodes[node].kind != NODE_MAP) {
-        refuse(reader, node, "lanes is not a mapping; expected NAME: {order: ..., strict: ...}");
+        reject(reader, node, "lanes is not a mapping; expected NAME: {order: ..., strict: ...}");
         return;
     }
     for (uint32_t key = node_first(&reader->tree, node); key; key = nodes[nodes[key].next].next)
@@ -106,7 +106,7 @@ void tasks_read(struct reader *reader, uint32_t node, uint32_t bundle)
     if (nodes[node].kind == NODE_TEXT || !nodes[node].length) {
         const char *fault = nodes[node].length ? "tasks is a text; expected a mapping or a list"
                                                : "there are no tasks";
-        refuse(reader, node, "%s", fault);
+        reject(reader, node, "%s", fault);
         return;
     }
     uint32_t at = node_first(&reader->tree, node);
@@ -139,7 +139,7 @@ static void map_read(struct reader *reader, uint32_t root)
     if (fields[TOP_TASKS])
         tasks_read(reader, fields[TOP_TASKS], 0);
     else if (!reader->file->error_count)
-        refuse(reader, root, "the file has no tasks");
+        reject(reader, root, "the file has no tasks");
 }
 
 static bool key_is(const struct tree *tree, uint32_t key, const char *word)
@@ -171,13 +171,13 @@ static void lines_read(struct reader *reader, uint32_t list)
         fields_take(reader, fields);
         node = tree->nodes[node].next;
     }
-    if (!node) refuse(reader, list, "the file has no tasks");
+    if (!node) reject(reader, list, "the file has no tasks");
     room_make(reader, tree->nodes[list].length);
     for (; node && !reader_is_done(reader); node = tree->nodes[node].next) {
         if (tree->nodes[node].kind == NODE_MAP)
             task_read(reader, 0, node, 0);
         else
-            refuse(reader, node, "a line is not an object; expected a task");
+            reject(reader, node, "a line is not an object; expected a task");
     }
 }
 

@@ -12,7 +12,7 @@ static bool scalar_check(struct reader *reader, uint32_t node, const char *what)
 {
     const struct node *value = &reader->tree.nodes[node];
     if (value->kind != NODE_TEXT) {
-        refuse(reader, node, "%s is %s; expected a text", what, kind_words[value->kind]);
+        reject(reader, node, "%s is %s; expected a text", what, kind_words[value->kind]);
         return false;
     }
     return true;
@@ -32,7 +32,7 @@ const char *node_filled(struct reader *reader, uint32_t node, const char *what)
     const char *text = node_text(reader, node, what);
     if (!text || *text) return text;
     bool plain = reader->tree.nodes[node].style & NODE_PLAIN;
-    refuse(reader, node, plain ? "%s has no value" : "%s is empty", what);
+    reject(reader, node, plain ? "%s has no value" : "%s is empty", what);
     return NULL;
 }
 
@@ -52,7 +52,7 @@ bool node_name_check(struct reader *reader, uint32_t node, const char *name, con
     if (strlen(name) > JOBFILE_NAME_MAX) fault = "has more than 255 bytes";
     if (!is_printable(name)) fault = "has a control character in it";
     if (strchr(name, '/')) fault = "has a / in it";
-    if (fault) refuse(reader, node, "the name of the %s %s: %s", what, fault, QUOTED(name));
+    if (fault) reject(reader, node, "the name of the %s %s: %s", what, fault, QUOTED(name));
     return !fault;
 }
 
@@ -80,7 +80,7 @@ bool node_number(struct reader *reader, uint32_t node, const char *what, int64_t
     bool fine = digits_take(&at, number) && !*at;
     if (fine && minus) *number = -*number;
     if (fine && *number >= low && *number <= high) return true;
-    refuse(reader, node, "%s is %s; expected a number from %" PRId64 " to %" PRId64, what,
+    reject(reader, node, "%s is %s; expected a number from %" PRId64 " to %" PRId64, what,
            QUOTED(text), low, high);
     return false;
 }
@@ -107,7 +107,7 @@ bool node_percent(struct reader *reader, uint32_t node, const char *what, uint32
     if (!text) return false;
     bool fine = decimal_take(&at, 100, &value) && !*at && value >= 100 && value <= 100 * 100;
     if (!fine)
-        refuse(reader, node, "%s is %s; expected a number from 1 to 100", what, QUOTED(text));
+        reject(reader, node, "%s is %s; expected a number from 1 to 100", what, QUOTED(text));
     *percent = fine ? (uint32_t)value : 100;
     return fine;
 }
@@ -151,7 +151,7 @@ bool node_duration(struct reader *reader, uint32_t node, const char *what, rota_
     const char *text = node_filled(reader, node, what);
     if (!text) return false;
     if (duration_parse(text, time)) return true;
-    refuse(reader, node, "%s is %s; expected a time like 90, 90s, 5m or 1h30m", what, QUOTED(text));
+    reject(reader, node, "%s is %s; expected a time like 90, 90s, 5m or 1h30m", what, QUOTED(text));
     return false;
 }
 
@@ -177,7 +177,7 @@ bool node_size(struct reader *reader, uint32_t node, const char *what, uint32_t 
     const char *text = node_filled(reader, node, what);
     if (!text) return false;
     if (size_parse(text, mebibytes)) return true;
-    refuse(reader, node, "%s is %s; expected a size like 512M or 2G, or a number of MiB", what,
+    reject(reader, node, "%s is %s; expected a size like 512M or 2G, or a number of MiB", what,
            QUOTED(text));
     return false;
 }
@@ -195,7 +195,7 @@ bool node_flag(struct reader *reader, uint32_t node, const char *what, bool *fla
     if (!text) return false;
     *flag = is_one_of(text, "true", "yes");
     if (*flag || is_one_of(text, "false", "no")) return true;
-    refuse(reader, node, "%s is %s; expected true or false", what, QUOTED(text));
+    reject(reader, node, "%s is %s; expected true or false", what, QUOTED(text));
     return false;
 }
 
@@ -215,7 +215,7 @@ bool node_choice(struct reader *reader, uint32_t node, const char *what, const c
         length += (size_t)snprintf(expected + length, sizeof expected - length, "%s%s", before,
                                    words[i]);
     }
-    refuse(reader, node, "%s is %s; expected %s", what, QUOTED(text), expected);
+    reject(reader, node, "%s is %s; expected %s", what, QUOTED(text), expected);
     return false;
 }
 
@@ -239,18 +239,18 @@ static void key_refuse(struct reader *reader, uint32_t key, const char *what,
 {
     const struct node *node = &reader->tree.nodes[key];
     if (node->kind != NODE_TEXT) {
-        refuse(reader, key, "a key of %s is %s; expected a word", what, kind_words[node->kind]);
+        reject(reader, key, "a key of %s is %s; expected a word", what, kind_words[node->kind]);
         return;
     }
     const char *word = jobfile_text(reader->file, reader->tree.text + node->text, node->length);
     if (!word) return;
     const char *meant = suggestion(word, words, count);
     if (strcmp(word, "<<") == 0)
-        refuse(reader, key, "merge keys are not taken here; use defaults");
+        reject(reader, key, "merge keys are not taken here; use defaults");
     else if (meant)
-        refuse(reader, key, "%s has no key %s; did you mean %s?", what, QUOTED(word), meant);
+        reject(reader, key, "%s has no key %s; did you mean %s?", what, QUOTED(word), meant);
     else
-        refuse(reader, key, "%s has no key %s", what, QUOTED(word));
+        reject(reader, key, "%s has no key %s", what, QUOTED(word));
 }
 
 bool node_fields(struct reader *reader, uint32_t node, const char *what, const char *const *words,
@@ -259,7 +259,7 @@ bool node_fields(struct reader *reader, uint32_t node, const char *what, const c
     const struct tree *tree = &reader->tree;
     if (tree->nodes[node].kind != NODE_MAP) {
         bool nothing = tree->nodes[node].kind == NODE_TEXT && !tree->nodes[node].length;
-        refuse(reader, node, "%s %s; expected a mapping", what,
+        reject(reader, node, "%s %s; expected a mapping", what,
                nothing                               ? "has no value"
                : tree->nodes[node].kind == NODE_LIST ? "is a list"
                                                      : "is a text");
@@ -271,7 +271,7 @@ bool node_fields(struct reader *reader, uint32_t node, const char *what, const c
         if (word == count)
             key_refuse(reader, key, what, words, count);
         else if (fields[word])
-            refuse(reader, key, "%s has the key %s twice", what, words[word]);
+            reject(reader, key, "%s has the key %s twice", what, words[word]);
         else
             fields[word] = tree->nodes[key].next;
     }

@@ -21,6 +21,8 @@ struct probe {
     char *words[WORDS_MAX + 1];  // a null behind the last
     int count;
     bool keeps;                  // what tasks make from now on
+    struct rota_client_text text;
+    char text_path[300], folder[300];
 };
 
 // "-" is nothing.
@@ -133,6 +135,34 @@ static void do_submit(struct probe *probe)
         puts(rota_client_reason(probe->client));
     else
         printf("%u\n", id.number);
+}
+
+// text FILE FORMAT FOLDER POLICY: what is in the file, as one text.
+static void text_submit(struct probe *probe)
+{
+    static char text[1 << 20];
+    rota_job_id id;
+    FILE *file = fopen(probe->text_path, "r");
+    size_t length = file ? fread(text, 1, sizeof text, file) : 0;
+    if (file) fclose(file);
+    enum rota_client_code code
+        = rota_client_submit_text(probe->client, text, length, &probe->text, &id);
+    printf("%d ", code);
+    if (!code) printf("%u", id.number);
+    for (const char *at = code == ROTA_CLIENT_WRONG ? probe->text.mistakes : ""; *at; at++)
+        putchar(*at == '\n' ? '|' : *at);
+    printf("%s\n", code ? rota_client_reason(probe->client) : "");
+}
+
+static void do_text(struct probe *probe)
+{
+    snprintf(probe->text_path, sizeof probe->text_path, "%s", word(probe, 1));
+    snprintf(probe->folder, sizeof probe->folder, "%s", word(probe, 3) ? word(probe, 3) : "");
+    probe->text = (struct rota_client_text){.path = "night.yaml"};
+    probe->text.format = (enum rota_client_format)number(probe, 2);
+    probe->text.folder = word(probe, 3) ? probe->folder : NULL;
+    probe->text.policy = (enum rota_policy)number(probe, 4);
+    text_submit(probe);
 }
 
 static void do_wait(struct probe *probe)
@@ -361,7 +391,7 @@ static const struct {
     {"fail", do_fail},       {"follow", do_follow}, {"event", do_event}, {"limit", do_limit},
     {"pause", do_rest},      {"resume", do_rest},   {"drain", do_rest},  {"held", do_held},
     {"get", do_get},         {"put", do_put},       {"locate", do_locate}, {"keep", do_keep},
-    {"unkeep", do_unkeep},   {"keeps", do_keeps},
+    {"unkeep", do_unkeep},   {"keeps", do_keeps},   {"text", do_text},   {"same", text_submit},
     {"behind", do_behind},
 };
 
