@@ -1,8 +1,9 @@
-// memory_test.c - job files that are read while memory lacks: each time that is said, and no more.
+// memory_test.c - job files that are read, and sent, while memory lacks: each time that is said.
 //
 // This program has its own malloc(), which fails when it is told to; so all that asks for memory,
 // libyaml too, gets none.
 #include "jobfile/refuse.h"
+#include "submit/submit.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SYSTEM(name) __interceptor_##name
@@ -199,6 +200,50 @@ static void large_files_too(void **state)
     free(text);
 }
 
+// ---- Sending them ----------------------------------------------------------------------------
+
+static const struct submit_upload *upload_of(const void *context, const char *path)
+{
+    return strstr(path, "hosts") ? context : NULL;
+}
+
+static void messages_write(const struct jobfile *file, submit_upload_fn *upload)
+{
+    static const struct submit_upload uploaded = {{5, 6}, WIRE_FILE};
+    struct wire_make made = {.object = uploaded.object};
+    struct submit_job job = {.file = file, .folder = "/there", .high = 1, .low = 2};
+    struct wire_out whole = {0}, out;
+    long refusals = 1;
+    job.upload = upload;
+    job.context = &uploaded;
+    job.uploads = &made;
+    job.upload_count = upload != NULL;
+    submit_put(&job, &whole);
+    for (long tries = 1; refusals; tries++) {
+        out = (struct wire_out){0};
+        fails = tries;
+        behind = 0;
+        submit_put(&job, &out);
+        fails = 0;
+        refusals = behind;
+        assert_int_equal(out.failed, refusals > 0);
+        if (!refusals) assert_int_equal(out.length, whole.length);
+        if (!refusals) assert_memory_equal(out.bytes, whole.bytes, whole.length);
+        wire_out_release(&out);
+    }
+    wire_out_release(&whole);
+}
+
+static void messages_fail_as_a_whole(void **state)
+{
+    (void)state;
+    struct jobfile file;
+    parsed(&file, JOBFILE_YAML, full);
+    messages_write(&file, NULL);
+    messages_write(&file, upload_of);
+    jobfile_release(&file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +251,7 @@ int main(void)
         cmocka_unit_test(mistakes_that_are_told_beside_it_are_true),
         cmocka_unit_test(whoever_asks_for_it),
         cmocka_unit_test(large_files_too),
+        cmocka_unit_test(messages_fail_as_a_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
