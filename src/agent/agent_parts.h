@@ -195,10 +195,12 @@ void alias_release(struct agent *agent);
 bool flows_open(struct agent *agent);
 void flows_close(struct agent *agent);  // before carry_close
 void flows_meet(struct agent *agent, const struct wire_flow *flow);
-void flows_given(struct agent *agent, const struct wire_run *run);  // a command is about to start
+// A command is about to start. False: a stream it reads is neither here nor said to be elsewhere.
+bool flows_given(struct agent *agent, const struct wire_run *run);
 void flows_started(struct agent *agent, rota_task_id task, uint32_t attempt);
 void flows_ended(struct agent *agent, rota_task_id task, uint32_t attempt);
 bool flows_cut(struct agent *agent, rota_task_id task, uint32_t attempt);  // what it read broke off
+void flows_forget(struct agent *agent, rota_object_id object);  // nobody is to read it
 int64_t flows_due(const struct agent *agent);
 void flows_work(struct agent *agent, int64_t ticks);
 

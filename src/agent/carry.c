@@ -140,7 +140,9 @@ void carry_give(struct agent *agent, const struct wire_message *given)
         = attempts_find(&agent->decide.attempts, message.run.task, message.run.attempt);
     place_find(&message.run);
     alias_forget(agent, &message.run.outputs);
-    flows_given(agent, &message.run);
+    if (!flows_given(agent, &message.run))
+        return report_refused(agent, attempt, WIRE_STOPPED, ENOLINK,
+                              "the stream it reads is no longer here");
     switch (inputs_look(&agent->carry, &message.run.inputs)) {
     case CARRY_READY: wire_put(&agent->worker->out, &message); return;
     case CARRY_NEVER:
@@ -231,8 +233,7 @@ void carry_forget(struct agent *agent, const wire_files *objects)
     for (uint32_t i = 0; i < objects->count; i++) {
         data_fetcher_forget(agent->carry.fetcher, objects->items[i].object);
         map_remove(&agent->carry.fetching, hash_of(objects->items[i].object));
-        if (agent->carry.server)
-            data_server_flow_forget(agent->carry.server, objects->items[i].object);
+        flows_forget(agent, objects->items[i].object);
     }
 }
 

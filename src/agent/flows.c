@@ -12,12 +12,14 @@
 
 enum { READY_MAX = 16, TELL_EVERY = 1000000, AWAY_PAUSE = 1000000 };
 
-// One that a command here writes.
+// One that a command here writes, or has written; until it is read, or dropped.
 struct outflow {
     struct outflow *next;
     rota_object_id object;
     rota_task_id task;
     uint32_t attempt;
+    bool is_over;   // its writer has ended
+    bool is_taken;  // a command here reads it, or nobody is to: no other one can
 };
 
 // One that a command here reads. Bytes that its FIFO does not take wait in `rest`, and nothing more
@@ -56,16 +58,33 @@ static void path_of(const struct agent *agent, rota_object_id object, char path[
 
 // ---- Written here ------------------------------------------------------------------------------
 
+static struct outflow **outflow_find(struct agent *agent, rota_object_id object)
+{
+    struct outflow **at = &agent->flows.out;
+    while (*at && !is_same((*at)->object, object)) at = &(*at)->next;
+    return at;
+}
+
+static void outflow_remove(struct outflow **at)
+{
+    struct outflow *flow = *at;
+    *at = flow->next;
+    free(flow);
+}
+
 static void outflow_add(struct agent *agent, const struct wire_run *run, rota_object_id object)
 {
     char path[PATH_MAX];
+    struct outflow **old = outflow_find(agent, object);
+    if (*old) outflow_remove(old);
     struct outflow *flow = calloc(1, sizeof *flow);
+    if (!flow) return;  // who wants to read it is refused
     path_of(agent, object, path);
-    if (!flow || !data_server_flow(agent->carry.server, object, path)) {
-        free(flow);
-        return;  // who wants to read it is refused
-    }
-    *flow = (struct outflow){agent->flows.out, object, run->task, run->attempt};
+    if (agent->carry.server) data_server_flow(agent->carry.server, object, path);
+    *flow = (struct outflow){.next = agent->flows.out,
+                             .object = object,
+                             .task = run->task,
+                             .attempt = run->attempt};
     agent->flows.out = flow;
 }
 
@@ -73,14 +92,29 @@ static void outflows_over(struct agent *agent, rota_task_id task, uint32_t attem
 {
     for (struct outflow **at = &agent->flows.out; *at;) {
         struct outflow *flow = *at;
-        if (!is_task(flow->task, task) || flow->attempt != attempt) {
-            at = &flow->next;
-            continue;
+        if (is_task(flow->task, task) && flow->attempt == attempt && !flow->is_over) {
+            if (agent->carry.server)
+                data_server_flow_over(agent->carry.server, flow->object, os_ticks());
+            flow->is_over = true;
         }
-        data_server_flow_over(agent->carry.server, flow->object, os_ticks());
-        *at = flow->next;
-        free(flow);
+        if (flow->is_over && flow->is_taken)
+            outflow_remove(at);
+        else
+            at = &flow->next;
     }
+}
+
+static void outflow_take(struct outflow **at)
+{
+    (*at)->is_taken = true;
+    if ((*at)->is_over) outflow_remove(at);
+}
+
+void flows_forget(struct agent *agent, rota_object_id object)
+{
+    struct outflow **at = outflow_find(agent, object);
+    if (*at) outflow_take(at);
+    if (agent->carry.server) data_server_flow_forget(agent->carry.server, object);
 }
 
 // ---- Read here ---------------------------------------------------------------------------------
@@ -165,19 +199,44 @@ void flows_meet(struct agent *agent, const struct wire_flow *message)
     agent->flows.in = flow;
 }
 
-void flows_given(struct agent *agent, const struct wire_run *run)
+static struct inflow *inflow_find(const struct agent *agent, rota_object_id object)
 {
-    for (uint32_t i = 0; i < run->outputs.count && agent->carry.server; i++)
+    struct inflow *flow = agent->flows.in;
+    while (flow && (flow->attempt || !is_same(flow->object, object))) flow = flow->next;
+    return flow;
+}
+
+// A worker that has started again has lost what it kept of a stream, and its server need not know:
+// a command that reads it here would wait for ever.
+static bool inputs_are_there(struct agent *agent, const wire_files *inputs)
+{
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        const struct wire_file *input = &inputs->items[i];
+        if (input->kind != WIRE_STREAM || inflow_find(agent, input->object)) continue;
+        const struct outflow *flow = *outflow_find(agent, input->object);
+        if (!flow || flow->is_taken) return false;
+    }
+    return true;
+}
+
+static void input_join(struct agent *agent, const struct wire_run *run, rota_object_id object)
+{
+    struct inflow *flow = inflow_find(agent, object);
+    if (!flow) return outflow_take(outflow_find(agent, object));
+    flow->task = run->task;
+    flow->attempt = run->attempt;
+}
+
+bool flows_given(struct agent *agent, const struct wire_run *run)
+{
+    if (!inputs_are_there(agent, &run->inputs)) return false;
+    for (uint32_t i = 0; i < run->inputs.count; i++)
+        if (run->inputs.items[i].kind == WIRE_STREAM)
+            input_join(agent, run, run->inputs.items[i].object);
+    for (uint32_t i = 0; i < run->outputs.count; i++)
         if (run->outputs.items[i].kind == WIRE_STREAM)
             outflow_add(agent, run, run->outputs.items[i].object);
-    for (uint32_t i = 0; i < run->inputs.count; i++)
-        for (struct inflow *flow = agent->flows.in; flow; flow = flow->next) {
-            bool is_its = run->inputs.items[i].kind == WIRE_STREAM && !flow->attempt
-                          && is_same(flow->object, run->inputs.items[i].object);
-            if (!is_its) continue;
-            flow->task = run->task;
-            flow->attempt = run->attempt;
-        }
+    return true;
 }
 
 static void inflow_begin(struct agent *agent, struct inflow *flow)
@@ -208,7 +267,7 @@ void flows_started(struct agent *agent, rota_task_id task, uint32_t attempt)
 
 void flows_ended(struct agent *agent, rota_task_id task, uint32_t attempt)
 {
-    if (agent->carry.server) outflows_over(agent, task, attempt);
+    outflows_over(agent, task, attempt);
     for (struct inflow *flow = agent->flows.in, *next; flow; flow = next) {
         next = flow->next;
         if (is_task(flow->task, task) && flow->attempt == attempt) inflow_remove(agent, flow);
@@ -334,7 +393,8 @@ static void progress_tell(struct agent *agent)
 
 int64_t flows_due(const struct agent *agent)
 {
-    int64_t due = agent->flows.out ? agent->flows.tell_at : INT64_MAX;
+    bool tells = agent->flows.out && agent->carry.server;
+    int64_t due = tells ? agent->flows.tell_at : INT64_MAX;
     for (const struct inflow *flow = agent->flows.in; flow; flow = flow->next)
         if (flow->end_at && !flow->is_ending && flow->end_at < due) due = flow->end_at;
     return due;
@@ -354,6 +414,13 @@ static void broken_end(struct agent *agent, int64_t ticks)
     }
 }
 
+static void flowed(struct agent *agent, rota_object_id object)
+{
+    struct outflow **at = outflow_find(agent, object);
+    if (*at && (*at)->is_over) outflow_remove(at);
+    other_end_over(agent, object);
+}
+
 void flows_work(struct agent *agent, int64_t ticks)
 {
     struct os_ready ready[READY_MAX];
@@ -367,7 +434,7 @@ void flows_work(struct agent *agent, int64_t ticks)
             }
     broken_end(agent, ticks);
     if (!agent->carry.server) return;
-    while (data_server_next_flowed(agent->carry.server, &object)) other_end_over(agent, object);
+    while (data_server_next_flowed(agent->carry.server, &object)) flowed(agent, object);
     if (ticks < agent->flows.tell_at) return;
     agent->flows.tell_at = ticks + TELL_EVERY;
     progress_tell(agent);

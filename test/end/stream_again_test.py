@@ -105,4 +105,33 @@ with Cluster() as cluster:
         "if its writer cannot do it again, the reader is blocked by that, and says so",
         (done, why))
 
+def worker_begins_again(away):
+    """The worker of a writer that is done starts again before the reader is given to it.
+
+    That cannot be before, because the worker is too small for it.
+    """
+    with Cluster() as cluster:
+        cluster.work("one", 1)
+        cluster.submit({"w": writer(cluster.folder, 100),
+                        "a": {"run": "cat > a", "stdin": "s", "cpus": 2, "out": ["a"],
+                              "keep": True}})
+        cluster.until(lambda: ("w", "SUCCESS") in cluster.ends(), "it is done")
+        if away:
+            cluster.server.kill()
+        cluster.workers["one"].kill()
+        if away:
+            cluster.serve()
+        cluster.work("one", 2)
+        done = cluster.rota("wait", "1")
+        cluster.rota("data", "get", "1/a", cluster.path("got"))
+        say(done.returncode == 0 and len(cluster.read("got").split()) == 100
+            and cluster.read("written") == "\n\n",
+            "what a worker kept of a stream is gone when it starts again: it is written again"
+            + (", also when the server was away" if away else ""),
+            (done, cluster.ends(), cluster.told()))
+
+
+worker_begins_again(away=False)
+worker_begins_again(away=True)
+
 Tap.end()
