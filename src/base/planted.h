@@ -66,7 +66,9 @@
     P(PAUSE_UNSAID, "the pause of a job is answered and not carried out")                       \
     P(PAUSE_LATE, "what becomes ready in a paused job is handed out")                           \
     P(PAUSE_ROOMY, "a paused worker gets what asks for room")                                   \
-    P(PAUSE_ENTERS, "the next of a lane that is paused is let in")
+    P(PAUSE_ENTERS, "the next of a lane that is paused is let in")                              \
+    P(STREAM_KEPT, "a stream whose reader gave up counts as there")                             \
+    P(FLOW_UNSAID, "who reads a stream elsewhere is not told where")
 
 #ifdef ROTA_PLANTED
 #define PLANT_NAME(name, text) PLANT_##name,

@@ -3,6 +3,7 @@
 // Nobody keeps what has flowed. So a stream whose reader gave up is REMOVED, also while it is
 // still written, and is there again when its producer has begun once more. It is not REMOVED when
 // its producer has failed: what was not made cannot be gone.
+#include "base/planted.h"
 #include "core/core.h"
 
 static bool is_stream(const struct object *object)
@@ -134,6 +135,7 @@ void streams_give_up(struct rota *rota, task_row row)
 {
     const struct extra *extra = task_extra(rota, row);
     uint16_t decided = rota->task[row].flags & TASK_DECIDED;
+    if (PLANTED(STREAM_KEPT)) return;
     rota->task[row].flags |= TASK_DECIDED;
     for (uint32_t i = 0; i < extra->input_count; i++) {
         object_row at = input_at(rota, extra, i);

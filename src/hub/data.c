@@ -1,4 +1,5 @@
 // data.c - objects move from worker to worker: who may fetch what, and where.
+#include "base/planted.h"
 #include "hub/copies.h"
 
 #include <stdio.h>
@@ -93,6 +94,7 @@ void hub_flow_put(struct hub *hub, const struct rota_action *action)
     struct wire_message message = {.kind = WIRE_FLOW_MESSAGE};
     char ticket[HUB_TICKET];
     if (!reader || !reader->peer || to.number == from.number) return;
+    if (PLANTED(FLOW_UNSAID)) return;
     if (!hub_ticket_make(hub, ticket)) return;
     bool can = can_serve(source, reader);
     if (can) hub_serve_put(hub, source->peer, action->stream.object, ticket);

@@ -46,6 +46,20 @@ static void objects_make(struct world *world, struct ghost_job *job)
     }
 }
 
+// Chains of two and more that run at a time. In lanes they might keep each other out.
+static void streams_make(struct world *world, struct ghost_job *job)
+{
+    bool may = !job->claims && !job->tasks[0].lane;
+    if (!may || !chance(world, OF_BROOKS, world->swarm.streams)) return;
+    for (uint32_t i = 1; i < job->first; i++) {
+        struct ghost_task *task = &job->tasks[i];
+        struct ghost_task *writer = task->need_count == 1 ? &job->tasks[task->needs[0] - 1] : NULL;
+        if (!writer || writer->makes || writer->flows || !choose(world, OF_BROOKS, 4)) continue;
+        writer->flows = task->drinks = true;
+        writer->was_lost = true;  // it writes again whenever that is not read to its end
+    }
+}
+
 rota_object_id ghost_object(uint32_t job, uint32_t index)
 {
     return (rota_object_id){job + 1, index};
@@ -83,6 +97,7 @@ struct ghost_job *ghost_make(struct world *world, uint32_t caller)
     for (uint32_t i = job->first; i < job->count; i++)
         for (uint32_t n = 0; n < job->tasks[i].need_count; n++)
             if (job->tasks[i].needs[n] <= job->first) job->tasks[i].reads &= ~(1u << n);
+    streams_make(world, job);
     if (more) when_make(world, job, more, lane);
     return job;
 }
@@ -95,9 +110,9 @@ struct ghost_job *ghost_find(struct world *world, uint32_t number)
 
 // ---- As a message ------------------------------------------------------------------------------
 
-static struct wire_file file_of(uint32_t job, uint32_t index, const char *name)
+static struct wire_file file_of(uint32_t job, uint32_t index, const char *name, bool flows)
 {
-    return (struct wire_file){.kind = WIRE_FILE,
+    return (struct wire_file){.kind = flows ? WIRE_STREAM : WIRE_FILE,
                               .name = wire_text_of(name),
                               .path = wire_text_of(""),
                               .object = ghost_object(job, index)};
@@ -106,7 +121,7 @@ static struct wire_file file_of(uint32_t job, uint32_t index, const char *name)
 static wire_text body_make(uint32_t job, uint32_t task, const struct ghost_task *ghost)
 {
     static const char *const names[GHOST_NEEDS] = {"one", "two", "three"};
-    struct wire_file inputs[GHOST_NEEDS], output = file_of(job, task, "made");
+    struct wire_file inputs[GHOST_NEEDS], output = file_of(job, task, "made", ghost->flows);
     uint32_t input_count = 0;
     char name[32];
     struct wire_message message = {.kind = WIRE_RUN_MESSAGE};
@@ -118,10 +133,10 @@ static wire_text body_make(uint32_t job, uint32_t task, const struct ghost_task 
     message.run.argv = (wire_texts){&word, 1};
     message.run.flags = ghost->lane ? WIRE_RUN_EXCLUSIVE : 0;
     for (uint32_t i = 0; i < ghost->need_count; i++)
-        if (ghost->reads >> i & 1)
-            inputs[input_count++] = file_of(job, ghost->needs[i], names[i]);
+        if (ghost->reads >> i & 1 || ghost->drinks)
+            inputs[input_count++] = file_of(job, ghost->needs[i], names[i], ghost->drinks);
     message.run.inputs = (wire_files){inputs, input_count};
-    message.run.outputs = (wire_files){&output, ghost->makes};
+    message.run.outputs = (wire_files){&output, ghost->makes || ghost->flows};
     wire_put(&frame, &message);
     return (wire_text){frame.bytes, frame.length};
 }
@@ -138,7 +153,7 @@ static uint32_t edges_make(const struct part *part, struct wire_edge *edges)
     uint32_t count = 0;
     for (uint32_t i = part->from; i < part->to; i++)
         for (uint32_t n = 0; n < job->tasks[i].need_count; n++)
-            if (!(job->tasks[i].reads >> n & 1))
+            if (!(job->tasks[i].reads >> n & 1) && !job->tasks[i].drinks)
                 edges[count++] = (struct wire_edge){job->tasks[i].needs[n], i + 1};
     return count;
 }
@@ -149,7 +164,7 @@ static uint32_t uses_make(const struct part *part, struct wire_use *uses)
     uint32_t count = 0;
     for (uint32_t i = part->from; i < part->to; i++)
         for (uint32_t n = 0; n < job->tasks[i].need_count; n++)
-            if (job->tasks[i].reads >> n & 1)
+            if (job->tasks[i].reads >> n & 1 || job->tasks[i].drinks)
                 uses[count++] = (struct wire_use){
                     .task = i + 1, .object = ghost_object(part->number, job->tasks[i].needs[n])};
     return count;
@@ -159,9 +174,11 @@ static uint32_t makes_make(const struct part *part, struct wire_make *makes)
 {
     uint32_t count = 0;
     for (uint32_t i = part->from; i < part->to; i++)
-        if (part->job->tasks[i].makes)
+        if (part->job->tasks[i].makes || part->job->tasks[i].flows)
             makes[count++]
-                = (struct wire_make){.task = i + 1, .object = ghost_object(part->number, i + 1)};
+                = (struct wire_make){.task = i + 1,
+                                     .flags = part->job->tasks[i].flows ? ROTA_OBJECT_STREAM : 0,
+                                     .object = ghost_object(part->number, i + 1)};
     return count;
 }
 

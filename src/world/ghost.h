@@ -29,6 +29,9 @@ struct ghost_task {
     bool asked_again, asked_off;              // a retry, a cancel was sent
     bool makes;                               // an object
     uint32_t reads;                           // bits: those of its needs that are objects
+    bool flows;                               // it writes a stream, for the next task
+    bool drinks;                              // it reads that of its only need
+    uint32_t read_attempt;                    // whose writing was read to its end last
     bool was_lost;                            // a copy of what it makes: it may run again
     struct ghost_clause when[GHOST_CLAUSES];  // its start condition, in postfix order
     uint32_t when_count, bundle;              // bundle: its number; 0: none

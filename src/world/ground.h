@@ -32,6 +32,7 @@ enum stream {
     OF_CLERKS,
     OF_WHEN,
     OF_WISHES,
+    OF_BROOKS,
     STREAMS
 };
 

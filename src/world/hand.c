@@ -288,6 +288,7 @@ void hand_crash(struct world *world, uint32_t who, bool reboots)
     unsafe_drop(world, hand);
     waiting_drop(hand);
     shelf_crash(hand);
+    brooks_crash(world, who);
     decide_release(&hand->decide);
     bool silently = reboots || chance(world, OF_WEATHER, world->swarm.half_open);
     if (cable != NOBODY) cable_close(world, cable, FAR_SIDE, silently);
@@ -326,4 +327,5 @@ void hand_release(struct hand *hand)
     shelf_crash(hand);
     free(hand->lacking), free(hand->shelf), free(hand->hauls), free(hand->losses);
     free(hand->waiting), free(hand->processes), free(hand->spool);
+    brooks_release(&hand->brooks);
 }

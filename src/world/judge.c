@@ -40,6 +40,10 @@ static void judge_needs(struct world *world, const struct process *process)
     const struct ghost_job *job = world->jobs[process->job];
     for (uint32_t i = 0; i < ghost->need_count; i++) {
         const struct ghost_task *need = &job->tasks[ghost->needs[i] - 1];
+        if (ghost->drinks && !need->starts)
+            wrong(world, "task %u.%u starts before %u, from which it reads", process->job,
+                  process->index, ghost->needs[i]);
+        if (ghost->drinks) continue;
         if (!need->successes)
             wrong(world, "task %u.%u starts before %u, which it needs, has succeeded", process->job,
                   process->index, ghost->needs[i]);
@@ -206,7 +210,7 @@ static void told_granted(struct world *world, const struct wire_granted *told)
 // A success that was kept before wins, and what it made may be made again for who reads it.
 static void cancel_note(struct ghost_task *ghost)
 {
-    ghost->cancelled = !ghost->asked_again && !(ghost->kept && ghost->makes);
+    ghost->cancelled = !ghost->asked_again && !(ghost->kept && (ghost->makes || ghost->flows));
 }
 
 static void told_done(struct world *world, const struct wire_done *told)
@@ -275,7 +279,8 @@ static void told_recorded(struct world *world, const struct wire_recorded *told)
     bool its_own = ghost->ended_attempt == told->attempt;
     ghost->kept |= its_own && ghost->ended_well && told->how != WIRE_IS_STALE;
     // It was kept before, maybe before a cancel: nobody could tell its worker then.
-    if (ghost->kept && ghost->makes && told->how == WIRE_WAS_RECORDED) ghost->cancelled = false;
+    bool remade = ghost->makes || ghost->flows;
+    if (ghost->kept && remade && told->how == WIRE_WAS_RECORDED) ghost->cancelled = false;
     if (told->how != WIRE_NOW_RECORDED) return;
     // What is said at once may have any order.
     if (told->attempt < ghost->given && ghost->given_in < world->words)

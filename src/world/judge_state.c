@@ -153,7 +153,7 @@ static bool is_cut_off(const struct world *world, const struct ghost_job *job, u
         uint32_t need = task->needs[i] - 1;
         enum rota_task_state state = state_of(world, job, need);
         if (is_bad_end(state) || state == ROTA_TASK_BLOCKED) return true;
-        bool lost = task->reads >> i & 1 && job->tasks[need].was_lost;
+        bool lost = (task->reads >> i & 1 || task->drinks) && job->tasks[need].was_lost;
         if (lost && is_cut_off(world, job, need)) return true;
     }
     return !when_is_true(world, job, task);

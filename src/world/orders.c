@@ -172,10 +172,12 @@ bool order_take(struct world *world, uint32_t who, const struct wire_message *me
         return true;
     case WIRE_RUN_MESSAGE: on_run(world, who, message); return true;
     case WIRE_FETCH_MESSAGE: shelf_fetch(world, who, &message->fetch); return true;
+    case WIRE_FLOW_MESSAGE: brook_meet(world, who, &message->flow); return true;
     case WIRE_SERVE_MESSAGE: return true;  // others may come, as they do here anyway
     case WIRE_DROP_MESSAGE:
         for (uint32_t i = 0; i < message->drop.objects.count; i++)
-            shelf_drop(world, hand, message->drop.objects.items[i].object);
+            shelf_drop(world, hand, message->drop.objects.items[i].object),
+                brook_drop(world, who, message->drop.objects.items[i].object);
         return true;
     case WIRE_SHOW_MESSAGE:
         for (uint32_t i = 0; i < message->show.objects.count; i++)

@@ -3,6 +3,7 @@
 
 #include "agent/decide.h"
 #include "hub/hub.h"
+#include "world/brook.h"
 #include "world/clerk.h"
 #include "world/ghost.h"
 #include "world/ground.h"
@@ -47,6 +48,8 @@ struct process {
     bool is_stubborn, is_stopped, fails_to_start;
     int64_t stop_at;           // it starts first, because nobody can call it back; 0: it goes on
     int64_t doomed_at;         // since when the server wants it gone; 0: it does not
+    enum thirst thirst;        // it reads a stream
+    uint32_t from, writing;    // of which hand, and of which attempt of the writer
 };
 
 struct spooled {
@@ -87,6 +90,7 @@ struct hand {
     struct wire_in *lacking;       // and for objects
     struct copy *shelf;
     struct haul *hauls;
+    struct brooks brooks;
     rota_object_id *losses;        // what it had, or was to have, and is not to blame for
     int haul_error;                // of the last that did not come
     uint32_t lacking_count, lacking_capacity, shelf_count, shelf_capacity;
@@ -228,6 +232,7 @@ struct swarm {
     uint32_t stall, torn, stuck, split, sync_hangs, burned;
     uint32_t lanes, is_long, endless;  // per mille of jobs; of processes
     uint32_t run_twice, stays_dead, follows, rests, bad, apart;
+    uint32_t streams;
     uint32_t grows, when, clerks, claims, lazy, clerk_crash;
     uint32_t data, haul_slow, haul_cut, haul_rots, shelf_full, copy_lost, disk_lost, remake_fails;
     bool is_plan;

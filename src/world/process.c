@@ -124,6 +124,7 @@ static void process_start(struct world *world, uint32_t who, struct process *pro
         process->at = process->stop_at > world->now ? process->stop_at : world->now + 20;
     }
     judge_start(world, hand, process);
+    brook_started(world, who, process);
     if (process->is_stubborn) see(world, SIGHT_STUBBORN);
     process_note(world, who, process);
     attempt_move(attempts, attempt, ATTEMPT_RUNNING);
@@ -141,15 +142,17 @@ static void process_end(struct world *world, uint32_t who, struct process *proce
     bool ran = ended.state == PROCESS_RUNNING;
     *process = hand->processes[--hand->process_count];
     judge_end(world, &ended, ran, ran && !ended.is_stopped && !ended.status);
+    if (ran) brook_ended(world, who, &ended);
     if (ended.is_stopped) {
         see(world, SIGHT_STOPPED);
-        report_add(world, hand, attempt, WIRE_STOPPED, 9);
+        report_add(world, hand, attempt, WIRE_STOPPED, ended.thirst == THIRST_BROKEN ? ENOLINK : 9);
     } else if (!ran) {
         see(world, SIGHT_SPAWN_FAILURE);
         world->jobs[ended.job]->tasks[ended.index - 1].unstarted++;
         report_add(world, hand, attempt, WIRE_NOT_STARTED, EAGAIN);
     } else {
         see(world, ended.status ? SIGHT_FAILURE : SIGHT_SUCCESS);
+        if (ended.thirst && !ended.status) judge_read(world, &ended);
         report_add(world, hand, attempt, WIRE_EXITED, ended.status);
         if (!ended.status && world->jobs[ended.job]->tasks[ended.index - 1].makes) {
             rota_object_id made = ghost_object(ended.job, ended.index);
@@ -187,6 +190,8 @@ void hand_process(struct world *world, uint32_t who, uint32_t number)
         process_lacks(world, who, process);
     else if (begins)
         process_start(world, who, process);
+    else if (!brook_may_end(process))
+        process->at = INT64_MAX;  // what it reads goes on
     else
         process_end(world, who, process);
     hand_flush(world, who);

@@ -55,7 +55,7 @@ static void judge_offered(struct world *world, uint32_t number, uint32_t index)
 static void judge_one(struct world *world, uint32_t number, uint32_t index)
 {
     const struct ghost_job *job = world->jobs[number];
-    if (job->tasks[index].is_bundle) return;
+    if (job->tasks[index].is_bundle || job->tasks[index].drinks) return;
     switch (state_of(world, job, index + 1)) {
     case ROTA_TASK_WAITING:
     case ROTA_TASK_BLOCKED:

@@ -157,7 +157,7 @@ static enum lack inputs_look(const struct hand *hand, const wire_files *inputs)
     enum lack lack = LACKS_NOTHING;
     for (uint32_t i = 0; i < inputs->count; i++) {
         rota_object_id object = inputs->items[i].object;
-        if (shelf_has(hand, object)) continue;
+        if (inputs->items[i].kind == WIRE_STREAM || shelf_has(hand, object)) continue;
         if (!is_coming(hand, object)) return LACKS_FOR_EVER;
         lack = LACKS_SOME;
     }
@@ -175,6 +175,7 @@ void shelf_give(struct world *world, uint32_t who, const struct wire_message *me
 {
     struct hand *hand = &world->hands[who];
     const struct wire_run *run = &message->run;
+    if (!brooks_are_there(hand, &run->inputs)) return brook_refuse(world, hand, run);
     switch (inputs_look(hand, &run->inputs)) {
     case LACKS_NOTHING: process_begin(world, who, run); return;
     case LACKS_SOME:

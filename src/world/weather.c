@@ -148,6 +148,7 @@ void swarm_draw(struct world *world)
     swarm->lazy = maybe(world, 300);
     swarm->clerk_crash = maybe(world, 60);
     swarm->data = choose(world, OF_SWARM, 3) * 400;
+    swarm->streams = choose(world, OF_BROOKS, 3) * 300;
     swarm->haul_slow = maybe(world, 200);
     swarm->haul_cut = maybe(world, 200);
     swarm->haul_rots = maybe(world, 100);

@@ -99,7 +99,12 @@
     S(HOLD_OVER, "of them, let go when the lease was over")                                    \
     S(HOLD_STALE, "handlers that came too late")                                               \
     S(RENEWED, "leases of handlers renewed")                                                   \
-    S(CLERK_CRASH, "handlers that crashed")
+    S(CLERK_CRASH, "handlers that crashed")                                                    \
+    S(STREAM_HERE, "streams read where they are written")                                      \
+    S(STREAM_AWAY, "streams read on another worker")                                           \
+    S(STREAM_READ, "streams read to their end")                                                \
+    S(STREAM_CUT, "streams that broke off")                                                    \
+    S(STREAM_PIPE, "writers that failed because nobody read on")
 
 #define WORLD_SIGHT(name, text) SIGHT_##name,
 enum world_sight { WORLD_SIGHTS(WORLD_SIGHT) SIGHTS };
