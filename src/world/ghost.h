@@ -27,6 +27,7 @@ struct ghost_task {
     bool came_well;                           // a success came to the server before any cancel
     bool cancelled;                           // acknowledged, and nobody has asked for it since
     bool asked_again, asked_off;              // a retry, a cancel was sent
+    bool called_off;                          // a cancel has come to the server
     bool makes;                               // an object
     uint32_t reads;                           // bits: those of its needs that are objects
     bool flows;                               // it writes a stream, for the next task

@@ -210,7 +210,8 @@ static void told_granted(struct world *world, const struct wire_granted *told)
 // A success that was kept before wins, and what it made may be made again for who reads it.
 static void cancel_note(struct ghost_task *ghost)
 {
-    ghost->cancelled = !ghost->asked_again && !(ghost->kept && (ghost->makes || ghost->flows));
+    bool is_kept = ghost->kept || ghost->came_well;
+    ghost->cancelled = !ghost->asked_again && !(is_kept && (ghost->makes || ghost->flows));
 }
 
 static void told_done(struct world *world, const struct wire_done *told)
@@ -296,13 +297,27 @@ static void told_recorded(struct world *world, const struct wire_recorded *told)
 }
 
 // Its worker may be gone before it can be told that this is kept.
+static void heard_finished(struct world *world, const struct wire_finished *finished)
+{
+    struct ghost_task *ghost = ghost_told(world, finished->task);
+    if (!ghost || ghost->cancelled || ghost->called_off) return;
+    bool its_own = ghost->ended_attempt == finished->attempt;
+    ghost->came_well |= its_own && ghost->ended_well;
+}
+
+// With a bundle its members.
+static void heard_cancel(struct world *world, rota_task_id id)
+{
+    struct ghost_job *job = ghost_find(world, id.job);
+    for (uint32_t i = 0; job && i < job->count; i++)
+        job->tasks[i].called_off |= i + 1 == id.task || job->tasks[i].bundle == id.task;
+}
+
 void judge_heard(struct world *world, const struct wire_message *message)
 {
-    if (message->kind != WIRE_FINISHED_MESSAGE) return;
-    struct ghost_task *ghost = ghost_told(world, message->finished.task);
-    if (!ghost || ghost->cancelled || ghost->asked_off) return;
-    bool its_own = ghost->ended_attempt == message->finished.attempt;
-    ghost->came_well |= its_own && ghost->ended_well;
+    if (message->kind == WIRE_FINISHED_MESSAGE) heard_finished(world, &message->finished);
+    if (message->kind == WIRE_CHANGE_MESSAGE && message->change.verb == WIRE_CANCEL)
+        heard_cancel(world, message->change.task);
 }
 
 void judge_told(struct world *world, const struct cable *cable, const struct wire_message *message)
