@@ -23,13 +23,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    struct pair *pair = *state;
-    free(pair->keys.items);
-    return pair_close(state);
-}
-
 // The first key and the last one with another secret, an id that is nearly the first, and one that
 // is nobody's.
 static void wrong_keys(const struct pair *pair, struct link_key keys[WAYS])
@@ -205,7 +198,7 @@ static void a_single_key_takes_as_long(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_close)
     const struct CMUnitTest tests[] = {TEST(the_same_is_said), TEST(many_keys_take_as_long),
                                        TEST(a_single_key_takes_as_long)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,13 +59,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    struct pair *pair = *state;
-    free(pair->keys.items);
-    return pair_close(state);
-}
-
 struct visit {
     SSL_CTX *context;
     SSL *ssl;
@@ -163,8 +156,8 @@ static void early_data_counts_as_what_strangers_say(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(early_data_is_taken_by_nobody, setup, teardown),
-        cmocka_unit_test_setup_teardown(early_data_counts_as_what_strangers_say, setup, teardown),
+        cmocka_unit_test_setup_teardown(early_data_is_taken_by_nobody, setup, pair_close),
+        cmocka_unit_test_setup_teardown(early_data_counts_as_what_strangers_say, setup, pair_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,7 @@ int pair_close(void **state)
     pair_part(pair);
     link_listener_close(&pair->listener);
     os_tree_remove(pair->folder);
+    free(pair->keys.items);
     free(pair->pattern);
     free(pair);
     return 0;

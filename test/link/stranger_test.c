@@ -23,13 +23,6 @@ static int stranger_setup(void **state)
     return 0;
 }
 
-static int stranger_teardown(void **state)
-{
-    struct pair *pair = *state;
-    free(pair->keys.items);
-    return pair_close(state);
-}
-
 static void meet(struct pair *pair)
 {
     pair_part(pair);
@@ -299,7 +292,7 @@ static void only_tls_13_with_a_key_and_an_exchange_is_spoken(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stranger_setup, stranger_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, stranger_setup, pair_close)
     const struct CMUnitTest tests[] = {
         TEST(what_is_no_tls_is_refused_at_once),
         TEST(first_messages_of_garbage_are_refused),

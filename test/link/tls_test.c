@@ -20,13 +20,6 @@ static int tls_setup(void **state)
     return 0;
 }
 
-static int tls_teardown(void **state)
-{
-    struct pair *pair = *state;
-    free(pair->keys.items);
-    return pair_close(state);
-}
-
 static void pair_meet(struct pair *pair, enum wire_role role)
 {
     pair_connect(pair, pair_key(pair, role));
@@ -243,7 +236,7 @@ static void links_outlive_their_listener(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, tls_setup, tls_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, tls_setup, pair_close)
     const struct CMUnitTest tests[] = {
         TEST(a_key_tells_who_comes),
         TEST(messages_of_all_sizes_go_both_ways),
