@@ -104,16 +104,18 @@ static void outflows_over(struct agent *agent, rota_task_id task, uint32_t attem
     }
 }
 
-static void outflow_take(struct outflow **at)
+// A task may name the same one twice: then it is taken already, and perhaps gone.
+static void outflow_take(struct agent *agent, rota_object_id object)
 {
+    struct outflow **at = outflow_find(agent, object);
+    if (!*at) return;
     (*at)->is_taken = true;
     if ((*at)->is_over) outflow_remove(at);
 }
 
 void flows_forget(struct agent *agent, rota_object_id object)
 {
-    struct outflow **at = outflow_find(agent, object);
-    if (*at) outflow_take(at);
+    outflow_take(agent, object);
     if (agent->carry.server) data_server_flow_forget(agent->carry.server, object);
 }
 
@@ -222,7 +224,7 @@ static bool inputs_are_there(struct agent *agent, const wire_files *inputs)
 static void input_join(struct agent *agent, const struct wire_run *run, rota_object_id object)
 {
     struct inflow *flow = inflow_find(agent, object);
-    if (!flow) return outflow_take(outflow_find(agent, object));
+    if (!flow) return outflow_take(agent, object);
     flow->task = run->task;
     flow->attempt = run->attempt;
 }
