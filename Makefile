@@ -4,8 +4,6 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 LTO    ?= false
 ROUNDS ?= 5
-KILLS  ?= 2000
-SEED   ?= 1
 
 options  = --prefix=$(PREFIX) -Db_lto=$(LTO) -Dwerror=$(if $(CI),true,false)
 sanitize = -Db_sanitize=address,undefined -Dbench=false -Dwerror=$(if $(CI),true,false)
@@ -23,9 +21,9 @@ demo: setup     ## build rota, run an example with it, and say what to do next
 	@ninja -C $(BUILD) rota
 	@tool/demo $(BUILD)
 
-test: setup     ## everything, plain and then under ASan and UBSan; some fuzz targets beside it
+test: setup     ## everything, plain, then under ASan and UBSan, and fuzz targets; SEED=N repeats
 	@$(MAKE) --no-print-directory all asan fuzzers || { echo "0 passed, 1 failed"; exit 1; }
-	@tool/test --fuzz $(BUILD)-fuzz $(BUILD) $(BUILD)-asan
+	@tool/test $(if $(SKIPPED),--skipped $(SKIPPED)) --fuzz $(BUILD)-fuzz $(BUILD) $(BUILD)-asan
 
 check: all      ## quick: tidy, and the tests without sanitizers
 	@tool/tidy
@@ -38,25 +36,17 @@ asan:
 	@tool/configure $(BUILD)-asan $(sanitize)
 	@ninja -C $(BUILD)-asan
 
-soak: all asan  ## 10^8 events in worlds from SEED=1, 10^7 in the core, kills, runs for SECONDS=600
-	@$(BUILD)/test/world-swarm_test --events 100000000 --from $(SEED)
-	@$(BUILD)/test/model-model_test --events 10000000
-	@BUILD=$(BUILD) test/end/kill_test.py --all
-	@BUILD=$(BUILD) test/end/heavy_test.py --all
-	@BUILD=$(BUILD) test/end/kill_soak.py --kills $(KILLS)
-	@BUILD=$(BUILD) test/end/cluster_soak.py --servers 2000 --workers 1000
-	@BUILD=$(BUILD) test/end/partition_soak.py --faults 500
-	@tool/soak $(BUILD)-asan
+soak: all asan  ## 10^8 simulated events, KILLS=2000 kills, and more; SEED=N repeats
+	@tool/soak $(BUILD) $(BUILD)-asan
 
-fuzz:           ## each fuzz target for SECONDS=60
+fuzz:           ## each fuzz target for SECONDS=60, two at a time; SEED=N repeats
 	@tool/setup build test
-	@CC=clang tool/configure $(BUILD)-fuzz $(fuzz)
-	@ninja -C $(BUILD)-fuzz
+	@$(MAKE) --no-print-directory fuzzers
 	@tool/fuzz $(BUILD)-fuzz
 
 fuzzers:
 	@CC=clang tool/configure $(BUILD)-fuzz $(fuzz)
-	@ninja -C $(BUILD)-fuzz test/wire-frame_fuzz test/link-connection_fuzz test/hub-hub_fuzz
+	@ninja -C $(BUILD)-fuzz $(patsubst test-%.c,test/%,$(subst /,-,$(wildcard test/*/*_fuzz.c)))
 
 bench:          ## ratios to the limit, ROUNDS=5 rounds, and the goals
 	@tool/setup build bench

@@ -55,7 +55,7 @@ static void fill_needs(struct load *load)
     for (uint32_t number = 1; number <= count; number++) {
         if (is_bundle(load, number)) continue;
         load->outputs[job->output_count++] =
-            (struct rota_output){number, 0, {3, number}, number};
+            (struct rota_output){number, 0, {3, number}, number, {{0}, 0}};
         if (number < 2 || is_bundle(load, number - 1)) continue;
         load->inputs[job->input_count++] = (struct rota_input){number, 0, {3, number - 1}};
         load->tasks[number - 1].clause_first = job->clause_count;

@@ -25,7 +25,7 @@ static struct load load_with_inputs(uint32_t task_count, uint64_t *random)
     uint32_t inputs = 0;
     for (uint32_t task = 0; task < task_count; task++) {
         load.outputs[task] = (struct rota_output){
-            0, ROTA_OBJECT_AWAY, object_name(task), 1 + draw(random, 1u << 20)};
+            0, ROTA_OBJECT_AWAY, object_name(task), 1 + draw(random, 1u << 20), {{0}, 0}};
         for (uint32_t left = draw(random, INPUTS_MAX + 1); left > 0; left--) {
             load.inputs[inputs++] =
                 (struct rota_input){task + 1, 0, object_name(draw(random, task_count))};

@@ -190,7 +190,7 @@ static void all_ask(struct scene *scene, struct link *link)
     char text[CACHE_ENTRY_TEXT];
     struct wire_message greet = {.kind = WIRE_GREET_MESSAGE}, get = {.kind = WIRE_GET_MESSAGE},
                         want = {.kind = WIRE_WANT_MESSAGE};
-    greet.greet = (struct wire_greet){WIRE_VERSION, WIRE_PEER, wire_text_of(""), 0, 0};
+    greet.greet = (struct wire_greet){WIRE_VERSION, WIRE_PEER, wire_text_of(""), 0, 0, 0, 0};
     get.get = (struct wire_get){object, wire_text_of(TICKET)};
     cache_entry_write(&scene->entry, text);
     want.want.entry = wire_text_of(text);

@@ -78,7 +78,7 @@ enum rota_claim_flag {          // what a handler does not mind
 enum rota_lane_flag {
     ROTA_LANE_STRICT = 1,
     ROTA_LANE_SUBMIT_ORDER = 2,
-    ROTA_LANE_GONE = 4,         // alone: it is forgotten, which is refused while tasks name it
+    ROTA_LANE_GONE = 4,         // alone: forgotten; refused while tasks name it, or it is paused
     ROTA_LANE_PAUSED = 8        // in records only: PAUSE and RESUME change it
 };
 enum rota_wait_mode { ROTA_WAIT_ALL, ROTA_WAIT_SOME };
@@ -148,11 +148,14 @@ struct rota_event {
             rota_object_id key;
             enum rota_outcome outcome;
             int32_t status;
+            const struct rota_output *sizes;  // as in `report`
+            uint32_t size_count;
         } completed;
         struct {                        // OBJECT_*, STREAMED
             rota_worker_id worker;
             rota_object_id object;
             uint64_t bytes;
+            struct rota_content content;  // HELD: refused if its maker made another one
         } replica;
         struct {
             rota_job_id job;

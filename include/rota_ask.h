@@ -28,6 +28,7 @@ struct rota_task_view {
     uint64_t handler;            // who claimed it
     bool queued;                 // assigned beyond the room of its worker
     bool stopping;               // told to stop; its worker has not confirmed
+    bool discarded;              // and is repeated: a writer of a stream it reads did not succeed
     bool regenerating;           // its result was lost and is made again
     bool unschedulable;          // no registered worker could ever take it
 };
@@ -89,6 +90,8 @@ enum rota_object_set { ROTA_SET_SCHEDULED, ROTA_SET_ASSIGNED, ROTA_SET_LOCATED }
 
 enum rota_object_state rota_object_state(const struct rota *rota, rota_object_id id);
 uint64_t rota_object_bytes(const struct rota *rota, rota_object_id id);  // of a stream: so far
+// False: nobody has reported one, or there is no such object.
+bool rota_object_content(const struct rota *rota, rota_object_id id, struct rota_content *content);
 uint32_t rota_object_workers(const struct rota *rota, rota_object_id id, enum rota_object_set set,
                              rota_worker_id *out, uint32_t max);
 rota_worker_id rota_locate(const struct rota *rota, rota_object_id id);  // any holder, or none

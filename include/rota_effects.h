@@ -77,6 +77,7 @@ struct rota_record {
             rota_job_id job;
             uint32_t flags;
             uint64_t bytes;
+            struct rota_content content;
         } object;
         struct {                      // object and worker
             rota_object_id object;
@@ -157,7 +158,12 @@ struct rota_action {
             bool again;               // it was asked for ahead of its task, which now follows
         } fetch;
         // ahead: it was asked for ahead of a task that goes elsewhere now, and need not come
-        struct { rota_object_id object; rota_worker_id worker; bool ahead; } drop, show;
+        struct {
+            rota_object_id object;
+            rota_worker_id worker;
+            bool ahead;
+            struct rota_content content;  // DROP: only if it is this one; kind 0: in any case
+        } drop, show;
         struct {
             rota_object_id object;
             rota_worker_id worker, to;  // to none: the consumer is not placed yet

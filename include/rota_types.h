@@ -74,9 +74,13 @@ enum rota_task_flag {
     ROTA_TASK_ON_DEMAND = 2,  // starts IDLE, to be staged later (so are members of such a bundle)
 };
 
+// Under pull, with a content key, and when a result is made again, losses are repeated so much more
+// often than `retries_max` says: the result is the same whichever worker makes it.
+enum { ROTA_LOSSES_MAX = 20 };
+
 struct rota_task_spec {
     uint64_t body;            // names the command; the core never looks inside
-    rota_object_id key;       // content key of its result; none: not shared, not cached
+    rota_object_id key;       // content key of its result; none: not shared, not cached. No streams
     rota_time estimate;       // expected duration; 0: unknown
     uint32_t flags;           // rota_task_flag
     uint32_t bundle;          // task number of its bundle in this job; 0: none
@@ -113,8 +117,17 @@ enum rota_object_flag {
     ROTA_OBJECT_ARTIFACT = 8,  // inputs: a content key; wanted near, not waited for
 };
 
+// What an object consists of, by the word of the attempt that made it, or of the client that
+// brought it: a hash, and of what (a letter of the caller's choice). Kind 0: not known.
+struct rota_content { uint8_t hash[32]; char kind; };
+
 // An object a task makes (task 0: an upload, finished from birth), and one that it reads.
-struct rota_output { uint32_t task, flags; rota_object_id object; uint64_t bytes; };
+struct rota_output {
+    uint32_t task, flags;
+    rota_object_id object;
+    uint64_t bytes;
+    struct rota_content content;
+};
 struct rota_input  { uint32_t task, flags; rota_object_id object; };
 
 // Where a plan wants a task to run; worker none: anywhere. Among the tasks of a worker a higher

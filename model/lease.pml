@@ -81,10 +81,30 @@ byte rival_running;
 #define assert_process(condition) assert(condition)
 #endif
 
+// With STOPS a signal or a debugger may stop the agent, or the process that runs commands. Each of
+// them has a watchdog for both, and what is stopped can still be killed.
+#ifdef STOPS
+bool agent_is_stopped, child_is_stopped;
+#endif
+#if !defined(STOPS)
+#define watchdog_can_act true
+#elif defined(FENCE_IN_AGENT)  // the agent alone watches
+#define watchdog_can_act (!agent_is_stopped)
+#elif defined(FENCE_IN_CHILD)  // the process that runs commands does
+#define watchdog_can_act (!child_is_stopped)
+#else
+#define watchdog_can_act (!agent_is_stopped || !child_is_stopped)
+#endif
+#ifdef BOTH_STOPPED
+#define may_stop(other) true
+#else
+#define may_stop(other) (!other)
+#endif
+
 #ifdef PAUSE  // the watchdog may sleep through its deadline
 #define watchdog_is_in_time true
 #else
-#define watchdog_is_in_time (!running || now < lease)
+#define watchdog_is_in_time (!running || now < lease || !watchdog_can_act)
 #endif
 
 #ifdef UNFENCED_WRITE  // a deposed leader writes
@@ -348,12 +368,23 @@ inline worker_finishes()
 inline watchdog_kills()
 {
     step {
-        running && now >= lease ->
+        running && now >= lease && watchdog_can_act ->
         printf("%d: the watchdog kills token %d\n", now, running);
         stopped[running] = true;
         running = 0
     }
 }
+
+#ifdef STOPS
+inline stops_or_goes_on(part, other)
+{
+    step {
+        part || may_stop(other) ->
+        printf("%d: the agent or its child is stopped, or goes on\n", now);
+        part = !part
+    }
+}
+#endif
 
 inline worker_connects()
 {
@@ -456,6 +487,10 @@ active proctype world()
 
     :: worker_finishes()
     :: watchdog_kills()
+#ifdef STOPS
+    :: stops_or_goes_on(agent_is_stopped, child_is_stopped)
+    :: stops_or_goes_on(child_is_stopped, agent_is_stopped)
+#endif
     :: worker_connects()
     :: worker_crashes()
     :: rival_finishes()

@@ -8,15 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
     GRACE = 5000000,         // of TERM
-    FENCE_SLACK = 2000000,   // S of guarantees.md: how late the loop may be with a lease
     RECORD_WITHIN = 2000000,  // so long reports are waited for at the end, if a server is there
-    DELIVER_WITHIN = 10000000  // and after the first TERM, if there is none, too
+    DELIVER_WITHIN = 10000000, // and after the first TERM, if there is none, too
+    FREE_WITHIN = 5000000,     // so long the processes of a worker that was killed may stay
+    FREE_PAUSE = 50000,
+    CLOSE_WITHIN = 1000000     // so long the server may take to close, when all was told
 };
 
 // ---- Beginning ---------------------------------------------------------------------------------
@@ -45,14 +48,29 @@ static bool folder_make(struct agent *agent)
     return false;
 }
 
+// The processes of a worker that was just killed have its lock until they are gone, too.
+static bool spool_take(struct agent *agent)
+{
+    struct spool *spool = &agent->spool;
+    int64_t until = os_ticks() + FREE_WITHIN;
+    bool is_told = false;
+    while (!spool_open(spool, agent->options->folder)) {
+        bool waits = spool->is_taken && os_ticks() < until;
+        if (waits && !is_told)
+            agent_say(agent, "%s; waiting %d s for it to end", spool->error, FREE_WITHIN / 1000000);
+        is_told = true;
+        if (!waits) return agent_say(agent, "%s", spool->error), false;
+        spool_close(spool);
+        os_sleep_until(os_now() + FREE_PAUSE);
+    }
+    return true;
+}
+
 static bool spool_begin(struct agent *agent)
 {
     struct spool *spool = &agent->spool;
     struct attempts *attempts = &agent->decide.attempts;
-    if (!spool_open(spool, agent->options->folder)) {
-        agent_say(agent, "%s", spool->error);
-        return false;
-    }
+    if (!spool_take(agent)) return false;
     if (spool->dropped)
         agent_say(agent, "the last report in %s/spool was never whole, and is dropped",
                   agent->options->folder);
@@ -75,11 +93,22 @@ static bool worker_begin(struct agent *agent)
     options.folder = agent->options->folder;
     options.name = agent->options->name;
     options.tells_drained = true;
-    agent->pid = worker_fork(&options, &socket);
-    if (agent->pid > 0) agent->worker = link_over(socket);
-    if (agent->worker && fence_open(&agent->fence, agent->pid)) return true;
+    if (fence_open(&agent->fence)) {
+        options.fence = agent->fence.timer;
+        agent->pid = worker_fork(&options, &socket);
+        if (agent->pid > 0) agent->worker = link_over(socket);
+        if (agent->worker && fence_watch(&agent->fence, agent->pid)) return true;
+    }
     agent_say(agent, "no process to run commands can be started: %s", strerror(errno));
     return false;
+}
+
+// Ctrl-Z would stop the agent and not its commands, which would then lose their lease.
+static void terminal_stops_ignore(void)
+{
+    signal(SIGTSTP, SIG_IGN);
+    signal(SIGTTIN, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN);
 }
 
 static bool agent_begin(struct agent *agent)
@@ -90,8 +119,11 @@ static bool agent_begin(struct agent *agent)
     agent->logs.folder = agent->options->folder;
     agent->sync_at = agent->kill_at = agent->leave_at = INT64_MAX;
     agent->signals = os_signals_open();
-    return folder_make(agent) && spool_begin(agent) && worker_begin(agent) && carry_open(agent)
-           && flows_open(agent);
+    terminal_stops_ignore();
+    if (geteuid() == 0 && !agent->options->worker.user)
+        agent_say(agent, "commands run as root; --user NAME runs them as another user");
+    return folder_make(agent) && spool_begin(agent) && identity_open(agent) && worker_begin(agent)
+           && carry_open(agent) && flows_open(agent);
 }
 
 // ---- Signals and the end -----------------------------------------------------------------------
@@ -222,8 +254,11 @@ static void turn(struct agent *agent)
     server_timers(agent, now);
     must_end(agent, now);
     leave_look(agent);
-    int64_t due = agent->worker ? decide_fence_due(&agent->decide, FENCE_SLACK) : INT64_MAX;
-    fence_set(&agent->fence, due);
+    if (agent->worker)
+        fence_set(&agent->fence, decide_fence_due(&agent->decide),
+                  decide_fence_last(&agent->decide));
+    else
+        fence_set(&agent->fence, INT64_MAX, INT64_MAX);
     if (agent->worker) link_flush(agent->worker);
     if (agent->status < 0) reports_sync(agent, now);
     reports_send(agent);
@@ -231,14 +266,30 @@ static void turn(struct agent *agent)
     end_look(agent, now);
 }
 
+// Closing a socket that has unread bytes resets the connection, and the server might never read
+// that this worker leaves. So it only stops writing, and waits until the server has closed.
+static void server_leave(struct link *server)
+{
+    char bytes[4096];
+    if (!server || server->state != LINK_OPEN || !link_flush(server)) return;
+    int64_t until = os_ticks() + CLOSE_WITHIN;
+    struct os_watch watch = {.file = server->file};
+    shutdown(server->file, SHUT_WR);
+    while (os_ticks() < until && os_wait(&watch, 1, until)) {
+        ssize_t count = recv(server->file, bytes, sizeof bytes, MSG_DONTWAIT);
+        if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) return;
+    }
+}
+
 static void agent_end(struct agent *agent)
 {
-    fence_set(&agent->fence, INT64_MAX);
+    fence_set(&agent->fence, INT64_MAX, INT64_MAX);
+    server_leave(agent->server);
     link_close(agent->server);
     if (agent->pid > 0 && !agent->has_hello) kill(agent->pid, SIGKILL);  // it waits for another one
     link_close(agent->worker);
     if (agent->pid > 0) waitpid(agent->pid, NULL, 0);
-    if (agent->pid > 0) fence_orphans_end();
+    if (agent->pid > 0) worker_children_end();
     waiting_release(agent);
     flows_close(agent);
     if (agent->carry.fetcher || agent->carry.is_open) carry_close(agent);

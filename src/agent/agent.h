@@ -25,6 +25,7 @@ struct agent_options {
     const struct link_key *key;  // null: the servers are Unix sockets
     const char *folder;          // the worker's, and the spool; made if it is not there
     const char *name, *machine;
+    const char *user;            // the name of the user that commands run as
     const char *address;         // where others may fetch objects; null: nowhere
     const struct link_keys *peer_keys;  // of the role peer, for that; null: Unix sockets only
     const struct os_service *service;   // who supervises; the first of its files: for `address`
@@ -33,6 +34,6 @@ struct agent_options {
     struct worker_options worker;
 };
 
-// Runs until TERM, or until a server says QUIT. Returns the exit status: 0, or 70 when the disk or
-// the process that runs commands failed.
+// Runs until TERM, or until a server says QUIT. Returns the exit status: 0, 2 when a server refuses
+// its name or all refuse its key, or 70 when the disk or the process that runs commands failed.
 int agent_main(const struct agent_options *options);

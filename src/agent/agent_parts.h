@@ -6,6 +6,8 @@
 #include "agent/spool.h"
 #include "data/data.h"
 
+#include <time.h>
+
 // ---- objects.c: what the cache holds ------------------------------------------------------------
 
 struct objects {
@@ -41,20 +43,19 @@ void logs_answer(struct logs *logs, const struct wire_log *log, bool is_over,
                  struct wire_out *out);
 void logs_release(struct logs *logs);
 
-// ---- fence.c: a thread that ends it all when the loop cannot ------------------------------------
+// ---- fence.c: the end of all commands when a lease is over and the loop cannot act --------------
 
 struct fence {
-    int timer;
+    int timer;     // shared with the process that runs commands
+    timer_t last;  // the kernel kills the agent
     pid_t worker;
     int64_t due;
 };
 
-bool fence_open(struct fence *fence, pid_t worker);  // false with errno
-// At that time of CLOCK_BOOTTIME the worker and this process are killed; INT64_MAX: not.
-void fence_set(struct fence *fence, int64_t due);
-// Kills all children of this process, and theirs, until there are none: what is left of a worker
-// that was killed.
-void fence_orphans_end(void);
+bool fence_open(struct fence *fence);  // before the fork; false with errno
+bool fence_watch(struct fence *fence, pid_t worker);  // behind it: it has a thread
+// At these times of CLOCK_BOOTTIME the worker and this process are killed; INT64_MAX: not.
+void fence_set(struct fence *fence, int64_t due, int64_t last);
 
 // ---- The agent ----------------------------------------------------------------------------------
 
@@ -107,9 +108,13 @@ struct agent {
     char limits[256];
 
     struct link *server;  // null: none
-    bool is_welcome;
+    bool is_welcome, was_welcome;
+    uint32_t denials;  // servers in a row that did not take its key
     uint32_t turn;        // whose turn it is among the servers
     uint64_t boot, seed;
+    uint64_t folder_id, place;  // identity.c
+    uint64_t epoch;   // the largest that the server has told,
+    uint64_t opened;  // and what it told with that
     int64_t pause, connect_at, welcome_by;
     struct report *unsafe;  // the first that is not on disk
     struct report *unsent;  // the first that was not sent on this connection
@@ -135,9 +140,14 @@ void service_stopping(const struct agent *agent, const char *status);
 void service_beat(struct agent *agent, int64_t now);
 int64_t service_due(const struct agent *agent);
 
+// ---- identity.c: which folder this is -----------------------------------------------------------
+
+bool identity_open(struct agent *agent);  // behind the spool, which locks the folder
+
 // ---- connect.c: the way to a server -------------------------------------------------------------
 
 void server_connect(struct agent *agent, int64_t now);  // to the next of them
+void server_beat(struct agent *agent);
 void server_drop(struct agent *agent, const char *reason);
 void server_timers(struct agent *agent, int64_t now);  // BEATs, and patience
 int64_t server_due(const struct agent *agent);
@@ -167,9 +177,10 @@ bool carry_take_back(struct agent *agent, const struct attempt *attempt);
 void carry_refuse(struct agent *agent, int error, const char *reason);  // all that waits
 void carry_fetch(struct agent *agent, const struct wire_fetch *fetch);
 void carry_serve(struct agent *agent, const struct wire_serve *serve);
-void carry_forget(struct agent *agent, const wire_files *objects);
+void carry_drop(struct agent *agent, const wire_files *objects);
 int64_t carry_due(const struct agent *agent);  // ticks
 void carry_work(struct agent *agent, int64_t ticks);
+void carry_lies_tell(struct agent *agent);  // refused contents that the server does not know of
 
 // ---- show.c: what the server thinks is here -----------------------------------------------------
 
@@ -198,7 +209,9 @@ void flows_meet(struct agent *agent, const struct wire_flow *flow);
 // A command is about to start. False: a stream it reads is neither here nor said to be elsewhere.
 bool flows_given(struct agent *agent, const struct wire_run *run);
 void flows_started(struct agent *agent, rota_task_id task, uint32_t attempt);
-void flows_ended(struct agent *agent, rota_task_id task, uint32_t attempt);
+void flows_ended(struct agent *agent, const struct wire_finished *finished);
+void flows_recorded(struct agent *agent, const struct wire_recorded *recorded);
+void flows_give_up(struct agent *agent);  // the server of those that have ended is gone
 bool flows_cut(struct agent *agent, rota_task_id task, uint32_t attempt);  // what it read broke off
 void flows_forget(struct agent *agent, rota_object_id object);  // nobody is to read it
 int64_t flows_due(const struct agent *agent);

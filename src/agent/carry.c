@@ -210,11 +210,20 @@ static void missed_put(struct agent *agent, rota_object_id object, const char *r
     if (agent->is_welcome) wire_put(&agent->server->out, &message);
 }
 
+// The server audits it, and does not send others there. Without a server they wait for the next
+// connection.
+void carry_lies_tell(struct agent *agent)
+{
+    if (agent->is_welcome) data_fetcher_tell_lies(agent->carry.fetcher, &agent->server->out);
+}
+
+// A copy of an older content of it is of no use: the fetcher forgets that.
 void carry_fetch(struct agent *agent, const struct wire_fetch *fetch)
 {
     struct carry *carry = &agent->carry;
     struct cache_entry entry;
-    if (show_has(agent, fetch->object, &entry)) return show_held(agent, fetch->object, &entry);
+    if (show_has(agent, fetch->object, &entry) && cache_entry_has(&entry, &fetch->content))
+        return show_held(agent, fetch->object, &entry);
     bool begun = map_reserve(&carry->memory, &carry->fetching, 1)
                  && data_fetcher_fetch(carry->fetcher, fetch, os_ticks());
     if (begun)
@@ -228,12 +237,24 @@ void carry_serve(struct agent *agent, const struct wire_serve *serve)
     if (agent->carry.server) data_server_serve(agent->carry.server, serve, os_ticks());
 }
 
-void carry_forget(struct agent *agent, const wire_files *objects)
+// An older content of it goes: what is on its way, or was made here since, stays.
+static bool is_newer(struct agent *agent, const struct wire_file *file)
+{
+    struct cache_entry entry;
+    bool is_there = show_has(agent, file->object, &entry);
+    return file->content.kind && !(is_there && cache_entry_has(&entry, &file->content));
+}
+
+void carry_drop(struct agent *agent, const wire_files *objects)
 {
     for (uint32_t i = 0; i < objects->count; i++) {
-        data_fetcher_forget(agent->carry.fetcher, objects->items[i].object);
-        map_remove(&agent->carry.fetching, hash_of(objects->items[i].object));
-        flows_forget(agent, objects->items[i].object);
+        struct wire_file file = objects->items[i];
+        if (is_newer(agent, &file)) continue;
+        objects_remove(&agent->objects, &(wire_files){&file, 1});
+        if (file.content.kind) continue;
+        data_fetcher_forget(agent->carry.fetcher, file.object);
+        map_remove(&agent->carry.fetching, hash_of(file.object));
+        flows_forget(agent, file.object);
     }
 }
 
@@ -264,6 +285,7 @@ void carry_work(struct agent *agent, int64_t ticks)
     bool news = false;
     if (carry->server) data_server_work(carry->server, ticks);
     data_fetcher_work(carry->fetcher, ticks);
+    carry_lies_tell(agent);
     while (data_fetcher_next_done(carry->fetcher, &done)) {
         map_remove(&carry->fetching, hash_of(done.object));
         news = true;

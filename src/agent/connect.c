@@ -48,6 +48,18 @@ static void next_turn(struct agent *agent)
     agent->connect_at = os_boottime() + pause;
 }
 
+// A key that no server takes is not taken the next time either. One that was good once may have
+// been revoked by mistake, and another connection could save the commands that run here.
+static void denial_count(struct agent *agent)
+{
+    if (!agent->server->is_denied) agent->denials = 0;
+    if (!agent->server->is_denied || agent->was_welcome) return;
+    if (++agent->denials < agent->options->server_count) return;
+    agent_say(agent, "no server takes its key or certificate; ask an admin for a key of the role "
+                     "worker, or for a certificate if the server has one, and start with --key");
+    agent->status = 2;
+}
+
 void server_drop(struct agent *agent, const char *reason)
 {
     char text[sizeof agent->said];
@@ -56,6 +68,7 @@ void server_drop(struct agent *agent, const char *reason)
     if (!agent->is_ending) say_once(agent, text);
     if (agent->is_welcome && !agent->is_ending)
         service_status(agent, "has lost", address_of(agent));
+    denial_count(agent);
     link_close(agent->server);
     agent->server = NULL;
     agent->is_welcome = false;
@@ -72,6 +85,8 @@ static void greet(struct agent *agent, int64_t now)
     message.greet.name = wire_text_of(agent->options->name);
     message.greet.boot = agent->boot;
     message.greet.connection = decide_connect(&agent->decide, now);
+    message.greet.folder = agent->folder_id;
+    message.greet.place = agent->place;
     wire_put(&agent->server->out, &message);
 }
 
@@ -81,6 +96,7 @@ void server_connect(struct agent *agent, int64_t now)
     agent->server = link_connect(address_of(agent), agent->options->key, &error);
     if (!agent->server) {
         say_once(agent, error.text);
+        agent->denials = 0;
         next_turn(agent);
         return;
     }
@@ -101,6 +117,9 @@ static bool join(struct agent *agent)
     message.join.machine = wire_text_of(agent->options->machine);
     message.join.address = wire_text_of(carry_address(agent));
     message.join.limits = wire_text_of(agent->limits);
+    message.join.user = wire_text_of(agent->options->user);
+    message.join.epoch = agent->epoch;
+    message.join.opened = agent->opened;
     message.join.attempts = decide_join(&agent->decide, items);
     wire_put(&agent->server->out, &message);
     free(items);
@@ -109,7 +128,7 @@ static bool join(struct agent *agent)
     return true;
 }
 
-static void beat(struct agent *agent)
+void server_beat(struct agent *agent)
 {
     struct wire_message message = {.kind = WIRE_BEAT_MESSAGE};
     int64_t now = os_boottime();
@@ -133,6 +152,7 @@ static bool is_ours(struct agent *agent, uint64_t server)
 {
     struct spool *spool = &agent->spool;
     if (!spool->server || spool->server == server) return spool_belongs(spool, server);
+    flows_give_up(agent);
     if (agent->decide.attempts.alive || spool->unsafe) {
         server_drop(agent, "it has another database than the one whose commands run here");
         return false;
@@ -141,27 +161,35 @@ static bool is_ours(struct agent *agent, uint64_t server)
         agent_say(agent, "%u reports for another server are put aside in %s", spool->count,
                   agent->options->folder);
     spooled_forget(agent);
+    agent->epoch = 0;
     return spool_belongs(spool, server);
 }
 
 void on_welcome(struct agent *agent, const struct wire_welcome *welcome)
 {
+    int64_t heard = agent->decide.heard;
+    if (welcome->version != WIRE_VERSION) return server_drop(agent, WIRE_OTHER_VERSION);
     if (agent->is_welcome || !decide_welcome(&agent->decide, welcome, os_boottime()))
-        return server_drop(agent, "its welcome makes no sense: another version, or a lease that is "
-                                  "not four beats long");
+        return server_drop(agent, "its welcome makes no sense: its lease is not four beats long");
     if (!is_ours(agent, welcome->server)) {
+        agent->decide.heard = heard;  // its own server is still away
         if (agent->server) agent_say(agent, "%s", agent->spool.error), agent->status = 70;
         return;
     }
     if (!join(agent)) return server_drop(agent, "no memory for a message");
+    if (welcome->epoch > agent->epoch) {
+        agent->epoch = welcome->epoch;
+        agent->opened = welcome->opened;
+    }
     if (!data_fetcher_home(agent->carry.fetcher, address_of(agent), agent->options->key))
         return server_drop(agent, "no memory for its address");
-    agent->is_welcome = true;
+    agent->is_welcome = agent->was_welcome = true;
     agent->said[0] = 0;
     agent_say(agent, "works for %s", address_of(agent));
     service_status(agent, "works for", address_of(agent));
-    beat(agent);
+    server_beat(agent);
     objects_tell(&agent->objects, &agent->carry.cache, &agent->server->out);
+    carry_lies_tell(agent);
     agent->unsent = agent->spool.first;
 }
 
@@ -183,7 +211,7 @@ void server_timers(struct agent *agent, int64_t now)
     } else if (decide_is_worn(&agent->decide)) {
         server_drop(agent, "another connection, after a million commands");
     } else if (decide_beat_is_due(&agent->decide, now)) {
-        beat(agent);
+        server_beat(agent);
     }
 }
 

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-enum { BEAT_MIN = 1000, BEATS_IN_LEASE = 4, NANOSECONDS = 1000 };
+enum { BEAT_MIN = 1000, BEATS_IN_LEASE = 4, NANOSECONDS = 1000, FENCE_SLACK_MAX = 2000000 };
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -201,9 +201,18 @@ int64_t decide_due(const struct decide *decide)
     return due;
 }
 
-int64_t decide_fence_due(const struct decide *decide, int64_t slack)
+// The server waits a third of this lease longer before it gives a group to others (serve.c). Of
+// that the loop may be late by a half, the fence by a quarter; the rest is for kernel and clocks.
+int64_t decide_fence_due(const struct decide *decide)
 {
-    return decide->attempts.exclusive ? decide->lease_until + slack : INT64_MAX;
+    if (!decide->attempts.exclusive) return INT64_MAX;
+    return decide->lease_until + earlier(FENCE_SLACK_MAX, decide->lease / 6);
+}
+
+int64_t decide_fence_last(const struct decide *decide)
+{
+    if (!decide->attempts.exclusive) return INT64_MAX;
+    return decide_fence_due(decide) + earlier(FENCE_SLACK_MAX, decide->lease / 12);
 }
 
 // ---- JOIN --------------------------------------------------------------------------------------

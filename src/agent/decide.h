@@ -131,6 +131,8 @@ static inline bool decide_lease_is_over(const struct decide *decide, int64_t now
 // When something of the above is due: a BEAT, the end of the lease, of the patience.
 int64_t decide_due(const struct decide *decide);
 // When all exclusive processes must be gone, or the whole worker goes; INT64_MAX: there are none.
-int64_t decide_fence_due(const struct decide *decide, int64_t slack);
+int64_t decide_fence_due(const struct decide *decide);
+// When the system itself kills the worker, since even that has not helped.
+int64_t decide_fence_last(const struct decide *decide);
 // All of the table, for JOIN. `items` has room for attempts_count().
 wire_attempts decide_join(const struct decide *decide, struct wire_attempt *items);

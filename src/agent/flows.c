@@ -18,8 +18,12 @@ struct outflow {
     rota_object_id object;
     rota_task_id task;
     uint32_t attempt;
-    bool is_over;   // its writer has ended
+    bool is_good;   // its writer has succeeded, as far as this worker knows
+    bool is_ended;  // its writer has ended, and the server has not recorded that yet
+    bool is_over;   // now it has
     bool is_taken;  // a command here reads it, or nobody is to: no other one can
+    rota_task_id reader;
+    uint32_t reader_attempt;  // of the command that reads it here; 0: none does
 };
 
 // One that a command here reads. Bytes that its FIFO does not take wait in `rest`, and nothing more
@@ -56,6 +60,14 @@ static void path_of(const struct agent *agent, rota_object_id object, char path[
     stream_path(path, PATH_MAX, agent->options->folder, object);
 }
 
+static void other_end_over(struct agent *agent, rota_object_id object)
+{
+    struct wire_file file = {.object = object, .name = wire_text_of(""), .path = wire_text_of("")};
+    struct wire_message message = {.kind = WIRE_DROP_MESSAGE};
+    message.drop.objects = (wire_files){&file, 1};
+    if (agent->worker) wire_put(&agent->worker->out, &message);
+}
+
 // ---- Written here ------------------------------------------------------------------------------
 
 static struct outflow **outflow_find(struct agent *agent, rota_object_id object)
@@ -88,20 +100,70 @@ static void outflow_add(struct agent *agent, const struct wire_run *run, rota_ob
     agent->flows.out = flow;
 }
 
-static void outflows_over(struct agent *agent, rota_task_id task, uint32_t attempt)
+static void outflows_ended(struct agent *agent, const struct wire_finished *finished)
+{
+    for (struct outflow *flow = agent->flows.out; flow; flow = flow->next) {
+        if (!is_task(flow->task, finished->task) || flow->attempt != finished->attempt) continue;
+        flow->is_ended = true;
+        flow->is_good = finished->end == WIRE_EXITED && finished->status == 0;
+    }
+}
+
+// True: it is of no more use.
+static bool outflow_over(struct agent *agent, struct outflow *flow)
+{
+    flow->is_ended = false;
+    flow->is_over = true;
+    if (flow->is_good) {
+        if (agent->carry.server)
+            data_server_flow_over(agent->carry.server, flow->object, os_ticks());
+        return flow->is_taken;
+    }
+    if (agent->carry.server) data_server_flow_forget(agent->carry.server, flow->object);
+    other_end_over(agent, flow->object);
+    return true;
+}
+
+// A reader elsewhere is shown the end only now: so its own end cannot be recorded before that of
+// its writer. If the writer has not succeeded, or was given up before, the server knows that none
+// of its readers counts; and a later attempt may have written the same stream elsewhere.
+void flows_recorded(struct agent *agent, const struct wire_recorded *recorded)
 {
     for (struct outflow **at = &agent->flows.out; *at;) {
         struct outflow *flow = *at;
-        if (is_task(flow->task, task) && flow->attempt == attempt && !flow->is_over) {
-            if (agent->carry.server)
-                data_server_flow_over(agent->carry.server, flow->object, os_ticks());
-            flow->is_over = true;
-        }
-        if (flow->is_over && flow->is_taken)
+        bool is_its = flow->is_ended && is_task(flow->task, recorded->task)
+                      && flow->attempt == recorded->attempt;
+        if (is_its && recorded->how == WIRE_IS_STALE) flow->is_good = false;
+        if (is_its && outflow_over(agent, flow))
             outflow_remove(at);
         else
             at = &flow->next;
     }
+}
+
+static void command_end(struct agent *agent, rota_task_id task, uint32_t number)
+{
+    struct attempt *attempt = attempts_find(&agent->decide.attempts, task, number);
+    if (attempt && attempt_is_alive(attempt)) attempt_end(agent, attempt, 0);
+}
+
+// A reader here sees the end of a good stream at once, and that of a bad one never.
+static void outflow_give_up(struct agent *agent, struct outflow *flow)
+{
+    if (!flow->is_good) command_end(agent, flow->reader, flow->reader_attempt);
+    flow->is_good &= flow->is_taken;
+    outflow_over(agent, flow);
+}
+
+// A server with another database records the end of no writer that ran for the last one. Readers
+// that wait for it, here or elsewhere, would keep their workers from that server.
+void flows_give_up(struct agent *agent)
+{
+    for (struct outflow **at = &agent->flows.out, *flow; (flow = *at);)
+        if (flow->is_ended)
+            outflow_give_up(agent, flow), outflow_remove(at);
+        else
+            at = &flow->next;
 }
 
 // A task may name the same one twice: then it is taken already, and perhaps gone.
@@ -151,22 +213,12 @@ static void inflow_remove(struct agent *agent, struct inflow *flow)
     free(flow);
 }
 
-static void other_end_over(struct agent *agent, rota_object_id object)
-{
-    struct wire_file file = {.object = object, .name = wire_text_of(""), .path = wire_text_of("")};
-    struct wire_message message = {.kind = WIRE_DROP_MESSAGE};
-    message.drop.objects = (wire_files){&file, 1};
-    if (agent->worker) wire_put(&agent->worker->out, &message);
-}
-
 // What is missing nobody can get again: its reader must not take it for the end.
 static void reader_end(struct agent *agent, struct inflow *flow, const char *reason)
 {
-    struct attempt *attempt
-        = attempts_find(&agent->decide.attempts, flow->task, flow->attempt);
     agent_say(agent, "the stream of %u.%u broke off: %s", flow->task.job, flow->task.task, reason);
+    command_end(agent, flow->task, flow->attempt);
     inflow_remove(agent, flow);
-    if (attempt && attempt_is_alive(attempt)) attempt_end(agent, attempt, 0);
 }
 
 // A writer that cannot be reached may come back, or be given up by the server: its reader ends in a
@@ -187,14 +239,20 @@ bool flows_cut(struct agent *agent, rota_task_id task, uint32_t attempt)
     return false;
 }
 
+// Those whose command was refused, or has not come: the next reader may read elsewhere, or here.
+static void unbound_remove(struct agent *agent, rota_object_id object)
+{
+    for (struct inflow *old = agent->flows.in, *next; old; old = next) {
+        next = old->next;
+        if (!old->attempt && is_same(old->object, object)) inflow_remove(agent, old);
+    }
+}
+
 void flows_meet(struct agent *agent, const struct wire_flow *message)
 {
     struct inflow *flow = calloc(1, sizeof *flow);
     if (!flow) return;
-    for (struct inflow *old = agent->flows.in, *next; old; old = next) {
-        next = old->next;
-        if (!old->attempt && is_same(old->object, message->object)) inflow_remove(agent, old);
-    }
+    unbound_remove(agent, message->object);
     *flow = (struct inflow){.next = agent->flows.in, .object = message->object, .fifo = -1};
     flow->address = strdup(message->address.bytes);
     flow->ticket = strdup(message->ticket.bytes);
@@ -224,6 +282,8 @@ static bool inputs_are_there(struct agent *agent, const wire_files *inputs)
 static void input_join(struct agent *agent, const struct wire_run *run, rota_object_id object)
 {
     struct inflow *flow = inflow_find(agent, object);
+    struct outflow *here = *outflow_find(agent, object);
+    if (!flow && here) here->reader = run->task, here->reader_attempt = run->attempt;
     if (!flow) return outflow_take(agent, object);
     flow->task = run->task;
     flow->attempt = run->attempt;
@@ -237,7 +297,8 @@ bool flows_given(struct agent *agent, const struct wire_run *run)
             input_join(agent, run, run->inputs.items[i].object);
     for (uint32_t i = 0; i < run->outputs.count; i++)
         if (run->outputs.items[i].kind == WIRE_STREAM)
-            outflow_add(agent, run, run->outputs.items[i].object);
+            unbound_remove(agent, run->outputs.items[i].object),
+                outflow_add(agent, run, run->outputs.items[i].object);
     return true;
 }
 
@@ -267,12 +328,13 @@ void flows_started(struct agent *agent, rota_task_id task, uint32_t attempt)
     }
 }
 
-void flows_ended(struct agent *agent, rota_task_id task, uint32_t attempt)
+void flows_ended(struct agent *agent, const struct wire_finished *finished)
 {
-    outflows_over(agent, task, attempt);
+    outflows_ended(agent, finished);
     for (struct inflow *flow = agent->flows.in, *next; flow; flow = next) {
         next = flow->next;
-        if (is_task(flow->task, task) && flow->attempt == attempt) inflow_remove(agent, flow);
+        if (is_task(flow->task, finished->task) && flow->attempt == finished->attempt)
+            inflow_remove(agent, flow);
     }
 }
 
@@ -374,10 +436,7 @@ bool flows_open(struct agent *agent)
 void flows_close(struct agent *agent)
 {
     while (agent->flows.in) inflow_remove(agent, agent->flows.in);
-    for (struct outflow *next; agent->flows.out; agent->flows.out = next) {
-        next = agent->flows.out->next;
-        free(agent->flows.out);
-    }
+    while (agent->flows.out) outflow_remove(&agent->flows.out);
     if (agent->flows.loop >= 0) close(agent->flows.loop);
     agent->flows.loop = -1;
 }
@@ -407,12 +466,10 @@ static void broken_end(struct agent *agent, int64_t ticks)
 {
     for (struct inflow *flow = agent->flows.in; flow; flow = flow->next) {
         if (!flow->end_at || flow->is_ending || ticks < flow->end_at) continue;
-        struct attempt *attempt
-            = attempts_find(&agent->decide.attempts, flow->task, flow->attempt);
         flow->is_ending = true;
         agent_say(agent, "the stream of %u.%u broke off: %s", flow->task.job, flow->task.task,
                   flow->reason);
-        if (attempt && attempt_is_alive(attempt)) attempt_end(agent, attempt, 0);
+        command_end(agent, flow->task, flow->attempt);
     }
 }
 

@@ -113,7 +113,8 @@ void objects_tell(struct objects *objects, struct cache *cache, struct wire_out 
                                             .name = wire_text_of(""),
                                             .path = wire_text_of(""),
                                             .object = row->object,
-                                            .bytes = row->bytes};
+                                            .bytes = entry.bytes,
+                                            .content = cache_entry_content(&entry)};
         if (count < HELD_AT_ONCE) continue;
         held_put(out, items, count);
         count = 0;

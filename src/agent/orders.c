@@ -165,6 +165,7 @@ static void on_recorded(struct agent *agent, const struct wire_recorded *recorde
     struct attempts *attempts = &agent->decide.attempts;
     struct attempt *attempt = attempts_find(attempts, recorded->task, recorded->attempt);
     if (!attempt || attempt->state != ATTEMPT_SPOOLED) return;
+    flows_recorded(agent, recorded);
     struct report *report = attempt->report;
     if (agent->unsent == report) agent->unsent = report->next;
     spool_remove(&agent->spool, report);
@@ -188,13 +189,16 @@ static void on_beaten(struct agent *agent, const struct wire_beaten *beaten)
 
 static void on_refuse(struct agent *agent, const struct wire_refuse *refuse)
 {
-    char reason[300];
+    char reason[500];
     size_t length = refuse->reason.length < sizeof reason ? refuse->reason.length : 0;
     memcpy(reason, refuse->reason.bytes, length);
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)reason[i] < ' ' || reason[i] == 127) reason[i] = '?';
     reason[length] = 0;
-    server_drop(agent, length ? reason : "it refuses this worker");
+    bool is_other = !agent->is_welcome && refuse->code == WIRE_REFUSED_FRAME;  // cannot read GREET
+    const char *said = length ? reason : "it refuses this worker";
+    server_drop(agent, is_other ? WIRE_OTHER_VERSION : said);
+    if (refuse->code == WIRE_REFUSED_NAME) agent->status = 2;  // waiting would not help
 }
 
 // False: it says what no server says.
@@ -205,6 +209,7 @@ static bool order_take(struct agent *agent, const struct wire_message *message)
     if (!agent->is_welcome) return false;
     switch (message->kind) {
     case WIRE_BEATEN_MESSAGE: on_beaten(agent, &message->beaten); return true;
+    case WIRE_PROBE_MESSAGE: server_beat(agent); return true;
     case WIRE_RUN_MESSAGE: on_run(agent, message); return true;
     case WIRE_STOP_MESSAGE: on_stop(agent, &message->stop); return true;
     case WIRE_RECORDED_MESSAGE: on_recorded(agent, &message->recorded); return true;
@@ -216,10 +221,7 @@ static bool order_take(struct agent *agent, const struct wire_message *message)
     case WIRE_ALIAS_MESSAGE: alias_take(agent, &message->alias); return true;
     case WIRE_KNOWN_MESSAGE: known_take(agent, &message->known); return true;
     case WIRE_QUIT_MESSAGE: agent_quit(agent, message->quit.grace); return true;
-    case WIRE_DROP_MESSAGE:
-        objects_remove(&agent->objects, &message->drop.objects);
-        carry_forget(agent, &message->drop.objects);
-        break;
+    case WIRE_DROP_MESSAGE: carry_drop(agent, &message->drop.objects); break;
     case WIRE_DRAIN_MESSAGE: agent_drain(agent); return true;
     default: return false;
     }

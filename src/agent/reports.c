@@ -57,7 +57,7 @@ static void on_finished(struct agent *agent, const struct wire_finished *message
         finished.reason = wire_text_of("the stream it read broke off");
     }
     attempt_move(attempts, attempt, ATTEMPT_ENDED);
-    flows_ended(agent, message->task, message->attempt);
+    flows_ended(agent, message);
     if (!objects_add(&agent->objects, &finished.outputs))
         return broken(agent, "no memory for the names of objects");
     alias_made(agent, &finished.outputs);

@@ -21,6 +21,7 @@ void show_held(struct agent *agent, rota_object_id object, const struct cache_en
     struct wire_file file = {.object = object, .name = wire_text_of(""), .path = wire_text_of("")};
     file.kind = entry->kind == CACHE_DIRECTORY ? WIRE_DIRECTORY : WIRE_FILE;
     file.bytes = entry->bytes;
+    file.content = cache_entry_content(entry);
     message.held.objects = (wire_files){&file, 1};
     objects_add(&agent->objects, &message.held.objects);
     if (agent->is_welcome) wire_put(&agent->server->out, &message);

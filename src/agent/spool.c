@@ -148,6 +148,7 @@ static bool rewrite(struct spool *spool)
     spool->file = file;
     spool->length = spool->reserved = length;
     spool->dead = 0;
+    spool->version = WIRE_VERSION;
     return fsync(spool->folder) == 0;
 }
 
@@ -263,6 +264,7 @@ static bool lock_take(struct spool *spool)
     if (flock(spool->lock, LOCK_EX | LOCK_NB) == 0) return true;
     snprintf(spool->error, sizeof spool->error, "another rota worker is at work in %s",
              spool->path);
+    spool->is_taken = true;
     return false;
 }
 
@@ -276,6 +278,14 @@ static bool damaged(struct spool *spool, size_t at)
              "reach the server; start again to go on without them",
              spool->path, name, at, aside);
     return false;
+}
+
+// A spool of an older version cannot be appended to.
+static bool modernize(struct spool *spool)
+{
+    errno = 0;
+    if (rewrite(spool) && spool->version == WIRE_VERSION) return true;
+    return fail(spool, "is of an older version and cannot be written anew");
 }
 
 static bool file_read(struct spool *spool)
@@ -298,7 +308,8 @@ static bool file_read(struct spool *spool)
     if (!is_fine) return damaged(spool, whole);
     spool->dropped = size - whole;
     if (!spool->count) whole = 0;
-    return whole == size || cut(spool, whole);
+    if (whole != size && !cut(spool, whole)) return false;
+    return !spool->count || spool->version == WIRE_VERSION || modernize(spool);
 }
 
 bool spool_open(struct spool *spool, const char *folder)

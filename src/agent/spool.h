@@ -6,8 +6,11 @@
 // again, which is harmless. When nothing is left the file is cut.
 //
 //     file  = head | piece...
-//     head  = "rota spool 1\n", zeros up to 16 bytes | u64 server | u32 0 | u32 checksum
+//     head  = "rota spool 2\n", zeros up to 16 bytes | u64 server | u32 0 | u32 checksum
 //     piece = u32 length | u32 checksum | frames of wire.h: FINISHED adds, RECORDED takes away
+//
+// The number in the head is the version of the protocol whose frames they are. A file of version 1
+// is written anew when it is opened.
 //
 // Room for SPOOL_BALLAST bytes more is taken from the disk ahead of time: when that is full, what
 // has ended can still be written down.
@@ -33,10 +36,12 @@ struct spool {
     uint64_t dead;              // of the length: about so much is recorded by now
     uint64_t dropped;           // bytes at the end that a crash left when it was opened
     uint64_t server;            // 0: not known; whose reports these are
+    uint32_t version;           // of the frames in the file
     struct report *first, *last;
     uint32_t count, unsafe;
     struct wire_out pending;  // frames of the next piece
     char error[SPOOL_TEXT];   // a sentence, when something returned false
+    bool is_taken;            // it was that another worker has it open
 };
 
 // Opens or makes the file "spool" in a folder, which is locked for as long as it is open, and reads

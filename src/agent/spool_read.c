@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char magic[16] = "rota spool 1\n";
+enum { MAGIC = 16 };
+static const char magics[][MAGIC] = {"rota spool 1\n", "rota spool 2\n"};
+_Static_assert(sizeof magics / MAGIC == WIRE_VERSION, "one for each version of frames");
 
 // CRC-32C, bit by bit: reports are short, and a disk is slower than this.
 uint32_t spool_checksum(const char *bytes, size_t count)
@@ -17,22 +19,29 @@ uint32_t spool_checksum(const char *bytes, size_t count)
     return ~sum;
 }
 
-void spool_head_write(char head[SPOOL_HEAD], uint64_t server)
+static void head_write(char head[SPOOL_HEAD], uint64_t server, uint32_t version)
 {
     memset(head, 0, SPOOL_HEAD);
-    memcpy(head, magic, sizeof magic);
-    memcpy(head + sizeof magic, &server, sizeof server);
+    memcpy(head, magics[version - 1], MAGIC);
+    memcpy(head + MAGIC, &server, sizeof server);
     uint32_t sum = spool_checksum(head, SPOOL_HEAD - sizeof sum);
     memcpy(head + SPOOL_HEAD - sizeof sum, &sum, sizeof sum);
+}
+
+void spool_head_write(char head[SPOOL_HEAD], uint64_t server)
+{
+    head_write(head, server, WIRE_VERSION);
 }
 
 static bool head_read(struct spool *spool, const char *bytes, size_t size)
 {
     char expected[SPOOL_HEAD];
     if (size < SPOOL_HEAD) return false;
-    memcpy(&spool->server, bytes + sizeof magic, sizeof spool->server);
-    spool_head_write(expected, spool->server);
-    if (memcmp(expected, bytes, SPOOL_HEAD) == 0) return true;
+    memcpy(&spool->server, bytes + MAGIC, sizeof spool->server);
+    for (spool->version = 1; spool->version <= WIRE_VERSION; spool->version++) {
+        head_write(expected, spool->server, spool->version);
+        if (memcmp(expected, bytes, SPOOL_HEAD) == 0) return true;
+    }
     spool->server = 0;
     return false;
 }
@@ -74,7 +83,7 @@ static bool frame_take(struct spool *spool, const struct wire_message *message)
 
 static bool piece_take(struct spool *spool, const char *bytes, size_t size)
 {
-    struct wire_in in = {0};
+    struct wire_in in = {.version = spool->version};
     struct wire_message message;
     enum wire_result result = WIRE_NO_MEMORY;
     char *room = wire_in_room(&in, (uint32_t)size);

@@ -72,6 +72,8 @@ static enum rota_client_code greet(struct rota_client *client, const char *addre
         const char *reason = client->link ? client->link->reason : NULL;
         return unreachable(client, address, reason ? reason : "nobody answers");
     }
+    if (message.kind == WIRE_REFUSE_MESSAGE && message.refuse.code == WIRE_REFUSED_FRAME)
+        message.refuse.reason = wire_text_of(WIRE_OTHER_VERSION);  // it cannot read GREET
     code = client_refusal(client, (struct request){0}, &message);
     if (code) {
         link_leave(client);
@@ -79,6 +81,8 @@ static enum rota_client_code greet(struct rota_client *client, const char *addre
     }
     if (message.kind != WIRE_WELCOME_MESSAGE)
         return unreachable(client, address, "this is no server of rota");
+    if (message.welcome.version != WIRE_VERSION)
+        return unreachable(client, address, WIRE_OTHER_VERSION);
     client->server = message.welcome.server;
     return ROTA_CLIENT_OK;
 }

@@ -86,6 +86,7 @@ static enum rota_client_code content_take(struct getting *getting, const struct 
     struct rota_client *client = getting->client;
     if (!wire_entry_read(content->entry.bytes, &entry)
         || (fetch->bytes && fetch->bytes != entry.bytes)
+        || (fetch->content.kind && !wire_entry_is(&entry, &fetch->content))
         || (getting->object.is_content && !is_same(&entry, &getting->object.entry)))
         return client_say(client, ROTA_CLIENT_DAMAGED, "it has something else");
     if (entry.letter == 'd')
@@ -161,6 +162,7 @@ static enum rota_client_code source_try(struct getting *getting, const struct wi
     enum rota_client_code code = peer_open(getting->client, address, &peer);
     if (!code) code = content_ask(getting, &peer, fetch, &message);
     if (!code) code = content_take(getting, fetch, &message.content);
+    if (code == ROTA_CLIENT_DAMAGED) getting->liars |= 1u << source;
     if (!code) code = piece_ask(getting, &peer);
     if (!code) code = bytes_take(getting, &peer);
     if (!code) code = sum_check(getting, source);

@@ -42,6 +42,8 @@
     P(BEAT_UNANSWERED, "heartbeats are not answered")                                           \
     P(AWAY_UNSAID, "a connection that is gone is not told to the core")                         \
     P(FENCE_SKIPPED, "nothing is killed when a lease is over")                                  \
+    P(FENCE_STOPPED, "the fence is stopped with the agent")                                     \
+    P(EVICTION_FAILS, "a command that a batch system ends has failed")                          \
     P(HOLD_SKIPPED, "a new attempt starts beside the old one")                                  \
     P(RUN_TWICE, "an order that comes twice is done twice")                                     \
     P(JOIN_WITHOUT_RUNNING, "a worker forgets to name what it runs")                            \
@@ -68,7 +70,17 @@
     P(PAUSE_ROOMY, "a paused worker gets what asks for room")                                   \
     P(PAUSE_ENTERS, "the next of a lane that is paused is let in")                              \
     P(STREAM_KEPT, "a stream whose reader gave up counts as there")                             \
-    P(FLOW_UNSAID, "who reads a stream elsewhere is not told where")
+    P(FLOW_UNSAID, "who reads a stream elsewhere is not told where")                            \
+    P(STREAM_TRUSTED, "a reader succeeds although its writer failed")                           \
+    P(CONTENT_TRUSTED, "who fetches believes the hash that the source names")                   \
+    P(CONTENT_UNSAID, "a fetch does not say what the object consists of")                       \
+    P(TOKEN_UNCHECKED, "a report counts without the token of its attempt")                      \
+    P(DISCARD_UNCHECKED, "a discarded attempt ends without its token")                          \
+    P(TOKEN_BACK, "tokens of a restored database are given out again")                          \
+    P(FILES_UNCHECKED, "a database that was deleted is written to")                             \
+    P(TWIN_TAKES_OVER, "a worker that comes with the name of another has it")                   \
+    P(COPY_UNNOTICED, "a copy of a worker's folder counts as that worker")                      \
+    P(LACK_UNCOUNTED, "an attempt that lacks an input does not count")
 
 #ifdef ROTA_PLANTED
 #define PLANT_NAME(name, text) PLANT_##name,

@@ -111,6 +111,10 @@ static void task_ends(struct attached *attached, uint32_t at, const struct wire_
     task->status = event->status;
     task->ended = event->at;
     if (!task->began) task->began = event->at;
+    if (phase == RUN_ABORTED && task->reason) {  // it was lost, not stopped: the reason says how
+        phase = RUN_FAILED;
+        task->end = 0;
+    }
     run_phase_set(run, at, phase);
     attached->attach->told[at] = 1 + (phase == RUN_OK ? ROTA_OUTCOME_OK : ROTA_OUTCOME_EXIT);
     struct run_end end = {at, event->attempt, task->began, phase};
@@ -140,6 +144,19 @@ static void task_changes(struct attached *attached, const struct wire_event *eve
     if (phase == RUN_RUNNING && attached->options.json) progress_started(&attached->progress, at);
 }
 
+// It comes before the event of the same end, which has no reason.
+static void reason_note(struct attached *attached, const struct wire_ended *ended)
+{
+    struct run *run = &attached->run;
+    uint32_t at = ended->task.task - 1;
+    if (ended->task.job != attached->attach->job || at >= run->file->task_count) return;
+    free(run->tasks[at].reason);
+    run->tasks[at].reason = NULL;
+    if (!ended->reason.length) return;
+    run->tasks[at].reason = strdup(ended->reason.bytes);
+    if (!run->tasks[at].reason) run_no_memory();
+}
+
 // -1: go on; else the exit status.
 static int message_take(struct attached *attached, const struct wire_message *message)
 {
@@ -152,6 +169,7 @@ static int message_take(struct attached *attached, const struct wire_message *me
         follow_put(attach, WIRE_FOLLOW_ENDS);  // what is told is told to its end
         client_send(&attach->reach->client);
     }
+    if (message->kind == WIRE_ENDED_MESSAGE) reason_note(attached, &message->ended);
     if (message->kind != WIRE_EVENT_MESSAGE) return -1;
     const struct wire_event *event = &message->event;
     attached->is_told |= event->kind == WIRE_EVENT_END;

@@ -33,7 +33,7 @@ command_fn command_close;                               // remote.c
 command_fn command_top;                                 // top.c
 command_fn command_wait, command_events;                // watch.c, events.c
 command_fn command_fetch;                               // fetch.c
-command_fn command_pause, command_resume, worker_drain; // rest.c
+command_fn command_pause, command_resume, worker_drain, worker_name_forget; // rest.c
 command_fn command_renew, command_deliver, command_fail;  // handler.c
 
 // ---- main.c: the table of them -------------------------------------------------------

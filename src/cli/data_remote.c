@@ -235,7 +235,8 @@ static int stored_use(struct remote_data *data, const struct cache_entry *entry,
     } else {
         struct client other = {0};
         fine = client_bind(&other, &data->place, entry);
-        if (!fine) return refuse(data, name, other.error, other.code ? NOT_THERE : REACH_FAILED);
+        bool is_answer = other.code && other.code != WIRE_REFUSED_BUSY;
+        if (!fine) return refuse(data, name, other.error, is_answer ? NOT_THERE : REACH_FAILED);
     }
     return fine ? 0 : client_status(data, name);
 }
@@ -264,7 +265,8 @@ static int words_do(struct remote_data *data)
 {
     if (!data->count) return refuse(data, "a word is missing", "'rota data --help' says more", 2);
     int status = reach_open(&data->reach);
-    data->place = (struct client_place){data->reach.server, data->reach.keys.items};
+    data->place = (struct client_place){data->reach.server, data->reach.keys.items,
+                                       data->reach.name};
     if (status) return status;
     bool is_get = strcmp(data->verb, "get") == 0;
     if (is_get && data->count > 2)

@@ -44,8 +44,9 @@ static const struct command commands[] = {
 
     {"many machines", NULL, NULL, NULL, NULL},
     {"server", command_server, "takes jobs, and gives them to workers", "",
-     "--listen --db --data --memory --keys --audit --lease --ahead --no-plan --by-rank "
-     "--pull-cache --pull-inputs --connections --tasks --help"},
+     "--listen --db --data --memory --restored --socket-role --keys --audit --lease "
+     "--ahead --no-plan --by-rank --pull-cache --pull-inputs --connections --key-connections "
+     "--key-queries --key-memory --key-submissions --tasks --help"},
     {"submit", command_submit, "hand a job file to a server", "file",
      "--server --key --policy --wait --attach --shared --json --help"},
     {"wait", command_wait, "until jobs or tasks of a server are over", "",
@@ -55,7 +56,7 @@ static const struct command commands[] = {
      "--after --once --job --task --lane --worker --kind --server --key --json --help"},
     {"worker", command_worker, "run commands for a server", "",
      "-j --server --key --listen --peer-key --name --folder --jobs --memory --machine --alone "
-     "--contain --ssh --remote --key-from-stdin --help"},
+     "--contain --user --env --ssh --remote --key-from-stdin --help"},
     {"pause", command_pause, "a lane, a worker or a job gets nothing new", "lane worker job",
      "--server --key --help"},
     {"resume", command_resume, "and now it does again", "lane worker job",
@@ -99,13 +100,14 @@ static const struct command commands[] = {
      "make add list revoke", "--json --help"},
     {"simulate", command_simulate, "what a job would come to on workers that are not there", "file",
      "--workers --bandwidth --policy --info --delay --seed --effort --patience --by-rank --replay "
-     "--latency --sources --faults --runs "
+     "--latency --sources --faults --runs --seeds --shrink --tape --trace "
      "--db --job --recorded --price --seconds --network --gantt --svg --perfetto --schedule "
      "--workflow --json --help"},
-    {"play", command_play, "run scenarios against the core in virtual time", "file", "--help"},
+    {"play", command_play, "run scenarios against the core in virtual time", "file",
+     "--check --no-check --db --log-pages --restart-everywhere --trace --help"},
     {"completion", command_completion, "of commands, for bash, zsh or fish", "bash zsh fish",
      "--help"},
-    {"help", command_help, "list the commands", "", ""},
+    {"help", command_help, "list the commands", "", "--help"},
     {"version", command_version, "say which rota this is", "", ""},
 };
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE = 300 * 1000000, PAUSE_MIN = 50000, PAUSE_MAX = 2000000 };
+enum { PATIENCE = 300 * 1000000, FIRST_PATIENCE = 30 * 1000000 };
+enum { PAUSE_MIN = 50000, PAUSE_MAX = 2000000 };
 
 void reach_init(struct reach *reach, const char *name)
 {
@@ -37,18 +38,50 @@ int reach_lost(const struct reach *reach)
 int reach_keys(struct reach *reach)
 {
     struct link_error error;
-    if (!reach->key || reach->keys.count || link_keys_read(&reach->keys, reach->key, &error))
-        return 0;
-    return reach_fail(reach, error.text, 2);
+    if (!reach->key || reach->keys.count) return 0;
+    if (!link_keys_read(&reach->keys, reach->key, &error)) return reach_fail(reach, error.text, 2);
+    if (!reach->keys.items[0].pem || reach->keys.items[0].role) return 0;
+    return reach_fail(reach, "the certificate of --key is that of a server, which cannot connect; "
+                             "use one of a client or an admin", 2);
+}
+
+bool reach_pause(struct reach *reach, struct reach_patience *patience)
+{
+    if (!patience->until) {
+        *patience = (struct reach_patience){os_ticks() + FIRST_PATIENCE, PAUSE_MIN};
+        fprintf(stderr, "rota %s: %s; trying again for %d s\n", reach->name, reach->client.error,
+                FIRST_PATIENCE / 1000000);
+    }
+    if (os_ticks() > patience->until) return false;
+    os_sleep_until(os_now() + patience->pause);
+    patience->pause = patience->pause * 2 < PAUSE_MAX ? patience->pause * 2 : PAUSE_MAX;
+    return true;
+}
+
+// Until it is there, the time is over, or trying again is of no use.
+static int first_open(struct reach *reach, bool patient)
+{
+    const struct client *client = &reach->client;
+    struct reach_patience patience = {0};
+    int status = reach_keys(reach);
+    if (status) return status;
+    while (!client_open(&reach->client, reach->server, reach->keys.items, reach->role,
+                        reach->name)) {
+        bool again = patient || client->was_cut || client->code == WIRE_REFUSED_BUSY;
+        if (client->is_final || !again || !reach_pause(reach, &patience)) return reach_lost(reach);
+        client_close(&reach->client);
+    }
+    return 0;
 }
 
 int reach_open(struct reach *reach)
 {
-    int status = reach_keys(reach);
-    if (status) return status;
-    if (client_open(&reach->client, reach->server, reach->keys.items, reach->role, reach->name))
-        return 0;
-    return reach_lost(reach);
+    return first_open(reach, false);
+}
+
+int reach_patiently(struct reach *reach)
+{
+    return first_open(reach, true);
 }
 
 // The first time is soon, the others come later and later.
@@ -61,7 +94,7 @@ static bool open_in_time(struct reach *reach)
         client_close(&reach->client);
         if (client_open(&reach->client, reach->server, key, reach->role, reach->name)) return true;
         pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
-    } while (!reach->client.code && os_ticks() < until);
+    } while (!reach->client.is_final && os_ticks() < until);
     return false;
 }
 

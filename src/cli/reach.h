@@ -22,9 +22,18 @@ void reach_init(struct reach *reach, const char *name);
 int reach_take(struct reach *reach, int count, char **words);
 // The key alone, for who connects in another way first. 0, or the exit status.
 int reach_keys(struct reach *reach);
-// 0, or the exit status; says why. Close it in either case.
+// 0, or the exit status; says why. Close it in either case. A server that is busy, or cut the
+// connection while it was opening, is tried again for a while.
 int reach_open(struct reach *reach);
+// The same, but a server that cannot be reached is tried again, too: it may be starting.
+int reach_patiently(struct reach *reach);
 void reach_close(struct reach *reach);
+// A server that is busy: waits before the next try, longer each time. False: the time is over.
+// Begins with zeros.
+struct reach_patience {
+    int64_t until, pause;
+};
+bool reach_pause(struct reach *reach, struct reach_patience *patience);
 // The connection is gone: a new one, as soon as the server is back. What was asked for has to be
 // asked again. False: it did not come back, refuses, or has another database; `client` says why.
 bool reach_again(struct reach *reach);

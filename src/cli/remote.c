@@ -51,7 +51,8 @@ static int ask(struct remote *remote)
     if (!client_send(&remote->reach.client)) return reach_lost(&remote->reach);
     while (client_next(&remote->reach.client, &message, 0)) {
         if (message.kind == WIRE_REFUSE_MESSAGE)
-            return fail(remote, message.refuse.reason.bytes);
+            return reach_fail(&remote->reach, message.refuse.reason.bytes,
+                              message.refuse.code == WIRE_REFUSED_BUSY ? REACH_FAILED : 2);
         if (message.kind == WIRE_ANSWER_MESSAGE)
             fwrite(message.answer.bytes.bytes, 1, message.answer.bytes.length, stdout);
         if (message.kind == WIRE_ANSWERED_MESSAGE) return (int)message.answered.status;

@@ -1,4 +1,5 @@
-// rest.c - `rota pause`, `rota resume`, `rota worker drain`: nothing new starts there.
+// rest.c - `rota pause`, `rota resume`, `rota worker drain`: nothing new starts there; and
+// `rota worker forget`: a name may be used with another key.
 #include "cli/reach.h"
 
 #include <string.h>
@@ -7,12 +8,13 @@ static const char usage[]
     = "usage: rota pause lane|worker NAME       what runs goes on, nothing new starts there\n"
       "       rota pause job N                  nor of that job\n"
       "       rota resume lane|worker|job NAME  and now it does again\n"
-      "       rota worker drain NAME            paused, and told to end when nothing runs there\n\n"
+      "       rota worker drain NAME            paused, and told to end when nothing runs there\n"
+      "       rota worker forget NAME           another key may use this name from now on\n\n"
       "    --server ADDRESS  the path of a socket, or HOST:PORT ($ROTA_SERVER)\n"
       "    --key FILE        a key of the server, for HOST:PORT ($ROTA_KEY); an admin's for "
       "workers\n\n"
-      "Exit status: 0 done, 2 there is no such lane, worker or job, 3 it is so already, 4 the\n"
-      "server cannot be reached.\n";
+      "Exit status: 0 done, 2 there is no such lane, worker or job, 3 it is so already, or a\n"
+      "name to forget is in use, 4 the server cannot be reached.\n";
 
 enum { ALREADY = 3 };
 
@@ -104,4 +106,12 @@ int worker_drain(int count, char **words)
     reach_init(&rest.reach, "worker drain");
     rest.message.rest.part = WIRE_PART_WORKER;
     return rest_run(&rest, WIRE_DRAIN_AND_QUIT, count, words);
+}
+
+int worker_name_forget(int count, char **words)
+{
+    struct rest rest = {.name = NULL};
+    reach_init(&rest.reach, "worker forget");
+    rest.message.rest.part = WIRE_PART_WORKER;
+    return rest_run(&rest, WIRE_FORGET, count, words);
 }

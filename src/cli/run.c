@@ -154,8 +154,10 @@ static int worker_begin(struct runner *runner)
 {
     struct worker_options options = {.folder = runner->hidden, .name = "local"};
     if (!cache_max_read(&options.cache_max)) return 2;
-    options.cores = runner->options.jobs ? runner->options.jobs : os_processors();
-    options.memory_mib = os_memory_mib();
+    struct os_share share;
+    os_share_read(&share);
+    options.cores = runner->options.jobs ? runner->options.jobs : share.processors;
+    options.memory_mib = share.memory_mib;
     options.contain = runner->options.contain;
     options.is_known = runner->all_held = worker_folder_is_free(runner->hidden);
     runner->cores = options.cores;
@@ -214,7 +216,9 @@ static int run_dry(struct runner *runner)
     bool there = os_file_is_there(path);
     free(path);
     int status = file_load(runner);
-    runner->cores = runner->options.jobs ? runner->options.jobs : os_processors();
+    struct os_share share;
+    os_share_read(&share);
+    runner->cores = runner->options.jobs ? runner->options.jobs : share.processors;
     if (!status && !streams_fit(runner)) return 2;
     if (!status && there) status = store_open(runner);
     if (!status && there) status = server_make(runner);

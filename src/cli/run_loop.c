@@ -18,7 +18,8 @@ enum {
     LISTEN_AFTER = 50000,
     SYNC_EVERY = 50000,
     READ_AT_ONCE = 64 << 10,
-    GRACE = 5000000
+    GRACE = 5000000,
+    CHECK_EVERY = 500000  // of the files of the database: twice in the second that is promised
 };
 
 // ---- The worker's socket --------------------------------------------------------------------
@@ -160,7 +161,8 @@ void runner_quit(struct runner *runner, rota_time grace)
 static void on_signal(struct runner *runner)
 {
     while (os_signal_next(runner->signals)) {
-        runner->interrupts++;
+        // More signals change nothing, and lines that nobody reads would fill a pipe.
+        if (++runner->interrupts > 2) continue;
         progress_say(&runner->progress, runner->interrupts == 1
                                             ? "interrupted: stopping what runs (again to kill it)\n"
                                             : "killing what runs\n");
@@ -185,7 +187,7 @@ static int64_t input_due(const struct runner *runner)
 
 static int64_t wake_at(const struct runner *runner)
 {
-    int64_t at = INT64_MAX;
+    int64_t at = runner->check_at;
     if (runner->progress.terminal) at = os_ticks() + DRAW;
     if (runner->input) at = input_due(runner);
     if (runner->control == -1 && runner->listen_at < at) at = runner->listen_at;
@@ -204,6 +206,19 @@ static bool turn_is_due(const struct runner *runner)
     bool busy = run->count[RUN_GIVEN] > runner->cores
                 || wire_are_all(&runner->in, WIRE_STARTED_MESSAGE);
     return !busy || os_ticks() >= input_due(runner);
+}
+
+// No end is told by a run whose files were deleted or replaced.
+static bool files_are_there(struct runner *runner)
+{
+    return runner->fault || store_check(runner->session.store) || turn_failed(runner);
+}
+
+static void files_check_when_due(struct runner *runner)
+{
+    if (os_ticks() < runner->check_at) return;
+    runner->check_at = os_ticks() + CHECK_EVERY;
+    files_are_there(runner);
 }
 
 static void once(struct runner *runner, int64_t until)
@@ -237,6 +252,8 @@ void runner_loop(struct runner *runner)
     runner->sync_at = os_ticks() + SYNC_EVERY;
     while (!is_over(runner)) {
         once(runner, wake_at(runner));
+        files_check_when_due(runner);
+        if (runner->fault) break;
         if (turn_is_due(runner) && !runner_turn(runner)) return;
         sync_when_due(runner);
         ends_tell(runner);
@@ -245,7 +262,8 @@ void runner_loop(struct runner *runner)
     }
     // It ends while the disk works.
     if (!runner->fault && !runner->quitting && !runner->worker_is_gone) runner_quit(runner, 0);
-    bool fine = runner->turn == 0 || store_settle(runner->session.store, runner->turn);
+    bool fine = files_are_there(runner)
+                && (runner->turn == 0 || store_settle(runner->session.store, runner->turn));
     if (!fine && !runner->fault) runner->fault = session_failed(&runner->session);
     if (fine) ends_tell(runner);
     progress_clear(&runner->progress);

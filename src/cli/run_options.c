@@ -13,7 +13,7 @@ static const char usage[]
       "    rota run build.yaml            run it; again, and it goes on where it stopped\n"
       "    rota run -j 8 -k build.yaml    eight at a time, and go on after failures\n"
       "    rota run -n build.yaml         only say what would run\n\n"
-      "    -j, --jobs N      so many at a time (as many as there are processors)\n"
+      "    -j, --jobs N      so many at a time (as many as it may use cores)\n"
       "    -k, --keep-going  after a failure run all that does not need what failed; files with\n"
       "                      handlers of failures (when: fa(x) or done(x)) always do so\n"
       "    -n, --dry-run     run nothing; list what would run\n"

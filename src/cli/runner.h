@@ -74,6 +74,7 @@ struct runner {
     int64_t clock;               // the time of the core beyond the ticks
     uint64_t turn, synced;       // the last that was written; that the disk was asked for
     int64_t sync_at;             // ticks
+    int64_t check_at;            // ticks: when to look whether the files are still there
     int64_t turn_at;             // ticks
     bool input;                  // messages wait for the next turn
     bool quitting;               // the worker was told to end

@@ -12,6 +12,7 @@ enum { SERVE_LISTENERS = 8 };
 struct serve_options {
     const char *database;  // null: nothing is kept
     bool forgets;
+    bool restored;         // the database is a backup
     bool no_plan;          // tasks are placed when they are ready, and not before
     bool by_rank;          // pull: the highest rank first
     const char *data;      // the folder of what clients bring; null: nowhere
@@ -19,6 +20,7 @@ struct serve_options {
     const char *addresses[SERVE_LISTENERS];
     uint32_t address_count;
     const char *keys;      // null: none
+    struct link_users users;  // what users of this machine may do at Unix sockets
     const char *audit;     // a file for what peers ask for; null: none
     rota_time lease;       // of the server; a worker's is shorter
     uint32_t ahead;        // tasks a worker is given beyond its room
@@ -27,11 +29,18 @@ struct serve_options {
     rota_time pull_inputs; // and then for who has an input
     uint32_t connections;  // at a time
     uint32_t tasks;        // that are not forgotten
+    uint64_t shares[HUB_SHARE_KINDS];  // of one key; 0 in connections: half of all
     char default_address[PLACE_MAX], default_database[PLACE_MAX], default_data[PLACE_MAX];
 };
 
 // -1: go on; else the exit status.
 int serve_options_read(struct serve_options *options, int count, char **words);
+
+// ---- serve_role.c ----
+// Reads "[USER=]ROLE[,ROLE]" into the list. False: no such user or role, or too many.
+bool serve_role_read(struct link_users *users, const char *text);
+// Lets other users of the list reach the socket. False with errno.
+bool serve_role_open(const struct link_listener *listener);
 
 // What can become ready: the first member of each says what it is.
 enum serve_kind { SERVE_PEER = 1, SERVE_QUESTION };
@@ -42,9 +51,21 @@ struct serve_peer {
     struct link *link;
     struct hub_peer *peer;     // null: it has not opened yet
     struct serve_peer *next_input;
-    bool has_input, is_gone, writes;
-    bool is_given;             // to the depot
-    char from[72];             // os_socket_peer, for the audit log
+    struct serve_peer *next_waiting, *previous_waiting;
+    bool has_input, is_gone;
+    bool reads, writes;        // what its socket is watched for
+    bool is_waiting;           // in the list of those that do
+    bool waits;                // with its next message; else only with the rest of one
+    uint64_t messages, messages_counted;  // taken of it; when its share was last counted
+    uint64_t room;             // bytes of its share that its next message has; 0: it is small
+    bool is_given;             // to the object store,
+    bool is_fetcher;           // of which it only wants to get something
+    uint64_t owner;            // and whose share it counts for
+    char from[72];             // os_socket_peer
+    // What the last check saw, and since when it has not changed.
+    uint64_t messages_seen;
+    uint32_t sent_seen, length_seen;
+    int64_t message_at, read_at;
 };
 
 struct serve_question {
@@ -53,7 +74,8 @@ struct serve_question {
     struct serve_peer *peer;
     uint64_t request;
     int output, child;
-    bool rests;  // the peer takes nothing just now, so nothing is read
+    bool rests;     // the peer takes nothing just now, so nothing is read
+    int64_t since;  // ticks: it began, some of its answer came, or it rests
 };
 
 struct serve_audit {
@@ -75,14 +97,18 @@ struct serve {
     struct server server;
     struct hub hub;
     int loop, signals, settled;
-    struct serve_peer *peers, *inputs, **last_input;
+    struct serve_peer *peers, *inputs, **last_input, *waiting;
+    int64_t wait_at;    // ticks: when to look at those that wait
+    int64_t report_at;  // ticks: when to say again which shares are used up
     struct depot *depot;            // null: none
     struct serve_peer *depot_peer;  // what it says and is told
     struct serve_question *questions;
     uint32_t question_count;
     int64_t feed_at;  // ticks: who follows is to be told more
     int64_t strangers_at;  // ticks: when to see who has not said who it is
+    char ahead_of_us[80];  // the worker that was said to know more than the database
     uint32_t peer_count, turned_away;
+    uint32_t revoked;      // connections that ended with their key
     struct serve_audit audit;
     struct os_service service;
     char status[100];      // as the supervisor was told
@@ -90,10 +116,11 @@ struct serve {
     uint32_t ending;       // how often somebody asked for it
 };
 
-// The depot is a peer, and came in by no door.
+// The depot is a peer, and came in by no door; connections that were handed to it count.
 static inline uint32_t serve_connections(const struct serve *serve)
 {
-    return serve->peer_count - (serve->depot_peer != NULL);
+    uint32_t handed = serve->depot ? depot_connections(serve->depot) : 0;
+    return serve->peer_count - (serve->depot_peer != NULL) + handed;
 }
 
 // ---- serve_loop.c, serve_drain.c ---------------------------------------------------------------
@@ -105,6 +132,26 @@ void serve_settle(struct serve *serve);  // what became durable leaves
 // Somebody who is heard from now on.
 struct serve_peer *serve_peer_add(struct serve *serve, struct link *link);
 void serve_ready(struct serve *serve, const struct os_ready *ready);
+
+// Other keys are in force: connections that none of them lets in end in the next turn, without a
+// look at what they have said since.
+void serve_peers_revoke(struct serve *serve);
+
+void serve_input_note(struct serve *serve, struct serve_peer *peer);  // heard in the next turn
+
+// ---- serve_wait.c: clients that have to wait ---------------------------------------------------
+
+void serve_count(struct serve_peer *peer);  // what it uses now, in its share
+bool serve_waits_to_ask(const struct serve_peer *peer);  // its next message is a query
+bool serve_must_wait(struct serve *serve, struct serve_peer *peer);  // with its next message
+void serve_reserve(struct serve *serve, struct serve_peer *peer);  // room for its next message
+bool serve_may_read(const struct serve *serve, const struct serve_peer *peer);  // more of it
+void serve_wait(struct serve *serve, struct serve_peer *peer);
+void serve_wait_end(struct serve *serve, struct serve_peer *peer);
+void serve_watch(struct serve *serve, struct serve_peer *peer);  // its socket, for what it may
+int64_t serve_waiting_look(struct serve *serve);  // returns when to look again
+bool serve_is_late(struct serve *serve, struct serve_peer *peer, int64_t now);  // it has to go
+void serve_shares_report(struct serve *serve, int64_t now);  // to standard error
 
 // ---- serve_service.c: under a supervisor -------------------------------------------------------
 
@@ -119,7 +166,8 @@ void serve_data_close(struct serve *serve);  // after all peers
 // True: this is the first word of somebody who wants to get or put something, and is given away.
 bool serve_data_takes(struct serve *serve, struct serve_peer *peer,
                       const struct wire_message *message);
-void serve_data_give(struct serve *serve, struct serve_peer *peer);  // its link is the depot's
+// The link becomes the store's, and so does `who`, for the audit log.
+void serve_data_give(struct serve *serve, struct serve_peer *peer, char *who);
 
 // ---- serve_audit.c: who has asked for what -----------------------------------------------------
 
@@ -131,9 +179,17 @@ void serve_audit_request(struct serve *serve, const struct serve_peer *peer,
                          const struct wire_message *message);
 void serve_audit_settled(struct serve *serve);  // what has become durable goes into the file
 void serve_audit_stranger(struct serve *serve, const struct serve_peer *peer);  // was not let in
+void serve_audit_revoked(struct serve *serve, const struct serve_peer *peer);  // has to go
+// The identity of a peer as JSON fields for the audit log, from malloc. Null: no log is kept.
+char *serve_audit_who(struct serve *serve, const struct serve_peer *peer);
 
 // ---- serve_ask.c: questions ------------------------------------------------------------------
 
+// Whether another query of this peer can be answered now.
+bool serve_query_fits(struct serve *serve, struct hub_peer *peer);
+// Why these words are no query for a server, maybe in `text`; null: they are one.
+const char *serve_query_fault(const wire_texts *words, char *text, size_t size);
+void serve_questions_look(struct serve *serve, int64_t now);  // ends answers that do not move
 void serve_ask(struct serve *serve, struct serve_peer *peer, const struct wire_ask *ask);
 void serve_answer(struct serve *serve, struct serve_question *question);  // some has come
 void serve_questions_go_on(struct serve *serve, const struct serve_peer *peer);  // it takes again

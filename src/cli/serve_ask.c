@@ -9,30 +9,21 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 64, WORD_MAX = 4096, PIECE = 64 << 10, QUESTIONS_MAX = 16 };
+enum { WORDS_MAX = 64, PIECE = 64 << 10, QUERIES_MAX = 16, QUERIES_ADMIN = 4 };
+enum { SECOND = 1000000, UNREAD_SECONDS = 30, ANSWER_SECONDS = 600 };
 
-// What may be asked: commands that only read, and print what they found.
-static const char *const commands[]
-    = {"ps", "show", "why", "lanes", "data", "trace", "report", "jobs", "history", "top"};
-
-static const char *fault_of(const struct serve *serve, const wire_texts *words)
+// Nothing more is read of an answer, and no other query begins, before the peer has taken this.
+static bool is_output_full(const struct wire_out *out)
 {
-    bool known = false;
-    if (!serve->options.database) return "this server keeps nothing that could be asked";
-    if (!words->count || words->count > WORDS_MAX) return "a question has 1 to 64 words";
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        known |= strcmp(words->items[0].bytes, commands[i]) == 0;
-    if (!known) return "that cannot be asked of a server";
-    for (uint32_t i = 1; i < words->count; i++) {
-        const char *word = words->items[i].bytes;
-        if (strlen(word) != words->items[i].length || words->items[i].length > WORD_MAX)
-            return "a word is too long";
-        // Files are the server's, and none of the client's business.
-        bool file = strncmp(word, "-o", 2) == 0 || strncmp(word, "--o", 3) == 0
-                    || strncmp(word, "--db", 4) == 0 || strchr(word, '/');
-        if (file) return "a question to a server names no files";
-    }
-    return serve->question_count < QUESTIONS_MAX ? NULL : "too many questions at a time";
+    return out->length > 4 * PIECE;
+}
+
+// Some are for admins only, so that an operator can always look.
+bool serve_query_fits(struct serve *serve, struct hub_peer *peer)
+{
+    uint32_t most = peer->role == WIRE_ADMIN ? QUERIES_MAX : QUERIES_MAX - QUERIES_ADMIN;
+    return !is_output_full(peer->out) && serve->question_count < most
+           && hub_share_fits(&serve->hub, peer->share, HUB_SHARE_QUERIES, 1);
 }
 
 // `jobs` and `history` take the database as their argument, the others as an option.
@@ -70,7 +61,9 @@ static int question_start(const struct serve *serve, const wire_texts *words, in
 
 void serve_ask(struct serve *serve, struct serve_peer *peer, const struct wire_ask *ask)
 {
-    const char *fault = fault_of(serve, &ask->words);
+    char text[200];
+    const char *fault = serve_query_fault(&ask->words, text, sizeof text);
+    if (!serve->options.database) fault = "this server keeps no database that could answer";
     int output, child = fault ? 0 : question_start(serve, &ask->words, &output);
     if (!child) {
         hub_refuse(peer->peer, 0, ask->request, WIRE_REFUSED_REQUEST,
@@ -83,9 +76,11 @@ void serve_ask(struct serve *serve, struct serve_peer *peer, const struct wire_a
                                         .peer = peer,
                                         .request = ask->request,
                                         .output = output,
-                                        .child = child};
+                                        .child = child,
+                                        .since = os_ticks()};
     serve->questions = question;
     serve->question_count++;
+    hub_share_use(peer->peer->share, HUB_SHARE_QUERIES, 1);
     os_loop_add(serve->loop, output, question);
 }
 
@@ -95,6 +90,7 @@ static void question_end(struct serve *serve, struct serve_question *question)
     while (*at != question) at = &(*at)->next;
     *at = question->next;
     serve->question_count--;
+    hub_share_return(question->peer->peer->share, HUB_SHARE_QUERIES, 1);
     os_loop_remove(serve->loop, question->output);
     close(question->output);
     free(question);
@@ -105,13 +101,15 @@ void serve_answer(struct serve *serve, struct serve_question *question)
 {
     struct wire_out *out = &question->peer->link->out;
     char bytes[PIECE];
-    if (out->length > 4 * PIECE) {
+    if (is_output_full(out)) {
         os_loop_remove(serve->loop, question->output);
         question->rests = true;
+        question->since = os_ticks();
         return;
     }
     ssize_t count = read(question->output, bytes, sizeof bytes);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    question->since = os_ticks();
     struct wire_message message = {.kind = WIRE_ANSWER_MESSAGE};
     if (count > 0) {
         message.answer.request = question->request;
@@ -133,7 +131,66 @@ void serve_questions_go_on(struct serve *serve, const struct serve_peer *peer)
         if (!question->rests || question->peer != peer) continue;
         os_loop_add(serve->loop, question->output, question);
         question->rests = false;
+        question->since = os_ticks();
     }
+}
+
+static void question_drop(struct serve *serve, struct serve_question *question)
+{
+    os_child_kill(question->child);
+    os_child_end(question->child);
+    question_end(serve, question);
+}
+
+static uint64_t queries_of(const struct hub_peer *peer)
+{
+    return peer->share->used[HUB_SHARE_QUERIES];
+}
+
+// A query that waits may have a place of its own share, or of the share that has most of them and
+// more than its own; but a client none of an admin. So one key cannot end the answers of another.
+static bool is_place_wanted(const struct serve *serve, const struct hub_peer *holder)
+{
+    bool has_most = true;
+    for (const struct serve_question *other = serve->questions; other; other = other->next)
+        has_most &= queries_of(other->peer->peer) <= queries_of(holder);
+    for (const struct serve_peer *peer = serve->waiting; peer; peer = peer->next_waiting) {
+        const struct hub_peer *of = peer->peer;
+        if (peer->is_gone || !serve_waits_to_ask(peer) || is_output_full(of->out)) continue;
+        if (of->share == holder->share) return true;
+        bool may_take = of->role == WIRE_ADMIN || holder->role != WIRE_ADMIN;
+        if (may_take && has_most && queries_of(of) < queries_of(holder)) return true;
+    }
+    return false;
+}
+
+// Why the answer has to end. Null: it can go on.
+static const char *overdue(const struct serve *serve, const struct serve_question *question,
+                           int64_t now)
+{
+    int64_t seconds = (now - question->since) / SECOND;
+    if (seconds >= ANSWER_SECONDS)
+        return question->rests ? "the answer was not read for 600 s"
+                               : "the query was stopped: no answer came for 600 s";
+    if (!question->rests || seconds < UNREAD_SECONDS) return NULL;
+    if (!is_place_wanted(serve, question->peer->peer)) return NULL;
+    return "the answer was not read for 30 s, and another query waits for its place; try again";
+}
+
+// The connection stays, so the peer hears the reason behind what it has not read yet. One at a
+// time, the one that has not moved for longest: the query that waits begins in its place before
+// another answer is ended for it.
+void serve_questions_look(struct serve *serve, int64_t now)
+{
+    struct serve_question *oldest = NULL;
+    for (struct serve_question *at = serve->questions; at; at = at->next) {
+        if (at->peer->is_gone || !overdue(serve, at, now)) continue;
+        if (!oldest || at->since < oldest->since) oldest = at;
+    }
+    if (!oldest) return;
+    hub_refuse(oldest->peer->peer, 0, oldest->request, WIRE_REFUSED_BUSY,
+               overdue(serve, oldest, now));
+    question_drop(serve, oldest);
 }
 
 void serve_questions_drop(struct serve *serve, const struct serve_peer *peer)
@@ -141,9 +198,6 @@ void serve_questions_drop(struct serve *serve, const struct serve_peer *peer)
     struct serve_question *next;
     for (struct serve_question *question = serve->questions; question; question = next) {
         next = question->next;
-        if (peer && question->peer != peer) continue;
-        os_child_kill(question->child);
-        os_child_end(question->child);
-        question_end(serve, question);
+        if (!peer || question->peer == peer) question_drop(serve, question);
     }
 }

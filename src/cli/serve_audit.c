@@ -86,10 +86,9 @@ static void text_put(FILE *out, const char *name, const char *text)
     json_text(out, text);
 }
 
-static void who_put(FILE *out, const struct serve_peer *peer)
+static void identity_put(FILE *out, const struct serve_peer *peer)
 {
     bool is_known = peer->peer && peer->peer->role;
-    fprintf(out, "{\"at\":%" PRId64, os_now());
     bool handles = is_known && peer->peer->role == WIRE_HANDLER;
     if (is_known)
         text_put(out, "role", handles ? "handler" : link_role_name(peer->peer->role));
@@ -99,6 +98,12 @@ static void who_put(FILE *out, const struct serve_peer *peer)
         fprintf(out, ",\"uid\":%s", peer->from + 1);
     else
         text_put(out, "address", peer->from);
+}
+
+static void who_put(FILE *out, const struct serve_peer *peer)
+{
+    fprintf(out, "{\"at\":%" PRId64, os_now());
+    identity_put(out, peer);
 }
 
 static void verb_put(FILE *out, const char *verb)
@@ -126,20 +131,44 @@ static void change_put(FILE *out, const struct wire_change *change)
 static void rest_put(FILE *out, const struct wire_rest *rest)
 {
     static const char *const hows[] = {[WIRE_PAUSE] = "pause", [WIRE_RESUME] = "resume",
-                                       [WIRE_DRAIN_AND_QUIT] = "drain"};
+                                       [WIRE_DRAIN_AND_QUIT] = "drain", [WIRE_FORGET] = "forget"};
     static const char *const parts[] = {[WIRE_PART_LANE] = "lane", [WIRE_PART_WORKER] = "worker",
                                         [WIRE_PART_JOB] = "of"};
-    bool known = rest->how >= WIRE_PAUSE && rest->how <= WIRE_DRAIN_AND_QUIT;
+    bool known = rest->how >= WIRE_PAUSE && rest->how <= WIRE_FORGET;
     bool named = rest->part >= WIRE_PART_LANE && rest->part <= WIRE_PART_JOB;
     verb_put(out, known ? hows[rest->how] : "rest");
     text_put(out, named ? parts[rest->part] : "of", rest->name.bytes);
 }
 
+static void object_put(FILE *out, rota_object_id object)
+{
+    fprintf(out, ",\"object\":\"%016" PRIx64 "%016" PRIx64 "\"", object.high, object.low);
+}
+
 static void data_put(FILE *out, const struct wire_data *data)
 {
     verb_put(out, data->verb == WIRE_DATA_KEEP ? "keep" : "release");
-    fprintf(out, ",\"object\":\"%016" PRIx64 "%016" PRIx64 "\"", data->object.high,
-            data->object.low);
+    object_put(out, data->object);
+}
+
+// A receiver refused what this source sent: its hash was not the recorded one.
+static void forged_put(FILE *out, const struct wire_forged *forged)
+{
+    verb_put(out, "refuse_content");
+    object_put(out, forged->object);
+    text_put(out, "holder", forged->address.bytes);
+    text_put(out, "fault", forged->reason.bytes);
+}
+
+static void brought_put(FILE *out, const struct wire_brought *brought)
+{
+    bool is_bound = brought->object.high || brought->object.low;
+    verb_put(out, is_bound ? "bind" : "upload");
+    if (is_bound) object_put(out, brought->object);
+    if (brought->entry.length) text_put(out, "content", brought->entry.bytes);
+    if (brought->contents)
+        fprintf(out, ",\"contents\":%" PRIu32 ",\"bytes\":%" PRIu64, brought->contents,
+                brought->bytes);
 }
 
 static void submit_put(FILE *out, const struct wire_submit *submit, uint32_t job)
@@ -158,7 +187,7 @@ static bool is_change(const struct wire_message *message)
         return message->data.verb == WIRE_DATA_KEEP || message->data.verb == WIRE_DATA_RELEASE;
     case WIRE_CHANGE_MESSAGE: case WIRE_REST_MESSAGE: case WIRE_CLAIM_MESSAGE:
     case WIRE_DELIVER_MESSAGE: case WIRE_FAIL_MESSAGE: case WIRE_JOIN_MESSAGE:
-    case WIRE_DRAIN_MESSAGE:
+    case WIRE_DRAIN_MESSAGE: case WIRE_FORGED_MESSAGE: case WIRE_BROUGHT_MESSAGE:
         return true;
     default: return false;
     }
@@ -185,6 +214,8 @@ static void what_put(FILE *out, const struct wire_message *message, uint32_t job
         verb_put(out, "report");
         task_put(out, message->started.task);
         return;
+    case WIRE_FORGED_MESSAGE: forged_put(out, &message->forged); return;
+    case WIRE_BROUGHT_MESSAGE: brought_put(out, &message->brought); return;
     case WIRE_JOIN_MESSAGE: verb_put(out, "join"); return;
     case WIRE_DRAIN_MESSAGE: verb_put(out, "leave"); return;
     case WIRE_GREET_MESSAGE: verb_put(out, "greet"); return;
@@ -219,28 +250,78 @@ void serve_audit_settled(struct serve *serve)
     }
 }
 
+// The object store speaks for those who brought something, and for itself.
+static void depot_put(FILE *out, const struct wire_message *message)
+{
+    bool speaks_for = message->kind == WIRE_BROUGHT_MESSAGE && message->brought.who.length;
+    fprintf(out, "{\"at\":%" PRId64 "%s", os_now(),
+            speaks_for ? message->brought.who.bytes : ",\"role\":\"server\"");
+}
+
+static const char *refusal_of(const struct serve_peer *peer, const struct wire_message *message)
+{
+    if (message->kind == WIRE_BROUGHT_MESSAGE && message->brought.reason.length)
+        return message->brought.reason.bytes;
+    return peer->peer->verdict.code ? peer->peer->verdict.reason : NULL;
+}
+
 void serve_audit_request(struct serve *serve, const struct serve_peer *peer,
                          const struct wire_message *message)
 {
-    const struct hub_verdict *verdict = &peer->peer->verdict;
-    if (serve->audit.file < 0 || peer == serve->depot_peer) return;
-    if (!verdict->code && !is_change(message)) return;
+    const char *refusal = refusal_of(peer, message);
+    bool is_depot = peer == serve->depot_peer;
+    if (serve->audit.file < 0 || (is_depot && !is_change(message))) return;
+    if (!refusal && !is_change(message)) return;
     char *line = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&line, &size);
     if (out) {
-        who_put(out, peer);
-        what_put(out, message, verdict->job);
-        text_put(out, "outcome", verdict->code ? "refused" : "done");
-        if (verdict->code) text_put(out, "reason", verdict->reason);
+        if (is_depot)
+            depot_put(out, message);
+        else
+            who_put(out, peer);
+        what_put(out, message, peer->peer->verdict.job);
+        text_put(out, "outcome", refusal ? "refused" : "done");
+        if (refusal) text_put(out, "reason", refusal);
         fputs("}\n", out);
         fclose(out);
     }
     if (!line) hub_no_memory();
-    if (verdict->code)
+    if (refusal)
         line_write(&serve->audit, line, size, serve->options.audit);
     else
         done_note(serve, line, size);
+    free(line);
+}
+
+char *serve_audit_who(struct serve *serve, const struct serve_peer *peer)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = serve->audit.file < 0 ? NULL : open_memstream(&text, &size);
+    if (!out) return NULL;
+    bool is_one = peer->link->roles && !(peer->link->roles & (peer->link->roles - 1));
+    if (is_one) text_put(out, "role", link_role_name((enum wire_role)peer->link->roles));
+    identity_put(out, peer);
+    fclose(out);
+    return text;
+}
+
+void serve_audit_revoked(struct serve *serve, const struct serve_peer *peer)
+{
+    char *line = NULL;
+    size_t size = 0;
+    if (serve->audit.file < 0) return;
+    FILE *out = open_memstream(&line, &size);
+    if (out) {
+        who_put(out, peer);
+        verb_put(out, "disconnect");
+        text_put(out, "outcome", "done");
+        text_put(out, "reason", "the key was revoked");
+        fputs("}\n", out);
+        fclose(out);
+    }
+    line_write(&serve->audit, line, size, serve->options.audit);
     free(line);
 }
 

@@ -5,19 +5,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const struct link_key *peer_key(const struct serve *serve)
-{
-    for (uint32_t i = 0; i < serve->keys.count; i++)
-        if (serve->keys.items[i].role == WIRE_PEER) return &serve->keys.items[i];
-    return NULL;
-}
-
 int serve_data_open(struct serve *serve)
 {
     struct link_error error = {""};
     int socket;
     if (!serve->options.data) return 0;
-    serve->depot = depot_open(serve->options.data, serve->options.data_max, peer_key(serve),
+    serve->depot = depot_open(serve->options.data, serve->options.data_max, &serve->keys,
                               &socket, &error);
     struct link *link = serve->depot ? link_over(socket) : NULL;
     if (!link) {
@@ -43,14 +36,24 @@ bool serve_data_takes(struct serve *serve, struct serve_peer *peer,
     bool wants = is_first && message->kind == WIRE_GREET_MESSAGE && serve->depot
                  && message->greet.version == WIRE_VERSION && message->greet.role == WIRE_PEER;
     peer->is_given |= wants;
+    peer->is_fetcher = wants && !message->greet.name.length;
     return wants;
 }
 
-void serve_data_give(struct serve *serve, struct serve_peer *peer)
+// Users of this machine may be anything: what only fetches counts as a worker then.
+void serve_data_give(struct serve *serve, struct serve_peer *peer, char *who)
 {
-    bool may_put = peer->link->roles & (WIRE_CLIENT | WIRE_ADMIN);
     struct link *link = peer->link;
+    bool may_put = link->roles & (WIRE_CLIENT | WIRE_ADMIN);
+    bool is_local = !link->id[0];
+    bool is_client = is_local ? !peer->is_fetcher : !(link->roles & (WIRE_WORKER | WIRE_ADMIN));
     os_loop_remove(serve->loop, link->file);
+    link->is_read_slowly = false;  // the store has limits of its own
     peer->link = NULL;
-    depot_adopt(serve->depot, link, may_put ? DATA_MAY_PUT : DATA_MAY_GET);
+    depot_adopt(serve->depot, &(struct data_adoption){
+                                  .link = link,
+                                  .rights = may_put ? DATA_MAY_PUT : DATA_MAY_GET,
+                                  .owner = {peer->owner, is_client},
+                                  .who = who,
+                              });
 }

@@ -42,6 +42,17 @@ int64_t serve_beat(struct serve *serve, int64_t ticks)
     return every && serve->beat_at < serve->status_at ? serve->beat_at : serve->status_at;
 }
 
+// Connections to the object store are its thread's, which has keys of its own.
+static void revoked_end(struct serve *serve)
+{
+    uint32_t before = serve->revoked;
+    serve_peers_revoke(serve);
+    if (serve->revoked > before)
+        fprintf(stderr, "rota server: %u connections end with their keys\n",
+                serve->revoked - before);
+    if (serve->depot && !depot_rekey(serve->depot, &serve->keys)) hub_no_memory();
+}
+
 // A file of keys that cannot be read leaves the old ones in force.
 static void keys_again(struct serve *serve)
 {
@@ -56,6 +67,7 @@ static void keys_again(struct serve *serve)
         for (uint32_t i = 0; i < serve->listener_count; i++)
             if (!link_listener_renew(&serve->listeners[i], &serve->keys, &error))
                 fprintf(stderr, "rota server: %s\n", error.text);
+        revoked_end(serve);
         fprintf(stderr, "rota server: %u keys are read again\n", keys.count);
     } else {
         fprintf(stderr, "rota server: the old keys stay: %s\n", error.text);

@@ -24,7 +24,8 @@ static const char usage[]
       "    --shared          the workers see your files under the same names: send none\n"
       "    --json            one object a line\n\n"
       "Files that tasks read and none makes are sent along, unless the server has them.\n"
-      "A server that goes away meanwhile is waited for, up to five minutes.\n"
+      "A server that cannot be reached is tried again for 30 s; one that goes away later is\n"
+      "waited for, up to five minutes.\n"
       "Exit status: 0 accepted, or all is done, 1 a task failed, 2 the file or an option is "
       "wrong,\n"
       "4 the server cannot be reached or refuses, 130 it was left to go on (--attach).\n";
@@ -90,6 +91,12 @@ static int options_read(struct submit_options *options, int count, char **words)
 
 // ---- What is sent along ------------------------------------------------------------------------
 
+// The exit status of a refusal. A server that is busy has refused nothing for good.
+static int refused(const struct client *client)
+{
+    return client->code && client->code != WIRE_REFUSED_BUSY ? 2 : REACH_FAILED;
+}
+
 static int uploads_collect(struct submitting *submitting)
 {
     struct client_fault fault;
@@ -117,7 +124,7 @@ static int uploads_send(struct submitting *submitting)
                                   &sent);
     free(puts);
     if (!fine)
-        return reach_fail(reach, reach->client.error, reach->client.code ? 2 : REACH_FAILED);
+        return reach_fail(reach, reach->client.error, refused(&reach->client));
     if (uploads->count && submitting->options->json)
         printf("{\"event\":\"sent\",\"inputs\":%u,\"files\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n",
                uploads->count, sent.files, sent.bytes);
@@ -166,7 +173,13 @@ static void ended_print(const struct submit_options *options, const struct jobfi
     if (options->json) {
         printf("{\"event\":\"ended\",\"task\":");
         json_text(stdout, name);
-        printf(",\"ok\":%s,\"status\":%d}\n", fine ? "true" : "false", ended->status);
+        printf(",\"ok\":%s,\"status\":%d", fine ? "true" : "false", ended->status);
+        if (ended->reason.length) printf(",\"reason\":"), json_text(stdout, ended->reason.bytes);
+        puts("}");
+    } else if (!fine && ended->reason.length) {
+        printf("FAILED %s: ", name);
+        plain_lines_write(stdout, ended->reason.bytes, ended->reason.length);
+        putchar('\n');
     } else if (!fine) {
         printf("FAILED %s: status %d\n", name, ended->status);
     }
@@ -233,8 +246,18 @@ static int job_attach(struct submitting *submitting, struct attach *attach, uint
 
 // ---- The command -------------------------------------------------------------------------------
 
+// Whether to send the job again: the server is busy, or was gone and is back.
+static bool is_sent_again(struct submitting *submitting, struct reach_patience *patience)
+{
+    struct reach *reach = &submitting->options->reach;
+    if (submitting->client->code == WIRE_REFUSED_BUSY) return reach_pause(reach, patience);
+    if (submitting->client->code || !reach_again(reach)) return false;
+    return submitting->options->came_back = true;
+}
+
 static int job_hand_in(struct submitting *submitting)
 {
+    struct reach_patience patience = {0};
     struct submit_options *options = submitting->options;
     struct client *client = submitting->client;
     const struct client_submission *given = &submitting->job;
@@ -246,10 +269,11 @@ static int job_hand_in(struct submitting *submitting)
     uint32_t job;
     if (options->attach && !attach_begin(&attach)) return REACH_FAILED;
     do {  // the same request twice is carried out once
+        client->code = 0;
         client_submit_put(client, given);
         job = client_send(client) ? client_accepted(client, given->high, given->low) : 0;
-    } while (!job && !client->code && (options->came_back = reach_again(&options->reach)));
-    if (!job) return reach_fail(&options->reach, client->error, client->code ? 2 : REACH_FAILED);
+    } while (!job && is_sent_again(submitting, &patience));
+    if (!job) return reach_fail(&options->reach, client->error, refused(client));
     if (options->json)
         printf("{\"event\":\"accepted\",\"job\":%u}\n", job);
     else
@@ -264,9 +288,14 @@ static int job_submit(struct submitting *submitting)
     struct submit_options *options = submitting->options;
     int status = options->shared ? 0 : uploads_collect(submitting);
     if (!status) status = reach_keys(&options->reach);
-    submitting->place = (struct client_place){options->reach.server, options->reach.keys.items};
-    if (!status) status = uploads_send(submitting);
-    if (!status) status = reach_open(&options->reach);
+    submitting->place = (struct client_place){options->reach.server, options->reach.keys.items,
+                                              options->reach.name};
+    if (!status) status = reach_patiently(&options->reach);
+    if (!status && submitting->uploads.count) {
+        client_close(submitting->client);  // files go over a connection of their own
+        status = uploads_send(submitting);
+        if (!status) status = reach_patiently(&options->reach);
+    }
     if (!status) status = job_hand_in(submitting);
     reach_close(&options->reach);
     if (!options->shared) client_uploads_release(&submitting->uploads);

@@ -95,6 +95,8 @@ static void failure_print(const struct progress *progress, uint32_t task)
     const struct run *run = progress->run;
     const char *name = run->file->tasks[task].name;
     printf("    failed: %s", name);
+    const char *reason = run->tasks[task].reason;
+    if (reason) fputs(": ", stdout), plain_lines_write(stdout, reason, strlen(reason));
     if (progress->server)
         printf("    (rota logs --server %s %u.%u)\n", progress->server, run->job.number, task + 1);
     else

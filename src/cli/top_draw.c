@@ -106,10 +106,11 @@ static void worker_line(struct sheet *sheet, const struct top_row *worker)
     const int64_t *numbers = worker->numbers;
     bool is_here = numbers[2] == ROTA_NEVER;
     worker_tasks(sheet->top, numbers[0], tasks, sizeof tasks);
-    line(sheet, is_here ? TOP_PLAIN : TOP_BAD, "%-20.20s [%s] %3lld %3lld %5lld  %s%s",
+    line(sheet, is_here ? TOP_PLAIN : TOP_BAD, "%-20.20s [%s] %3lld %3lld %5lld  %-8.8s %s%s",
          name_of(number, worker->texts[0], numbers[0]),
          bar(load, (uint64_t)numbers[4], (uint64_t)numbers[1]), (long long)numbers[4],
          (long long)numbers[1], (long long)numbers[3],
+         *worker->texts[1] ? worker->texts[1] : "-",
          is_here ? tasks : "silent for ",
          is_here ? "" : span(silent, sheet->top->now - numbers[2]));
 }
@@ -149,8 +150,8 @@ static const struct view {
 } views[TOP_VIEWS] = {
     [TOP_JOBS] = {"  JOB                              OVER   TASKS   OUT FAILED BLOCKED     LEFT",
                   LOOK_JOBS, job_line},
-    [TOP_WORKERS] = {"WORKER                               RUNNING  OF GIVEN", LOOK_WORKERS,
-                     worker_line},
+    [TOP_WORKERS] = {"WORKER                               RUNNING  OF GIVEN  USER     TASKS",
+                     LOOK_WORKERS, worker_line},
     [TOP_TASKS] = {"OUT        STATE         SINCE  WORKER           TASK", LOOK_OUT, task_line},
     [TOP_QUEUE] = {"NEXT       STATE     LANE             TASK", LOOK_QUEUE, queue_line},
     [TOP_LANES] = {"LANE                        INSIDE           WAITING", LOOK_LANES, lane_line},

@@ -16,7 +16,7 @@ static const struct {
 } lists[LOOK_LISTS] = {
     [LOOK_WORKERS] = {"workers",
                       {{"worker", 0}, {"name", -1}, {"cores", 1}, {"silent_since", 2},
-                       {"given", 3}, {"running", 4}}},
+                       {"given", 3}, {"running", 4}, {"user", -2}}},
     [LOOK_JOBS] = {"jobs",
                    {{"job", 0}, {"state", -1}, {"tasks", 1}, {"succeeded", 2}, {"failed", 3},
                     {"stopped", 4}, {"out", 5}, {"blocked", 6}, {"idle", 7}}},

@@ -1,5 +1,6 @@
 // why.c - `rota why`: what keeps a task from running, and what to do about it.
 #include "cli/asker.h"
+#include "store/line.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -105,10 +106,14 @@ static void over_write(const struct ask *ask, const struct ask_task *task, struc
                        : is(task, "IDLE")    ? "is not to be run"
                        : is(task, "CLOSED")  ? "was not run before a later job took its place"
                                              : "is over";
+    bool lost = is(task, "ABORTED") && strcmp(task->outcome, "lost") == 0;
     bool by_itself = last && (strcmp(last->end, "exit") == 0 || strcmp(last->end, "signal") == 0);
     if (is(task, "FAILED") && *how)
         snprintf(part->text, sizeof part->text, "failed%s %s%s", by_itself ? " with" : ":", how,
                  task->tries > 1 ? ", as often as it was tried" : "");
+    else if (lost)
+        snprintf(part->text, sizeof part->text, "was lost as often as it was tried%s%s",
+                 *how ? "; the last time: " : "", how);
     else
         snprintf(part->text, sizeof part->text, "%s", word);
 }
@@ -124,10 +129,35 @@ static void running_write(const struct asker *asker, const struct ask_task *task
                  "was running when its rota run ended; the next rota run starts it again");
 }
 
+static bool is_read(const struct ask_task *reader, rota_object_id object)
+{
+    struct rota_input input;
+    for (const char *text = reader->inputs; *text && input_read(&text, &input);) {
+        if (input.object.high == object.high && input.object.low == object.low) return true;
+        text_read_char(&text, ' ');
+    }
+    return false;
+}
+
+// The writer of a stream is named as such: the reader has to run again with it.
+static void stream_write(const struct ask *ask, const struct part *part, char out[ASK_TEXT])
+{
+    struct ask_object object;
+    *out = 0;
+    if (part->next == ASK_NONE) return;
+    for (uint32_t nth = 0; ask_object(ask, part->next, nth, &object); nth++) {
+        bool stream = strcmp(object.kind, "stream") == 0;
+        if (!stream || !is_read(&ask->tasks[part->task], object.id)) continue;
+        snprintf(out, ASK_TEXT, ", the writer of stream %.*s", object.length, object.name);
+        return;
+    }
+}
+
 static void waits_write(const struct asker *asker, const struct rota_why *why, struct part *part)
 {
     const struct ask *ask = &asker->ask;
-    char others[64] = "";
+    char others[64] = "", stream[ASK_TEXT];
+    stream_write(ask, part, stream);
     if (why->count > 1)
         snprintf(others, sizeof others, " and %u other%s", why->count - 1,
                  why->count > 2 ? "s" : "");
@@ -136,11 +166,11 @@ static void waits_write(const struct asker *asker, const struct rota_why *why, s
     if (why->planned.number)
         snprintf(planned, sizeof planned, ", planned for %s",
                  worker_name(&naming, why->planned));
-    snprintf(part->text, sizeof part->text, "waits for %s%s%s", name_of(ask, why->task), others,
-             planned);
+    snprintf(part->text, sizeof part->text, "waits for %s%s%s%s", name_of(ask, why->task), stream,
+             others, planned);
 }
 
-static void condition_write(const struct ask_task *task, struct part *part)
+static void when_write(const struct ask_task *task, struct part *part)
 {
     bool dead = is(task, "BLOCKED");
     snprintf(part->text, sizeof part->text,
@@ -223,7 +253,7 @@ static void waiting_write(const struct asker *asker, struct rota *rota, struct p
     case ROTA_HOLD_PREREQUISITE:
     case ROTA_HOLD_FAILURE:
     case ROTA_HOLD_BLOCKED: waits_write(asker, &why, part); break;
-    case ROTA_HOLD_CONDITION: condition_write(task, part); break;
+    case ROTA_HOLD_CONDITION: when_write(task, part); break;
     case ROTA_HOLD_START_REPORT:
         if (!place_write(ask, rota, why.worker, part)) held_write(asker, rota, &why, part);
         break;

@@ -14,6 +14,7 @@ static const char usage[]
     = "usage: rota worker --server ADDRESS[,ADDRESS...] [OPTION...]\n\n"
       "    rota worker --server /run/rota/socket           a server on this machine\n"
       "    rota worker drain NAME                          that one ends when nothing runs there\n"
+      "    rota worker forget NAME                         another key may use that name\n"
       "    rota worker --server a:7777,b:7777 --key FILE   servers elsewhere, tried in turn\n"
       "    rota worker --server /run/rota/socket -j 4 --memory 8G --name night\n\n"
       "    --server A,...    a Unix socket (with a / in front) or HOST:PORT\n"
@@ -22,15 +23,19 @@ static const char usage[]
       "the\n"
       "                      servers are Unix sockets, else nowhere)\n"
       "    --peer-key FILE   keys with the role of a peer, the same on all workers\n"
-      "    --name NAME       who this is; always the same (the name of the host)\n"
+      "    --name NAME       who this is; no other worker has it (the name of the host, and under\n"
+      "                      Slurm, PBS, LSF and SGE the number of the job behind it)\n"
       "    --folder DIR      for logs, files and reports ($XDG_STATE_HOME/rota/NAME, or\n"
       "                      ~/.local/state/rota/NAME)\n"
-      "    -j, --jobs N      so many cores (as many as there are processors)\n"
-      "    --memory SIZE     such as 8G (what the machine has)\n"
+      "    -j, --jobs N      so many cores (as many as it may use)\n"
+      "    --memory SIZE     such as 8G (what it may use)\n"
       "    --machine M       which machine tasks may ask for (the name of the host)\n"
       "    --alone TIME      so long commands go on without a server, such as 30m (1h); those "
       "that\n"
       "                      hold something exclusive end with their lease\n"
+      "    --user NAME       run commands as this user; the worker is root and stays it\n"
+      "    --env NAME        commands get this variable, too: NAME, NAME=VALUE or START*; may be\n"
+      "                      repeated (PATH HOME USER LANG LC_* TZ TMPDIR)\n"
       "    --contain tree    do not use a namespace for processes\n"
       "    --ssh HOST,...    start such a worker on each of these machines, over ssh ($ROTA_SSH);\n"
       "                      keys go with it, what it says comes back, and all end together\n"
@@ -39,18 +44,23 @@ static const char usage[]
       "SIGTERM: nothing more starts, and it ends when what runs has ended; again: commands have 5 "
       "s;\n"
       "a third time: all is killed.\n"
-      "Exit status: 0 it was told to end, 2 an option is wrong, 70 the disk or a process failed.\n";
+      "Exit status: 0 it was told to end, 2 an option is wrong or its name is in use, 70 the\n"
+      "disk or a process failed.\n";
 
 enum { SERVER = 256, KEY, NAME, FOLDER, MEMORY, MACHINE, ALONE, CONTAIN, LISTEN, PEER_KEY,
-       SSH, REMOTE, FROM_STDIN };
-enum { SERVERS_MAX = 16, NAME_MAX_BYTES = 64 };
+       SSH, REMOTE, FROM_STDIN, ENV, USER };
+enum { SERVERS_MAX = 16, ENV_MAX = 64, NAME_MAX_BYTES = 64 };
 
 struct work {
     struct agent_options options;
     const char *servers[SERVERS_MAX];
+    const char *env[ENV_MAX + 2];
+    const char *user_name;  // null: commands run as the worker
+    struct work_user user;
+    char own_user[WORK_USER_NAME];
     const char *key_path, *peer_path;
     char address[PATH_MAX];
-    char host[NAME_MAX_BYTES + 1], folder[PATH_MAX];
+    char host[NAME_MAX_BYTES + 1], name[NAME_MAX_BYTES + 1], folder[PATH_MAX];
     struct link_keys keys, peer_keys;
     struct os_service service;
     struct work_ssh ssh;
@@ -168,6 +178,17 @@ static bool word_pass_on(struct work *work, int option, const char *name)
     return (ssh->words[ssh->word_count] = strdup(optarg)) && ssh->word_count++;
 }
 
+// A name, its beginning with a star, or a name with a value.
+static bool env_take(struct work *work, const char *text)
+{
+    struct worker_options *worker = &work->options.worker;
+    size_t length = strcspn(text, "=*");
+    if (!length || (text[length] == '*' && text[length + 1])) return false;
+    if (worker->env_count == ENV_MAX || worker_sets(text)) return false;
+    work->env[worker->env_count++] = text;
+    return true;
+}
+
 static bool option_take(struct work *work, int option)
 {
     struct agent_options *options = &work->options;
@@ -184,6 +205,8 @@ static bool option_take(struct work *work, int option)
     case ALONE: return time_amount_read(optarg, &options->alone_max);
     case SSH: return hosts_read(work, optarg);
     case REMOTE: return *(work->ssh.program = optarg) && *optarg != '-';
+    case ENV: return env_take(work, optarg);
+    case USER: return *(work->user_name = optarg) != 0;
     case FROM_STDIN: return work->from_stdin = true;
     case CONTAIN: options->worker.contain = WORKER_CONTAIN_TREE; return strcmp(optarg, "tree") == 0;
     default: return false;
@@ -200,6 +223,8 @@ static const char *expected(int option)
     case MEMORY: return "--memory takes a size such as 500M or 8G";
     case ALONE: return "--alone takes a time such as 30m or 2h";
     case CONTAIN: return "--contain takes the word tree";
+    case ENV: return "--env takes NAME, NAME=VALUE or START*, up to 64 times, and no variable that"
+                     " rota itself sets for each command, such as ROTA_TOKEN";
     case SSH: return "--ssh takes up to 64 names of hosts";
     default: return "this option takes a path";
     }
@@ -218,6 +243,8 @@ static int options_read(struct work *work, int count, char **words)
                                           {"memory", required_argument, NULL, MEMORY},
                                           {"machine", required_argument, NULL, MACHINE},
                                           {"alone", required_argument, NULL, ALONE},
+                                          {"user", required_argument, NULL, USER},
+                                          {"env", required_argument, NULL, ENV},
                                           {"contain", required_argument, NULL, CONTAIN},
                                           {"ssh", required_argument, NULL, SSH},
                                           {"remote", required_argument, NULL, REMOTE},
@@ -248,10 +275,13 @@ static int names_fill(struct work *work)
             return wrong("the name of this host cannot be used, so --name and --machine are needed",
                          work->host);
     }
-    if (!options->name) options->name = work->host;
+    work_name_make(work->host, work->name, sizeof work->name);
+    if (!options->name) options->name = work->name;
     if (!options->machine) options->machine = work->host;
-    if (!options->worker.cores) options->worker.cores = os_processors();
-    if (!options->worker.memory_mib) options->worker.memory_mib = os_memory_mib();
+    struct os_share share;
+    os_share_read(&share);
+    if (!options->worker.cores) options->worker.cores = share.processors;
+    if (!options->worker.memory_mib) options->worker.memory_mib = share.memory_mib;
     return -1;
 }
 
@@ -361,9 +391,34 @@ static int elsewhere(struct work *work)
     return work_ssh(ssh);
 }
 
+// Unless --env has set it to something else.
+static void env_add_default(struct work *work, const char *item)
+{
+    struct worker_options *worker = &work->options.worker;
+    size_t length = strcspn(item, "=") + 1;
+    for (uint32_t i = 0; i < worker->env_count; i++)
+        if (strncmp(work->env[i], item, length) == 0) return;
+    work->env[worker->env_count++] = item;
+}
+
+static int user_fill(struct work *work)
+{
+    work_user_own(work->own_user);
+    work->options.user = work->own_user;
+    if (!work->user_name) return -1;
+    const char *fault = work_user_find(&work->user, work->user_name);
+    if (fault) return wrong(fault, work->user_name);
+    work->options.worker.user = &work->user.user;
+    work->options.user = work->user.user.name;
+    env_add_default(work, work->user.home_item);
+    env_add_default(work, work->user.user_item);
+    return -1;
+}
+
 static int here(struct work *work)
 {
-    int status = names_fill(work);
+    int status = user_fill(work);
+    if (status < 0) status = names_fill(work);
     if (status < 0) status = folder_fill(work);
     if (status < 0) status = key_read(work);
     if (status < 0) status = address_fill(work);
@@ -372,8 +427,11 @@ static int here(struct work *work)
 
 int command_worker(int count, char **words)
 {
-    struct work work = {.options.leash = -1};
+    struct work work = {.options.leash = -1,
+                        .options.worker = {.cleans_environment = true, .apart = true}};
+    work.options.worker.env = work.env;
     if (count && strcmp(words[0], "drain") == 0) return worker_drain(count - 1, words + 1);
+    if (count && strcmp(words[0], "forget") == 0) return worker_name_forget(count - 1, words + 1);
     os_service_read(&work.service);
     work.options.service = &work.service;
     int status = options_read(&work, count, words);

@@ -4,8 +4,9 @@
 #include "cli/cli.h"
 #include "link/link.h"
 #include "os/os.h"
+#include "worker/worker.h"
 
-enum { WORK_HOSTS_MAX = 64, WORK_FAR_WORDS = 32, WORK_PEER_KEYS = 64 };
+enum { WORK_HOSTS_MAX = 64, WORK_FAR_WORDS = 160, WORK_PEER_KEYS = 64 };
 
 // Workers elsewhere: on which hosts, and with which words and keys.
 struct work_ssh {
@@ -21,7 +22,27 @@ struct work_ssh {
 // Starts all, and waits until they have ended. Returns the exit status.
 int work_ssh(const struct work_ssh *ssh);
 
+// ---- work_name.c: a name for a worker that was given none ---------------------------------------
+
+// The host's, and under a batch system the number of the job behind it.
+void work_name_make(const char *host, char *name, size_t size);
+
 // ---- work_keys.c: keys of the standard input ---------------------------------------------------
 
 // Up to an empty line. What comes behind it is left there.
 bool work_keys_read(struct link_keys *keys, struct link_error *error);
+
+// ---- work_user.c ------------------------------------------------------------------------------
+
+enum { WORK_USER_NAME = 64 };
+
+struct work_user {
+    struct worker_user user;
+    gid_t groups[256];
+    char user_item[WORK_USER_NAME + 8], home_item[4096];  // of the environment
+};
+
+// Null, or why commands cannot run as this user.
+const char *work_user_find(struct work_user *user, const char *name);
+// The name of the user that this process runs as: "root" for uid 0, a number if it has no name.
+void work_user_own(char name[WORK_USER_NAME]);

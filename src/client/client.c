@@ -2,6 +2,7 @@
 #include "client/client.h"
 #include "os/os.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,10 +63,12 @@ static bool greet(struct client *client, enum wire_role role, const char *name, 
     if (!client_next(client, &message, patience)) return false;
     if (message.kind == WIRE_REFUSE_MESSAGE) {
         client->code = (enum wire_code)message.refuse.code;
-        return client_fail(client, message.refuse.reason.bytes);
+        bool is_other = client->code == WIRE_REFUSED_FRAME;  // it cannot read GREET
+        return client_fail(client, is_other ? WIRE_OTHER_VERSION : message.refuse.reason.bytes);
     }
     if (message.kind != WIRE_WELCOME_MESSAGE)
         return client_fail(client, "this is no server of rota");
+    if (message.welcome.version != WIRE_VERSION) return client_fail(client, WIRE_OTHER_VERSION);
     client->welcome = message.welcome;
     return true;
 }
@@ -81,14 +84,19 @@ bool client_open_within(struct client *client, const char *address, const struct
 {
     struct link_error error;
     *client = (struct client){0};
+    errno = 0;
     client->link = link_connect(address, key, &error);
+    client->is_final = !client->link && errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN;
     if (!client->link) return client_fail(client, error.text);
     int64_t until = os_ticks() + patience;
     while (client->link->state == LINK_OPENING && os_ticks() < until) {
         wait(client, until);
         link_work(client->link);
     }
-    if (client->link->state == LINK_OPEN && greet(client, role, name, patience)) return true;
+    const struct link *link = client->link;
+    if (link->state == LINK_OPEN && greet(client, role, name, patience)) return true;
+    client->is_final = link->is_denied || (client->code && client->code != WIRE_REFUSED_BUSY);
+    client->was_cut = link->state == LINK_CLOSED && !link->search && !client->is_final;
     char reason[sizeof client->error];
     const char *said = client->link->reason ? client->link->reason : "nobody answers";
     snprintf(reason, sizeof reason, "%s", client->error[0] ? client->error : said);

@@ -11,6 +11,8 @@ struct client {
     struct wire_welcome welcome;
     char error[500];  // why the last call failed
     enum wire_code code;  // of a refusal; 0: it was none
+    bool is_final;        // what could not be connected to will not be by trying again
+    bool was_cut;         // it was closed while it was opening
 };
 
 // ---- client.c: a connection ---------------------------------------------------------------------
@@ -64,6 +66,7 @@ void client_uploads_release(struct client_uploads *uploads);
 struct client_place {
     const char *address;
     const struct link_key *key;  // null: a Unix socket
+    const char *name;  // of the command, which tells the user when it has to wait
 };
 struct client_sent {
     uint64_t files, bytes;  // that were not there
@@ -74,7 +77,8 @@ struct client_put {
     rota_object_id object;
 };
 
-// Sends what is not there, and names the objects; goes on where it was cut off, several times.
+// Sends what is not there, and names the objects; goes on where it was cut off, several times. It
+// waits for 60 s in all until it is served.
 // False: `client->error` says why.
 bool client_put_all(struct client *client, const struct client_place *place,
                     const struct client_put *puts, uint32_t count, struct client_sent *sent);

@@ -8,14 +8,25 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OFFER = 1000, PIECE = 256 << 10, TRIES = 6, PAUSE = 200000 };
+enum { OFFER = 1000, PIECE = 256 << 10, PAUSE_MIN = 200000, PAUSE_MAX = 2000000 };
+// How long it waits in all for a server that is busy or gone, and when the user hears of it.
+enum { PATIENCE = 60 * 1000000, QUIET = 3 * 1000000 };
 
 struct putting {
     struct client *client;
     const struct client_put *puts;
     uint32_t count;
     struct client_sent *sent;
-    bool is_final;  // trying again is of no use
+    bool is_final;     // trying again is of no use
+    bool is_served;    // the server has answered on this connection
+    int64_t began;     // when it was opened
+    int64_t waited;    // for the first answers on the connections before
+    const char *name;  // of the command, if the user has not heard that it waits
+    // The content that is sent, where that began, and whether the server has more than when the
+    // connection before began.
+    char part[CACHE_ENTRY_TEXT];
+    uint64_t part_from;
+    bool is_further;
 };
 
 // The parts of all that is put, one after the other.
@@ -39,19 +50,66 @@ static bool fail(struct putting *putting, const char *what, const char *why)
     return false;
 }
 
+// ---- Waiting ----------------------------------------------------------------------------------
+
+static int64_t waited_so_far(const struct putting *putting)
+{
+    return putting->waited + (putting->is_served ? 0 : os_ticks() - putting->began);
+}
+
+static void wait_tell(struct putting *putting, const char *reason)
+{
+    if (putting->name)
+        fprintf(stderr, "rota %s: %s; trying again for %d s\n", putting->name, reason,
+                PATIENCE / 1000000);
+    putting->name = NULL;
+}
+
+// The server reads nothing of a connection that has to wait until others are served.
+static bool first_answer(struct putting *putting, struct wire_message *message)
+{
+    static const char busy[] = "busy: the object store serves others";
+    struct client *client = putting->client;
+    for (int64_t waited; (waited = waited_so_far(putting)) < PATIENCE;) {
+        int64_t until = os_ticks() + (waited < QUIET ? QUIET : PATIENCE) - waited;
+        if (client_next(client, message, until - os_ticks())) {
+            putting->waited = waited_so_far(putting);
+            return putting->is_served = true;
+        }
+        if (os_ticks() < until) return false;
+        wait_tell(putting, busy);
+    }
+    client->code = WIRE_REFUSED_BUSY;
+    return client_fail(client, busy);
+}
+
 // The next message; a refusal is the end of it.
 static bool next(struct putting *putting, struct wire_message *message)
 {
     struct client *client = putting->client;
-    if (!client_next(client, message, 0)) return false;
+    bool is_there = putting->is_served ? client_next(client, message, 0)
+                                       : first_answer(putting, message);
+    if (!is_there) return false;
     if (message->kind != WIRE_REFUSE_MESSAGE) return true;
     client->code = (enum wire_code)message->refuse.code;
     client_fail(client, message->refuse.reason.bytes);
-    putting->is_final = client->code != WIRE_REFUSED_NOT_FOUND;
+    bool again = client->code == WIRE_REFUSED_NOT_FOUND || client->code == WIRE_REFUSED_BUSY;
+    putting->is_final = !again;
     return false;
 }
 
 // ---- A content --------------------------------------------------------------------------------
+
+// Whether the server has said something instead of waiting for the rest: it is a refusal. When all
+// is sent, what it says may be that it has it.
+static bool is_refused(struct putting *putting)
+{
+    struct client *client = putting->client;
+    struct wire_message message;
+    link_work(client->link);
+    if (client->link->in.length == client->link->in.taken) return false;
+    return !next(putting, &message);
+}
 
 static bool bytes_send(struct putting *putting, int fd, const char *text, uint64_t offset,
                        uint64_t end)
@@ -71,8 +129,16 @@ static bool bytes_send(struct putting *putting, int fd, const char *text, uint64
         if (!client_send(client)) return false;
         offset += (uint64_t)got;
         putting->sent->bytes += (uint64_t)got;
+        if (offset < end && is_refused(putting)) return false;
     }
     return true;
+}
+
+static void part_note(struct putting *putting, const char *text, uint64_t offset)
+{
+    if (strcmp(text, putting->part) != 0 || offset > putting->part_from) putting->is_further = true;
+    snprintf(putting->part, sizeof putting->part, "%s", text);
+    putting->part_from = offset;
 }
 
 static bool part_send(struct putting *putting, const struct cache_survey *survey,
@@ -85,6 +151,7 @@ static bool part_send(struct putting *putting, const struct cache_survey *survey
     int fd = part->path ? cache_survey_open(survey, part) : -1;
     if (part->path && fd < 0) return fail(putting, part->path, strerror(errno));
     cache_entry_write(&part->entry, text);
+    part_note(putting, text, offset);
     message.piece.entry = wire_text_of(text);
     message.piece.offset = offset;
     message.piece.bytes = part->bytes - offset;
@@ -196,6 +263,8 @@ static bool names_give(struct putting *putting)
 static bool put_once(struct putting *putting, const struct client_place *place)
 {
     struct client *client = putting->client;
+    putting->is_served = false;
+    putting->began = os_ticks();
     bool fine = client_open(client, place->address, place->key, WIRE_PEER, "rota")
                 && contents_send(putting) && names_give(putting);
     char reason[sizeof client->error];
@@ -205,25 +274,35 @@ static bool put_once(struct putting *putting, const struct client_place *place)
     return fine;
 }
 
+// How long a server is waited for counts from the end of the last connection that got further: a
+// large file may take any time. One that cuts each connection before it has kept something is given
+// up.
 bool client_put_all(struct client *client, const struct client_place *place,
                     const struct client_put *puts, uint32_t count, struct client_sent *sent)
 {
-    struct putting putting = {.client = client, .puts = puts, .count = count, .sent = sent};
+    struct putting putting = {.client = client, .puts = puts, .count = count, .sent = sent,
+                              .name = place->name};
     *sent = (struct client_sent){0};
-    int64_t pause = PAUSE;
-    for (int tries = 0; tries < TRIES; tries++, pause *= 2) {
-        if (put_once(&putting, place)) return true;
-        if (putting.is_final) return false;
-        if (tries + 1 < TRIES) os_sleep_until(os_now() + pause);
+    int64_t pause = PAUSE_MIN;
+    while (!put_once(&putting, place)) {
+        putting.waited = waited_so_far(&putting) + pause;
+        if (putting.is_further) pause = PAUSE_MIN, putting.waited = 0;
+        putting.is_further = false;
+        if (putting.is_final || client->is_final || putting.waited > PATIENCE) return false;
+        if (client->code == WIRE_REFUSED_BUSY || putting.waited > QUIET)
+            wait_tell(&putting, client->error);
+        os_sleep_until(os_now() + pause);
+        pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
     }
-    return false;
+    return true;
 }
 
 bool client_bind(struct client *client, const struct client_place *place,
                  const struct cache_entry *entry)
 {
     struct client_sent sent = {0};
-    struct putting putting = {.client = client, .sent = &sent};
+    struct putting putting = {.client = client, .sent = &sent, .began = os_ticks(),
+                              .name = place->name};
     bool fine = client_open(client, place->address, place->key, WIRE_PEER, "rota")
                 && bind(&putting, cache_entry_object(entry), entry);
     link_close(client->link);

@@ -73,7 +73,7 @@ bool client_uploads_collect(struct client_uploads *uploads, const struct jobfile
         if (!survey(uploads, upload, fault)) return false;
         bool is_tree = upload->survey.entry.kind == CACHE_DIRECTORY;
         upload->become.kind = is_tree ? WIRE_DIRECTORY : WIRE_FILE;
-        upload->become.object = (rota_object_id){high ^ low, i + 1};
+        upload->become.object = wire_upload(high, low, i + 1);
     }
     return true;
 }

@@ -38,6 +38,7 @@ bool rota_task_look(const struct rota *rota, rota_task_id id, struct rota_task_v
     view->handler = handler_of(rota, row);
     view->queued = task->flags & TASK_OVERBOOKED;
     view->stopping = task->flags & TASK_STOPPING;
+    view->discarded = task->flags & TASK_DISCARDED;
     view->regenerating = task->flags & TASK_AGAIN;
     view->unschedulable = place_unschedulable(rota, row);
     return true;
@@ -118,53 +119,59 @@ static bool is_blocked(const struct rota *rota, task_row row)
     return rota->task[row].state == ROTA_TASK_BLOCKED && has_failed_need(rota, row);
 }
 
-static bool in_tables(const struct rota *rota, task_row row, enum rota_list list)
-{
-    uint8_t state = leader_of(rota, row)->state;
-    switch (list) {
-    case ROTA_LIST_STAGE: return state >= ROTA_TASK_STAGED && state <= ROTA_TASK_RUNNING;
-    case ROTA_LIST_QUEUE: return state == ROTA_TASK_QUEUED;
-    case ROTA_LIST_WAIT: return state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED;
-    case ROTA_LIST_READY: return state >= ROTA_TASK_READY && state <= ROTA_TASK_OFFERED;
-    case ROTA_LIST_EXEC: return state == ROTA_TASK_ASSIGNED || state == ROTA_TASK_RUNNING;
-    default: return false;
-    }
-}
+#define STATE(name) (1u << ROTA_TASK_##name)
+#define STATES(first, last) ((2u << ROTA_TASK_##last) - STATE(first))
+
+// The states of its tasks, of which some lists do not have all.
+static const uint16_t list_states[] = {
+    [ROTA_LIST_AVAILABLE] = STATES(READY, RUNNING),
+    [ROTA_LIST_FETCHABLE] = STATE(OFFERED),
+    [ROTA_LIST_BLOCKED] = STATE(BLOCKED),
+    [ROTA_LIST_HELD] = STATE(HELD),
+    [ROTA_LIST_OFFERED] = STATE(OFFERED),
+    [ROTA_LIST_ASSIGNED] = STATE(ASSIGNED),
+    [ROTA_LIST_RUNNING] = STATE(RUNNING),
+    [ROTA_LIST_SUCCEEDED] = STATE(SUCCEEDED),
+    [ROTA_LIST_FAILED] = STATE(FAILED),
+    [ROTA_LIST_ABORTED] = STATE(ABORTED),
+    [ROTA_LIST_UNSCHEDULABLE] = STATES(NONE, FROZEN),
+    [ROTA_LIST_STAGE] = STATES(STAGED, RUNNING),
+    [ROTA_LIST_QUEUE] = STATE(QUEUED),
+    [ROTA_LIST_WAIT] = STATES(WAITING, BLOCKED),
+    [ROTA_LIST_READY] = STATES(READY, OFFERED),
+    [ROTA_LIST_EXEC] = STATES(ASSIGNED, RUNNING),
+    [ROTA_LIST_NEAR] = STATE(OFFERED),
+    [ROTA_LIST_INPUT] = STATE(OFFERED),
+    [ROTA_LIST_GLOBAL] = STATE(OFFERED),
+};
 
 static bool in_queues(const struct rota *rota, task_row row, enum rota_list list, worker_row worker)
 {
-    const struct task *task = &rota->task[row];
-    bool queued = task->state == ROTA_TASK_OFFERED && task_policy(rota, row) == ROTA_POLICY_PULL
-                  && gate_is_next(rota, row) && task_extra(rota, row)->phase != PHASE_NONE;
-    if (!queued || (list != ROTA_LIST_GLOBAL && !worker)) return false;
+    bool queued = task_policy(rota, row) == ROTA_POLICY_PULL && gate_is_next(rota, row)
+                  && task_extra(rota, row)->phase != PHASE_NONE;
+    if (!queued) return false;
     return pull_offers(rota, row, list == ROTA_LIST_GLOBAL ? 0 : worker, list == ROTA_LIST_INPUT);
 }
 
 static bool in_list(const struct rota *rota, task_row row, enum rota_list list, worker_row worker)
 {
     const struct task *task = &rota->task[row];
-    uint8_t state = task->state;
     if (list == ROTA_LIST_ALL) return true;
     bool queue = list >= ROTA_LIST_NEAR && list <= ROTA_LIST_GLOBAL;
+    bool table = list >= ROTA_LIST_STAGE && list <= ROTA_LIST_UNSTAGE;
     if (task->flags & TASK_AGAIN && !queue) return list == ROTA_LIST_SUCCEEDED;
-    if (task->flags & TASK_IS_BUNDLE) return list == ROTA_LIST_STAGE && state == ROTA_TASK_RUNNING;
+    if (task->flags & TASK_IS_BUNDLE)
+        return list == ROTA_LIST_STAGE && task->state == ROTA_TASK_RUNNING;
+    uint8_t state = table ? leader_of(rota, row)->state : task->state;
+    if (!(list_states[list] >> state & 1)) return false;
     switch (list) {
-    case ROTA_LIST_AVAILABLE: return state >= ROTA_TASK_READY && state <= ROTA_TASK_RUNNING;
-    case ROTA_LIST_FETCHABLE:
-        return state == ROTA_TASK_OFFERED && gate_is_next(rota, row) && !place_rests(rota, row);
-    case ROTA_LIST_BLOCKED: return is_blocked(rota, row);
-    case ROTA_LIST_HELD: return state == ROTA_TASK_HELD;
-    case ROTA_LIST_OFFERED: return state == ROTA_TASK_OFFERED;
-    case ROTA_LIST_ASSIGNED: return state == ROTA_TASK_ASSIGNED;
-    case ROTA_LIST_RUNNING: return state == ROTA_TASK_RUNNING;
-    case ROTA_LIST_SUCCEEDED: return state == ROTA_TASK_SUCCEEDED;
-    case ROTA_LIST_FAILED: return state == ROTA_TASK_FAILED;
-    case ROTA_LIST_ABORTED: return state == ROTA_TASK_ABORTED;
+    case ROTA_LIST_FETCHABLE: return gate_is_next(rota, row) && !place_rests(rota, row);
+    case ROTA_LIST_BLOCKED: return has_failed_need(rota, row);
     case ROTA_LIST_UNSCHEDULABLE: return place_unschedulable(rota, row);
     case ROTA_LIST_NEAR:
     case ROTA_LIST_INPUT:
     case ROTA_LIST_GLOBAL: return in_queues(rota, row, list, worker);
-    default: return in_tables(rota, row, list);
+    default: return true;
     }
 }
 
@@ -267,18 +274,28 @@ static void list_unknown(const struct rota *rota, struct listing *listing)
     memory_release(&rota->memory, &stack, &stack_capacity, sizeof(task_row));
 }
 
+static void list_job(const struct rota *rota, struct listing *listing, job_row job,
+                     enum rota_list list, worker_row worker)
+{
+    for (batch_row at = JOB(rota, job)->first_batch; at; at = BATCH(rota, at)->next) {
+        task_row first = BATCH(rota, at)->first, end = first + BATCH(rota, at)->count;
+        for (task_row row = first; row < end; row++)
+            if (in_list(rota, row, list, worker)) list_add(rota, listing, row);
+    }
+}
+
 uint32_t rota_list(const struct rota *rota, enum rota_list list, rota_worker_id worker,
                    rota_task_id *out, uint32_t max)
 {
     struct listing listing = {out, 0, max};
     worker_row at = worker.number ? worker_find(rota, worker) : 0;
+    if (!at && (list == ROTA_LIST_NEAR || list == ROTA_LIST_INPUT)) return 0;
     if (list == ROTA_LIST_UNKNOWN) {
         list_unknown(rota, &listing);
         return listing.count;
     }
     for (job_row job = next_job(rota, 0); job; job = next_job(rota, JOB(rota, job)->id))
-        for (task_row row = job_next_task(rota, job, 0); row; row = job_next_task(rota, job, row))
-            if (in_list(rota, row, list, at)) list_add(rota, &listing, row);
+        list_job(rota, &listing, job, list, at);
     return listing.count;
 }
 

@@ -43,6 +43,14 @@ uint64_t rota_object_bytes(const struct rota *rota, rota_object_id id)
     return row ? OBJECT(rota, row)->bytes : 0;
 }
 
+bool rota_object_content(const struct rota *rota, rota_object_id id, struct rota_content *content)
+{
+    object_row row = object_find(rota, id);
+    if (!row || !OBJECT(rota, row)->content.kind) return false;
+    *content = OBJECT(rota, row)->content;
+    return true;
+}
+
 static bool in_set(const struct replica *replica, enum rota_object_set set)
 {
     switch (set) {

@@ -87,7 +87,7 @@ static void expect_outputs(struct rota *rota, task_row row, worker_row worker)
 static void count_attempt(struct task *task)
 {
     if (!PLANTED(ATTEMPT_SAME) || !task->attempt) task->attempt++;
-    if (task->tries < TASK_RETRIES_MAX + 1) task->tries++;
+    if (task->tries < TASK_TRIES_MAX) task->tries++;
 }
 
 // It is out of the queues already.
@@ -249,8 +249,7 @@ void attempt_transfer(struct rota *rota, task_row from, task_row to)
     const struct extra *extra = task_extra(rota, to);
     for (uint32_t i = 0; i < extra->input_count; i++) {
         object_row at = rota->use[extra->use_first + i].object;
-        bool plain = OBJECT(rota, at)->job && !(OBJECT(rota, at)->flags & ROTA_OBJECT_STREAM);
-        if (plain) replica_use(rota, at, worker);
+        if (OBJECT(rota, at)->job) replica_use(rota, at, worker);
     }
     attempt_put_name(rota, to, name);
     if (running) {
@@ -274,7 +273,8 @@ void attempt_end(struct rota *rota, task_row row)
     if (task->flags & TASK_CLAIMED) handler_give(rota, row);
     if (task->flags & TASK_GATED) gate_leave(rota, row);
     task->worker = 0;
-    task->flags &= (uint16_t) ~(TASK_OVERBOOKED | TASK_STOPPING | TASK_CLAIMED | TASK_STARTING);
+    task->flags &= (uint16_t) ~(TASK_OVERBOOKED | TASK_STOPPING | TASK_DISCARDED | TASK_CLAIMED
+                                | TASK_STARTING | TASK_DECIDED);
 }
 
 void attempt_begun(struct rota *rota, task_row row)

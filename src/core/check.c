@@ -39,6 +39,7 @@ static void check_state(const struct rota *rota, task_row row)
     if (rests) assert(task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED);
     if (task->flags & TASK_CLAIMED) assert(task->state == ROTA_TASK_RUNNING && !task->worker);
     bool out = task->worker || task->flags & TASK_CLAIMED;
+    if (task->flags & TASK_DISCARDED) assert(task->flags & TASK_STOPPING);
     if (task->flags & TASK_STOPPING) assert(task->state == ROTA_TASK_RUNNING && out);
 }
 
@@ -210,6 +211,6 @@ void rota_check(const struct rota *rota)
         if (OBJECT(rota, row)->id.high || OBJECT(rota, row)->id.low) object_check(rota, row);
     check_bundle_sums(rota);
     check_empty(rota);
-    assert(!rota->look_tasks.first && !rota->look_bundles.first);
+    assert(!rota->look_leaders.first && !rota->look_tasks.first && !rota->look_bundles.first);
     assert(!rota->look_ready.first && !rota->look_lanes && !rota->orphans);
 }

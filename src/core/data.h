@@ -21,6 +21,13 @@ bool object_is_wanted(const struct rota *rota, const struct object *object);  //
 void object_drop_unused_artifact(struct rota *rota, object_row row);
 void object_check(const struct rota *rota, object_row row);
 
+// content.c
+void content_note(struct rota *rota, task_row row, worker_row worker,
+                  const struct rota_output *sizes, uint32_t count);  // worker 0: in vain
+void content_copy(struct rota *rota, task_row from, task_row to);  // both make the same
+bool content_is_false(const struct object *object, const struct rota_content *content);
+uint64_t content_digest(const struct rota_content *content);
+
 replica_row replica_find(const struct rota *rota, object_row object, worker_row worker);
 replica_row replica_add(struct rota *rota, object_row object, worker_row worker);  // reserved
 void replica_mark(struct rota *rota, replica_row row);
@@ -40,5 +47,7 @@ bool streams_are_read(const struct rota *rota, task_row row);  // that it has wr
 void streams_reader_moved(struct rota *rota, task_row row, enum rota_task_state from);
 void streams_renew(struct rota *rota, task_row row);  // it will be told to write them
 void streams_begun(struct rota *rota, task_row row);  // it writes them
-void streams_give_up(struct rota *rota, task_row row);
+void streams_unread(struct rota *rota, task_row row);   // a writer of one failed: it reads none on
+void streams_give_up(struct rota *rota, task_row row);  // its attempt did not succeed
+void streams_failed(struct rota *rota, task_row row);  // it writes them, and did not succeed
 bool streams_lost_reader(const struct rota *rota, task_row row);

@@ -105,6 +105,7 @@ static uint64_t of_objects(const struct rota *rota)
         if (!object->job) continue;
         uint64_t hash = hash_mix(hash_mix(object->id.high, object->id.low), object->bytes);
         uint32_t flags = object->flags & ~(uint32_t)(OBJECT_MARKED | OBJECT_CHANGED);
+        if (object->content.kind) hash = hash_mix(hash, content_digest(&object->content));
         sum += hash_mix(hash_mix(hash, flags), (uint64_t)object->need << 32 | object->view);
     }
     return sum;

@@ -181,7 +181,6 @@ static void let_in(struct rota *rota, lane_row at, task_row row)
     gate_enter(rota, row);
     task_move(rota, row, CAUSE_OFFERED);
     offered_insert(rota, LANE(rota, at), row);
-    place_first(rota, LANE(rota, at));
 }
 
 // Lets the head in if it may; false when it has to wait.
@@ -204,6 +203,8 @@ static bool admit_head(struct rota *rota, lane_row at)
     return true;
 }
 
+// All that may go in go in before one of them is placed: the first of the lane is the first of them
+// all, also when a task that is already inside waits for its turn.
 void gate_settle(struct rota *rota)
 {
     while (rota->look_lanes) {

@@ -36,6 +36,17 @@ static task_row look_next(struct rota *rota, struct look_list *list)
     return row;
 }
 
+// What it needs is gone. A task that a worker runs for others, too, waits until they have heard of
+// the same loss: it leaves its attempt to one that has all it needs.
+static void need_is_gone(struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    if (task->state != ROTA_TASK_ASSIGNED || !share_leads(rota, row))
+        outcome_unready(rota, row);
+    else if (!(task->flags & TASK_QUEUED_LOOK))
+        look_append(rota, &rota->look_leaders, row);
+}
+
 // One need of a task changed from `before` to `after`. An offered task stands in
 // the ready heap, which shares a column with the look list, so it steps back at once.
 void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after)
@@ -53,7 +64,7 @@ void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after
     case ROTA_TASK_OFFERED:
     case ROTA_TASK_SHARED:
     case ROTA_TASK_ASSIGNED:
-        if (rota->unmet[row] > 0 && !(task->flags & TASK_DECIDED)) outcome_unready(rota, row);
+        if (rota->unmet[row] > 0 && !(task->flags & TASK_DECIDED)) need_is_gone(rota, row);
         break;
     default: break;
     }
@@ -172,9 +183,20 @@ static void settle_tasks(struct rota *rota)
     }
 }
 
+void graph_settle_leaders(struct rota *rota)
+{
+    for (task_row row = look_next(rota, &rota->look_leaders); row;
+         row = look_next(rota, &rota->look_leaders))
+        if (rota->task[row].state == ROTA_TASK_ASSIGNED && rota->unmet[row] > 0)
+            outcome_unready(rota, row);
+        else if (is_waiting(&rota->task[row]))
+            graph_look_at(rota, row);  // it fell back when it had no followers any more
+}
+
 void graph_settle_all(struct rota *rota)
 {
     while (graph_is_unsettled(rota)) {
+        graph_settle_leaders(rota);
         while (rota->failing_jobs) job_fail_next(rota);
         if (rota->look_tasks.first) {
             settle_tasks(rota);

@@ -57,21 +57,24 @@ void job_settle(struct rota *rota)
     }
 }
 
-static void cancel_tasks(struct rota *rota, job_row row, bool shared)
+static void cancel_tasks(struct rota *rota, job_row row, task_row bundle, bool followers)
 {
     for (task_row at = job_next_task(rota, row, 0); at; at = job_next_task(rota, row, at)) {
-        const struct task *task = &rota->task[at];
-        if (task->flags & TASK_IS_BUNDLE) continue;
-        if (!shared || task->state == ROTA_TASK_SHARED) outcome_cancel(rota, at);
+        if (rota->task[at].flags & TASK_IS_BUNDLE) continue;
+        bool again = rota->task[at].flags & TASK_AGAIN;  // goes with its job only
+        if (bundle && (task_extra(rota, at)->bundle != bundle || again)) continue;
+        if (followers && rota->task[at].state != ROTA_TASK_SHARED) continue;
+        outcome_cancel(rota, at);
     }
 }
 
-// Behind the tasks come those that wait for them, so that nothing is let in on the way. Those
-// that others run for go first: what runs is left to somebody outside the job, or stopped.
-void job_cancel_tasks(struct rota *rota, job_row row)
+// Behind the tasks come those that wait for them, so that nothing is let in on the way. Where
+// executions are shared, followers go first, so that an execution is left to a task that stays, or
+// stopped.
+void job_cancel_tasks(struct rota *rota, job_row row, task_row bundle)
 {
-    if (rota->shared) cancel_tasks(rota, row, true);
-    cancel_tasks(rota, row, false);
+    if (rota->shared) cancel_tasks(rota, row, bundle, true);
+    cancel_tasks(rota, row, bundle, false);
 }
 
 // Who wanted to read something of it hears that it will not be there.
@@ -137,7 +140,7 @@ void job_fail_next(struct rota *rota)
     trace_say(rota, "job %u fails with task %u -> stops all its tasks", job->id, job->failed_task);
     job_mark(rota, row);
     job_look_at(rota, row);
-    job_cancel_tasks(rota, row);
+    job_cancel_tasks(rota, row, 0);
     end_reads(rota, row);
     for (task_row at = job_next_task(rota, row, 0); at; at = job_next_task(rota, row, at))
         if (rota->task[at].flags & TASK_LINKED) wait_drop_task(rota, at);
@@ -151,7 +154,7 @@ void job_close(struct rota *rota, job_row row)
     rota->closing++;
     job_mark(rota, row);
     job_look_at(rota, row);
-    job_cancel_tasks(rota, row);
+    job_cancel_tasks(rota, row, 0);
     for (object_row object = JOB(rota, row)->objects; object;
          object = OBJECT(rota, object)->next_of_job) {
         OBJECT(rota, object)->flags &= ~(uint32_t)ROTA_OBJECT_KEEP;

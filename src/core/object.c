@@ -125,8 +125,10 @@ static bool must_be_made_again(const struct rota *rota, const struct object *obj
            && JOB(rota, object->job)->state < ROTA_JOB_FAILED;
 }
 
+// Its next maker's word will count.
 static void expect_again(struct rota *rota, object_row row)
 {
+    OBJECT(rota, row)->content = (struct rota_content){.kind = 0};
     OBJECT(rota, row)->flags
         &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_EARLY | OBJECT_REMOVED | OBJECT_SERVED);
     object_mark(rota, row);
@@ -154,6 +156,17 @@ static bool is_hopeless(const struct rota *rota, const struct object *object)
     return object->view & NEED_DEAD || (object->producer && blocked && !(object->view & NEED_MET));
 }
 
+// It is not there. A producer that has succeeded may have to make it again.
+static void look_for_maker(struct rota *rota, object_row row)
+{
+    const struct object *object = OBJECT(rota, row);
+    const struct task *producer = &rota->task[object->producer];
+    if (producer->state == ROTA_TASK_SUCCEEDED)
+        graph_look_at(rota, object->producer);
+    else if (producer->flags & TASK_AGAIN && must_be_made_again(rota, object))
+        expect_again(rota, row);
+}
+
 void object_refresh(struct rota *rota, object_row row)
 {
     struct object *object = OBJECT(rota, row);
@@ -163,14 +176,10 @@ void object_refresh(struct rota *rota, object_row row)
     for (uint32_t use = object->uses; use && before != after; use = rota->use[use].next) {
         graph_need(rota, rota->use[use].task, before, after);
     }
+    // Before its reads end: also a read that is in vain asks for it to be made again.
+    if (object->producer && !(after & NEED_MET)) look_for_maker(rota, row);
     bool decided = after & NEED_MET || is_hopeless(rota, object);
     if (object->reads && decided) wait_object_over(rota, row);
-    if (after & NEED_MET || !object->producer) return;
-    const struct task *producer = &rota->task[object->producer];
-    if (producer->state == ROTA_TASK_SUCCEEDED)
-        graph_look_at(rota, object->producer);
-    else if (producer->flags & TASK_AGAIN && must_be_made_again(rota, object))
-        expect_again(rota, row);
 }
 
 void object_producer_changed(struct rota *rota, task_row row)

@@ -53,27 +53,18 @@ enum rota_error on_client_left(struct rota *rota, const struct rota_event *event
 
 static bool can_cancel(const struct task *task)
 {
+    bool ends = task->flags & TASK_STOPPING && !(task->flags & TASK_DISCARDED);
     return !(task->flags & TASK_AGAIN) && task->state >= ROTA_TASK_STAGED
-           && task->state <= ROTA_TASK_RUNNING && !(task->flags & TASK_STOPPING);
+           && task->state <= ROTA_TASK_RUNNING && !ends;
 }
 
-// The first member, behind one or none, that can be cancelled.
-static task_row next_to_cancel(const struct rota *rota, task_row bundle, task_row after)
+static bool can_cancel_members(const struct rota *rota, task_row bundle)
 {
     job_row job = task_job(rota, bundle);
-    task_row at = after;
+    task_row at = 0;
     do at = job_next_task(rota, job, at);
     while (at && (task_extra(rota, at)->bundle != bundle || !can_cancel(&rota->task[at])));
-    return at;
-}
-
-// Those that others run for go first, as in job_cancel_tasks().
-static void cancel_members(struct rota *rota, task_row bundle)
-{
-    for (task_row at = next_to_cancel(rota, bundle, 0); at; at = next_to_cancel(rota, bundle, at))
-        if (rota->task[at].state == ROTA_TASK_SHARED) outcome_cancel(rota, at);
-    for (task_row at = next_to_cancel(rota, bundle, 0); at; at = next_to_cancel(rota, bundle, at))
-        outcome_cancel(rota, at);
+    return at != 0;
 }
 
 enum rota_error on_cancel(struct rota *rota, const struct rota_event *event)
@@ -83,7 +74,7 @@ enum rota_error on_cancel(struct rota *rota, const struct rota_event *event)
     if (!job) return refuse(rota, ROTA_NOT_FOUND, "there is no such job");
     if (!reserve_job(rota, job)) return no_memory(rota);
     if (id.task == 0) {
-        job_cancel_tasks(rota, job);
+        job_cancel_tasks(rota, job, 0);
         plan_changed(rota, job);
         return ROTA_OK;
     }
@@ -91,10 +82,10 @@ enum rota_error on_cancel(struct rota *rota, const struct rota_event *event)
     enum rota_error error = find_task(rota, id, &row);
     if (error) return error;
     bool bundle = rota->task[row].flags & TASK_IS_BUNDLE;
-    if (bundle ? !next_to_cancel(rota, row, 0) : !can_cancel(&rota->task[row]))
+    if (bundle ? !can_cancel_members(rota, row) : !can_cancel(&rota->task[row]))
         return refuse(rota, ROTA_NOT_NOW, "it is over, idle, or being stopped already");
     if (bundle)
-        cancel_members(rota, row);
+        job_cancel_tasks(rota, job, row);
     else
         outcome_cancel(rota, row);
     plan_changed(rota, job);
@@ -130,6 +121,16 @@ static bool can_stage(const struct task *task)
     return !(task->flags & TASK_AGAIN) && (task->state == ROTA_TASK_IDLE || task_is_over(task));
 }
 
+// Each member begins anew. A member that was blocked in the run before is out of its lane's line,
+// does not rest, and has all its attempts again.
+static void restart_member(struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    bool blocked = task->state == ROTA_TASK_BLOCKED && !(task->flags & TASK_AGAIN);
+    if (blocked) outcome_withdraw(rota, row);
+    if (blocked || can_stage(task)) outcome_restart(rota, row);
+}
+
 static void stage_bundle(struct rota *rota, task_row bundle)
 {
     job_row job = task_job(rota, bundle);
@@ -137,8 +138,7 @@ static void stage_bundle(struct rota *rota, task_row bundle)
     effect_mark_task(rota, bundle);
     graph_look_at(rota, bundle);
     for (task_row at = job_next_task(rota, job, 0); at; at = job_next_task(rota, job, at)) {
-        bool member = task_extra(rota, at)->bundle == bundle;
-        if (member && can_stage(&rota->task[at])) outcome_restart(rota, at);
+        if (task_extra(rota, at)->bundle == bundle) restart_member(rota, at);
     }
     graph_settle_bundles(rota);
     for (task_row at = job_next_task(rota, job, 0); at; at = job_next_task(rota, job, at))
@@ -239,6 +239,7 @@ static enum rota_error lane_forget(struct rota *rota, lane_row row)
     if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such lane");
     struct lane *lane = LANE(rota, row);
     if (lane->named) return refuse(rota, ROTA_NOT_NOW, "there are tasks for that lane");
+    if (lane->flags & ROTA_LANE_PAUSED) return refuse(rota, ROTA_NOT_NOW, "the lane is paused");
     if (!effect_reserve(rota, 1)) return no_memory(rota);
     struct rota_record tomb = {.kind = ROTA_RECORD_LANE, .gone = true};
     tomb.lane.lane = lane->number;

@@ -46,16 +46,6 @@ enum rota_error on_task_started(struct rota *rota, const struct rota_event *even
     return ROTA_OK;
 }
 
-static void note_sizes(struct rota *rota, const struct rota_event *event, task_row row)
-{
-    for (uint32_t i = 0; i < event->report.size_count; i++) {
-        object_row at = object_find(rota, event->report.sizes[i].object);
-        if (!at || OBJECT(rota, at)->producer != row) continue;
-        OBJECT(rota, at)->bytes = event->report.sizes[i].bytes;
-        object_mark(rota, at);
-    }
-}
-
 // Only what comes back rests.
 static void rest_after(struct rota *rota, task_row row, rota_time rest)
 {
@@ -79,7 +69,10 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
         || !effect_reserve(rota, 2) || (event->report.rest > 0 && !rest_reserve(rota)))
         return no_memory(rota);
     plan_report(rota, row);
-    note_sizes(rota, event, row);
+    bool in_vain = outcome != ROTA_OUTCOME_OK || rota->task[row].flags & TASK_STOPPING
+                   || event->report.missing.high || event->report.missing.low;
+    content_note(rota, row, in_vain ? 0 : rota->task[row].worker, event->report.sizes,
+                 event->report.size_count);
     bool missing = event->report.missing.high || event->report.missing.low;
     if (outcome == ROTA_OUTCOME_OK && missing) {
         trace_say(rota, "an output is missing -> the task failed");
@@ -88,11 +81,12 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
     bool unstarted = event->report.unstarted && outcome == ROTA_OUTCOME_LOST;
     bool failed = outcome == ROTA_OUTCOME_EXIT || outcome == ROTA_OUTCOME_ERROR;
     bool unread = failed && rota->task[row].extra && streams_lost_reader(rota, row);
-    bool blameless = unstarted || unread;  // it did not have its chance
+    bool discarded = rota->task[row].flags & TASK_DISCARDED;
+    bool blameless = (unstarted || unread) && !discarded;  // it did not have its chance
     if (blameless && rota->task[row].tries) rota->task[row].tries--;
-    if (event->report.final && !unread) rota->task[row].tries = TASK_RETRIES_MAX + 1;
+    if (event->report.final && !unread && !discarded) rota->task[row].tries = TASK_TRIES_MAX;
     outcome_finish(rota, row, rota->task[row].worker, outcome, event->report.status);
-    if (event->report.rest > 0) rest_after(rota, row, event->report.rest);
+    if (event->report.rest > 0 && !discarded) rest_after(rota, row, event->report.rest);
     return ROTA_OK;
 }
 
@@ -158,11 +152,15 @@ enum rota_error on_object_held(struct rota *rota, const struct rota_event *event
     if (object && !may_hold(rota, OBJECT(rota, object), worker))
         return refuse(rota, ROTA_NOT_NOW,
                       "the object is not finished, was removed, or is a stream");
+    if (object && content_is_false(OBJECT(rota, object), &event->replica.content))
+        return refuse(rota, ROTA_NOT_NOW, "its content is not the one that its maker reported");
     if (!reserve_news(rota)) return no_memory(rota);
     worker = worker_meet(rota, event->replica.worker);
     object = object_met(rota, event->replica.object);
-    if (event->replica.bytes) OBJECT(rota, object)->bytes = event->replica.bytes;
     bool early = OBJECT(rota, object)->producer && !(OBJECT(rota, object)->flags & OBJECT_FINISHED);
+    if (event->replica.bytes && !OBJECT(rota, object)->content.kind)
+        OBJECT(rota, object)->bytes = event->replica.bytes;
+    if (early) OBJECT(rota, object)->content = event->replica.content;  // by its maker
     if (OBJECT(rota, object)->job)
         OBJECT(rota, object)->flags |= OBJECT_FINISHED | (early ? (uint32_t)OBJECT_EARLY : 0);
     object_mark(rota, object);
@@ -263,7 +261,7 @@ static void complete(struct rota *rota, task_row row, worker_row worker,
         attempt_stop(rota, row);
         attempt_end(rota, row);
     }
-    task->tries = TASK_RETRIES_MAX + 1;  // a result is final
+    task->tries = TASK_TRIES_MAX;  // a result is final
     outcome_finish(rota, row, worker, event->completed.outcome, event->completed.status);
 }
 
@@ -288,6 +286,7 @@ enum rota_error on_key_completed(struct rota *rota, const struct rota_event *eve
     if (outcome != ROTA_OUTCOME_ERROR) locate(rota, object, worker);
     if (pending) {
         plan_report(rota, runner);
+        content_note(rota, runner, worker, event->completed.sizes, event->completed.size_count);
         complete(rota, runner, worker, event);
     }
     struct rota_action *action = effect_action(rota, ROTA_ACTION_COMPLETED);

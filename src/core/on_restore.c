@@ -164,6 +164,7 @@ static bool flags_fit(enum rota_task_state state, uint16_t flags)
     bool stopping = flags & TASK_STOPPING, claimed = flags & TASK_CLAIMED;
     bool waits = state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED;
     if (flags & TASK_RESTS && !waits) return false;
+    if (flags & TASK_DISCARDED && !stopping) return false;
     return (!stopping && !claimed) || state == ROTA_TASK_RUNNING;
 }
 
@@ -202,6 +203,7 @@ static enum rota_error restore_object(struct rota *rota, const struct rota_recor
     object_row row = object_find(rota, record->object.id);
     if (!row || !OBJECT(rota, row)->job) return damaged(rota);
     OBJECT(rota, row)->bytes = record->object.bytes;
+    OBJECT(rota, row)->content = record->object.content;
     OBJECT(rota, row)->flags = record->object.flags & ~(uint32_t)(OBJECT_MARKED | OBJECT_CHANGED);
     return ROTA_OK;
 }

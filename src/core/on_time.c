@@ -3,21 +3,15 @@
 
 static enum rota_error end_leases(struct rota *rota)
 {
-    bool some = false;
-    // Whoever is lost at this moment is not spoken to any more, in whatever order they go.
+    uint64_t more = 0;
+    if (!rota->leases.count || rota->leases.entries[0].due > rota->now) return ROTA_OK;
     for (uint32_t i = 0; i < rota->leases.count; i++)
         if (rota->leases.entries[i].due <= rota->now)
-            WORKER(rota, (uint32_t)rota->leases.entries[i].tag)->lost = true;
-    while (rota->leases.count && rota->leases.entries[0].due <= rota->now) {
-        worker_row row = (uint32_t)rota->leases.entries[0].tag;
-        // With some workers done the rest can wait for the next turn, which is due at once.
-        if (!effect_reserve(rota, 8 * (uint64_t)WORKER(rota, row)->tasks))
-            return some ? ROTA_OK
-                        : refuse(rota, ROTA_NO_MEMORY, "no memory for the end of a lease");
-        worker_lose(rota, row);  // what follows is settled when all are gone
-        if (rota->plan_active) plan_news(rota, 1);
-        some = true;
-    }
+            more += 1 + 8 * (uint64_t)WORKER(rota, (uint32_t)rota->leases.entries[i].tag)->tasks;
+    if (!effect_reserve(rota, more))
+        return refuse(rota, ROTA_NO_MEMORY, "no memory for the end of a lease");
+    workers_lose(rota);  // what follows is settled when all are gone
+    if (rota->plan_active) plan_news(rota, 1);
     return ROTA_OK;
 }
 

@@ -75,8 +75,7 @@ void outcome_unready(struct rota *rota, task_row row)
         attempt_begun(rota, row);
         return;
     }
-    bool led = task->extra && task_extra(rota, row)->key && task_extra(rota, row)->leader;
-    if (assigned && !led) attempt_stop(rota, row);
+    if (assigned && !share_has_heir(rota, row)) attempt_stop(rota, row);
     outcome_withdraw(rota, row);
     if (assigned && task->tries) task->tries--;  // it did not have its chance
     task_move(rota, row, CAUSE_UNMET);
@@ -158,7 +157,10 @@ static void end_followers(struct rota *rota, task_row row, worker_row worker,
     for (task_row next = task_extra(rota, row)->leader; next;
          next = task_extra(rota, row)->leader) {
         share_detach(rota, next);
-        if (outcome == ROTA_OUTCOME_OK) share_alias(rota, row, next, worker, false);
+        if (outcome == ROTA_OUTCOME_OK) {
+            content_copy(rota, row, next);
+            share_alias(rota, row, next, worker, false);
+        }
         keep_result(rota, next, worker, outcome);
         if (rota->task[next].flags & TASK_GATED) gate_leave(rota, next);
         if (outcome != ROTA_OUTCOME_OK) count_as_tried(&rota->task[next], &rota->task[row]);
@@ -173,22 +175,27 @@ static bool comes_back(const struct rota *rota, task_row row, enum rota_outcome 
     // What a handler failed stays so until somebody asks for it; what it lost does not.
     if (task->flags & TASK_CLAIMED && outcome != ROTA_OUTCOME_LOST) return false;
     if (task->attempt >= TASK_ATTEMPT_MAX) return false;
-    bool left = task->tries <= PROFILE(rota, task->profile)->wants.retries_max;
+    uint32_t retries_max = PROFILE(rota, task->profile)->wants.retries_max;
+    bool left = task->tries <= retries_max;
     if (outcome == ROTA_OUTCOME_EXIT || outcome == ROTA_OUTCOME_ERROR) return left;
     if (outcome != ROTA_OUTCOME_LOST) return false;
     bool keyed = task->extra && task_extra(rota, row)->key;
-    return left || keyed || task->flags & TASK_AGAIN || task_policy(rota, row) == ROTA_POLICY_PULL;
+    bool longer
+        = keyed || task->flags & TASK_AGAIN || task_policy(rota, row) == ROTA_POLICY_PULL;
+    return left || (longer && task->tries <= retries_max + ROTA_LOSSES_MAX);
 }
 
 static void come_back(struct rota *rota, task_row row, enum rota_outcome outcome)
 {
     struct task *task = &rota->task[row];
     if (task->extra) streams_give_up(rota, row);
+    bool writes = task->extra && task_extra(rota, row)->output_count;
     bool gated = task->flags & TASK_GATED, met = rota->unmet[row] == 0;
     task->outcome = (uint8_t)outcome;
     attempt_end(rota, row);
     task->flags |= TASK_BYPASS;  // a repeated attempt was let through already
-    task_move(rota, row, met ? CAUSE_RETURNED : CAUSE_UNMET);
+    task_move(rota, row, met && !writes ? CAUSE_RETURNED : CAUSE_UNMET);
+    met = rota->unmet[row] == 0;  // those that read what it wrote may have given up what it reads
     if (gated || !met) share_release(rota, row);  // who has to wait does not lead
     if (met) {
         outcome_ready(rota, row);
@@ -233,6 +240,13 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
     struct task *task = &rota->task[row];
     if (ends_plainly(task, outcome)) {
         end_plainly(rota, row, status);
+        return;
+    }
+    if (PLANTED(STREAM_TRUSTED) && task->flags & TASK_DISCARDED && outcome == ROTA_OUTCOME_OK)
+        task->flags &= (uint16_t) ~(TASK_STOPPING | TASK_DISCARDED);
+    if (task->flags & TASK_DISCARDED && task->attempt < TASK_ATTEMPT_MAX) {
+        if (task->tries) task->tries--;
+        come_back(rota, row, ROTA_OUTCOME_LOST);
         return;
     }
     bool stopped = task->flags & TASK_STOPPING, again = task->flags & TASK_AGAIN;
@@ -288,20 +302,45 @@ static bool is_in_hands(const struct rota *rota, const struct task *task)
            && task->state == ROTA_TASK_RUNNING && !PLANTED(CANCEL_FREES_HANDS);
 }
 
+// A writer of what it reads has not succeeded: whatever it ends with, it runs again with that
+// writer. What was lost with its worker ends by itself; what no worker has begun falls back.
+void outcome_discard(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    bool assigned = task->state == ROTA_TASK_ASSIGNED;
+    if (task->flags & TASK_STOPPING || (task->state != ROTA_TASK_RUNNING && !assigned)) return;
+    if (task->worker && WORKER(rota, task->worker)->lost) return;
+    if (assigned && !keeps_lane(rota, task)) return;
+    if (assigned) attempt_begun(rota, row);
+    trace_say(rota, "the writer of what it reads did not succeed -> it is stopped, to run again");
+    if (task->worker) attempt_stop(rota, row);
+    streams_unread(rota, row);
+    task->flags |= TASK_STOPPING | TASK_DISCARDED;
+    effect_mark_task(rota, row);
+}
+
+// It was to run again; now it ends, when its worker says so. A handler is not waited for.
+static void cancel_discarded(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    task->flags &= (uint16_t)~TASK_DISCARDED;
+    if (!task->worker) task->flags &= (uint16_t)~TASK_STOPPING;
+    effect_mark_task(rota, row);
+}
+
 // What had not started is released now; what runs, when its worker says so.
 void outcome_cancel(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     if (task->state < ROTA_TASK_STAGED || task->state > ROTA_TASK_RUNNING) return;
+    if (task->flags & TASK_DISCARDED) cancel_discarded(rota, row);
     if (task->flags & TASK_STOPPING) return;
     if (is_in_hands(rota, task)) {
         task->flags |= TASK_STOPPING;
         effect_mark_task(rota, row);
         return;
     }
-    bool led = task->extra && task_extra(rota, row)->key && task_extra(rota, row)->leader
-               && task->state != ROTA_TASK_SHARED;
-    bool out = task->worker && !led
+    bool out = task->worker && !share_has_heir(rota, row)
                && (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING);
     if (out && may_run(rota, task)) {
         if (task->state == ROTA_TASK_ASSIGNED) attempt_begun(rota, row);

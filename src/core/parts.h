@@ -88,10 +88,11 @@ void graph_tell(struct rota *rota, task_row row, uint32_t before, uint32_t after
 void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after);
 void graph_look_at(struct rota *rota, task_row row);
 void graph_settle_bundles(struct rota *rota);  // conditions may ask for them
+void graph_settle_leaders(struct rota *rota);  // nobody joins one that loses its attempt
 static inline bool graph_is_unsettled(const struct rota *rota)
 {
     return (rota->look_tasks.first | rota->look_bundles.first | rota->look_ready.first
-            | rota->orphans | rota->look_lanes | rota->failing_jobs)
+            | rota->look_leaders.first | rota->orphans | rota->look_lanes | rota->failing_jobs)
            != 0;
 }
 void graph_settle_all(struct rota *rota);
@@ -128,7 +129,7 @@ static inline job_row job_find(const struct rota *rota, rota_job_id id)
 }
 void job_look_at(struct rota *rota, job_row row);
 void job_settle(struct rota *rota);
-void job_cancel_tasks(struct rota *rota, job_row row);
+void job_cancel_tasks(struct rota *rota, job_row row, task_row bundle);  // bundle 0: all of it
 job_row job_pick_of_client(struct rota *rota, uint64_t client);  // a list, by next_picked
 void job_fails_with(struct rota *rota, task_row row);
 void job_fail_next(struct rota *rota);
@@ -211,6 +212,7 @@ worker_row worker_add(struct rota *rota, rota_worker_id id);   // room must be r
 worker_row worker_meet(struct rota *rota, rota_worker_id id);  // likewise
 void worker_mark(struct rota *rota, worker_row row);
 void worker_lose(struct rota *rota, worker_row row);  // with all it had
+void workers_lose(struct rota *rota);                 // all whose lease is over
 void worker_charge(struct rota *rota, worker_row row, task_row task);
 void worker_refund(struct rota *rota, worker_row row, task_row task);
 void worker_settle_overbooked(struct rota *rota, worker_row row);
@@ -244,7 +246,10 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
                     int32_t status);
 void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum rota_outcome outcome);
 void outcome_cancel(struct rota *rota, task_row row);
+void outcome_discard(struct rota *rota, task_row row);  // a writer of what it reads failed
 void outcome_withdraw(struct rota *rota, task_row row);  // out of every queue
+// Tries are counted no further; it is above all that retries and losses allow.
+enum { TASK_TRIES_MAX = 1023 };
 void outcome_again(struct rota *rota, task_row row);     // make its lost result again
 void outcome_restart(struct rota *rota, task_row row);   // over or idle: becomes QUEUED
 

@@ -14,7 +14,9 @@ bool place_rests(const struct rota *rota, task_row row)
 bool place_shared(struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
-    if (!task->extra || !task_extra(rota, row)->key || !share_attach(rota, row)) return false;
+    if (!task->extra || !task_extra(rota, row)->key) return false;
+    graph_settle_leaders(rota);
+    if (!share_attach(rota, row)) return false;
     if (task->flags & TASK_GATED) {
         gate_handed_out(rota, row);
         gate_started(rota, row);

@@ -305,6 +305,7 @@ static bool take_back_one(struct rota *rota, worker_row at)
 static bool take_back(struct rota *rota)
 {
     if (!rota->room_leaves || rota->room_cores[1] <= 1) return false;
+    workers_settle(rota);  // one that was taken back may have left room for another
     for (worker_row at = 1; rota->overbooked && at < rota->workers.count; at++)
         if (WORKER(rota, at)->overbooked && take_back_one(rota, at)) return true;
     return false;
@@ -322,7 +323,8 @@ void plan_turn(struct rota *rota)
     do {
         for (uint32_t placed = 1; work && placed; work -= placed) placed = place_window(rota, work);
     } while (work && take_back(rota) && work--);
-    while (work && rota->config.overbook && overbook_one(rota)) work--;
+    // What found no memory may have room somewhere: it is no case for overbooking.
+    while (work && !rota->starved && rota->config.overbook && overbook_one(rota)) work--;
     rota->plan_due = 0;  // what the plan itself made ready it has looked at
     rota->plan_more = rota->starved || (work == 0 && best_ready(rota).task != 0);
 }

@@ -47,11 +47,22 @@ static object_row object_at(const struct rota *rota, const struct extra *extra, 
     return rota->use[extra->use_first + extra->input_count + i].object;
 }
 
+// The copies of a worker that is being lost are still there while its attempts end.
+static bool is_located(const struct rota *rota, const struct object *object)
+{
+    for (replica_row at = object->located ? object->replicas : 0; at;
+         at = REPLICA(rota, at)->next_of_object)
+        if (REPLICA(rota, at)->flags & REPLICA_LOCATED
+            && !WORKER(rota, REPLICA(rota, at)->worker)->lost)
+            return true;
+    return false;
+}
+
 bool pull_own_located(const struct rota *rota, task_row row)
 {
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < object_count(extra, NEAR); i++)
-        if (OBJECT(rota, object_at(rota, extra, NEAR, i))->located) return true;
+        if (is_located(rota, OBJECT(rota, object_at(rota, extra, NEAR, i)))) return true;
     return false;
 }
 

@@ -98,6 +98,7 @@ static void write_object(struct rota *rota, object_row row, struct rota_record *
     record->object.id = object->id;
     record->object.job.number = JOB(rota, object->job)->id;
     record->object.bytes = object->bytes;
+    record->object.content = object->content;
     record->object.flags = object->flags & ~(uint32_t)(OBJECT_CHANGED | OBJECT_SPREADING);
 }
 

@@ -24,11 +24,12 @@ enum task_flag {
     TASK_CLAIMED = 0x800,  // runs in the hands of a handler
     TASK_BYPASS = 0x1000,  // started by hand: its condition does not count
     TASK_RESTS = 0x2000,   // WAITING or BLOCKED, until a time in rota.rests
+    TASK_DISCARDED = 0x4000,  // STOPPING, and repeated: a writer of what it reads did not succeed
 };
 #define TASK_STORED_SHIFT 8
 #define TASK_ENDING                                                                                \
     (TASK_AGAIN | TASK_STOPPING | TASK_CLAIMED | TASK_BYPASS | TASK_MOOT | TASK_OVERBOOKED         \
-     | TASK_DECIDED)
+     | TASK_DECIDED | TASK_DISCARDED)
 #define TASK_ATTEMPT_MAX ((1u << 22) - 1)
 #define TASK_RETRIES_MAX 1000
 
@@ -224,6 +225,7 @@ struct object {
     uint32_t link;
     rota_object_id id;
     uint64_t bytes;
+    struct rota_content content;  // content.c
     job_row job;  // 0: an artifact, named by its content key
     task_row producer;
     uint32_t flags;
@@ -261,8 +263,7 @@ struct use {
 
 enum late_kind { LATE_EDGE = 1, LATE_WATCH, LATE_WAIT };
 struct late {
-    uint32_t link;
-    uint32_t kind, target;
+    uint32_t link, kind, target;
     late_row next;
 };  // target: task row or wait item
 

@@ -2,8 +2,8 @@
 //
 // The first task to be placed leads; the artifact's `runner` names it. Others attach as
 // followers, linked through next and previous behind the leader's extra.leader. When the
-// leader goes while a worker runs it, its first follower takes the execution over as it is;
-// else its followers are on their own again, and one of them will lead.
+// leader goes while a worker runs it, its first follower that can takes the execution over as it
+// is; else its followers are on their own again, and one of them will lead.
 #include "core/core.h"
 
 static struct object *key_of(const struct rota *rota, task_row row)
@@ -16,6 +16,25 @@ task_row share_leader(const struct rota *rota, task_row row)
     return task_extra(rota, row)->key ? key_of(rota, row)->runner : 0;
 }
 
+bool share_leads(const struct rota *rota, task_row row)
+{
+    return rota->task[row].state != ROTA_TASK_SHARED && task_extra(rota, row)->leader;
+}
+
+// The worker knows the attempt by its number, so only a task that has not had that number itself
+// can take it over.
+static task_row heir_of(const struct rota *rota, task_row row)
+{
+    task_row at = task_extra(rota, row)->leader;
+    while (at && rota->task[at].attempt >= rota->task[row].attempt) at = rota->task[at].next;
+    return at;
+}
+
+bool share_has_heir(const struct rota *rota, task_row row)
+{
+    return share_leads(rota, row) && heir_of(rota, row);
+}
+
 bool share_attach(struct rota *rota, task_row row)
 {
     struct extra *extra = task_extra(rota, row);
@@ -25,6 +44,8 @@ bool share_attach(struct rota *rota, task_row row)
     if (leader == row) return false;
     task_move(rota, row, CAUSE_SHARED);
     rota->shared++;
+    extra->resume = 0;  // its waits under pull are over; they begin anew if it is offered again
+    extra->since = 0;
     // Oldest first, whatever the order in which they came.
     task_row previous = 0, next = task_extra(rota, leader)->leader;
     while (next && task_older(rota, next, row)) {
@@ -96,7 +117,7 @@ bool share_hand_over(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     if (!leads(rota, row)) return false;
-    task_row next = task_extra(rota, row)->leader;
+    task_row next = heir_of(rota, row);
     bool out = (task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING)
                && task->worker && !(task->flags & TASK_STOPPING);
     if (!next || !out) {

@@ -1,6 +1,8 @@
 // share.h - one execution for all tasks with the same content key (share.c).
 #pragma once
 
+bool share_leads(const struct rota *rota, task_row row);       // it has a follower
+bool share_has_heir(const struct rota *rota, task_row row);    // that can have its attempt
 task_row share_leader(const struct rota *rota, task_row row);  // of its key; 0: nobody
 bool share_attach(struct rota *rota, task_row row);            // true: another one runs for it
 void share_detach(struct rota *rota, task_row row);            // a follower goes

@@ -51,7 +51,8 @@ static void break_off(struct rota *rota, object_row row)
     trace_say(rota, "stream %llx is read no further -> it is gone",
               (unsigned long long)OBJECT(rota, row)->id.low);
     OBJECT(rota, row)->flags &= ~(uint32_t)OBJECT_SERVED;
-    if (producer->state == ROTA_TASK_ASSIGNED) {
+    bool soon = producer->state == ROTA_TASK_ASSIGNED && !WORKER(rota, producer->worker)->lost;
+    if (soon) {
         leave_to_next(rota, row, producer->worker);
     } else {
         surplus_drop_all(rota, row);
@@ -129,22 +130,70 @@ void streams_begun(struct rota *rota, task_row row)
     for (uint32_t i = 0; i < extra->output_count; i++) look(rota, output_at(rota, extra, i));
 }
 
-// An attempt ended before it was done. It may have begun, although nobody has heard of that; the
-// task is still in its state, and is not to be called back for what it loses here.
-void streams_give_up(struct rota *rota, task_row row)
+// Those that an attempt is about to write, or all others.
+static void give_up(struct rota *rota, task_row row, bool soon)
 {
     const struct extra *extra = task_extra(rota, row);
-    uint16_t decided = rota->task[row].flags & TASK_DECIDED;
-    if (PLANTED(STREAM_KEPT)) return;
-    rota->task[row].flags |= TASK_DECIDED;
     for (uint32_t i = 0; i < extra->input_count; i++) {
         object_row at = input_at(rota, extra, i);
         const struct object *object = OBJECT(rota, at);
-        bool runs = rota->task[object->producer].state == ROTA_TASK_RUNNING;
-        if (!is_stream(object) || !object_is_present(rota, object)) continue;
-        if (!runs || is_written(rota, object)) break_off(rota, at);
+        uint8_t state = rota->task[object->producer].state;
+        if (!is_stream(object) || (state == ROTA_TASK_ASSIGNED) != soon) continue;
+        if (!object_is_present(rota, object)) continue;
+        if (state != ROTA_TASK_RUNNING || is_written(rota, object)) break_off(rota, at);
     }
+}
+
+// A writer that reads one of the others falls back with it, so those that it is about to write come
+// first, in whatever order they are read.
+void streams_unread(struct rota *rota, task_row row)
+{
+    if (PLANTED(STREAM_KEPT)) return;
+    give_up(rota, row, true);
+    give_up(rota, row, false);
+}
+
+static void drop_left(struct rota *rota, object_row row)
+{
+    const struct object *object = OBJECT(rota, row);
+    uint32_t left = object->flags & (OBJECT_REMOVED | OBJECT_SERVED);
+    if (!is_stream(object) || !(left || object->replicas)) return;
+    surplus_drop_all(rota, row);
+    OBJECT(rota, row)->flags &= ~left;
+    object_mark(rota, row);
+}
+
+// A writer has not succeeded. What its readers have got may be half of it, so they run again with
+// it: all read what the next attempt writes, nobody what an earlier one has left.
+void streams_failed(struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->output_count; i++) {
+        const struct object *object = OBJECT(rota, output_at(rota, extra, i));
+        for (uint32_t use = is_stream(object) ? object->uses : 0; use; use = rota->use[use].next)
+            outcome_discard(rota, rota->use[use].task);
+    }
+    for (uint32_t i = 0; i < extra->output_count; i++)
+        drop_left(rota, output_at(rota, extra, i));
+}
+
+// An attempt ended before it was done. It may have begun, although nobody has heard of that; the
+// task is still in its state, and is not to be called back for what it loses here. One that was
+// discarded gave up its streams then; they may have been written anew since.
+void streams_give_up(struct rota *rota, task_row row)
+{
+    uint16_t decided = rota->task[row].flags & TASK_DECIDED;
+    if (rota->task[row].flags & TASK_DISCARDED) return;
+    rota->task[row].flags |= TASK_DECIDED;
+    streams_unread(rota, row);
     rota->task[row].flags = (uint16_t)((rota->task[row].flags & ~TASK_DECIDED) | decided);
+}
+
+static bool is_discarded(const struct rota *rota, const struct object *object)
+{
+    for (uint32_t use = object->uses; use; use = rota->use[use].next)
+        if (rota->task[rota->use[use].task].flags & TASK_DISCARDED) return true;
+    return false;
 }
 
 // Its writer may have failed for want of a reader, who will be back.
@@ -153,8 +202,8 @@ bool streams_lost_reader(const struct rota *rota, task_row row)
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->output_count; i++) {
         const struct object *object = OBJECT(rota, output_at(rota, extra, i));
-        if (is_stream(object) && object->flags & OBJECT_REMOVED && object_is_wanted(rota, object))
-            return true;
+        if (!is_stream(object) || !(object->flags & OBJECT_REMOVED)) continue;
+        if (object_is_wanted(rota, object) || is_discarded(rota, object)) return true;
     }
     return false;
 }

@@ -113,6 +113,21 @@ void submit_unstage(struct rota *rota, struct intake *intake)
         object_forget(rota, object_find(rota, intake->spec->outputs[--intake->staged].object));
 }
 
+// Tasks with one key share an execution and what it made. What flows is made for one reader, and
+// nobody keeps it, so a stream cannot be shared.
+static bool shares_stream(const struct intake *intake, uint32_t number, uint32_t flags)
+{
+    if (!intake->keys || !(flags & ROTA_OBJECT_STREAM)) return false;
+    rota_object_id key = intake->spec->tasks[number - intake->first].key;
+    return key.high || key.low;
+}
+
+static enum rota_error refuse_stream(struct rota *rota, uint32_t number)
+{
+    return submit_refuse(rota, number, ROTA_BAD_GRAPH,
+                         "a task with a content key writes or reads a stream");
+}
+
 static enum rota_error check_inputs(struct rota *rota, const struct intake *intake)
 {
     for (uint32_t i = 0; i < intake->spec->input_count; i++) {
@@ -129,6 +144,8 @@ static enum rota_error check_inputs(struct rota *rota, const struct intake *inta
         if (!known || !own || object->flags & OBJECT_REMOVED)
             return submit_refuse(rota, input->task, ROTA_BAD_GRAPH,
                                  "an input is unknown, removed, or of another job");
+        if (shares_stream(intake, input->task, object->flags))
+            return refuse_stream(rota, input->task);
     }
     for (uint32_t i = 0; i < intake->spec->task_count && intake->keys; i++) {
         const struct object *object = OBJECT(rota, object_find(rota, intake->spec->tasks[i].key));
@@ -148,6 +165,7 @@ enum rota_error submit_stage_objects(struct rota *rota, struct intake *intake)
                                  "an object has two producers, or its id is taken");
         struct object *object = OBJECT(rota, object_add(rota, output->object));
         object->bytes = output->bytes;
+        if (!output->task) object->content = output->content;
         object->producer = output->task ? output->task - intake->first + 1 : 0;
         object->flags
             = OBJECT_STAGED
@@ -155,6 +173,8 @@ enum rota_error submit_stage_objects(struct rota *rota, struct intake *intake)
         intake->staged++;
         if (!output->task && output->flags & ROTA_OBJECT_STREAM)
             return refuse(rota, ROTA_BAD_EVENT, "an upload cannot be a stream");
+        if (output->task && shares_stream(intake, output->task, output->flags))
+            return refuse_stream(rota, output->task);
     }
     return check_inputs(rota, intake);
 }

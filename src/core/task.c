@@ -31,7 +31,8 @@ static const uint8_t moves[ROTA_TASK_STATES][TASK_CAUSES] = {
                     [CAUSE_MET] = S(READY),
                     [CAUSE_DOOMED] = S(BLOCKED),
                     [CAUSE_ABORTED] = S(ABORTED)},
-    [S(BLOCKED)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+    [S(BLOCKED)] = {[CAUSE_STAGED] = S(STAGED),
+                    [CAUSE_LET_BE] = S(SUCCEEDED),
                     [CAUSE_OFFERED] = S(OFFERED),
                     [CAUSE_UNMET] = S(WAITING),
                     [CAUSE_MET] = S(READY),
@@ -158,7 +159,7 @@ static const struct {
     [CAUSE_FAILED] = {TASK_ENDING, 0},       [CAUSE_ABORTED] = {TASK_ENDING, 0},
     [CAUSE_DOOMED] = {TASK_MOOT, TASK_MOOT},  // unless a failure is behind it
     [CAUSE_UNMET] = {TASK_MOOT, 0},          [CAUSE_MET] = {TASK_MOOT, 0},
-    [CAUSE_OFFERED] = {TASK_MOOT, 0},
+    [CAUSE_OFFERED] = {TASK_MOOT, 0},        [CAUSE_STAGED] = {TASK_MOOT, 0},
 };
 
 // Until its submission is on record, what follows from the submission needs no row of its own.
@@ -175,7 +176,8 @@ static bool is_followed(const struct extra *extra)
     return (extra->verdict != VERDICT_TRUE) | extra->input_count | extra->output_count;
 }
 
-static void follow_extra(struct rota *rota, task_row row, enum rota_task_state from)
+static void follow_extra(struct rota *rota, task_row row, enum rota_task_state from,
+                         enum task_cause cause)
 {
     enum rota_task_state to = (enum rota_task_state)rota->task[row].state;
     if (task_extra(rota, row)->verdict != VERDICT_TRUE) condition_unbind(rota, row);
@@ -184,11 +186,13 @@ static void follow_extra(struct rota *rota, task_row row, enum rota_task_state f
     if (task_extra(rota, row)->input_count) streams_reader_moved(rota, row, from);
     bool begins = to == ROTA_TASK_RUNNING && from != ROTA_TASK_RUNNING;
     if (begins && task_extra(rota, row)->output_count) streams_begun(rota, row);
-    bool in_vain = from == ROTA_TASK_RUNNING && to != from && to != ROTA_TASK_SUCCEEDED;
-    if (in_vain && task_extra(rota, row)->output_count) streams_renew(rota, row);
-    // Streams are there while their producer runs, and readers do not wait for what is blocked.
+    bool failed = from == ROTA_TASK_RUNNING && to != from && cause != CAUSE_SUCCEEDED;
+    if (failed && task_extra(rota, row)->output_count) streams_failed(rota, row);
+    // Streams are there while their producer runs, readers do not wait for what is blocked, and a
+    // cancel, also of a blocked task, takes back what was told of early.
     bool counts = (from == ROTA_TASK_RUNNING) != (to == ROTA_TASK_RUNNING)
-                  || to == ROTA_TASK_SUCCEEDED || to == ROTA_TASK_BLOCKED;
+                  || to == ROTA_TASK_SUCCEEDED || to == ROTA_TASK_BLOCKED
+                  || to == ROTA_TASK_ABORTED;
     if (counts && task_extra(rota, row)->output_count) object_producer_changed(rota, row);
 }
 
@@ -211,7 +215,7 @@ static __attribute__((noinline)) void move_special(struct rota *rota, task_row r
     if (needs_record(rota, task, cause)) effect_mark_task(rota, row);
     if (rota->config.trace) trace_move(rota, row, from);
     if (task->extra) {
-        follow_extra(rota, row, from);
+        follow_extra(rota, row, from, cause);
         after = task_look(task);
     }
     if (before.view != after.view || task->flags & TASK_LINKED)

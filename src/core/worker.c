@@ -2,6 +2,8 @@
 #include "base/planted.h"
 #include "core/core.h"
 
+enum { EXCUSED_MAX = 1000 };  // attempts; beyond that the end of a leaving worker counts, too
+
 worker_row worker_find(const struct rota *rota, rota_worker_id id)
 {
     return map_find(&rota->worker_by_id, id.number);
@@ -157,24 +159,52 @@ void worker_refund(struct rota *rota, worker_row row, task_row at)
     room_update(rota, row);
 }
 
-// Attempts first, so that what they leave behind is seen with the copies still in place
-// for nobody: a consumer that lost its worker looks for its inputs after they are gone.
-void worker_lose(struct rota *rota, worker_row row)
+// Nothing is said to it any more. One of its attempts may read a stream that another one writes:
+// its end must not call the other one back.
+static void mark_lost(struct rota *rota, worker_row row)
 {
     struct worker *worker = WORKER(rota, row);
     trace_say(rota, "worker %u is lost -> its %u attempts end", worker->id, worker->tasks);
     worker->silent_since = rota->now;  // nothing new goes there from here on
     worker->lost = true;
     room_update(rota, row);
-    while (worker->first && !PLANTED(LOST_KEPT))
+    for (task_row at = PLANTED(LOST_KEPT) ? 0 : worker->first; at; at = rota->task[at].next)
+        rota->task[at].flags |= TASK_DECIDED;
+}
+
+// A worker that said it wants to leave was ended from outside. Its tasks are not to blame, unless
+// that happens to them all the time.
+static void excuse(struct rota *rota, task_row row)
+{
+    struct task *task = &rota->task[row];
+    bool counts = task->flags & TASK_DISCARDED || task->attempt >= EXCUSED_MAX;
+    if (task->tries && !counts) task->tries--;
+}
+
+static void lose_attempts(struct rota *rota, worker_row row)
+{
+    const struct worker *worker = WORKER(rota, row);
+    while (worker->first && !PLANTED(LOST_KEPT)) {
+        if (worker->paused & PAUSE_LEAVING) excuse(rota, worker->first);
         outcome_finish(rota, worker->first, row, ROTA_OUTCOME_LOST, 0);
-    while (worker->replicas) {
-        object_row object = REPLICA(rota, worker->replicas)->object;
-        replica_remove(rota, worker->replicas);
+    }
+}
+
+static void lose_copies(struct rota *rota, worker_row row)
+{
+    while (WORKER(rota, row)->replicas) {
+        object_row object = REPLICA(rota, WORKER(rota, row)->replicas)->object;
+        replica_remove(rota, WORKER(rota, row)->replicas);
         object_shown(rota, object, 0);
         object_refresh(rota, object);
         object_drop_unused_artifact(rota, object);
     }
+}
+
+static void forget(struct rota *rota, worker_row row)
+{
+    struct worker *worker = WORKER(rota, row);
+    lose_copies(rota, row);
     workers_settle(rota);
     pull_worker_gone(rota, row);
     rota->asking -= worker->asks != 0;
@@ -187,4 +217,27 @@ void worker_lose(struct rota *rota, worker_row row)
     worker->id = 0;
     room_update(rota, row);
     pool_give(&rota->workers, row);
+}
+
+// Attempts first, so that what they leave behind is seen with the copies still in place
+// for nobody: a consumer that lost its worker looks for its inputs after they are gone.
+void worker_lose(struct rota *rota, worker_row row)
+{
+    mark_lost(rota, row);
+    lose_attempts(rota, row);
+    forget(rota, row);
+}
+
+// Workers that are lost at the same moment are lost together: the attempts of all end before a copy
+// of one of them is gone, so their order does not matter.
+void workers_lose(struct rota *rota)
+{
+    const struct heap *leases = &rota->leases;
+    for (uint32_t i = 0; i < leases->count; i++)
+        if (leases->entries[i].due <= rota->now) mark_lost(rota, (uint32_t)leases->entries[i].tag);
+    for (uint32_t i = 0; i < leases->count; i++)
+        if (leases->entries[i].due <= rota->now)
+            lose_attempts(rota, (uint32_t)leases->entries[i].tag);
+    while (leases->count && leases->entries[0].due <= rota->now)
+        forget(rota, (uint32_t)leases->entries[0].tag);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "data/data.h"
+#include "data/tickets.h"
 
 static inline bool object_is(rota_object_id one, rota_object_id other)
 {
@@ -26,25 +27,6 @@ static inline bool pace_is_lost(struct pace *pace, int64_t now)
     pace_begin(pace, now);
     return false;
 }
-
-// ---- tickets.c: who may have which object, and until when -------------------------------------
-
-struct ticket {
-    rota_object_id object;
-    int64_t until;
-    char text[DATA_TICKET_BYTES];  // zeros behind it
-};
-
-struct tickets {
-    struct ticket *items;  // DATA_TICKETS_MAX
-    uint32_t count;
-};
-
-bool tickets_init(struct tickets *tickets);  // false: no memory
-void tickets_release(struct tickets *tickets);
-bool tickets_add(struct tickets *tickets, const struct wire_serve *serve, int64_t now);
-bool tickets_allow(const struct tickets *tickets, rota_object_id object, wire_text text,
-                   int64_t now);
 
 // ---- put.c: contents that are brought -----------------------------------------------------------
 
@@ -71,6 +53,7 @@ void put_leave(struct guest *guest, int64_t now);  // its guest goes
 void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now);
 void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t now);
 bool put_go_on(struct guest *guest);  // true: all that has come was taken
+void brought_tell(struct guest *guest, const char *reason);  // "": it was not refused
 void on_bind(struct guest *guest, const struct wire_bind *bind);
 void parts_release(struct cache *cache, struct parts *parts);
 
@@ -99,7 +82,7 @@ void flows_release(struct data_server *server);
 enum guest_state {
     GUEST_NEW,      // has not shown a ticket
     GUEST_KNOWN,    // has, for `object`
-    GUEST_LEAVING,  // is told no, and closed when that is sent
+    GUEST_LEAVING,  // is told no; what it still sends is not looked at until it goes
     GUEST_GONE,
 };
 
@@ -109,7 +92,9 @@ struct guest {
     enum guest_state state;
     bool is_local, is_greeted;
     bool may_put;
+    struct data_owner owner;
     struct put put;
+    struct data_brought brought;  // not told yet
     struct flow *flow;  // null: it reads no stream
     int flow_file;
     bool is_flow_watched;
@@ -131,9 +116,15 @@ struct data_server {
     int loop;
     struct guest *guests[DATA_GUESTS_MAX];
     uint32_t guest_count, sending;
+    struct data_adoption queue[DATA_QUEUE_MAX];  // that wait, the oldest first
+    uint32_t queue_count;
+    int64_t worked;  // when it last did
+    bool is_crowded;  // since that was last asked,
+    char crowder[LINK_ID_MAX + 1];  // by this key
     struct parts parts;
     struct flow *flows;
     data_bound_fn *on_bound;
+    data_brought_fn *on_brought;
     data_gone_fn *on_gone;
     void *context;
 };
@@ -143,9 +134,26 @@ void guest_release(struct guest *guest);
 // Its socket can be read or written.
 void guest_work(struct guest *guest, bool can_read, int64_t now);
 void guest_go_on(struct guest *guest, int64_t now);  // others are sent less
+bool guest_has_to_wait(const struct guest *guest);  // for others to be sent less
 int64_t guest_due(const struct guest *guest);
 // It is told why, and leaves.
 void guest_deny(struct guest *guest, enum wire_code code, const char *reason);
+
+// ---- queue.c: connections that wait -----------------------------------------------------------
+
+// Whether there is a place for a guest of this owner. `*leaves` is the guest that has to go for it,
+// or null.
+bool queue_may_enter(const struct data_server *server, struct data_owner owner, int64_t now,
+                     struct guest **leaves);
+// False: it does not even wait, but was told to try again.
+bool queue_add(struct data_server *server, const struct data_adoption *adoption);
+// The next that may enter; it waits no longer. False: none.
+bool queue_next(struct data_server *server, int64_t now, struct data_adoption *adoption,
+                struct guest **leaves);
+void crowder_note(struct data_server *server, const struct link *link);
+void queue_revoke(struct data_server *server, const struct link_keys *keys);
+void data_adoption_drop(const struct data_adoption *adoption);  // its link and its word
+void queue_release(struct data_server *server);
 
 // ---- hasher.c: a thread that hashes files while they are written, and syncs them --------------
 
@@ -203,6 +211,7 @@ struct transfer {
     struct transfer *next;  // of those that are over
     rota_object_id object;
     uint64_t bytes;  // that the object has; 0: not known
+    wire_content content;  // that its maker made; others are refused
     char ticket[DATA_TICKET_BYTES + 1];
     enum transfer_state state;
     int64_t due;  // when it may go on, if it waits
@@ -249,6 +258,8 @@ struct data_fetcher {
     uint32_t transfer_count, transfer_capacity;
     uint32_t active;  // not waiting
     struct transfer *over_first, *over_last;
+    struct lie *lies;  // fetcher.c
+    uint32_t lie_count;
 };
 
 // transfer.c
@@ -265,6 +276,9 @@ void transfer_part(struct transfer *transfer);  // closes its connection
 // It did what no honest peer does. / It is gone, slow or does not have it.
 void transfer_lied(struct transfer *transfer, int64_t now, const char *reason);
 void transfer_broken(struct transfer *transfer, int64_t now, const char *reason);
+// fetcher.c: to be told; without memory it is not.
+void lie_note(struct data_fetcher *fetcher, rota_object_id object, const char *address,
+              const char *reason);
 void transfer_end(struct transfer *transfer, enum data_fault fault, const char *reason);
 void transfer_end_system(struct transfer *transfer, int reason, const char *text);
 

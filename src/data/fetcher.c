@@ -2,11 +2,12 @@
 #include "data/data_parts.h"
 #include "os/os.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { READY_MAX = DATA_ACTIVE_MAX + 1 };
+enum { READY_MAX = DATA_ACTIVE_MAX + 1, LIES_MAX = 1024 };
 
 struct data_fetcher *data_fetcher_open(struct cache *cache, const struct link_key *key)
 {
@@ -26,6 +27,7 @@ void data_fetcher_close(struct data_fetcher *fetcher)
     for (uint32_t i = 0; i < fetcher->transfer_count; i++) transfer_close(fetcher->transfers[i]);
     fetcher->transfer_count = 0;
     while (data_fetcher_next_done(fetcher, &done)) continue;
+    data_fetcher_tell_lies(fetcher, NULL);
     hasher_close(fetcher->hasher);
     void *items = fetcher->transfers;
     memory_release(&fetcher->memory, &items, &fetcher->transfer_capacity,
@@ -44,6 +46,11 @@ bool data_fetcher_home(struct data_fetcher *fetcher, const char *address,
     fetcher->home = copy;
     fetcher->home_key = key;
     return true;
+}
+
+void data_fetcher_rekey(struct data_fetcher *fetcher, const struct link_key *key)
+{
+    fetcher->key = key;
 }
 
 int data_fetcher_file(const struct data_fetcher *fetcher)
@@ -97,9 +104,28 @@ static void over_collect(struct data_fetcher *fetcher)
     fetcher->transfer_count = kept;
 }
 
+// It was made again, and has become another content: what is here of the older one is of no use.
+static bool is_outdated(const struct transfer *transfer, const struct wire_fetch *fetch)
+{
+    return !wire_content_is(&transfer->content, &fetch->content);
+}
+
+static bool is_there(const struct data_fetcher *fetcher, const struct wire_fetch *fetch,
+                     struct cache_entry *entry)
+{
+    if (!cache_find(fetcher->cache, fetch->object, entry)) return false;
+    if (cache_entry_has(entry, &fetch->content)) return true;
+    cache_unbind(fetcher->cache, fetch->object, NULL);
+    return false;
+}
+
 bool data_fetcher_fetch(struct data_fetcher *fetcher, const struct wire_fetch *fetch, int64_t now)
 {
     struct transfer *transfer = transfer_find(fetcher, fetch->object);
+    if (transfer && is_outdated(transfer, fetch)) {
+        data_fetcher_forget(fetcher, fetch->object);
+        transfer = NULL;
+    }
     if (transfer) return transfer_join(transfer, fetch);
     if (!transfers_reserve(fetcher) || !hasher_reserve(fetcher)) return false;
     transfer = transfer_open(fetcher, fetch);
@@ -107,7 +133,7 @@ bool data_fetcher_fetch(struct data_fetcher *fetcher, const struct wire_fetch *f
     transfer->due = now;
     transfer->is_free = true;
     fetcher->transfers[fetcher->transfer_count++] = transfer;
-    if (cache_find(fetcher->cache, fetch->object, &transfer->done.entry))
+    if (is_there(fetcher, fetch, &transfer->done.entry))
         transfer_end(transfer, DATA_FINE, "");
     else if (transfer->source_count == 0)
         transfer_end(transfer, DATA_MISSED, "nobody was named who has it");
@@ -126,6 +152,45 @@ void data_fetcher_forget(struct data_fetcher *fetcher, rota_object_id object)
     }
     for (uint32_t i = 0; i < fetcher->transfer_count; i++) fetcher->transfers[i]->is_free = true;
 }
+
+// ---- Lies --------------------------------------------------------------------------------------
+
+struct lie {
+    struct lie *next;
+    rota_object_id object;
+    char address[256], reason[128];
+};
+
+void lie_note(struct data_fetcher *fetcher, rota_object_id object, const char *address,
+              const char *reason)
+{
+    struct lie *lie = fetcher->lie_count < LIES_MAX ? calloc(1, sizeof *lie) : NULL;
+    if (!lie) return;
+    fetcher->lie_count++;
+    lie->object = object;
+    snprintf(lie->address, sizeof lie->address, "%s", address);
+    snprintf(lie->reason, sizeof lie->reason, "%s", reason);
+    lie->next = fetcher->lies;
+    fetcher->lies = lie;
+}
+
+void data_fetcher_tell_lies(struct data_fetcher *fetcher, struct wire_out *out)
+{
+    struct wire_message message = {.kind = WIRE_FORGED_MESSAGE};
+    struct lie *next;
+    for (struct lie *lie = fetcher->lies; lie; lie = next) {
+        next = lie->next;
+        message.forged.object = lie->object;
+        message.forged.address = wire_text_of(lie->address);
+        message.forged.reason = wire_text_of(lie->reason);
+        if (out) wire_put(out, &message);
+        free(lie);
+    }
+    fetcher->lies = NULL;
+    fetcher->lie_count = 0;
+}
+
+// ---- In the loop -------------------------------------------------------------------------------
 
 int64_t data_fetcher_due(const struct data_fetcher *fetcher)
 {

@@ -135,6 +135,10 @@ bool flow_go_on(struct guest *guest)
     if (got < 0 && errno == EINTR) return false;
     bool is_empty = got < 0 && errno == EAGAIN;
     if (is_empty && !guest->flow->is_over) return true;
+    if (got == 0 && !guest->flow->is_over) {  // who holds it open has died: that is not its end
+        guest->state = GUEST_GONE;
+        return true;
+    }
     piece.piece.entry = wire_text_of("");
     piece.piece.offset = guest->flow->bytes;
     piece.piece.bytes = got > 0 ? (uint64_t)got : 0;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -45,6 +46,8 @@ static void object_end(struct guest *guest)
 
 void guest_release(struct guest *guest)
 {
+    brought_tell(guest, "");
+    free(guest->brought.who);
     object_end(guest);
     flow_end(guest);
     os_loop_remove(guest->server->loop, guest->link->file);
@@ -60,6 +63,7 @@ void guest_deny(struct guest *guest, enum wire_code code, const char *reason)
     if (guest->sending.fd < 0) wire_put(&guest->link->out, &refuse);
     object_end(guest);
     guest->state = GUEST_LEAVING;
+    guest->since = os_ticks();
 }
 
 // The same for whatever is wrong: nobody learns what is here.
@@ -208,12 +212,25 @@ static bool sending_go_on(struct guest *guest, uint64_t *turn)
     return false;
 }
 
+// Readers that are slow must not keep those of other owners waiting.
+bool guest_has_to_wait(const struct guest *guest)
+{
+    const struct data_server *server = guest->server;
+    uint32_t of_owner = 0;
+    if (server->sending < DATA_SENDING_MAX) return false;
+    for (uint32_t i = 0; i < server->guest_count; i++) {
+        const struct guest *other = server->guests[i];
+        of_owner += other->sending.fd >= 0 && other->owner.number == guest->owner.number;
+    }
+    return of_owner >= DATA_SENDING_OWNER;
+}
+
 // True: nothing is left to be taken, or it has to wait.
 static bool message_take(struct guest *guest, int64_t now)
 {
     struct wire_message message;
-    bool is_busy = guest->server->sending >= DATA_SENDING_MAX;
-    guest->is_waiting = is_busy && guest->state == GUEST_KNOWN;  // a ticket is always looked at
+    // A ticket is always looked at.
+    guest->is_waiting = guest->state == GUEST_KNOWN && guest_has_to_wait(guest);
     if (guest->is_waiting || guest->state == GUEST_LEAVING) return true;
     enum wire_result result = wire_take(&guest->link->in, &message);
     if (result == WIRE_MORE) return true;
@@ -251,8 +268,13 @@ void guest_go_on(struct guest *guest, int64_t now)
         else
             over = message_take(guest, now);
     }
-    if (guest->state == GUEST_LEAVING && !link->out.length && !link->wants_write)
-        guest->state = GUEST_GONE;
+    bool is_told = guest->state == GUEST_LEAVING && !link->out.length && !link->wants_write;
+    if (is_told && !guest->may_put) guest->state = GUEST_GONE;
+    // Closed with bytes unread, the other side would lose the refusal.
+    if (is_told) {
+        shutdown(link->file, SHUT_WR);
+        link->in.taken = link->in.length;
+    }
     uint32_t ahead = guest->may_put ? PUT_BYTES_MAX : GUEST_BYTES_MAX;
     if (link->in.length - link->in.taken > ahead) guest->state = GUEST_GONE;
     guest_watch(guest);

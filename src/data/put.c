@@ -6,6 +6,23 @@
 #include <string.h>
 #include <unistd.h>
 
+// For the audit log. Contents alone are told with the next bind, or when the connection ends.
+void brought_tell(struct guest *guest, const char *reason)
+{
+    struct data_brought *brought = &guest->brought;
+    bool is_bound = brought->object.high || brought->object.low;
+    brought->reason = reason;
+    if (guest->server->on_brought && (is_bound || brought->contents || *reason))
+        guest->server->on_brought(guest->server->context, brought);
+    *brought = (struct data_brought){.who = brought->who};
+}
+
+static void put_deny(struct guest *guest, enum wire_code code, const char *reason)
+{
+    brought_tell(guest, reason);
+    guest_deny(guest, code, reason);
+}
+
 void put_init(struct put *put)
 {
     *put = (struct put){.arrival = {.fd = -1}};
@@ -78,7 +95,7 @@ void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now)
     for (uint32_t i = 0; i < offer->entries.count; i++) {
         struct cache_entry entry;
         if (!cache_entry_read(offer->entries.items[i].bytes, &entry)) {
-            guest_deny(guest, WIRE_REFUSED_REQUEST, "that names no content");
+            put_deny(guest, WIRE_REFUSED_REQUEST, "that names no content");
             return;
         }
         if (cache_reuse(guest->server->cache, &entry)) continue;
@@ -97,7 +114,7 @@ static void deny_cache(struct guest *guest, const struct cache_error *error, int
     bool is_full = reason == ENOSPC || reason == EDQUOT;
     const char *text = is_full ? "the server has no room for it" : error->text;
     put_drop(guest->server->cache, &guest->put);
-    guest_deny(guest, is_full ? WIRE_REFUSED_FULL : WIRE_REFUSED_STATE, text);
+    put_deny(guest, is_full ? WIRE_REFUSED_FULL : WIRE_REFUSED_STATE, text);
 }
 
 static void put_whole(struct guest *guest)
@@ -110,8 +127,9 @@ static void put_whole(struct guest *guest)
     char text[CACHE_ENTRY_TEXT];
     os_sum_end(put->sum, hash);
     if (memcmp(hash, put->entry.hash, CACHE_HASH) != 0) {
+        guest->brought.entry = put->entry;
         put_drop(cache, put);
-        guest_deny(guest, WIRE_REFUSED_CONFLICT, "the bytes are not those that were named");
+        put_deny(guest, WIRE_REFUSED_CONFLICT, "the bytes are not those that were named");
         return;
     }
     errno = 0;
@@ -120,6 +138,8 @@ static void put_whole(struct guest *guest)
         return;
     }
     put_drop(cache, put);
+    guest->brought.contents++;
+    guest->brought.bytes += entry.bytes;
     cache_entry_write(&entry, text);
     struct wire_message stored = {.kind = WIRE_STORED_MESSAGE};
     stored.stored.entry = wire_text_of(text);
@@ -150,7 +170,7 @@ void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t n
            && (entry.kind == CACHE_DIRECTORY || piece->bytes == size - piece->offset);
     struct put *part = fine ? part_find(parts, &entry) : NULL;
     if (!fine || (piece->offset && (!part || part->written != piece->offset))) {
-        guest_deny(guest, WIRE_REFUSED_REQUEST, "that piece was not asked for");
+        put_deny(guest, WIRE_REFUSED_REQUEST, "that piece was not asked for");
         return;
     }
     if (piece->offset) {
@@ -188,6 +208,17 @@ bool put_go_on(struct guest *guest)
 
 // ---- Names ------------------------------------------------------------------------------------
 
+// What tasks make is reported by the worker that ran them: no client can say what it is.
+static const char *bind_fault(rota_object_id object, const struct cache_entry *entry)
+{
+    rota_object_id name = cache_entry_object(entry);
+    if (wire_is_named(object))
+        return object.high == name.high && object.low == name.low
+                   ? NULL
+                   : "that object is the name of another content";
+    return wire_is_upload(object) ? NULL : "that object is an output of a task, not an upload";
+}
+
 // An object is one content for ever: whoever says otherwise is mistaken, or worse.
 void on_bind(struct guest *guest, const struct wire_bind *bind)
 {
@@ -195,23 +226,30 @@ void on_bind(struct guest *guest, const struct wire_bind *bind)
     struct cache_entry entry, there;
     struct cache_error error = {0};
     struct wire_message bound = {.kind = WIRE_BOUND_MESSAGE};
-    bool is_none = !bind->object.high && !bind->object.low;
-    if (is_none || !cache_entry_read(bind->entry.bytes, &entry)) {
-        guest_deny(guest, WIRE_REFUSED_REQUEST, "that names no object, or no content");
+    guest->brought.object = bind->object;
+    if (!cache_entry_read(bind->entry.bytes, &entry)) {
+        put_deny(guest, WIRE_REFUSED_REQUEST, "that names no content");
+        return;
+    }
+    guest->brought.entry = entry;
+    const char *fault = bind_fault(bind->object, &entry);
+    if (fault) {
+        put_deny(guest, WIRE_REFUSED_REQUEST, fault);
         return;
     }
     if (cache_find(server->cache, bind->object, &there) && !cache_entry_is(&there, &entry)) {
-        guest_deny(guest, WIRE_REFUSED_CONFLICT, "that object is another content");
+        put_deny(guest, WIRE_REFUSED_CONFLICT, "that object is another content");
         return;
     }
-    if (!cache_bind(server->cache, bind->object, &entry, &error)) {
+    if (!cache_bind_synced(server->cache, bind->object, &entry, &error)) {
         bool is_lost = error.fault == CACHE_LOST;
-        guest_deny(guest, is_lost ? WIRE_REFUSED_NOT_FOUND : WIRE_REFUSED_STATE,
+        put_deny(guest, is_lost ? WIRE_REFUSED_NOT_FOUND : WIRE_REFUSED_STATE,
                    is_lost ? "that content is not here" : error.text);
         return;
     }
     guest->pace.bytes += DATA_STALL_BYTES;
     if (server->on_bound) server->on_bound(server->context, bind->object, &entry);
+    brought_tell(guest, "");
     bound.bound.object = bind->object;
     wire_put(&guest->link->out, &bound);
 }

@@ -217,6 +217,8 @@ static const char *content_fault(const struct transfer *transfer,
     if (!cache_entry_read(content->entry.bytes, entry)) return "nobody knows what it has";
     if (entry->bytes > INT64_MAX || content->list_bytes > DATA_LIST_BYTES_MAX)
         return "it has more than can be";
+    if (!cache_entry_has(entry, &transfer->content))
+        return "its content is not the one that the maker of the object reported";
     if (transfer->bytes && entry->bytes != transfer->bytes)
         return "it has another number of bytes than it should";
     return NULL;
@@ -349,6 +351,8 @@ static void file_name(struct transfer *transfer, int64_t now)
     struct cache *cache = transfer->fetcher->cache;
     struct cache_error error = {0};
     struct cache_entry entry = *next_of(transfer);
+    hasher_drop(hasher_of(transfer), transfer->job);  // its descriptor can write, see cache_content
+    transfer->job = NULL;
     errno = 0;
     if (!cache_arrival_name(cache, &transfer->arrival, &entry, &error)) {
         end_cache(transfer, &error, errno);

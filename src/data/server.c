@@ -49,6 +49,7 @@ void data_server_close(struct data_server *server)
         guest_release(server->guests[i]);
         free(server->guests[i]);
     }
+    queue_release(server);
     if (server->listener.file >= 0) link_listener_close(&server->listener);
     parts_release(server->cache, &server->parts);
     flows_release(server);
@@ -72,9 +73,15 @@ int data_server_file(const struct data_server *server)
     return server->loop;
 }
 
+uint32_t data_server_connections(const struct data_server *server)
+{
+    return server->guest_count + server->queue_count;
+}
+
 int64_t data_server_due(const struct data_server *server)
 {
-    int64_t due = INT64_MAX;
+    // What waits may have to wait until a guest has been served for a while.
+    int64_t due = server->queue_count ? server->worked + DATA_GRACE_TICKS : INT64_MAX;
     for (uint32_t i = 0; i < server->guest_count; i++) {
         int64_t of_guest = guest_due(server->guests[i]);
         if (of_guest < due) due = of_guest;
@@ -88,6 +95,13 @@ static void guest_remove(struct data_server *server, uint32_t at, int64_t now)
     guest_release(server->guests[at]);
     free(server->guests[at]);
     server->guests[at] = server->guests[--server->guest_count];
+}
+
+void data_server_revoke(struct data_server *server, const struct link_keys *keys, int64_t now)
+{
+    for (uint32_t i = server->guest_count; i-- > 0;)
+        if (!link_is_allowed(server->guests[i]->link, keys)) guest_remove(server, i, now);
+    queue_revoke(server, keys);
 }
 
 // Whoever has a ticket stays; of the others the one goes that came first.
@@ -123,18 +137,51 @@ static void guests_accept(struct data_server *server, int64_t now)
     for (struct link *link; (link = link_accept(&server->listener));) guest_add(server, link, now);
 }
 
-// What it has said already lies in the link, and nobody will be told that it can be read.
-void data_server_adopt(struct data_server *server, struct link *link, enum data_rights rights,
+static void guest_send_away(struct data_server *server, const struct guest *guest, int64_t now)
+{
+    uint32_t at = 0;
+    while (server->guests[at] != guest) at++;
+    crowder_note(server, guest->link);
+    guest_remove(server, at, now);
+}
+
+// What it has said already lies in the link, and no loop tells that it can be read. `leaves` makes
+// room for it, and may be null.
+static void adopted_enter(struct data_server *server, const struct data_adoption *adoption,
+                          const struct guest *leaves, int64_t now)
+{
+    if (leaves) guest_send_away(server, leaves, now);
+    struct guest *guest = guest_add(server, adoption->link, now);
+    if (!guest) {
+        free(adoption->who);
+        return;
+    }
+    guest->brought.who = adoption->who;
+    guest->is_greeted = true;
+    guest->owner = adoption->owner;
+    guest->may_put = adoption->rights == DATA_MAY_PUT;
+    guest_work(guest, true, now);
+}
+
+void data_adoption_drop(const struct data_adoption *adoption)
+{
+    link_close(adoption->link);
+    free(adoption->who);
+}
+
+void data_server_adopt(struct data_server *server, const struct data_adoption *adoption,
                        int64_t now)
 {
     struct wire_message welcome = {.kind = WIRE_WELCOME_MESSAGE};
-    struct guest *guest = guest_add(server, link, now);
-    if (!guest) return;
-    guest->is_greeted = true;
-    guest->may_put = rights == DATA_MAY_PUT;
+    struct guest *leaves;
     welcome.welcome.version = WIRE_VERSION;
-    wire_put(&link->out, &welcome);
-    guest_work(guest, true, now);
+    bool enters = queue_may_enter(server, adoption->owner, now, &leaves);
+    if (!enters && !queue_add(server, adoption)) return;
+    wire_put(&adoption->link->out, &welcome);
+    if (enters)
+        adopted_enter(server, adoption, leaves, now);
+    else
+        link_flush(adoption->link);
 }
 
 void data_server_on_gone(struct data_server *server, data_gone_fn *call, void *context)
@@ -147,6 +194,11 @@ void data_server_on_bound(struct data_server *server, data_bound_fn *call, void 
 {
     server->on_bound = call;
     server->context = context;
+}
+
+void data_server_on_brought(struct data_server *server, data_brought_fn *call)
+{
+    server->on_brought = call;
 }
 
 static void guests_remove_gone(struct data_server *server, int64_t now)
@@ -172,8 +224,13 @@ void data_server_work(struct data_server *server, int64_t now)
             guest_work(ready[i].owner, ready[i].can_read, now);
     }
     for (uint32_t i = 0; i < server->guest_count; i++)
-        if (server->guests[i]->is_waiting && server->sending < DATA_SENDING_MAX)
+        if (server->guests[i]->is_waiting && !guest_has_to_wait(server->guests[i]))
             guest_go_on(server->guests[i], now);
     guests_remove_gone(server, now);
+    struct data_adoption adoption;
+    struct guest *leaves;
+    while (queue_next(server, now, &adoption, &leaves))
+        adopted_enter(server, &adoption, leaves, now);
+    server->worked = now;
     if (somebody_knocks) guests_accept(server, now);  // last: others may have to go for them
 }

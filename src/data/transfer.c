@@ -69,6 +69,7 @@ bool transfer_join(struct transfer *transfer, const struct wire_fetch *fetch)
     memcpy(transfer->ticket, fetch->ticket.bytes, fetch->ticket.length);
     transfer->ticket[fetch->ticket.length] = '\0';
     transfer->bytes = fetch->bytes;
+    transfer->content = fetch->content;
     transfer->round = 0;
     for (uint32_t i = 0; i < transfer->source_count; i++) transfer->sources[i].is_tried = false;
     for (uint32_t i = 0; i < fetch->addresses.count; i++) {
@@ -187,7 +188,9 @@ static void transfer_retry(struct transfer *transfer, int64_t now, const char *r
 
 void transfer_lied(struct transfer *transfer, int64_t now, const char *reason)
 {
-    transfer->sources[transfer->source].has_lied = true;
+    struct source *source = &transfer->sources[transfer->source];
+    source->has_lied = true;
+    lie_note(transfer->fetcher, transfer->object, source->address, reason);
     receive_drop(transfer);
     transfer_retry(transfer, now, reason);
 }

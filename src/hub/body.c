@@ -1,6 +1,7 @@
 // body.c - what workers are told for the tasks of a job, kept as the frames that will be sent.
 #include "base/planted.h"
 #include "hub/ahead.h"
+#include "hub/losses.h"
 #include "hub/repeat.h"
 
 #include <stdlib.h>
@@ -53,10 +54,33 @@ static void frame_append(struct hub_job *job, const char *frame, uint32_t length
     job->ends[job->count++] = job->length;
 }
 
+// Bytes that an older rota has recorded, as this one writes them. False: that is not what they are.
+static bool body_renew(const struct store_body *body, struct wire_out *out)
+{
+    struct wire_in in = {.version = body->version};
+    struct wire_message message;
+    enum wire_result result;
+    char *room = wire_in_room(&in, body->length);
+    if (!room) hub_no_memory();
+    memcpy(room, body->bytes, body->length);
+    wire_in_came(&in, body->length);
+    while ((result = wire_take(&in, &message)) == WIRE_GOT) wire_put(out, &message);
+    bool is_whole = in.taken == in.length && !out->failed;
+    wire_in_release(&in);
+    if (result == WIRE_NO_MEMORY) hub_no_memory();
+    return is_whole;
+}
+
 static bool body_take(void *context, const struct store_body *body)
 {
     struct hub_job *job = context;
-    if (body->number == job->count + 1) frame_append(job, body->bytes, body->length);
+    struct wire_out out = {0};
+    if (body->number != job->count + 1) return true;
+    if (body->version != WIRE_VERSION && body_renew(body, &out))
+        frame_append(job, out.bytes, out.length);
+    else
+        frame_append(job, body->bytes, body->length);
+    wire_out_release(&out);
     return true;
 }
 
@@ -76,7 +100,7 @@ uint32_t hub_body_count(struct hub *hub, rota_job_id id)
 void hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, uint32_t length)
 {
     frame_append(job, frame, length);
-    struct store_body body = {job->id, job->count, frame, length};
+    struct store_body body = {job->id, job->count, frame, length, WIRE_VERSION};
     if (!PLANTED(BODY_NOT_KEPT)) store_put_body(hub->server->store, &body);
 }
 
@@ -122,6 +146,43 @@ bool hub_body_number(char *frame, uint32_t length, const struct wire_run *number
     memcpy(frame + AT_TOKEN, &numbers->token, sizeof numbers->token);
     memcpy(frame + AT_BEAT, &numbers->beat, sizeof numbers->beat);
     return true;
+}
+
+bool hub_body_is_exclusive(struct hub *hub, rota_job_id id, uint32_t number)
+{
+    uint32_t length, flags = 0;
+    const char *body = hub_body_find(hub, id, number, &length);
+    if (!body || hub_body_fault((wire_text){body, length}, &flags)) return true;
+    return flags & WIRE_RUN_EXCLUSIVE;
+}
+
+// ---- Inputs ------------------------------------------------------------------------------------
+
+static void inputs_keep(struct hub *hub, const wire_files *from, wire_files *to)
+{
+    to->items = hub_keep(hub, from->count, sizeof *to->items);
+    for (uint32_t i = 0; i < from->count; i++) {
+        const struct wire_file *input = &from->items[i];
+        if (input->kind == WIRE_SOURCE || input->kind == WIRE_STREAM) continue;
+        to->items[to->count++] = (struct wire_file){.kind = input->kind, .object = input->object};
+    }
+}
+
+void hub_inputs_find(struct hub *hub, rota_job_id id, uint32_t number, wire_files *inputs)
+{
+    struct wire_in in = {0};
+    struct wire_message message;
+    uint32_t length;
+    *inputs = (wire_files){0};
+    const char *frame = hub_body_find(hub, id, number, &length);
+    if (!frame) return;
+    char *copy = wire_in_room(&in, length);
+    if (!copy) hub_no_memory();
+    memcpy(copy, frame, length);
+    wire_in_came(&in, length);
+    bool is_run = wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE;
+    if (is_run) inputs_keep(hub, &message.run.inputs, inputs);
+    wire_in_release(&in);
 }
 
 // ---- Repetitions -------------------------------------------------------------------------------

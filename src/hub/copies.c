@@ -6,6 +6,8 @@
 
 static const struct memory heap = {memory_resize_heap, NULL};
 
+enum { TOLD_MANY = 65536 };
+
 // What a worker has named since it joined. Until it has told all: the rest is gone then.
 struct hub_told {
     rota_object_id *items;
@@ -37,7 +39,14 @@ static void replica_tell(struct hub *hub, struct hub_peer *peer, const struct wi
     event.replica.worker = peer->worker->id;
     event.replica.object = file->object;
     event.replica.bytes = file->bytes;
+    event.replica.content = file->content;
     server_step(hub->server, &event);
+}
+
+static bool is_liar(const struct hub *hub, const struct hub_peer *peer,
+                    const struct wire_file *file)
+{
+    return hub_is_liar(hub, file->object, peer->worker->id);
 }
 
 static void replicas_tell(struct hub *hub, struct hub_peer *peer, const wire_files *files,
@@ -45,33 +54,71 @@ static void replicas_tell(struct hub *hub, struct hub_peer *peer, const wire_fil
 {
     for (uint32_t i = 0; i < files->count; i++) {
         const struct wire_file *file = &files->items[i];
-        bool is_nobodys = kind == ROTA_EVENT_OBJECT_HELD && is_stray(hub, file->object);
-        if (!is_nobodys) replica_tell(hub, peer, file, kind);
+        bool is_news = kind == ROTA_EVENT_OBJECT_HELD;
+        if (is_news && (is_stray(hub, file->object) || is_liar(hub, peer, file))) continue;
+        // Another content than it should be is no copy of it, whatever it said before.
+        bool is_false = is_news && hub_is_false(hub, file);
+        replica_tell(hub, peer, file, is_false ? ROTA_EVENT_OBJECT_LOST : kind);
     }
     hub_ahead_news(hub);
 }
 
 // ---- All that a worker has -------------------------------------------------------------------
 
-static void remember(struct hub_told *told, const wire_files *files)
+static int by_id(const void *left, const void *right)
 {
+    const rota_object_id *one = left, *other = right;
+    if (one->high != other->high) return one->high < other->high ? -1 : 1;
+    return one->low < other->low ? -1 : one->low > other->low;
+}
+
+static void same_remove(struct hub_told *told)
+{
+    uint32_t kept = 0;
+    qsort(told->items, told->count, sizeof *told->items, by_id);
+    for (uint32_t i = 0; i < told->count; i++)
+        if (!kept || by_id(&told->items[kept - 1], &told->items[i]))
+            told->items[kept++] = told->items[i];
+    told->count = kept;
+}
+
+// Twice as many: to sort again for every few would take long.
+static void told_reserve(struct hub_told *told)
+{
+    if (told->count < told->capacity) return;
+    if (told->count >= TOLD_MANY) same_remove(told);
+    if (told->count < told->capacity / 2) return;
     void *items = told->items;
-    bool there = memory_reserve(&heap, &items, &told->capacity,
-                                (uint64_t)told->count + files->count, sizeof *told->items);
+    bool there = memory_reserve(&heap, &items, &told->capacity, (uint64_t)told->capacity * 2 + 1,
+                                sizeof *told->items);
     told->items = items;
     if (!there) hub_no_memory();
-    for (uint32_t i = 0; i < files->count; i++) told->items[told->count++] = files->items[i].object;
+}
+
+// Only objects that the core knows: so there are never many more than it has, whatever a worker
+// says.
+static void remember(const struct hub *hub, struct hub_told *told, const wire_files *files)
+{
+    for (uint32_t i = 0; i < files->count; i++) {
+        if (is_stray(hub, files->items[i].object)) continue;
+        told_reserve(told);
+        told->items[told->count++] = files->items[i].object;
+    }
 }
 
 // A key of which nobody has heard is not stray: who asks for such a result next will be glad of it.
-// Told again with every connection, and most is known.
+// Told again with every connection, and most is known. The core keeps those that are new, so their
+// number is not counted anew with each JOIN.
 static void results_tell(struct hub *hub, struct hub_peer *peer, const wire_files *files)
 {
-    struct hub_told *told = peer->worker->told;
+    struct hub_worker *worker = peer->worker;
+    struct hub_told *told = worker->told;
     for (uint32_t i = 0; told && i < files->count && told->results < WIRE_RESULTS_MAX; i++) {
         told->results++;
-        if (!hub_is_held(hub, files->items[i].object, peer->worker->id))
-            replica_tell(hub, peer, &files->items[i], ROTA_EVENT_OBJECT_HELD);
+        if (hub_is_held(hub, files->items[i].object, worker->id)) continue;
+        if (worker->results == WIRE_RESULTS_MAX) return;
+        worker->results++;
+        replica_tell(hub, peer, &files->items[i], ROTA_EVENT_OBJECT_HELD);
     }
 }
 
@@ -82,13 +129,6 @@ void hub_known_put(struct hub *hub, struct hub_peer *peer, rota_object_id key,
     message.known.key = key;
     message.known.outputs = *outputs;
     wire_put(hub_later(hub, peer), &message);
-}
-
-static int by_id(const void *left, const void *right)
-{
-    const rota_object_id *one = left, *other = right;
-    if (one->high != other->high) return one->high < other->high ? -1 : 1;
-    return one->low < other->low ? -1 : one->low > other->low;
 }
 
 void hub_told_begin(struct hub_worker *worker)
@@ -125,14 +165,29 @@ static void strays_drop(struct hub *hub, struct hub_peer *peer, const wire_files
 {
     struct wire_message message = {.kind = WIRE_DROP_MESSAGE};
     wire_files *strays = &message.drop.objects;
+    struct rota_worker_view view;
+    // What differs may have been made there just now, which is not recorded yet.
+    bool is_busy = rota_worker_look(hub->server->rota, peer->worker->id, &view) && view.tasks;
     strays->items = hub_keep(hub, files->count, sizeof *strays->items);
-    for (uint32_t i = 0; i < files->count; i++)
-        if (is_stray(hub, files->items[i].object))
-            strays->items[strays->count++]
-                = (struct wire_file){.name = wire_text_of(""),
-                                     .path = wire_text_of(""),
-                                     .object = files->items[i].object};
+    for (uint32_t i = 0; i < files->count; i++) {
+        const struct wire_file *file = &files->items[i];
+        bool is_nobodys = is_stray(hub, file->object);
+        if (!is_nobodys && (is_busy || !hub_is_false(hub, file))) continue;
+        struct wire_file *stray = &strays->items[strays->count++];
+        *stray = (struct wire_file){
+            .name = wire_text_of(""), .path = wire_text_of(""), .object = file->object};
+        if (!is_nobodys) stray->content = file->content;  // the right one may be on its way
+    }
     if (strays->count) wire_put(hub_later(hub, peer), &message);
+}
+
+bool hub_copies_told(struct hub *hub, struct hub_peer *peer, const wire_files *files,
+                     hub_copies_fn *take)
+{
+    if (files->count > WIRE_HELD_MAX)
+        return hub_turn_away(peer, WIRE_REFUSED_REQUEST, "a message names at most 4096 objects");
+    take(hub, peer, files);
+    return true;
 }
 
 void hub_held(struct hub *hub, struct hub_peer *peer, const wire_files *files)
@@ -140,7 +195,7 @@ void hub_held(struct hub *hub, struct hub_peer *peer, const wire_files *files)
     // A message has results, or objects.
     if (files->count && files->items[0].kind == WIRE_RESULT)
         return results_tell(hub, peer, files);
-    if (peer->worker->told) remember(peer->worker->told, files);
+    if (peer->worker->told) remember(hub, peer->worker->told, files);
     replicas_tell(hub, peer, files, ROTA_EVENT_OBJECT_HELD);
     strays_drop(hub, peer, files);
 }

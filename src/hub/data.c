@@ -9,20 +9,22 @@
 enum { VALID = 60000000 };
 
 // As text, and another one each time.
-bool hub_ticket_make(const struct hub *hub, char out[HUB_TICKET])
+bool hub_ticket_make(const struct hub *hub, struct hub_ticket *out)
 {
-    uint8_t bytes[HUB_TICKET / 2];
+    uint8_t bytes[sizeof out->text / 2];
+    out->client = 0;
     if (!hub->limits.random || !hub->limits.random(bytes, sizeof bytes)) return false;
-    for (size_t i = 0; i < sizeof bytes; i++) snprintf(out + i * 2, 3, "%02x", bytes[i]);
+    for (size_t i = 0; i < sizeof bytes; i++) snprintf(out->text + i * 2, 3, "%02x", bytes[i]);
     return true;
 }
 
 void hub_serve_put(struct hub *hub, struct hub_peer *source, rota_object_id object,
-                   const char *ticket)
+                   const struct hub_ticket *ticket)
 {
     struct wire_message message = {.kind = WIRE_SERVE_MESSAGE};
     message.serve.object = object;
-    message.serve.ticket = wire_text_of(ticket);
+    message.serve.ticket = wire_text_of(ticket->text);
+    message.serve.client = ticket->client;
     message.serve.valid = VALID;
     wire_put(hub_later(hub, source), &message);
 }
@@ -48,19 +50,24 @@ static rota_worker_id *holders_find(struct hub *hub, rota_object_id object, rota
 }
 
 uint32_t hub_sources(struct hub *hub, rota_object_id object, const struct hub_worker *reader,
-                     rota_worker_id first, const char *ticket,
+                     rota_worker_id first, const struct hub_ticket *ticket,
                      wire_text addresses[HUB_SOURCES + 1])
 {
     uint32_t found = 0, count, at;
     const rota_worker_id *holders = holders_find(hub, object, first, &count, &at);
     for (uint32_t i = 0; i < count && found < HUB_SOURCES; i++) {
         struct hub_worker *source = hub_worker_get(hub, holders[(at + i) % count]);
-        if (!can_serve(source, reader)) continue;
+        if (!can_serve(source, reader) || hub_is_liar(hub, object, holders[(at + i) % count]))
+            continue;
         addresses[found++] = wire_text_of(source->address);
         hub_serve_put(hub, source->peer, object, ticket);
     }
     struct hub_stored *stored = hub_stored_find(hub, object);
     if (!stored || !hub->depot) return found;
+    if (hub_is_false(hub, &(struct wire_file){.object = object, .content = stored->content})) {
+        hub_depot_drop(hub, object);  // it was made again since
+        return found;
+    }
     stored->seen = hub->ticks;
     addresses[found++] = wire_text_of(HUB_HOME);
     hub_serve_put(hub, hub->depot, object, ticket);
@@ -72,16 +79,16 @@ void hub_fetch_put(struct hub *hub, const struct rota_action *action)
 {
     struct hub_worker *reader = hub_worker_get(hub, action->fetch.worker);
     wire_text addresses[HUB_SOURCES + 1];
-    char ticket[HUB_TICKET];
+    struct hub_ticket ticket;
     struct wire_message message = {.kind = WIRE_FETCH_MESSAGE};
     rota_object_id object = action->fetch.object;
-    if (!reader || !reader->peer || !hub_ticket_make(hub, ticket)) return;
+    if (!reader || !reader->peer || !hub_ticket_make(hub, &ticket)) return;
     message.fetch.object = object;
-    message.fetch.bytes = rota_object_bytes(hub->server->rota, object);
-    message.fetch.ticket = wire_text_of(ticket);
+    hub_content_fill(hub, &message.fetch);
+    message.fetch.ticket = wire_text_of(ticket.text);
     message.fetch.addresses.items = addresses;
     message.fetch.addresses.count
-        = hub_sources(hub, object, reader, action->fetch.from, ticket, addresses);
+        = hub_sources(hub, object, reader, action->fetch.from, &ticket, addresses);
     wire_put(hub_later(hub, reader->peer), &message);
 }
 
@@ -92,15 +99,15 @@ void hub_flow_put(struct hub *hub, const struct rota_action *action)
     struct hub_worker *reader = to.number ? hub_worker_get(hub, to) : NULL;
     struct hub_worker *source = hub_worker_get(hub, from);
     struct wire_message message = {.kind = WIRE_FLOW_MESSAGE};
-    char ticket[HUB_TICKET];
+    struct hub_ticket ticket;
     if (!reader || !reader->peer || to.number == from.number) return;
     if (PLANTED(FLOW_UNSAID)) return;
-    if (!hub_ticket_make(hub, ticket)) return;
+    if (!hub_ticket_make(hub, &ticket)) return;
     bool can = can_serve(source, reader);
-    if (can) hub_serve_put(hub, source->peer, action->stream.object, ticket);
+    if (can) hub_serve_put(hub, source->peer, action->stream.object, &ticket);
     message.flow.object = action->stream.object;
     message.flow.address = wire_text_of(can ? source->address : "");
-    message.flow.ticket = wire_text_of(ticket);
+    message.flow.ticket = wire_text_of(ticket.text);
     wire_put(hub_later(hub, reader->peer), &message);
 }
 
@@ -135,13 +142,15 @@ static uint32_t doubt(struct hub *hub, rota_object_id object)
 
 // A copy is lost when the one that holds it says so: one that could not be reached may have it all
 // the same. Whoever is to have it is asked to look. But what was shown, and can still not be
-// fetched, is of no use: then the core has to find another way.
+// fetched, is of no use: then the core has to find another way. If what it makes again cannot be
+// fetched either, that does not help: the attempts that lack it count, until their task ends.
 void hub_missed(struct hub *hub, struct hub_peer *peer, const struct wire_missed *missed)
 {
     rota_worker_id holders[HUB_SOURCES];
     uint32_t count = rota_object_workers(hub->server->rota, missed->object, ROTA_SET_LOCATED,
                                          holders, HUB_SOURCES);
-    bool again = count && doubt(hub, missed->object) >= HUB_MISSED_MAX;
+    uint32_t missing = count ? doubt(hub, missed->object) : 0;
+    bool again = missing >= HUB_MISSED_MAX && missing < HUB_MISSED_MAX + HUB_REMADE_MAX;
     for (uint32_t i = 0; i < count && i < HUB_SOURCES; i++) {
         const struct hub_worker *holder = hub_worker_get(hub, holders[i]);
         if (!can_serve(holder, peer->worker)) continue;

@@ -1,5 +1,5 @@
 // depot.c - what lies in the server's own store, and when nobody needs it any more.
-#include "hub/hub.h"
+#include "hub/copies.h"
 
 #include <stdlib.h>
 
@@ -38,6 +38,7 @@ static void stored_add(struct hub *hub, const struct wire_file *file)
         map_put(&hub->stored_by_hash, hash_of(file->object), hub->stored_count);
     }
     stored->bytes = file->bytes;
+    stored->content = file->content;
     stored->seen = hub->ticks;
 }
 
@@ -69,6 +70,9 @@ bool hub_depot_take(struct hub *hub, const struct wire_message *message)
         hub_readers_tell(hub, message->missed.object, message->missed.reason.bytes);
         return true;
     }
+    if (message->kind == WIRE_FORGED_MESSAGE) return hub_forged(hub, hub->depot, &message->forged);
+    if (message->kind == WIRE_BROUGHT_MESSAGE) return true;  // for the audit log
+    if (message->kind == WIRE_HELD_ALL_MESSAGE) return hub->depot_is_known = true;
     if (message->kind != WIRE_HELD_MESSAGE) return false;
     for (uint32_t i = 0; i < message->held.objects.count; i++) {
         stored_add(hub, &message->held.objects.items[i]);
@@ -86,6 +90,7 @@ void hub_depot_drop(struct hub *hub, rota_object_id object)
     struct hub_stored *stored = hub_stored_find(hub, object);
     if (!stored || !hub->depot) return;
     file.object = object;
+    file.content = stored->content;
     message.drop.objects = (wire_files){&file, 1};
     wire_put(hub_later(hub, hub->depot), &message);
     stored_remove(hub, stored);
@@ -95,8 +100,9 @@ static bool is_needed(const struct hub *hub, const struct hub_stored *stored)
 {
     enum rota_object_state state = rota_object_state(hub->server->rota, stored->object);
     rota_time age = hub->ticks - stored->seen;
-    if (stored->object.low >> 63) return true;
-    if (stored->object.low >> 32) return age < copied;
+    if (wire_is_named(stored->object)) return true;
+    bool is_old = !(stored->object.low >> 32);  // brought with protocol 1
+    if (!wire_is_upload(stored->object) && !is_old) return age < copied;
     if (state == ROTA_OBJECT_NONE) return age < unclaimed;
     return state != ROTA_OBJECT_REMOVED;
 }

@@ -12,11 +12,18 @@ enum {
     PIECE_WAITS = 60000000,  // for the next one
 };
 
+static void frames_release(struct hub *hub, struct hub_peer *peer)
+{
+    struct wire_out *frames = &peer->draft->frames;
+    hub->draft_bytes -= frames->length;
+    hub_share_return(peer->share, HUB_SHARE_SUBMISSIONS, frames->length);
+    wire_out_release(frames);
+}
+
 void hub_draft_drop(struct hub *hub, struct hub_peer *peer)
 {
     if (!peer->draft) return;
-    hub->draft_bytes -= peer->draft->frames.length;
-    wire_out_release(&peer->draft->frames);
+    frames_release(hub, peer);
     free(peer->draft);
     peer->draft = NULL;
 }
@@ -40,14 +47,24 @@ void hub_drafts_look(struct hub *hub)
 
 static const char too_many[] = "too many submissions come at a time";
 
-static const char *piece_keep(struct hub *hub, struct hub_draft *draft,
+static const char busy[] = "busy, try again: other submissions of your key are not complete";
+static const char too_large[]
+    = "the submission is larger than your key's share of memory; send less at a time, or start the "
+      "server with a higher --key-submissions";
+
+static const char *piece_keep(struct hub *hub, struct hub_peer *peer,
                               const struct wire_submit *submit)
 {
+    struct hub_draft *draft = peer->draft;
+    struct hub_share *share = peer->share;
     struct wire_message message = {.kind = WIRE_SUBMIT_MESSAGE, .submit = *submit};
     uint32_t before = draft->frames.length;
     wire_put(&draft->frames, &message);
     hub->draft_bytes += draft->frames.length - before;
+    hub_share_use(share, HUB_SHARE_SUBMISSIONS, draft->frames.length - before);
     if (draft->frames.failed) return hub_no_room;
+    bool is_alone = share->used[HUB_SHARE_SUBMISSIONS] == draft->frames.length;
+    if (!hub_share_fits(hub, share, HUB_SHARE_SUBMISSIONS, 0)) return is_alone ? too_large : busy;
     return hub->draft_bytes > DRAFTS_MAX ? too_many : NULL;
 }
 
@@ -122,7 +139,7 @@ static struct piece_fault draft_add(struct hub *hub, struct hub_peer *peer,
         return (struct piece_fault){.reason = "each body has a command"};
     struct piece_fault fault = task_fault(draft, submit);
     if (!fault.reason) fault = counts_add(draft, submit);
-    if (!fault.reason) fault.reason = piece_keep(hub, draft, submit);
+    if (!fault.reason) fault.reason = piece_keep(hub, peer, submit);
     return fault;
 }
 
@@ -137,11 +154,11 @@ static void draft_refuse(struct hub *hub, struct hub_peer *peer, const struct wi
     hub_fault_tell(hub, &told, &(struct hub_called){&fault->text, told.task.task, 1});
     enum wire_code code = WIRE_REFUSED_REQUEST;
     if (fault->reason == hub_no_room) code = WIRE_REFUSED_MEMORY;
-    if (fault->reason == too_many) code = WIRE_REFUSED_FULL;
+    if (fault->reason == too_many || fault->reason == too_large) code = WIRE_REFUSED_FULL;
+    if (fault->reason == busy) code = WIRE_REFUSED_BUSY;
     hub_refuse(peer, submit->high, submit->low, code, server->reason);
     if (!draft) return;
-    hub->draft_bytes -= draft->frames.length;
-    wire_out_release(&draft->frames);
+    frames_release(hub, peer);
     draft->high = submit->high;
     draft->low = submit->low;
     draft->is_refused = true;

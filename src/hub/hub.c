@@ -2,6 +2,7 @@
 #include "base/planted.h"
 #include "hub/ahead.h"
 #include "hub/copies.h"
+#include "hub/tokens.h"
 #include "hub/watch.h"
 
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 enum { CLOCK_LEAP = 16 };  // of a lease: so little a clock may run ahead unnoticed
+enum { CHECK_EVERY = 500000 };  // files that are gone are noticed within a second
 
 _Noreturn void hub_no_memory(void)
 {
@@ -71,7 +73,9 @@ void hub_close(struct hub *hub)
     for (uint32_t i = 0; i < hub->worker_count; i++) {
         free(hub->workers[i]->name);
         free(hub->workers[i]->address);
+        free(hub->workers[i]->user);
         hub_told_end(hub->workers[i]);
+        hub_tokens_release(hub->workers[i]);
         free(hub->workers[i]);
     }
     hub_claims_close(hub);
@@ -81,8 +85,10 @@ void hub_close(struct hub *hub)
     free(hub->over);
     free(hub->tried);
     free(hub->doubts);
+    free(hub->liars);
     hub_depot_close(hub);
     map_release(&heap, &hub->workers_by_id);
+    map_release(&heap, &hub->workers_by_folder);
     map_release(&heap, &hub->jobs_by_id);
     for (int i = 0; i < CATALOG_KINDS; i++) map_release(&heap, &hub->names[i]);
     *hub = (struct hub){0};
@@ -110,6 +116,7 @@ void hub_begin(struct hub *hub, rota_time now, rota_time ticks)
     rota_time expected = hub->server->now + (ticks - hub->ticks);
     bool leapt = now - expected > hub->limits.lease / CLOCK_LEAP;
     hub->ticks = ticks;
+    hub->reasons = NULL;
     server_begin(hub->server, now > expected || PLANTED(CLOCK_STANDS) ? now : expected);
     if (leapt && !PLANTED(LEAP_IGNORED)) leases_renew(hub);
     hub_claims_begin(hub);
@@ -133,6 +140,7 @@ uint64_t hub_write(struct hub *hub)
     hub->handlers.look_again = hub->handlers.waiting.first && hub->server->effects.record_count;
     hub_perform(hub);
     hub_watches_look(hub);
+    hub_self_look(hub);
     uint64_t turn = server_commit_write(hub->server);
     hub->turn[hub->slot] = turn;
     hub->journal[hub->slot] = store_journal_last(hub->server->store);
@@ -158,6 +166,13 @@ void hub_settled(struct hub *hub, uint64_t turn)
         hub->turn[slot] = 0;
         hub->durable = hub->journal[slot];
     }
+}
+
+bool hub_check(struct hub *hub, rota_time ticks)
+{
+    if (ticks < hub->check_at || PLANTED(FILES_UNCHECKED)) return true;
+    hub->check_at = ticks + CHECK_EVERY;
+    return store_check(hub->server->store);
 }
 
 static rota_time sooner(rota_time a, rota_time b)

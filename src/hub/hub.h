@@ -11,18 +11,27 @@
 // memory the program ends: the store has all that was promised.
 #pragma once
 
-#include "server/server.h"
+#include "server/ends.h"
 #include "wire/wire.h"
 #include "hub/handlers.h"
+#include "hub/share.h"
 
-enum { HUB_LOSSES = 5, HUB_GRACE = 5000000 };  // losses beside the retries; from TERM to KILL
+enum { HUB_LOSSES = ENDS_LOSSES, HUB_GRACE = 5000000 };  // beside the retries; from TERM to KILL
 
+enum { HUB_HOUR = 16 };
 struct hub_limits {
     rota_time lease;  // of a worker, from the sending of its heartbeat
     rota_time beat;   // how often it sends one
     // Bytes that nobody can guess. False: there are none.
     bool (*random)(void *bytes, size_t size);
     rota_time (*stopwatch)(void);  // ticks, to tell how long plans take, and no more; null: do not
+    uint64_t shares[HUB_SHARE_KINDS];  // of each key; 0: no limit
+    uint32_t clients;  // connections of all clients; the rest is for others; 0: no limit
+    // Whether the key of a worker exists no more, so that its name is free. Null: never.
+    bool (*key_is_gone)(void *context, const char *id);
+    void (*hour)(rota_time at, char out[HUB_HOUR]);  // "12:03" for people; null: in UTC
+    void *context;
+    bool restored;  // the database is a backup: what was done since then is not known
 };
 
 // ---- peer.c: a connection ----------------------------------------------------------------------
@@ -32,6 +41,11 @@ struct hub_peer {
     uint32_t roles;                    // what its key allows
     enum wire_role role;               // what it said it is; 0: nothing yet
     char id[40];                       // of its key
+    char owner[48];                    // "key ID", or a user of this machine
+    struct hub_share *share;
+    bool is_client;                    // as far as is known: counts as one
+    uint64_t input, output;            // bytes that count for it
+    char from[72];                     // its address, or "/" and a user; "": not known
     struct wire_out *out;              // leaves as soon as it can
     struct wire_out held[2];           // by slot of a turn: leaves when that is durable
     struct hub_worker *worker;         // null: none, or not joined
@@ -65,14 +79,21 @@ struct hub {
     struct hub_limits limits;
     struct hub_peer *peers;
     struct hub_watch *watching;    // most peers are workers, and do not
+    struct hub_share *shares;
+    uint32_t client_count;         // peers that count as clients,
+    uint32_t transfers;            // and connections that the object store has
     struct hub_peer *depot;        // the server's own store, told of like a peer; null: none
+    bool depot_is_known;           // it has said all that it holds
     struct map stored_by_hash;     // what lies there: index + 1
     struct hub_stored *stored;
     uint32_t stored_count, stored_capacity;
     struct hub_reader *readers;    // who waits for an object, oldest first
     struct hub_doubt *doubts;      // copies.h
+    struct hub_liar *liars;        // content.c; null: none so far
     rota_time sweep_at;            // ticks
     struct map workers_by_id;      // index + 1
+    struct map workers_by_folder;  // the last that came with it: index + 1
+    bool has_copies;               // one came with the folder of another that is connected
     struct hub_worker **workers;
     uint32_t worker_count, worker_capacity;
     struct map names[CATALOG_KINDS];  // hash of a name: its number
@@ -89,6 +110,10 @@ struct hub {
     rota_time drafts_at;           // ticks: when to look at them
     uint64_t opened;               // another one for each life of the server
     uint64_t peers_seen, token;    // token: the last that was given out
+    uint64_t token_first;          // all of this life of the server are larger
+    uint64_t epoch;                // of tokens: their upper bits
+    rota_time quiet_until, check_at;  // ticks: nobody may join before; when to check files
+    char ahead_of_us[80];          // a worker that knows more than the database; "": none
     struct hub_handlers handlers;
     struct guide *guide;           // ahead.h; null: nothing is planned ahead
     uint64_t plans;                // it has made so many,
@@ -99,9 +124,13 @@ struct hub {
     rota_time feed_at;             // ticks: who follows is not told more before
     uint64_t durable;              // the last row of the journal that may be told
     rota_time ticks;               // of this turn, on a clock that is never set
+    struct hub_reason *reasons;    // why attempts ended in this turn, for those that watch
 };
 
 // Takes over what the store has: every worker is silent from now on. False: the server says why.
+// The earliest time for hub_open(): how often a database is opened bounds how many tokens a lost
+// one can have given out (tokens.h).
+rota_time hub_opens_at(struct server *server, rota_time now);
 bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *limits,
               rota_time now, rota_time ticks);
 void hub_close(struct hub *hub);
@@ -119,21 +148,20 @@ void *hub_keep(struct hub *hub, size_t count, size_t size);  // until the turn i
 
 // ---- self.c: what a server keeps about itself --------------------------------------------------
 
-// Tokens grow for ever, whatever the clock does: the upper bits say how often the database was
-// opened, and so many lower ones count.
-enum { HUB_TOKENS = 40 };
-
-// In the first turn.
-void hub_self_open(struct hub *hub, rota_time now);
 // How a job ended, for those who ask when it is forgotten.
 void hub_over_note(struct hub *hub, const struct wire_over *over);
 bool hub_over_find(struct hub *hub, uint32_t job, struct wire_over *over);
+
+// What is kept about the name of a worker. Null: nothing.
+const char *hub_worker_row_find(struct hub *hub, rota_worker_id worker);
+void hub_worker_row_put(struct hub *hub, rota_worker_id worker, const char *text);
 
 // ---- names.c: what lanes, groups, machines and workers are called ------------------------------
 
 bool hub_names_load(struct hub *hub);
 // In a turn: the number of a name, which gets one if it has none.
 uint32_t hub_name(struct hub *hub, enum catalog_kind kind, const char *name);
+uint32_t hub_name_known(struct hub *hub, enum catalog_kind kind, const char *name);  // 0: none
 // The same for names that are kept or forgotten together, within the turn. 0: no memory.
 uint32_t hub_name_try(struct hub *hub, enum catalog_kind kind, const char *name);
 void hub_names_keep(struct hub *hub);
@@ -164,33 +192,11 @@ enum rota_error hub_job_close(struct hub *hub, const struct wire_over *over);
 uint32_t hub_body_count(struct hub *hub, rota_job_id id);  // of a job that the core knows
 // In a turn: gives it the next number of its job. The frame must last until the commit.
 void hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, uint32_t length);
+bool hub_body_is_exclusive(struct hub *hub, rota_job_id id, uint32_t number);
 // The RUN of a body. Null: there is none.
 const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint32_t *length);
 
-// ---- worker.c: who runs commands ---------------------------------------------------------------
-
-struct hub_worker {
-    rota_worker_id id;
-    char *name, *address;
-    struct hub_peer *peer;     // null: it is away
-    uint64_t connection, boot;
-    bool went_on;              // its processes are those of the connection before
-    uint64_t beat;             // the newest that has come
-    rota_time heard;           // ticks
-    struct hub_pulse pulse;
-    bool silent;               // the core was told so
-    bool drains, leaves;       // rest.h: somebody wants it to end; it was told to
-    struct hub_told *told;     // copies.h
-};
-
-struct hub_worker *hub_worker_get(struct hub *hub, rota_worker_id id);  // null: never heard of
-struct hub_worker *hub_worker_meet(struct hub *hub, rota_worker_id id, const char *name);
-// False: it was turned away.
-bool hub_worker_greet(struct hub *hub, struct hub_peer *peer, const struct wire_greet *greet);
-bool hub_join(struct hub *hub, struct hub_peer *peer, const struct wire_join *join);
-bool hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *beat);
-void hub_worker_away(struct hub *hub, struct hub_worker *worker);
-void hub_workers_look(struct hub *hub);  // in a turn: who has not been heard for too long
+#include "hub/workers.h"
 
 // ---- report.c: what workers say ----------------------------------------------------------------
 
@@ -202,22 +208,27 @@ bool hub_finished(struct hub *hub, struct hub_peer *peer, const struct wire_fini
 void hub_fetch_put(struct hub *hub, const struct rota_action *action);
 void hub_flow_put(struct hub *hub, const struct rota_action *action);
 void hub_missed(struct hub *hub, struct hub_peer *peer, const struct wire_missed *missed);
-enum { HUB_SOURCES = 8, HUB_TICKET = 33 };
-bool hub_ticket_make(const struct hub *hub, char out[HUB_TICKET]);  // false: no randomness
+enum { HUB_SOURCES = 8 };
+struct hub_ticket {
+    char text[33];
+    uint64_t client;  // whose share of tickets it counts for; 0: a worker's
+};
+bool hub_ticket_make(const struct hub *hub, struct hub_ticket *out);  // false: no randomness
 void hub_serve_put(struct hub *hub, struct hub_peer *source, rota_object_id object,
-                   const char *ticket);
+                   const struct hub_ticket *ticket);
 // Who else than `reader` (null: anybody) can give it, from `first` on; they hear of the ticket.
 uint32_t hub_sources(struct hub *hub, rota_object_id object, const struct hub_worker *reader,
-                     rota_worker_id first, const char *ticket,
+                     rota_worker_id first, const struct hub_ticket *ticket,
                      wire_text addresses[HUB_SOURCES + 1]);
 
 // ---- depot.c: what lies in the server's own store ------------------------------------------
 
-// The upload of a job has a low half below 2^32; what is named by its content has the highest bit
-// set there, and stays until it is released. All others are copies on their way to a client.
+// The upload of a job is known by its id; so is what is named by its content, which stays until it
+// is released. All others are copies on their way to a client.
 struct hub_stored {
     rota_object_id object;
     uint64_t bytes;
+    struct rota_content content;
     rota_time seen;  // ticks: when it was bound, or last read
 };
 
@@ -238,6 +249,7 @@ void hub_data(struct hub *hub, struct hub_peer *peer, const struct wire_data *da
 void hub_read_put(struct hub *hub, const struct rota_action *action);
 // The depot has it, or (with a reason) will not get it.
 void hub_readers_tell(struct hub *hub, rota_object_id object, const char *reason);
+void hub_readers_forged(struct hub *hub, rota_object_id object);  // to the depot
 void hub_readers_forget(struct hub *hub, const struct hub_peer *peer);  // it is gone; null: all
 
 // ---- log.c: what a command has printed lies with its worker ----------------------------------
@@ -255,6 +267,7 @@ void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uin
 // ---- watch.c, look.c: who waits for jobs, or asks how they are ----------------------------------
 
 void hub_look(struct hub *hub, struct hub_peer *peer, const struct wire_look *look);
+void hub_reason_note(struct hub *hub, const struct wire_finished *finished);  // until the turn ends
 void hub_tell_ended(struct hub *hub, const struct rota_action *action);
 void hub_tell_over(struct hub *hub, const struct rota_action *action);
 struct wire_over hub_over_of(const struct rota_action *action);

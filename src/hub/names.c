@@ -61,6 +61,11 @@ uint32_t hub_name_try(struct hub *hub, enum catalog_kind kind, const char *name)
     return number;
 }
 
+uint32_t hub_name_known(struct hub *hub, enum catalog_kind kind, const char *name)
+{
+    return map_find(&hub->names[kind], hash_of(name));
+}
+
 void hub_names_keep(struct hub *hub)
 {
     for (uint32_t i = 0; i < hub->tried_count && !PLANTED(NAME_NOT_KEPT); i++)

@@ -1,10 +1,14 @@
 // peer.c - what a peer says goes to who knows what to do with it.
 #include "hub/copies.h"
 #include "hub/rest.h"
+#include "hub/tokens.h"
 #include "hub/watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+const char hub_clients_full[]
+    = "busy, try again: clients have all of their connections (see --connections)";
 
 // ---- Coming and going --------------------------------------------------------------------------
 
@@ -15,10 +19,21 @@ struct hub_peer *hub_peer_add(struct hub *hub, uint32_t roles, const char *id, s
     peer->out = out;
     peer->number = ++hub->peers_seen;
     snprintf(peer->id, sizeof peer->id, "%s", id);
+    snprintf(peer->owner, sizeof peer->owner, id[0] ? "key %s" : "user%s", id);
+    peer->share = hub_share_join(hub, peer->owner);
     peer->next = hub->peers;
     if (peer->next) peer->next->previous = peer;
     hub->peers = peer;
     return peer;
+}
+
+void hub_peer_own(struct hub *hub, struct hub_peer *peer, const char *owner)
+{
+    assert(!peer->role);
+    snprintf(peer->owner, sizeof peer->owner, "user %s", owner);
+    hub_share_leave(hub, peer);
+    peer->share = hub_share_join(hub, peer->owner);
+    peer->input = peer->output = 0;
 }
 
 void hub_peer_release(struct hub *hub, struct hub_peer *peer)
@@ -32,6 +47,8 @@ void hub_peer_release(struct hub *hub, struct hub_peer *peer)
     hub_draft_drop(hub, peer);
     hub_follow_drop(peer);
     for (int i = 0; i < 2; i++) wire_out_release(&peer->held[i]);
+    hub_client_leave(hub, peer);
+    hub_share_leave(hub, peer);
     free(peer);
 }
 
@@ -87,18 +104,34 @@ static bool may_be(const struct hub_peer *peer, uint32_t role)
     return known && peer->roles & role;
 }
 
+static bool refuse_version(struct hub_peer *peer, uint32_t version)
+{
+    char reason[160];
+    snprintf(reason, sizeof reason,
+             "the server speaks protocol %d, this program %u: install the same version of rota on"
+             " both",
+             WIRE_VERSION, version);
+    return hub_turn_away(peer, WIRE_REFUSED_VERSION, reason);
+}
+
 static bool greet(struct hub *hub, struct hub_peer *peer, const struct wire_greet *greet)
 {
     if (peer->role) return hub_turn_away(peer, WIRE_REFUSED_STATE, "a peer says once who it is");
-    if (greet->version != WIRE_VERSION)
-        return hub_turn_away(peer, WIRE_REFUSED_VERSION, "this server speaks version 1");
+    if (greet->version != WIRE_VERSION) return refuse_version(peer, greet->version);
     if (!may_be(peer, greet->role))
         return hub_turn_away(peer, WIRE_REFUSED_ROLE, "the key does not allow that");
     peer->role = (enum wire_role)greet->role;
+    if (!hub_share_of_role(hub, peer))
+        return hub_turn_away(peer, WIRE_REFUSED_BUSY,
+                             "busy, try again: your key has all of its connections");
+    if (!hub_client_note(hub, peer))
+        return hub_turn_away(peer, WIRE_REFUSED_BUSY, hub_clients_full);
     if (peer->role == WIRE_WORKER && !hub_worker_greet(hub, peer, greet)) return false;
     struct wire_message message = {.kind = WIRE_WELCOME_MESSAGE};
     message.welcome.version = WIRE_VERSION;
     message.welcome.server = hub->id;
+    message.welcome.epoch = hub->epoch;
+    message.welcome.opened = hub->opened;
     message.welcome.peer = peer->worker ? peer->worker->id.number : peer->number;
     message.welcome.lease = hub->limits.lease;
     message.welcome.beat = hub->limits.beat;
@@ -108,18 +141,25 @@ static bool greet(struct hub *hub, struct hub_peer *peer, const struct wire_gree
 
 static bool take_worker(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
 {
+    struct rota_worker_view view;
     peer->worker->heard = hub->ticks;
+    if (message->kind == WIRE_JOIN_MESSAGE) return hub_join(hub, peer, &message->join);
+    // It was silent for longer than its lease, and has been given up: it has to come anew. Else
+    // what it holds would make it known again, without what it offers, and without its pause.
+    if (!rota_worker_look(hub->server->rota, peer->worker->id, &view))
+        return hub_turn_away(peer, WIRE_REFUSED_STATE, "the lease is over: join again");
     switch (message->kind) {
-    case WIRE_JOIN_MESSAGE: return hub_join(hub, peer, &message->join);
     case WIRE_BEAT_MESSAGE: return hub_beat(hub, peer, &message->beat);
     case WIRE_STARTED_MESSAGE: return hub_started(hub, peer, &message->started);
     case WIRE_FINISHED_MESSAGE: return hub_finished(hub, peer, &message->finished);
-    case WIRE_HELD_MESSAGE: hub_held(hub, peer, &message->held.objects); return true;
+    case WIRE_HELD_MESSAGE: return hub_copies_told(hub, peer, &message->held.objects, hub_held);
     case WIRE_HELD_ALL_MESSAGE: hub_held_all(hub, peer); return true;
     case WIRE_LOGGED_MESSAGE: hub_logged(hub, &message->logged); return true;
     case WIRE_MISSED_MESSAGE: hub_missed(hub, peer, &message->missed); return true;
-    case WIRE_STREAMED_MESSAGE: hub_streamed(hub, peer, &message->streamed.objects); return true;
-    case WIRE_LOST_MESSAGE: hub_lost(hub, peer, &message->lost.objects); return true;
+    case WIRE_FORGED_MESSAGE: return hub_forged(hub, peer, &message->forged);
+    case WIRE_STREAMED_MESSAGE:
+        return hub_copies_told(hub, peer, &message->streamed.objects, hub_streamed);
+    case WIRE_LOST_MESSAGE: return hub_copies_told(hub, peer, &message->lost.objects, hub_lost);
     case WIRE_DRAIN_MESSAGE: hub_worker_leaves(hub, peer->worker); return true;
     default: return hub_turn_away(peer, WIRE_REFUSED_FRAME, "a worker does not say that");
     }
@@ -127,6 +167,11 @@ static bool take_worker(struct hub *hub, struct hub_peer *peer, const struct wir
 
 static bool take_handler(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
 {
+    if (message->kind == WIRE_CLAIM_MESSAGE && hub_is_quiet(hub)) {
+        hub_refuse(peer, message->claim.high, message->claim.low, WIRE_REFUSED_STATE,
+                   hub_quiet_reason);
+        return true;
+    }
     switch (message->kind) {
     case WIRE_CLAIM_MESSAGE: hub_wish(hub, peer, &message->claim); return true;
     case WIRE_RENEW_MESSAGE: hub_renew(hub, peer, &message->renew); return true;

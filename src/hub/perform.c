@@ -1,6 +1,6 @@
 // perform.c - what the core asks for, as messages that wait until the turn is durable.
 #include "base/planted.h"
-#include "hub/hub.h"
+#include "hub/tokens.h"
 
 static struct hub_worker *worker_here(struct hub *hub, rota_worker_id id)
 {
@@ -22,9 +22,11 @@ static void run_put(struct hub *hub, const struct rota_action *action)
     if (out->failed) hub_no_memory();
     struct wire_run numbers = {.task = action->run.task,
                                .attempt = action->run.attempt,
-                               .token = PLANTED(TOKEN_SAME) ? hub->token : ++hub->token,
+                               .token = hub_token_next(hub),
                                .beat = PLANTED(RUN_WITHOUT_BEAT) ? 0 : worker->beat};
     if (!hub_body_number(out->bytes + at, length, &numbers)) out->length = at;
+    hub_token_give(worker, numbers.task, numbers.token);
+    worker->given = hub->ticks;
 }
 
 static void stop_put(struct hub *hub, const struct rota_action *action)
@@ -39,14 +41,14 @@ static void stop_put(struct hub *hub, const struct rota_action *action)
 }
 
 // DROP or SHOW.
-static void copy_put(struct hub *hub, rota_worker_id id, rota_object_id object,
+static void copy_put(struct hub *hub, rota_worker_id id, const struct wire_file *what,
                      enum wire_kind kind)
 {
     struct hub_worker *worker = worker_here(hub, id);
-    struct wire_file file = {.name = wire_text_of(""), .path = wire_text_of("")};
+    struct wire_file file = *what;
     struct wire_message message = {.kind = kind};
     if (!worker) return;
-    file.object = object;
+    file.name = file.path = wire_text_of("");
     if (kind == WIRE_DROP_MESSAGE)
         message.drop.objects = (wire_files){&file, 1};
     else
@@ -88,10 +90,14 @@ void hub_perform(struct hub *hub)
         case ROTA_ACTION_DROP:
             // One that is called off may have come in the meantime, and been told of: it stays.
             if (!action->drop.ahead)
-                copy_put(hub, action->drop.worker, action->drop.object, WIRE_DROP_MESSAGE);
+                copy_put(hub, action->drop.worker,
+                         &(struct wire_file){.object = action->drop.object,
+                                             .content = action->drop.content},
+                         WIRE_DROP_MESSAGE);
             break;
         case ROTA_ACTION_SHOW:
-            copy_put(hub, action->show.worker, action->show.object, WIRE_SHOW_MESSAGE);
+            copy_put(hub, action->show.worker,
+                     &(struct wire_file){.object = action->show.object}, WIRE_SHOW_MESSAGE);
             break;
         case ROTA_ACTION_READ: hub_read_put(hub, action); break;
         case ROTA_ACTION_CONFIRM: hub_tell_ended(hub, action); break;

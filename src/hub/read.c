@@ -1,4 +1,5 @@
 // read.c - clients that want an object, or no longer do.
+#include "hub/copies.h"
 #include "hub/request.h"
 
 #include <stdlib.h>
@@ -14,6 +15,8 @@ struct hub_reader {
     rota_object_id object;
     bool through;     // no worker can be reached from there
     bool is_granted;  // it is made, and on its way to the depot
+    bool is_forged;   // somebody sent other bytes to the depot
+    uint32_t again;   // so often for that reason
 };
 
 // The core keeps who waits over a restart; a connection is another one then.
@@ -26,10 +29,8 @@ static void fetch_put(struct hub *hub, struct hub_peer *peer, rota_object_id obj
                       const char *ticket, wire_texts addresses)
 {
     struct wire_message message = {.kind = WIRE_FETCH_MESSAGE};
-    const struct hub_stored *stored = hub_stored_find(hub, object);
-    uint64_t bytes = rota_object_bytes(hub->server->rota, object);
     message.fetch.object = object;
-    message.fetch.bytes = bytes || !stored ? bytes : stored->bytes;
+    hub_content_fill(hub, &message.fetch);
     message.fetch.ticket = wire_text_of(ticket);
     message.fetch.addresses = addresses;
     wire_put(hub_later(hub, peer), &message);
@@ -58,20 +59,21 @@ static void refuse(const struct hub_reader *reader, enum wire_code code, const c
 static bool grant(struct hub *hub, const struct hub_reader *reader, rota_worker_id first)
 {
     wire_text all[HUB_SOURCES + 1], near[HUB_SOURCES + 1];
-    char ticket[HUB_TICKET];
-    if (!hub_ticket_make(hub, ticket)) {
+    struct hub_ticket ticket;
+    if (!hub_ticket_make(hub, &ticket)) {
         refuse(reader, WIRE_REFUSED_STATE, "no randomness");
         return false;
     }
-    uint32_t count = hub_sources(hub, reader->object, NULL, first, ticket, all);
+    ticket.client = reader->peer->share->number;
+    uint32_t count = hub_sources(hub, reader->object, NULL, first, &ticket, all);
     memcpy(near, all, sizeof near);
     uint32_t close = reachable(reader, near, count);
     if (close) {
-        fetch_put(hub, reader->peer, reader->object, ticket, (wire_texts){near, close});
+        fetch_put(hub, reader->peer, reader->object, ticket.text, (wire_texts){near, close});
         return false;
     }
     if (hub->depot && count) {
-        fetch_put(hub, hub->depot, reader->object, ticket, (wire_texts){all, count});
+        fetch_put(hub, hub->depot, reader->object, ticket.text, (wire_texts){all, count});
         return true;
     }
     refuse(reader, WIRE_REFUSED_STATE,
@@ -112,11 +114,32 @@ void hub_read_put(struct hub *hub, const struct rota_action *action)
     }
 }
 
+void hub_readers_forged(struct hub *hub, rota_object_id object)
+{
+    for (struct hub_reader *at = hub->readers; at; at = at->next)
+        at->is_forged |= at->is_granted && is_same(at->object, object);
+}
+
+// The depot did not get it because somebody lied: who does is no longer asked, so others are, or it
+// is made again. True: the reader waits for that.
+static bool read_again(struct hub *hub, struct hub_reader *reader)
+{
+    enum { AGAIN_MAX = 8 };
+    struct rota_event event = {.kind = ROTA_EVENT_READ};
+    if (!reader->is_forged || reader->again++ >= AGAIN_MAX) return false;
+    event.object.client = client_of(hub, reader->peer->number);
+    event.object.object = reader->object;
+    if (server_step(hub->server, &event)) return false;
+    reader->is_granted = reader->is_forged = false;
+    return true;
+}
+
 void hub_readers_tell(struct hub *hub, rota_object_id object, const char *reason)
 {
     for (struct hub_reader **at = &hub->readers; *at;) {
         struct hub_reader *reader = *at;
         bool is_meant = reader->is_granted && is_same(reader->object, object);
+        if (is_meant && reason && read_again(hub, reader)) is_meant = false;
         if (is_meant && reason) refuse(reader, WIRE_REFUSED_STATE, reason);
         if (is_meant && (reason || !grant(hub, reader, nobody)))
             reader_remove(at);

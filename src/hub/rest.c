@@ -1,6 +1,7 @@
 // rest.c - lanes, workers and jobs that are paused, and workers that are drained.
 #include "base/planted.h"
 #include "hub/ahead.h"
+#include "hub/identity.h"
 #include "hub/request.h"
 #include "hub/rest.h"
 
@@ -18,10 +19,7 @@ static uint32_t number_of(struct hub *hub, enum wire_part part, const char *name
         unsigned long long job = plain ? strtoull(name, NULL, 10) : 0;
         return job <= UINT32_MAX ? (uint32_t)job : 0;
     }
-    uint32_t number = hub_name_try(hub, kind, name);
-    bool is_new = hub->tried_count;
-    hub_names_forget(hub);
-    return is_new ? 0 : number;
+    return hub_name_known(hub, kind, name);
 }
 
 static const char *fault_of(const struct wire_rest *rest, const struct hub_peer *peer,
@@ -31,8 +29,9 @@ static const char *fault_of(const struct wire_rest *rest, const struct hub_peer 
     bool lane = rest->part == WIRE_PART_LANE, worker = rest->part == WIRE_PART_WORKER;
     bool job = rest->part == WIRE_PART_JOB;
     if (!lane && !worker && !job) return "a lane, a worker or a job can be paused";
-    if (rest->how < WIRE_PAUSE || rest->how > WIRE_DRAIN_AND_QUIT) return "no such verb";
+    if (rest->how < WIRE_PAUSE || rest->how > WIRE_FORGET) return "no such verb";
     if (!worker && rest->how == WIRE_DRAIN_AND_QUIT) return "only workers can be drained";
+    if (!worker && rest->how == WIRE_FORGET) return "only workers can be forgotten";
     *code = WIRE_REFUSED_ROLE;
     return worker && peer->role != WIRE_ADMIN ? "workers are an admin's business" : NULL;
 }
@@ -61,6 +60,18 @@ static enum rota_error rest_step(struct hub *hub, const struct wire_rest *rest, 
     return error;
 }
 
+static void forget(struct hub *hub, struct hub_peer *peer, const struct hub_request *request,
+                   uint32_t number)
+{
+    struct hub_worker *worker = hub_worker_get(hub, (rota_worker_id){number});
+    if (!worker || hub_identity_forget(hub, worker))
+        hub_request_done(hub, peer, request, "done");
+    else
+        hub_request_refuse(hub, peer, request, WIRE_REFUSED_STATE,
+                           "the name is in use: its worker is connected, or its lease is not over;"
+                           " stop it (rota worker drain), and try again when the lease is over");
+}
+
 void hub_rest(struct hub *hub, struct hub_peer *peer, const struct wire_rest *rest)
 {
     enum wire_code code;
@@ -81,6 +92,7 @@ void hub_rest(struct hub *hub, struct hub_peer *peer, const struct wire_rest *re
         hub_request_refuse(hub, peer, &request, WIRE_REFUSED_NOT_FOUND, unknown[rest->part]);
         return;
     }
+    if (rest->how == WIRE_FORGET) return forget(hub, peer, &request, number);
     enum rota_error error = rest_step(hub, rest, number);
     if (error)
         hub_request_fail(hub, peer, &request, error);

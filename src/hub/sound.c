@@ -3,6 +3,7 @@
 // Job files are checked where they are read, but nobody has to come with one.
 #include "hub/fault.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -103,6 +104,56 @@ static bool are_inside(const wire_files *files)
     return true;
 }
 
+// ---- Inputs that become links in the task's folder ---------------------------------------------
+
+static bool is_link(const struct wire_file *input)
+{
+    return input->kind == WIRE_SOURCE || input->kind == WIRE_STREAM;
+}
+
+static int text_compare(const void *one, const void *other)
+{
+    const wire_text *a = one, *b = other;
+    size_t shorter = a->length < b->length ? a->length : b->length;
+    int order = memcmp(a->bytes, b->bytes, shorter);
+    return order ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+static bool is_behind(wire_text name, const wire_text *links, uint32_t count)
+{
+    for (uint32_t i = 1; i < name.length; i++) {
+        wire_text folder = {name.bytes, i};
+        if (name.bytes[i] != '/') continue;
+        if (bsearch(&folder, links, count, sizeof *links, text_compare)) return true;
+    }
+    return false;
+}
+
+static bool are_behind(const wire_files *files, const wire_text *links, uint32_t count)
+{
+    for (uint32_t i = 0; i < files->count; i++)
+        if (is_behind(files->items[i].name, links, count)) return true;
+    return false;
+}
+
+// A worker that made them would make them in folders of others.
+static const char *links_fault(const struct wire_run *run)
+{
+    uint32_t count = 0;
+    if (!(run->flags & WIRE_RUN_PRIVATE) || !run->inputs.count) return NULL;
+    wire_text *links = calloc(run->inputs.count, sizeof *links);
+    if (!links) return hub_no_room;
+    for (uint32_t i = 0; i < run->inputs.count; i++)
+        if (is_link(&run->inputs.items[i])) links[count++] = run->inputs.items[i].name;
+    if (count) qsort(links, count, sizeof *links, text_compare);
+    bool fine = !count || (!are_behind(&run->inputs, links, count)
+                           && !are_behind(&run->outputs, links, count));
+    free(links);
+    return fine ? NULL : "a file of a task lies below an input that is a link to another place";
+}
+
+// ---- The whole command -------------------------------------------------------------------------
+
 static bool words_add(const wire_texts *words, uint64_t *bytes)
 {
     for (uint32_t i = 0; i < words->count; i++) {
@@ -133,6 +184,8 @@ static const char *command_fault(const struct wire_run *run)
         return "a file of a task lies outside of its directory";
     if (!are_kinds(&run->inputs, WIRE_SOURCE) || !are_kinds(&run->outputs, WIRE_STREAM))
         return "there is no such kind of file";
+    const char *fault = links_fault(run);
+    if (fault) return fault;
     if (!is_time(run->timeout) || !is_time(run->grace)) return "times are 0 to 100 years";
     return is_among(run->flags, RUN_FLAGS) ? NULL : "a command has a flag that is none";
 }

@@ -202,14 +202,20 @@ static void lists_add(struct making *making, const struct wire_submit *submit)
     }
     for (uint32_t i = 0; i < submit->outputs.count; i++) {
         const struct wire_make *output = &submit->outputs.items[i];
-        if (!output->task && !hub_stored_find(making->hub, output->object))
-            fail(making, "an upload is not in the store of this server");
+        bool is_brought = wire_is_upload(output->object) || wire_is_named(output->object);
+        const struct hub_stored *stored
+            = output->task ? NULL : hub_stored_find(making->hub, output->object);
+        if (output->task && is_brought)
+            fail_task(making, output->task, "the id of an output is one for uploads");
+        if (!output->task && !is_brought) fail(making, "the id of an upload is one for outputs");
+        if (!output->task && !stored) fail(making, "an upload is not in the store of this server");
         making->has_kept |= output->flags & ROTA_OBJECT_KEEP;
         making->outputs[spec->output_count++]
             = (struct rota_output){.task = output->task,
                                    .flags = output->flags,
-                                   .bytes = output->bytes,
+                                   .bytes = stored ? stored->bytes : output->bytes,
                                    .object = output->object};
+        if (stored) making->outputs[spec->output_count - 1].content = stored->content;
     }
 }
 
@@ -245,21 +251,15 @@ static void piece_add(struct making *making, const struct wire_submit *submit)
     lists_add(making, submit);
 }
 
-// All pieces, one after the other, through the decoder again.
+// All pieces, one after the other, through the decoder again, where they lie.
 static void pieces_add(struct making *making)
 {
     const struct wire_out *frames = &making->draft->frames;
-    struct wire_in in = {0};
+    struct wire_in in = {.bytes = frames->bytes, .length = frames->length};
     struct wire_message message;
-    char *copy = wire_in_room(&in, frames->length);
-    if (!copy) {
-        fail(making, hub_no_room);
-        return;
-    }
-    memcpy(copy, frames->bytes, frames->length);
-    wire_in_came(&in, frames->length);
     while (!making->fault && wire_take(&in, &message) == WIRE_GOT)
         piece_add(making, &message.submit);
+    in.bytes = NULL;  // they are the draft's
     wire_in_release(&in);
 }
 

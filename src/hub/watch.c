@@ -2,6 +2,7 @@
 #include "hub/watch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { LOOK_EVERY = 200000 };
 
@@ -58,15 +59,49 @@ static bool watches(const struct hub_watch *watch, uint32_t job)
     return !watch->job || watch->job == job;
 }
 
-static void ended_put(struct wire_out *out, rota_task_id task, enum rota_outcome outcome,
-                      int32_t status)
+// ---- Why attempts ended ------------------------------------------------------------------------
+
+struct hub_reason {
+    struct hub_reason *next;
+    rota_task_id task;
+    const char *text;
+};
+
+// Nobody may watch, and many may end in one turn: then only some are told with their reason.
+void hub_reason_note(struct hub *hub, const struct wire_finished *finished)
+{
+    enum { REASONS_MAX = 100 };
+    uint32_t count = 0;
+    if (!hub->watching || !finished->reason.length) return;
+    for (const struct hub_reason *at = hub->reasons; at; at = at->next) count++;
+    if (count >= REASONS_MAX) return;
+    struct hub_reason *reason = hub_keep(hub, 1, sizeof *reason);
+    char *text = hub_keep(hub, (size_t)finished->reason.length + 1, 1);
+    memcpy(text, finished->reason.bytes, finished->reason.length);
+    *reason = (struct hub_reason){hub->reasons, finished->task, text};
+    hub->reasons = reason;
+}
+
+static const char *reason_of(const struct hub *hub, rota_task_id task, enum rota_outcome outcome)
+{
+    if (outcome == ROTA_OUTCOME_OK) return "";
+    for (const struct hub_reason *at = hub->reasons; at; at = at->next)
+        if (at->task.job == task.job && at->task.task == task.task) return at->text;
+    return outcome == ROTA_OUTCOME_LOST ? "it was lost as often as it was tried" : "";
+}
+
+// ---- Telling -----------------------------------------------------------------------------------
+
+static void ended_put(struct hub *hub, struct hub_peer *peer, rota_task_id task,
+                      enum rota_outcome outcome, int32_t status)
 {
     struct wire_message message = {.kind = WIRE_ENDED_MESSAGE};
     message.ended.task = task;
     message.ended.outcome = outcome;
     message.ended.status = status;
-    message.ended.name = message.ended.reason = wire_text_of("");
-    wire_put(out, &message);
+    message.ended.name = wire_text_of("");
+    message.ended.reason = wire_text_of(reason_of(hub, task, outcome));
+    wire_put(hub_later(hub, peer), &message);
 }
 
 void hub_tell_ended(struct hub *hub, const struct rota_action *action)
@@ -74,7 +109,7 @@ void hub_tell_ended(struct hub *hub, const struct rota_action *action)
     uint32_t job = action->confirm.task.job;
     for (struct hub_watch *watch = hub->watching; watch; watch = watch->next) {
         if (!watches(watch, job)) continue;
-        ended_put(hub_later(hub, watch->peer), action->confirm.task, action->confirm.outcome,
+        ended_put(hub, watch->peer, action->confirm.task, action->confirm.outcome,
                   action->confirm.status);
         watch->is_troubled |= action->confirm.outcome != ROTA_OUTCOME_OK;
     }
@@ -163,7 +198,7 @@ void hub_watch(struct hub *hub, struct hub_peer *peer, const struct wire_watch *
         bool over = view.state == ROTA_TASK_SUCCEEDED || view.state == ROTA_TASK_FAILED
                     || view.state == ROTA_TASK_ABORTED;
         if (!over) continue;
-        ended_put(hub_later(hub, peer), task, view.outcome, view.status);
+        ended_put(hub, peer, task, view.outcome, view.status);
         watch->is_troubled |= view.state != ROTA_TASK_SUCCEEDED;
     }
     // One that is open may have no tasks so far: then all of them are over.

@@ -1,5 +1,6 @@
 // wish.c - who wants a task: it is granted at once, or as soon as there is one, or not at all.
 #include "hub/request.h"
+#include "hub/tokens.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,7 +77,7 @@ static bool is_granted(const struct hub *hub, const struct hub_wish *wish)
 static enum rota_error wish_try(struct hub *hub, struct hub_wish *wish)
 {
     struct rota_event event = {.kind = ROTA_EVENT_CLAIM};
-    event.claim.handler = wish->token = ++hub->token;
+    event.claim.handler = wish->token = hub_token_next(hub);
     event.claim.task = wish->claim.task;
     event.claim.flags = wish->claim.flags & (ROTA_FETCHED_OK | ROTA_FAILED_OK);
     return server_step(hub->server, &event);

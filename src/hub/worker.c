@@ -2,8 +2,12 @@
 #include "base/planted.h"
 #include "hub/ahead.h"
 #include "hub/copies.h"
+#include "hub/identity.h"
+#include "hub/losses.h"
 #include "hub/rest.h"
+#include "hub/tokens.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,14 +47,24 @@ bool hub_worker_greet(struct hub *hub, struct hub_peer *peer, const struct wire_
 {
     if (!greet->name.length || greet->name.length > NAME_MAX_BYTES || !hub_is_name(greet->name))
         return hub_turn_away(peer, WIRE_REFUSED_REQUEST, "a worker has a name of 1 to 200 bytes");
-    rota_worker_id id = {hub_name(hub, CATALOG_WORKER, greet->name.bytes)};
-    struct hub_worker *worker = hub_worker_meet(hub, id, greet->name.bytes);
+    if (hub_is_quiet(hub)) return hub_turn_away(peer, WIRE_REFUSED_STATE, hub_quiet_reason);
+    enum wire_code code;
+    rota_worker_id id = {hub_name_known(hub, CATALOG_WORKER, greet->name.bytes)};
+    struct hub_worker *worker = id.number ? hub_worker_meet(hub, id, greet->name.bytes) : NULL;
+    const char *fault = worker ? hub_identity_fault(hub, worker, peer, greet, &code) : NULL;
+    if (!fault) fault = hub_folder_fault(hub, worker, greet, &code);
+    if (fault) return hub_turn_away(peer, code, fault);
+    if (!worker) {
+        id.number = hub_name(hub, CATALOG_WORKER, greet->name.bytes);
+        worker = hub_worker_meet(hub, id, greet->name.bytes);
+    }
     if (greet->connection <= worker->connection && worker->peer && greet->boot == worker->boot)
         return hub_turn_away(peer, WIRE_REFUSED_STATE, "there is a newer connection");
     if (worker->peer) {
         worker->peer->closing = true;
         hub_worker_away(hub, worker);
     }
+    hub_identity_take(hub, worker, peer, greet);
     worker->connection = greet->connection;
     worker->went_on = greet->boot == worker->boot;
     worker->boot = greet->boot;
@@ -111,10 +125,6 @@ bool hub_beat(struct hub *hub, struct hub_peer *peer, const struct wire_beat *be
 {
     struct hub_worker *worker = peer->worker;
     struct wire_message message = {.kind = WIRE_BEATEN_MESSAGE};
-    struct rota_worker_view view;
-    // It was silent for longer than its lease, and has been given up: it has to come anew.
-    if (!rota_worker_look(hub->server->rota, worker->id, &view))
-        return hub_turn_away(peer, WIRE_REFUSED_STATE, "the lease is over: join again");
     if (beats_too_often(hub, worker))
         return hub_turn_away(peer, WIRE_REFUSED_STATE, "a hundred beats a second are enough");
     if (beat->sent > worker->beat) worker->beat = beat->sent;
@@ -135,25 +145,28 @@ static int by_task(const void *left, const void *right)
 }
 
 // It was given to this worker on an earlier connection. If its processes are still the same it has
-// never heard of it, so that nobody may suspect the task.
+// never heard of it, and if they wanted to leave something ended them: nobody may suspect the task.
 static void attempt_lost(struct hub *hub, const struct hub_worker *worker, rota_task_id task,
-                         const struct rota_task_view *view)
+                         const struct rota_task_view *view, bool had_left)
 {
     struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
     event.report.worker = worker->id;
     event.report.task = task;
     event.report.attempt = view->attempt;
     event.report.outcome = ROTA_OUTCOME_LOST;
-    event.report.unstarted = worker->went_on;
+    event.report.unstarted = worker->went_on || had_left;
+    hub_loss_bound(hub, HUB_LACKS_NOTHING, &event);
     server_step(hub->server, &event);
 }
 
-static void attempts_compare(struct hub *hub, struct hub_worker *worker, wire_attempts *attempts)
+static void attempts_compare(struct hub *hub, struct hub_worker *worker, wire_attempts *attempts,
+                             bool had_left)
 {
     if (attempts->count) qsort(attempts->items, attempts->count, sizeof *attempts->items, by_task);
     uint32_t count = rota_worker_tasks(hub->server->rota, worker->id, NULL, 0);
     rota_task_id *tasks = hub_keep(hub, count, sizeof *tasks);
     rota_worker_tasks(hub->server->rota, worker->id, tasks, count);
+    hub_tokens_keep(worker, tasks, count);
     for (uint32_t i = 0; i < count; i++) {
         struct rota_task_view view;
         if (!rota_task_look(hub->server->rota, tasks[i], &view)) continue;
@@ -161,7 +174,9 @@ static void attempts_compare(struct hub *hub, struct hub_worker *worker, wire_at
         const struct wire_attempt *listed = NULL;
         if (attempts->count)
             listed = bsearch(&like, attempts->items, attempts->count, sizeof like, by_task);
-        if (!listed || listed->attempt != view.attempt) attempt_lost(hub, worker, tasks[i], &view);
+        bool has = listed && listed->attempt == view.attempt
+                   && hub_token_listed(hub, worker, tasks[i], listed->token);
+        if (!has) attempt_lost(hub, worker, tasks[i], &view, had_left);
     }
 }
 
@@ -173,6 +188,7 @@ static void strangers_stop(struct hub *hub, struct hub_peer *peer, const wire_at
         struct rota_task_view view;
         bool ours = rota_task_look(hub->server->rota, attempt->task, &view)
                     && view.attempt == attempt->attempt
+                    && hub_token_fits(hub, peer->worker, attempt->task, attempt->token)
                     && view.worker.number == peer->worker->id.number;
         // What was to be stopped is told so again: the first time may have gone with a connection.
         bool goes_on = ours && (!view.stopping || PLANTED(STOP_UNSAID));
@@ -185,6 +201,22 @@ static void strangers_stop(struct hub *hub, struct hub_peer *peer, const wire_at
     }
 }
 
+// The listing of workers shows it. The row stays when the worker has gone.
+static void user_note(struct hub *hub, struct hub_worker *worker, wire_text user)
+{
+    if (worker->user && strcmp(worker->user, user.bytes) == 0) return;
+    free(worker->user);
+    worker->user = strdup(user.bytes);
+    if (!worker->user) hub_no_memory();
+    char *kept = hub_keep(hub, user.length + 1, 1);
+    memcpy(kept, user.bytes, user.length + 1);
+    store_put_user(hub->server->store, worker->id.number, kept);
+}
+
+static const char behind[]
+    = "this worker knows of work that the server's database does not have: the database was"
+      " restored from a backup; start the server with 'rota server --restored'";
+
 bool hub_join(struct hub *hub, struct hub_peer *peer, const struct wire_join *join)
 {
     struct hub_worker *worker = peer->worker;
@@ -192,20 +224,33 @@ bool hub_join(struct hub *hub, struct hub_peer *peer, const struct wire_join *jo
     wire_attempts attempts = join->attempts;
     if (!hub_is_name(join->machine))
         return hub_turn_away(peer, WIRE_REFUSED_REQUEST, "the name of a machine is none");
+    if (join->user.length > NAME_MAX_BYTES || !hub_is_name(join->user))
+        return hub_turn_away(peer, WIRE_REFUSED_REQUEST, "invalid user name");
+    if (hub_is_behind(hub, join)) {
+        snprintf(hub->ahead_of_us, sizeof hub->ahead_of_us, "%s", worker->name);
+        return hub_turn_away(peer, WIRE_REFUSED_STATE, behind);
+    }
+    struct rota_worker_view view;
+    if (!rota_worker_look(hub->server->rota, worker->id, &view)) worker->results = 0;
     event.worker.id = worker->id;
     event.worker.cores = join->cores ? join->cores : 1;
     event.worker.memory_mib = join->memory_mib;
     if (join->machine.length)
         event.worker.machine = hub_name(hub, CATALOG_MACHINE, join->machine.bytes);
+    struct rota_worker_view before = {0};
+    bool had_left
+        = rota_worker_look(hub->server->rota, worker->id, &before) && before.leaves;
     enum rota_error error = server_step(hub->server, &event);
     if (error) return hub_turn_away(peer, WIRE_REFUSED_FULL, hub->server->reason);
     worker->silent = false;
+    worker->joined = hub->ticks;
+    user_note(hub, worker, join->user);
     hub_told_begin(worker);
     hub_ahead_news(hub);
     free(worker->address);
     worker->address = strdup(join->address.bytes);
     if (!worker->address) hub_no_memory();
-    if (!PLANTED(JOIN_NOT_COMPARED)) attempts_compare(hub, worker, &attempts);
+    if (!PLANTED(JOIN_NOT_COMPARED)) attempts_compare(hub, worker, &attempts, had_left);
     if (!PLANTED(STRANGERS_SPARED)) strangers_stop(hub, peer, &attempts);
     event = (struct rota_event){.kind = ROTA_EVENT_WORKER_ASKS};
     event.asks.id = worker->id;

@@ -75,7 +75,8 @@ static void submit(struct trial *trial)
         uint64_t bytes = (uint64_t)(trial->seen.mib[i] * 1048576);
         uint32_t producer = graph->objects[i].producer + 1;
         uint32_t flags = plan_is_stream(graph, i) ? ROTA_OBJECT_STREAM : 0;
-        outputs[i] = (struct rota_output){producer, flags, trial_object(i), bytes};
+        outputs[i] = (struct rota_output){
+            .task = producer, .flags = flags, .object = trial_object(i), .bytes = bytes};
     }
     struct rota_event event = {.kind = ROTA_EVENT_SUBMIT};
     event.submit = (struct rota_job_spec){.client = 1, .policy = trial->options->policy,

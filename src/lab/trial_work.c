@@ -26,12 +26,18 @@ static void call_off(struct trial *trial, const struct rota_action *action)
         rolling_called_off(trial->rolling, object, worker);
 }
 
-// A task that was taken back may have begun while the word was on its way; it is killed then.
+// A task that was taken back may have begun while the word was on its way; it is killed then. The
+// core waits for the end of a reader that it stops because the writer of its stream failed.
 static void stop(struct trial *trial, const struct rota_action *action)
 {
+    struct rota_task_view view;
     uint32_t task = action->stop.task.task - 1;
     if (trial->attempt[task] == action->stop.attempt) model_kill(trial->model, task);
-    trial->moves++;
+    if (rota_task_look(trial->rota, action->stop.task, &view) && view.discarded)
+        trial_news(trial, (struct news){NEWS_LOST, action->stop.worker.number - 1, task,
+                                        action->stop.attempt, model_now(trial->model)});
+    else
+        trial->moves++;
 }
 
 static void run(struct trial *trial, const struct rota_action *action)
@@ -90,8 +96,9 @@ static void hear_ended(struct trial *trial, const struct news *news)
     struct rota_event event = report(trial, news);
     for (uint32_t i = 0; i < row->output_count; i++) {
         double mib = trial->job->graph.mib[row->output + i];
-        trial->sizes[i] = (struct rota_output){news->task + 1, 0, trial_object(row->output + i),
-                                               (uint64_t)(mib * 1048576)};
+        trial->sizes[i] = (struct rota_output){.task = news->task + 1,
+                                               .object = trial_object(row->output + i),
+                                               .bytes = (uint64_t)(mib * 1048576)};
         if (trial->rolling) rolling_made(trial->rolling, row->output + i, mib);
     }
     event.report.sizes = trial->sizes;

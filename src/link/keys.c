@@ -156,6 +156,21 @@ bool link_keys_parse(struct link_keys *keys, const char *text, size_t size, cons
     return link_fail(error, "%.200s:%u: %s", path, number, wrong);
 }
 
+bool link_keys_copy(struct link_keys *copy, const struct link_keys *keys)
+{
+    *copy = (struct link_keys){.items = calloc(LINK_KEYS_MAX, sizeof *copy->items)};
+    bool fine = copy->items != NULL;
+    for (uint32_t i = 0; fine && i < keys->count; i++) {
+        struct link_key *key = &copy->items[copy->count++];
+        *key = keys->items[i];
+        if (!key->pem) continue;
+        key->pem = strdup(key->pem);
+        fine = key->pem != NULL;
+    }
+    if (!fine) link_keys_release(copy);
+    return fine;
+}
+
 void link_keys_release(struct link_keys *keys)
 {
     for (uint32_t i = 0; i < keys->count; i++) {

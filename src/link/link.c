@@ -136,6 +136,7 @@ static bool link_read(struct link *link)
         if (count < 0) return count == PIPE_AGAIN;
         total += (uint32_t)count;
         if (count < PIECE) return true;  // that was all; the next look at the file tells if not
+        if (link->is_read_slowly) return true;
     }
     return true;
 }

@@ -46,6 +46,7 @@ struct link_error {
 // The keys of a text; `path` is what mistakes are said to be in. False: there are none to release.
 bool link_keys_parse(struct link_keys *keys, const char *text, size_t size, const char *path,
                      struct link_error *error);
+bool link_keys_copy(struct link_keys *copy, const struct link_keys *keys);  // false: no memory
 void link_keys_release(struct link_keys *keys);  // wipes the secrets
 // Makes a key with a fresh secret. False: the system has no randomness to give.
 bool link_key_make(struct link_key *key, enum wire_role role);
@@ -71,9 +72,22 @@ bool link_address_is_loopback(const char *address);  // localhost, 127.x.x.x or 
 
 // ---- listen.c, connect.c ---------------------------------------------------------------------
 
+// What a user of this machine may be at a Unix socket. Users who are in no list: the listener's own
+// user and root have LINK_LOCAL_ROLES, all others are turned away.
+struct link_user {
+    uint32_t uid;
+    uint32_t roles;  // enum wire_role, together
+};
+
+struct link_users {
+    struct link_user items[16];
+    uint32_t count;
+};
+
 struct link_listener {
     int file;  // readable: somebody waits; -1: closed
     bool local;
+    const struct link_users *users;  // of a Unix socket; null: no list
     const struct link_keys *keys;  // may be changed to others while listening
     char address[300];  // as it turned out: with the port that port 0 got
     struct door *door;
@@ -98,7 +112,8 @@ enum link_state {
 };
 enum {
     LINK_LOCAL_ROLES = WIRE_CLIENT | WIRE_WORKER | WIRE_ADMIN,  // of a local user
-    LINK_OPENING_MAX = 64,              // of one listener; the oldest is closed for the next
+    LINK_OPENING_MAX = 64,     // of one listener; then one is closed for the next, by lot
+    LINK_OPENING_ADDRESS = 8,  // of one address, when others need the places
     LINK_OPENING_TICKS = 10 * 1000000,
     LINK_OPENING_BYTES = 4096,          // to be taken from somebody who is not known,
     LINK_OPENING_CERTIFICATES = 32768,  // and if he has to show certificates
@@ -108,15 +123,18 @@ struct link {
     int file;  // may stand for another socket after link_work(), under the same number
     enum link_state state;
     bool wants_write;      // watch for that too
+    bool is_read_slowly;   // little at a time, so that its owner can stop it early
     uint32_t roles;        // enum wire_role, together: what the other side may be; 0: a server
     char id[LINK_ID_MAX + 1];  // of the key that both have; "": a local user
     struct wire_in in;
     struct wire_out out;
     int64_t opened_at;     // ticks
     const char *reason;    // null while it is not closed
+    bool is_denied;        // the other side does not take the key, or is not who it should be
     struct tls *tls;       // null: none
     struct search *search;      // null: it is connected, or came in
-    struct door *door;          // while opening: where it came in
+    struct door *door;          // while opening: where it came in,
+    uint64_t from;              // and a hash of the address it came from
     struct link *older, *newer; // while opening: who else did
 };
 
@@ -133,6 +151,9 @@ struct link *link_over(int file);
 bool link_work(struct link *link);
 // Only what waits in `out`. False: it is closed.
 bool link_flush(struct link *link);
+// Whether somebody with these keys would let in the other side again: its key is there, or its
+// certificate is believed and not revoked. A local user always is; one that is opening never.
+bool link_is_allowed(const struct link *link, const struct link_keys *keys);
 // Closes a link that is still opening LINK_OPENING_TICKS after it began. True: it was.
 bool link_overdue(struct link *link, int64_t now);
 void link_close(struct link *link);  // null is fine

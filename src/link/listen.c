@@ -1,6 +1,7 @@
 // listen.c - letting others in.
 #define _GNU_SOURCE
 #include "link/tls.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,11 +38,56 @@ void door_leave(struct link *link)
 
 // Its owner watches the file: shut down, it can be read at once. Closed, its number could already
 // be another's when the owner looks.
-static void oldest_drop(struct door *door)
+static void opening_drop(struct link *link)
 {
-    struct link *link = door->oldest;
     shutdown(link->file, SHUT_RDWR);
     link_end(link, "others wanted in, and it had not said who it is");
+}
+
+static uint32_t opening_from(const struct door *door, uint64_t from)
+{
+    uint32_t count = 0;
+    for (const struct link *link = door->oldest; link; link = link->newer)
+        count += link->from == from;
+    return count;
+}
+
+// The address that has most of the places, if that is more than its share. 0: none has.
+static uint64_t greediest(const struct door *door)
+{
+    uint32_t most = LINK_OPENING_ADDRESS;
+    uint64_t from = 0;
+    for (const struct link *link = door->oldest; link; link = link->newer) {
+        uint32_t count = opening_from(door, link->from);
+        if (count > most) from = link->from;
+        if (count > most) most = count;
+    }
+    return from;
+}
+
+static bool is_candidate(const struct link *link, uint64_t from, bool silent)
+{
+    return (!from || link->from == from) && (!silent || !link->tls->came);
+}
+
+// Of the address that has most of the places one goes by lot, so a flood does not decide who may
+// finish; first of those that have said nothing. Many machines behind one address may have all the
+// places while nobody else needs them.
+static void room_make(struct door *door)
+{
+    uint64_t from = greediest(door);
+    uint32_t count[2] = {0, 0}, lot = 0;
+    for (const struct link *link = door->oldest; link; link = link->newer)
+        for (int silent = 0; silent < 2; silent++)
+            count[silent] += is_candidate(link, from, silent);
+    bool silent = count[true];
+    os_random(&lot, sizeof lot);
+    lot %= count[silent];
+    for (struct link *link = door->oldest; link; link = link->newer)
+        if (is_candidate(link, from, silent) && !lot--) {
+            opening_drop(link);
+            return;
+        }
 }
 
 // ---- A Unix socket ------------------------------------------------------------------------
@@ -52,6 +98,26 @@ bool peer_is_trusted(int file)
     socklen_t size = sizeof peer;
     if (getsockopt(file, SOL_SOCKET, SO_PEERCRED, &peer, &size)) return false;
     return peer.uid == geteuid() || peer.uid == 0;
+}
+
+// The roles of the process at the other end; 0: it is not let in.
+static uint32_t peer_roles(const struct link_listener *listener, int file)
+{
+    const struct link_users *users = listener->users;
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (getsockopt(file, SOL_SOCKET, SO_PEERCRED, &peer, &size)) return 0;
+    for (uint32_t i = 0; users && i < users->count; i++)
+        if (users->items[i].uid == peer.uid) return users->items[i].roles;
+    return peer.uid == geteuid() || peer.uid == 0 ? LINK_LOCAL_ROLES : 0;
+}
+
+static struct link *user_let_in(const struct link_listener *listener, int file)
+{
+    uint32_t roles = peer_roles(listener, file);
+    struct link *link = roles ? link_over(file) : NULL;
+    if (link) link->roles = roles;
+    return link;
 }
 
 // A socket that nobody listens at was left behind by a process that was killed.
@@ -240,7 +306,7 @@ void link_listener_close(struct link_listener *listener)
 {
     struct door *door = listener->door;
     if (!door) return;
-    while (door->oldest) oldest_drop(door);
+    while (door->oldest) opening_drop(door->oldest);
     path_remove(listener);
     if (door->reserve >= 0) close(door->reserve);
     if (listener->file >= 0) close(listener->file);
@@ -263,9 +329,23 @@ static void turn_away(const struct link_listener *listener)
     door->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
+// Without the port; of IPv6 the network, as one machine has many addresses there.
+static uint64_t address_hash(int file)
+{
+    struct sockaddr_storage name = {.ss_family = AF_UNSPEC};
+    socklen_t size = sizeof name;
+    uint64_t network = 0;
+    if (getpeername(file, (struct sockaddr *)&name, &size)) return 1;
+    if (name.ss_family == AF_INET)
+        memcpy(&network, &((struct sockaddr_in *)&name)->sin_addr, sizeof(struct in_addr));
+    else if (name.ss_family == AF_INET6)
+        memcpy(&network, &((struct sockaddr_in6 *)&name)->sin6_addr, sizeof network);
+    return hash_mix(name.ss_family, network) | 1;
+}
+
 static struct link *let_in(struct link_listener *listener, int file)
 {
-    if (listener->local) return peer_is_trusted(file) ? link_over(file) : NULL;
+    if (listener->local) return user_let_in(listener, file);
     struct door *door = listener->door;
     struct link *link = link_new(file);
     if (!link) return NULL;
@@ -274,7 +354,8 @@ static struct link *let_in(struct link_listener *listener, int file)
         free(link);
         return NULL;
     }
-    if (door->count == LINK_OPENING_MAX) oldest_drop(door);
+    link->from = address_hash(file);
+    if (door->count == LINK_OPENING_MAX) room_make(door);
     door_enter(door, link);
     return link;
 }

@@ -159,8 +159,10 @@ static bool records_read(struct link *link)
         int why = library->SSL_get_error(link->tls->ssl, result);
         if (why == SSL_ERROR_WANT_READ) return true;
         // The other side looks at our certificate when we believe to be through already.
-        if (link->tls->context->has_certificate && !link->tls->was_read && why == SSL_ERROR_SSL)
+        if (link->tls->context->has_certificate && !link->tls->was_read && why == SSL_ERROR_SSL) {
+            link->is_denied = true;
             return link_end(link, not_taken);
+        }
         return link_end(link, why == SSL_ERROR_ZERO_RETURN ? "the other side closed it"
                                                            : "what came was changed on its way");
     }
@@ -251,12 +253,19 @@ static bool opened(struct link *link)
     return records_read(link);  // what came together with the last words of opening
 }
 
+// Trying again with the same key is of no use to the one that connected.
+static bool deny(struct link *link, bool comes, const char *reason)
+{
+    link->is_denied = !comes;
+    return link_end(link, comes ? refused : reason);
+}
+
 static bool on_certificate(struct link *link, bool comes)
 {
     struct certificate_who who;
-    if (!certificate_peer(link->tls, &who)) return link_end(link, comes ? refused : not_taken);
+    if (!certificate_peer(link->tls, &who)) return deny(link, comes, not_taken);
     if (!is_expected(link->tls->context, &who, comes))
-        return link_end(link, comes ? refused : not_server);
+        return deny(link, comes, not_server);
     memcpy(link->id, who.id, sizeof link->id);
     link->roles = comes ? who.role : 0;
     return opened(link);
@@ -268,10 +277,10 @@ static bool on_open(struct link *link, bool comes)
     struct tls *tls = link->tls;
     if (tls->context->has_certificate) return on_certificate(link, comes);
     if (!tls->context->library.SSL_session_reused(tls->ssl) || !*tls->key.id)
-        return link_end(link, comes ? refused : not_welcome);
+        return deny(link, comes, not_welcome);
     memcpy(link->id, tls->key.id, sizeof link->id);
     link->roles = comes ? tls->key.role : 0;
-    explicit_bzero(&tls->key, sizeof tls->key);
+    if (!comes) explicit_bzero(&tls->key, sizeof tls->key);
     return opened(link);
 }
 
@@ -296,7 +305,7 @@ bool tls_open_on(struct link *link)
         if (result == 1) return on_open(link, comes);
         // Who names no key in his first message would only be kept for nothing.
         bool is_nobody = comes && !tls->is_named && !tls->context->has_certificate;
-        if (!waits || is_nobody) return link_end(link, comes ? refused : why_not(tls));
+        if (!waits || is_nobody) return deny(link, comes, why_not(tls));
         if (!next_read(link)) break;
     }
     return link->state != LINK_CLOSED;

@@ -30,7 +30,9 @@
     F(X509_STORE_add_cert) F(X509_STORE_add_crl) F(X509_STORE_set_flags)                      \
     F(X509_verify_cert_error_string) F(SSL_CTX_use_certificate) F(SSL_CTX_use_PrivateKey)     \
     F(SSL_CTX_check_private_key) F(SSL_CTX_get_cert_store) F(SSL_CTX_set_security_level)      \
-    F(SSL_get1_peer_certificate) F(SSL_get_verify_result) F(SSL_set1_host)
+    F(SSL_get1_peer_certificate) F(SSL_get_verify_result) F(SSL_set1_host)                    \
+    F(X509_STORE_CTX_new) F(X509_STORE_CTX_init) F(X509_verify_cert) F(X509_STORE_CTX_free)   \
+    F(SSL_get_peer_cert_chain)
 
 struct tls_library {
     void *handle;
@@ -67,7 +69,7 @@ struct tls {
     uint32_t came;        // bytes, while opening
     bool is_named;        // who comes has named a key, be it known or not
     bool was_read;        // something that was sealed has come
-    struct link_key key;  // of this side, or the one that was named
+    struct link_key key;  // of this side while opening, or the one that was named
     char identity[LINK_ID_MAX + 10];
 };
 

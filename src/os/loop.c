@@ -22,6 +22,14 @@ void os_loop_write(int loop, int file, void *owner, bool also)
     epoll_ctl(loop, EPOLL_CTL_MOD, file, &event);
 }
 
+void os_loop_watch(int loop, int file, void *owner, bool reads, bool writes)
+{
+    struct epoll_event event = {.events = (reads ? EPOLLIN : (uint32_t)EPOLLRDHUP)
+                                          | (writes ? EPOLLOUT : 0u),
+                                .data.ptr = owner};
+    epoll_ctl(loop, EPOLL_CTL_MOD, file, &event);
+}
+
 void os_loop_remove(int loop, int file)
 {
     epoll_ctl(loop, EPOLL_CTL_DEL, file, NULL);
@@ -39,6 +47,7 @@ uint32_t os_loop_wait(int loop, struct os_ready *ready, uint32_t max, int64_t un
     for (int i = 0; i < count; i++) {
         ready[i].owner = events[i].data.ptr;
         ready[i].can_read = events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR);
+        ready[i].is_over = events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
         ready[i].can_write = events[i].events & EPOLLOUT;
     }
     return count > 0 ? (uint32_t)count : 0;

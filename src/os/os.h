@@ -82,10 +82,13 @@ void os_event_clear(int event);  // of an eventfd
 struct os_ready {
     void *owner;
     bool can_read, can_write;
+    bool is_over;  // the other side has closed it
 };
 int os_loop_open(void);  // -1 with errno
 bool os_loop_add(int loop, int file, void *owner);
 void os_loop_write(int loop, int file, void *owner, bool also);  // wake when it can be written, too
+// Wakes when it can be read or written, as said, and in any case when the other side closes it.
+void os_loop_watch(int loop, int file, void *owner, bool reads, bool writes);
 void os_loop_remove(int loop, int file);
 // Those that can, at most `max`; waits until the ticks are there.
 uint32_t os_loop_wait(int loop, struct os_ready *ready, uint32_t max, int64_t until);
@@ -93,8 +96,16 @@ uint32_t os_loop_wait(int loop, struct os_ready *ready, uint32_t max, int64_t un
 bool os_is_terminal(int file);
 uint32_t os_terminal_width(int file);
 uint32_t os_files_raise(void);  // as many files as the system lets us open; returns how many
-uint32_t os_processors(void);
-uint32_t os_memory_mib(void);
+
+// ---- share.c: how much of this machine is ours -------------------------------------------------
+
+struct os_share {
+    uint32_t processors, memory_mib;
+};
+void os_share_read(struct os_share *share);  // the smallest of the machine and all that follows
+// These lower what is there. The root is "", or that of a test.
+void os_share_cgroup(struct os_share *share, const char *root);
+void os_share_batch(struct os_share *share);
 
 // ---- terminal.c: a terminal that gives every key at once ---------------------------------------
 

@@ -81,18 +81,6 @@ uint32_t os_terminal_width(int file)
     return 80;
 }
 
-uint32_t os_processors(void)
-{
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count > 0 ? (uint32_t)count : 1;
-}
-
-uint32_t os_memory_mib(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (uint32_t)((uint64_t)pages * (uint64_t)size >> 20) : 1024;
-}
-
 uint32_t os_files_raise(void)
 {
     struct rlimit limit;

@@ -4,6 +4,8 @@
 // runs it. When its object is lost, the worker of this run joins once more as one of that machine.
 #include "run/run.h"
 
+#include <stdlib.h>
+
 // ---- Workers ------------------------------------------------------------------------------
 
 void run_worker_join(struct run *run, rota_worker_id id, uint32_t machine)
@@ -72,7 +74,19 @@ static void name_lost(struct run *run, rota_object_id name)
 
 void run_lost(struct run *run, const wire_files *objects)
 {
-    for (uint32_t i = 0; i < objects->count; i++) name_lost(run, objects->items[i].object);
+    uint64_t count = (uint64_t)run->lost_count + objects->count;
+    void *lost = realloc(run->lost, count * sizeof *run->lost + 1);
+    if (!lost || count > UINT32_MAX) run_no_memory();
+    run->lost = lost;
+    for (uint32_t i = 0; i < objects->count; i++)
+        run->lost[run->lost_count++] = objects->items[i].object;
+}
+
+void run_lost_settle(struct run *run)
+{
+    if (!run->lost_count) return;
+    for (uint32_t i = 0; i < run->lost_count; i++) name_lost(run, run->lost[i]);
+    run->lost_count = 0;
     if (run->worker_again.number) return;
     run->worker_again.number = RUN_WORKER_CARRIED + run->machine_carried;
     run_worker_join(run, run->worker_again, run->machine_carried);

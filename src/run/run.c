@@ -24,6 +24,7 @@ void run_release(struct run *run)
     free(run->order);
     free(run->wanted);
     free(run->ends);
+    free(run->lost);
     if (run->server) catalog_close(&run->catalog);
     *run = (struct run){0};
 }

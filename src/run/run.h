@@ -33,6 +33,7 @@ struct run_task {
     uint8_t phase;           // enum run_phase
     bool again;              // its attempt is one of worker_again
     uint8_t end;             // enum wire_end, of the last attempt; 0: none
+    uint8_t lacked;          // attempts in this run that did not begin for want of an input
     uint32_t end_flags;      // enum wire_finished_flag
     uint64_t log_bytes;
     char *reason;            // null: none
@@ -67,6 +68,8 @@ struct run {
     bool keep_going;          // a failure is not the end of what does not need it
     bool draining;            // nothing new is started
     uint32_t carried, hits;   // tasks done in an earlier job; taken from the cache
+    rota_object_id *lost;     // told as lost, before the report of the attempt that lacked them
+    uint32_t lost_count;
 };
 
 enum { RUN_WORKER_CARRIED = 0xe0000000u };  // plus the machine: nobody, and worker_again
@@ -203,8 +206,11 @@ void run_preview(struct run *run, const struct run_start *start, bool *would);
 
 // ---- lost.c: objects that turn out to be gone ----------------------------------------------
 
-// In a turn: the objects are made again.
+// The worker tells this just before it reports the attempt that lacks them. That report comes first
+// for the core, which would else take the attempt back, and it would never count.
 void run_lost(struct run *run, const wire_files *objects);
+// In a turn, behind a report: the objects are made again.
+void run_lost_settle(struct run *run);
 // In a turn: what worker_again has made is there for all.
 void run_made_again(struct run *run, uint32_t task, const struct wire_finished *finished);
 void run_worker_join(struct run *run, rota_worker_id id, uint32_t machine);

@@ -153,15 +153,48 @@ static struct rota_output *sizes_of(struct run *run, const struct wire_finished 
     return sizes;
 }
 
-// An input was damaged, or gone. The worker has said so before, and it is being made again.
-static bool lacks_input(const struct wire_finished *finished)
+// An input was damaged, or gone. The worker has said so before, and it is being made again. One
+// that is gone each time fails the task. Such attempts are none of the task's own tries here, which
+// are as many as its file says, so the run counts them itself.
+static bool lacks_input(struct run_task *task, const struct wire_finished *finished,
+                        struct rota_event *event)
 {
-    return finished->end == WIRE_BAD_INPUT && finished->status == ENODATA;
+    if (finished->end != WIRE_BAD_INPUT || finished->status != ENODATA) return false;
+    if (task->lacked <= ENDS_LOSSES) task->lacked++;
+    ends_lack(event, task->lacked, ENDS_LOSSES);
+    return !event->report.final;
+}
+
+static void end_take(struct run *run, uint32_t at, const struct wire_finished *finished)
+{
+    if (!ends_note(run->server, finished, (rota_worker_id){0})) run_no_memory();
+    end_note(&run->tasks[at], finished);
+    run_end_add(run, at);
+}
+
+static bool is_discarded(const struct run *run, rota_task_id task)
+{
+    struct rota_task_view view;
+    return rota_task_look(run->server->rota, task, &view) && view.discarded;
+}
+
+static void discarded_intake(struct run *run, const struct wire_finished *finished)
+{
+    struct wire_finished stopped = *finished;
+    struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
+    event.report.worker = run_worker_of(run, finished->task.task - 1);
+    event.report.task = finished->task;
+    event.report.attempt = finished->attempt;
+    event.report.outcome = ROTA_OUTCOME_LOST;
+    if (server_step(run->server, &event)) return;
+    ends_discard(&stopped);
+    end_take(run, finished->task.task - 1, &stopped);
 }
 
 static void finished_intake(struct run *run, const struct wire_finished *finished)
 {
     if (!is_ours(run, finished->task)) return;
+    if (is_discarded(run, finished->task)) return discarded_intake(run, finished);
     uint32_t at = finished->task.task - 1;
     struct run_task *task = &run->tasks[at];
     struct ends_repeat repeat = repeat_of(&run->file->tasks[at].retries);
@@ -170,12 +203,14 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
     event.report.worker = run_worker_of(run, at);
     event.report.task = finished->task;
     event.report.attempt = finished->attempt;
-    event.report.unstarted = lacks_input(finished);
+    event.report.unstarted = lacks_input(task, finished, &event);
     event.report.outcome = event.report.unstarted ? ROTA_OUTCOME_LOST : ends_outcome(finished);
     event.report.status = ends_status(finished);
-    event.report.final = !event.report.unstarted && ends_is_final(&repeat, finished);
-    if (rota_task_look(run->server->rota, finished->task, &view))
-        event.report.rest = ends_rest(&repeat, view.tries);
+    if (!event.report.unstarted) {
+        event.report.final |= ends_is_final(&repeat, finished);
+        bool is_there = rota_task_look(run->server->rota, finished->task, &view);
+        event.report.rest = is_there ? ends_rest(&repeat, view.tries) : 0;
+    }
     if (event.report.outcome == ROTA_OUTCOME_OK) {
         event.report.sizes = sizes_of(run, finished);
         event.report.size_count = finished->outputs.count;
@@ -185,17 +220,18 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
             run_phase_look(run, at);  // it was taken back before it began
         return;
     }
-    if (!ends_note(run->server, finished, (rota_worker_id){0})) run_no_memory();
     if (event.report.outcome == ROTA_OUTCOME_OK) run_made_again(run, at, finished);
-    end_note(task, finished);
     task->tries++;
     if (event.report.outcome == ROTA_OUTCOME_OK) run->hits += finished->flags & WIRE_CACHED;
-    run_end_add(run, at);
+    end_take(run, at, finished);
 }
 
 void run_intake(struct run *run, const struct wire_message *message)
 {
     if (message->kind == WIRE_STARTED_MESSAGE) started_intake(run, &message->started);
-    if (message->kind == WIRE_FINISHED_MESSAGE) finished_intake(run, &message->finished);
+    if (message->kind == WIRE_FINISHED_MESSAGE) {
+        finished_intake(run, &message->finished);
+        run_lost_settle(run);
+    }
     if (message->kind == WIRE_LOST_MESSAGE) run_lost(run, &message->lost.objects);
 }

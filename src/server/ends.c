@@ -17,6 +17,14 @@ int32_t ends_status(const struct wire_finished *finished)
     return signal ? ENDS_SIGNAL + finished->status : finished->status;
 }
 
+void ends_discard(struct wire_finished *finished)
+{
+    finished->end = WIRE_STOPPED;
+    finished->status = 0;
+    finished->outputs = (wire_files){0};
+    finished->reason = wire_text_of("the writer of a stream it read did not succeed");
+}
+
 // ---- Repetitions -------------------------------------------------------------------------------
 
 bool ends_is_final(const struct ends_repeat *repeat, const struct wire_finished *finished)
@@ -35,6 +43,22 @@ rota_time ends_rest(const struct ends_repeat *repeat, uint32_t tries)
     for (uint32_t i = 1; i < tries && rest > 0 && rest < longest && percent != 100; i++)
         rest = rest / 100 * percent + rest % 100 * percent / 100;
     return rest < longest ? rest : longest;
+}
+
+// ---- Losses ------------------------------------------------------------------------------------
+
+rota_time ends_backoff(uint32_t times)
+{
+    static const rota_time least = 100000, most = 10000000;
+    rota_time wait = least;
+    for (uint32_t i = 1; i < times && wait < most; i++) wait *= 2;
+    return wait < most ? wait : most;
+}
+
+void ends_lack(struct rota_event *event, uint32_t times, uint32_t most)
+{
+    event->report.final = times > most;
+    event->report.rest = ends_backoff(times);
 }
 
 // ---- For those who ask later -------------------------------------------------------------------

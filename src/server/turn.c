@@ -52,9 +52,30 @@ static rota_job_id next_job_of(const struct rota_record *records, uint32_t count
     return (rota_job_id){1};
 }
 
-// The clock may have been set back since; what was to be done at a time must not wait for it again.
-// The end of a rest is none of these: it lies ahead.
-static rota_time latest_time(const struct rota_record *records, uint32_t count)
+static bool turn_time(void *context, const struct store_turn *turn)
+{
+    *(rota_time *)context = turn->at;
+    return true;
+}
+
+// When the last turn was written; 0: there was none, or the store keeps no journal.
+static rota_time last_written(struct store *store)
+{
+    uint64_t last = store_journal_last(store);
+    rota_time at = 0;
+    return last && store_journal(store, last, last, turn_time, &at) ? at : 0;
+}
+
+// A backoff ends in the future, but it began before the last turn was written.
+static rota_time task_time(const struct rota_record *record, rota_time written)
+{
+    bool waits
+        = record->task.state == ROTA_TASK_WAITING || record->task.state == ROTA_TASK_BLOCKED;
+    return waits && record->task.since > written ? written : record->task.since;
+}
+
+// The clock may have been set back since: what was due at a time must not wait for that time again.
+static rota_time latest_time(const struct rota_record *records, uint32_t count, rota_time written)
 {
     rota_time latest = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -62,10 +83,7 @@ static rota_time latest_time(const struct rota_record *records, uint32_t count)
         rota_time at = 0;
         if (record->kind == ROTA_RECORD_CORE) at = record->core.plan_end;
         if (record->kind == ROTA_RECORD_WORKER) at = record->worker.silent_since;
-        bool waits = record->kind == ROTA_RECORD_TASK
-                     && (record->task.state == ROTA_TASK_WAITING
-                         || record->task.state == ROTA_TASK_BLOCKED);
-        if (record->kind == ROTA_RECORD_TASK && !waits) at = record->task.since;
+        if (record->kind == ROTA_RECORD_TASK) at = task_time(record, written);
         if (at != ROTA_NEVER && at > latest) latest = at;
     }
     return latest;
@@ -81,7 +99,8 @@ static bool core_restore(struct server *server, server_rows_fn *tell, void *cont
     event.restore.records = store_rows(server->store, &event.restore.count);
     if (store_error(server->store)->fault) return false;
     server->next_job = next_job_of(event.restore.records, event.restore.count);
-    rota_time latest = latest_time(event.restore.records, event.restore.count);
+    rota_time latest = latest_time(event.restore.records, event.restore.count,
+                                   last_written(server->store));
     if (latest > server->now && !PLANTED(PLAN_LATE)) server->now = latest;
     bool fine = !event.restore.count || rota_step(server->rota, &event) == ROTA_OK;
     if (!fine) say(server, rota_reason(server->rota));

@@ -246,6 +246,7 @@ static void play_release(struct play *play)
     play_things_release(play);
     strings_release(&play->decisions);
     strings_release(&play->started);
+    strings_release(&play->dropped);
     free(play->kept);
     free(play->actions);
     free(play->words);

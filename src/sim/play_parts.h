@@ -185,7 +185,7 @@ struct play {
     uint32_t worker_capacity, object_capacity, client_capacity, lane_capacity;
 
     struct batch batch;
-    struct strings started;
+    struct strings started, dropped;  // dropped: since the last `expect dropped`
     const char *completed;        // answer to the last `complete`
 };
 

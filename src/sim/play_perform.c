@@ -204,6 +204,13 @@ static void perform_grant(struct play *play, const struct rota_action *action)
     strings_add(&play->started, "%s", task_text(play, action->grant.task));
 }
 
+static void perform_drop(struct play *play, const struct rota_action *action)
+{
+    strings_add(&play->dropped, "%s@%s",
+                names_text(&play->object_names, (uint32_t)action->drop.object.low),
+                names_text(&play->worker_names, action->drop.worker.number));
+}
+
 // Whether it goes to somebody who heard it when the statement was first carried out.
 static bool is_old_news(const struct play *play, const struct rota_action *action)
 {
@@ -221,13 +228,13 @@ void perform_action(struct play *play, const struct rota_action *action)
     case ROTA_ACTION_GRANT:     perform_grant(play, action); break;
     case ROTA_ACTION_RUN:       perform_run(play, action); break;
     case ROTA_ACTION_STOP:      perform_stop(play, action); break;
+    case ROTA_ACTION_DROP:      perform_drop(play, action); break;
     case ROTA_ACTION_COMPLETED:
         play->completed = action->completed.pending ? "true" : "false";
         break;
     case ROTA_ACTION_ACCEPT:    // done before
     case ROTA_ACTION_JOB_OVER:
     case ROTA_ACTION_FETCH:     // a worker of a play holds no bytes; `located` says that it does
-    case ROTA_ACTION_DROP:
     case ROTA_ACTION_SHOW:      // and answers: it does, or `lost` does
     case ROTA_ACTION_ALIAS:
     case ROTA_ACTION_STREAM:

@@ -58,7 +58,17 @@ static void take_outcome(struct play *play, enum rota_outcome *outcome, int32_t 
     else take_flag(play, "ok");
 }
 
-// size=O:SIZE,P:SIZE
+// In a play the hash of a content is a word.
+static struct rota_content content_of(const char *word)
+{
+    struct rota_content content = { .kind = 0 };
+    if (!word || !*word) return content;
+    content.kind = 'f';
+    for (size_t i = 0; i < sizeof content.hash && word[i]; i++) content.hash[i] = (uint8_t)word[i];
+    return content;
+}
+
+// size=O:SIZE,P:SIZE:CONTENT
 static void take_sizes(struct play *play, struct rota_event *event)
 {
     struct strings list = { 0 };
@@ -67,11 +77,14 @@ static void take_sizes(struct play *play, struct rota_event *event)
     for (uint32_t i = 0; i < list.count; i++) {
         char *size = strchr(list.items[i], ':');
         if (size) *size++ = 0;
+        char *content = size ? strchr(size, ':') : NULL;
+        if (content) *content++ = 0;
         if (!size || !size_parse(size, &sizes[i].bytes)) {
-            play_wrong(play, "size=%s: it must be size=OBJECT:SIZE", list.items[i]);
+            play_wrong(play, "size=%s: it must be size=OBJECT:SIZE[:CONTENT]", list.items[i]);
         }
         sizes[i].task = event->report.task.task;
         sizes[i].object = object_named(play, list.items[i]);
+        sizes[i].content = content_of(content);
     }
     event->report.sizes = sizes;
     event->report.size_count = list.count;
@@ -147,6 +160,7 @@ void verb_located(struct play *play)
     event.replica.worker.number = worker_introduce(play, take_name(play));
     event.replica.object = object_or_new_key(play, take_name(play));
     event.replica.bytes = rota_object_bytes(play->rota, event.replica.object);
+    event.replica.content = content_of(take_pair(play, "content"));
     take_end(play);
     turn_send(play, &event);
 }

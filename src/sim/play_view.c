@@ -275,6 +275,14 @@ static void look_told(struct play *play, struct strings *actual)
     strings_release(&client->waits);
 }
 
+static void look_dropped(struct play *play, struct strings *actual)
+{
+    for (uint32_t i = 0; i < play->dropped.count; i++) {
+        strings_add(actual, "%s", play->dropped.items[i]);
+    }
+    strings_release(&play->dropped);
+}
+
 static void look_completed(struct play *play, struct strings *actual)
 {
     if (strcmp(play->completed, "-") != 0) strings_add(actual, "%s", play->completed);
@@ -307,7 +315,7 @@ static const struct {
     { "picked", VIEW_SET, look_picked },     { "free", VIEW_FIELDS, look_free },
     { "told", VIEW_SET, look_told },         { "completed", VIEW_SET, look_completed },
     { "deadline", VIEW_TIME, look_deadline }, { "plans", VIEW_SET, look_plans },
-    { "sql", VIEW_TEXT, look_sql },
+    { "sql", VIEW_TEXT, look_sql },          { "dropped", VIEW_SET, look_dropped },
 };
 
 bool view_look(struct play *play, const char *what, enum view_shape *shape, struct strings *actual)

@@ -30,6 +30,8 @@ struct catalog_name {
 void store_put_definition(struct store *store, const struct catalog_row *row);
 void store_put_calendar(struct store *store, rota_task_id task, const struct calendar_state *state);
 void store_put_name(struct store *store, const struct catalog_name *name);
+// The user that the commands of a worker run as. The worker has a name already.
+void store_put_user(struct store *store, uint32_t worker, const char *user);
 
 // All rows: definitions by name, as strcmp() has it, and names by kind and number. False: the store
 // has failed, or keeps none. Release it in either case.

@@ -9,7 +9,7 @@ static const struct memory heap = {memory_resize_heap, NULL};
 static const char *const kinds[CATALOG_KINDS] = {"lane", "group", "machine", "worker"};
 
 // A row that no record of the core asks for: a statement, and what is bound to it.
-enum note_kind { NOTE_DEFINE, NOTE_DROP, NOTE_CALENDAR, NOTE_NAME, NOTES };
+enum note_kind { NOTE_DEFINE, NOTE_DROP, NOTE_CALENDAR, NOTE_NAME, NOTE_USER, NOTES };
 
 struct note {
     enum note_kind kind;
@@ -24,6 +24,7 @@ static const char *const statements[NOTES] = {
     [NOTE_DROP] = "DELETE FROM sched_define WHERE id = ?1",
     [NOTE_CALENDAR] = "UPDATE sched_define SET settled = ?4, remembered = ?5 WHERE id = ?1",
     [NOTE_NAME] = "REPLACE INTO sched_name(number, kind, name) VALUES (?1, ?2, ?3)",
+    [NOTE_USER] = "UPDATE sched_name SET user = ?2 WHERE kind = 'worker' AND number = ?1",
 };
 
 // ---- Writing --------------------------------------------------------------------------
@@ -67,6 +68,12 @@ void sqlite_name(struct store *store, const struct catalog_name *name)
 {
     struct note note
         = {.kind = NOTE_NAME, .key = name->number, .texts = {kinds[name->kind], name->name}};
+    note_add(store, &note);
+}
+
+void store_put_user(struct store *store, uint32_t worker, const char *user)
+{
+    struct note note = {.kind = NOTE_USER, .key = worker, .texts = {user, NULL}};
     note_add(store, &note);
 }
 

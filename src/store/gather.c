@@ -46,11 +46,9 @@ static int gathered_write(struct gathered *gathered)
 
 int gather_image_sync(struct gather *gather)
 {
-    if (gather->image < 0) return SQLITE_OK;
-    int result = fdatasync(gather->image) == 0 ? SQLITE_OK : SQLITE_IOERR_FSYNC;
-    close(gather->image);
-    gather->image = -1;
-    return result;
+    if (!gather->image_is_unsynced) return SQLITE_OK;
+    gather->image_is_unsynced = false;
+    return fdatasync(gather->image) == 0 ? SQLITE_OK : SQLITE_IOERR_FSYNC;
 }
 
 int gather_sync(struct gather *gather, int flags)

@@ -45,27 +45,49 @@ static bool refuse_errno(struct store_error *error, const char *path, const char
     return false;
 }
 
-static int folder_open(const char *path)
+static void folder_of(const char *path, char folder[PATH_LONGEST + 16])
 {
     char name[PATH_LONGEST + 16];
     snprintf(name, sizeof name, "%s", path);
-    return open(dirname(name), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(folder, PATH_LONGEST + 16, "%s", dirname(name));
+}
+
+static uint64_t file_size(const char *path, const char *suffix)
+{
+    char name[PATH_LONGEST + 16];
+    struct stat status;
+    snprintf(name, sizeof name, "%s%s", path, suffix);
+    return stat(name, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+bool guard_path(const char *path, char out[GUARD_PATH], struct store_error *error)
+{
+    struct stat status;
+    char *real = NULL;
+    bool is_link = lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+    if (is_link && !(real = realpath(path, NULL)))
+        return refuse_errno(error, path, "is a link that leads to no file");
+    bool fits = snprintf(out, GUARD_PATH, "%s", real ? real : path) < GUARD_PATH;
+    free(real);
+    return fits || refuse(error, path, "the name is too long");
 }
 
 // ---- The file ---------------------------------------------------------------------
 
 bool guard_file(const char *path, struct store_error *error)
 {
+    char folder[PATH_LONGEST + 16];
     struct stat status;
     struct statfs system;
     if (strlen(path) > PATH_LONGEST) return refuse(error, path, "the name is too long");
-    int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    bool is_new = file < 0 && errno == ENOENT;  // then it is its folder that counts
-    if (is_new) file = folder_open(path);
-    if (file < 0) return refuse_errno(error, path, "cannot be opened for writing");
-    bool known = fstat(file, &status) == 0 && fstatfs(file, &system) == 0;
-    close(file);
-    if (!known) return refuse_errno(error, path, "cannot be looked at");
+    // It is not opened: closing it again would drop the locks of a store of this process.
+    bool can_write = faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0;
+    bool is_new = !can_write && errno == ENOENT;  // then it is its folder that counts
+    if (!can_write && !is_new) return refuse_errno(error, path, "cannot be opened for writing");
+    if (is_new) folder_of(path, folder);
+    const char *known = is_new ? folder : path;
+    if (stat(known, &status) < 0 || statfs(known, &system) < 0)
+        return refuse_errno(error, path, "cannot be opened");
     if (!is_new && !S_ISREG(status.st_mode)) return refuse(error, path, "is not a regular file");
     if (!is_new && status.st_nlink > 1) {
         return refuse(error, path, "has more than one name; its log would be found by only one");
@@ -75,6 +97,70 @@ bool guard_file(const char *path, struct store_error *error)
     store_fail(error, STORE_REFUSED, "%s: lies on %s; a database needs a local file system", path,
                network);
     return false;
+}
+
+// Log and index get the mode of the database from SQLite, but may be there already.
+bool guard_modes(const char *path, struct store_error *error)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-lock", "-ballast"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char name[PATH_LONGEST + 16];
+        struct stat status;
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        if (stat(name, &status) < 0 || !(status.st_mode & (S_IRWXG | S_IRWXO))) continue;
+        if (chmod(name, status.st_mode & S_IRWXU) == 0) continue;
+        store_fail(error, STORE_REFUSED,
+                   "%s: others may read or write it (mode %04o), and this user cannot change that:"
+                   " %s; run 'chmod 600' on it as its owner",
+                   name, (unsigned)(status.st_mode & 07777), strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+// A log that only consists of zeros was never written to.
+static bool log_has_begun(const char *path)
+{
+    char name[PATH_LONGEST + 16], first = 0;
+    snprintf(name, sizeof name, "%s-wal", path);
+    int file = open(name, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return errno != ENOENT;
+    ssize_t got = pread(file, &first, 1, 0);
+    close(file);
+    return got < 0 || first;  // what cannot be read may have begun
+}
+
+// What a database that was deleted or emptied has left behind would be taken for a part of the new
+// one, or forgotten.
+static bool is_left_behind(const char *path, bool is_missing, struct store_error *error)
+{
+    const char *how = is_missing ? "missing" : "empty";
+    if (is_missing ? file_size(path, "-wal") : log_has_begun(path)) {
+        store_fail(error, STORE_REFUSED,
+                   "%s: is %s, but its log %s-wal is there; restore the database, or remove"
+                   " the log to begin with an empty one",
+                   path, how, path);
+    }
+    return error->fault;
+}
+
+// A supervisor starts the server again at once. It must not go on with a database that lacks what
+// was acknowledged.
+bool guard_mended(const char *path, struct store_error *error)
+{
+    if (file_size(path, "-saved")) {
+        store_fail(error, STORE_REFUSED,
+                   "%s: the last server lost this file or its log, and %s-saved has all that was"
+                   " recorded; remove %s, -wal and -shm and rename the saved file, or move it"
+                   " elsewhere to use %s as it is",
+                   path, path, path, path);
+    } else if (file_size(path, "-lost")) {
+        store_fail(error, STORE_REFUSED,
+                   "%s: the last server lost this file or its log, and records with it; restore a"
+                   " backup, remove %s-lost, and start with --restored",
+                   path, path);
+    }
+    return !error->fault;
 }
 
 // The file, not closed; -1: errno says why not.
@@ -91,13 +177,16 @@ static int image_write(const char *path)
 
 // Whole or not at all: it is made beside the file and takes its place. It becomes durable before
 // the first turn does, and its name together with that of its log. When power fails before that,
-// a file system that orders what it writes has an empty file, and that is made again.
+// a file system that orders what it writes has an empty file, and that is made again; if the log
+// has reached the disk before it, a person has to say that nothing is lost.
 bool guard_make(const char *path, int *made, struct store_error *error)
 {
     char name[PATH_LONGEST + 16];
     struct stat status;
     *made = -1;
-    if (stat(path, &status) == 0 && status.st_size > 0) return true;
+    bool there = stat(path, &status) == 0;
+    if (there && status.st_size > 0) return true;
+    if (is_left_behind(path, !there, error)) return false;
     snprintf(name, sizeof name, "%s-new", path);
     *made = image_write(name);
     if (*made >= 0 && rename(name, path) == 0) return true;
@@ -113,14 +202,6 @@ static uint64_t number_at(const unsigned char *bytes, int count)
     uint64_t number = 0;
     for (int i = 0; i < count; i++) number = number << 8 | bytes[i];
     return number;
-}
-
-static uint64_t file_size(const char *path, const char *suffix)
-{
-    char name[PATH_LONGEST + 16];
-    struct stat status;
-    snprintf(name, sizeof name, "%s%s", path, suffix);
-    return stat(name, &status) == 0 ? (uint64_t)status.st_size : 0;
 }
 
 bool guard_header(const char *path, struct store_error *error)
@@ -164,9 +245,11 @@ static void lock_show(int file)
 
 bool store_is_held(const char *path)
 {
-    char name[PATH_LONGEST + 16];
+    char name[GUARD_PATH + 16], real[GUARD_PATH];
     struct flock lock = seen();
-    snprintf(name, sizeof name, "%s-lock", path);
+    struct store_error error = {0};
+    if (!guard_path(path, real, &error)) return false;
+    snprintf(name, sizeof name, "%s-lock", real);
     int file = open(name, O_RDONLY | O_CLOEXEC);
     if (file < 0) return false;
     bool held = fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;

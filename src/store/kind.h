@@ -27,10 +27,12 @@ struct store_kind {
     int (*settled_event)(struct store *store);
     void (*foresee)(struct store *store);
     bool (*is_full)(const struct store *store);
+    bool (*check)(struct store *store);
     const struct rota_record *(*rows)(struct store *store, uint32_t *count);
     void (*rows_release)(struct store *store);
     bool (*text_find)(struct store *store, rota_task_id task, struct store_text *text);
     rota_worker_id (*attempt_worker)(struct store *store, rota_task_id task, uint32_t *attempt);
+    rota_worker_id (*attempt_given)(struct store *store, rota_task_id task, uint32_t attempt);
     bool (*bodies)(struct store *store, rota_job_id job, store_body_fn *take, void *context);
     bool (*jobs_plain)(struct store *store, store_job_fn *take, void *context);
     bool (*durations)(struct store *store, store_took_fn *take, void *context);

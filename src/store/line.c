@@ -131,3 +131,27 @@ bool text_read_object(const char **text, rota_object_id *id)
     return read_hexadecimal(text, &id->high) && text_read_char(text, '-')
            && read_hexadecimal(text, &id->low);
 }
+
+void content_write(const struct rota_content *content, char text[CONTENT_TEXT])
+{
+    text[0] = content->kind;
+    text[1] = ':';
+    for (size_t i = 0; i < sizeof content->hash; i++) {
+        text[2 + 2 * i] = "0123456789abcdef"[content->hash[i] >> 4];
+        text[3 + 2 * i] = "0123456789abcdef"[content->hash[i] & 15];
+    }
+    text[CONTENT_TEXT - 1] = 0;
+}
+
+bool content_read(const char *text, struct rota_content *content)
+{
+    content->kind = text[0];
+    if (strlen(text) != CONTENT_TEXT - 1 || text[1] != ':') return false;
+    for (size_t i = 0; i < sizeof content->hash; i++) {
+        const char pair[] = {text[2 + 2 * i], text[3 + 2 * i], 0}, *at = pair;
+        uint64_t byte;
+        if (!read_hexadecimal(&at, &byte) || *at) return false;
+        content->hash[i] = (uint8_t)byte;
+    }
+    return true;
+}

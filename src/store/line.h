@@ -39,6 +39,11 @@ bool text_read_word(const char **text, const char *word);
 bool text_read_number(const char **text, uint64_t *number);
 bool text_read_object(const char **text, rota_object_id *id);
 
+// "f:ab12...": of what kind it is, and its hash. The whole text, or false.
+enum { CONTENT_TEXT = 2 + 64 + 1 };
+void content_write(const struct rota_content *content, char text[CONTENT_TEXT]);
+bool content_read(const char *text, struct rota_content *content);
+
 // ---- spec_text.c: what a task needs and makes, as columns ---------------------
 
 void condition_write(struct line *line, const struct rota_clause *clauses, uint32_t count);

@@ -175,6 +175,8 @@ static bool read_object(sqlite3_stmt *row, struct rota_record *record)
     record->object.job.number = small(row, 1);
     record->object.flags = small(row, 2);
     record->object.bytes = large(row, 3);
+    const char *content = (const char *)sqlite3_column_text(row, 4);
+    if (content && !content_read(content, &record->object.content)) return false;
     return object_at(row, 0, &record->object.id);
 }
 

@@ -38,7 +38,10 @@ struct gather {
     sqlite3_file *behind;  // a log that was written to and not synced, nor was that asked for
     bool later;            // SQLite believes that it was
     bool named;            // the name of the log is durable: it was synced once
-    int image;             // a new database that is to be durable before its log is; -1: none
+    // The descriptor with which a new database was written; -1: none. It stays open until SQLite
+    // has closed the file: closing any descriptor of a file drops all locks of the process on it.
+    int image;
+    bool image_is_unsynced;  // the new database is to be durable before its log is
 };
 
 // As sqlite3_open_v2(), with the vfs of `gather` between SQLite and the system called `name`.

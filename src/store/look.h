@@ -47,7 +47,7 @@ uint32_t look_last_job(struct store *store);  // 0: there is none
 
 // What each row has: its numbers, then its texts.
 enum look_list {
-    LOOK_WORKERS,  // worker, cores, silent since, tasks it has, of them running; name
+    LOOK_WORKERS,  // worker, cores, silent since, tasks it has, of them running; name, user
     LOOK_JOBS,     // job, tasks, succeeded, failed, stopped, out, blocked, never to run; state
     LOOK_OUT,      // job, task, since when, worker, cores; name, status, name of the worker
     LOOK_QUEUE,    // job, task, priority; name, status, lane

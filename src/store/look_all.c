@@ -11,7 +11,7 @@
 static const char *const questions[LOOK_LISTS] = {
     [LOOK_WORKERS] = "WITH e AS MATERIALIZED (SELECT id, status, worker FROM sched_exec)"
                      " SELECT w.worker, w.cores, w.silent_since, count(e.id),"
-                     " coalesce(sum(e.status = 'RUNNING'), 0), 0, 0, 0, n.name, '', ''"
+                     " coalesce(sum(e.status = 'RUNNING'), 0), 0, 0, 0, n.name, n.user, ''"
                      " FROM sched_worker w LEFT JOIN e ON e.worker = w.worker"
                      " LEFT JOIN sched_name n ON n.kind = 'worker' AND n.number = w.worker"
                      " GROUP BY w.worker ORDER BY w.silent_since < 9e18, w.worker LIMIT 1000",

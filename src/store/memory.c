@@ -1,4 +1,5 @@
 // memory.c - a store in memory: one hash table of rows, the last write wins.
+#include "base/base.h"
 #include "store/kind.h"
 
 #include <stdlib.h>
@@ -16,10 +17,13 @@ struct row {
     bool dead;                  // deleted; keeps the slot so that later ones are found
 };
 
+static const struct memory heap = {memory_resize_heap, NULL};
+
 struct memory_store {
     struct store store;
     struct row *slots;  // open addressing; slot_count is 0 or a power of two
     uint32_t slot_count, filled;
+    struct map given;          // by attempt: its worker, until its job is deleted
     struct rota_record *rows;  // what store_rows() gave last
 };
 
@@ -164,6 +168,28 @@ static bool slots_reserve(struct memory_store *store)
     return true;
 }
 
+static uint64_t attempt_key(rota_task_id task, uint32_t attempt)
+{
+    return hash_mix(hash_mix(task.job, task.task), attempt);
+}
+
+static bool given_note(struct memory_store *store, const struct rota_record *record)
+{
+    if (record->kind != ROTA_RECORD_TASK || !record->task.worker.number) return true;
+    if (!map_reserve(&heap, &store->given, 1)) return false;
+    uint64_t key = attempt_key(record->task.id, record->task.attempt);
+    *map_place(&store->given, key) = record->task.worker.number;
+    return true;
+}
+
+static void given_forget(struct memory_store *store, const struct rota_record *task)
+{
+    for (uint32_t attempt = 1; attempt <= task->task.attempt; attempt++) {
+        uint64_t key = attempt_key(task->task.id, attempt);
+        if (map_find(&store->given, key)) map_remove(&store->given, key);
+    }
+}
+
 // Whether a row goes with the owner that is deleted.
 static bool row_belongs(const struct rota_record *row, const struct rota_record *owner)
 {
@@ -185,13 +211,16 @@ static void record_delete(struct memory_store *store, const struct rota_record *
     row_delete(slot_find(store, &key));
     if (record->kind != ROTA_RECORD_JOB && record->kind != ROTA_RECORD_OBJECT) return;
     for (uint32_t i = 0; i < store->slot_count; i++) {
-        if (row_belongs(&store->slots[i].record, record)) row_delete(&store->slots[i]);
+        struct row *row = &store->slots[i];
+        if (!row_belongs(&row->record, record)) continue;
+        if (row->record.kind == ROTA_RECORD_TASK && !row->dead) given_forget(store, &row->record);
+        row_delete(row);
     }
 }
 
 static bool record_write(struct memory_store *store, const struct rota_record *record)
 {
-    if (!slots_reserve(store)) return false;
+    if (!slots_reserve(store) || !given_note(store, record)) return false;
     struct row row = {.key = key_of(record), .record = *record, .used = true};
     if (record->kind == ROTA_RECORD_SUBMIT) {
         row.record.submit.spec = store_spec_copy(record->submit.spec);
@@ -226,6 +255,7 @@ static void memory_close(struct store *base)
 {
     struct memory_store *store = (struct memory_store *)base;
     for (uint32_t i = 0; i < store->slot_count; i++) row_delete(&store->slots[i]);
+    map_release(&heap, &store->given);
     free(store->slots);
     free(store->rows);
     free(store);
@@ -279,6 +309,12 @@ static void memory_rows_release(struct store *base)
     store->rows = NULL;
 }
 
+static rota_worker_id memory_attempt_given(struct store *base, rota_task_id task, uint32_t attempt)
+{
+    const struct memory_store *store = (const struct memory_store *)base;
+    return (rota_worker_id){map_find(&store->given, attempt_key(task, attempt))};
+}
+
 static const struct store_kind memory_kind = {
     .close = memory_close,
     .begin = memory_begin,
@@ -286,6 +322,7 @@ static const struct store_kind memory_kind = {
     .commit = memory_commit,
     .rows = memory_rows,
     .rows_release = memory_rows_release,
+    .attempt_given = memory_attempt_given,
 };
 
 struct store *store_open_memory(void)

@@ -75,11 +75,18 @@ static void put_object(struct sqlite_store *store, const struct rota_record *rec
         statement_run(store, DROP_REPLICAS);
         return;
     }
+    char content[CONTENT_TEXT];
     sqlite3_stmt *statement = statement_get(store, PUT_OBJECT);
     bind_object(store, PUT_OBJECT, 1, record->object.id);
     bind_number(statement, 2, record->object.job.number);
     bind_number(statement, 3, record->object.flags);
     bind_number(statement, 4, (int64_t)record->object.bytes);
+    if (record->object.content.kind) {
+        content_write(&record->object.content, content);
+        sqlite3_bind_text(statement, 5, content, -1, SQLITE_STATIC);
+    } else {
+        sqlite3_bind_null(statement, 5);
+    }
     statement_run(store, PUT_OBJECT);
 }
 

@@ -279,9 +279,17 @@ static const char version_8[]
       " request BLOB NOT NULL UNIQUE, body_hash INTEGER, answer TEXT, refusal INTEGER,"
       " turn INTEGER, done INTEGER);";
 
+// What each object consists of: KIND:HASH, by the word of the attempt that made it.
+static const char version_9[] = "ALTER TABLE sched_object ADD COLUMN content TEXT;";
+
+// The user that the commands of a worker run as; and in which version of the protocol a body is
+// written. None: by a rota that knew only the first.
+static const char version_10[] = "ALTER TABLE sched_name ADD COLUMN user TEXT;"
+                                 "ALTER TABLE sched_body ADD COLUMN version INTEGER;";
+
 // Each takes the tables one version further.
-static const char *const steps[] = {version_1, version_2, version_3, version_4,
-                                    version_5, version_6, version_7, version_8};
+static const char *const steps[] = {version_1, version_2, version_3, version_4, version_5,
+                                    version_6, version_7, version_8, version_9, version_10};
 
 int schema_version(void)
 {

@@ -140,8 +140,11 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
         store_fail(error, STORE_REFUSED, "%s: can only be read", store->path);
         return false;
     }
+    files_note(store);  // of a new file only itself and its lock
     if (store->is_new) return true;
-    return (store->known || file_adopt(store, error)) && events_find(store);
+    bool found = (store->known || file_adopt(store, error)) && events_find(store);
+    files_note(store);
+    return found;
 }
 
 struct sqlite_store *sqlite_allocate(const struct store_kind *kind, const char *path,
@@ -167,7 +170,10 @@ void sqlite_close(struct store *base)
     struct sqlite_store *store = (struct sqlite_store *)base;
     statements_finalize(store);
     // Folding the log takes some syncs now; reading it, the longer it is, the next opening longer.
-    int leave = store->options.brief && store->wal_pages <= BRIEF_LOG_PAGES;
+    // With it SQLite removes the file that has the name of its log: whatever the store failed from,
+    // that must be its own.
+    bool is_lost = store->db && !files_are_ours(store);
+    int leave = is_lost || (store->options.brief && store->wal_pages <= BRIEF_LOG_PAGES);
     if (store->db) sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave, NULL);
     bool whole = store->db && !store->store.error.fault && store->gather.named;
     sqlite3_close(store->db);
@@ -179,6 +185,11 @@ void sqlite_close(struct store *base)
     turn_release(store);
     free(store->path);
     free(store);
+}
+
+static bool sqlite_check(struct store *base)
+{
+    return files_check((struct sqlite_store *)base);
 }
 
 static bool sqlite_is_full(const struct store *base)
@@ -239,10 +250,27 @@ rota_worker_id sqlite_attempt_worker(struct store *base, rota_task_id task, uint
     return worker;
 }
 
+static rota_worker_id sqlite_attempt_given(struct store *base, rota_task_id task, uint32_t attempt)
+{
+    struct sqlite_store *store = (struct sqlite_store *)base;
+    sqlite3_stmt *row = load_prepare(store, "SELECT worker FROM sched_history"
+                                            " WHERE id = ? AND attempt = ?");
+    rota_worker_id worker = {0};
+    int result = SQLITE_ERROR;
+    if (row) {
+        bind_number(row, 1, row_id(task));
+        bind_number(row, 2, attempt);
+        while ((result = sqlite3_step(row)) == SQLITE_ROW)
+            worker.number = (uint32_t)sqlite3_column_int64(row, 0);
+    }
+    load_end(store, row, result);
+    return worker;
+}
+
 bool sqlite_bodies(struct store *base, rota_job_id job, store_body_fn *take, void *context)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    sqlite3_stmt *row = load_prepare(store, "SELECT id, frame FROM sched_body"
+    sqlite3_stmt *row = load_prepare(store, "SELECT id, frame, ifnull(version, 1) FROM sched_body"
                                             " WHERE id BETWEEN ? AND ? ORDER BY id");
     int result = SQLITE_ERROR;
     if (row) {
@@ -253,7 +281,8 @@ bool sqlite_bodies(struct store *base, rota_job_id job, store_body_fn *take, voi
         struct store_body body = {.job = job,
                                   .number = row_task(sqlite3_column_int64(row, 0)).task,
                                   .bytes = sqlite3_column_blob(row, 1),
-                                  .length = (uint32_t)sqlite3_column_bytes(row, 1)};
+                                  .length = (uint32_t)sqlite3_column_bytes(row, 1),
+                                  .version = (uint32_t)sqlite3_column_int64(row, 2)};
         if (take(context, &body)) continue;
         load_no_memory(store);
         break;
@@ -337,10 +366,12 @@ static const struct store_kind sqlite_kind = {
     .settled_event = commit_settled_event,
     .foresee = turn_foresee,
     .is_full = sqlite_is_full,
+    .check = sqlite_check,
     .rows = sqlite_rows,
     .rows_release = sqlite_rows_release,
     .text_find = sqlite_text_find,
     .attempt_worker = sqlite_attempt_worker,
+    .attempt_given = sqlite_attempt_given,
     .bodies = sqlite_bodies,
     .jobs_plain = sqlite_jobs_plain,
     .durations = sqlite_durations,
@@ -352,10 +383,12 @@ static const struct store_kind sqlite_kind = {
     .label_find = sqlite_label_find,
 };
 
-struct store *store_open_sqlite(const char *path, const struct store_options *options,
+struct store *store_open_sqlite(const char *name, const struct store_options *options,
                                 struct store_error *error)
 {
+    char path[GUARD_PATH];
     *error = (struct store_error){0};
+    if (!guard_path(name, path, error)) return NULL;
     // Counting memory costs a lock for each piece of it. Too late, and refused, if SQLite is in
     // use already; then it is only slower.
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -366,8 +399,9 @@ struct store *store_open_sqlite(const char *path, const struct store_options *op
     if (!store) return NULL;
     store->options = options ? *options : store_options_default();
     if (guard_file(path, error)) store->lock_file = guard_lock(path, error);
-    bool open = store->lock_file >= 0 && guard_make(path, &store->gather.image, error);
-    store->is_new = store->gather.image >= 0;
+    bool open = store->lock_file >= 0 && guard_modes(path, error) && guard_mended(path, error)
+                && guard_make(path, &store->gather.image, error);
+    store->is_new = store->gather.image_is_unsynced = store->gather.image >= 0;
     store->known = store->gather.named = open && !store->is_new && left_alone(store);
     open = open && (store->is_new || guard_header(path, error)) && database_open(store, error);
     if (open && !store->options.brief)

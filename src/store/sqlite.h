@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "store/files.h"
 #include "store/guard.h"
 #include "store/kind.h"
 #include "store/line.h"
@@ -135,6 +136,8 @@ struct sqlite_store {
     struct gather gather;
     sqlite3_stmt *statement[STATEMENTS];
     int lock_file;
+    struct file_identity files[FILE_KINDS];
+    bool is_lost;  // one of them was deleted or replaced
     bool full;      // the ballast is thrown off
     bool begun;     // a transaction is open
     bool known;       // found as the last server left it

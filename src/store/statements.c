@@ -39,10 +39,10 @@ static const char *const texts[STATEMENTS] = {
                  " inputs, outputs, name, command, details, status) VALUES (?, ?, ?, ?, ?, ?, ?,"
                  " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_CALENDAR] = "REPLACE INTO sched_calendar VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
-    [PUT_OBJECT] = "REPLACE INTO sched_object VALUES (?, ?, ?, ?)",
+    [PUT_OBJECT] = "REPLACE INTO sched_object VALUES (?, ?, ?, ?, ?)",
     [PUT_REPLICA] = "REPLACE INTO sched_replica VALUES (?, ?, ?, ?)",
     [PUT_WAIT_FOR] = "REPLACE INTO sched_wait_for VALUES (?, ?, ?, ?, ?, ?)",
-    [PUT_BODY] = "REPLACE INTO sched_body VALUES (?, ?)",
+    [PUT_BODY] = "REPLACE INTO sched_body VALUES (?, ?, ?)",
     [PUT_REQUEST] = "REPLACE INTO sched_request VALUES (?, ?, ?, ?, ?)",
     [PUT_REFUSAL] = "REPLACE INTO sched_refusal(request, body_hash, answer, turn, done, refusal)"
                     " VALUES (?, ?, ?, ?, ?, ?)",

@@ -124,6 +124,11 @@ bool store_is_full(const struct store *store)
     return store->kind->is_full && store->kind->is_full(store);
 }
 
+bool store_check(struct store *store)
+{
+    return store->kind->check ? store->kind->check(store) : !store->error.fault;
+}
+
 const struct rota_record *store_rows(struct store *store, uint32_t *count)
 {
     return store->kind->rows(store, count);
@@ -137,6 +142,12 @@ void store_rows_release(struct store *store)
 bool store_text_find(struct store *store, rota_task_id task, struct store_text *text)
 {
     return store->kind->text_find && store->kind->text_find(store, task, text);
+}
+
+rota_worker_id store_attempt_given(struct store *store, rota_task_id task, uint32_t attempt)
+{
+    if (!store->kind->attempt_given) return (rota_worker_id){0};
+    return store->kind->attempt_given(store, task, attempt);
 }
 
 rota_worker_id store_attempt_worker(struct store *store, rota_task_id task, uint32_t *attempt)

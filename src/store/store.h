@@ -112,6 +112,7 @@ struct store_body {
     uint32_t number;
     const void *bytes;
     uint32_t length;
+    uint32_t version;  // of the protocol in which they are written
 };
 void store_put_body(struct store *store, const struct store_body *body);
 
@@ -146,6 +147,11 @@ void store_foresee(struct store *store);
 // what ends or cancels old work.
 bool store_is_full(const struct store *store);
 
+// Between turns, about once a second: the files of the store are still there and the ones that it
+// has open. False: one was deleted or replaced. The store has failed, and whoever acknowledges
+// something now promises what nobody will find.
+bool store_check(struct store *store);
+
 // ---- Reading ----------------------------------------------------------------
 
 // Every row, by kind as the enum counts, submissions by sequence, workers as they joined, the
@@ -159,6 +165,8 @@ bool store_text_find(struct store *store, rota_task_id task, struct store_text *
 // Who has the log of an attempt; 0 becomes the last one. None: it was not reported, or the store
 // keeps no attempts.
 rota_worker_id store_attempt_worker(struct store *store, rota_task_id task, uint32_t *attempt);
+// The worker that was given an attempt before the present one. None: nobody knows.
+rota_worker_id store_attempt_given(struct store *store, rota_task_id task, uint32_t attempt);
 
 // The bodies of a job, by number. False: the store has failed, or keeps none.
 typedef bool store_body_fn(void *context, const struct store_body *body);  // false: no memory

@@ -197,8 +197,9 @@ static void put_bodies(struct sqlite_store *store)
 {
     for (uint32_t i = 0; i < store->body_count; i++) {
         const struct store_body *body = &store->bodies[i];
-        sqlite3_bind_blob(statement_get(store, PUT_BODY), 2, body->bytes, (int)body->length,
-                          SQLITE_STATIC);
+        sqlite3_stmt *put = statement_get(store, PUT_BODY);
+        sqlite3_bind_blob(put, 2, body->bytes, (int)body->length, SQLITE_STATIC);
+        bind_number(put, 3, body->version);
         statement_run_on(store, PUT_BODY, row_id((rota_task_id){body->job.number, body->number}));
     }
 }
@@ -283,6 +284,7 @@ static bool turn_again(struct sqlite_store *store)
 static void log_fold(struct sqlite_store *store)
 {
     if (store->wal_pages < (int)store->options.wal_pages) return;
+    if (!files_check(store)) return;
     store->gather.later = false;  // the database must not know what the log could still lose
     int result = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     if (result == SQLITE_OK || result == SQLITE_BUSY || result == SQLITE_LOCKED) return;
@@ -334,6 +336,7 @@ static bool turn_write(struct store *base)
         turn_undo(store);
         return false;
     }
+    if (!store->files[FILE_INDEX].inode) files_note(store);
     if (!empty) log_fold(store);
     if (!store->settled_in && life_is_long(store)) turn_settle_in(store);
     ballast_again(store);

@@ -7,7 +7,7 @@
 struct reader {
     struct wire_in *in;
     const char *at, *end;
-    bool bad, no_memory;
+    bool bad;
 };
 
 // ---- Bytes -------------------------------------------------------------------------------
@@ -108,6 +108,21 @@ static wire_object get_object(struct reader *reader)
     return (wire_object){high, low};
 }
 
+// A letter, and unless that is 0 the hash. In version 1 there were none.
+static wire_content get_content(struct reader *reader)
+{
+    wire_content content = {.kind = 0};
+    if (reader->in->version == 1) return content;
+    const char *kind = get_bytes(reader, 1);
+    if (!kind || !*kind) return content;
+    const char *hash = get_bytes(reader, sizeof content.hash);
+    if (!strchr("dfx", *kind)) reader->bad = true;
+    if (!hash || reader->bad) return content;
+    content.kind = *kind;
+    memcpy(content.hash, hash, sizeof content.hash);
+    return content;
+}
+
 // What a field takes of a frame at least.
 enum {
     LEAST_u32 = 4,
@@ -116,6 +131,7 @@ enum {
     LEAST_time = 8,
     LEAST_task = 8,
     LEAST_object = 16,
+    LEAST_content = 0,
     LEAST_text = 5
 };
 
@@ -171,6 +187,35 @@ static bool arena_reserve(struct wire_in *in, uint32_t length)
     return true;
 }
 
+// Peers tell each other their version before anything else, so that those of different ones can
+// say so. What else another version's GREET or WELCOME says is not known: it stays empty.
+static bool is_foreign(const struct reader *reader, struct wire_message *message)
+{
+    static const wire_text none = {"", 0};
+    struct reader ahead = *reader;
+    bool is_greet = message->kind == WIRE_GREET_MESSAGE;
+    if (!is_greet && message->kind != WIRE_WELCOME_MESSAGE) return false;
+    uint32_t version = get_u32(&ahead);  // the first field of both, in every version
+    if (ahead.bad || version == WIRE_VERSION) return false;
+    if (is_greet)
+        message->greet = (struct wire_greet){.version = version, .name = none};
+    else
+        message->welcome = (struct wire_welcome){.version = version};
+    return true;
+}
+
+static bool fields_take(struct reader *reader, struct wire_message *message)
+{
+    switch (message->kind) {
+#define CASE(NAME, name)                                                                           \
+    case WIRE_##NAME##_MESSAGE: get_##name##_message(reader, &message->name); break;
+        WIRE_MESSAGES(CASE)
+#undef CASE
+    default: return false;
+    }
+    return !reader->bad && reader->at == reader->end;
+}
+
 enum wire_result wire_take(struct wire_in *in, struct wire_message *message)
 {
     uint32_t length, left = in->length - in->taken;
@@ -180,16 +225,9 @@ enum wire_result wire_take(struct wire_in *in, struct wire_message *message)
     if (left - WIRE_HEAD < length) return WIRE_MORE;
     if (!arena_reserve(in, length)) return WIRE_NO_MEMORY;
     const char *frame = in->bytes + in->taken + WIRE_HEAD;
-    struct reader it = {in, frame + 1, frame + length, false, false}, *reader = &it;
+    struct reader reader = {in, frame + 1, frame + length, false};
     message->kind = (unsigned char)*frame;
-    switch (message->kind) {
-#define CASE(NAME, name)                                                                           \
-    case WIRE_##NAME##_MESSAGE: get_##name##_message(reader, &message->name); break;
-        WIRE_MESSAGES(CASE)
-#undef CASE
-    default: return WIRE_BAD;
-    }
-    if (reader->bad || reader->at != reader->end) return WIRE_BAD;
+    if (!is_foreign(&reader, message) && !fields_take(&reader, message)) return WIRE_BAD;
     in->taken += WIRE_HEAD + length;
     return WIRE_GOT;
 }

@@ -62,6 +62,13 @@ static void add_object(struct dump *text, wire_object object)
     add(text, "%" PRIx64 "-%" PRIx64, object.high, object.low);
 }
 
+static void add_content(struct dump *text, wire_content content)
+{
+    char hex[WIRE_HEX + 1];
+    wire_hex(content.hash, hex);
+    if (content.kind) add(text, "%c:%s", content.kind, hex);
+}
+
 #define FIELD(kind, name) add(text, " " #name "="), add_##kind(text, item->name);
 #define ROW(NAME, name)                                                                            \
     static void add_##name##s(struct dump *text, wire_##name##s list)                              \

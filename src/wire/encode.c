@@ -87,6 +87,12 @@ static void put_object(struct wire_out *out, wire_object object)
     put_u64(out, object.low);
 }
 
+static void put_content(struct wire_out *out, wire_content content)
+{
+    put_bytes(out, &content.kind, 1);
+    if (content.kind) put_bytes(out, content.hash, sizeof content.hash);
+}
+
 #define FIELD(kind, name) put_##kind(out, item->name);
 #define ROW(NAME, name)                                                                            \
     static void put_##name##s(struct wire_out *out, wire_##name##s list)                           \

@@ -62,3 +62,21 @@ rota_object_id wire_entry_object(const struct wire_entry *entry)
     object.low |= entry->letter == 'd' ? 2 : entry->letter == 'x';
     return object;
 }
+
+wire_content wire_entry_content(const struct wire_entry *entry)
+{
+    wire_content content = {.kind = entry->letter};
+    memcpy(content.hash, entry->hash, sizeof content.hash);
+    return content;
+}
+
+bool wire_content_is(const wire_content *one, const wire_content *other)
+{
+    return one->kind == other->kind && memcmp(one->hash, other->hash, sizeof one->hash) == 0;
+}
+
+bool wire_entry_is(const struct wire_entry *entry, const wire_content *content)
+{
+    wire_content own = wire_entry_content(entry);
+    return wire_content_is(&own, content);
+}

@@ -13,6 +13,7 @@ typedef int32_t wire_i32;
 typedef int64_t wire_time;  // microseconds; a point in time is UTC
 typedef rota_task_id wire_task;
 typedef rota_object_id wire_object;
+typedef struct rota_content wire_content;  // `kind` is the letter of an entry; 0: not known
 typedef struct { const char *bytes; uint32_t length; } wire_text;  // ends with a zero once decoded
 typedef struct { wire_text *items; uint32_t count; } wire_texts;
 
@@ -32,7 +33,8 @@ enum wire_file_flag { WIRE_KEEP = 1 };  // outputs: also put at `path` when the 
     F(text, name)     /* under which the task knows it, relative to its directory */  \
     F(text, path)     /* absolute; see kind and flags */                              \
     F(object, object) /* none: a source */                                            \
-    F(u64, bytes)     /* outputs, once made */
+    F(u64, bytes)     /* outputs, once made */                                        \
+    F(content, content) /* outputs, once made, and what is held; not of streams */
 #define WIRE_ATTEMPT_ROW(F) F(task, task) F(u32, attempt) F(u64, token) F(u32, state)
 #define WIRE_LANE_ROW(F) F(text, name) F(u32, flags)  // enum rota_lane_flag
 #define WIRE_SPEC_ROW(F)                                                              \
@@ -72,6 +74,6 @@ WIRE_ROWS(WIRE_STRUCT)
 #undef WIRE_FIELD
 
 #define WIRE_KINDS(K)                                                                 \
-    K(u32) K(u64) K(i32) K(time) K(task) K(object) K(text) K(texts)                   \
+    K(u32) K(u64) K(i32) K(time) K(task) K(object) K(content) K(text) K(texts)        \
     K(files) K(attempts) K(lanes) K(specs) K(edges) K(clauses) K(uses) K(makes)       \
     K(exits)

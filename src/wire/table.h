@@ -41,6 +41,7 @@ enum wire_run_flag {
 #define WIRE_DROP(F) F(files, objects)  // only `object` of each counts
 #define WIRE_QUIT(F) F(time, grace)     // stops all, reports all, ends
 #define WIRE_DRAIN(F) F(u32, reserved)  // starts nothing more; a worker says it before it ends
+#define WIRE_PROBE(F) F(u32, reserved)  // the worker sends a BEAT at once
 #define WIRE_BEATEN(F) F(u64, sent)     // that BEAT has come, and the lease runs from its sending
 enum wire_how {
     WIRE_NOW_RECORDED = 1,
@@ -51,10 +52,13 @@ enum wire_how {
 #define WIRE_FETCH(F)                                                   \
     F(object, object)                                                   \
     F(u64, bytes)       /* exactly; 0: not known */                     \
+    F(content, content) /* as its maker reported it; others are refused */ \
     F(texts, addresses) /* of workers that hold it, the best first */   \
     F(text, ticket)     /* to be shown there */
-// Whoever shows the ticket within `valid` may fetch the object here.
-#define WIRE_SERVE(F) F(object, object) F(text, ticket) F(time, valid)
+// A peer that shows the ticket within `valid` may fetch the object here.
+#define WIRE_SERVE(F)                                                   \
+    F(object, object) F(text, ticket) F(time, valid)                    \
+    F(u64, client)      /* whose share of tickets it counts for; 0: a worker's */
 
 // Looks whether these are still there, and says HELD or LOST of each.
 #define WIRE_SHOW(F) F(files, objects)  // only `object` of each counts
@@ -84,6 +88,7 @@ enum wire_finished_flag { WIRE_CACHED = 1, WIRE_LOG_TRUNCATED = 2, WIRE_CORE_DUM
 
 #define WIRE_HELLO(F) F(u32, version) F(u32, cores) F(u32, memory_mib) F(text, name) F(text, limits)
 enum { WIRE_RESULTS_MAX = 100000 };     // of a worker, when it joins: others are not told
+enum { WIRE_HELD_MAX = 4096 };          // objects in one HELD, LOST or STREAMED to a server
 #define WIRE_HELD(F) F(files, objects)  // what is in the cache; all of it before HELLO
 // On each new connection, behind the last of those HELD: nothing else is there any more.
 #define WIRE_HELD_ALL(F) F(u64, count)
@@ -118,35 +123,20 @@ enum wire_attempt_state {
     F(text, machine)                                                          \
     F(text, address)      /* where others fetch its objects; "": nowhere */   \
     F(text, limits)       /* as in HELLO */                                   \
+    F(text, user)         /* commands run as this user; "root": uid 0 */      \
+    F(u64, epoch)         /* the largest that this server has told it; 0: none */ \
+    F(u64, opened)        /* what it told with that */                        \
     F(attempts, attempts) /* all that it has been given and is not recorded */
 #define WIRE_BEAT(F) F(u64, sent)  // microseconds of its own clock, read before sending
 #define WIRE_MISSED(F) F(object, object) F(text, reason)  // it could not be fetched
+// Whoever has that address sends other bytes than those the object consists of.
+#define WIRE_FORGED(F) F(object, object) F(text, address) F(text, reason)
 #define WIRE_LOGGED(F)                                     \
     F(u64, request) F(task, task) F(u32, attempt)          \
     F(u64, offset) F(text, bytes)                          \
     F(u32, whole) /* 1: the log ends here; 0: so far */
 
-// ---- Between workers ------------------------------------------------------------------------
-
-// One of them asks, the other answers: GREET and WELCOME, GET and CONTENT, then for each WANT a
-// PIECE, in that order. An entry is the text that the cache has for it: "f:BYTES:HASH" is a file,
-// "x" instead an executable one, "d" a tree, of which BYTES are those of its files.
-#define WIRE_GET(F) F(object, object) F(text, ticket)
-#define WIRE_CONTENT(F) F(text, entry) F(u64, list_bytes)  // the latter: of a tree
-// A file of the object; the entry of a tree stands for the list of its files.
-#define WIRE_WANT(F) F(text, entry) F(u64, offset)
-// All from there to the end. So many bytes follow as they are, behind this frame and in no other:
-// they can go from the disk to the socket, and from there to the disk, without a stop.
-#define WIRE_PIECE(F) F(text, entry) F(u64, offset) F(u64, bytes)
-
-// A client that has contents for the server's store: what is not there is asked for with WANTs, and
-// OFFERED is behind the last of them. Each is sent as a PIECE; STORED says that it came whole. Then
-// an object is given its content, and BOUND: it is on the disk.
-#define WIRE_OFFER(F) F(texts, entries)
-#define WIRE_OFFERED(F) F(u32, wanted)
-#define WIRE_STORED(F) F(text, entry)
-#define WIRE_BIND(F) F(object, object) F(text, entry)
-#define WIRE_BOUND(F) F(object, object)
+#include "wire/table_data.h"
 
 // ---- Between a client and a server --------------------------------------------------------
 
@@ -160,17 +150,22 @@ enum wire_role {
     F(u32, role)        /* enum wire_role; the key must allow it */                \
     F(text, name)       /* of a worker: always the same; of others: for people */  \
     F(u64, boot)        /* another one whenever all its processes are gone */      \
-    F(u64, connection)  /* of a worker: grows, over its restarts too */
+    F(u64, connection)  /* of a worker: grows, over its restarts too */            \
+    F(u64, folder)      /* of a worker: the id of its folder */                    \
+    F(u64, place)       /* the same as long as its folder has the same lock; 0: not known */
 #define WIRE_WELCOME(F)                                                            \
     F(u32, version)                                                                \
     F(u64, server)      /* another one for another database */                     \
+    F(u64, epoch)       /* of its tokens: grows whenever the database is opened */ \
+    F(u64, opened)      /* when it was: a restored database has other times */     \
     F(u64, peer)        /* the server's number for this peer */                    \
     F(time, lease)      /* a worker counts so long from the sending of a BEAT */   \
     F(time, beat)       /* and sends one so often */
 enum wire_code {
     WIRE_REFUSED_VERSION = 1, WIRE_REFUSED_ROLE, WIRE_REFUSED_REQUEST, WIRE_REFUSED_STATE,
     WIRE_REFUSED_NOT_FOUND, WIRE_REFUSED_CONFLICT, WIRE_REFUSED_FULL, WIRE_REFUSED_MEMORY,
-    WIRE_REFUSED_FRAME, WIRE_REFUSED_STALE, WIRE_REFUSED_NOTHING,
+    WIRE_REFUSED_FRAME, WIRE_REFUSED_STALE, WIRE_REFUSED_NOTHING, WIRE_REFUSED_BUSY,
+    WIRE_REFUSED_NAME,
 };
 #define WIRE_REFUSE(F) F(u64, high) F(u64, low) F(u32, code) F(text, reason)
 
@@ -208,8 +203,8 @@ enum wire_verb {
 };
 #define WIRE_CHANGE(F) F(u64, high) F(u64, low) F(u32, verb) F(task, task)
 // Nothing new for a lane, a worker or a job; a worker that is drained is told to QUIT when it has
-// ended all.
-enum wire_rest_how { WIRE_PAUSE = 1, WIRE_RESUME, WIRE_DRAIN_AND_QUIT };
+// ended all; the name of one that is forgotten may be used with another key.
+enum wire_rest_how { WIRE_PAUSE = 1, WIRE_RESUME, WIRE_DRAIN_AND_QUIT, WIRE_FORGET };
 enum wire_part { WIRE_PART_LANE = 1, WIRE_PART_WORKER, WIRE_PART_JOB };  // a job: its number
 #define WIRE_REST(F) F(u64, high) F(u64, low) F(u32, how) F(u32, part) F(text, name)
 #define WIRE_DONE(F) F(u64, high) F(u64, low) F(text, answer)
@@ -294,4 +289,4 @@ enum wire_data_verb {
     M(DATA, data)                                                                          \
     M(RENEW, renew) M(RENEWED, renewed) M(FLOW, flow) M(REPEAT, repeat) M(REST, rest)      \
     M(LOOK, look) M(SEEN, seen) M(SHOW, show) M(HELD_ALL, held_all) M(ALIAS, alias)     \
-    M(KNOWN, known)
+    M(KNOWN, known) M(FORGED, forged) M(BROUGHT, brought) M(PROBE, probe)

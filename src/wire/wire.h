@@ -17,7 +17,11 @@ enum { WIRE_FRAME_MAX = 16 << 20, WIRE_HASH = 32, WIRE_HEAD = 4 };
 
 #include "wire/table.h"
 
-enum { WIRE_VERSION = 1 };
+// Of all that is sent; a peer of another version is refused. 2: rows of files have a content.
+enum { WIRE_VERSION = 2 };
+#define WIRE_OTHER_VERSION                                                                         \
+    "the server speaks another protocol than this program: install the same version of rota on"   \
+    " both"
 #define WIRE_ENUM(NAME, name) WIRE_##NAME##_MESSAGE,
 enum wire_kind { WIRE_NONE, WIRE_MESSAGES(WIRE_ENUM) WIRE_KINDS_END };
 #undef WIRE_ENUM
@@ -60,6 +64,19 @@ bool wire_hex_read(const char *text, uint8_t hash[WIRE_HASH]);
 void wire_entry_write(const struct wire_entry *entry, char text[WIRE_ENTRY_TEXT]);
 bool wire_entry_read(const char *text, struct wire_entry *entry);
 rota_object_id wire_entry_object(const struct wire_entry *entry);  // whose name is its content
+wire_content wire_entry_content(const struct wire_entry *entry);
+bool wire_entry_is(const struct wire_entry *entry, const wire_content *content);
+bool wire_content_is(const wire_content *one, const wire_content *other);  // the same bytes
+
+// The ids of objects are three spaces, by the two highest bits of `low`: what is named by its
+// content (wire_entry_object), what clients bring for a job, and what tasks make. Only what is in
+// the first two can be bound by a client, and only what is in the last can be an output.
+static inline bool wire_is_upload(rota_object_id object) { return object.low >> 62 == 1; }
+static inline bool wire_is_named(rota_object_id object) { return object.low >> 63; }
+static inline rota_object_id wire_upload(uint64_t high, uint64_t low, uint32_t number)
+{
+    return (rota_object_id){high ^ low, 1ull << 62 | number};
+}
 
 // ---- encode.c: bytes that wait to be sent ------------------------------------------------
 
@@ -89,6 +106,7 @@ struct wire_in {
     uint32_t length, capacity, taken;
     void *arena;  // lists of the last message
     uint32_t arena_used, arena_capacity;
+    uint32_t version;  // of frames that were stored by an older rota; 0: as they are sent now
 };
 
 enum wire_result { WIRE_GOT, WIRE_MORE, WIRE_BAD, WIRE_NO_MEMORY };
@@ -97,7 +115,8 @@ enum wire_result { WIRE_GOT, WIRE_MORE, WIRE_BAD, WIRE_NO_MEMORY };
 char *wire_in_room(struct wire_in *in, uint32_t count);
 void wire_in_came(struct wire_in *in, uint32_t count);
 // The next message, valid until the next call of any of these. MORE: it is not whole yet. BAD: this
-// is none of ours, and nothing behind it can be believed.
+// is none of ours, and nothing behind it can be believed. Of a GREET or WELCOME of another version
+// only the version is read.
 enum wire_result wire_take(struct wire_in *in, struct wire_message *message);
 // Bytes that have come and are no frame: as many as there are, but at most `max`; they are taken.
 uint32_t wire_take_raw(struct wire_in *in, uint64_t max, const char **bytes);

@@ -1,6 +1,7 @@
 // begin.c - from the queue to a process, or to the reason why there is none.
 #define _GNU_SOURCE
 #include "os/os.h"
+#include "worker/user.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>
@@ -14,6 +15,15 @@ static bool refuse(struct run *run, enum wire_end end, int error)
     run->end = end;
     run->status = error;
     return false;
+}
+
+// Before anything else: a known result is delivered without a command.
+static bool is_permitted(const struct worker *worker, struct run *run)
+{
+    const char *fault = user_run_fault(worker, &run->command.run);
+    if (!fault) return true;
+    snprintf(run->reason, sizeof run->reason, "%s", fault);
+    return refuse(run, WIRE_NOT_STARTED, EPERM);
 }
 
 static bool make_private(struct run *run)
@@ -51,12 +61,24 @@ static bool prepare_files(struct worker *worker, struct run *run)
     return files_are(worker, run, files_prepare(&worker->files, run));
 }
 
+// What lies in the task's own folder was made by the worker.
+static bool give_private(struct worker *worker, struct run *run)
+{
+    if (!(run->command.run.flags & WIRE_RUN_PRIVATE)) return true;
+    if (user_give_tree(worker, run->command.directory)) return true;
+    int error = errno;
+    snprintf(run->reason, sizeof run->reason, "cannot give %s to the user of commands: %s",
+             run->command.directory, strerror(error));
+    return refuse(run, WIRE_NOT_STARTED, error);
+}
+
 static void say_why(struct run *run, const struct spawn *spawn)
 {
     const char *why = strerror(spawn->error), *word = run->command.argv[0];
     size_t size = sizeof run->reason;
     switch (spawn->step) {
     case SPAWN_FORK: snprintf(run->reason, size, "no process for %s: %s", word, why); return;
+    case SPAWN_USER: snprintf(run->reason, size, "cannot change the user: %s", why); return;
     case SPAWN_LIMIT: snprintf(run->reason, size, "no limits for %s: %s", word, why); return;
     case SPAWN_DIRECTORY:
         snprintf(run->reason, size, "%s cannot run in %s: %s", word, spawn->directory, why);
@@ -112,7 +134,9 @@ static struct spawn spawn_of(struct worker *worker, struct run *run)
         .output = run->output->write,
         .data_max = (uint64_t)command->run.memory_mib << 20,
         .files_max = worker->files_max,
+        .user = worker->options->user,
         .dies_with_worker = !worker->is_init,
+        .domain = worker->domain,
         .stack_end = worker->spawn_stack,
     };
 }
@@ -121,7 +145,8 @@ bool run_begin(struct worker *worker, struct run *run)
 {
     run->began = os_now();
     run->ticks = os_ticks();
-    bool fine = look_into_cache(worker, run) && make_private(run) && prepare_files(worker, run);
+    bool fine = is_permitted(worker, run) && look_into_cache(worker, run) && make_private(run)
+                && prepare_files(worker, run) && give_private(worker, run);
     if (!fine) return false;
     run->output = output_take(worker, run);
     if (!run->output) {

@@ -71,6 +71,7 @@ struct cache {
     char *path;
     uint64_t bytes_max, evict_above, serial;
     uint64_t link_above;  // what is taken and has so many bytes or less is copied
+    uint32_t owner;  // files of this user are collected, and those all may read; 0: any
     struct memory memory;
     struct map verified;  // contents this process has hashed, as they then were
     struct os_digest *digest;  // null: nothing was hashed so far
@@ -120,8 +121,13 @@ bool cache_has(struct cache *cache, const struct cache_entry *entry);
 
 bool cache_bind(struct cache *cache, rota_object_id object, const struct cache_entry *entry,
                 struct cache_error *error);
+// The same, and the name outlives a crash of the machine. Only what nobody can make again needs it.
+bool cache_bind_synced(struct cache *cache, rota_object_id object, const struct cache_entry *entry,
+                       struct cache_error *error);
 bool cache_find(struct cache *cache, rota_object_id object, struct cache_entry *entry);
 bool cache_unbind(struct cache *cache, rota_object_id object, struct cache_error *error);
+// The same, unless it has become another content than that; of kind 0: in any case.
+void cache_unbind_one(struct cache *cache, rota_object_id object, const wire_content *content);
 
 // Calls for all objects whose content is there, by id, until it says false. False: out of memory.
 typedef bool cache_each_fn(void *context, rota_object_id object, const struct cache_entry *entry);
@@ -185,6 +191,8 @@ void cache_entry_write(const struct cache_entry *entry, char text[CACHE_ENTRY_TE
 bool cache_entry_read(const char *text, struct cache_entry *entry);
 rota_object_id cache_entry_object(const struct cache_entry *entry);  // whose name is its content
 bool cache_entry_is(const struct cache_entry *one, const struct cache_entry *other);
+wire_content cache_entry_content(const struct cache_entry *entry);
+bool cache_entry_has(const struct cache_entry *entry, const wire_content *content);  // or unknown
 
 // SHA-256 of bytes as they come; a thread may feed it while others use the cache.
 struct os_sum *cache_sum_open(struct cache *cache, struct cache_error *error);

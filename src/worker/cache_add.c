@@ -82,6 +82,12 @@ static void entry_fill(struct cache_entry *entry, const struct stat *at)
     entry->executable = at->st_mode & S_IXUSR;
 }
 
+// The worker may read more than its commands: a second name of such a file is no way to read it.
+static bool may_collect(const struct cache *cache, const struct stat *at)
+{
+    return !cache->owner || at->st_uid == cache->owner || at->st_mode & S_IROTH;
+}
+
 // The name may be another file's since it was opened, or be behind a link now: nothing but the
 // file itself is moved, and nothing outside of the directory.
 static bool file_is_moved(struct cache *cache, int directory_fd, const char *name,
@@ -142,6 +148,8 @@ bool cache_add_file(struct cache *cache, int directory_fd, const char *name, enu
     int fd = cache_source_open(directory_fd, name, CACHE_FILE, error);
     if (fd < 0) return false;
     bool fine = fstat(fd, &at) == 0 || cache_fail_system(error, "look at", name);
+    if (fine && how != CACHE_COPY_LOG && !may_collect(cache, &at))
+        fine = cache_fail(error, CACHE_REFUSED, "%s belongs to another user", name);
     if (fine) entry_fill(out, &at);
     bool alone = at.st_nlink == 1 && at.st_uid == geteuid();
     if (fine && how == CACHE_ONLY_LOOK)

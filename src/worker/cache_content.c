@@ -166,6 +166,21 @@ static bool content_rename(struct cache *cache, const char *temporary, const cha
     return renameat2(cache->own, temporary, cache->content, name, RENAME_NOREPLACE) == 0;
 }
 
+// Tasks get hard links to contents and may execute them. The kernel refuses that (ETXTBSY) as long
+// as any process has the file open for writing, so the writer's descriptor ends before the file
+// gets its name.
+static bool make_read_only(struct cache *cache, const struct cache_entry *entry,
+                           const char *temporary, int *fd)
+{
+    if (fchmod(*fd, content_mode(entry)) != 0) return false;
+    if ((fcntl(*fd, F_GETFL) & O_ACCMODE) == O_RDONLY) return true;
+    int reader = openat(cache->own, temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (reader < 0) return false;
+    close(*fd);
+    *fd = reader;
+    return true;
+}
+
 static bool content_install(struct cache *cache, const struct cache_entry *entry,
                             const char *temporary, int fd, bool unsynced,
                             struct cache_error *error)
@@ -173,7 +188,7 @@ static bool content_install(struct cache *cache, const struct cache_entry *entry
     char name[CACHE_NAME];
     struct stat at;
     cache_name(entry, name);
-    bool named = fchmod(fd, content_mode(entry)) == 0 && fstat(fd, &at) == 0
+    bool named = make_read_only(cache, entry, temporary, &fd) && fstat(fd, &at) == 0
                  && content_rename(cache, temporary, name);
     for (int tries = 0; !named && errno == EEXIST && tries < 9; tries++) {
         if (cache_content_reuse(cache, entry)) {

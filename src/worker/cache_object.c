@@ -73,6 +73,14 @@ bool cache_bind(struct cache *cache, rota_object_id object, const struct cache_e
     return fine;
 }
 
+bool cache_bind_synced(struct cache *cache, rota_object_id object, const struct cache_entry *entry,
+                       struct cache_error *error)
+{
+    if (!cache_bind(cache, object, entry, error)) return false;
+    return fsync(cache->object) == 0
+           || cache_fail_system(error, "sync the names of objects in", cache->path);
+}
+
 bool cache_find(struct cache *cache, rota_object_id object, struct cache_entry *entry)
 {
     char name[CACHE_OBJECT_NAME];
@@ -86,6 +94,14 @@ bool cache_unbind(struct cache *cache, rota_object_id object, struct cache_error
     cache_object_name(object, name);
     if (unlinkat(cache->object, name, 0) == 0 || errno == ENOENT) return true;
     return cache_fail_system(error, "remove an object of", cache->path);
+}
+
+void cache_unbind_one(struct cache *cache, rota_object_id object, const wire_content *content)
+{
+    struct cache_entry entry;
+    bool is_other = content->kind && cache_find(cache, object, &entry)
+                    && !cache_entry_has(&entry, content);
+    if (!is_other) cache_unbind(cache, object, NULL);
 }
 
 struct objects {

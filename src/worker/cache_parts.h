@@ -117,7 +117,8 @@ void cache_manifest_release(struct cache_manifest *manifest);
 
 // ---- cache_add.c, cache_tree.c: collecting -----------------------------------------------
 
-enum cache_how { CACHE_MAY_MOVE, CACHE_MUST_COPY, CACHE_ONLY_LOOK };
+// CACHE_COPY_LOG: a log of the worker, which may be of another user than its commands.
+enum cache_how { CACHE_MAY_MOVE, CACHE_MUST_COPY, CACHE_COPY_LOG, CACHE_ONLY_LOOK };
 
 bool cache_add_file(struct cache *cache, int directory_fd, const char *name, enum cache_how how,
                     struct cache_entry *out, struct cache_error *error);

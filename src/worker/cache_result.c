@@ -114,7 +114,7 @@ static bool log_add(struct cache *cache, const char *path, struct cache_entry *l
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
     int parent = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     bool fine = parent >= 0 ? cache_add_file(cache, parent, slash ? slash + 1 : path,
-                                             CACHE_MUST_COPY, log, error)
+                                             CACHE_COPY_LOG, log, error)
                             : cache_fail_system(error, "open the folder of", path);
     if (parent >= 0) close(parent);
     free(folder);

@@ -86,6 +86,18 @@ bool cache_entry_is(const struct cache_entry *one, const struct cache_entry *oth
            && memcmp(one->hash, other->hash, CACHE_HASH) == 0;
 }
 
+wire_content cache_entry_content(const struct cache_entry *entry)
+{
+    struct wire_entry plain = plain_of(entry);
+    return wire_entry_content(&plain);
+}
+
+bool cache_entry_has(const struct cache_entry *entry, const wire_content *content)
+{
+    struct wire_entry plain = plain_of(entry);
+    return !content->kind || wire_entry_is(&plain, content);
+}
+
 uint64_t cache_entry_key(const struct cache_entry *entry)
 {
     uint64_t start;

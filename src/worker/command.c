@@ -10,40 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- The environment of the worker ------------------------------------------------------------
-
-// What is never handed on: what changes how programs are loaded, and what each command gets anew.
-static bool is_dropped(const char *item)
-{
-    static const char *const heads[]
-        = {"LD_",        "ROTA_TASK=", "ROTA_ID=",  "ROTA_ATTEMPT=", "ROTA_TOKEN=",
-           "ROTA_CPUS=", "ROTA_IN_",   "ROTA_OUT_", "TRACEPARENT=",  "TRACESTATE="};
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        if (strncmp(item, heads[i], strlen(heads[i])) == 0) return true;
-    return false;
-}
-
-bool environment_init(struct environment *environment, char **from)
-{
-    uint32_t count = 0;
-    while (from[count]) count++;
-    environment->path = "/usr/local/bin:/usr/bin:/bin";
-    environment->items = calloc(count + 1, sizeof *environment->items);
-    if (!environment->items) return false;
-    for (uint32_t i = 0; i < count; i++) {
-        if (is_dropped(from[i])) continue;
-        if (strncmp(from[i], "PATH=", 5) == 0) environment->path = from[i] + 5;
-        environment->items[environment->count++] = from[i];
-    }
-    return true;
-}
-
-void environment_release(struct environment *environment)
-{
-    free(environment->items);
-    *environment = (struct environment){0};
-}
-
 // ---- A block of memory that is measured first, then filled -------------------------------------
 
 struct places {
@@ -232,10 +198,10 @@ static void add_inherited(struct variables *variables, const struct wire_run *ru
         if (!run->env.count || !is_set_by(&run->env, environment->items[i]))
             add(variables, environment->items[i]);
     for (uint32_t i = 0; i < run->env.count; i++) {
-        if (is_dropped(run->env.items[i].bytes) && strncmp(run->env.items[i].bytes, "LD_", 3) != 0)
-            continue;
+        const char *item = run->env.items[i].bytes;
+        if (worker_sets(item)) continue;
         add(variables,
-            fill(variables->filler, run->env.items[i].bytes, (size_t)run->env.items[i].length + 1));
+            fill(variables->filler, item, (size_t)run->env.items[i].length + 1));
     }
 }
 

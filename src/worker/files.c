@@ -3,6 +3,7 @@
 #include "os/os.h"
 #include "worker/cache.h"
 #include "worker/spread.h"
+#include "worker/user.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool files_name_is_safe(const char *name)
@@ -23,15 +25,6 @@ bool files_name_is_safe(const char *name)
         at += length;
         if (!*at) return true;
     }
-}
-
-static bool join(char *out, const char *directory, const char *name)
-{
-    bool is_absolute = name[0] == '/';
-    int length = snprintf(out, PATH_MAX, "%s%s%s", is_absolute ? "" : directory,
-                          is_absolute ? "" : "/", name);
-    errno = ENAMETOOLONG;
-    return length > 0 && length < PATH_MAX;
 }
 
 static bool is_private(const struct run *run)
@@ -63,29 +56,46 @@ static enum files_result bad_output(struct run *run, const struct wire_file *fil
 
 // ---- Before -------------------------------------------------------------------------------------
 
-static bool put_link(const char *directory, const char *name, const char *target)
+// An input that is a link leads to folders of others; nothing is made behind it.
+static enum files_result bad_place(struct run *run, const char *what, const struct wire_file *file)
 {
-    char path[PATH_MAX];
-    return join(path, directory, name) && os_parents_make(path) && symlink(target, path) == 0;
+    bool is_blocked = errno == ELOOP || errno == ENOTDIR;
+    return bad(run, what, file, is_blocked ? "it lies behind a link or a file" : strerror(errno));
 }
 
-static enum files_result prepare_link(struct run *run, const struct wire_file *file,
+static bool put_link(int directory, const char *name, const char *target)
+{
+    const char *leaf;
+    int parent = tree_open_parent(directory, name, &leaf);
+    bool made = parent >= 0 && symlinkat(target, parent, leaf) == 0;
+    int reason = errno;
+    tree_close_parent(directory, parent);
+    errno = reason;
+    return made;
+}
+
+static bool is_there(void *path)
+{
+    struct stat at;
+    return stat(path, &at) == 0;
+}
+
+static enum files_result prepare_link(struct run *run, int directory, const struct wire_file *file,
                                       const char *target, const char *what)
 {
-    if (file->kind != WIRE_STREAM && access(target, F_OK) != 0)
-        return bad(run, what, file, file->path.length ? strerror(errno) : "it has no path");
-    if (!is_private(run) || put_link(run->command.directory, file->name.bytes, target))
-        return FILES_READY;
-    return bad(run, what, file, strerror(errno));
+    if (!is_private(run) || put_link(directory, file->name.bytes, target)) return FILES_READY;
+    return bad_place(run, what, file);
 }
 
-static enum files_result prepare_source(struct files *files, struct run *run,
+static enum files_result prepare_source(struct files *files, struct run *run, int directory,
                                         const struct wire_file *file)
 {
     char stream[PATH_MAX];
     stream_path(stream, sizeof stream, files->folder, file->object);
-    return prepare_link(run, file, file->kind == WIRE_STREAM ? stream : file->path.bytes,
-                        "the input");
+    if (file->kind == WIRE_STREAM) return prepare_link(run, directory, file, stream, "the input");
+    if (!user_call(files->user, is_there, (char *)file->path.bytes))
+        return bad(run, "the input", file, file->path.length ? strerror(errno) : "it has no path");
+    return prepare_link(run, directory, file, file->path.bytes, "the input");
 }
 
 static enum files_result prepare_object(struct files *files, struct run *run, int directory,
@@ -93,7 +103,7 @@ static enum files_result prepare_object(struct files *files, struct run *run, in
 {
     struct cache_entry entry;
     struct cache_error error = {.fault = CACHE_LOST, .text = "is not in the cache any more"};
-    if (directory < 0) return bad(run, "the input", file, "it needs a directory of the task's own");
+    if (!is_private(run)) return bad(run, "the input", file, "it needs a folder of the task's own");
     struct cache *cache = files_cache(files, &error);
     if (cache && cache_find(cache, file->object, &entry)
         && cache_take(cache, &entry, directory, file->name.bytes, &error))
@@ -112,36 +122,43 @@ static enum files_result prepare_inputs(struct files *files, struct run *run, in
         const struct wire_file *file = &inputs->items[i];
         bool is_object = file->kind == WIRE_FILE || file->kind == WIRE_DIRECTORY;
         enum files_result one = is_object ? prepare_object(files, run, directory, file)
-                                          : prepare_source(files, run, file);
+                                          : prepare_source(files, run, directory, file);
         if (one != FILES_READY) result = one;
     }
     return result;
 }
 
-static enum files_result prepare_output(struct files *files, struct run *run, uint32_t at)
+static enum files_result prepare_output(struct files *files, struct run *run, int directory,
+                                        uint32_t at)
 {
     char path[PATH_MAX];
+    const char *leaf;
     const wire_files *outputs = &run->command.run.outputs;
     const struct wire_file *file = &outputs->items[at];
     if (spread_is_again(outputs, at)) return FILES_READY;
     if (file->kind == WIRE_STREAM) {
         spread_path(path, sizeof path, files->folder, outputs, at);
-        return prepare_link(run, file, path, "the output");
+        return prepare_link(run, directory, file, path, "the output");
     }
-    if (!strchr(file->name.bytes, '/')) return FILES_READY;
-    bool made = join(path, run->command.directory, file->name.bytes) && os_parents_make(path);
-    return made ? FILES_READY : bad(run, "the output", file, strerror(errno));
+    int parent = tree_open_parent(directory, file->name.bytes, &leaf);
+    if (parent < 0) return bad_place(run, "the output", file);
+    tree_close_parent(directory, parent);
+    return FILES_READY;
 }
 
 enum files_result files_prepare(struct files *files, struct run *run)
 {
     const wire_files *outputs = &run->command.run.outputs;
-    int directory
-        = is_private(run) ? open(run->command.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const char *path = run->command.directory;
+    int directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0) {
+        snprintf(run->reason, sizeof run->reason, "the folder %s: %s", path, strerror(errno));
+        return FILES_BAD;
+    }
     enum files_result result = prepare_inputs(files, run, directory);
-    if (directory >= 0) close(directory);
     for (uint32_t i = 0; i < outputs->count && result == FILES_READY; i++)
-        result = prepare_output(files, run, i);
+        result = prepare_output(files, run, directory, i);
+    close(directory);
     return result;
 }
 
@@ -164,6 +181,7 @@ static enum files_result add_outputs(struct cache *cache, struct run *run, int d
                                                      kind_of(file), &made[i].entry, &error);
         if (!fine) return bad_output(run, file, &error);
         run->command.made[i].bytes = made[i].entry.bytes;
+        run->command.made[i].content = cache_entry_content(&made[i].entry);
     }
     return FILES_READY;
 }

@@ -17,7 +17,8 @@ static void cache_folder(const struct files *files, char path[PATH_MAX])
     snprintf(path, PATH_MAX, "%s/cache", files->folder);
 }
 
-// Nothing keeps root from writing into a file that is read-only, so what is small is copied then.
+// Nothing keeps commands of root from writing into a file that is read-only, so what is small is
+// copied then.
 struct cache *files_cache(struct files *files, struct cache_error *error)
 {
     char path[PATH_MAX];
@@ -25,7 +26,8 @@ struct cache *files_cache(struct files *files, struct cache_error *error)
     cache_folder(files, path);
     struct cache *cache = calloc(1, sizeof *cache);
     if (cache && cache_open(cache, path, files->cache_max, error)) {
-        cache->link_above = geteuid() == 0 ? LINK_ABOVE_AS_ROOT : 0;
+        cache->link_above = geteuid() == 0 && !files->user ? LINK_ABOVE_AS_ROOT : 0;
+        cache->owner = files->user ? files->user->uid : 0;
         return files->cache = cache;
     }
     if (!cache) *error = (struct cache_error){CACHE_BROKEN, "no memory for the cache"};
@@ -51,7 +53,7 @@ void files_drop(struct files *files, const wire_files *objects)
     if (!files->cache && access(path, F_OK) != 0) return;
     struct cache *cache = files_cache(files, NULL);
     for (uint32_t i = 0; cache && i < objects->count; i++)
-        cache_unbind(cache, objects->items[i].object, NULL);
+        cache_unbind_one(cache, objects->items[i].object, &objects->items[i].content);
 }
 
 // ---- What is there, and what is not -----------------------------------------------------------
@@ -99,6 +101,7 @@ static bool held_add(void *context, rota_object_id object, const struct cache_en
         .kind = entry->kind == CACHE_DIRECTORY ? WIRE_DIRECTORY : WIRE_FILE,
         .object = object,
         .bytes = entry->bytes,
+        .content = cache_entry_content(entry),
         .name = wire_text_of(NULL),
         .path = wire_text_of(NULL),
     };

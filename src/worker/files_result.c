@@ -33,6 +33,7 @@ static bool result_take(struct files *files, struct run *run, struct cache_outpu
     for (uint32_t i = 0; i < outputs->count; i++) {
         run->command.made[i] = outputs->items[i];
         run->command.made[i].bytes = made[i].entry.bytes;
+        run->command.made[i].content = cache_entry_content(&made[i].entry);
     }
     run->was_cached = true;
     bool fine = log_take(files, run, &log) && files_hand_over(files, run, made) == FILES_READY;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/cache_parts.h"
+#include "worker/user.h"
 #include "worker/worker_parts.h"
 
 #include <dirent.h>
@@ -125,10 +126,19 @@ static bool folder_hash(struct files *files, int fd, uint8_t hash[CACHE_HASH])
     return fine;
 }
 
-bool files_source_hash(struct files *files, const char *path, struct cache_entry *entry)
+struct source {
+    struct files *files;
+    const char *path;
+    struct cache_entry *entry;
+};
+
+static bool source_hash(void *context)
 {
+    const struct source *source = context;
+    struct files *files = source->files;
+    struct cache_entry *entry = source->entry;
     struct stat at;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = open(source->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return false;
     bool fine = fstat(fd, &at) == 0;
     *entry = (struct cache_entry){.kind = S_ISDIR(at.st_mode) ? CACHE_DIRECTORY : CACHE_FILE};
@@ -141,4 +151,9 @@ bool files_source_hash(struct files *files, const char *path, struct cache_entry
     }
     close(fd);
     return fine;
+}
+
+bool files_source_hash(struct files *files, const char *path, struct cache_entry *entry)
+{
+    return user_call(files->user, source_hash, &(struct source){files, path, entry});
 }

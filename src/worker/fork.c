@@ -5,13 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SOCKET = 3 };
+enum { SOCKET = 3, FENCE = 4 };
 
 // In a plain chroot the root is no mount, and nothing can be mounted for ourselves alone. A
 // namespace without a /proc of its own is worse than none.
@@ -22,13 +24,16 @@ static bool root_is_mount(void)
     return about.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
-// The caller's next child will be the first process of a new namespace. Gives what is needed to
-// go back; -1: there is none.
+// The caller's next child will be the first process of a new namespace. Returns a descriptor of the
+// caller's own namespace, to go back to; -1 if there is no new one. root of a user namespace alone
+// may make a namespace but not go back, and could start no process once the worker has ended. So
+// this goes to its own namespace first, which needs the same permission and changes nothing.
 static int enter_namespace(const struct worker_options *options)
 {
     if (options->contain != WORKER_CONTAIN_BEST || !root_is_mount()) return -1;
     int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
-    if (own < 0 || unshare(CLONE_NEWPID) == 0) return own;
+    if (own < 0) return -1;
+    if (setns(own, CLONE_NEWPID) == 0 && unshare(CLONE_NEWPID) == 0) return own;
     close(own);
     return -1;
 }
@@ -52,11 +57,25 @@ static void mount_proc(void)
 }
 
 // What the server has open is not for commands: a database that somebody else closes loses locks.
-static int keep_only(int socket)
+static bool keep_only(int socket, int *fence)
 {
-    if (socket != SOCKET && dup3(socket, SOCKET, O_CLOEXEC) < 0) return socket;
-    close_range(SOCKET + 1, ~0u, 0);
-    return SOCKET;
+    int moved = *fence ? fcntl(*fence, F_DUPFD_CLOEXEC, FENCE + 1) : 0;
+    if (moved < 0 || (socket != SOCKET && dup3(socket, SOCKET, O_CLOEXEC) < 0)) return false;
+    if (moved && dup3(moved, FENCE, O_CLOEXEC) < 0) return false;
+    *fence = moved ? FENCE : 0;
+    close_range(moved ? FENCE + 1 : SOCKET + 1, ~0u, 0);
+    return true;
+}
+
+// With a fence the agent may be killed while this process is stopped and cannot see it; then the
+// kernel kills this one too, and the namespace with it. In a tree it has to live, to kill the rest.
+static int become_worker(int socket, const struct worker_options *options, bool has_namespace)
+{
+    struct worker_options own = *options;
+    setpgid(0, 0);
+    if (has_namespace && own.fence) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (has_namespace) mount_proc();
+    return keep_only(socket, &own.fence) ? worker_main(SOCKET, &own) : 1;
 }
 
 // Some kernels leave a new process behind its parent until that sleeps, however idle the other
@@ -81,11 +100,7 @@ pid_t worker_fork(const struct worker_options *options, int *socket)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return -1;
     int own = enter_namespace(options);
     pid_t pid = fork();
-    if (pid == 0) {
-        setpgid(0, 0);
-        if (own >= 0) mount_proc();
-        _exit(worker_main(keep_only(ends[1]), options));
-    }
+    if (pid == 0) _exit(become_worker(ends[1], options, own >= 0));
     if (pid > 0) set_apart(pid);
     leave_namespace(own);
     int reason = errno;

@@ -1,6 +1,8 @@
 // init.c - a worker that has all it needs, and one that gives it back.
 #define _GNU_SOURCE
 #include "os/os.h"
+#include "worker/user.h"
+#include "worker/apart.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>
@@ -133,7 +135,7 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
 {
     *worker = (struct worker){.options = options, .socket = socket};
     worker->started_due = INT64_MAX;
-    worker->epoll = worker->signals = worker->children = worker->null = -1;
+    worker->epoll = worker->signals = worker->children = worker->null = worker->domain = -1;
     worker->spread_loop = -1;
     worker->cores = options->cores ? options->cores : 1;
     worker->log_max = options->log_max ? options->log_max : WORKER_LOG_MAX;
@@ -145,15 +147,20 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
     open_proc(worker);
     if (!open_standard_files(worker) || !find_folder(worker, options->folder)) return false;
     worker->files.folder = worker->folder;
+    if (!user_prepare(worker)) return false;
+    worker->files.user = options->user;
     worker->files.cache_max = options->cache_max ? options->cache_max : WORKER_CACHE_MAX;
+    if (options->apart) worker->domain = apart_open();
+    // Commands inherit it. Where they can signal each other it would protect nothing.
+    worker->keeps_limits = worker->domain >= 0 && limit_filter_enter();
     worker->signals = hold_signals();
     worker->epoll = epoll_create1(EPOLL_CLOEXEC);
     worker->spawn_stack = spawn_stack();
     worker->waste = malloc(LOG_RAW);
     return worker->signals >= 0 && worker->epoll >= 0 && worker->spawn_stack && worker->waste
-           && environment_init(&worker->environment, environ)
+           && environment_init(&worker->environment, options, environ)
            && watch(worker, socket, &worker->socket)
-           && watch(worker, worker->signals, &worker->signals);
+           && watch(worker, worker->signals, &worker->signals) && fence_begin(worker);
 }
 
 // ---- The end -----------------------------------------------------------------------------------
@@ -170,7 +177,7 @@ static void close_all(struct worker *worker)
 {
     const int files[]
         = {worker->epoll, worker->signals, worker->children, worker->null, worker->socket,
-           worker->spread_loop};
+           worker->spread_loop, worker->domain};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i] >= 0) close(files[i]);
 }

@@ -1,6 +1,7 @@
 // output.c - pipes that are read while commands run, and used again by the next command.
 #define _GNU_SOURCE
 #include "os/os.h"
+#include "worker/user.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@ static struct output *output_open(struct worker *worker)
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return free(output), NULL;
     output->read = ends[0];
     output->write = ends[1];
+    user_give_file(worker, output->write);  // else /dev/stdout cannot be opened
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = output};
     if (epoll_ctl(worker->epoll, EPOLL_CTL_ADD, output->read, &event) == 0) return output;
     output_close(worker, output);

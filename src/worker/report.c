@@ -2,6 +2,7 @@
 #include "os/os.h"
 #include "worker/worker_parts.h"
 
+#include <stdio.h>
 #include <sys/wait.h>
 
 // A start alone wakes nobody for so long: the end often comes with it.
@@ -22,7 +23,11 @@ void report_hello(struct worker *worker)
     message.hello.cores = worker->cores;
     message.hello.memory_mib = worker->options->memory_mib;
     message.hello.name = wire_text_of(worker->options->name);
-    message.hello.limits = wire_text_of(limits_text(worker));
+    char limits[200];
+    snprintf(limits, sizeof limits, "%s%s%s", limits_text(worker),
+             worker->domain >= 0 ? "; tasks cannot signal each other" : "",
+             worker->keeps_limits ? " or change each other's limits" : "");
+    message.hello.limits = wire_text_of(limits);
     worker->is_urgent = !worker->options->is_known;
     worker->started_due = os_ticks() + REPORT_STARTED_WAITS;
     wire_put(&worker->out, &message);

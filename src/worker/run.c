@@ -1,6 +1,7 @@
 // run.c - the life of an attempt: queued, running, told to end, ended, reported.
 #define _GNU_SOURCE
 #include "os/os.h"
+#include "worker/outside.h"
 #include "worker/spread.h"
 #include "worker/worker_parts.h"
 
@@ -50,6 +51,7 @@ static void run_end(struct worker *worker, struct run *run)
 {
     run->state = RUN_ENDED;
     run->ended = run->began + os_ticks() - run->ticks;
+    outside_note(run);
     run_append(&worker->ended, run);
 }
 
@@ -187,7 +189,7 @@ static bool stop_queued(struct worker *worker, const struct wire_stop *stop)
 // What it wrote and nobody has taken yet is lost.
 static void pouring_stop(struct worker *worker, struct run *run)
 {
-    if (!run->cause) run->cause = WIRE_STOPPED;
+    if (!run->cause && !run->held_until) run->cause = WIRE_STOPPED;
     spreads_leave(worker, run);
 }
 
@@ -300,6 +302,8 @@ static void tell_end_apart(struct worker *worker, struct run *run)
         run->end = run->cause;
     else if (limit_was_memory(worker, run))
         run->end = WIRE_OUT_OF_MEMORY;
+    else if (outside_was(worker, run))
+        return;
     if (by_signal && WCOREDUMP(status)) run->flags |= WIRE_CORE_DUMPED;
     run->status = by_signal ? WTERMSIG(status) : run->cause ? 0 : WEXITSTATUS(status);
 }
@@ -347,7 +351,7 @@ void runs_finish(struct worker *worker)
     worker->pouring = (struct run_list){0};
     for (struct run *run; (run = run_take_first(&poured));) run_append(&worker->ended, run);
     for (struct run *run; (run = run_take_first(&worker->ended));) {
-        if (spreads_are_dry(worker, run))
+        if (spreads_are_dry(worker, run) && !outside_is_held(worker, run))
             run_finish(worker, run);
         else
             run_append(&worker->pouring, run);

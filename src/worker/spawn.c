@@ -1,5 +1,6 @@
 // spawn.c - a new process that borrows the memory of the worker until it has become its command.
 #define _GNU_SOURCE
+#include "worker/apart.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,12 +47,23 @@ static bool read_from(const char *path)
     return done;
 }
 
+// By system calls: the functions of the C library change all threads, and remember.
+static bool become_user(const struct worker_user *user)
+{
+    return syscall(SYS_setgroups, user->group_count, user->groups) == 0
+           && syscall(SYS_setresgid, user->gid, user->gid, user->gid) == 0
+           && syscall(SYS_setresuid, user->uid, user->uid, user->uid) == 0
+           && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
 // Runs in the child, in the memory of the worker: system calls only, and nothing is kept. The
 // worker has no signal handlers, so none can run here once the signals are let in.
 __attribute__((no_sanitize("address", "undefined"))) static int become(void *context)
 {
     struct spawn *spawn = context;
     setpgid(0, 0);
+    if (spawn->user && !become_user(spawn->user)) return fail(spawn, SPAWN_USER);
+    if (spawn->domain >= 0 && !apart_enter(spawn->domain)) return fail(spawn, SPAWN_LIMIT);
     if (spawn->dies_with_worker) prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(spawn->output, 1);
     dup2(spawn->output, 2);

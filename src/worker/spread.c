@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/spread.h"
+#include "worker/user.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>
@@ -106,10 +107,10 @@ static void spread_close(struct worker *worker, struct spread *spread)
     free(spread);
 }
 
-static bool trunk_open(struct spread *spread)
+static bool trunk_open(const struct worker *worker, struct spread *spread)
 {
     unlink(spread->path);
-    if (mkfifo(spread->path, 0600) != 0) return false;
+    if (mkfifo(spread->path, 0600) != 0 || !user_give(worker, spread->path)) return false;
     spread->trunk = open(spread->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     return spread->trunk >= 0;
 }
@@ -214,7 +215,7 @@ bool spreads_join(struct worker *worker, const struct run *run)
         *spread = (struct spread){.next = worker->spreads, .producer = run, .trunk = -1};
         worker->spreads = spread;
         spread_path(spread->path, sizeof spread->path, worker->folder, outputs, i);
-        if (!trunk_open(spread) || !branches_open(worker, spread, outputs, i)) return false;
+        if (!trunk_open(worker, spread) || !branches_open(worker, spread, outputs, i)) return false;
         spread_work(worker, spread);
     }
     return true;

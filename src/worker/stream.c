@@ -1,12 +1,14 @@
 // stream.c - FIFOs between two commands that run at the same time.
 //
 // Whoever comes first makes the FIFO, and the worker holds both of its ends, so that neither
-// command has to wait for the other to open it. When the producer has ended and the consumer has it
-// open, the worker lets go, and the consumer sees the end. When the consumer ends first, what is
+// command has to wait for the other to open it. When the producer has succeeded and the consumer
+// has it open, the worker lets go, and the consumer sees the end. The consumer of a producer that
+// did not succeed never sees an end: it is told to stop. When the consumer ends first, what is
 // written from then on goes nowhere.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/spread.h"
+#include "worker/user.h"
 #include "worker/worker_parts.h"
 
 #include <errno.h>
@@ -26,6 +28,7 @@ struct stream {
     rota_object_id object;
     struct run *producer, *consumer;  // while they are there
     bool produced, consumed;          // they were, and have ended
+    bool is_failed;                   // the producer did not succeed
     int held;                         // -1: let go
     char path[];
 };
@@ -46,7 +49,8 @@ static struct stream *stream_open(struct worker *worker, rota_object_id object)
     char path[PATH_MAX];
     stream_path(path, sizeof path, worker->folder, object);
     unlink(path);
-    if (!os_parents_make(path) || mkfifo(path, 0600) != 0) return NULL;
+    if (!os_parents_make(path) || mkfifo(path, 0600) != 0 || !user_give(worker, path))
+        return NULL;
     int held = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     struct stream *stream = held >= 0 ? calloc(1, sizeof *stream + strlen(path) + 1) : NULL;
     if (!stream) {
@@ -83,10 +87,24 @@ static void stream_close(struct worker *worker, struct stream *stream)
     free(stream);
 }
 
-// A stream that has gone by, or was cut off, cannot be had once more.
+// A stream that has gone by, or was cut off, cannot be had once more; nor one that an older attempt
+// uses, which is about to end.
 static bool is_used_up(const struct stream *stream, bool as_producer)
 {
-    return as_producer ? stream->produced : stream->consumed;
+    return as_producer ? stream->produced || stream->producer
+                       : stream->consumed || stream->consumer;
+}
+
+// Commands that still use it go on with it, and a reader is not to see an end.
+static void stream_set_aside(struct worker *worker, struct stream *stream)
+{
+    stream->is_failed = true;
+    stream->produced |= !stream->producer;
+    stream->consumed |= !stream->consumer;
+    if (stream->produced && stream->consumed) return stream_close(worker, stream);
+    unlink(stream->path);
+    stream->path[0] = 0;
+    stream->object = (rota_object_id){0};
 }
 
 static bool join_all(struct worker *worker, struct run *run, const wire_files *files,
@@ -97,7 +115,7 @@ static bool join_all(struct worker *worker, struct run *run, const wire_files *f
         if (file->kind != WIRE_STREAM) continue;
         struct stream *stream = stream_get(worker, file->object);
         if (stream && is_used_up(stream, as_producer)) {
-            stream_close(worker, stream);
+            stream_set_aside(worker, stream);
             stream = stream_open(worker, file->object);
         }
         if (!stream) {
@@ -142,6 +160,7 @@ void streams_leave(struct worker *worker, struct run *run)
         if (stream->producer == run) {
             stream->producer = NULL;
             stream->produced = true;
+            stream->is_failed |= run->end != WIRE_EXITED || run->status != 0;
         }
         if (stream->consumer == run) consumer_left(stream);
         if (stream->produced && stream->consumed) stream_close(worker, stream);
@@ -167,7 +186,8 @@ int64_t streams_look(struct worker *worker, int64_t now)
 {
     int64_t due = INT64_MAX;
     for (struct stream *stream = worker->streams; stream; stream = stream->next) {
-        if (!stream->produced || !stream->consumer || stream->held < 0) continue;
+        bool ends = stream->produced && !stream->is_failed;
+        if (!ends || !stream->consumer || stream->held < 0) continue;
         if (tree_has_open(worker, stream->consumer, stream->path))
             let_go(stream);
         else

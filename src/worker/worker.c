@@ -1,6 +1,7 @@
 // worker.c - the loop: messages, ends of processes, output and timers.
 #define _GNU_SOURCE
 #include "os/os.h"
+#include "worker/outside.h"
 #include "worker/spread.h"
 #include "worker/worker_parts.h"
 
@@ -150,6 +151,7 @@ static bool loop(struct worker *worker)
             limit_watch(worker);
         }
         if (worker->started_due < due) due = worker->started_due;
+        if (worker->pouring.first && outside_due(worker) < due) due = outside_due(worker);
         if (worker->ended.first) due = 0;
         int count = wait_events(worker, events, due);
         if (!turn(worker, events, count) || !send_reports(worker)) return false;
@@ -187,6 +189,12 @@ int worker_main(int socket, const struct worker_options *options)
         worker_release(&worker);
         return 1;
     }
+    if (options->apart && worker.domain < 0)
+        complain(&worker, "tasks of this worker can signal each other: to prevent that, Linux 6.12 "
+                          "with Landlock and root, --user or no_new_privs are needed");
+    if (worker.domain >= 0 && !worker.keeps_limits)
+        complain(&worker, "tasks of this worker can end each other with prlimit: to prevent that, "
+                          "a kernel with seccomp filters is needed");
     report_held(&worker);
     report_hello(&worker);
     bool is_done = send_reports(&worker) && loop(&worker);

@@ -15,6 +15,15 @@ enum worker_contain {
     WORKER_CONTAIN_TREE,  // the worker is the subreaper of all that it starts
 };
 
+// Another user than the worker, which is root: commands have its rights and no others.
+struct worker_user {
+    const char *name;
+    uid_t uid;
+    gid_t gid;
+    const gid_t *groups;
+    size_t group_count;
+};
+
 struct worker_options {
     const char *folder;  // has log/, work/ and, once needed, cache/; made if it is not there
     const char *name;
@@ -23,7 +32,13 @@ struct worker_options {
     uint64_t log_max;    // bytes of output that are kept of an attempt; 0: WORKER_LOG_MAX
     uint64_t cache_max;  // bytes of contents that are kept; 0: WORKER_CACHE_MAX
     enum worker_contain contain;
+    int fence;           // a timerfd; all commands are killed when it expires; 0: none
     bool tells_drained;  // what waits when DRAIN comes is reported as not started, not forgotten
+    const struct worker_user *user;  // commands run as this one; null: as the worker
+    bool cleans_environment;  // commands get only a short list of the worker's variables,
+    const char *const *env;   // and these: NAME, START* or NAME=VALUE
+    uint32_t env_count;
+    bool apart;          // commands cannot signal each other, where the system can see to that
     bool is_known;       // nobody waits for HELLO: it may come with other news
 };
 
@@ -43,9 +58,19 @@ bool worker_folder_is_free(const char *folder);
 
 // ---- fork.c: the process ----------------------------------------------------------------------
 
+// Whether "NAME=VALUE" is a variable that each command gets anew, such as ROTA_TOKEN.
+bool worker_sets(const char *item);
+
 // Starts a worker in a process of its own and gives the server's end of the socket. -1 with errno.
 // Call it early: the less memory the caller has, the less the worker begins with.
 pid_t worker_fork(const struct worker_options *options, int *socket);
+
+// ---- fence.c: deadlines that hold when a loop does not run --------------------------------------
+
+void worker_fence_await(int timer);  // returns when it has expired
+// Kills all children of this process, and theirs, until there are none. Where there is no
+// namespace, what a killed worker leaves behind becomes a child of its subreaper.
+void worker_children_end(void);
 
 // ---- log_read.c: what a command has printed ---------------------------------------------------
 

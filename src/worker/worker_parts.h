@@ -37,6 +37,16 @@ void log_writer_close(struct log_writer *log);
 
 // ---- command.c: a RUN that is kept ------------------------------------------------------------
 
+struct environment {
+    char **items;  // of the worker, without what is set for each command
+    uint32_t count;
+    const char *path;
+};
+
+bool environment_init(struct environment *environment, const struct worker_options *options,
+                      char **from);
+void environment_release(struct environment *environment);
+
 // A copy of the message with all that execve() wants, in one block of memory.
 struct command {
     char *block;
@@ -49,14 +59,6 @@ struct command {
     struct wire_file *made;
 };
 
-struct environment {
-    char **items;  // of the worker, without what is set for each command
-    uint32_t count;
-    const char *path;
-};
-
-bool environment_init(struct environment *environment, char **from);
-void environment_release(struct environment *environment);
 // False: no memory.
 bool command_copy(struct command *command, const struct wire_run *run,
                   const struct environment *environment, const char *folder);
@@ -77,7 +79,7 @@ void finder_release(struct finder *finder);
 
 // ---- spawn.c: a new process, without copying the worker ---------------------------------------
 
-enum spawn_step { SPAWN_FORK, SPAWN_STDIN, SPAWN_DIRECTORY, SPAWN_LIMIT, SPAWN_EXEC };
+enum spawn_step { SPAWN_FORK, SPAWN_USER, SPAWN_STDIN, SPAWN_DIRECTORY, SPAWN_LIMIT, SPAWN_EXEC };
 
 struct spawn {
     const char *path, *directory, *stdin_path;  // null: stays where it is, and reads nothing
@@ -85,7 +87,9 @@ struct spawn {
     int output;
     uint64_t data_max;     // bytes; 0: no limit
     rlim_t files_max;      // 0: as it is
+    const struct worker_user *user;  // null: as the worker
     bool dies_with_worker;
+    int domain;            // of apart.h; -1: none
     void *stack_end;
     int error;             // errno, and where it came from
     enum spawn_step step;
@@ -106,6 +110,7 @@ struct run;
 struct files {
     const char *folder;  // of the worker, absolute
     uint64_t cache_max;
+    const struct worker_user *user;  // of commands; null: the worker's
     struct cache *cache;     // null: not needed yet
     struct wire_file *lost;  // inputs that have turned out not to be there
     uint32_t lost_count, lost_capacity;
@@ -176,7 +181,7 @@ struct run {
     struct rusage usage;
     int64_t began, ticks;  // UTC, and as the timers count
     int64_t ended;
-    int64_t timeout_due, kill_due, sweep_due;
+    int64_t timeout_due, kill_due, sweep_due, held_until;  // held: its end is told then; 0: at once
     enum wire_end end;
     uint32_t flags;
     uint64_t log_bytes;
@@ -194,8 +199,7 @@ struct worker {
     int socket, epoll, signals, children;
     pid_t pid;
     bool is_init;  // of a PID namespace
-    bool has_proc;
-    bool has_system_kills;
+    bool has_proc, has_system_kills;
     uint64_t system_kills;  // since the machine was started
     bool is_quitting, is_draining, is_cut_off;
     uint32_t cores, cores_used, files_max;
@@ -208,7 +212,7 @@ struct worker {
     struct finder finder;
     struct files files;
     struct run_list queue, ended, idle;
-    struct run_list pouring;  // ended, but for what they wrote to streams
+    struct run_list pouring;  // ended, but for what they wrote to streams, or held back
     struct run **running;  // RUNNING and LEFT
     uint32_t running_count, running_capacity;
     struct output *outputs;
@@ -219,13 +223,15 @@ struct worker {
     struct stray *strays;
     uint32_t stray_count, stray_capacity;
     void *spawn_stack;
-    int null;     // where output goes that is only counted
+    int domain, null;  // of apart.h, -1: none; where output goes that is only counted
+    bool keeps_limits;  // commands cannot change each other's (limit_filter_enter)
     char *waste;  // LOG_RAW bytes to read into when there is no log
 };
 
 bool worker_init(struct worker *worker, int socket, const struct worker_options *options);
 void worker_release(struct worker *worker);
 
+bool fence_begin(struct worker *worker);  // fence.c; false with errno
 void on_run(struct worker *worker, const struct wire_run *run);
 void on_stop(struct worker *worker, const struct wire_stop *stop);
 void on_drain(struct worker *worker);

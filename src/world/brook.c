@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-enum { AWAY = 1000000, NOTICES = 2000 };
+enum { AWAY = 1000000, NOTICES = 2000, REFUSALS = 5 };
 
 static bool is_same(rota_object_id a, rota_object_id b)
 {
@@ -81,9 +81,21 @@ bool brooks_are_there(const struct hand *hand, const wire_files *inputs)
     return true;
 }
 
+// The server hears of each, and has the stream written again: it cannot be wrong about it for long.
+static void judge_refusals(struct world *world, const struct hand *hand,
+                           const struct wire_run *run)
+{
+    struct ghost_job *job = ghost_find(world, run->task.job);
+    if (!world->is_clear || !job) return;
+    if (++job->tasks[run->task.task - 1].refusals > REFUSALS)
+        wrong(world, "%s is to run %u.%u, of which the stream is neither there nor named",
+              hand->name, run->task.job, run->task.task);
+}
+
 void brook_refuse(struct world *world, struct hand *hand, const struct wire_run *run)
 {
     see(world, SIGHT_STREAM_CUT);
+    judge_refusals(world, hand, run);
     report_add(world, hand, attempts_find(&hand->decide.attempts, run->task, run->attempt),
                WIRE_STOPPED, ENOLINK);
 }
@@ -104,14 +116,16 @@ static bool is_apart(const struct world *world, uint32_t one, uint32_t other)
            || world->cut[1][other] || hands_are_parted(world, one, other);
 }
 
-static void drink(struct world *world, struct process *process, uint32_t from,
+static void drink(struct world *world, struct process *process, uint32_t from, bool near,
                   struct brook *brook)
 {
     brook->is_taken = true;
-    process->thirst = brook->is_over ? THIRST_SATISFIED : THIRST_DRINKS;
+    bool ended = near ? brook->is_good : brook->is_over;
+    process->thirst = ended ? THIRST_SATISFIED : THIRST_DRINKS;
+    process->has_enough = choose(world, OF_BROOKS, 2);
     process->from = from;
     process->writing = brook->attempt;
-    if (brook->is_over) brook_remove(&world->hands[from].brooks, brook);
+    if (ended) brook_remove(&world->hands[from].brooks, brook);
 }
 
 static void read_begin(struct world *world, uint32_t who, struct process *process)
@@ -128,7 +142,7 @@ static void read_begin(struct world *world, uint32_t who, struct process *proces
     if (!reached) return cut_off(world, who, process, world->now + AWAY);
     struct brook *brook = brook_find(&world->hands[from].brooks, object);
     if (brook && !brook->is_taken)
-        drink(world, process, from, brook);
+        drink(world, process, from, near, brook);
     else if (elsewhere)
         cut_off(world, who, process, world->now + NOTICES);  // it is refused there
 }
@@ -142,6 +156,8 @@ static void write_begin(struct world *world, uint32_t who, const struct process 
     struct brooks *brooks = &hand->brooks;
     rota_object_id object = ghost_object(process->job, process->index);
     struct brook *brook = brook_find(brooks, object);
+    uint32_t elsewhere;
+    ford_take(brooks, object, &elsewhere);  // as flows_given() of agent/flows.c does it
     if (!brook) {
         world_reserve(&brooks->items, &brooks->capacity, brooks->count, sizeof *brooks->items);
         brook = &brooks->items[brooks->count++];
@@ -152,7 +168,7 @@ static void write_begin(struct world *world, uint32_t who, const struct process 
         bool waits = other->thirst == THIRST_WAITS && other->from == who
                      && other->job == process->job
                      && ghost_of(world, other)->needs[0] == process->index;
-        if (waits) drink(world, other, who, brook);
+        if (waits) drink(world, other, who, true, brook);
     }
 }
 
@@ -166,7 +182,8 @@ void brook_started(struct world *world, uint32_t who, struct process *process)
 bool brook_may_end(const struct process *process)
 {
     bool early = process->is_stopped || process->status || process->state != PROCESS_RUNNING;
-    return early || !process->thirst || process->thirst == THIRST_SATISFIED;
+    bool enough = process->has_enough && process->thirst == THIRST_DRINKS;
+    return early || enough || !process->thirst || process->thirst == THIRST_SATISFIED;
 }
 
 // ---- Ending ------------------------------------------------------------------------------------
@@ -178,29 +195,95 @@ static void end_comes(struct world *world, uint32_t who, struct process *reader)
     if (reader->at < at || reader->at == INT64_MAX) process_due(world, who, reader, at);
 }
 
-// Whoever has read all that came, and waits for the end, gets it.
-static void end_tell(struct world *world, uint32_t from, const struct process *writer)
+static bool reads(const struct world *world, const struct process *reader, uint32_t from,
+                  rota_object_id object, uint32_t attempt)
 {
-    for (uint32_t who = 0; who < world->swarm.hands; who++)
-        for (uint32_t i = 0; i < world->hands[who].process_count; i++) {
-            struct process *reader = &world->hands[who].processes[i];
-            bool reads = reader->thirst == THIRST_DRINKS && reader->from == from
-                         && reader->job == writer->job && reader->writing == writer->attempt
-                         && ghost_of(world, reader)->needs[0] == writer->index;
-            if (reads) end_comes(world, who, reader);
-        }
+    return reader->thirst == THIRST_DRINKS && reader->from == from && reader->writing == attempt
+           && is_same(ghost_object(reader->job, ghost_of(world, reader)->needs[0]), object);
 }
 
+// What becomes of the readers of a writing: they get its end, are cut off, or (ENOUGH) have by
+// chance had enough just before it failed.
+enum news { NEWS_END, NEWS_CUT, NEWS_ENOUGH };
+
+static void reader_hears(struct world *world, uint32_t who, struct process *reader, enum news news)
+{
+    switch (news) {
+    case NEWS_END: return end_comes(world, who, reader);
+    case NEWS_CUT: return cut_off(world, who, reader, world->now + AWAY);
+    case NEWS_ENOUGH: break;
+    }
+    int64_t at = world->now + 20 + choose_time(world, OF_BROOKS, NOTICES);
+    if (reader->has_enough && !reader->is_stopped) process_due(world, who, reader, at);
+}
+
+static void readers_hear(struct world *world, uint32_t who, uint32_t from,
+                         const struct brook *brook, enum news news)
+{
+    struct hand *hand = &world->hands[who];
+    for (uint32_t i = 0; i < hand->process_count; i++)
+        if (reads(world, &hand->processes[i], from, brook->object, brook->attempt))
+            reader_hears(world, who, &hand->processes[i], news);
+}
+
+// Where it was written its readers get its end at once: their reports come behind the writer's.
 void brook_ended(struct world *world, uint32_t who, const struct process *process)
 {
+    struct brook *own = NULL;
+    if (ghost_of(world, process)->flows)
+        own = brook_find(&world->hands[who].brooks, ghost_object(process->job, process->index));
+    if (!own || own->attempt != process->attempt) return;
+    own->is_ended = true;
+    own->is_good = !process->is_stopped && !process->status;
+    if (own->is_good) return readers_hear(world, who, who, own, NEWS_END);
+    see(world, SIGHT_STREAM_FAILED);
+    for (uint32_t h = 0; h < world->swarm.hands; h++) readers_hear(world, h, who, own, NEWS_ENOUGH);
+}
+
+// Elsewhere they get it when the server has recorded it.
+void brook_recorded(struct world *world, uint32_t who, const struct wire_recorded *told)
+{
     struct brooks *brooks = &world->hands[who].brooks;
-    if (!ghost_of(world, process)->flows) return;
-    struct brook *own = brook_find(brooks, ghost_object(process->job, process->index));
-    if (own && own->attempt == process->attempt) {
-        own->is_over = true;
-        if (own->is_taken) brook_remove(brooks, own);
+    uint32_t job = map_find(&world->jobs_by_number, told->task.job);
+    struct brook *own = job ? brook_find(brooks, ghost_object(job - 1, told->task.task)) : NULL;
+    if (!own || own->attempt != told->attempt || own->is_over) return;
+    own->is_over = true;
+    if (told->how == WIRE_IS_STALE) own->is_good = false;  // a later one may be elsewhere
+    for (uint32_t h = 0; h < world->swarm.hands; h++)
+        if (h != who) readers_hear(world, h, who, own, own->is_good ? NEWS_END : NEWS_CUT);
+    if (own->is_taken || !own->is_good) brook_remove(brooks, own);
+}
+
+// True: a command here reads it, or is about to. It sees the end of a good stream at once.
+static bool readers_stop(struct world *world, uint32_t who, const struct brook *brook)
+{
+    struct hand *hand = &world->hands[who];
+    bool is_read = false;
+    for (uint32_t i = 0; i < hand->process_count; i++) {
+        struct process *reader = &hand->processes[i];
+        bool its = reader->job + 1 == brook->object.high && ghost_of(world, reader)->drinks
+                   && ghost_of(world, reader)->needs[0] == brook->object.low
+                   && (!reader->writing || reader->writing == brook->attempt);
+        struct attempt *attempt
+            = attempts_find(&hand->decide.attempts, reader->task, reader->attempt);
+        is_read |= its;
+        if (its && !brook->is_good) order_end(world, hand, attempt, 0);
     }
-    end_tell(world, who, process);
+    return is_read;
+}
+
+// As flows_give_up() of agent/flows.c does it.
+void brooks_give_up(struct world *world, uint32_t who)
+{
+    struct brooks *brooks = &world->hands[who].brooks;
+    for (uint32_t i = brooks->count; i-- > 0;) {
+        struct brook *brook = &brooks->items[i];
+        if (!brook->is_ended || brook->is_over) continue;
+        bool is_read = readers_stop(world, who, brook);
+        for (uint32_t h = 0; h < world->swarm.hands; h++)
+            if (h != who) readers_hear(world, h, who, brook, NEWS_CUT);
+        if (!is_read || !brook->is_good) brook_remove(brooks, brook);
+    }
 }
 
 // One writing of one attempt, from its beginning, alone, and to its end.
@@ -209,7 +292,10 @@ void judge_read(struct world *world, const struct process *process)
     struct ghost_job *job = world->jobs[process->job];
     struct ghost_task *writer = &job->tasks[ghost_of(world, process)->needs[0] - 1];
     see(world, SIGHT_STREAM_READ);
-    if (process->thirst != THIRST_SATISFIED)
+    struct ghost_task *reader = &job->tasks[process->index - 1];
+    reader->read_writing = process->writing;
+    reader->had_enough = process->thirst != THIRST_SATISFIED;
+    if (reader->had_enough && !process->has_enough)
         wrong(world, "task %u.%u has not read its stream to the end", process->job,
               process->index);
     if (!process->writing || process->writing > writer->given)
@@ -217,7 +303,24 @@ void judge_read(struct world *world, const struct process *process)
               process->index);
     if (process->writing == writer->read_attempt)
         wrong(world, "task %u.%u has read what was read before", process->job, process->index);
-    writer->read_attempt = process->writing;
+    if (!reader->had_enough) writer->read_attempt = process->writing;
+}
+
+// What a reader makes of a stream counts only if the writing that it read does, or still goes on
+// when the reader has had enough.
+void judge_read_kept(struct world *world, const struct ghost_job *job,
+                     const struct ghost_task *reader, rota_task_id id)
+{
+    const struct ghost_task *writer = &job->tasks[reader->needs[0] - 1];
+    uint32_t writing = reader->read_writing;
+    // Both ends may be told at once, and the reader's may have come first.
+    bool failed = writing == writer->failed_attempt && writer->failed_in < world->words;
+    bool replaced = writing != writer->given && writer->given_in < world->words;
+    bool goes_on = reader->had_enough && !replaced && !failed;
+    // A worker that was given up may come back with what an earlier attempt wrote well.
+    if (!(writer->kept_attempts & attempt_bit(writing)) && !goes_on)
+        wrong(world, "task %u.%u has succeeded with what attempt %u wrote, which did not", id.job,
+              id.task, writing);
 }
 
 // Nobody reads on: who still writes gets SIGPIPE, if it has something left to write.

@@ -5,12 +5,16 @@
 
 struct hand;
 struct process;
+struct ghost_job;
+struct ghost_task;
 
 // A writing, where it is written, until its writer has ended and somebody has begun to read it.
 struct brook {
     rota_object_id object;
     uint32_t attempt;  // of its writer
-    bool is_over;      // its writer has ended
+    bool is_ended;     // its writer has
+    bool is_good;      // its writer has succeeded, as far as its worker knows
+    bool is_over;      // the end of its writer is recorded
     bool is_taken;     // somebody has begun to read it: nobody else can
 };
 
@@ -37,7 +41,11 @@ void brook_started(struct world *world, uint32_t who, struct process *process);
 // False: it reads on, and ends later.
 bool brook_may_end(const struct process *process);
 void brook_ended(struct world *world, uint32_t who, const struct process *process);
+void brook_recorded(struct world *world, uint32_t who, const struct wire_recorded *told);
 void judge_read(struct world *world, const struct process *process);  // it has ended well
+void judge_read_kept(struct world *world, const struct ghost_job *job,
+                     const struct ghost_task *reader, rota_task_id id);  // and that is recorded
 void brook_drop(struct world *world, uint32_t who, rota_object_id object);
+void brooks_give_up(struct world *world, uint32_t who);  // their server is gone
 void brooks_crash(struct world *world, uint32_t who);
 void brooks_release(struct brooks *brooks);

@@ -16,6 +16,7 @@ static struct process held_as(const struct clerk *clerk, bool well)
 {
     return (struct process){.task = clerk->task,
                             .attempt = clerk->attempt,
+                            .token = clerk->token,
                             .job = clerk->job,
                             .index = clerk->index,
                             .status = well ? 0 : 1,

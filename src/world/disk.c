@@ -18,8 +18,14 @@ struct answer {
 struct body {
     uint64_t turn;
     rota_job_id job;
-    uint32_t number, length;
+    uint32_t number, version, length;
     char *bytes;
+};
+
+struct given {  // an attempt, to a worker
+    uint64_t turn;
+    rota_task_id task;
+    uint32_t attempt, worker;
 };
 
 struct name {
@@ -36,11 +42,17 @@ struct disk {
     struct written *turns;      // not durable; the last one is being made
     uint32_t turn_count, turn_capacity;
     uint64_t durable;
+    rota_time now;  // of the turn that is being made
     struct answer *answers;
     struct body *bodies;
     struct name *names;
+    struct given *given;
     struct journal journal;  // turn N is its N - 1st
+    enum disk_copy why;      // there is a copy,
+    struct store *copied;    // its rows,
+    uint64_t copied_turn;    // and the last turn in it
     uint32_t answer_count, answer_capacity, body_count, body_capacity, name_count, name_capacity;
+    uint32_t given_count, given_capacity;
 };
 
 static struct disk *of(struct store *store)
@@ -80,7 +92,30 @@ static void copy(struct store *to, struct store *from)
 
 static void disk_begin(struct store *store, rota_time now)
 {
-    (void)store, (void)now;
+    of(store)->now = now;
+}
+
+static void given_note(struct disk *disk, const struct rota_record *record)
+{
+    if (record->kind != ROTA_RECORD_TASK || record->gone || !record->task.worker.number) return;
+    world_reserve(&disk->given, &disk->given_capacity, disk->given_count, sizeof *disk->given);
+    disk->given[disk->given_count++]
+        = (struct given){.turn = making(disk),
+                         .task = record->task.id,
+                         .attempt = record->task.attempt,
+                         .worker = record->task.worker.number};
+}
+
+static rota_worker_id disk_attempt_given(struct store *store, rota_task_id task, uint32_t attempt)
+{
+    const struct disk *disk = of(store);
+    for (uint32_t i = disk->given_count; i--;) {
+        const struct given *given = &disk->given[i];
+        if (given->task.job == task.job && given->task.task == task.task
+            && given->attempt == attempt)
+            return (rota_worker_id){given->worker};
+    }
+    return (rota_worker_id){0};
 }
 
 static void disk_put(struct store *store, const struct rota *rota,
@@ -91,6 +126,7 @@ static void disk_put(struct store *store, const struct rota *rota,
     store_put(disk->live, rota, records, count);
     for (uint32_t i = 0; i < count; i++) {
         journal_add(&disk->journal, making(disk) - 1, &records[i]);
+        given_note(disk, &records[i]);
         world_reserve(&turn->records, &turn->capacity, turn->count, sizeof *turn->records);
         struct rota_record *record = &turn->records[turn->count++];
         *record = records[i];
@@ -131,7 +167,7 @@ static void disk_body(struct store *store, const struct store_body *body)
     char *bytes = world_allocate(body->length, 1);
     memcpy(bytes, body->bytes, body->length);
     disk->bodies[disk->body_count++]
-        = (struct body){making(disk), body->job, body->number, body->length, bytes};
+        = (struct body){making(disk), body->job, body->number, body->version, body->length, bytes};
 }
 
 static bool disk_bodies(struct store *store, rota_job_id job, store_body_fn *take, void *context)
@@ -139,7 +175,7 @@ static bool disk_bodies(struct store *store, rota_job_id job, store_body_fn *tak
     struct disk *disk = of(store);
     for (uint32_t i = 0; i < disk->body_count; i++) {
         const struct body *body = &disk->bodies[i];
-        struct store_body told = {job, body->number, body->bytes, body->length};
+        struct store_body told = {job, body->number, body->bytes, body->length, body->version};
         if (body->job.number == job.number && !take(context, &told)) return false;
     }
     return true;
@@ -176,6 +212,7 @@ static uint64_t disk_commit_write(struct store *store)
         store_fail(&store->error, STORE_BROKEN, "the disk fails");
         return 0;
     }
+    journal_written(&disk->journal, making(disk) - 1, disk->now);
     turn_add(disk);
     return making(disk) - 1;
 }
@@ -229,6 +266,24 @@ static void bodies_cut(struct disk *disk, uint64_t last)
     disk->body_count = kept;
 }
 
+// Only what is durable is left.
+static void disk_begin_again(struct disk *disk)
+{
+    while (disk->turn_count) turn_free(&disk->turns[--disk->turn_count]);
+    while (disk->answer_count && disk->answers[disk->answer_count - 1].turn > disk->durable)
+        disk->answer_count--;
+    while (disk->name_count && disk->names[disk->name_count - 1].turn > disk->durable)
+        disk->name_count--;
+    while (disk->given_count && disk->given[disk->given_count - 1].turn > disk->durable)
+        disk->given_count--;
+    bodies_cut(disk, disk->durable);
+    journal_cut(&disk->journal, disk->durable - 1);
+    store_close(disk->live);
+    disk->live = store_open_memory();
+    copy(disk->live, disk->safe);
+    turn_add(disk);
+}
+
 void disk_crash(struct store *store)
 {
     struct disk *disk = of(store);
@@ -237,18 +292,52 @@ void disk_crash(struct store *store)
     if (lost) see(disk->world, SIGHT_SERVER_LOST_TURNS);
     if (written > lost) see(disk->world, SIGHT_SERVER_KEPT_TURNS);
     disk_sync(store, disk->durable + written - lost);
-    while (disk->turn_count) turn_free(&disk->turns[--disk->turn_count]);
-    while (disk->answer_count && disk->answers[disk->answer_count - 1].turn > disk->durable)
-        disk->answer_count--;
-    while (disk->name_count && disk->names[disk->name_count - 1].turn > disk->durable)
-        disk->name_count--;
-    bodies_cut(disk, disk->durable);
-    journal_cut(&disk->journal, disk->durable - 1);
-    store_close(disk->live);
-    disk->live = store_open_memory();
-    copy(disk->live, disk->safe);
-    turn_add(disk);
+    disk_begin_again(disk);
     store->error = (struct store_error){0};
+}
+
+// ---- Copies ------------------------------------------------------------------------------------
+
+enum disk_copy disk_copy_of(const struct store *store)
+{
+    return ((const struct disk *)store)->why;
+}
+
+void disk_copy_make(struct store *store, enum disk_copy why)
+{
+    struct disk *disk = of(store);
+    disk_copy_drop(store);
+    disk->why = why;
+    disk->copied = store_open_memory();
+    disk->copied_turn = disk->durable;
+    copy(disk->copied, disk->safe);
+}
+
+void disk_copy_back(struct store *store)
+{
+    struct disk *disk = of(store);
+    store_close(disk->safe);
+    disk->safe = store_open_memory();
+    copy(disk->safe, disk->copied);
+    disk->durable = disk->copied_turn;
+    disk_begin_again(disk);
+}
+
+void disk_copy_drop(struct store *store)
+{
+    struct disk *disk = of(store);
+    store_close(disk->copied);
+    disk->copied = NULL;
+    disk->why = COPY_NONE;
+}
+
+// What it notices it saves, so nothing is lost.
+static bool disk_check(struct store *store)
+{
+    if (of(store)->why != COPY_LOST) return true;
+    disk_copy_drop(store);
+    store_fail(&store->error, STORE_BROKEN, "the files were deleted");
+    return false;
 }
 
 // ---- The store ---------------------------------------------------------------------------------
@@ -271,7 +360,9 @@ static void disk_close(struct store *store)
     journal_release(&disk->journal);
     store_close(disk->live);
     store_close(disk->safe);
+    store_close(disk->copied);
     free(disk->turns), free(disk->answers), free(disk->bodies), free(disk->names);
+    free(disk->given);
     free(disk);
 }
 
@@ -306,8 +397,10 @@ static const struct store_kind disk_kind = {
     .commit_write = disk_commit_write,
     .settled = disk_settled,
     .is_full = disk_is_full,
+    .check = disk_check,
     .rows = disk_rows,
     .rows_release = disk_rows_release,
+    .attempt_given = disk_attempt_given,
     .bodies = disk_bodies,
     .answer_find = disk_answer_find,
     .journal_last = disk_journal_last,

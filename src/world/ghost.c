@@ -40,6 +40,7 @@ static void objects_make(struct world *world, struct ghost_job *job)
     for (uint32_t i = 0; i < job->count; i++) {
         struct ghost_task *task = &job->tasks[i];
         task->makes = choose(world, OF_DATA, 4);
+        task->is_unfetchable = chance(world, OF_LACKS, world->swarm.unfetchable);
         for (uint32_t n = 0; n < task->need_count; n++)
             if (job->tasks[task->needs[n] - 1].makes && choose(world, OF_DATA, 4))
                 task->reads |= 1u << n;

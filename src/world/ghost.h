@@ -22,6 +22,7 @@ struct ghost_task {
     uint32_t given;                           // the last attempt that a worker was told of
     uint64_t given_in;                        // and with which words of the server
     uint32_t ended_attempt;                   // the last that has ended, and how
+    uint64_t ended_token;                     // of that one
     bool ended_well, ended_badly;
     bool kept;                                // the server has said that it keeps a success
     bool came_well;                           // a success came to the server before any cancel
@@ -29,10 +30,21 @@ struct ghost_task {
     bool asked_again, asked_off;              // a retry, a cancel was sent
     bool called_off;                          // a cancel has come to the server
     bool makes;                               // an object
+    bool is_unfetchable;                      // which no other worker can get
+    uint32_t lack_attempt, lacks;             // the last that lacked an input; so many counted
     uint32_t reads;                           // bits: those of its needs that are objects
     bool flows;                               // it writes a stream, for the next task
     bool drinks;                              // it reads that of its only need
     uint32_t read_attempt;                    // whose writing was read to its end last
+    uint32_t heard_attempt;                   // the newest whose success has come to the server
+    uint64_t kept_attempts;                   // bits: those whose success is recorded
+    uint32_t failed_attempt;                  // the last whose failure is
+    uint64_t failed_in;                       // and with which words of the server that was told
+    uint32_t unwanted_attempt;                // the last that ended when nobody wanted it any more
+    uint32_t read_writing;                    // the attempt of its writer that it read last
+    bool had_enough;                          // and it ended before that
+    uint32_t refusals;                        // in clear weather: its stream was not there
+    uint32_t given_to;                        // bits: workers that were told to run it
     bool was_lost;                            // a copy of what it makes: it may run again
     struct ghost_clause when[GHOST_CLAUSES];  // its start condition, in postfix order
     uint32_t when_count, bundle;              // bundle: its number; 0: none
@@ -52,6 +64,11 @@ struct ghost_job {
     bool claims;      // handlers fetch its tasks
     bool rests;       // a pause of it was acknowledged, and nobody wants otherwise
 };
+
+static inline uint64_t attempt_bit(uint32_t attempt)  // the last 64 of a task are told apart
+{
+    return (uint64_t)1 << attempt % 64;
+}
 
 struct ghost_job *ghost_make(struct world *world, uint32_t caller);
 struct ghost_job *ghost_find(struct world *world, uint32_t number);  // null: no such job

@@ -10,6 +10,7 @@
 #include <string.h>
 
 struct world;
+struct hand;
 
 enum { NOBODY = UINT32_MAX };
 
@@ -33,6 +34,11 @@ enum stream {
     OF_WHEN,
     OF_WISHES,
     OF_BROOKS,
+    OF_LIES,
+    OF_FILES,
+    OF_TWINS,
+    OF_LACKS,
+    OF_THEMES,
     STREAMS
 };
 
@@ -67,6 +73,7 @@ enum due_kind {
     DUE_PROCESS,
     DUE_SPOOL,
     DUE_FENCE,
+    DUE_EVICTED,
     DUE_TORN,
     DUE_MEND,
     DUE_CALLER,
@@ -97,6 +104,34 @@ struct store *disk_open(struct world *world);
 void disk_crash(struct store *store);  // some of the last turns are gone, maybe none, maybe all
 void disk_sync(struct store *store, uint64_t turn);
 uint64_t disk_written(const struct store *store);
+// One copy of what is durable now, and why there is one.
+enum disk_copy {
+    COPY_NONE,
+    COPY_LOST,    // all that is written from now on goes to files that were deleted
+    COPY_BACKUP,
+};
+enum disk_copy disk_copy_of(const struct store *store);
+void disk_copy_make(struct store *store, enum disk_copy why);
+void disk_copy_back(struct store *store);  // behind a crash: all is as it was then
+void disk_copy_drop(struct store *store);
+
+// ---- files.c: what people do to the files of a database ----------------------------------------
+
+struct seat_files {
+    int64_t copied_at;         // when its files were deleted
+    bool restored, ends_soon;  // it begins with a backup; it is to be lost behind one
+};
+
+void files_draw(struct world *world);
+void files_vanish(struct world *world);  // they are deleted
+void files_told(struct world *world, const struct wire_message *message);  // by the server
+void files_crash(struct world *world);  // behind a crash of the server: a backup may be restored
+void files_forge(struct world *world, struct hand *hand);  // reports with another token
+// The same of an attempt that was just told to stop, and may be discarded.
+void files_forge_stopped(struct world *world, struct hand *hand, const struct wire_stop *stop);
+// Such a report: it must change nothing.
+bool files_is_forged(struct world *world, uint32_t who, const struct wire_message *message);
+bool files_forged(struct world *world, struct hand *hand, const struct wire_recorded *told);
 
 // ---- cable.c: connections ----------------------------------------------------------------------
 
@@ -126,6 +161,7 @@ struct cable {
     bool open[2];
     bool noted;              // among the inputs of the server
     struct hub_peer *peer;
+    int64_t heard;           // when the server took something from it last; 0: never
 };
 
 enum cable_kind { CABLE_CALLER, CABLE_HAND, CABLE_CLERK };

@@ -1,4 +1,5 @@
 // hand.c - a worker: the real rules of decide.h, and around them a made-up machine.
+#include "base/planted.h"
 #include "world/parts.h"
 
 enum {
@@ -7,7 +8,7 @@ enum {
     PAUSE_MAX = 5000000,
     ALONE = 3600,
     SPOOL_SYNC = 3000,
-    FENCE_SLACK = 32
+    EVICTS = 6  // bits of the time of a stall: one in four is an eviction
 };
 
 int64_t hand_clock(const struct world *world, const struct hand *hand)
@@ -37,6 +38,8 @@ static void greet(struct world *world, uint32_t who)
     message.greet.name = wire_text_of(hand->name);
     message.greet.boot = hand->boot;
     message.greet.connection = decide_connect(&hand->decide, hand_clock(world, hand));
+    message.greet.folder = hand->folder;
+    message.greet.place = hand->place;
     wire_put(&world->cables[hand->cable]->out[FAR_SIDE], &message);
 }
 
@@ -70,7 +73,7 @@ static void hand_connect(struct world *world, uint32_t who)
     greet(world, who);
 }
 
-static void beat(struct world *world, struct hand *hand)
+void hand_beat(struct world *world, struct hand *hand)
 {
     struct wire_message message = {.kind = WIRE_BEAT_MESSAGE};
     int64_t now = hand_clock(world, hand);
@@ -99,7 +102,7 @@ void hand_hears(struct world *world, uint32_t who)
             hand_cut_off(world, who);
             break;
         }
-        if (message.kind == WIRE_WELCOME_MESSAGE) beat(world, hand);
+        if (message.kind == WIRE_WELCOME_MESSAGE) hand_beat(world, hand);
     }
     hand_flush(world, who);
     hand_schedule(world, who);
@@ -117,7 +120,7 @@ static void server_timers(struct world *world, uint32_t who, int64_t now)
     } else if (decide_is_cut_off(&hand->decide, now)) {
         hand_cut_off(world, who);
     } else if (decide_beat_is_due(&hand->decide, now)) {
-        beat(world, hand);
+        hand_beat(world, hand);
     }
 }
 
@@ -187,12 +190,12 @@ void hand_schedule(struct world *world, uint32_t who)
     agenda_add(&world->agenda, at, DUE_HAND, who, hand->mark);
 }
 
-// ---- A loop that hangs, as on a disk that does not answer --------------------------------------
+// ---- A loop that hangs on a disk, or an agent that is stopped ----------------------------------
 
 static void fence_note(struct world *world, uint32_t who)
 {
     struct hand *hand = &world->hands[who];
-    int64_t due = decide_fence_due(&hand->decide, world->swarm.lease / FENCE_SLACK);
+    int64_t due = decide_fence_due(&hand->decide);
     if (due == INT64_MAX) return;
     agenda_add(&world->agenda, world_time(world, hand, due), DUE_FENCE, who, hand->mark);
 }
@@ -201,13 +204,31 @@ void hand_stall(struct world *world, uint32_t who)
 {
     struct hand *hand = &world->hands[who];
     if (!hand->up || world->now < hand->stalled_until) return;
-    see(world, SIGHT_STALL);
     hand->stalled_until = world->now + choose_time(world, OF_WEATHER, world->swarm.lease * 2);
-    world_say(world, "%s hangs", hand->name);
+    if ((hand->stalled_until & EVICTS) == 0) return hand_evict(world, who);
+    hand->is_stopped = hand->stalled_until & 1;
+    see(world, hand->is_stopped ? SIGHT_AGENT_STOPPED : SIGHT_STALL);
+    world_say(world, "%s %s", hand->name, hand->is_stopped ? "is stopped" : "hangs");
     fence_note(world, who);
     if (!chance(world, OF_WEATHER, world->swarm.torn)) return;
     int64_t torn = world->now + choose_time(world, OF_WEATHER, world->swarm.lease / 8);
     agenda_add(&world->agenda, torn, DUE_TORN, who, hand->mark);
+}
+
+// Commands get the signal first, or the worker does; it tells of their ends while it is let live.
+void hand_evict(struct world *world, uint32_t who)
+{
+    struct hand *hand = &world->hands[who];
+    struct wire_message message = {.kind = WIRE_DRAIN_MESSAGE};
+    hand->stalled_until = 0;
+    see(world, SIGHT_EVICTED);
+    world_say(world, "%s is ended by its batch system", hand->name);
+    hand->decide.is_draining = true;
+    processes_evict(world, who);
+    if (hand->welcome) wire_put(&world->cables[hand->cable]->out[FAR_SIDE], &message);
+    hand_flush(world, who);
+    int64_t killed = world->now + choose_time(world, OF_WEATHER, world->swarm.lease);
+    agenda_add(&world->agenda, killed, DUE_EVICTED, who, hand->mark);
 }
 
 // What came before lies in its socket, and is read when it goes on, as if nothing had happened.
@@ -226,10 +247,12 @@ void hand_tear(struct world *world, uint32_t who)
                DUE_MEND, who, 0);
 }
 
+// The process that runs commands has the same timer: it is not stopped with the agent.
 void hand_fence(struct world *world, uint32_t who)
 {
     struct hand *hand = &world->hands[who];
     if (!hand->up || world->now >= hand->stalled_until || !hand->decide.attempts.exclusive) return;
+    if (hand->is_stopped && PLANTED(FENCE_STOPPED)) return;
     see(world, SIGHT_FENCE);
     hand_crash(world, who, false);
 }
@@ -244,6 +267,8 @@ void hand_start(struct world *world, uint32_t who)
     hand->mark++;
     hand->cable = NOBODY;
     hand->boot = ((uint64_t)who + 1) << 32 | hand->mark;
+    if (!hand->folder) hand->folder = hand->boot;
+    if (!hand->place) hand->place = hand->boot;
     hand->pause = hand->connect_at = 0;
     hand->timer_at = INT64_MAX;
     hand->stalled_until = 0;
@@ -295,6 +320,7 @@ void hand_crash(struct world *world, uint32_t who, bool reboots)
     if (reboots) {
         see(world, SIGHT_WORKER_REBOOT);
         hand->booted = world->now;
+        hand->place = 0;
     }
     int64_t away = 1000 + choose_time(world, OF_WEATHER, world->swarm.lease * 2);
     agenda_add(&world->agenda, world->now + away, DUE_HAND_UP, who, 0);
@@ -308,6 +334,7 @@ void hand_burn(struct world *world, uint32_t who)
     hand_crash(world, who, true);
     see(world, SIGHT_BURNED);
     hand->spool_count = 0;
+    hand->folder = 0;  // it gets another one
     shelf_bury(world, hand);
 }
 

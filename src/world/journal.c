@@ -26,6 +26,11 @@ void journal_add(struct journal *journal, uint64_t sequence, const struct rota_r
                                        rota_task_state_name(record->task.state));
 }
 
+void journal_written(struct journal *journal, uint64_t sequence, rota_time at)
+{
+    turn_get(journal, sequence)->at = at;
+}
+
 void journal_cut(struct journal *journal, uint64_t last)
 {
     while (journal->count > last) free(journal->turns[--journal->count].text);
@@ -36,7 +41,8 @@ bool journal_tell(struct journal *journal, uint64_t first, uint64_t last, store_
 {
     for (uint64_t i = first; i <= last; i++) {
         const struct journal_turn *turn = turn_get(journal, i);
-        struct store_turn told = {.sequence = i, .lines = turn->text ? turn->text : ""};
+        struct store_turn told
+            = {.sequence = i, .at = turn->at, .lines = turn->text ? turn->text : ""};
         if (!take(context, &told)) break;
     }
     return true;

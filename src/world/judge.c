@@ -125,13 +125,17 @@ void judge_end(struct world *world, const struct process *process, bool ran, boo
     world_say(world, "end of %u.%u attempt %u%s", process->job, process->index, process->attempt,
               well ? ", well" : "");
     world->moved = world->now;
-    ghost->ended_attempt = process->attempt;
-    ghost->ended_well = well;
-    ghost->ended_badly = ran && !well && !process->is_stopped && process->status != 0;
+    bool badly = ran && !well && !process->is_stopped && process->status != 0;
+    if (process->token >= ghost->ended_token) {
+        ghost->ended_attempt = process->attempt;
+        ghost->ended_token = process->token;
+        ghost->ended_well = well;
+        ghost->ended_badly = badly;
+    }
     if (!ran) return;
     ghost->running--;
     ghost->successes += well;
-    ghost->failed += !well && !process->is_stopped && process->status != 0;
+    ghost->failed += badly;
     if (!ghost->lane) return;
     world->inside[ghost->lane][ghost->group]--;
     if (ghost->access == ROTA_ACCESS_WRITE)
@@ -268,9 +272,60 @@ static void told_run(struct world *world, const struct wire_run *run)
     if (ghost->makes && !object_is_located(world, ghost_object(job, index))) ghost->was_lost = true;
     ghost->token = run->token;
     ghost->given = run->attempt;
+    ghost->kept_attempts &= ~attempt_bit(run->attempt);
     ghost->given_in = world->words;
     if (ghost->group) *group = run->token;
     if (run->task.task != index) wrong(world, "task %u.%u has another's command", job, index);
+}
+
+static const struct hub_worker *worker_find(const struct hub *hub, rota_worker_id id)
+{
+    for (uint32_t i = 0; i < hub->worker_count; i++)
+        if (hub->workers[i]->id.number == id.number) return hub->workers[i];
+    return NULL;
+}
+
+// As far as the server can know: the worker is cut off or silent, or was when the reader was given
+// its last attempt.
+static bool is_away(const struct hub_worker *holder, const struct hub_worker *reader)
+{
+    return !holder || !holder->peer || holder->silent || !reader || holder->joined > reader->given;
+}
+
+// A worker that is away has it. Others may be liars, or the reader itself without its file.
+static bool object_is_away(const struct world *world, rota_object_id object, rota_worker_id reader)
+{
+    rota_worker_id holders[32];
+    const struct hub *hub = &world->seat.hub;
+    const struct rota *rota = world->seat.server.rota;
+    uint32_t count = rota_object_workers(rota, object, ROTA_SET_LOCATED, holders, 32), away = 0;
+    for (uint32_t i = 0; i < count && i < 32; i++)
+        away += is_away(worker_find(hub, holders[i]), worker_find(hub, reader));
+    return away;
+}
+
+static bool input_is_away(const struct world *world, const struct ghost_task *ghost,
+                          rota_task_id task)
+{
+    struct rota_task_view view;
+    uint32_t job = map_find(&world->jobs_by_number, task.job) - 1;
+    if (!rota_task_look(world->seat.server.rota, task, &view)) return false;
+    for (uint32_t i = 0; i < ghost->need_count; i++)
+        if (ghost->reads >> i & 1
+            && object_is_away(world, ghost_object(job, ghost->needs[i]), view.worker))
+            return true;
+    return false;
+}
+
+// Each that lacked an input counts, with a content key and under pull, too, unless the input was on
+// a worker that was away.
+static void judge_lacks(struct world *world, struct ghost_task *ghost,
+                        const struct wire_recorded *told)
+{
+    if (told->attempt != ghost->lack_attempt || ghost->asked_again || ghost->is_forced) return;
+    if (++ghost->lacks > ghost->retries + HUB_LOSSES + 1)
+        wrong(world, "task %u.%u is repeated though it lacked its inputs %u times", told->task.job,
+              told->task.task, ghost->lacks);
 }
 
 static void told_recorded(struct world *world, const struct wire_recorded *told)
@@ -279,27 +334,66 @@ static void told_recorded(struct world *world, const struct wire_recorded *told)
     if (!ghost) return;
     bool its_own = ghost->ended_attempt == told->attempt;
     ghost->kept |= its_own && ghost->ended_well && told->how != WIRE_IS_STALE;
+    if (told->attempt == ghost->heard_attempt && told->how != WIRE_IS_STALE)
+        ghost->kept_attempts |= attempt_bit(told->attempt);
     // It was kept before, maybe before a cancel: nobody could tell its worker then.
     bool remade = ghost->makes || ghost->flows;
     if (ghost->kept && remade && told->how == WIRE_WAS_RECORDED) ghost->cancelled = false;
     if (told->how != WIRE_NOW_RECORDED) return;
+    judge_lacks(world, ghost, told);
     // What is said at once may have any order.
     if (told->attempt < ghost->given && ghost->given_in < world->words)
         wrong(world, "an end of task %u.%u counts that is not of the attempt given last",
               told->task.job, told->task.task);
     if (!its_own) return;
     ghost->told_failures += ghost->ended_badly;
-    if (!ghost->ended_well) return;
+    if (!ghost->ended_well) {
+        ghost->failed_attempt = told->attempt;
+        ghost->failed_in = world->words;
+        return;
+    }
+    ghost->lacks = 0;
     if (ghost->asked_off) return;  // its success may have come too late
+    if (ghost->drinks && told->attempt != ghost->unwanted_attempt)
+        judge_read_kept(world, ghost_find(world, told->task.job), ghost, told->task);
     if (ghost->recorded && ghost->was_lost) see(world, SIGHT_REMADE);
     if (ghost->recorded++ && !ghost->was_lost && !ghost->is_forced)
         wrong(world, "task %u.%u has succeeded twice", told->task.job, told->task.task);
+}
+
+// Behind a backup that was restored there is another attempt with the same number, with a newer
+// token. It may end without having begun.
+static void end_renew(struct ghost_task *ghost, const struct wire_finished *finished)
+{
+    bool is_other
+        = finished->attempt == ghost->ended_attempt && finished->token > ghost->ended_token;
+    if (!is_other) return;
+    ghost->ended_token = finished->token;
+    ghost->ended_well = ghost->ended_badly = false;
+}
+
+// It was made again for tasks that are over by now: the server has told it to stop, and lets its
+// old success stand, whatever it ends with.
+static bool is_unwanted(const struct world *world, const struct wire_finished *finished)
+{
+    struct rota_task_view view;
+    return rota_task_look(world->seat.server.rota, finished->task, &view)
+           && view.attempt == finished->attempt && view.regenerating && view.stopping
+           && !view.discarded;
 }
 
 // Its worker may be gone before it can be told that this is kept.
 static void heard_finished(struct world *world, const struct wire_finished *finished)
 {
     struct ghost_task *ghost = ghost_told(world, finished->task);
+    bool is_well = finished->end == WIRE_EXITED && !finished->status;
+    bool lacks = ghost && finished->end == WIRE_BAD_INPUT;
+    if (lacks && !input_is_away(world, ghost, finished->task))
+        ghost->lack_attempt = finished->attempt;
+    if (ghost) end_renew(ghost, finished);
+    if (ghost && is_unwanted(world, finished)) ghost->unwanted_attempt = finished->attempt;
+    if (ghost && is_well && finished->attempt > ghost->heard_attempt)
+        ghost->heard_attempt = finished->attempt;
     if (!ghost || ghost->cancelled || ghost->called_off) return;
     bool its_own = ghost->ended_attempt == finished->attempt;
     ghost->came_well |= its_own && ghost->ended_well;
@@ -338,7 +432,7 @@ void judge_told(struct world *world, const struct cable *cable, const struct wir
     case WIRE_EVENT_MESSAGE: judge_event(world, &message->event); break;
     case WIRE_DROP_MESSAGE:
         for (uint32_t i = 0; i < message->drop.objects.count; i++)
-            judge_drop(world, &world->hands[cable->who], message->drop.objects.items[i].object);
+            judge_drop(world, &world->hands[cable->who], &message->drop.objects.items[i]);
         break;
     default: break;
     }

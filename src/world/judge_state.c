@@ -48,6 +48,7 @@ void judge_recovery(struct world *world)
 void judge_lack(struct world *world, const struct hand *hand, const struct wire_run *run,
                 rota_object_id object)
 {
+    if (twin_shares_name(world, hand)) return;  // the other one may have it
     for (uint32_t i = 0; i < hand->loss_count; i++)
         if (hand->losses[i].high == object.high && hand->losses[i].low == object.low) return;
     wrong(world, "%s is to run %u.%u, of which an object is neither there nor on its way",
@@ -68,10 +69,12 @@ static bool is_wanted(const struct world *world, const struct ghost_job *job, ui
 }
 
 // As long as somebody is to read it a copy stays somewhere.
-void judge_drop(struct world *world, const struct hand *hand, rota_object_id object)
+void judge_drop(struct world *world, const struct hand *hand, const struct wire_file *file)
 {
     rota_worker_id holders[8];
+    rota_object_id object = file->object;
     if (!ghost_maker(world, object)) return;
+    if (file->content.kind) return;  // of another content than the one that is read
     const struct ghost_job *job = world->jobs[object.high - 1];
     if (!job->told) return;
     uint32_t others = rota_object_workers(world->seat.server.rota, object, ROTA_SET_LOCATED,
@@ -80,6 +83,18 @@ void judge_drop(struct world *world, const struct hand *hand, rota_object_id obj
         if (is_wanted(world, job, i, (uint32_t)object.low))
             wrong(world, "%s is to drop the last copy of what %u.%u reads", hand->name, job->number,
                   i + 1);
+}
+
+// What a task reads is what an attempt made, whatever other workers say that they hold. Of what it
+// was told to make itself a worker can say what it likes, and a liar may lie to itself.
+void judge_input(struct world *world, const char *who, rota_task_id task, const struct copy *copy)
+{
+    const struct ghost_task *maker = ghost_maker(world, copy->object);
+    unsigned liar = 0;
+    bool is_forged = sscanf((const char *)copy->content.hash, "lie%u", &liar) == 1;
+    bool may = maker && maker->given_to >> liar & 1;
+    if (!copy->is_lie && (copy->is_false || (is_forged && !may)))
+        wrong(world, "%s starts %u.%u with bytes that no attempt made", who, task.job, task.task);
 }
 
 // ---- Now and then ------------------------------------------------------------------------------
@@ -174,6 +189,24 @@ void states_say(struct world *world, const struct ghost_job *job)
     }
 }
 
+// The server counts an attempt from the order on. The connection may break before the order leaves,
+// and a worker that was started again cannot tell that it never heard of it.
+static bool is_often_given(const struct world *world, const struct ghost_job *job, uint32_t index)
+{
+    rota_task_id id = {job->number, index + 1};
+    return job->tasks[index].given > HUB_LOSSES
+           || store_attempt_given(world->seat.server.store, id, HUB_LOSSES + 1).number;
+}
+
+// Something can have ended it badly: a failure of its own, a person, or too many losses.
+static bool has_cause(const struct world *world, const struct ghost_job *job, uint32_t index)
+{
+    const struct ghost_task *task = &job->tasks[index];
+    bool failed = job->claims || task->failed || task->unstarted || task->was_lost;
+    bool called_off = task->asked_off || task->called_off || task->cancelled || task->asked_again;
+    return failed || called_off || is_often_given(world, job, index);
+}
+
 static void judge_task(struct world *world, const struct ghost_job *job, uint32_t index)
 {
     const struct ghost_task *task = &job->tasks[index];
@@ -194,6 +227,8 @@ static void judge_task(struct world *world, const struct ghost_job *job, uint32_
         wrong(world, "%u.%u is %s for ever", job->number, index + 1, name);
     } else if (task->recorded && !task->was_lost && !task->is_forced) {
         wrong(world, "%u.%u is %s though it succeeded", job->number, index + 1, name);
+    } else if (!has_cause(world, job, index)) {
+        wrong(world, "%u.%u is %s though nothing made it fail", job->number, index + 1, name);
     }
     if (task->running) wrong(world, "a process of %u.%u is left", job->number, index + 1);
 }

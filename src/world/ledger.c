@@ -122,6 +122,19 @@ void ledger_comes(struct world *world, const struct rota_event *event)
         handler_leaves(ledger, event->claim.task, event->claim.handler);
 }
 
+static void backoff_note(struct world *world, const struct rota_event *event)
+{
+    struct entry_task *task = task_find(&world->ledger, event->report.task);
+    rota_time rest = event->report.rest;
+    if (task && rest > 0) task->backoff_until = world->seat.server.now + rest;
+}
+
+bool ledger_backs_off(struct world *world, rota_task_id id)
+{
+    const struct entry_task *task = task_find(&world->ledger, id);
+    return task && task->backoff_until > world->seat.server.now;
+}
+
 void ledger_taken(struct world *world, const struct rota_event *event)
 {
     struct ledger *ledger = &world->ledger;
@@ -130,6 +143,7 @@ void ledger_taken(struct world *world, const struct rota_event *event)
     case ROTA_EVENT_SUBMIT:
         submit_note(ledger, &event->submit, world->seat.server.next_job.number);
         break;
+    case ROTA_EVENT_TASK_FINISHED: backoff_note(world, event); break;
     case ROTA_EVENT_CANCEL: cancel_note(world, event->task.task, true); break;
     case ROTA_EVENT_RETRY: cancel_note(world, event->task.task, false); break;
     case ROTA_EVENT_MANUAL: cancel_note(world, event->manual.task, false); break;

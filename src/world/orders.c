@@ -117,11 +117,14 @@ static void on_run(struct world *world, uint32_t who, const struct wire_message 
 
 static void on_recorded(struct world *world, struct hand *hand, const struct wire_recorded *told)
 {
+    uint32_t who = (uint32_t)(hand - world->hands);
     struct attempts *attempts = &hand->decide.attempts;
     struct attempt *attempt = attempts_find(attempts, told->task, told->attempt);
+    if (files_forged(world, hand, told)) return;
     if (told->how == WIRE_IS_STALE) see(world, SIGHT_REPORT_STALE);
     if (told->how == WIRE_WAS_RECORDED) see(world, SIGHT_REPORT_AGAIN);
     if (!attempt || attempt->state != ATTEMPT_SPOOLED) return;
+    brook_recorded(world, who, told);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < hand->spool_count; i++) {
         const struct wire_finished *finished = &hand->spool[i].finished;
@@ -135,28 +138,65 @@ static void on_recorded(struct world *world, struct hand *hand, const struct wir
 
 // ---- Coming ------------------------------------------------------------------------------------
 
+// A server with another database is not told what was done for the first one. What runs goes on.
+static bool is_ours(struct world *world, struct hand *hand, uint64_t server)
+{
+    struct attempts *attempts = &hand->decide.attempts;
+    bool unsafe = hand->spool_count && !hand->spool[hand->spool_count - 1].safe;
+    if (hand->server && hand->server != server) {
+        brooks_give_up(world, (uint32_t)(hand - world->hands));
+        if (attempts->alive || unsafe) return false;
+        hand->spool_count = 0;
+        hand->epoch = 0;
+        for (struct attempt *attempt = NULL, *at; (at = attempts_next(attempts, attempt));) {
+            attempt = at;
+            if (at->state == ATTEMPT_SPOOLED) attempts_remove(attempts, at);
+        }
+    }
+    hand->server = server;
+    return true;
+}
+
 static bool on_welcome(struct world *world, struct hand *hand, const struct wire_welcome *welcome)
 {
     if (hand->welcome || !decide_welcome(&hand->decide, welcome, hand_clock(world, hand))) {
         wrong(world, "%s gets a welcome that makes no sense", hand->name);
         return false;
     }
+    if (!is_ours(world, hand, welcome->server)) return false;
     struct wire_message message = {.kind = WIRE_JOIN_MESSAGE};
     struct wire_attempt *items
         = world_allocate(attempts_count(&hand->decide.attempts) + 1, sizeof *items);
     struct wire_out *out = &world->cables[hand->cable]->out[FAR_SIDE];
     message.join.cores = hand->cores;
     message.join.memory_mib = 1000;
-    message.join.machine = message.join.limits = wire_text_of("");
-    message.join.address = wire_text_of(hand->name);
+    message.join.machine = message.join.limits = message.join.user = wire_text_of("");
+    message.join.address = wire_text_of(hand->address);
+    message.join.epoch = hand->epoch;
+    message.join.opened = hand->opened;
     message.join.attempts = decide_join(&hand->decide, items);
     wire_put(out, &message);
     free(items);
     hand->welcome = true;
+    hand->welcomed = hand->boot;
+    if (welcome->epoch > hand->epoch) {
+        hand->epoch = welcome->epoch;
+        hand->opened = welcome->opened;
+    }
     shelf_tell(world, hand);
     for (uint32_t i = 0; i < hand->spool_count; i++)
         if (hand->spool[i].safe) report_put(&hand->spool[i], out);
+    files_forge(world, hand);
     return true;
+}
+
+// Another worker has its name: it ends, and somebody starts it again. False: it tries again.
+static bool on_refuse(struct world *world, uint32_t who, const struct wire_refuse *refuse)
+{
+    bool is_named = refuse->code == WIRE_REFUSED_NAME;
+    see(world, is_named ? SIGHT_TWIN_REFUSED : SIGHT_GIVEN_UP);
+    if (is_named) hand_crash(world, who, false);
+    return is_named;
 }
 
 bool order_take(struct world *world, uint32_t who, const struct wire_message *message)
@@ -165,18 +205,19 @@ bool order_take(struct world *world, uint32_t who, const struct wire_message *me
     struct decide *decide = &hand->decide;
     switch (message->kind) {
     case WIRE_WELCOME_MESSAGE: return on_welcome(world, hand, &message->welcome);
-    case WIRE_REFUSE_MESSAGE: see(world, SIGHT_GIVEN_UP); return false;
+    case WIRE_REFUSE_MESSAGE: return on_refuse(world, who, &message->refuse);
     case WIRE_BEATEN_MESSAGE:
         decide_beaten(decide, decide->connection, message->beaten.sent, hand_clock(world, hand));
         hand->pause = 0;
         return true;
+    case WIRE_PROBE_MESSAGE: hand_beat(world, hand); return true;
     case WIRE_RUN_MESSAGE: on_run(world, who, message); return true;
     case WIRE_FETCH_MESSAGE: shelf_fetch(world, who, &message->fetch); return true;
     case WIRE_FLOW_MESSAGE: brook_meet(world, who, &message->flow); return true;
     case WIRE_SERVE_MESSAGE: return true;  // others may come, as they do here anyway
     case WIRE_DROP_MESSAGE:
         for (uint32_t i = 0; i < message->drop.objects.count; i++)
-            shelf_drop(world, hand, message->drop.objects.items[i].object),
+            shelf_drop(world, hand, &message->drop.objects.items[i]),
                 brook_drop(world, who, message->drop.objects.items[i].object);
         return true;
     case WIRE_SHOW_MESSAGE:
@@ -188,6 +229,7 @@ bool order_take(struct world *world, uint32_t who, const struct wire_message *me
             = attempts_find(&decide->attempts, message->stop.task, message->stop.attempt);
         if (attempt && attempt_is_alive(attempt))
             order_end(world, hand, attempt, message->stop.grace);
+        files_forge_stopped(world, hand, &message->stop);
         return true;
     }
     case WIRE_RECORDED_MESSAGE: on_recorded(world, hand, &message->recorded); return true;

@@ -2,37 +2,13 @@
 #pragma once
 
 #include "agent/decide.h"
-#include "hub/hub.h"
 #include "world/brook.h"
 #include "world/clerk.h"
 #include "world/ghost.h"
 #include "world/ground.h"
 #include "world/record.h"
-
-// ---- seat.c: the server ------------------------------------------------------------------------
-
-struct seat {
-    bool up;
-    struct server server;
-    struct hub hub;
-    struct store *store;
-    int64_t wall;        // what its clock shows beyond the time of the world
-    bool turn_is_due;    // noted in the agenda
-    uint32_t mark;       // of this life
-    uint32_t wake;       // of the newest DUE_WAKE
-    uint32_t *inputs;    // cables that have something for it
-    uint32_t input_count, input_capacity;
-    uint64_t digest;     // of the core when it crashed, if nothing was lost; 0: not known
-    struct server_watch watch;
-};
-
-void seat_start(struct world *world);
-void seat_stop(struct world *world);  // as kill -9 does
-void seat_turn(struct world *world);
-void seat_settle(struct world *world, uint32_t turn);
-void seat_feed(struct world *world);  // who follows may hear more
-void seat_input(struct world *world, uint32_t cable);
-void seat_due(struct world *world, int64_t at);  // a turn
+#include "world/seat.h"
+#include "world/twin.h"
 
 // ---- hand.c, orders.c: a worker ----------------------------------------------------------------
 
@@ -41,14 +17,17 @@ enum process_state { PROCESS_SPAWNING = 1, PROCESS_RUNNING };
 struct process {
     rota_task_id task;
     uint32_t attempt, number;  // number: its name in the agenda
+    uint64_t token;
     uint32_t job, index;       // of its ghost
     enum process_state state;
     int64_t at;                // when it starts or ends
     int32_t status;
     bool is_stubborn, is_stopped, fails_to_start;
+    bool is_evicted;           // a batch system ended it with its worker
     int64_t stop_at;           // it starts first, because nobody can call it back; 0: it goes on
     int64_t doomed_at;         // since when the server wants it gone; 0: it does not
     enum thirst thirst;        // it reads a stream
+    bool has_enough;           // before the end of it
     uint32_t from, writing;    // of which hand, and of which attempt of the writer
 };
 
@@ -60,13 +39,16 @@ struct spooled {
 
 struct copy {
     rota_object_id object;
-    bool is_gone;  // and its worker does not know it yet
+    wire_content content;  // as its worker names it: a word
+    bool is_gone;   // and its worker does not know it yet
+    bool is_false, is_lie;  // its bytes are not those of the content; its worker made it up
 };
 
 enum { HAUL_SOURCES = 9 };
 
 struct haul {  // an object on its way
     rota_object_id object;
+    wire_content content;  // that is wanted
     uint32_t number;  // its name in the agenda
     uint32_t sources[HAUL_SOURCES], source_count, at;
 };
@@ -74,20 +56,24 @@ struct haul {  // an object on its way
 struct hand {
     bool up, welcome, buried;
     bool rests;                    // a pause of it was acknowledged, and it has not left since
-    char name[24];
+    bool is_twin;                  // twin.c
+    char name[24], address[24];
     uint32_t cores, mark, cable, numbers;
     struct decide decide;
-    uint64_t boot;
+    uint64_t boot, welcomed;       // of this life; and of the last that was welcome
+    uint64_t folder, place;        // its folder's id, and its lock under this start of the machine
+    uint64_t epoch, opened, server;  // what it knows of the server
     int64_t rate;                  // of its clock: millionths more or less
     int64_t booted;                // when its clock began, in the time of the world
     int64_t connect_at, welcome_by, pause;  // on its clock
     int64_t timer_at;              // in the time of the world: noted in the agenda
     int64_t stalled_until;         // the same: its loop does nothing before
+    bool is_stopped;               // meanwhile, with all threads of the agent
     bool spool_is_due;
+    struct wire_recorded forged;   // files.c: it has told an end of that with another token
     struct process *processes;
     struct spooled *spool;
-    struct wire_in *waiting;       // orders that wait for an older attempt
-    struct wire_in *lacking;       // and for objects
+    struct wire_in *waiting, *lacking;  // orders: for an older attempt; for objects
     struct copy *shelf;
     struct haul *hauls;
     struct brooks brooks;
@@ -103,6 +89,7 @@ int64_t hand_clock(const struct world *world, const struct hand *hand);
 void hand_start(struct world *world, uint32_t who);
 void hand_crash(struct world *world, uint32_t who, bool reboots);
 void hand_work(struct world *world, uint32_t who);      // what is due on its clock
+void hand_beat(struct world *world, struct hand *hand);
 void hand_hears(struct world *world, uint32_t who);     // its cable has something
 void hand_cut_off(struct world *world, uint32_t who);   // its cable is gone
 void hand_spool(struct world *world, uint32_t who);     // its reports are on disk now
@@ -111,6 +98,7 @@ void hand_burn(struct world *world, uint32_t who);      // it comes back with an
 void hand_bury(struct world *world, uint32_t who);      // it never comes back
 void hand_stall(struct world *world, uint32_t who);     // its loop hangs for a while
 void hand_fence(struct world *world, uint32_t who);     // and its fence does not
+void hand_evict(struct world *world, uint32_t who);     // a batch system ends it
 void hand_tear(struct world *world, uint32_t who);      // the server gives up its connection
 void hand_schedule(struct world *world, uint32_t who);
 void hand_flush(struct world *world, uint32_t who);
@@ -120,22 +108,25 @@ void process_begin(struct world *world, uint32_t who, const struct wire_run *run
 void process_stop(struct world *world, struct hand *hand, struct process *process, int64_t grace);
 struct process *process_find(struct hand *hand, rota_task_id task, uint32_t attempt);
 void processes_die(struct world *world, struct hand *hand);
+void processes_evict(struct world *world, uint32_t who);  // those that run get a signal
 void report_add(struct world *world, struct hand *hand, struct attempt *attempt, enum wire_end end,
                 int32_t status);
 void report_put(const struct spooled *spooled, struct wire_out *out);
 // shelf.c: objects
 bool shelf_has(const struct hand *hand, rota_object_id object);
-void shelf_add(struct hand *hand, rota_object_id object);
+void shelf_add(struct hand *hand, const struct copy *copy);
 void shelf_lose(struct world *world, uint32_t who, bool all);
 void shelf_begin(struct hand *hand);
 void shelf_crash(struct hand *hand);
 void shelf_bury(struct world *world, struct hand *hand);
 void shelf_tell(struct world *world, struct hand *hand);
-void shelf_drop(struct world *world, struct hand *hand, rota_object_id object);
+void shelf_drop(struct world *world, struct hand *hand, const struct wire_file *file);
 void shelf_show(struct world *world, struct hand *hand, rota_object_id object);
 void shelf_give(struct world *world, uint32_t who, const struct wire_message *message);
 void shelf_fetch(struct world *world, uint32_t who, const struct wire_fetch *fetch);
 void shelf_haul(struct world *world, uint32_t who, uint32_t number);
+wire_content shelf_content(uint32_t attempt);  // of what an attempt makes
+void shelf_lie(struct world *world, uint32_t who);
 // False: something that it reads is gone, and the server was told.
 bool shelf_inputs_are_there(struct world *world, struct hand *hand, uint32_t job, uint32_t index);
 // orders.c
@@ -207,7 +198,8 @@ void judge_told(struct world *world, const struct cable *cable, const struct wir
 void judge_heard(struct world *world, const struct wire_message *message);
 void judge_lack(struct world *world, const struct hand *hand, const struct wire_run *run,
                 rota_object_id object);
-void judge_drop(struct world *world, const struct hand *hand, rota_object_id object);
+void judge_drop(struct world *world, const struct hand *hand, const struct wire_file *file);
+void judge_input(struct world *world, const char *who, rota_task_id task, const struct copy *copy);
 void judge_recovery(struct world *world);
 void judge_turn(struct world *world);
 void judge_second(struct world *world);  // second.c
@@ -229,10 +221,10 @@ struct swarm {
     int64_t lease, latency, sync, tick, storm;  // storm: so long the weather is bad
     uint32_t server_crash, worker_crash, reboot, cut, half_open, partition, one_way, clock;
     uint32_t sync_slow, sync_fails, write_fails, full, spawn_fails, stubborn, fails, repeat, cancel;
-    uint32_t stall, torn, stuck, split, sync_hangs, burned;
+    uint32_t stall, torn, stuck, split, sync_hangs, burned, vanish, backup, forged;
     uint32_t lanes, is_long, endless;  // per mille of jobs; of processes
     uint32_t run_twice, stays_dead, follows, rests, bad, apart;
-    uint32_t streams;
+    uint32_t streams, lies, twins, unfetchable;
     uint32_t grows, when, clerks, claims, lazy, clerk_crash;
     uint32_t data, haul_slow, haul_cut, haul_rots, shelf_full, copy_lost, disk_lost, remake_fails;
     bool is_plan;

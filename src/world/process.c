@@ -31,6 +31,7 @@ void process_begin(struct world *world, uint32_t who, const struct wire_run *run
     if (sscanf(run->name.bytes, "%u.%u", &job, &index) != 2) abort();
     *process = (struct process){.task = run->task,
                                 .attempt = run->attempt,
+                                .token = run->token,
                                 .number = ++hand->numbers,
                                 .job = job,
                                 .index = index,
@@ -67,6 +68,7 @@ void report_put(const struct spooled *spooled, struct wire_out *out)
                              .name = wire_text_of("made"),
                              .path = wire_text_of(""),
                              .object = spooled->made,
+                             .content = shelf_content(spooled->finished.attempt),
                              .bytes = MADE_BYTES};
     message.finished = spooled->finished;
     if (spooled->made.high) message.finished.outputs = (wire_files){&file, 1};
@@ -145,7 +147,8 @@ static void process_end(struct world *world, uint32_t who, struct process *proce
     if (ran) brook_ended(world, who, &ended);
     if (ended.is_stopped) {
         see(world, SIGHT_STOPPED);
-        report_add(world, hand, attempt, WIRE_STOPPED, ended.thirst == THIRST_BROKEN ? ENOLINK : 9);
+        int32_t why = ended.thirst == THIRST_BROKEN ? ENOLINK : ended.is_evicted ? ESHUTDOWN : 9;
+        report_add(world, hand, attempt, WIRE_STOPPED, why);
     } else if (!ran) {
         see(world, SIGHT_SPAWN_FAILURE);
         world->jobs[ended.job]->tasks[ended.index - 1].unstarted++;
@@ -156,7 +159,8 @@ static void process_end(struct world *world, uint32_t who, struct process *proce
         report_add(world, hand, attempt, WIRE_EXITED, ended.status);
         if (!ended.status && world->jobs[ended.job]->tasks[ended.index - 1].makes) {
             rota_object_id made = ghost_object(ended.job, ended.index);
-            shelf_add(hand, made);
+            shelf_add(hand, &(struct copy){.object = made,
+                                           .content = shelf_content(ended.attempt)});
             hand->spool[hand->spool_count - 1].made = made;
         }
     }
@@ -176,6 +180,16 @@ static void process_lacks(struct world *world, uint32_t who, struct process *pro
     order_go_on(world, who, ended.task);
 }
 
+// What it reads goes on. It is killed all the same when the time it was given to end is over.
+static void process_waits(struct world *world, uint32_t who, struct process *process)
+{
+    process->at = INT64_MAX;
+    if (!process->stop_at) return;
+    process->is_stopped = true;
+    process->at = process->stop_at > world->now ? process->stop_at : world->now + 20;
+    process_note(world, who, process);
+}
+
 void hand_process(struct world *world, uint32_t who, uint32_t number)
 {
     struct hand *hand = &world->hands[who];
@@ -191,7 +205,7 @@ void hand_process(struct world *world, uint32_t who, uint32_t number)
     else if (begins)
         process_start(world, who, process);
     else if (!brook_may_end(process))
-        process->at = INT64_MAX;  // what it reads goes on
+        process_waits(world, who, process);
     else
         process_end(world, who, process);
     hand_flush(world, who);
@@ -206,16 +220,29 @@ void process_stop(struct world *world, struct hand *hand, struct process *proces
         at += choose_time(world, OF_WORKERS, world->swarm.lease / 16);
     }
     if (process->is_stubborn && grace > 0) at = world->now + grace + 20;
-    if (process->state == PROCESS_SPAWNING && process->at < at && !process->is_stopped) {
-        if (!process->stop_at) see(world, SIGHT_STOP_BEHIND);
+    bool spawning = process->state == PROCESS_SPAWNING && process->at < at;
+    bool ends_before = process->state == PROCESS_RUNNING && process->at <= at;
+    if (!process->is_stopped && (spawning || ends_before)) {
+        if (spawning && !process->stop_at) see(world, SIGHT_STOP_BEHIND);
         if (!process->stop_at || at < process->stop_at) process->stop_at = at;
         return;
     }
     if (process->is_stopped && process->at <= at) return;
-    if (!process->is_stopped && process->state == PROCESS_RUNNING && process->at <= at) return;
     process->is_stopped = true;
     process->at = at;
     process_note(world, (uint32_t)(hand - world->hands), process);
+}
+
+void processes_evict(struct world *world, uint32_t who)
+{
+    struct hand *hand = &world->hands[who];
+    for (uint32_t i = 0; i < hand->process_count; i++) {
+        struct process *process = &hand->processes[i];
+        if (process->state != PROCESS_RUNNING || process->is_stopped) continue;
+        process->is_stopped = process->is_evicted = true;
+        process->at = world->now + 20 + choose_time(world, OF_WORKERS, DIES);
+        process_note(world, who, process);
+    }
 }
 
 // The machine, or the process above them all, is gone: nobody is left to report.

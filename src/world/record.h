@@ -26,6 +26,7 @@ bool story_words(FILE *out, const struct rota_event *event, uint32_t next_job);
 // ---- journal.c: for who follows ----------------------------------------------------------------
 
 struct journal_turn {
+    rota_time at;
     char *text;  // lines; null: none
     uint32_t length, capacity;
 };
@@ -41,6 +42,7 @@ struct journal_place {
 };
 
 void journal_add(struct journal *journal, uint64_t sequence, const struct rota_record *record);
+void journal_written(struct journal *journal, uint64_t sequence, rota_time at);
 void journal_cut(struct journal *journal, uint64_t last);  // what comes behind is gone
 bool journal_tell(struct journal *journal, uint64_t first, uint64_t last, store_turn_fn *take,
                   void *context);
@@ -60,6 +62,7 @@ struct entry_task {
     uint8_t access;
     bool is_cancelled;
     uint32_t attempt;  // the last before that
+    rota_time backoff_until;  // a loss of it said so; 0: none did
 };
 
 struct entry_job {
@@ -83,6 +86,8 @@ struct ledger {
 
 void ledger_comes(struct world *world, const struct rota_event *event);
 void ledger_taken(struct world *world, const struct rota_event *event);
+// Its last loss was followed by a backoff that is not over.
+bool ledger_backs_off(struct world *world, rota_task_id id);
 void ledger_restart(struct world *world);
 void ledger_release(struct ledger *ledger);
 void judge_actions(struct world *world);  // of the turn that was decided

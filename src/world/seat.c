@@ -1,4 +1,5 @@
 // seat.c - the server: the real hub, core and turns, on a disk and a clock that are not.
+#include "hub/tokens.h"
 #include "world/parts.h"
 
 enum { THINKS = 300, LOOKS_EVERY = 1000000, SLOW = 3000000, SAMPLE = 16 };
@@ -43,7 +44,10 @@ static bool open_all(struct world *world)
     struct seat *seat = &world->seat;
     struct rota_config config = rota_config_default();
     int64_t lease = world->swarm.lease, own = lease - lease / 4;
-    struct hub_limits limits = {.lease = own, .beat = own / 5, .random = random_bytes};
+    struct hub_limits limits = {.lease = own,
+                                .beat = own / 5,
+                                .random = random_bytes,
+                                .restored = seat->files.restored};
     config.lease = lease;
     config.told_is_begun = true;
     config.seed = 7;
@@ -83,6 +87,7 @@ void seat_start(struct world *world)
     }
     seat->up = true;
     world_say(world, "server begins");
+    seat->files.restored = false;
     judge_recovery(world);
     seat_due(world, world->now + THINKS);
 }
@@ -104,6 +109,7 @@ void seat_stop(struct world *world)
     hub_close(&seat->hub);
     server_close(&seat->server);
     disk_crash(seat->store);
+    files_crash(world);
     story_crash(&world->story, disk_written(seat->store));
     if (undecided || disk_written(seat->store) != written) seat->digest = 0;
     world_say(world, "server crashes at turn %llu of %llu",
@@ -145,6 +151,25 @@ static void trace(struct world *world, const struct cable *cable,
     world_say(world, "%s %u to server: %s", cable_end(cable), cable->who + 1, text);
 }
 
+// Another worker of that name or folder; null: there is none, or it does not greet.
+static const struct hand *greets_as(struct world *world, const struct cable *cable,
+                                    const struct wire_message *message)
+{
+    bool greets = cable->is_worker && message->kind == WIRE_GREET_MESSAGE;
+    const struct hand *twin = greets ? twin_alive(world, cable->who) : NULL;
+    if (twin) see(world, SIGHT_TWIN);
+    return twin;
+}
+
+// What must not change anything; null: it may.
+static const char *harmless_find(struct world *world, const struct cable *cable,
+                                 const struct wire_message *message)
+{
+    if (bad_is_meant(world, message)) return "a graph that makes no sense";
+    bool is_forged = cable->is_worker && files_is_forged(world, cable->who, message);
+    return is_forged ? "an end of an attempt with another token" : NULL;
+}
+
 static void input_take(struct world *world, struct cable *cable)
 {
     struct seat *seat = &world->seat;
@@ -157,11 +182,16 @@ static void input_take(struct world *world, struct cable *cable)
     while (cable->peer && (result = wire_take(&cable->in[SERVER_SIDE], &message)) == WIRE_GOT) {
         trace(world, cable, &message);
         judge_heard(world, &message);
-        bool is_bad = bad_is_meant(world, &message);
-        uint64_t digest = is_bad ? rota_digest(seat->server.rota) : 0;
+        const char *harmless = harmless_find(world, cable, &message);
+        uint64_t digest = harmless ? rota_digest(seat->server.rota) : 0;
+        const struct hand *twin = greets_as(world, cable, &message);
         if (!hub_take(&seat->hub, cable->peer, &message)) break;
-        if (is_bad && rota_digest(seat->server.rota) != digest)
-            wrong(world, "a graph that makes no sense has left a trace");
+        if (harmless && rota_digest(seat->server.rota) != digest)
+            wrong(world, "%s has left a trace", harmless);
+        if (twin && cable->peer->worker)
+            wrong(world, "%s is welcome while worker-%u, of its name or folder, is connected",
+                  world->hands[cable->who].address, (unsigned)(twin - world->hands) + 1);
+        cable->heard = world->now;
     }
     if (result == WIRE_BAD) wrong(world, "the server cannot read what it was sent");
     if (cable->open[SERVER_SIDE] || !cable->peer) return;
@@ -180,6 +210,7 @@ static void told_judge(struct world *world, struct cable *cable)
     wire_in_came(&in, out->length);
     while (wire_take(&in, &message) == WIRE_GOT) {
         judge_told(world, cable, &message);
+        files_told(world, &message);
         bool again = message.kind == WIRE_RUN_MESSAGE && !world->is_clear
                      && chance(world, OF_NETWORK, world->swarm.run_twice);
         if (!again) continue;
@@ -245,6 +276,7 @@ void seat_turn(struct world *world)
     struct seat *seat = &world->seat;
     current = world;
     seat->turn_is_due = false;
+    if (!hub_check(&seat->hub, world->now)) return seat_stop(world);
     if (!hub_can_begin(&seat->hub)) return;  // the next one that settles makes room
     see(world, SIGHT_TURN);
     hub_begin(&seat->hub, wall_clock(world), world->now);

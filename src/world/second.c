@@ -36,6 +36,7 @@ static void judge_waits(struct world *world, uint32_t number, uint32_t index)
     const struct ghost_job *job = world->jobs[number];
     const struct ghost_task *task = &job->tasks[index];
     char line[LINE_MAX];
+    if (ledger_backs_off(world, (rota_task_id){job->number, index + 1})) return;
     if (lack_find(world, number, task, ALL) || !when_is_true(world, job, task)) return;
     snprintf(line, sizeof line, "expect state t%u_%u = READY|RUNNING|SUCCESS|FAILED|ABORTED",
              job->number, index + 1);

@@ -1,8 +1,10 @@
 // shelf.c - objects on the disks of workers, done as agent/carry.c does it: what a command reads
 // is fetched from others before it starts, and the server hears of what comes, or does not.
+#include "base/planted.h"
 #include "world/parts.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum { HAUL = 20000, BYTES = 1000 };
 
@@ -26,14 +28,27 @@ bool shelf_has(const struct hand *hand, rota_object_id object)
     return copy && !copy->is_gone;
 }
 
-void shelf_add(struct hand *hand, rota_object_id object)
+void shelf_add(struct hand *hand, const struct copy *added)
 {
-    struct copy *copy = copy_find(hand, object);
+    struct copy *copy = copy_find(hand, added->object);
     if (!copy) {
         world_reserve(&hand->shelf, &hand->shelf_capacity, hand->shelf_count, sizeof *hand->shelf);
         copy = &hand->shelf[hand->shelf_count++];
     }
-    *copy = (struct copy){.object = object};
+    *copy = *added;
+}
+
+static wire_content word_of(const char *word, uint32_t number)
+{
+    wire_content content = {.kind = 'f'};
+    snprintf((char *)content.hash, sizeof content.hash, "%s%u", word, number);
+    return content;
+}
+
+// Some that are made again are as before.
+wire_content shelf_content(uint32_t attempt)
+{
+    return word_of("c", attempt / 2);
 }
 
 static void shelf_remove(struct hand *hand, rota_object_id object)
@@ -96,6 +111,8 @@ static void objects_put(struct world *world, struct hand *hand, enum wire_kind k
                              .path = wire_text_of(""),
                              .object = object,
                              .bytes = BYTES};
+    const struct copy *copy = copy_find(hand, object);
+    if (copy) file.content = copy->content;
     if (!hand->welcome) return;
     if (kind == WIRE_MISSED_MESSAGE) {
         message.missed.object = object;
@@ -114,11 +131,16 @@ void shelf_tell(struct world *world, struct hand *hand)
         objects_put(world, hand, WIRE_HELD_MESSAGE, hand->shelf[i].object);
 }
 
-// It was thought to be here, and is not.
-static void lost_tell(struct world *world, struct hand *hand, rota_object_id object)
+static void lost_note(struct world *world, struct hand *hand, rota_object_id object)
 {
     loss_note(world, hand, object);
     shelf_remove(hand, object);
+}
+
+// It was thought to be here, and is not.
+static void lost_tell(struct world *world, struct hand *hand, rota_object_id object)
+{
+    lost_note(world, hand, object);
     objects_put(world, hand, WIRE_LOST_MESSAGE, object);
 }
 
@@ -132,9 +154,16 @@ void shelf_show(struct world *world, struct hand *hand, rota_object_id object)
         lost_tell(world, hand, object);
 }
 
-void shelf_drop(struct world *world, struct hand *hand, rota_object_id object)
+// One that names a content is about a copy of that one only.
+void shelf_drop(struct world *world, struct hand *hand, const struct wire_file *file)
 {
+    rota_object_id object = file->object;
+    const struct copy *copy = copy_find(hand, object);
     see(world, SIGHT_DROP);
+    if (file->content.kind) {
+        if (copy && wire_content_is(&copy->content, &file->content)) lost_note(world, hand, object);
+        return;
+    }
     shelf_remove(hand, object);
     for (uint32_t i = hand->haul_count; i-- > 0;)
         if (is_same(hand->hauls[i].object, object))
@@ -175,6 +204,9 @@ void shelf_give(struct world *world, uint32_t who, const struct wire_message *me
 {
     struct hand *hand = &world->hands[who];
     const struct wire_run *run = &message->run;
+    for (uint32_t i = 0; i < run->outputs.count; i++)
+        if (ghost_maker(world, run->outputs.items[i].object))
+            ghost_maker(world, run->outputs.items[i].object)->given_to |= 1u << who;
     if (!brooks_are_there(hand, &run->inputs)) return brook_refuse(world, hand, run);
     switch (inputs_look(hand, &run->inputs)) {
     case LACKS_NOTHING: process_begin(world, who, run); return;
@@ -199,7 +231,12 @@ bool shelf_inputs_are_there(struct world *world, struct hand *hand, uint32_t job
     bool there = true;
     for (uint32_t i = 0; i < ghost->need_count; i++) {
         rota_object_id object = ghost_object(job, ghost->needs[i]);
-        if (!(ghost->reads >> i & 1) || shelf_has(hand, object)) continue;
+        if (!(ghost->reads >> i & 1)) continue;
+        if (shelf_has(hand, object)) {
+            judge_input(world, hand->name, (rota_task_id){world->jobs[job]->number, index},
+                        copy_find(hand, object));
+            continue;
+        }
         lost_tell(world, hand, object);
         there = false;
     }
@@ -238,16 +275,29 @@ static void haul_note(struct world *world, uint32_t who, struct haul *haul)
     agenda_add(&world->agenda, world->now + took, DUE_HAUL, who, haul->number);
 }
 
+static void haul_forget(struct hand *hand, const struct wire_fetch *fetch)
+{
+    for (uint32_t i = hand->haul_count; i-- > 0;)
+        if (is_same(hand->hauls[i].object, fetch->object)
+            && !wire_content_is(&hand->hauls[i].content, &fetch->content))
+            hand->hauls[i] = hand->hauls[--hand->haul_count];
+}
+
 void shelf_fetch(struct world *world, uint32_t who, const struct wire_fetch *fetch)
 {
     struct hand *hand = &world->hands[who];
+    const struct copy *copy = copy_find(hand, fetch->object);
     see(world, SIGHT_FETCH);
+    // A copy of an older content is of no use.
+    if (copy && fetch->content.kind && !wire_content_is(&copy->content, &fetch->content))
+        lost_note(world, hand, fetch->object);
     if (shelf_has(hand, fetch->object))
         return objects_put(world, hand, WIRE_HELD_MESSAGE, fetch->object);
+    haul_forget(hand, fetch);
     if (is_coming(hand, fetch->object)) return;
     world_reserve(&hand->hauls, &hand->haul_capacity, hand->haul_count, sizeof *hand->hauls);
     struct haul *haul = &hand->hauls[hand->haul_count++];
-    *haul = (struct haul){.object = fetch->object};
+    *haul = (struct haul){.object = fetch->object, .content = fetch->content};
     for (uint32_t i = 0; i < fetch->addresses.count && i < HAUL_SOURCES; i++) {
         unsigned number = 0;
         bool known = sscanf(fetch->addresses.items[i].bytes, "worker-%u", &number) == 1;
@@ -257,6 +307,24 @@ void shelf_fetch(struct world *world, uint32_t who, const struct wire_fetch *fet
             haul->sources[haul->source_count++] = number - 1;
     }
     haul_note(world, who, haul);
+}
+
+// As data/receive.c does it: against the content that is wanted, then its bytes against that.
+static bool is_taken(struct world *world, uint32_t who, const struct haul *haul, uint32_t from)
+{
+    struct hand *hand = &world->hands[who];
+    const struct copy *copy = copy_find(&world->hands[from], haul->object);
+    bool is_wanted = !haul->content.kind || wire_content_is(&copy->content, &haul->content);
+    if (PLANTED(CONTENT_TRUSTED) || (is_wanted && !copy->is_false)) return true;
+    struct wire_message message = {.kind = WIRE_FORGED_MESSAGE};
+    message.forged.object = haul->object;
+    message.forged.address = wire_text_of(world->hands[from].address);
+    message.forged.reason = wire_text_of("");
+    see(world, SIGHT_FORGED);
+    loss_note(world, hand, haul->object);
+    loss_note(world, &world->hands[from], haul->object);
+    if (hand->welcome) wire_put(&world->cables[hand->cable]->out[FAR_SIDE], &message);
+    return false;
 }
 
 // From the source whose turn it is. False: not from there.
@@ -280,11 +348,15 @@ static bool haul_arrives(struct world *world, uint32_t who, const struct haul *h
         }
         return false;
     }
+    if (ghost_maker(world, haul->object)->is_unfetchable) {
+        see(world, SIGHT_UNFETCHABLE);
+        return false;
+    }
     if (!world->is_clear && chance(world, OF_DATA, world->swarm.haul_rots)) {
         see(world, SIGHT_HAUL_ROT);  // the hash is not as it should be
         return false;
     }
-    return true;
+    return is_taken(world, who, haul, from);
 }
 
 static void haul_missed(struct world *world, struct hand *hand, rota_object_id object)
@@ -305,6 +377,9 @@ void shelf_haul(struct world *world, uint32_t who, uint32_t number)
     bool there = haul_arrives(world, who, haul);
     if (!there && ++haul->at < haul->source_count) return haul_note(world, who, haul);
     rota_object_id object = haul->object;
+    struct copy copy = {.object = object};
+    if (there) copy = *copy_find(&world->hands[haul->sources[haul->at]], object);
+    copy.is_lie = false;
     *haul = hand->hauls[--hand->haul_count];
     bool full = there && !world->is_clear && chance(world, OF_DATA, world->swarm.shelf_full);
     if (full) {
@@ -313,7 +388,7 @@ void shelf_haul(struct world *world, uint32_t who, uint32_t number)
         loss_note(world, hand, object);
     } else if (there) {
         see(world, SIGHT_HAUL);
-        shelf_add(hand, object);
+        shelf_add(hand, &copy);
         objects_put(world, hand, WIRE_HELD_MESSAGE, object);
     } else {
         haul_missed(world, hand, object);
@@ -321,4 +396,42 @@ void shelf_haul(struct world *world, uint32_t who, uint32_t number)
     lacking_look(world, who);
     hand_flush(world, who);
     hand_schedule(world, who);
+}
+
+// ---- Lies ---------------------------------------------------------------------------------------
+
+// An object that somebody made and may still read, of the newest jobs. False: there is none.
+static bool target_find(struct world *world, const struct hand *hand, struct copy *copy)
+{
+    enum { JOBS = 6 };
+    uint32_t first = world->job_count > JOBS ? world->job_count - JOBS : 0, found = 0;
+    for (uint32_t i = first; i < world->job_count; i++)
+        for (uint32_t index = 1; index <= world->jobs[i]->count; index++) {
+            rota_object_id object = ghost_object(i, index);
+            wire_content content;
+            bool known = rota_object_content(world->seat.server.rota, object, &content)
+                         && rota_object_state(world->seat.server.rota, object)
+                                == ROTA_OBJECT_FINISHED;
+            if (!known || copy_find(hand, object) || choose(world, OF_LIES, ++found)) continue;
+            *copy = (struct copy){.object = object, .content = content, .is_lie = true};
+        }
+    return found;
+}
+
+// It says that it holds what others make. Whoever asks is sent something else: with the right name,
+// with another one than it says to the server, or it says that other one there, too.
+void shelf_lie(struct world *world, uint32_t who)
+{
+    struct hand *hand = &world->hands[who];
+    struct copy copy;
+    if (!hand->up || !hand->welcome || !world->seat.up) return;
+    if (!target_find(world, hand, &copy)) return;
+    uint32_t how = choose(world, OF_LIES, 3);
+    see(world, SIGHT_LIE);
+    copy.is_false = how == 0;
+    if (how == 2) copy.content = word_of("lie", who);
+    shelf_add(hand, &copy);
+    objects_put(world, hand, WIRE_HELD_MESSAGE, copy.object);
+    if (how == 1) copy_find(hand, copy.object)->content = word_of("lie", who);
+    hand_flush(world, who);
 }

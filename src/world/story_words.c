@@ -108,6 +108,13 @@ static void submit_write(FILE *out, const struct rota_job_spec *spec, uint32_t n
     fprintf(out, "maybe submit%s\n", spec->last ? " last" : "");
 }
 
+// Hashes of this world are words.
+static void content_write(FILE *out, const char *before, const struct rota_content *content)
+{
+    if (content->kind)
+        fprintf(out, "%s%.*s", before, (int)sizeof content->hash, (const char *)content->hash);
+}
+
 // ---- Workers and handlers -----------------------------------------------------------------------
 
 static void worker_write(FILE *out, const struct rota_event *event)
@@ -128,6 +135,7 @@ static void report_write(FILE *out, const struct rota_event *event)
     for (uint32_t i = 0; i < event->report.size_count; i++) {
         object_write(out, i ? "," : " size=", event->report.sizes[i].object);
         fprintf(out, ":%" PRIu64, event->report.sizes[i].bytes);
+        content_write(out, ":", &event->report.sizes[i].content);
     }
     if (event->report.missing.high) object_write(out, " missing=", event->report.missing);
     if (event->report.rest) fprintf(out, " rest=%" PRId64 "us", event->report.rest);
@@ -162,6 +170,7 @@ static void replica_write(FILE *out, const char *word, const struct rota_event *
 {
     fprintf(out, "maybe %s w%u", word, event->replica.worker.number);
     object_write(out, " ", event->replica.object);
+    content_write(out, " content=", &event->replica.content);
     fputc('\n', out);
 }
 

@@ -99,6 +99,73 @@ static void theme_draw(struct world *world)
     }
 }
 
+// Streams that are read on other workers, and whose writers fail.
+static void streams_draw(struct world *world)
+{
+    struct swarm *swarm = &world->swarm;
+    swarm->hands = 3 + choose(world, OF_THEMES, 4);
+    swarm->streams = 1000;
+    swarm->claims = swarm->lanes = swarm->data = 0;
+    swarm->fails = 200 + choose(world, OF_THEMES, 400);
+    swarm->tasks_max += 8;
+}
+
+// A clock that is set while workers of a lane are cut off, whose commands go on meanwhile.
+static void leaps_draw(struct world *world)
+{
+    struct swarm *swarm = &world->swarm;
+    swarm->hands = 2 + choose(world, OF_THEMES, 3);
+    swarm->lanes = 1000;
+    swarm->is_long = 400 + choose(world, OF_THEMES, 400);
+    swarm->clock = 100 + choose(world, OF_THEMES, 200);
+    swarm->partition = 40 + choose(world, OF_THEMES, 80);
+    swarm->worker_crash = swarm->claims = 0;
+}
+
+// The server crashes often, and comes back with a backup.
+static void restores_draw(struct world *world)
+{
+    struct swarm *swarm = &world->swarm;
+    swarm->backup = 500 + choose(world, OF_THEMES, 500);
+    swarm->server_crash += 20 + choose(world, OF_THEMES, 40);
+    swarm->endless = 0;
+}
+
+// Workers of a lane hang again and again behind a heartbeat, whose answer they find later.
+static void answers_draw(struct world *world)
+{
+    struct swarm *swarm = &world->swarm;
+    hangs_draw(world);
+    swarm->submissions = 6;
+    swarm->tasks_max += 8;
+    swarm->is_long = 900;
+    swarm->torn = 1000;
+    swarm->lease = 400000 + 100000 * (int64_t)choose(world, OF_THEMES, 4);
+    swarm->latency = swarm->lease / (6 + (int64_t)choose(world, OF_THEMES, 6));
+    swarm->storm = 4000000 + 500000 * (int64_t)choose(world, OF_THEMES, 9);
+}
+
+// From a stream of their own: seeds that were found before mostly stay the same worlds.
+static void rare_draw(struct world *world)
+{
+    switch (choose(world, OF_THEMES, 10)) {
+    case 1: streams_draw(world); break;
+    case 2: leaps_draw(world); break;
+    case 3: restores_draw(world); break;
+    case 4: answers_draw(world); break;
+    default: break;
+    }
+}
+
+static void others_draw(struct world *world)
+{
+    files_draw(world);
+    rare_draw(world);
+    twins_draw(world);
+    if (choose(world, OF_LACKS, 3) == 1)
+        world->swarm.unfetchable = 100 + choose(world, OF_LACKS, 500);
+}
+
 void swarm_draw(struct world *world)
 {
     struct swarm *swarm = &world->swarm;
@@ -149,6 +216,7 @@ void swarm_draw(struct world *world)
     swarm->clerk_crash = maybe(world, 60);
     swarm->data = choose(world, OF_SWARM, 3) * 400;
     swarm->streams = choose(world, OF_BROOKS, 3) * 300;
+    swarm->lies = choose(world, OF_LIES, 3) * 200;
     swarm->haul_slow = maybe(world, 200);
     swarm->haul_cut = maybe(world, 200);
     swarm->haul_rots = maybe(world, 100);
@@ -162,6 +230,7 @@ void swarm_draw(struct world *world)
     if (choose(world, OF_SWARM, 4) == 1)
         swarm->latency = swarm->lease / (2 + (int64_t)choose(world, OF_SWARM, 8));
     theme_draw(world);
+    others_draw(world);
     if (choose(world, OF_SWARM, 4) == 1) {  // a storm
         swarm->server_crash *= 3, swarm->worker_crash *= 3, swarm->cut *= 3, swarm->stall *= 3;
         swarm->partition *= 2, swarm->one_way *= 2, swarm->cancel *= 3;
@@ -268,6 +337,9 @@ void weather_change(struct world *world)
         shelf_lose(world, choose(world, OF_WEATHER, swarm->hands), false);
     if (chance(world, OF_WEATHER, swarm->disk_lost))
         shelf_lose(world, choose(world, OF_WEATHER, swarm->hands), true);
+    if (swarm->lies && chance(world, OF_LIES, swarm->lies))
+        shelf_lie(world, choose(world, OF_LIES, swarm->hands));
+    if (chance(world, OF_FILES, swarm->vanish)) files_vanish(world);
     if (chance(world, OF_WEATHER, swarm->full)) {
         see(world, SIGHT_DISK_FULL);
         world->full_until = world->now + choose_time(world, OF_WEATHER, 500000);
@@ -284,10 +356,13 @@ void weather_clear(struct world *world)
     memset(world->sides, SIDE_BOTH, world->swarm.hands + 1);
     for (uint32_t i = 0; i < world->swarm.callers; i++) world->callers[i].cut_until = 0;
     world_say(world, "the weather clears");
+    twins_end(world);
     for (uint32_t i = 0; i < world->swarm.hands; i++) {
         world->cut[0][i] = world->cut[1][i] = false;
         if (world->hands[i].up)
             hand_work(world, i);
+        else if (world->hands[i].buried)
+            continue;
         else if (!i || !chance(world, OF_WEATHER, world->swarm.stays_dead))
             hand_start(world, i);
         else

@@ -156,8 +156,8 @@ static enum hurt need_hurt(const struct world *world, const struct ghost_job *jo
 {
     uint32_t number = task->needs[need];
     const struct ghost_task *maker = &job->tasks[number - 1];
-    bool lost = task->reads >> need & 1 && maker->was_lost
-                && state_of(world, job, number) == ROTA_TASK_SUCCEEDED;
+    bool reads = task->reads >> need & 1 || task->drinks;  // a stream is lost with its reader
+    bool lost = reads && maker->was_lost && state_of(world, job, number) == ROTA_TASK_SUCCEEDED;
     for (uint32_t i = 0; lost && i < maker->need_count; i++)
         if (need_hurt(world, job, maker, i)) return MAYBE_HURT;
     return hurt_of(world, job, number);

@@ -95,6 +95,9 @@ static void event_happens(struct world *world, const struct due *due)
     case DUE_FENCE:
         if (same_hand) hand_fence(world, due->who);
         break;
+    case DUE_EVICTED:
+        if (same_hand) hand_crash(world, due->who, false);
+        break;
     case DUE_TORN:
         if (same_hand) hand_tear(world, due->who);
         break;
@@ -123,9 +126,13 @@ static void world_begin(struct world *world)
     for (uint32_t i = 0; i < swarm->hands; i++) {
         struct hand *hand = &world->hands[i];
         snprintf(hand->name, sizeof hand->name, "worker-%u", i + 1);
+        snprintf(hand->address, sizeof hand->address, "worker-%u", i + 1);
         hand->cores = 2 + choose(world, OF_SWARM, WORKER_CORES);
         hand->rate = (int64_t)choose(world, OF_SWARM, 20001) - 10000;
-        hand_start(world, i);
+        if (i < swarm->hands - swarm->twins)
+            hand_start(world, i);
+        else
+            twin_make(world, i);
     }
     for (uint32_t i = 0; i < swarm->callers; i++) {
         world->callers[i].cable = NOBODY;

@@ -38,6 +38,8 @@
     S(BRIDGE, "networks in two halves with a bridge")                                          \
     S(ONE_WAY, "partitions one way")                                                           \
     S(STALL, "workers whose loop hung")                                                        \
+    S(EVICTED, "workers that a batch system ended")                                            \
+    S(AGENT_STOPPED, "workers whose agent was stopped")                                        \
     S(TORN, "of them, parted from the server meanwhile")                                       \
     S(FENCE, "of them, killed by their fence")                                                 \
     S(STOP_BEHIND, "processes that were to stop before they had started")                      \
@@ -76,6 +78,8 @@
     S(HAUL_SLOW, "transfers that took long")                                                   \
     S(HAUL_CUT, "transfers that were cut")                                                     \
     S(HAUL_ROT, "transfers with another content")                                              \
+    S(LIE, "objects that a worker says it holds and made up")                                  \
+    S(FORGED, "transfers refused because somebody lied")                                       \
     S(SHOW, "workers asked whether they have an object")                                       \
     S(MISSED, "objects that nobody could give")                                                \
     S(SHELF_FULL, "objects for which there was no room")                                       \
@@ -104,7 +108,14 @@
     S(STREAM_AWAY, "streams read on another worker")                                           \
     S(STREAM_READ, "streams read to their end")                                                \
     S(STREAM_CUT, "streams that broke off")                                                    \
-    S(STREAM_PIPE, "writers that failed because nobody read on")
+    S(STREAM_PIPE, "writers that failed because nobody read on")                               \
+    S(STREAM_FAILED, "writers that failed while somebody could read")                          \
+    S(VANISHED, "databases whose files were deleted")                                          \
+    S(RESTORED, "databases restored from a backup")                                            \
+    S(OTHER_TOKEN, "reports with the token of another attempt")                                \
+    S(TWIN, "workers that came while another had their name or folder")                        \
+    S(TWIN_REFUSED, "workers refused because another has their name or folder")                \
+    S(UNFETCHABLE, "transfers of objects that only their maker's worker can read")
 
 #define WORLD_SIGHT(name, text) SIGHT_##name,
 enum world_sight { WORLD_SIGHTS(WORLD_SIGHT) SIGHTS };

@@ -199,14 +199,26 @@ static void a_stop_with_grace_is_no_way_around_the_lease(void **state)
 static void the_whole_worker_goes_when_exclusive_processes_stay(void **state)
 {
     struct decide *decide = *state;
-    assert_true(decide_fence_due(decide, 2 * SECOND) == INT64_MAX);
+    assert_true(decide_fence_due(decide) == INT64_MAX);
     struct attempt *attempt = give(decide, exclusive_of(1, 1, BEGIN), BEGIN).attempt;
     give(decide, run_of(2, 1), BEGIN);
-    assert_true(decide_fence_due(decide, 2 * SECOND) == BEGIN + LEASE + 2 * SECOND);
+    assert_true(decide_fence_due(decide) == BEGIN + LEASE + 2 * SECOND);
+    assert_true(decide_fence_last(decide) == BEGIN + LEASE + 4 * SECOND);
     attempt_fence(&decide->attempts, attempt);  // told is not gone
-    assert_true(decide_fence_due(decide, 2 * SECOND) == BEGIN + LEASE + 2 * SECOND);
+    assert_true(decide_fence_due(decide) == BEGIN + LEASE + 2 * SECOND);
     attempt_move(&decide->attempts, attempt, ATTEMPT_ENDED);
-    assert_true(decide_fence_due(decide, 2 * SECOND) == INT64_MAX);
+    assert_true(decide_fence_due(decide) == INT64_MAX);
+    assert_true(decide_fence_last(decide) == INT64_MAX);
+}
+
+// A server with --lease 4 tells its workers 3 s, and gives the group to another one after 4 s.
+static void a_short_lease_is_fenced_before_the_server_ends_it(void **state)
+{
+    struct decide *decide = *state;
+    decide->lease = 3 * SECOND;
+    give(decide, exclusive_of(1, 1, BEGIN), BEGIN);
+    assert_true(decide_fence_due(decide) == BEGIN + 3 * SECOND + SECOND / 2);
+    assert_true(decide_fence_last(decide) == BEGIN + 3 * SECOND + SECOND / 4 * 3);
 }
 
 static void others_end_after_an_hour_without_a_server(void **state)
@@ -397,6 +409,7 @@ int main(void)
         TEST(exclusive_attempts_end_with_the_lease_and_others_do_not),
         TEST(a_stop_with_grace_is_no_way_around_the_lease),
         TEST(the_whole_worker_goes_when_exclusive_processes_stay),
+        TEST(a_short_lease_is_fenced_before_the_server_ends_it),
         TEST(others_end_after_an_hour_without_a_server),
         TEST(a_server_that_answers_no_beats_is_left),
         TEST(an_exclusive_run_that_comes_late_is_refused),

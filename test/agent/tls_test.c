@@ -101,7 +101,7 @@ static void a_worker_with_a_key_runs_commands(void **state)
     assert_int_equal(scene->link->roles, WIRE_WORKER);
     assert_string_equal(scene->link->id, scene->key.id);
     struct wire_message welcome = {.kind = WIRE_WELCOME_MESSAGE};
-    welcome.welcome = (struct wire_welcome){WIRE_VERSION, 1, 1, 45000000, 5000000};
+    welcome.welcome = (struct wire_welcome){WIRE_VERSION, 1, 1, 1, 1, 45000000, 5000000};
     say(scene, &welcome);
     assert_int_equal(next(scene).kind, WIRE_JOIN_MESSAGE);
     wire_text words[] = {wire_text_of("sh"), wire_text_of("-c"), wire_text_of("exit 6")};

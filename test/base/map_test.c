@@ -1,5 +1,6 @@
 // map_test.c - keys of any value find their number, through growth, collisions and removal.
 #include "allocator.h"
+#include "seed.h"
 
 static void put(struct memory memory, struct map *map, uint64_t key, uint32_t value)
 {
@@ -141,10 +142,11 @@ static void random_keys_agree_with_a_naive_model(void **state)
     (void)state;
     struct allocator allocator = {0};
     struct memory memory = allocator_memory(&allocator);
+    uint64_t first = seed_take();
     for (uint64_t trial = 0; trial < 300; trial++) {
         struct map map = {0};
         uint32_t model[KEYS] = {0}, count = 0;
-        uint64_t seed = trial;
+        uint64_t seed = first + trial;
         for (uint32_t round = 0; round < 200; round++) {
             uint32_t key = random_below(&seed, KEYS), most = trial % 2 ? 9 : KEYS;
             uint64_t name = hash_mix(trial, key);

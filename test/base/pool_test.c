@@ -1,5 +1,6 @@
 // pool_test.c - items have numbers from 1 on, are zero when taken, and free ones are taken again.
 #include "allocator.h"
+#include "seed.h"
 
 struct item {
     uint32_t link, number;
@@ -123,7 +124,7 @@ static void random_takers_do_not_meet(void **state)
     struct pool pool = {.size = sizeof(struct item)};
     static uint32_t held[500];
     uint32_t count = 0;
-    uint64_t seed = 1;
+    uint64_t seed = seed_take();
     for (uint32_t round = 0; round < 20000; round++) {
         if (count < 500 && (count == 0 || random_below(&seed, 100) < 52)) {
             assert_true(pool_reserve(&memory, &pool, 1));

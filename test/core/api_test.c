@@ -375,6 +375,9 @@ static void a_lane_is_forgotten_when_nobody_needs_it(void **state)
     assert_false(rota_lane_counter(story.rota, 1, &counter));
     assert_true(rota_digest(story.rota) == before);
     lane_opens(&story, 1, 0);
+    does(&story, (struct rota_event){.kind = ROTA_EVENT_PAUSE, .pause = {.lane = 1}});
+    assert_int_equal(step(&story, gone), ROTA_NOT_NOW);
+    does(&story, (struct rota_event){.kind = ROTA_EVENT_RESUME, .pause = {.lane = 1}});
     submit_text(&story, "r");
     assert_int_equal(step(&story, gone), ROTA_NOT_NOW);
     story_close(&story);

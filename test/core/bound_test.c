@@ -10,7 +10,7 @@ static rota_task_id t(uint32_t task)
 static void submit_fork(struct story *story)
 {
     static const struct rota_task_spec tasks[3] = {{.cores = 1}, {.cores = 1}, {.cores = 1}};
-    static const struct rota_output outputs[1] = {{1, 0, {1, 1}, 1000}};
+    static const struct rota_output outputs[1] = {{1, 0, {1, 1}, 1000, {{0}, 0}}};
     static const struct rota_input inputs[2] = {{2, 0, {1, 1}}, {3, 0, {1, 1}}};
     struct rota_event event = {.kind = ROTA_EVENT_SUBMIT};
     event.submit = (struct rota_job_spec){.client = 5, .last = true, .tasks = tasks,
@@ -121,7 +121,7 @@ static void what_was_asked_for_ahead_of_a_task_that_moves_is_called_off(void **s
     struct story story;
     static const struct rota_task_spec tasks[4] = {{.cores = 1}, {.cores = 1}, {.cores = 1},
                                                    {.cores = 1}};
-    static const struct rota_output outputs[1] = {{1, 0, {1, 1}, 1000}};
+    static const struct rota_output outputs[1] = {{1, 0, {1, 1}, 1000, {{0}, 0}}};
     static const struct rota_input inputs[2] = {{2, 0, {1, 1}}, {3, 0, {1, 1}}};
     static const struct rota_edge edges[2] = {{4, 2}, {4, 3}};
     static const struct rota_placement places[] = {{1, {1}, 9}, {4, {1}, 8}, {2, {2}, 7},

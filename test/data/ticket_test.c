@@ -73,6 +73,25 @@ static void of_too_many_tickets_the_one_that_ends_first_goes(void **state)
     assert_false(data_server_serve(scene->server, &bad, scene_now(scene)));
 }
 
+static void the_tickets_of_a_client_leave_those_of_workers_and_others(void **state)
+{
+    struct scene *scene = *state;
+    char ticket[40];
+    rota_object_id one = file_make(scene, 1, 1000, 0644), two = file_make(scene, 2, 2000, 0644);
+    struct wire_serve other = {two, wire_text_of(TICKET), 60000000, .client = 4711};
+    serve(scene, one, TICKET, 60000000);
+    assert_true(data_server_serve(scene->server, &other, scene_now(scene)));
+    for (uint32_t i = 0; i < 3 * DATA_TICKETS_MAX; i++) {
+        snprintf(ticket, sizeof ticket, "%032u", i);
+        struct wire_serve flood = {{8, i}, wire_text_of(ticket), 60000000, .client = 7};
+        assert_true(data_server_serve(scene->server, &flood, scene_now(scene)));
+    }
+    fetch(scene, one, TICKET, scene->address, NULL);
+    expect_fetched(scene, one);
+    fetch(scene, two, TICKET, scene->address, NULL);
+    expect_fetched(scene, two);
+}
+
 // ---- By hand ------------------------------------------------------------------------------------
 
 static struct link *stranger(struct scene *scene)
@@ -233,6 +252,7 @@ int main(void)
         TEST(a_ticket_ends),
         TEST(a_ticket_that_comes_a_moment_later_is_good),
         TEST(of_too_many_tickets_the_one_that_ends_first_goes),
+        TEST(the_tickets_of_a_client_leave_those_of_workers_and_others),
         TEST(whatever_is_wrong_the_answer_is_the_same),
         TEST(who_says_nothing_makes_room_for_others),
         TEST(who_takes_nothing_is_not_waited_for),

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -201,6 +202,12 @@ def completion(folder):
             done = subprocess.run([shell, "-n"], input=text, text=True, capture_output=True,
                                   check=False)
             say(done.returncode == 0, f"{shell} can read it", done.stderr)
+    text = folder.rota("completion", "bash").stdout
+    known = dict(re.findall(r'^ +([a-z]+)\) options="([^"]*)"', text, re.M))
+    for command in sorted(known):
+        said = re.findall(r"(?<![\w-])--[a-z][a-z-]*", folder.rota(command, "--help").stdout)
+        missing = sorted(set(said) - set(known[command].split()))
+        say(not missing, f"completion knows the options of {command} --help", missing)
     script = ('eval "$(rota completion bash)"; COMP_WORDS=(rota show wr); COMP_CWORD=2; _rota;'
               ' echo "${COMPREPLY[@]}"; COMP_WORDS=(rota ps --j); _rota; echo "${COMPREPLY[@]}"')
     path = os.path.dirname(ROTA) + ":" + os.environ["PATH"]

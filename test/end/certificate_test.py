@@ -4,8 +4,9 @@ import os
 import re
 import signal
 import subprocess
+import time
 
-from cluster import Cluster, PATIENCE, Process, ROTA_PATH
+from cluster import Cluster, KeyedCluster, PATIENCE, Process, ROTA_PATH
 from end import Tap
 from probe import ADMIN, CLIENT, DENIED, HANDLER, OK, Probe
 
@@ -157,6 +158,15 @@ def the_depot(cluster):
         "files of a client come to a worker with certificates, too", (done, cluster.told()))
 
 
+def worker_ends(cluster, what, address, key):
+    """A worker that no server lets in does not try again for ever."""
+    worker = Process(cluster.path("denied.log"), "worker", "--server", address, "--key", key,
+                     "--name", "denied", "--folder", cluster.path("denied"))
+    say(worker.process.wait(PATIENCE) == 2 and "does not take this" in worker.said()
+        and "ask an admin" in worker.said(), f"a worker with {what} that is not taken ends",
+        worker.said())
+
+
 def who_is_not(cluster):
     commands(cluster.certificates, "umask 077\n"
              "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 9"
@@ -168,8 +178,9 @@ def who_is_not(cluster):
         "one of an authority that is not believed is refused", eve)
     cluster.issue("mallory server 365 IP:127.0.0.1", "nobody nothing 365 DNS:x",
                   "'two words' client 365 DNS:x")
-    say(cluster.ask("mallory").returncode == 4, "so is a server that comes as a client",
-        cluster.ask("mallory"))
+    mallory = cluster.ask("mallory")
+    say(mallory.returncode == 2 and "that of a server" in mallory.stderr
+        and "trying again" not in mallory.stderr, "so is a server that comes as a client", mallory)
     for name in ("nobody", "two words"):
         done = cluster.ask(name)
         say(done.returncode == 2 and "names a role" in done.stderr, f"{name}: no role, or no id",
@@ -190,7 +201,11 @@ def who_is_not(cluster):
     key = subprocess.run([ROTA_PATH, "wait", "99", "--server", cluster.address, "--key",
                           cluster.path("keys/client.key")], capture_output=True, text=True,
                          check=False, timeout=PATIENCE)
-    say(key.returncode == 4, "a key is not taken where certificates are", key)
+    say(key.returncode == 4 and "does not take this key" in key.stderr
+        and "trying again" not in key.stderr, "a key is not taken where certificates are", key)
+    worker_ends(cluster, "a key", cluster.address, cluster.path("keys/worker.key"))
+    with KeyedCluster() as other:
+        worker_ends(other, "a certificate", other.address, cluster.file("night"))
     for words in (["-tls1_2"], []):
         done = subprocess.run(["openssl", "s_client", "-ign_eof", "-connect", cluster.address,
                                *words], input="x", capture_output=True, text=True, check=False,
@@ -212,15 +227,52 @@ def files_of_keys_and_of_certificates(cluster):
             say(done.returncode == 2 and file.read() == before, f"{words} changes nothing", done)
 
 
+def follower(cluster, name):
+    """A client that stays connected; it prints what has happened as soon as it is."""
+    return Process(cluster.path(name + ".events"), "events", "--after", "0", "--server",
+                   cluster.address, "--key", cluster.file(name))
+
+
+def follower_for_seconds(cluster):
+    """The same, with a certificate that is not valid any more when this returns."""
+    seconds, said = 2, False
+    while not said:
+        seconds *= 2
+        ends = time.time() + seconds
+        commands(cluster.certificates, "umask 077; openssl ca -batch -config ca.conf -cert ca.pem"
+                 " -keyfile ca.key -in o.csr -out brief.crt -startdate 20200101000000Z -enddate "
+                 + time.strftime("%Y%m%d%H%M%SZ", time.gmtime(ends))
+                 + "; cat alice.key brief.crt ca.pem > brief.pem")
+        brief = follower(cluster, "brief")
+        while not said and time.time() < ends:
+            time.sleep(0.05)
+            said = brief.said().startswith("{") or "job" in brief.said()
+        if not said:
+            brief.kill()
+    time.sleep(max(0, ends + 1 - time.time()))
+    return brief
+
+
 def revoking(cluster):
     say(cluster.ask("revoked").returncode == 2, "one is good until it is revoked",
         cluster.ask("revoked"))
+    followers = {name: follower(cluster, name) for name in ("alice", "revoked")}
+    for name, process in followers.items():
+        cluster.until(process.said, name + " follows")
+    followers["brief"] = follower_for_seconds(cluster)
     commands(cluster.certificates, "umask 077; cat crl.pem >> main.pem")
     cluster.server.process.send_signal(signal.SIGHUP)
     cluster.until(lambda: "read again" in cluster.server.said(), "the server reads its file again")
     done = cluster.ask("revoked")
     say(done.returncode == 4 and cluster.ask("alice").returncode == 2,
         "and not from the next HUP on", (done, cluster.server.said()))
+    ended = "2 connections end with their keys" in cluster.server.said()
+    say(ended and followers["alice"].process.poll() is None,
+        "which ends connections whose certificate is not valid any more, and no others",
+        (cluster.server.said(), {name: process.said()[-300:] for name, process in
+                                 followers.items()}))
+    for process in followers.values():
+        process.kill()
 
 
 def who_pretends_to_be_a_server(cluster):

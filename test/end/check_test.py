@@ -2,12 +2,12 @@
 """check_test - rota check and rota graph on real files: what is fine, what is refused, and how."""
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
 import tempfile
 
+import seed
 from end import ROTA, Tap
 
 say = Tap.say
@@ -152,7 +152,7 @@ def shell_words(lines):
 
 def lines_are_split_as_sh_would():
     """Random lines: what is run without a shell must have the words that sh would see."""
-    choose = random.Random(4)
+    choose = seed.chance()
     pieces = ["a", "bc", "-x", "/d", "=", ":", ",", "%", "@", "+", ".", " ", "  ", "\t", "'", '"',
               "''", '""', "'e f'", '"g h"', "'$i'", '"#"', "$", "~", "*", "#", "\\", "é"]
     lines = ["".join(choose.choice(pieces) for _ in range(choose.randrange(1, 12)))

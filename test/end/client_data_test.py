@@ -5,7 +5,7 @@ import threading
 
 from cluster import Cluster, KeyedCluster, Process
 from end import Tap
-from probe import (DAMAGED, FILE, GONE, NOT_FOUND, NOT_NOW, OK, REFUSED, TIMED_OUT, UNREACHABLE,
+from probe import (DAMAGED, FILE, GONE, NOT_FOUND, OK, REFUSED, TIMED_OUT, UNREACHABLE,
                    WRONG, Probe)
 from proxy import Proxy, Way
 
@@ -199,7 +199,8 @@ def disks():
                 write(path, b"MADE\n")
         copy = cluster.path("copy")
         done = get(probe, "1/sum", copy)
-        say(done[0] in (DAMAGED, NOT_NOW) and done[1] == 0, "a disk is not believed", done)
+        say(done[0] == OK and read(copy) == b"made\n" and len(cluster.ends()) == 2,
+            "a disk is not believed: the object is made again", (done, cluster.ends()))
 
 
 def keys():

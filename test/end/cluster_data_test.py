@@ -78,6 +78,26 @@ with Cluster() as cluster:  # a job with files of the client's
     say(lacks.returncode == 2 and "job.json:1:" in lacks.stderr and "in.txt" in lacks.stderr,
         "a file that is not there is named, and nothing is submitted", lacks.stderr)
 
+with Cluster() as cluster:  # programs that come with a job, small (root gets copies) and large
+    cluster.work("one", 1)
+    padding = "#" * (2 << 20)
+    for name, rest in (("small", ""), ("large", padding)):
+        write(cluster, f"home/tools/{name}", f"#!/bin/sh\necho ran $0\nexit\n{rest}\n", 0o755)
+    write(cluster, "home/alone", f"#!/bin/sh\necho ran $0\nexit\n{padding}.\n", 0o755)
+    path = write(cluster, "home/job.json", json.dumps({"tasks": {
+        "given": {"run": "tools/small; tools/large; ./alone", "in": ["tools", "alone"]},
+        "make": {"run": "cat tools/large alone > made; chmod +x made; ln made second;"
+                        " cp tools/small little",
+                 "in": ["tools", "alone"], "out": ["made", "little"]},
+        "use": {"run": "./made; ./little", "in": ["made", "little"]}}}))
+    done = cluster.rota("submit", path, "--wait")
+    ran = [cluster.rota("logs", task).stdout.split() for task in ("1.1", "1.3")]
+    say(done.returncode == 0 and ran == [
+        ["ran", "tools/small", "ran", "tools/large", "ran", "./alone"],
+        ["ran", "./made", "ran", "./little"]],
+        "programs that came with a job or were made by a task can be executed",
+        f"{ran} {done.stdout}{done.stderr}")
+
 with Cluster() as cluster:  # a server that is killed, and files that are there already
     cluster.work("one", 1)
     write(cluster, "home/big", "0123456789abcdef" * 200000)

@@ -7,26 +7,20 @@ Every job ends; what was accepted is there; no task succeeds twice; no two comma
 at a time (each holds a lock that the others would find taken); nothing runs when all is over.
 """
 import argparse
-import random
 import sqlite3
 import sys
 import time
 
+import seed
 from cluster import Cluster, processes_with
+from groups import clashes, probes
 
 BACKLOG = 400  # tasks: more wait for those that are killed again and again
-PROBE = ("exec 9> {0}/group.{1}; flock -n 9 || echo clash {1} >> {0}/clash;"
-         " sleep 0.0{2}; echo {3} >> {0}/done")
 
 
 def job_of(cluster, number, choose):
     """A graph with lanes: readers and writers of groups, and a task that waits for all."""
-    tasks = {}
-    for i in range(30):
-        word = f"j{number}t{i}"
-        tasks[word] = {"run": ["sh", "-c", PROBE.format(cluster.folder, i % 4,
-                                                        choose.randrange(1, 9), word)],
-                       "lane": "line", "group": f"g{i % 4}", "access": "write"}
+    tasks = probes(cluster.folder, f"j{number}", 30, 4, lambda: choose.randrange(1, 9) / 100)
     plain = {f"j{number}p{i}": {"run": f"sleep 0.0{choose.randrange(1, 5)}",
                                 "needs": [f"j{number}t{i}"]} for i in range(10)}
     return {**tasks, **plain}
@@ -62,7 +56,7 @@ open_tasks.last = 0
 def verdict(cluster, accepted):
     """What is wrong, a line each."""
     wrong = []
-    clash = cluster.read("clash")
+    clash = clashes(cluster)
     if clash:
         wrong.append("two of a group ran at a time: " + clash[:200])
     twice = cluster.sql("SELECT j.name, count(*) FROM sched_history h JOIN sched_job j USING (id)"
@@ -102,9 +96,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--servers", type=int, default=20)
     parser.add_argument("--workers", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int)
     options = parser.parse_args()
-    choose = random.Random(options.seed)
+    choose = seed.chance()
     left = {"server": options.servers, "worker": options.workers}
     accepted, killed = [], {"server": 0, "worker": 0}
     began = time.monotonic()

@@ -5,7 +5,6 @@ Each is refused with its reason, with status 2 (or 70 when the disk fails), and 
 """
 import hashlib
 import os
-import random
 import re
 import shutil
 import signal
@@ -14,6 +13,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import seed
 import kill  # noqa: E402
 from end import lend, stand_still  # noqa: E402
 
@@ -100,7 +100,7 @@ def wrong_files(folder, sound):
 
 def flipped_bits(folder, sound):
     """Any single bit: refused, or harmless, or found by the comparison; never a crash."""
-    data, choose, odd = read(sound), random.Random(7), []
+    data, choose, odd = read(sound), seed.chance(), []
     for _ in range(20 if os.environ.get("SANITIZED") else 60):
         at = choose.randrange(len(data) * 8)
         damaged = bytearray(data)

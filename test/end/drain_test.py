@@ -7,14 +7,14 @@ import time
 
 from cluster import Cluster, PATIENCE, Process, ROTA_PATH
 from end import Tap, least
-from wire import Link, WIRE, encode
+from wire import Link, VERSION, WIRE, encode
 
 say = Tap.say
 
 
 def client(cluster):
     link = Link.connect(cluster.socket, PATIENCE)
-    link.send("GREET", version=1, role=WIRE["CLIENT"], name="drain")
+    link.send("GREET", version=VERSION, role=WIRE["CLIENT"], name="drain")
     link.take()
     return link
 

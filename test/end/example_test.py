@@ -66,6 +66,10 @@ with Example("ledger.yaml") as example:
     say(len(lines) == 7 and lines[0] == "post-1 -420" and lines[-1] == "opening 1000",
         "no entry is lost", lines)
 
+with Example("token.yaml") as example:
+    example.twice()
+    say(example.read("balance.txt") == "100\n", "token.yaml: a writer with an old token is refused")
+
 PLAYS = ("graph.play", "lanes.play", "readers.play")
 with Example("night.yaml", *PLAYS) as example:
     example.twice("-k")

@@ -2,7 +2,7 @@
 import socket
 import struct
 
-from wire import WIRE, Link, encode
+from wire import VERSION, WIRE, Link, encode
 
 RUN = encode("RUN", argv=["true"])
 CODES = {WIRE[name]: name[8:].lower() for name in WIRE if name.startswith("REFUSED_")}
@@ -19,7 +19,7 @@ class Stranger:
         self.link = Link.connect(path)
         self.reason = None  # of the last answer
         if role:
-            self.link.send("GREET", version=1, role=WIRE[role], name=name, boot=7,
+            self.link.send("GREET", version=VERSION, role=WIRE[role], name=name, boot=7,
                            connection=connection)
             self.welcome = self.link.take()
 

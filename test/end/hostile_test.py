@@ -11,7 +11,7 @@ import struct
 from cluster import Cluster
 from end import Tap
 from hostile import RUN, Stranger, frame, job_of
-from wire import WIRE, encode
+from wire import VERSION, WIRE, encode
 
 say = Tap.say
 NUMBERS = itertools.count(100)
@@ -31,16 +31,16 @@ def greetings(cluster):
         with Stranger(cluster.socket) as peer:
             return peer.says("GREET", **values).turned_away()
 
-    for version in (0, 2, U32):
+    for version in (0, 1, VERSION + 1, U32):
         same(f"hello: version {version} is not spoken", greeted(version=version, role=1),
              "refuse version")
     for role in (0, 3, 32, 1 << 31, U32):
-        same(f"hello: {role} is no role here", greeted(version=1, role=role), "refuse role")
+        same(f"hello: {role} is no role here", greeted(version=VERSION, role=role), "refuse role")
     for name in (b"", b"x" * 201, b"x" * (1 << 20), b"a\0b", b"a\nb", b"\xff"):
         same(f"hello: a worker's name of {len(name)} bytes, {name[:3]}",
-             greeted(version=1, role=WIRE["WORKER"], name=name), "refuse request")
+             greeted(version=VERSION, role=WIRE["WORKER"], name=name), "refuse request")
     with Stranger(cluster.socket, "CLIENT") as peer:
-        same("hello: once is enough", peer.says("GREET", version=1, role=1).turned_away(),
+        same("hello: once is enough", peer.says("GREET", version=VERSION, role=1).turned_away(),
              "refuse state")
     with Stranger(cluster.socket) as peer:
         same("hello: comes first", peer.says("SUBMIT", **job_of(1)).turned_away(),
@@ -84,7 +84,8 @@ def wrong_words(cluster):
                  "refuse frame")
     for kind, values in (("SUBMIT", job_of(3)), ("CHANGE", {"verb": 1}), ("ASK", {}),
                          ("WATCH", {}), ("STOP", {})):
-        with Stranger(cluster.socket, "WORKER", "odd") as peer:
+        with Stranger(cluster.socket, "WORKER", f"odd {kind}") as peer:
+            peer.says("JOIN", cores=1, machine="nowhere")
             same(f"a worker does not say {kind}", peer.says(kind, **values).turned_away(),
                  "refuse frame")
 
@@ -239,6 +240,13 @@ def graphs(cluster):
                {"kind": 1, "name": "a/../../b", "object": (1, 2)}]),
            "an output anywhere": with_run(argv=["true"], outputs=[
                {"kind": 1, "name": "/etc/passwd", "object": (1, 2)}]),
+           "an input below a link": with_run(argv=["true"], flags=WIRE["RUN_PRIVATE"], inputs=[
+               {"kind": 4, "name": "d/a", "path": "/a"}, {"kind": 4, "name": "d-", "path": "/b"},
+               {"kind": 4, "name": "d", "path": "/tmp"}]),
+           "an output below a link": with_run(
+               argv=["true"], flags=WIRE["RUN_PRIVATE"],
+               inputs=[{"kind": 4, "name": "a/d", "path": "/tmp"}],
+               outputs=[{"kind": 1, "name": "a/d/b/c", "object": (1, 2)}]),
            "a task of a lane that outlives its lease": job_of(
                0, [{**one, "lane": 1, "access": 1}], lanes=[{"name": "line"}]),
            "a flag of a job that is none": job_of(0, flags=1 << 31),
@@ -314,7 +322,7 @@ def contents(cluster):
 
     def bound(name, number=1):
         with Stranger(cluster.socket, "PEER") as peer:
-            return peer.says("BIND", object=(77, number), entry=name).answer()
+            return peer.says("BIND", object=(77, 1 << 62 | number), entry=name).answer()
 
     same("upload: a piece from the middle", piece(entry, 5, len(data) - 5), "refuse request")
     same("upload: a piece that is longer than all", piece(entry, 0, len(data) + 1),
@@ -333,8 +341,8 @@ def contents(cluster):
         same("upload: and is all that is wanted", peer.answer(), ("OFFERED", {"wanted": 1}))
         peer.says("PIECE", entry=entry, offset=0, bytes=len(data)).raw(data)
         same("upload: then it is stored", peer.answer()[0], "STORED")
-        same("upload: and bound", peer.says("BIND", object=(77, 1), entry=entry).answer()[0],
-             "BOUND")
+        told = peer.says("BIND", object=(77, 1 << 62 | 1), entry=entry).answer()
+        same("upload: and bound", told[0], "BOUND")
     with Stranger(cluster.socket, "PEER") as peer:
         same("upload: nobody wants it twice", peer.says("OFFER", entries=[entry]).answer(),
              ("OFFERED", {"wanted": 0}))
@@ -390,12 +398,12 @@ def registration(cluster):
         with Stranger(cluster.socket, "WORKER", "twin", 6) as new:
             same("registration: the older of two is closed", old.answer(), "closed")
             new.says("JOIN", cores=1, machine="nowhere", attempts=[
-                {"task": (77, 7), "attempt": 3, "state": WIRE["ATTEMPT_RUNNING"]}])
+                {"task": (1, 7), "attempt": 3, "state": WIRE["ATTEMPT_RUNNING"]}])
             told = new.answer("STOP")
             same("registration: what the server does not know is to be stopped",
-                 (told[1]["task"], told[1]["attempt"]), ((77, 7), 3))
+                 (told[1]["task"], told[1]["attempt"]), ((1, 7), 3))
             with Stranger(cluster.socket) as late:
-                late.says("GREET", version=1, role=WIRE["WORKER"], name="twin", boot=7,
+                late.says("GREET", version=VERSION, role=WIRE["WORKER"], name="twin", boot=7,
                           connection=4)
                 same("registration: one that comes late is not taken", late.turned_away(),
                      "refuse state")

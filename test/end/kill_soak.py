@@ -16,6 +16,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import seed
 import kill  # noqa: E402
 import load  # noqa: E402
 
@@ -58,43 +59,44 @@ def lives(program, killer, database, choose, progress):
     return ""
 
 
-def round_of(seed, tasks, killer, progress):
+def round_of(number, tasks, killer, progress):
     with kill.folder() as folder:
         play, database = os.path.join(folder, "load.play"), os.path.join(folder, "db")
         with open(play, "w", encoding="utf-8") as file:
-            file.write(load.play(seed, tasks))
+            file.write(load.play(number, tasks))
         program = kill.Program("load", [kill.ROTA, "play", "--no-check", "--log-pages", PAGES,
                                         "--db", "{database}", play])
         whole = program.run(database + "-whole")
         if whole.returncode:
-            return f"seed {seed}: undisturbed: {whole.stdout[-2000:]}"
+            return f"seed {number}: undisturbed: {whole.stdout[-2000:]}"
         wanted = kill.dump(database + "-whole")
-        wrong = lives(program, killer, database, random.Random(seed), progress)
+        wrong = lives(program, killer, database, random.Random(number), progress)
         wrong = wrong or kill.complaint_at_end(program, database, wanted)
-        return f"seed {seed}: {wrong}" if wrong else ""
+        return f"seed {number}: {wrong}" if wrong else ""
 
 
 def rounds_of(options, killer, progress):
-    seed, failed, rounds, jobs = options.seed, 0, 0, os.cpu_count() or 2
+    first, failed, rounds, jobs = options.seed, 0, 0, os.cpu_count() or 2
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         while not progress.is_enough() and failed < 5:
-            seeds = range(seed, seed + jobs)
+            seeds = range(first, first + jobs)
             for wrong in pool.map(lambda one: round_of(one, options.tasks, killer, progress),
                                   seeds):
                 rounds += 1
                 failed += bool(wrong)
                 if wrong:
                     print("FAILED " + wrong, flush=True)
-            seed += jobs
+            first += jobs
     return failed, rounds
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=int(time.time()) % 1000000 * 1000)
+    parser.add_argument("--seed", type=int)
     parser.add_argument("--tasks", type=int, default=3000)
     options = parser.parse_args()
+    options.seed = seed.take()
     print(f"kill: {options.kills} kills from seed {options.seed}", flush=True)
     progress = Progress(options.kills)
     with kill.folder() as folder:

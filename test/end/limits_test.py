@@ -81,12 +81,14 @@ with Folder(ONE) as folder:
     say(done.returncode == 2 and "is not a database" in done.stderr and not folder.has("ran")
         and "this is no database" in folder.read(".rota/rota.db"),
         "a database that is none is refused and left alone", done.stderr)
-if os.geteuid() == 0:
-    with Folder(ONE) as folder:
-        os.chmod(folder.path, 0o755)
-        done = sh(folder, '"$ROTA" run job.yaml', lend(folder.path), user=65534, extra_groups=[])
-        say(done.returncode == 2 and "Permission denied" in done.stderr,
-            "a folder that cannot be written is refused", done.stderr)
+with Folder(ONE) as folder:
+    user = {"user": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    program = lend(folder.path)
+    os.chmod(folder.path, 0o555)
+    done = sh(folder, '"$ROTA" run job.yaml', program, **user)
+    os.chmod(folder.path, 0o755)
+    say(done.returncode == 2 and "Permission denied" in done.stderr,
+        "a folder that cannot be written is refused", done.stderr)
 with Folder(ONE) as folder:
     done = sh(folder, 'exec env -i "$ROTA" run job.yaml')
     say(done.returncode == 0 and folder.has("ran"), "an empty environment is enough", done.stderr)

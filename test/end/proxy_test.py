@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """proxy_test - what clients, workers, servers and peers make of connections that misbehave."""
 import os
-import random
 
+import seed
 from cluster import Cluster, KeyedCluster
 from end import Tap
 from proxy import Proxy, Way
@@ -83,7 +83,7 @@ def a_submission_is_cut_anywhere():
 
 def a_worker_is_cut_again_and_again():
     """At bytes that nobody has chosen, which are in the middle of frames."""
-    choose = random.Random(5)
+    choose = seed.chance(5)
     with Proxied(lease=10) as cluster:
         # Each goes a little further: what a worker says first gets longer with what it has.
         cluster.proxy.rule = lambda number: {
@@ -136,7 +136,7 @@ class ProxiedTls(Proxied, KeyedCluster):
 
 
 def bytes_are_changed_or_reset_on_their_way():
-    choose = random.Random(7)
+    choose = seed.chance(7)
     for name, rule in (("changed", lambda: {"flip": choose.randrange(2000)}),
                        ("reset", lambda: {"cut": choose.randrange(2000), "reset": True})):
         with ProxiedTls(lease=10) as cluster:

@@ -3,9 +3,9 @@
 anybody hears of it, and what was in the way is gone meanwhile.
 """
 import itertools
-import random
 import time
 
+import seed
 from cluster import Cluster
 from end import Tap
 from hostile import Stranger, job_of
@@ -55,13 +55,13 @@ def heard_and_killed(cluster):
 def killed_in_between(cluster):
     """The server is killed at any time from when the request is sent. Whatever the first answer is
     that somebody hears, it is the only one."""
-    mixed = []
+    mixed, choose = [], seed.chance()
     for _ in range(ROUNDS):
         low = next(NUMBERS)
         with Stranger(cluster.socket, "CLIENT") as peer:
             task = waiting_task(peer)
             peer.says("CHANGE", high=3, low=low, verb=WIRE["RETRY"], task=task)
-            time.sleep(random.choice((0, 0.0005, 0.002, 0.01)))
+            time.sleep(choose.choice((0, 0.0005, 0.002, 0.01)))
             cluster.server.kill()
         cluster.serve()
         name = ((low << 64) + 3).to_bytes(16, "little").hex()

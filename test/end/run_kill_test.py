@@ -9,18 +9,18 @@ process is left, the result is the same, byte by byte.
 """
 import argparse
 import os
-import random
 import subprocess
 import time
 
+import seed
 from end import ROTA, Tap
 from runs import Folder, kill_group
 
 options = argparse.ArgumentParser()
 options.add_argument("--kills", type=int, default=20)
-options.add_argument("--seed", type=int, default=1)
+options.add_argument("--seed", type=int)
 options = options.parse_args()
-chance = random.Random(options.seed)
+chance = seed.chance()
 WIDTH, DEPTH = 6, 6
 
 

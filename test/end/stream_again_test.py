@@ -101,7 +101,8 @@ with Cluster() as cluster:
     done = cluster.submit({"w": {**writer(cluster.folder), "run": once},
                            "a": {**strict, "run": strict["run"] + "; test -s a"}}, "--wait")
     why = cluster.rota("why", "1.2").stdout
-    say(done.returncode == 1 and "a waits for w; w failed with exit 7" in why,
+    reason = "a waits for w, the writer of stream s; w failed with exit 7"
+    say(done.returncode == 1 and reason in why,
         "if its writer cannot do it again, the reader is blocked by that, and says so",
         (done, why))
 

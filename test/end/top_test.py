@@ -2,6 +2,7 @@
 """top_test - rota top: one picture as text and as JSON, and many on a real terminal."""
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -20,7 +21,7 @@ class Terminal:
     def __init__(self, cluster, columns=80, rows=24):
         self.cluster, self.name = cluster, f"rota-top-{os.getpid()}-{id(self)}"
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows),
-                  "env PS1='done> ' sh")
+                  "exec env PS1='done> ' sh")  # dash would stay in between
         self.tmux("set-option", "-g", "status", "off")
         self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
         cluster.until(lambda: "done>" in self.text(), "a shell")
@@ -92,6 +93,11 @@ def one_picture(cluster):
     say(sorted((row["name"], row["cores"]) for row in top["workers"]) == [("alpha", 2), ("beta", 2)]
         and sum(row["running"] for row in top["workers"]) == 2, "workers and what they run",
         top["workers"])
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    text = cluster.rota("top", "--once").stdout.splitlines()
+    listed = [line.split("]")[1].split()[3] for line in text if line.startswith(("alpha", "beta"))]
+    say([row["user"] for row in top["workers"]] == [user] * 2 and listed == [user[:8]] * 2,
+        f"the commands of both run as {user}", (text, top["workers"]))
     say(sorted(row["name"] for row in top["out"]) == ["first", "long"], "what is out",
         top["out"])
     say([(row["name"], row["state"], row["lane"]) for row in top["queue"]]

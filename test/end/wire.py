@@ -5,8 +5,9 @@
     kind, fields = link.take()
 
 A message is a name and a dict; fields that are left out are 0, "" or []. Tasks are (job, task),
-objects (high, low), texts are bytes once decoded and may be given as str, rows are dicts. The
-constants of the enums are in WIRE: WIRE["RUN_EXCLUSIVE"].
+objects (high, low), contents (letter, hash) or None; texts are bytes once decoded and may be given
+as str, rows are dicts. The constants of the enums are in WIRE: WIRE["RUN_EXCLUSIVE"]. VERSION is
+that of the protocol.
 """
 import os
 import re
@@ -14,7 +15,7 @@ import socket
 import struct
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/wire")
-TABLES = ("rows.h", "table.h", "table_handler.h")
+TABLES = ("rows.h", "table.h", "table_data.h", "table_handler.h")
 NUMBERS = {"u32": "<I", "u64": "<Q", "i32": "<i", "time": "<q"}
 PAIRS = {"task": "<II", "object": "<QQ"}
 FRAME_MAX = 16 << 20
@@ -46,6 +47,12 @@ def _constants(text):
     return found
 
 
+def _version():
+    with open(os.path.join(FOLDER, "wire.h"), encoding="utf-8") as file:
+        return int(re.search(r"WIRE_VERSION = (\d+)", file.read()).group(1))
+
+
+VERSION = _version()
 _TEXT = _text()
 WIRE = _constants(_TEXT)
 ROWS = {name + "s": _fields(_TEXT, f"WIRE_{upper}_ROW")
@@ -72,6 +79,8 @@ def _put(kind, value):
         return struct.pack(PAIRS[kind], *(value or (0, 0)))
     if kind == "text":
         return _put_text(value or "")
+    if kind == "content":
+        return value[0].encode() + value[1] if value else b"\0"
     items = value or []
     head = struct.pack("<I", len(items))
     if kind == "texts":
@@ -120,6 +129,9 @@ class _Reader:
             return self.unpack(PAIRS[kind])
         if kind == "text":
             return self.text()
+        if kind == "content":
+            letter = self.bytes(1).decode()
+            return (letter, self.bytes(32)) if letter != "\0" else None
         count = self.unpack("<I")[0]
         if count > len(self.raw):
             raise Bad("a list that is too long")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """worker_fault_test - `rota worker` when its server is away, late or mad, and when it must end."""
 import errno
+import fcntl
 import os
 import signal
 import socket
@@ -8,7 +9,7 @@ import subprocess
 import time
 
 from end import ROTA, least
-from wire import WIRE
+from wire import VERSION, WIRE
 from workers import PATIENCE, SECOND, Cluster, Gone, check, run_tests, same, test
 
 
@@ -364,8 +365,8 @@ def a_welcome_that_makes_no_sense_is_none():
     with Cluster() as cluster:
         cluster.start()
         for values in ({"version": 9, "lease": SECOND, "beat": SECOND // 10},
-                       {"version": 1, "lease": SECOND, "beat": SECOND},
-                       {"version": 1, "lease": SECOND, "beat": 0}):
+                       {"version": VERSION, "lease": SECOND, "beat": SECOND},
+                       {"version": VERSION, "lease": SECOND, "beat": 0}):
             peer = cluster.accept()
             peer.expect("GREET")
             peer.send("WELCOME", server=1, **values)
@@ -431,6 +432,20 @@ def two_workers_cannot_share_a_folder():
 
 
 @test
+def a_folder_that_is_about_to_be_free_is_waited_for():
+    with Cluster() as cluster:
+        os.makedirs(cluster.folder, exist_ok=True)
+        lock = os.open(os.path.join(cluster.folder, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        cluster.start()
+        told = cluster.until(lambda: "waiting 5 s for it to end" in cluster.said()
+                             or cluster.process.poll() is not None)
+        os.close(lock)
+        peer = cluster.accept_alive()
+        check("it says so, and joins", told and peer, cluster.said())
+
+
+@test
 def closed_files_and_a_bad_umask_do_no_harm():
     with Cluster() as cluster:
         words = ["sh", "-c", 'umask 777; exec "$@" 0<&- 1>&- 2>&-', "sh", os.path.abspath(ROTA),
@@ -443,7 +458,7 @@ def closed_files_and_a_bad_umask_do_no_harm():
             cluster.accept().welcome()
             cluster.kill()
         with open(os.path.join(cluster.folder, "spool"), "rb") as file:
-            same("and the spool has no text in it", file.read(12), b"rota spool 1")
+            same("and the spool has no text in it", file.read(12), b"rota spool 2")
 
 
 @test

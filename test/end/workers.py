@@ -10,7 +10,7 @@ import time
 
 from end import ROTA, Tap
 from marked import Marked
-from wire import WIRE, Bad, Link
+from wire import VERSION, WIRE, Bad, Link
 
 SECOND = 1000000
 PATIENCE = 120  # longer than any machine is busy
@@ -99,7 +99,7 @@ class Peer:
 
     def welcome(self, server=1, lease=4 * SECOND, beat=SECOND // 5):
         self.greet = self.expect("GREET")
-        self.link.send("WELCOME", version=1, server=server, peer=1, lease=lease, beat=beat)
+        self.link.send("WELCOME", version=VERSION, server=server, peer=1, lease=lease, beat=beat)
         self.joined = self.expect("JOIN")
         return self
 
@@ -192,7 +192,7 @@ class Cluster(Marked):
 
     def start(self, *options, **environment):
         words = [ROTA, "worker", "--server", self.address, "--folder", self.folder, "--name", "w1",
-                 "-j", "2", *options]
+                 "-j", "2", "--env", "MARK", *options]
         with open(self.errors, "a", encoding="utf-8") as errors:
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=errors,
                                             env={**os.environ, "MARK": self.path,

@@ -171,7 +171,7 @@ static void draft_needs(struct story *story, struct draft *draft, uint32_t numbe
         rota_object_id object = {7, ++story->objects};
         uint32_t flags = chance(story, 20) ? ROTA_OBJECT_KEEP : 0;
         draft->outputs[draft->job.output_count++] =
-            (struct rota_output){earlier, flags, object, 1 + below(story, 1000)};
+            (struct rota_output){earlier, flags, object, 1 + below(story, 1000), {{0}, 0}};
         draft->inputs[draft->job.input_count++] = (struct rota_input){number, 0, object};
     }
     if (chance(story, 10)) {

@@ -67,7 +67,7 @@ static void submit(struct scene *scene, bool reads)
     const char *list[TASKS];
     for (uint32_t i = 0; i < TASKS; i++) {
         tasks[i] = (struct rota_task_spec){.cores = 1};
-        outputs[i] = (struct rota_output){i + 1, 0, {1, i + 1}, 0};
+        outputs[i] = (struct rota_output){i + 1, 0, {1, i + 1}, 0, {{0}, 0}};
         snprintf(names[i], sizeof names[i], i < GROUPS * MAKERS ? "make-%u" : "read-%u", i);
         list[i] = names[i];
     }
@@ -224,8 +224,9 @@ static void durations_are_learned_by_kind(void **state)
     guide_learn(scene.guide, "read-1", 1);
     static const struct rota_task_spec tasks[4] = {{.cores = 1}, {.cores = 1}, {.cores = 1},
                                                    {.cores = 1}};
-    static const struct rota_output outputs[3] = {{1, 0, {1, 1}, 1 << 30}, {2, 0, {1, 2}, 1 << 20},
-                                                  {3, 0, {1, 3}, 1 << 20}};
+    static const struct rota_output outputs[3] = {{1, 0, {1, 1}, 1 << 30, {{0}, 0}},
+                                                  {2, 0, {1, 2}, 1 << 20, {{0}, 0}},
+                                                  {3, 0, {1, 3}, 1 << 20, {{0}, 0}}};
     static const struct rota_input inputs[3] = {{4, 0, {1, 1}}, {4, 0, {1, 2}}, {4, 0, {1, 3}}};
     static const char *const names[4] = {"make-1", "read-2", "make-33", "read-4"};
     struct rota_event event = {.kind = ROTA_EVENT_SUBMIT};

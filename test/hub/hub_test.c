@@ -133,7 +133,8 @@ static void what_a_new_connection_does_not_list_is_lost(void **state)
     submits(7, 2, 0, 0);
     peers_turn(&peers);
     struct wire_run first = given(&worker), second = given(&worker);
-    struct wire_attempt listed = {.task = first.task, .attempt = first.attempt};
+    struct wire_attempt listed
+        = {.task = first.task, .attempt = first.attempt, .token = first.token};
     listed.state = WIRE_ATTEMPT_RUNNING;
     played_open(&peers, &next, WIRE_WORKER);
     greets(&next, WIRE_WORKER, "one", 2);
@@ -153,12 +154,15 @@ static void strangers_are_stopped(void **state)
 {
     (void)state;
     struct wire_message message;
-    struct wire_attempt stranger = {.task = {9, 9}, .attempt = 4, .state = WIRE_ATTEMPT_RUNNING};
+    struct wire_attempt stranger = {.task = {1, 9}, .attempt = 4, .state = WIRE_ATTEMPT_RUNNING};
+    greets(&client, WIRE_CLIENT, "client", 0);
+    submits(7, 1, 0, 0);
+    peers_turn(&peers);
     greets(&worker, WIRE_WORKER, "one", 1);
     joins(&worker, &stranger, 1);
     peers_turn(&peers);
     assert_true(played_hears_kind(&worker, WIRE_STOP_MESSAGE, &message));
-    assert_int_equal(message.stop.task.job, 9);
+    assert_int_equal(message.stop.task.task, 9);
 }
 
 static void what_was_cancelled_while_its_worker_was_away_is_stopped(void **state)
@@ -180,7 +184,7 @@ static void what_was_cancelled_while_its_worker_was_away_is_stopped(void **state
     message.change.task = run.task;
     assert_true(played_says(&peers, &client, &message));
     peers_turn(&peers);
-    struct wire_attempt listed = {.task = run.task, .attempt = run.attempt};
+    struct wire_attempt listed = {.task = run.task, .attempt = run.attempt, .token = run.token};
     listed.state = WIRE_ATTEMPT_RUNNING;
     played_open(&peers, &next, WIRE_WORKER);
     greets(&next, WIRE_WORKER, "one", 2);
@@ -291,6 +295,46 @@ static void a_silent_worker_is_lost_after_its_lease(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_OFFERED);
 }
 
+// A task with a content key is lost with its worker, and given to another one.
+static struct wire_run given_up(struct played *other)
+{
+    a_cluster_of_one();
+    peers_key = (rota_object_id){3, 4};
+    submits(7, 1, 0, 0);
+    peers_key = (rota_object_id){0};
+    peers_turn(&peers);
+    struct wire_run run = given(&worker);
+    for (int i = 0; i < 2; i++) {
+        peers.now += 2500000;
+        peers_turn(&peers);
+    }
+    played_open(&peers, other, WIRE_WORKER);
+    greets(other, WIRE_WORKER, "two", 1);
+    joins(other, NULL, 0);
+    peers_turn(&peers);
+    assert_int_equal(given(other).attempt, run.attempt + 1);
+    return run;
+}
+
+static void a_late_result_counts_from_the_worker_that_had_the_attempt(void **state)
+{
+    (void)state;
+    struct played other, back;
+    struct wire_run run = given_up(&other);
+    reports(&other, &run, WIRE_EXITED, 0);  // which it was never given
+    peers_turn(&peers);
+    assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_ASSIGNED);
+    played_open(&peers, &back, WIRE_WORKER);
+    greets(&back, WIRE_WORKER, "one", 2);
+    joins(&back, NULL, 0);
+    reports(&back, &run, WIRE_EXITED, 0);
+    peers_turn(&peers);
+    assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_SUCCEEDED);
+    played_close(&peers, &other);
+    played_close(&peers, &back);
+    peers_turn(&peers);
+}
+
 // The worker of an attempt goes away; true: the attempt is still its own.
 static bool is_waited_for(void)
 {
@@ -357,6 +401,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_never_began_does_not_count, begin, end),
         cmocka_unit_test_setup_teardown(roles_are_kept, begin, end),
         cmocka_unit_test_setup_teardown(a_silent_worker_is_lost_after_its_lease, begin, end),
+        cmocka_unit_test_setup_teardown(a_late_result_counts_from_the_worker_that_had_the_attempt,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_late_result_counts_from_the_worker_that_had_the_attempt,
+                                        begin_on_disk, end_on_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,6 +105,8 @@ bool played_hears_kind(struct played *played, enum wire_kind kind, struct wire_m
     return false;
 }
 
+rota_object_id peers_key;
+
 bool played_submits(struct peers *peers, struct played *played, const struct wire_submit *submit,
                     const char *command, uint32_t tasks, uint32_t retries)
 {
@@ -115,10 +117,11 @@ bool played_submits(struct peers *peers, struct played *played, const struct wir
     wire_text word = wire_text_of(command), body;
     run.run.name = run.run.cwd = run.run.stdin_path = wire_text_of("");
     run.run.argv = (wire_texts){&word, 1};
+    if (strcmp(command, "exclusive") == 0) run.run.flags = WIRE_RUN_EXCLUSIVE;
     wire_put(&frame, &run);
     body = (wire_text){frame.bytes, frame.length};
     for (uint32_t i = 0; i < tasks; i++) {
-        specs[i] = (struct wire_spec){.body = 1, .cores = 1, .retries = retries};
+        specs[i] = (struct wire_spec){.body = 1, .cores = 1, .retries = retries, .key = peers_key};
         specs[i].name = specs[i].details = wire_text_of("");
     }
     message.submit.high = 1;
@@ -138,6 +141,8 @@ struct wire_message greet_of(enum wire_role role, const char *name, uint64_t con
     message.greet.role = role;
     message.greet.name = wire_text_of(name);
     message.greet.connection = connection;
+    if (role == WIRE_WORKER) message.greet.folder = hub_hash(name, strlen(name));
+    message.greet.place = message.greet.folder;
     return message;
 }
 
@@ -146,7 +151,8 @@ struct wire_message join_of(uint32_t cores, struct wire_attempt *attempts, uint3
     struct wire_message message = {.kind = WIRE_JOIN_MESSAGE};
     message.join.cores = cores;
     message.join.memory_mib = 1000;
-    message.join.machine = message.join.address = message.join.limits = wire_text_of("");
+    message.join.machine = message.join.address = message.join.limits = message.join.user
+        = wire_text_of("");
     message.join.attempts = (wire_attempts){attempts, count};
     return message;
 }

@@ -29,6 +29,7 @@ void played_forget(struct played *played);  // the hub is gone already
 bool played_says(struct peers *peers, struct played *played, const struct wire_message *message);
 uint64_t peers_write(struct peers *peers);  // the turn is written, not durable
 void peers_turn(struct peers *peers);       // and durable
+extern rota_object_id peers_key;  // the content key of tasks that are submitted; 0: none
 // Says SUBMIT with so many tasks (8 at most) that run the command, and what else is in `submit`.
 bool played_submits(struct peers *peers, struct played *played, const struct wire_submit *submit,
                     const char *command, uint32_t tasks, uint32_t retries);

@@ -35,10 +35,13 @@ static void asks(uint64_t low, uint32_t task, enum wire_data_verb verb)
     assert_true(played_says(&peers, &client, &message));
 }
 
+static const struct rota_content content = {.kind = 'f', .hash = {1}};
+
 static void ends(uint32_t task, int32_t status)
 {
     struct wire_run run = given(&worker);
     struct wire_file made = {.kind = WIRE_FILE, .object = object_of(task), .bytes = 5};
+    made.content = content;
     struct wire_message message = {.kind = WIRE_FINISHED_MESSAGE};
     made.name = made.path = wire_text_of("");
     message.finished.task = run.task;
@@ -162,6 +165,7 @@ static void all_hold_it(void)
     static const char letters[] = "abcdefghijkl";
     for (uint32_t i = 0; i < MANY; i++) {
         struct wire_file file = {.kind = WIRE_FILE, .object = object_of(GOOD), .bytes = 5};
+        file.content = content;
         struct wire_message held = {.kind = WIRE_HELD_MESSAGE};
         char name[] = {letters[i], 0}, address[] = {'/', letters[i], 0};
         struct wire_message join = join_of(1, NULL, 0);

@@ -1,6 +1,8 @@
 // restart_test.c - what a server with a database does, and its next life knows.
 #include "scene.h"
 
+#include <errno.h>
+
 static void a_request_is_carried_out_once_also_after_a_restart(void **state)
 {
     (void)state;
@@ -58,6 +60,35 @@ static void tokens_grow_though_the_clock_is_set_back(void **state)
         }
         peers_turn(&peers);
     }
+}
+
+static struct wire_run given_soon(void)
+{
+    for (int i = 0; i < 20; i++) {
+        peers.now += 100000;
+        peers_turn(&peers);
+    }
+    return given(&worker);
+}
+
+// The server is killed while the worker is connected, and its next life is told an earlier time.
+static void a_backoff_ends_though_the_clock_is_set_back(void **state)
+{
+    (void)state;
+    struct wire_submit submit = {.low = 1, .policy = ROTA_POLICY_PULL};
+    a_cluster_of_one();
+    assert_true(played_submits(&peers, &client, &submit, command, 1, 1));
+    struct wire_run run = given_soon();
+    peers.now += 1000000000;
+    reports(&worker, &run, WIRE_BAD_INPUT, ENODATA);
+    peers_turn(&peers);
+    peers_close(&peers);
+    played_forget(&client);
+    played_forget(&worker);
+    store_close(store);
+    begin_on_disk_at(1000000);
+    a_cluster_of_one();
+    assert_int_equal(given_soon().attempt, 2);
 }
 
 // It names lanes, groups and machines that nobody has heard of, and a task that is not there.
@@ -218,6 +249,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_same_request_twice_in_a_turn_is_carried_out_once,
                                         begin_on_disk, end_on_disk),
         cmocka_unit_test_setup_teardown(tokens_grow_though_the_clock_is_set_back, begin_on_disk,
+                                        end_on_disk),
+        cmocka_unit_test_setup_teardown(a_backoff_ends_though_the_clock_is_set_back, begin_on_disk,
                                         end_on_disk),
         cmocka_unit_test_setup_teardown(a_refused_submission_leaves_nothing_behind, begin_on_disk,
                                         end_on_disk),

@@ -136,7 +136,10 @@ static void files_that_others_could_read_or_change_are_refused(void **state)
     refused(path, "No such file");
     assert_int_equal(truncate(pair->other, 1 << 20), 0);
     refused(pair->other, "too large");
-    if (geteuid() != 0) return;
+    if (geteuid() != 0) {
+        puts("# not tried: only root can give files away");
+        return;
+    }
     file_make(pair, "keys", LINE, 0600);
     assert_int_equal(chown(pair->other, 65534, 65534), 0);
     refused(pair->other, "it belongs to somebody else");

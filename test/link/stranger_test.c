@@ -201,10 +201,10 @@ static void what_is_changed_on_its_way_is_noticed(void **state)
 
 enum { CROWD = 200 };
 
-static void of_a_crowd_of_strangers_the_last_64_stay(void **state)
+static void of_a_crowd_of_strangers_64_stay_by_lot(void **state)
 {
     struct pair *pair = *state;
-    int files[CROWD], open = 0;
+    int files[CROWD], open = 0, early = 0;
     struct link *crowd[CROWD];
     pair_connect(pair, pair->keys.items);
     pair_open_up(pair);
@@ -220,11 +220,12 @@ static void of_a_crowd_of_strangers_the_last_64_stay(void **state)
     for (int i = 0; i < CROWD; i++) {
         bool is_open = link_work(crowd[i]);
         struct pollfd look = {.fd = crowd[i]->file, .events = POLLIN};
-        assert_int_equal(is_open, i >= CROWD - LINK_OPENING_MAX);
-        assert_int_equal(poll(&look, 1, 0), !is_open);  // who was dropped wakes his owner
+        assert_int_equal(poll(&look, 1, 0), !is_open);  // a link that was dropped wakes its owner
         open += is_open;
+        early += is_open && i < CROWD - LINK_OPENING_MAX;
     }
     assert_int_equal(open, LINK_OPENING_MAX);
+    assert_true(early);  // all of the last 64 alone: once in 10^20 runs or less
     pair_talk(pair, 100, 10000);  // who is known notices nothing
     meet(pair);                   // and others who are known still come in
     for (int i = 0; i < CROWD; i++) {
@@ -300,7 +301,7 @@ int main(void)
         TEST(bytes_may_come_one_by_one),
         TEST(a_server_without_the_key_is_not_believed),
         TEST(what_is_changed_on_its_way_is_noticed),
-        TEST(of_a_crowd_of_strangers_the_last_64_stay),
+        TEST(of_a_crowd_of_strangers_64_stay_by_lot),
         TEST(only_tls_13_with_a_key_and_an_exchange_is_spoken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,11 +33,16 @@ static void states_remember(struct history *history)
 static void states_count(struct history *history)
 {
     const struct model *model = history->model;
+    uint32_t at = 0;  // rows go and come last; those that stay keep their order
     for (uint32_t i = 0; i < model->task_count; i++) {
         enum rota_task_state from = ROTA_TASK_NONE, to = model->tasks[i].state;
-        for (uint32_t k = 0; k < history->before_count; k++) {
-            if (model_same_task(history->before[k].id, model->tasks[i].id))
-                from = history->before[k].state;
+        uint32_t k = at;
+        while (k < history->before_count
+               && !model_same_task(history->before[k].id, model->tasks[i].id))
+            k++;
+        if (k < history->before_count) {
+            from = history->before[k].state;
+            at = k + 1;
         }
         if (from == to) continue;
         history->stats->states[to]++;
@@ -71,12 +76,12 @@ static void verdict_compare(struct history *history, enum model_verdict verdict,
         model_differs(model, "no reason is given for a refusal");
 }
 
-// A step that gets no memory changes nothing and can be made again.
-static enum rota_error step(struct history *history, const struct rota_event *event)
+// A step that gets no memory changes nothing, unless time went on, and can be made again.
+static enum rota_error step(struct history *history, const struct rota_event *event,
+                            uint64_t digest)
 {
     bool time = event->kind == ROTA_EVENT_TIME;
     for (uint32_t tries = 0;; tries++) {
-        uint64_t digest = rota_digest(history->rota);
         enum rota_error error = rota_step(history->rota, event);
         if (error != ROTA_NO_MEMORY || tries == 3) return error;
         history->refusals++;
@@ -137,7 +142,7 @@ static void history_step(struct history *history, struct rota_event *event)
     states_remember(history);
     bool any = is_claim_of_any(event);
     uint32_t of_job = any ? event->claim.task.job : 0;
-    enum rota_error error = step(history, event);
+    enum rota_error error = step(history, event, digest);
     model->core = history->rota;
     enum model_verdict verdict = any ? any_verdict(history, of_job) : model_step(model, event);
     if (history->play) {
@@ -173,7 +178,7 @@ static void time_step(struct history *history)
     struct rota_event event = {.kind = ROTA_EVENT_TIME, .now = history->now};
     model->core = history->rota;
     for (uint32_t i = 0; i < 100 && agrees(history); i++) {
-        enum rota_error error = step(history, &event);
+        enum rota_error error = step(history, &event, 0);
         history->stats->events++;
         history->stats->accepted[ROTA_EVENT_TIME]++;
         history->turns++;
@@ -243,7 +248,7 @@ static void restart(struct history *history)
     core_open(history);
     struct rota_event event = {.kind = ROTA_EVENT_RESTORE, .now = history->now};
     event.restore.records = history_store_rows(history->store, &event.restore.count);
-    enum rota_error error = step(history, &event);
+    enum rota_error error = step(history, &event, rota_digest(history->rota));
     history->stats->restarts++;
     if (error) model_differs(model, "RESTORE is refused: %s", rota_reason(history->rota));
     if (!agrees(history)) return;

@@ -165,7 +165,8 @@ static void event_finished(struct history *history, struct rota_event *event)
         return;
     }
     struct rota_output *size = &history->sizes[history->slot];
-    *size = (struct rota_output){task->id.task, 0, object->id, 10 + history_pick(history, 100)};
+    *size = (struct rota_output){
+        .task = task->id.task, .object = object->id, .bytes = 10 + history_pick(history, 100)};
     event->report.sizes = size;
     event->report.size_count = 1;
 }

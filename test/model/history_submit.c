@@ -134,7 +134,8 @@ static void condition_make(struct history *history, struct submission *submissio
 
 // ---- Objects -----------------------------------------------------------------------------
 
-static void output_make(struct history *history, struct submission *submission, uint32_t number)
+static void output_make(struct history *history, struct submission *submission, uint32_t number,
+                        bool flows)
 {
     struct rota_job_spec *spec = &submission->spec;
     if (spec->output_count >= 40) return;
@@ -144,14 +145,15 @@ static void output_make(struct history *history, struct submission *submission, 
                                    .bytes = 100 * history_pick(history, 50)};
     if (history_has(history, FEATURE_KEEP) && history_chance(history, 2))
         output->flags |= ROTA_OBJECT_KEEP;
-    if (number && history_has(history, FEATURE_STREAMS) && history_chance(history, 2))
+    if (flows && history_has(history, FEATURE_STREAMS) && history_chance(history, 2))
         output->flags = ROTA_OBJECT_STREAM;
     if (!number && history_has(history, FEATURE_AWAY) && history_chance(history, 2))
         output->flags |= ROTA_OBJECT_AWAY;
 }
 
+// A stream is not for a task with a key.
 static rota_object_id object_pick(struct history *history, const struct submission *submission,
-                                  uint32_t number)
+                                  uint32_t number, bool flows)
 {
     struct model *model = history->model;
     const struct rota_job_spec *spec = &submission->spec;
@@ -159,11 +161,13 @@ static rota_object_id object_pick(struct history *history, const struct submissi
         if (spec->output_count && history_pick(history, 4)) {
             const struct rota_output *output
                 = &submission->outputs[history_pick(history, spec->output_count)];
-            if (output->task < number) return output->object;
+            bool fits = flows || !(output->flags & ROTA_OBJECT_STREAM);
+            if (output->task < number && fits) return output->object;
         } else if (model->object_count) {
             const struct model_object *object
                 = &model->objects[history_pick(history, model->object_count)];
-            bool fits = object->job && object->job == spec->job.number;
+            bool fits = object->job && object->job == spec->job.number
+                        && (flows || !(object->flags & ROTA_OBJECT_STREAM));
             if (fits && object->state != ROTA_OBJECT_REMOVED) return object->id;
         }
     }
@@ -175,15 +179,16 @@ static void objects_make(struct history *history, struct submission *submission,
 {
     struct rota_job_spec *spec = &submission->spec;
     if (is_bundle(history, submission, first, number)) return;
+    bool flows = model_is_no_object(submission->tasks[number - first].key);
     if (history_has(history, FEATURE_OBJECTS)) {
         for (uint32_t i = history_pick(history, 3); i > 0 && spec->input_count < 40; i--) {
-            rota_object_id id = object_pick(history, submission, number);
+            rota_object_id id = object_pick(history, submission, number, flows);
             if (model_is_no_object(id)) continue;
             submission->inputs[spec->input_count++] = (struct rota_input){number, 0, id};
         }
         for (uint32_t i = history_pick(history, 3); i > 0; i--)
-            output_make(history, submission, number);
-        if (history_chance(history, 6)) output_make(history, submission, 0);
+            output_make(history, submission, number, flows);
+        if (history_chance(history, 6)) output_make(history, submission, 0, false);
     }
     if (history_has(history, FEATURE_KEYS) && history_chance(history, 3)
         && spec->input_count < 40) {
@@ -203,7 +208,7 @@ static void spoil(struct history *history, struct submission *submission, uint32
     struct rota_task_spec *task = &submission->tasks[history_pick(history, count)];
     uint32_t one = first + history_pick(history, count),
              other = first + history_pick(history, count);
-    uint32_t which = history_pick(history, 12);
+    uint32_t which = history_pick(history, 13);
     if (!history_has(history, FEATURE_OBJECTS) && (which == 9 || which == 10)) which = 0;
     switch (which) {
     case 0: submission->edges[spec->edge_count++] = (struct rota_edge){one, other}; break;
@@ -228,6 +233,7 @@ static void spoil(struct history *history, struct submission *submission, uint32
         submission->outputs[spec->output_count++]
             = (struct rota_output){.task = one, .object = {7, 1 + history_pick(history, 60)}};
         break;
+    case 11: task->key = (rota_object_id){9, 1 + history_pick(history, 3)}; break;
     default:
         task->clause_first = spec->clause_count;
         task->clause_count = 1;

@@ -5,25 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-bool model_same_task(rota_task_id a, rota_task_id b)
-{
-    return a.job == b.job && a.task == b.task;
-}
-
-bool model_same_object(rota_object_id a, rota_object_id b)
-{
-    return a.high == b.high && a.low == b.low;
-}
-
-bool model_is_no_object(rota_object_id id)
-{
-    return id.high == 0 && id.low == 0;
-}
-
-struct model_task *model_task_find(struct model *model, rota_task_id id)
+struct model_task *model_task_search(struct model *model, rota_task_id id, uint16_t *hint)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
-        if (model_same_task(model->tasks[i].id, id)) return &model->tasks[i];
+        if (!model_same_task(model->tasks[i].id, id)) continue;
+        *hint = (uint16_t)i;
+        return &model->tasks[i];
     }
     return NULL;
 }
@@ -38,8 +25,13 @@ struct model_job *model_job_find(struct model *model, uint32_t number)
 
 struct model_object *model_object_find(struct model *model, rota_object_id id)
 {
+    uint16_t *hint = &model->object_hints[(id.high * 64 + id.low) % MODEL_HINTS];
+    bool there = *hint < model->object_count && model_same_object(model->objects[*hint].id, id);
+    if (there) return &model->objects[*hint];
     for (uint32_t i = 0; i < model->object_count; i++) {
-        if (model_same_object(model->objects[i].id, id)) return &model->objects[i];
+        if (!model_same_object(model->objects[i].id, id)) continue;
+        *hint = (uint16_t)i;
+        return &model->objects[i];
     }
     return NULL;
 }

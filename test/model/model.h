@@ -18,7 +18,8 @@ enum {
     MODEL_WAITS = 64,
     MODEL_WAIT_TASKS = 48,
     MODEL_CLAUSES = 16,
-    MODEL_ACTIONS = 2048
+    MODEL_ACTIONS = 2048,
+    MODEL_HINTS = 1024
 };
 
 #define MODEL_OPTIONAL UINT32_MAX  // in an expected action: it may be missing
@@ -33,10 +34,9 @@ enum model_phase { MODEL_NEAR, MODEL_INPUT, MODEL_GLOBAL };  // of a pull task t
 
 struct model_task {
     rota_task_id id;
-    struct rota_task_spec spec;
-    struct rota_clause clauses[MODEL_CLAUSES];
     uint64_t sequence;           // order of submission
     enum rota_task_state state;  // what it really is, also while it regenerates
+    bool discarded;  // stopping: a writer of what it reads failed, and it runs again
     bool regenerating, stopping, bypasses, keeps_place, staged, claimed, settled, placed, fresh;
     bool leads;  // it runs, or will, for all with its key
     uint32_t attempt, tries;
@@ -48,6 +48,8 @@ struct model_task {
     rota_time since;           // when its phase began
     enum model_phase phase;
     enum rota_outcome outcome;
+    struct rota_task_spec spec;
+    struct rota_clause clauses[MODEL_CLAUSES];
 };
 
 struct model_edge {
@@ -117,6 +119,8 @@ struct model {
     struct model_lane lanes[MODEL_LANES];
     struct model_wait waits[MODEL_WAITS];
     struct rota_action actions[MODEL_ACTIONS];  // expected since the last take
+    uint16_t task_hints[MODEL_HINTS];    // by a hash of the id: where it was found last
+    uint16_t object_hints[MODEL_HINTS];  // the same
     const struct rota *core;      // asked only who leads, where the notes leave that open
     const char *difference_kind;  // the same for the same kind of disagreement
     char difference[512];         // the first disagreement; "" while there is none
@@ -128,10 +132,30 @@ void model_open(struct model *model, const struct rota_config *config);
 enum model_verdict model_step(struct model *model, const struct rota_event *event);
 void model_differs(struct model *model, const char *format, ...);
 
-bool model_same_task(rota_task_id a, rota_task_id b);
-bool model_same_object(rota_object_id a, rota_object_id b);
-bool model_is_no_object(rota_object_id id);
-struct model_task *model_task_find(struct model *model, rota_task_id id);
+static inline bool model_same_task(rota_task_id a, rota_task_id b)
+{
+    return a.job == b.job && a.task == b.task;
+}
+
+static inline bool model_same_object(rota_object_id a, rota_object_id b)
+{
+    return a.high == b.high && a.low == b.low;
+}
+
+static inline bool model_is_no_object(rota_object_id id)
+{
+    return id.high == 0 && id.low == 0;
+}
+
+struct model_task *model_task_search(struct model *model, rota_task_id id, uint16_t *hint);
+
+static inline struct model_task *model_task_find(struct model *model, rota_task_id id)
+{
+    uint16_t *hint = &model->task_hints[(id.job * 64 + id.task) % MODEL_HINTS];
+    bool there = *hint < model->task_count && model_same_task(model->tasks[*hint].id, id);
+    return there ? &model->tasks[*hint] : model_task_search(model, id, hint);
+}
+
 struct model_job *model_job_find(struct model *model, uint32_t number);
 struct model_object *model_object_find(struct model *model, rota_object_id id);
 struct model_worker *model_worker_find(struct model *model, rota_worker_id id);
@@ -155,13 +179,20 @@ bool model_object_counts(struct model *model, const struct model_object *object)
 struct model_task *model_producer(struct model *model, const struct model_object *object);
 bool model_is_pull(struct model *model, const struct model_task *task);
 enum rota_policy model_policy(struct model *model, const struct model_task *task);
-bool model_is_on_worker(const struct model_task *task);
+
+static inline bool model_is_on_worker(const struct model_task *task)
+{
+    bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
+    return out && !task->claimed;
+}
 
 // ---- model_settle.c: after every event ---------------------------------------
 
 void model_settle(struct model *model);
 void model_streams_renew(struct model *model, const struct model_task *task);
+void model_streams_in_vain(struct model *model, const struct model_task *task);
 void model_streams_give_up(struct model *model, const struct model_task *task);
+void model_streams_failed(struct model *model, const struct model_task *task);
 bool model_streams_lost_reader(struct model *model, const struct model_task *task);
 bool model_job_is_named(struct model *model, uint32_t job);
 
@@ -184,6 +215,7 @@ void model_task_end(struct model *model, struct model_task *task, enum rota_task
 void model_task_fail_attempt(struct model *model, struct model_task *task,
                              enum rota_outcome outcome, int32_t status);
 void model_task_lose(struct model *model, struct model_task *task);
+bool model_task_is_discarded(struct model *model, struct model_task *task);  // it runs again
 void model_task_queue(struct model *model, struct model_task *task);
 bool model_task_cancel(struct model *model, struct model_task *task);
 void model_task_release(struct model *model, struct model_task *leader);
@@ -217,7 +249,8 @@ enum model_verdict model_on_report(struct model *model, const struct rota_event 
 enum model_verdict model_on_completed(struct model *model, const struct rota_event *event);
 enum model_verdict model_on_replica(struct model *model, const struct rota_event *event);
 enum model_verdict model_on_object(struct model *model, const struct rota_event *event);
-void model_worker_lose(struct model *model, uint32_t index);
+void model_worker_forget(struct model *model, uint32_t index);
+void model_attempts_lose(struct model *model);
 void model_outputs_finish(struct model *model, const struct model_task *task,
                           rota_worker_id worker);
 
@@ -238,8 +271,10 @@ uint32_t model_tasks_on(struct model *model, rota_worker_id worker);
 
 // ---- model_view.c and model_compare.c: everything one can ask ------------------
 
-bool model_in_list(struct model *model, const struct model_task *task, enum rota_list list,
-                   rota_worker_id worker);
+uint32_t model_lists(struct model *model, const struct model_task *task);  // bit l: it is in list l
+bool model_is_in_queues(struct model *model, const struct model_task *task);
+bool model_in_queue(struct model *model, const struct model_task *task, enum rota_list list,
+                    rota_worker_id worker);  // of those that are in queues
 uint32_t model_blockers(struct model *model, const struct model_task *task, rota_task_id *out);
 bool model_is_blocked(struct model *model, const struct model_task *task);
 const char *model_status(enum rota_task_state state);

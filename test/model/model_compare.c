@@ -80,17 +80,14 @@ static void ids_compare(struct model *model, const char *what, uint32_t number,
     model_differs(model, "%s %u: core has%s, model has%s", what, number, core_text, mine_text);
 }
 
+// Compares a list with what the model has in it.
 static void list_compare(struct model *model, const struct rota *rota, enum rota_list list,
-                         rota_worker_id worker)
+                         rota_worker_id worker, rota_task_id *mine, uint32_t mine_count)
 {
-    rota_task_id core[MODEL_TASKS], mine[MODEL_TASKS];
-    uint32_t core_count = rota_list(rota, list, worker, core, MODEL_TASKS), mine_count = 0;
-    if (list == ROTA_LIST_UNKNOWN && core_count == 0)  // memory for it may have been refused
+    rota_task_id core[MODEL_TASKS];
+    uint32_t core_count = rota_list(rota, list, worker, core, MODEL_TASKS);
+    if (list == ROTA_LIST_UNKNOWN && core_count == 0 && mine_count)  // memory may have been refused
         core_count = rota_list(rota, list, worker, core, MODEL_TASKS);
-    for (uint32_t i = 0; i < model->task_count; i++) {
-        if (!model_in_list(model, &model->tasks[i], list, worker)) continue;
-        mine[mine_count++] = model->tasks[i].id;
-    }
     bool queue = list >= ROTA_LIST_NEAR;  // these come in the order of the queue
     for (uint32_t i = 1; i < core_count && i < MODEL_TASKS && !queue; i++) {
         if (!comes_first(core[i - 1], core[i]))
@@ -101,9 +98,18 @@ static void list_compare(struct model *model, const struct rota *rota, enum rota
 
 static void lists_compare(struct model *model, const struct rota *rota)
 {
+    uint32_t lists[MODEL_TASKS];
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        lists[i] = model_lists(model, &model->tasks[i]);
+    }
     for (int list = ROTA_LIST_ALL; list <= ROTA_LIST_UNSTAGE; list++) {
+        rota_task_id mine[MODEL_TASKS];
+        uint32_t count = 0;
         if (list == ROTA_LIST_UNSCHEDULABLE) continue;
-        list_compare(model, rota, (enum rota_list)list, (rota_worker_id){0});
+        for (uint32_t i = 0; i < model->task_count; i++) {
+            if (lists[i] >> list & 1) mine[count++] = model->tasks[i].id;
+        }
+        list_compare(model, rota, (enum rota_list)list, (rota_worker_id){0}, mine, count);
     }
     for (uint32_t i = 0; i < model->task_count; i++) {
         rota_task_id core[MODEL_TASKS], mine[MODEL_TASKS], id = model->tasks[i].id;
@@ -111,6 +117,39 @@ static void lists_compare(struct model *model, const struct rota *rota)
         uint32_t mine_count = model_blockers(model, &model->tasks[i], mine);
         ids_compare(model, "blockers of task", id.task, core, core_count, mine, mine_count);
     }
+}
+
+// Those that wait in the queues of pull, of which every queue has some.
+struct queued {
+    const struct model_task *tasks[MODEL_TASKS];
+    uint32_t count;
+};
+
+static void queue_compare(struct model *model, const struct rota *rota, enum rota_list list,
+                          uint32_t worker, const struct queued *queued)
+{
+    rota_task_id mine[MODEL_TASKS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < queued->count; i++) {
+        if (!model_in_queue(model, queued->tasks[i], list, (rota_worker_id){worker})) continue;
+        mine[count++] = queued->tasks[i]->id;
+    }
+    list_compare(model, rota, list, (rota_worker_id){worker}, mine, count);
+}
+
+static void queues_compare(struct model *model, const struct rota *rota)
+{
+    struct queued queued;
+    queued.count = 0;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = &model->tasks[i];
+        if (model_is_in_queues(model, task)) queued.tasks[queued.count++] = task;
+    }
+    for (uint32_t number = 1; number < 12; number++) {
+        queue_compare(model, rota, ROTA_LIST_NEAR, number, &queued);
+        queue_compare(model, rota, ROTA_LIST_INPUT, number, &queued);
+    }
+    queue_compare(model, rota, ROTA_LIST_GLOBAL, 0, &queued);
 }
 
 // ---- Tasks ------------------------------------------------------------------------
@@ -271,11 +310,12 @@ static void workers_compare(struct model *model, const struct rota *rota)
         }
         if (!mine) continue;
         compare_worker_tasks(model, rota, id);
+        uint32_t tasks = model_tasks_on(model, id);
         uint32_t cores = rest(mine->cores, model_cores_used(model, id));
         uint32_t memory = rest(mine->memory_mib, model_memory_used(model, id));
         bool same = core.cores == mine->cores && core.memory_mib == mine->memory_mib
                     && core.cores_free == cores && core.memory_mib_free == memory
-                    && core.tasks == model_tasks_on(model, id) && core.asks == mine->asks
+                    && core.tasks == tasks && core.asks == mine->asks
                     && core.silent == mine->silent;
         if (same) continue;
         model_differs(model,
@@ -283,7 +323,7 @@ static void workers_compare(struct model *model, const struct rota *rota)
                       "silent %d; model %u (%u) %u (%u) %u %u %d",
                       number, core.cores, core.cores_free, core.memory_mib, core.memory_mib_free,
                       core.tasks, core.asks, core.silent, mine->cores, cores, mine->memory_mib,
-                      memory, model_tasks_on(model, id), mine->asks, mine->silent);
+                      memory, tasks, mine->asks, mine->silent);
     }
 }
 
@@ -358,9 +398,5 @@ void model_compare(struct model *model, const struct rota *rota)
 void model_compare_turn(struct model *model, const struct rota *rota)
 {
     locations_compare(model, rota);
-    for (uint32_t number = 1; number < 12; number++) {
-        list_compare(model, rota, ROTA_LIST_NEAR, (rota_worker_id){number});
-        list_compare(model, rota, ROTA_LIST_INPUT, (rota_worker_id){number});
-    }
-    list_compare(model, rota, ROTA_LIST_GLOBAL, (rota_worker_id){0});
+    queues_compare(model, rota);
 }

@@ -171,9 +171,32 @@ static bool is_under_way(const struct model_task *task)
            || task->state == ROTA_TASK_RUNNING;
 }
 
+static bool is_shared_in_core(struct model *model, const struct model_task *task)
+{
+    struct rota_task_view view;
+    return rota_task_look(model->core, task->id, &view) && view.leader.job != 0;
+}
+
+// It goes on as soon as its leader is there, so who comes behind it need not step back for it. When
+// none comes, it is left over, and should have led.
+static bool passes_by(struct model *model, const struct model_task *task,
+                      const struct model_task *leader)
+{
+    if (!task->fresh || model_same_object(task->spec.key, leader->spec.key)) return false;
+    return is_shared_in_core(model, task);
+}
+
 static bool is_next(struct model *model, const struct model_task *task)
 {
-    return task->state != ROTA_TASK_OFFERED || model_is_first_of_lane(model, task);
+    if (task->state != ROTA_TASK_OFFERED) return true;
+    const struct model_lane *lane = model_lane_find(model, task->spec.lane);
+    for (uint32_t i = 0; i < model->task_count && lane; i++) {
+        const struct model_task *other = &model->tasks[i];
+        if (other->spec.lane != lane->number || other->state != ROTA_TASK_OFFERED) continue;
+        bool before = other != task && model_comes_before(lane, other, task);
+        if (before && !passes_by(model, other, task)) return false;
+    }
+    return true;
 }
 
 // Who has to wait, or is not the next of its lane any more, does not lead.
@@ -199,12 +222,6 @@ struct model_task *model_leader_find(struct model *model, const struct model_tas
         if (model_same_object(leader->spec.key, task->spec.key)) return leader;
     }
     return NULL;
-}
-
-static bool is_shared_in_core(struct model *model, const struct model_task *task)
-{
-    struct rota_task_view view;
-    return rota_task_look(model->core, task->id, &view) && view.leader.job != 0;
 }
 
 // Of several that come at once the core says which leads.

@@ -31,7 +31,7 @@ static void object_drop(struct model *model, struct model_object *object)
                          (struct rota_action){.kind = ROTA_ACTION_DROP, .drop = {object->id, {w}}});
     }
     object->located = object->rest = 0;
-    object->read = false;
+    object->read = object->server = false;
 }
 
 static bool object_is_missed(struct model *model, const struct model_object *object)
@@ -65,6 +65,18 @@ void model_streams_renew(struct model *model, const struct model_task *task)
     }
 }
 
+// An attempt has not written them to their end: what an earlier one has left goes, too.
+void model_streams_in_vain(struct model *model, const struct model_task *task)
+{
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        struct model_object *object = &model->objects[i];
+        bool own = object->job == task->id.job && object->producer == task->id.task;
+        if (!is_stream(object) || !own) continue;
+        object_drop(model, object);
+        object->state = ROTA_OBJECT_UNFINISHED;
+    }
+}
+
 static bool is_expected(struct model *model, const struct model_object *object)
 {
     for (uint32_t i = 0; i < model->input_count; i++) {
@@ -82,20 +94,17 @@ static bool worker_is_lost(struct model *model, const struct model_task *task)
     return model_is_on_worker(task) && !model_worker_find(model, task->worker);
 }
 
-// Where it was told to write; what it took over from another was told nothing of its streams.
 static uint32_t written_on(const struct model_task *task)
 {
-    bool told = model_is_on_worker(task) && model_same_task(task->run_as, task->id);
-    return told ? 1u << (task->worker.number & 31) : 0;
+    return model_is_on_worker(task) ? 1u << (task->worker.number & 31) : 0;
 }
 
 static void stream_break_off(struct model *model, struct model_object *object)
 {
     const struct model_task *producer = model_producer(model, object);
     uint32_t own = written_on(producer);
-    bool soon = producer->state == ROTA_TASK_ASSIGNED;
+    bool soon = producer->state == ROTA_TASK_ASSIGNED && !worker_is_lost(model, producer);
     object->rest = soon ? object->rest & ~own : object->rest | own;
-    object->server = false;
     object_drop(model, object);
     if (!soon) object->state = ROTA_OBJECT_REMOVED;
 }
@@ -130,6 +139,7 @@ static bool streams_are_read(struct model *model, const struct model_task *produ
 // Its attempt ended before it was done: what it may have begun to read is gone.
 void model_streams_give_up(struct model *model, const struct model_task *task)
 {
+    if (task->discarded) return;  // it has, and they may be written anew by now
     for (uint32_t i = 0; i < model->object_count; i++) {
         struct model_object *object = &model->objects[i];
         if (!is_stream(object) || !model_object_present(model, object)) continue;
@@ -145,6 +155,33 @@ void model_streams_give_up(struct model *model, const struct model_task *task)
     }
 }
 
+// Whoever reads what it has not written to its end is stopped, and runs again with it.
+void model_streams_failed(struct model *model, const struct model_task *task)
+{
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const struct model_input *input = &model->inputs[i];
+        if (input->flags & ROTA_OBJECT_ARTIFACT) continue;
+        const struct model_object *object = model_object_find(model, input->object);
+        if (!is_stream(object) || model_producer(model, object) != task) continue;
+        struct model_task *reader = model_task_find(model, (rota_task_id){input->job, input->task});
+        bool runs = reader->state == ROTA_TASK_RUNNING && !worker_is_lost(model, reader);
+        if (!runs || reader->stopping) continue;
+        if (!reader->claimed) model_task_stop(model, reader);
+        model_streams_give_up(model, reader);
+        reader->stopping = reader->discarded = true;
+    }
+}
+
+static bool object_is_discarded(struct model *model, const struct model_object *object)
+{
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const struct model_input *input = &model->inputs[i];
+        if (!consumes(input, object)) continue;
+        if (model_task_find(model, (rota_task_id){input->job, input->task})->discarded) return true;
+    }
+    return false;
+}
+
 // Whether it failed for want of a reader, who will be back.
 bool model_streams_lost_reader(struct model *model, const struct model_task *task)
 {
@@ -152,7 +189,7 @@ bool model_streams_lost_reader(struct model *model, const struct model_task *tas
         const struct model_object *object = &model->objects[i];
         bool own = object->job == task->id.job && object->producer == task->id.task;
         if (is_stream(object) && own && object->state == ROTA_OBJECT_REMOVED
-            && object_is_missed(model, object))
+            && (object_is_missed(model, object) || object_is_discarded(model, object)))
             return true;
     }
     return false;
@@ -164,15 +201,13 @@ static void objects_remove(struct model *model)
 {
     for (uint32_t i = 0; i < model->object_count; i++) {
         struct model_object *object = &model->objects[i];
+        const struct model_task *producer = object->job ? model_producer(model, object) : NULL;
+        bool writes = producer && model_state_is_active(producer->state);  // or may do so still
         bool flowed = object->flags & ROTA_OBJECT_STREAM && object->state == ROTA_OBJECT_UNFINISHED
-                      && (object->rest || object->server)
-                      && !model_state_is_active(model_producer(model, object)->state);
-        if (object->job == 0 || (object->state != ROTA_OBJECT_FINISHED && !flowed)) continue;
-        const struct model_task *producer = model_producer(model, object);
-        if (producer && model_state_is_active(producer->state)) continue;  // it may still write it
-        if (object_is_needed(model, object)) continue;
+                      && (object->rest || object->server);
+        bool made = object->job && (object->state == ROTA_OBJECT_FINISHED || flowed);
+        if (!made || writes || object_is_needed(model, object)) continue;
         object->state = ROTA_OBJECT_REMOVED;
-        object->server = false;
         object_drop(model, object);
     }
 }
@@ -191,17 +226,37 @@ static void reads_end(struct model *model)
     }
 }
 
+// Whether it was lost and is still wanted. A job that failed or is closed makes nothing again,
+// whoever asked for it.
+static bool object_is_wanted(struct model *model, const struct model_object *object)
+{
+    bool stream = object->flags & ROTA_OBJECT_STREAM;
+    if (object->job == 0 || (object->state == ROTA_OBJECT_UNFINISHED && !stream)) return false;
+    if (model_object_present(model, object) || !object_is_missed(model, object)) return false;
+    if (model_job_find(model, object->job)->state >= ROTA_JOB_FAILED) return false;
+    // What is written is not made again before that has ended.
+    return !stream || model_producer(model, object)->state != ROTA_TASK_RUNNING;
+}
+
+// A producer that works again makes this one, too.
+static void objects_unfinish(struct model *model)
+{
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        struct model_object *object = &model->objects[i];
+        if (!object_is_wanted(model, object)) continue;
+        const struct model_task *producer = model_producer(model, object);
+        if (producer && producer->regenerating) object->state = ROTA_OBJECT_UNFINISHED;
+    }
+}
+
 // Producers of what was lost and is still wanted work again, without anybody seeing it.
 static bool objects_regenerate(struct model *model)
 {
     bool changed = false;
     for (uint32_t i = 0; i < model->object_count; i++) {
         struct model_object *object = &model->objects[i];
-        bool stream = object->flags & ROTA_OBJECT_STREAM;
-        if (object->job == 0 || (object->state == ROTA_OBJECT_UNFINISHED && !stream)) continue;
-        if (model_object_present(model, object) || !object_is_missed(model, object)) continue;
+        if (!object_is_wanted(model, object)) continue;
         struct model_task *producer = model_producer(model, object);
-        if (stream && producer->state == ROTA_TASK_RUNNING) continue;  // not before that has ended
         if (producer && producer->regenerating) object->state = ROTA_OBJECT_UNFINISHED;
         if (!producer || producer->state != ROTA_TASK_SUCCEEDED) continue;
         if (streams_are_read(model, producer)) continue;
@@ -234,10 +289,13 @@ static bool task_falls_back(struct model *model, struct model_task *task)
     return true;
 }
 
+// Those that others run for go first: nobody takes an execution over that lacks an input.
 static void tasks_fall_back(struct model *model)
 {
-    for (uint32_t i = 0; i < model->task_count; i++) {
-        if (task_falls_back(model, &model->tasks[i])) i = UINT32_MAX;  // another may have to now
+    for (uint32_t i = 0; i < 2 * model->task_count; i++) {
+        struct model_task *task = &model->tasks[i % model->task_count];
+        if (task->state != ROTA_TASK_SHARED && i < model->task_count) continue;
+        if (task_falls_back(model, task)) i = UINT32_MAX;  // another may have to now
     }
 }
 
@@ -414,14 +472,22 @@ static void jobs_fail(struct model *model)
     }
 }
 
+static void losses_settle(struct model *model)
+{
+    streams_unread(model);
+    objects_remove(model);
+    tasks_fall_back(model);
+}
+
 void model_settle(struct model *model)
 {
+    // A loss counts at once. A job fails when the event has had all its effects: nobody takes an
+    // execution over from it who has lost an input with the same event.
+    losses_settle(model);
+    objects_unfinish(model);
     jobs_fail(model);
-    do {
-        streams_unread(model);
-        objects_remove(model);
-        tasks_fall_back(model);
-    } while (objects_regenerate(model));
+    do losses_settle(model);
+    while (objects_regenerate(model));
     for (uint32_t i = 0; i < model->task_count; i++) model->tasks[i].settled = false;
     for (uint32_t i = 0; i < model->task_count; i++) task_settle(model, &model->tasks[i]);
     reads_end(model);

@@ -11,12 +11,6 @@ bool model_state_is_active(enum rota_task_state state)
     return state >= ROTA_TASK_STAGED && state <= ROTA_TASK_RUNNING;
 }
 
-bool model_is_on_worker(const struct model_task *task)
-{
-    if (task->claimed) return false;
-    return task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
-}
-
 enum rota_policy model_policy(struct model *model, const struct model_task *task)
 {
     enum rota_policy policy = model_job_find(model, task->id.job)->policy;

@@ -76,6 +76,11 @@ static bool edges_add(struct model *model, const struct rota_job_spec *spec, uin
     return true;
 }
 
+static bool shares_stream(struct model *model, rota_task_id id, uint32_t flags)
+{
+    return flags & ROTA_OBJECT_STREAM && !model_is_no_object(model_task_find(model, id)->spec.key);
+}
+
 static bool outputs_add(struct model *model, const struct rota_job_spec *spec, uint32_t job,
                         uint32_t first)
 {
@@ -89,6 +94,8 @@ static bool outputs_add(struct model *model, const struct rota_job_spec *spec, u
         if (!upload && (output.flags & ROTA_OBJECT_AWAY)) return false;
         if (!upload && !is_new(spec, first, output.task)) return false;
         if (!upload && !is_plain_task(model, (rota_task_id){job, output.task})) return false;
+        if (!upload && shares_stream(model, (rota_task_id){job, output.task}, output.flags))
+            return false;
         model->objects[model->object_count++]
             = (struct model_object){.id = output.object,
                                     .job = job,
@@ -114,6 +121,7 @@ static bool inputs_add(struct model *model, const struct rota_job_spec *spec, ui
             struct model_object *object = model_object_find(model, input.object);
             if (!object || object->job != job) return false;
             if (object->state == ROTA_OBJECT_REMOVED) return false;
+            if (shares_stream(model, (rota_task_id){job, input.task}, object->flags)) return false;
         }
         model->inputs[model->input_count++]
             = (struct model_input){job, input.task, input.flags, input.object};

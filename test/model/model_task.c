@@ -8,7 +8,7 @@ void model_task_leave_worker(struct model_task *task)
     task->worker = (rota_worker_id){0};
     task->run_as = (rota_task_id){0, 0};
     task->handler = 0;
-    task->claimed = task->stopping = task->placed = false;
+    task->claimed = task->stopping = task->discarded = task->placed = false;
 }
 
 void model_task_stop(struct model *model, const struct model_task *task)
@@ -33,12 +33,23 @@ void model_task_queue(struct model *model, struct model_task *task)
 // The same request again, in front of those that came later.
 static void task_again(struct model *model, struct model_task *task)
 {
+    bool ran = task->state == ROTA_TASK_RUNNING;
     model_streams_give_up(model, task);
-    if (task->state == ROTA_TASK_RUNNING) model_streams_renew(model, task);
+    if (ran) model_streams_in_vain(model, task);
     model_task_leave_worker(task);
     task->keeps_place = true;
     task->state = ROTA_TASK_QUEUED;
     task->bypasses = true;  // what let it through once does so again
+    if (ran) model_streams_failed(model, task);
+}
+
+bool model_task_is_discarded(struct model *model, struct model_task *task)
+{
+    if (!task->discarded) return false;
+    task->tries -= task->tries > 0;
+    task->outcome = ROTA_OUTCOME_LOST;
+    task_again(model, task);
+    return true;
 }
 
 static void task_confirm(struct model *model, const struct model_task *task, int32_t status)
@@ -60,7 +71,7 @@ static void task_end_one(struct model *model, struct model_task *task, enum rota
     bool again = task->regenerating && state == ROTA_TASK_SUCCEEDED;
     if (is_out(task) && state != ROTA_TASK_SUCCEEDED) model_streams_give_up(model, task);
     bool in_vain = task->state == ROTA_TASK_RUNNING && state != ROTA_TASK_SUCCEEDED;
-    if (in_vain) model_streams_renew(model, task);
+    if (in_vain) model_streams_in_vain(model, task);
     model_task_leave_worker(task);
     task->leader = (rota_task_id){0, 0};
     task->leads = false;
@@ -68,6 +79,7 @@ static void task_end_one(struct model *model, struct model_task *task, enum rota
     task->outcome = outcome;
     task->regenerating = false;
     task->bypasses = false;
+    if (in_vain) model_streams_failed(model, task);
     if (!again) task_confirm(model, task, status);
     bool failed
         = state == ROTA_TASK_FAILED || (state == ROTA_TASK_ABORTED && outcome == ROTA_OUTCOME_LOST);
@@ -77,12 +89,15 @@ static void task_end_one(struct model *model, struct model_task *task, enum rota
 
 static void regeneration_end(struct model *model, struct model_task *task)
 {
+    bool ran = task->state == ROTA_TASK_RUNNING;
     if (is_out(task)) model_streams_give_up(model, task);
+    if (ran) model_streams_in_vain(model, task);
     model_task_leave_worker(task);
     task->leader = (rota_task_id){0, 0};
     task->leads = false;
     task->state = ROTA_TASK_SUCCEEDED;
     task->regenerating = false;
+    if (ran) model_streams_failed(model, task);
 }
 
 // A task ends, and with it those that it ran for.
@@ -118,14 +133,16 @@ void model_task_fail_attempt(struct model *model, struct model_task *task,
 
 void model_task_lose(struct model *model, struct model_task *task)
 {
+    if (model_task_is_discarded(model, task)) return;
     if (task->stopping) {
         model_task_end(model, task, ROTA_TASK_ABORTED, ROTA_OUTCOME_ABORTED, 0);
         return;
     }
-    bool always
+    bool longer
         = model_is_pull(model, task) || !model_is_no_object(task->spec.key) || task->regenerating;
+    uint32_t losses_max = task->spec.retries_max + (longer ? ROTA_LOSSES_MAX : 0);
     task->outcome = ROTA_OUTCOME_LOST;
-    if (always || task->tries <= task->spec.retries_max)
+    if (task->tries <= losses_max)
         task_again(model, task);
     else
         model_task_end(model, task, ROTA_TASK_ABORTED, ROTA_OUTCOME_LOST, 0);
@@ -149,20 +166,30 @@ void model_task_release(struct model *model, struct model_task *leader)
     }
 }
 
-// The first of those it runs for takes over what a worker does for it.
-void model_task_hand_over(struct model *model, struct model_task *leader)
+// The first of those it runs for that has not had its number.
+static struct model_task *heir_find(struct model *model, const struct model_task *leader,
+                                    bool *leads)
 {
     struct model_task *heir = NULL;
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *other = &model->tasks[i];
         if (!is_led_by(other, leader)) continue;
+        *leads = true;
+        if (other->attempt >= leader->attempt) continue;
         if (!heir || other->sequence < heir->sequence) heir = other;
     }
-    if (!heir) return;
-    if (!model_is_on_worker(leader)) {  // a handler's claim is not handed over
-        model_task_release(model, leader);
-        return;
-    }
+    return heir;
+}
+
+// One of those it runs for takes over what a worker does for it. Without one the others go their
+// own ways, or wait until what runs has stopped.
+void model_task_hand_over(struct model *model, struct model_task *leader)
+{
+    bool leads = false, on_worker = model_is_on_worker(leader);
+    struct model_task *heir = heir_find(model, leader, &leads);
+    if (leads && (!on_worker || (!heir && leader->state != ROTA_TASK_RUNNING)))
+        model_task_release(model, leader);  // a handler's claim is not handed over
+    if (!heir || !on_worker) return;
     heir->state = leader->state;
     heir->worker = leader->worker;
     heir->attempt = leader->attempt;
@@ -175,15 +202,24 @@ void model_task_hand_over(struct model *model, struct model_task *leader)
         if (is_led_by(&model->tasks[i], leader)) model->tasks[i].leader = heir->id;
     }
     model_task_leave_worker(leader);
-    bool in_vain = leader->state == ROTA_TASK_RUNNING && !leader->regenerating;
-    if (in_vain) model_streams_renew(model, leader);
     leader->state = ROTA_TASK_QUEUED;  // for the caller to move on
+}
+
+// It was to run again, and now it ends: a handler is not waited for.
+static bool cancel_discarded(struct model_task *task)
+{
+    if (!task->discarded) return false;
+    task->discarded = false;
+    task->stopping = !task->claimed;
+    return true;
 }
 
 bool model_task_cancel(struct model *model, struct model_task *task)
 {
     if (task->spec.flags & ROTA_TASK_BUNDLE) return false;
-    if (!model_state_is_active(task->state) || task->regenerating || task->stopping) return false;
+    if (!model_state_is_active(task->state) || task->regenerating) return false;
+    bool discarded = cancel_discarded(task);
+    if (task->stopping) return discarded;
     model_task_hand_over(model, task);
     if (task->state == ROTA_TASK_RUNNING && !task->claimed) {
         model_task_stop(model, task);
@@ -198,6 +234,7 @@ bool model_task_cancel(struct model *model, struct model_task *task)
 // With its job goes what was to be made again for it.
 static void regeneration_cancel(struct model *model, struct model_task *task)
 {
+    if (task->regenerating) cancel_discarded(task);
     if (!task->regenerating || task->stopping) return;
     model_task_hand_over(model, task);
     bool on_worker = model_is_on_worker(task);
@@ -211,13 +248,12 @@ static void regeneration_cancel(struct model *model, struct model_task *task)
 // Those that others run for go first: what runs is left to somebody outside, or stopped.
 void model_job_cancel(struct model *model, uint32_t job)
 {
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        for (uint32_t i = 0; i < model->task_count; i++) {
-            struct model_task *task = &model->tasks[i];
-            if (task->id.job != job || (pass == 0 && task->state != ROTA_TASK_SHARED)) continue;
-            model_task_cancel(model, task);
-            regeneration_cancel(model, task);
-        }
+    for (uint32_t i = 0; i < 2 * model->task_count; i++) {
+        struct model_task *task = &model->tasks[i % model->task_count];
+        if (task->id.job != job) continue;
+        if (task->state != ROTA_TASK_SHARED && i < model->task_count) continue;
+        model_task_cancel(model, task);
+        regeneration_cancel(model, task);
     }
 }
 
@@ -240,16 +276,16 @@ enum model_verdict model_on_cancel(struct model *model, const struct rota_event 
     }
     struct model_task *task = model_task_find(model, id);
     if (!task) return MODEL_REFUSE;
-    if (task->stopping) return MODEL_EITHER;
+    if (task->stopping && !task->discarded) return MODEL_EITHER;
     if (!(task->spec.flags & ROTA_TASK_BUNDLE)) {
         return model_task_cancel(model, task) ? MODEL_ACCEPT : MODEL_REFUSE;
     }
     bool any = false, stopping = false;
-    for (uint32_t i = 0; i < 2 * model->task_count; i++) {  // those that others run for go first
+    for (uint32_t i = 0; i < 2 * model->task_count; i++) {
         struct model_task *member = &model->tasks[i % model->task_count];
         if (member->id.job != id.job || member->spec.bundle != id.task) continue;
-        if (i < model->task_count && member->state != ROTA_TASK_SHARED) continue;
-        stopping |= member->stopping;
+        if (member->state != ROTA_TASK_SHARED && i < model->task_count) continue;
+        stopping |= member->stopping && !member->discarded;
         any |= model_task_cancel(model, member);
     }
     if (any) return MODEL_ACCEPT;
@@ -297,9 +333,12 @@ static enum model_verdict manual_start(struct model *model, struct model_task *t
     if (!startable || task->regenerating) return MODEL_REFUSE;
     if (!model_edges_met(model, task) || !model_inputs_met(model, task)) return MODEL_REFUSE;
     bool waits = state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED;
-    uint64_t asked = task->asked;
+    struct model_task before = *task;
     model_task_queue(model, task);
-    if (waits && task->keeps_place) task->asked = asked;
+    if (waits && before.keeps_place) {  // it is the same request, past its condition
+        task->keeps_place = true;
+        task->asked = before.asked;
+    }
     task->bypasses = true;
     return MODEL_ACCEPT;
 }
@@ -382,6 +421,7 @@ enum model_verdict model_on_deliver(struct model *model, const struct rota_event
     bool fetched = state == ROTA_TASK_RUNNING && task->claimed && owned;
     if (nofetch && !model_is_first_of_lane(model, task)) return MODEL_REFUSE;
     if (!nofetch && !fetched) return MODEL_REFUSE;
+    if (model_task_is_discarded(model, task)) return MODEL_ACCEPT;
     if (deliver)
         model_task_end(model, task, ROTA_TASK_SUCCEEDED, ROTA_OUTCOME_OK, 0);
     else if (given_back)

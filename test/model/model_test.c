@@ -3,6 +3,7 @@
 //     model_test --events N --seed S [--stats] [--play] [--without FEATURE]...
 //
 // Histories run in child processes, so that a failed assert in the core is found and shrunk too.
+// Without --seed it takes that of seed.h. A history that goes wrong is named by a seed of its own.
 // --play prints the one history of seed S as a play; --without leaves a feature out, by its number.
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "seed.h"
 #include "shrink.h"
 
 enum { BATCH = 200 };  // histories one child runs
@@ -77,7 +79,8 @@ static int report(uint64_t seed, uint64_t without)
     bytes_fill(bytes, seed);
     printf("seed %" PRIu64 ": core and model disagree; shrinking\n", seed);
     size_t size = history_shrink(bytes, HISTORY_BYTES, without, 20);
-    printf("# seed %" PRIu64 ", %zu bytes after shrinking\n", seed, size);
+    printf("# %zu bytes after shrinking; again: model_test --seed %" PRIu64 " --events 1\n", size,
+           seed);
     play_bytes(bytes, size, without);
     return 1;
 }
@@ -203,7 +206,8 @@ static bool order_read(struct order *order, int count, char **arguments)
 int main(int count, char **arguments)
 {
     const char *sanitized = getenv("SANITIZED");  // much slower
-    struct order order = {.events = sanitized && *sanitized ? 100000 : 1000000, .seed = 1};
+    uint64_t events = sanitized && *sanitized ? 100000 : 1000000;
+    struct order order = {.events = events, .seed = seed_take()};
     if (!order_read(&order, count, arguments)) {
         fprintf(stderr, "usage: model_test [--events N] [--seed S] [--stats] [--play]"
                         " [--without FEATURE]...\n");

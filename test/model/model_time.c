@@ -122,9 +122,10 @@ void model_time(struct model *model, rota_time now)
     for (uint32_t i = 0; i < model->worker_count; i++) {
         const struct model_worker *worker = &model->workers[i];
         if (!worker->silent || now - worker->silent_since < model->config.lease) continue;
-        model_worker_lose(model, i);
+        model_worker_forget(model, i);
         i = UINT32_MAX;  // the rows have moved: from the start
     }
+    model_attempts_lose(model);
     model_settle(model);
     model_phases_move(model);
 }

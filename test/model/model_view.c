@@ -39,39 +39,51 @@ static const struct model_task *prerequisite(struct model *model, const struct m
     return NULL;
 }
 
-static bool blocks(struct model *model, const struct model_task *task,
-                   const struct model_task *other)
+// The tasks that one waits for in vain, each once.
+struct blockers {
+    rota_task_id *out;
+    uint32_t count;
+};
+
+static void blocker_add(struct model *model, struct blockers *blockers,
+                        const struct model_task *task)
 {
-    if (!has_failed(model, other)) return false;
-    for (uint32_t i = 0; i < model->edge_count; i++) {
-        const struct model_edge *edge = &model->edges[i];
-        if (edge->job != task->id.job || edge->after != task->id.task) continue;
-        if (edge->job == other->id.job && edge->before == other->id.task) return true;
+    if (!task || !has_failed(model, task)) return;
+    for (uint32_t i = 0; i < blockers->count; i++) {
+        if (model_same_task(blockers->out[i], task->id)) return;
     }
+    blockers->out[blockers->count++] = task->id;
+}
+
+static void input_blockers(struct model *model, const struct model_task *task,
+                           struct blockers *blockers)
+{
     for (uint32_t i = 0; i < model->input_count; i++) {
         const struct model_input *input = &model->inputs[i];
         if (input->flags & ROTA_OBJECT_ARTIFACT) continue;
         if (input->job != task->id.job || input->task != task->id.task) continue;
         const struct model_object *object = model_object_find(model, input->object);
-        if (model_producer(model, object) == other && !model_object_counts(model, object))
-            return true;
+        if (model_object_counts(model, object)) continue;
+        blocker_add(model, blockers, model_producer(model, object));
     }
-    if (model_condition_possible(model, task)) return false;
-    for (uint32_t i = 0; i < task->spec.clause_count; i++) {
-        if (model_same_task(task->clauses[i].task, other->id)) return true;
-    }
-    return false;
 }
 
 uint32_t model_blockers(struct model *model, const struct model_task *task, rota_task_id *out)
 {
-    uint32_t count = 0;
+    struct blockers blockers = {out, 0};
     if (is_bundle(task) || !is_untouched(task->state) || task->regenerating) return 0;
-    for (uint32_t i = 0; i < model->task_count; i++) {
-        if (!blocks(model, task, &model->tasks[i])) continue;
-        out[count++] = model->tasks[i].id;
+    for (uint32_t i = 0; i < model->edge_count; i++) {
+        const struct model_edge *edge = &model->edges[i];
+        if (edge->job != task->id.job || edge->after != task->id.task) continue;
+        rota_task_id id = {edge->job, edge->before};
+        blocker_add(model, &blockers, model_task_find(model, id));
     }
-    return count;
+    input_blockers(model, task, &blockers);
+    if (model_condition_possible(model, task)) return blockers.count;
+    for (uint32_t i = 0; i < task->spec.clause_count; i++) {
+        blocker_add(model, &blockers, model_task_find(model, task->clauses[i].task));
+    }
+    return blockers.count;
 }
 
 bool model_is_blocked(struct model *model, const struct model_task *task)
@@ -108,55 +120,63 @@ static bool is_unknown(struct model *model, const struct model_task *task)
 
 // ---- Lists ------------------------------------------------------------------------
 
-static bool in_pull_list(struct model *model, const struct model_task *task, enum rota_list list,
-                         rota_worker_id worker)
+// Whether a worker may ask for it, under pull.
+bool model_is_in_queues(struct model *model, const struct model_task *task)
 {
-    if (task->state != ROTA_TASK_OFFERED || !model_is_pull(model, task)) return false;
-    if (!task->placed || !model_is_first_of_lane(model, task)) return false;
+    if (is_bundle(task) || task->state != ROTA_TASK_OFFERED || !task->placed) return false;
+    return model_is_pull(model, task) && model_is_first_of_lane(model, task);
+}
+
+bool model_in_queue(struct model *model, const struct model_task *task, enum rota_list list,
+                    rota_worker_id worker)
+{
     if (list == ROTA_LIST_NEAR) return model_near(model, task, worker);
     if (list == ROTA_LIST_GLOBAL) return task->phase == MODEL_GLOBAL;
     return task->phase >= MODEL_INPUT && model_has_input_on(model, task, worker);
 }
 
-static bool in_table(struct model *model, const struct model_task *task, enum rota_list list)
+static uint32_t bit(enum rota_list list, bool in)
 {
-    enum rota_task_state state = model_shown(model, task);
-    if (is_bundle(task)) return list == ROTA_LIST_STAGE && state == ROTA_TASK_RUNNING;
-    if (state == ROTA_TASK_SHARED && list != ROTA_LIST_STAGE) {
-        state = model_task_find(model, task->leader)->state;
-    }
-    switch (list) {
-    case ROTA_LIST_STAGE: return model_state_is_active(state);
-    case ROTA_LIST_QUEUE: return state == ROTA_TASK_QUEUED;
-    case ROTA_LIST_WAIT: return state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED;
-    case ROTA_LIST_READY: return state >= ROTA_TASK_READY && state <= ROTA_TASK_OFFERED;
-    case ROTA_LIST_EXEC: return state == ROTA_TASK_ASSIGNED || state == ROTA_TASK_RUNNING;
-    default: return false;
+    return in ? 1u << list : 0;
+}
+
+static uint32_t tables_of(struct model *model, const struct model_task *task,
+                          enum rota_task_state shown)
+{
+    enum rota_task_state state = shown;
+    if (shown == ROTA_TASK_SHARED) state = model_task_find(model, task->leader)->state;
+    return bit(ROTA_LIST_STAGE, model_state_is_active(shown))
+           | bit(ROTA_LIST_QUEUE, state == ROTA_TASK_QUEUED)
+           | bit(ROTA_LIST_WAIT, state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED)
+           | bit(ROTA_LIST_READY, state >= ROTA_TASK_READY && state <= ROTA_TASK_OFFERED)
+           | bit(ROTA_LIST_EXEC, state == ROTA_TASK_ASSIGNED || state == ROTA_TASK_RUNNING);
+}
+
+static uint32_t list_of(enum rota_task_state state)
+{
+    switch (state) {
+    case ROTA_TASK_HELD: return 1u << ROTA_LIST_HELD;
+    case ROTA_TASK_OFFERED: return 1u << ROTA_LIST_OFFERED;
+    case ROTA_TASK_ASSIGNED: return 1u << ROTA_LIST_ASSIGNED;
+    case ROTA_TASK_RUNNING: return 1u << ROTA_LIST_RUNNING;
+    case ROTA_TASK_SUCCEEDED: return 1u << ROTA_LIST_SUCCEEDED;
+    case ROTA_TASK_FAILED: return 1u << ROTA_LIST_FAILED;
+    case ROTA_TASK_ABORTED: return 1u << ROTA_LIST_ABORTED;
+    default: return 0;
     }
 }
 
-bool model_in_list(struct model *model, const struct model_task *task, enum rota_list list,
-                   rota_worker_id worker)
+uint32_t model_lists(struct model *model, const struct model_task *task)
 {
     enum rota_task_state state = model_shown(model, task);
-    if (list == ROTA_LIST_ALL) return true;
-    if (list >= ROTA_LIST_STAGE && list <= ROTA_LIST_UNSTAGE) return in_table(model, task, list);
-    if (is_bundle(task)) return false;
-    switch (list) {
-    case ROTA_LIST_AVAILABLE: return state >= ROTA_TASK_HELD && state <= ROTA_TASK_RUNNING;
-    case ROTA_LIST_FETCHABLE:
-        return state == ROTA_TASK_OFFERED && model_is_first_of_lane(model, task);
-    case ROTA_LIST_OFFERED: return state == ROTA_TASK_OFFERED;
-    case ROTA_LIST_UNKNOWN: return is_unknown(model, task);
-    case ROTA_LIST_BLOCKED: return model_is_blocked(model, task);
-    case ROTA_LIST_HELD: return state == ROTA_TASK_HELD;
-    case ROTA_LIST_ASSIGNED: return state == ROTA_TASK_ASSIGNED;
-    case ROTA_LIST_RUNNING: return state == ROTA_TASK_RUNNING;
-    case ROTA_LIST_SUCCEEDED: return state == ROTA_TASK_SUCCEEDED;
-    case ROTA_LIST_FAILED: return state == ROTA_TASK_FAILED;
-    case ROTA_LIST_ABORTED: return state == ROTA_TASK_ABORTED;
-    default: return in_pull_list(model, task, list, worker);
-    }
+    uint32_t all = 1u << ROTA_LIST_ALL;
+    if (is_bundle(task)) return all | bit(ROTA_LIST_STAGE, state == ROTA_TASK_RUNNING);
+    bool first = state == ROTA_TASK_OFFERED && model_is_first_of_lane(model, task);
+    bool blocked = model_is_blocked(model, task);
+    return all | tables_of(model, task, state) | list_of(state)
+           | bit(ROTA_LIST_AVAILABLE, state >= ROTA_TASK_HELD && state <= ROTA_TASK_RUNNING)
+           | bit(ROTA_LIST_FETCHABLE, first) | bit(ROTA_LIST_BLOCKED, blocked)
+           | bit(ROTA_LIST_UNKNOWN, !blocked && is_unknown(model, task));
 }
 
 const char *model_status(enum rota_task_state state)

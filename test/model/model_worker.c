@@ -15,8 +15,7 @@ static void worker_meet(struct model *model, rota_worker_id id)
         = (struct model_worker){.id = id, .cores = 1, .memory_mib = UINT32_MAX};
 }
 
-// Its tasks are lost, its copies too.
-void model_worker_lose(struct model *model, uint32_t index)
+void model_worker_forget(struct model *model, uint32_t index)
 {
     rota_worker_id id = model->workers[index].id;
     model->workers[index] = model->workers[--model->worker_count];
@@ -25,9 +24,14 @@ void model_worker_lose(struct model *model, uint32_t index)
         model->objects[i].located &= ~bit(id);
         model->objects[i].rest &= ~bit(id);
     }
+}
+
+// What runs on a worker that is not there any more is lost.
+void model_attempts_lose(struct model *model)
+{
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = &model->tasks[i];
-        if (model_is_on_worker(task) && task->worker.number == id.number)
+        if (model_is_on_worker(task) && !model_worker_find(model, task->worker))
             model_task_lose(model, task);
     }
 }
@@ -54,8 +58,10 @@ enum model_verdict model_on_worker(struct model *model, const struct rota_event 
         worker->silent = true;
         worker->silent_since = event->now;
     }
-    if (event->kind == ROTA_EVENT_WORKER_LEFT)
-        model_worker_lose(model, (uint32_t)(worker - model->workers));
+    if (event->kind == ROTA_EVENT_WORKER_LEFT) {
+        model_worker_forget(model, (uint32_t)(worker - model->workers));
+        model_attempts_lose(model);
+    }
     return MODEL_ACCEPT;
 }
 
@@ -168,13 +174,27 @@ struct model_task *model_attempt_find(struct model *model, rota_worker_id worker
     return NULL;
 }
 
+static struct model_object *output_at(struct model *model, const struct model_task *task,
+                                      uint32_t place)
+{
+    for (uint32_t i = 0; i < model->object_count; i++) {
+        struct model_object *object = &model->objects[i];
+        if (object->job != task->id.job || object->producer != task->id.task) continue;
+        if (place-- == 0) return object;
+    }
+    return NULL;
+}
+
+// Under the name of another task its worker names the outputs of that one, in their order.
 static void sizes_take(struct model *model, const struct model_task *task,
                        const struct rota_event *event)
 {
     for (uint32_t i = 0; i < event->report.size_count; i++) {
         struct model_object *object = model_object_find(model, event->report.sizes[i].object);
-        if (object && model_producer(model, object) == task)
-            object->bytes = event->report.sizes[i].bytes;
+        bool own = object && model_producer(model, object) == task;
+        if (!own) object = NULL;
+        if (!own && !model_same_task(task->run_as, task->id)) object = output_at(model, task, i);
+        if (object) object->bytes = event->report.sizes[i].bytes;
     }
 }
 
@@ -193,6 +213,7 @@ enum model_verdict model_on_report(struct model *model, const struct rota_event 
     if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_LOST) return MODEL_REFUSE;
     int32_t status = event->report.status;
     sizes_take(model, task, event);
+    if (model_task_is_discarded(model, task)) return MODEL_ACCEPT;
     if (outcome == ROTA_OUTCOME_LOST) {
         model_task_lose(model, task);
         return MODEL_ACCEPT;

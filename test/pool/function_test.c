@@ -1,5 +1,6 @@
 // function_test.c - functions on threads: graphs, failures, cancelling, jobs that grow, the end.
 #include "scene.h"
+#include "seed.h"
 
 #include <assert.h>
 
@@ -70,9 +71,10 @@ static void needs_run_before_their_dependents(void **state)
 {
     (void)state;
     static struct graph graph;
+    uint64_t seed = seed_take();
     for (uint32_t kind = 0; kind < 12; kind++) {
         struct rota_pool *pool = scene_open(1 + kind % 4);
-        graph_make(&graph, kind + 1, kind & 1);
+        graph_make(&graph, seed + kind, kind & 1);
         struct rota_pool_job job = graph_job(&graph, kind & 2 ? 5 : 0);
         rota_task_id id;
         assert_int_equal(rota_pool_submit(pool, &job, &id), ROTA_OK);
@@ -88,18 +90,19 @@ static void a_failure_leaves_the_same_everywhere(void **state)
 {
     (void)state;
     static struct graph graph;
-    for (uint32_t seed = 1; seed <= 8; seed++) {
+    uint64_t seed = seed_take();
+    for (uint32_t round = 1; round <= 8; round++) {
         struct rota_pool_sum sums[2];
         uint32_t blocked[2];
         for (uint32_t kind = 0; kind < 2; kind++) {
             struct rota_pool *pool = scene_open(3);
-            graph_make(&graph, seed, false);
-            atomic_store(&graph.fails_at, 100 * seed);
+            graph_make(&graph, seed + round, false);
+            atomic_store(&graph.fails_at, 100 * round);
             struct rota_pool_job job = graph_job(&graph, kind ? 5 : 0);
             rota_task_id id;
             assert_int_equal(rota_pool_submit(pool, &job, &id), ROTA_OK);
             assert_int_equal(rota_pool_wait(pool, job_of(id), PATIENCE, &sums[kind]), ROTA_OK);
-            assert_int_equal(rota_pool_state(pool, (rota_task_id){id.job, 100 * seed}),
+            assert_int_equal(rota_pool_state(pool, (rota_task_id){id.job, 100 * round}),
                              ROTA_TASK_FAILED);
             struct rota_pool_snapshot look;
             assert_int_equal(rota_pool_look(pool, &look), ROTA_OK);
@@ -110,7 +113,7 @@ static void a_failure_leaves_the_same_everywhere(void **state)
             assert_int_equal(graph.count, sums[kind].succeeded);
             // And it can be mended.
             atomic_store(&graph.fails_at, 0);
-            rota_task_id failed = {id.job, 100 * seed};
+            rota_task_id failed = {id.job, 100 * round};
             assert_int_equal(rota_pool_retry(pool, failed), ROTA_OK);
             over(pool, id, (struct rota_pool_sum){.succeeded = TASKS});
             scene_close(pool);
@@ -126,14 +129,15 @@ static void looking_at_a_job_does_not_disturb_it(void **state)
 {
     (void)state;
     static struct graph graph;
-    for (uint32_t seed = 1; seed <= 20; seed++) {
+    uint64_t seed = seed_take();
+    for (uint32_t round = 1; round <= 20; round++) {
         struct rota_pool *pool = scene_open(2);
-        graph_make(&graph, seed, false);
+        graph_make(&graph, seed + round, false);
         atomic_store(&graph.slow, true);
         struct rota_pool_job job = graph_job(&graph, 0);
         rota_task_id id;
         assert_int_equal(rota_pool_submit(pool, &job, &id), ROTA_OK);
-        while (atomic_load(&graph.count) < seed * 20) nap(10);
+        while (atomic_load(&graph.count) < round * 20) nap(10);
         atomic_store(&graph.slow, false);
         assert_int_not_equal(rota_pool_state(pool, (rota_task_id){id.job, TASKS}), ROTA_TASK_NONE);
         struct rota_pool_snapshot look;

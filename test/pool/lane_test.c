@@ -1,5 +1,6 @@
 // lane_test.c - the scenarios of document 1 through the pool: functions in lanes, on real threads.
 #include "scene.h"
+#include "seed.h"
 
 #include <assert.h>
 
@@ -326,7 +327,7 @@ static void watch_lanes(uint32_t threads, uint32_t count, uint32_t flags)
     memset(&watch, 0, sizeof watch);
     watch.in_order = flags & ROTA_LANE_STRICT;
     watch.tasks = calloc(count, sizeof *watch.tasks);
-    uint64_t seed = 0x9e3779b97f4a7c15u + threads;
+    uint64_t seed = (seed_take() + threads) * 0x9e3779b97f4a7c15u;
     for (uint32_t i = 0; i < count; i++) {
         seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
         watch.tasks[i] = (struct rota_pool_task){

@@ -103,6 +103,46 @@ static void a_truncated_database_is_refused(void **state)
     refused("is truncated");
 }
 
+static void beside_write(const char *suffix, const void *data, size_t size)
+{
+    char name[200];
+    snprintf(name, sizeof name, "%s%s", path, suffix);
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    fclose(file);
+}
+
+// The log of the database that was there would be played into the new one.
+static void an_emptied_database_is_refused(void **state)
+{
+    (void)state;
+    static const unsigned char log[4096] = {0x37, 0x7f, 0x06, 0x82};
+    file_write("", 0);
+    beside_write("-wal", log, sizeof log);
+    refused("is empty, but its log");
+    file_write("", 0);
+    beside_write("-saved", "x", 1);
+    refused("has all that was recorded");
+    char saved[200];
+    snprintf(saved, sizeof saved, "%s-saved", path);
+    unlink(saved);
+}
+
+// Power failed before the first turn of a new database was durable: nothing was ever recorded.
+static void an_empty_file_beside_an_empty_log_is_new(void **state)
+{
+    (void)state;
+    static const unsigned char zeros[4096];
+    struct store_options options = options_make();
+    struct store_error error;
+    file_write("", 0);
+    beside_write("-wal", zeros, sizeof zeros);
+    struct store *store = store_open_sqlite(path, &options, &error);
+    assert_non_null(store);
+    store_close(store);
+}
+
 static void flipped_bits_are_found(void **state)
 {
     (void)state;
@@ -213,6 +253,35 @@ static void rows_that_cannot_be_stop_the_restore(void **state)
     }
 }
 
+// SQLite does not fold its log when the database was replaced, but does when the log was: then
+// it removes the file that has the name of its log.
+static void a_store_that_failed_leaves_the_log_of_others_alone(void **state)
+{
+    (void)state;
+    struct store_options options = options_make();
+    struct store_error error;
+    struct stat about;
+    uint32_t count;
+    char name[200], log[200], saved[200];
+    snprintf(name, sizeof name, "%s-other", path);
+    snprintf(log, sizeof log, "%s-wal", path);
+    snprintf(saved, sizeof saved, "%s-saved", path);
+    file_make();
+    sql_run("INSERT INTO sched_graph VALUES (98, 'ODD', 'plan', 'block', 1, 0, 0)");
+    struct store *store = store_open_sqlite(path, &options, &error);
+    assert_non_null(store);
+    assert_null(store_rows(store, &count));
+    assert_true(store_error(store)->fault);
+    beside_write("-other", "not ours", 8);
+    assert_int_equal(rename(name, log), 0);
+    store_close(store);
+    assert_int_equal(stat(log, &about), 0);
+    assert_int_equal(about.st_size, 8);
+    assert_int_equal(access(saved, F_OK), 0);
+    unlink(saved);
+    unlink(log);
+}
+
 // ---- Owners -----------------------------------------------------------------------------------
 
 static void a_second_server_is_kept_out(void **state)
@@ -280,6 +349,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_is_no_database),
         cmocka_unit_test(a_truncated_database_is_refused),
+        cmocka_unit_test(an_emptied_database_is_refused),
+        cmocka_unit_test(an_empty_file_beside_an_empty_log_is_new),
         cmocka_unit_test(flipped_bits_are_found),
         cmocka_unit_test(harm_is_found_in_a_file_with_its_old_time),
         cmocka_unit_test(a_newer_database_is_refused),
@@ -287,6 +358,7 @@ int main(void)
         cmocka_unit_test(a_file_with_two_names_is_refused),
         cmocka_unit_test(what_is_no_file_is_refused),
         cmocka_unit_test(rows_that_cannot_be_stop_the_restore),
+        cmocka_unit_test(a_store_that_failed_leaves_the_log_of_others_alone),
         cmocka_unit_test(a_second_server_is_kept_out),
         cmocka_unit_test(nobody_else_may_read_the_files),
         cmocka_unit_test(questions_cannot_write),

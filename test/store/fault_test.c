@@ -12,6 +12,7 @@
 #include "both.h"
 #include "fault_vfs.h"
 #include "scene.h"
+#include "seed.h"
 
 static char path[128], ballast[160];
 static bool ahead;
@@ -34,11 +35,11 @@ static void judge(const struct scene *scene, const char *what, uint64_t at)
 
 static void at_every_operation_of(struct fault like, const char *what)
 {
-    uint64_t at = 1;
+    uint64_t at = 1, seed = seed_take();
     for (bool happened = true; happened; at++) {
         struct scene scene = scene_make(0);
         like.at = at;
-        like.seed = at * 77;
+        like.seed = seed + at * 77;
         fault_begin(like);
         bool fine = scene_run(&scene);
         happened = fault.happened;

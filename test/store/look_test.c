@@ -102,9 +102,22 @@ static bool names_count(void *context, const struct look_task *task)
 
 // ---- Migration --------------------------------------------------------------------------
 
-static void back_to_version_7(void)
+static void back_to_version_9(void)
 {
     file_make();
+    sql_run("ALTER TABLE sched_name DROP COLUMN user;"
+            "ALTER TABLE sched_body DROP COLUMN version; PRAGMA user_version = 9");
+}
+
+static void back_to_version_8(void)
+{
+    back_to_version_9();
+    sql_run("ALTER TABLE sched_object DROP COLUMN content; PRAGMA user_version = 8");
+}
+
+static void back_to_version_7(void)
+{
+    back_to_version_8();
     sql_run("DROP TABLE sched_refusal; PRAGMA user_version = 7");
 }
 
@@ -218,6 +231,13 @@ static void a_database_of_version_7_becomes_one_of_today(void **state)
 {
     (void)state;
     back_to_version_7();
+    becomes_of_this_version();
+}
+
+static void a_database_of_version_8_becomes_one_of_today(void **state)
+{
+    (void)state;
+    back_to_version_8();
     becomes_of_this_version();
 }
 
@@ -369,6 +389,7 @@ int main(void)
         cmocka_unit_test(a_database_of_version_5_becomes_one_of_today),
         cmocka_unit_test(a_database_of_version_6_becomes_one_of_today),
         cmocka_unit_test(a_database_of_version_7_becomes_one_of_today),
+        cmocka_unit_test(a_database_of_version_8_becomes_one_of_today),
         cmocka_unit_test(a_look_at_older_tables_says_what_to_do),
         cmocka_unit_test(a_look_rebuilds_the_core_beside_a_server),
         cmocka_unit_test(a_look_sees_one_moment),

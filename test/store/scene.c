@@ -75,7 +75,7 @@ static void job_submit(struct play *play)
     };
     static const struct rota_edge edges[] = {{1, 2}, {1, 3}, {2, 8}, {3, 8}};
     static const struct rota_clause clauses[] = {{ROTA_CLAUSE_DONE, {0, 6}}};
-    static const struct rota_output outputs[] = {{1, 0, {0, 77}, 100}};
+    static const struct rota_output outputs[] = {{1, 0, {0, 77}, 100, {{0}, 0}}};
     static const struct rota_input inputs[] = {{8, 0, {0, 77}}};
     static const struct store_text texts[TASKS] = {{.name = "first", .command = "true"}};
     struct rota_event *event = event_add(play, ROTA_EVENT_SUBMIT);

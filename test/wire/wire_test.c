@@ -107,6 +107,29 @@ static void a_frame_longer_than_allowed_is_refused_at_both_ends(void **state)
     wire_in_release(&in);
 }
 
+// Whatever else stands in it, in however many fields.
+static void of_another_version_only_the_version_is_read(void **state)
+{
+    (void)state;
+    const enum wire_kind kinds[] = {WIRE_GREET_MESSAGE, WIRE_WELCOME_MESSAGE};
+    for (uint32_t i = 0; i < 4; i++) {
+        struct wire_in in = {0};
+        struct wire_message got;
+        char frame[WIRE_HEAD + 12] = {0};
+        uint32_t version = i < 2 ? WIRE_VERSION + 1 : WIRE_VERSION, length = 12;
+        memcpy(frame, &length, sizeof length);
+        frame[WIRE_HEAD] = (char)kinds[i % 2];
+        memcpy(frame + WIRE_HEAD + 1, &version, sizeof version);
+        memset(frame + WIRE_HEAD + 5, 0xff, 7);
+        feed(&in, frame, sizeof frame);
+        assert_int_equal(wire_take(&in, &got), version == WIRE_VERSION ? WIRE_BAD : WIRE_GOT);
+        if (i == 0) assert_int_equal(got.greet.version, version);
+        if (i == 0) assert_string_equal(got.greet.name.bytes, "");
+        if (i == 1) assert_int_equal(got.welcome.version, version);
+        wire_in_release(&in);
+    }
+}
+
 static void what_waits_can_be_told_by_its_kind(void **state)
 {
     (void)state;
@@ -158,6 +181,7 @@ int main(void)
         cmocka_unit_test(a_message_comes_out_as_it_went_in),
         cmocka_unit_test(broken_frames_are_refused),
         cmocka_unit_test(a_frame_longer_than_allowed_is_refused_at_both_ends),
+        cmocka_unit_test(of_another_version_only_the_version_is_read),
         cmocka_unit_test(what_waits_can_be_told_by_its_kind),
         cmocka_unit_test(what_is_sent_leaves_room_for_more),
     };

@@ -1,6 +1,7 @@
 // cache_kill_test.c - killed at any moment, the cache has what it said it has.
 #define _GNU_SOURCE
 #include "worker/cache_scene.h"
+#include "seed.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -96,7 +97,7 @@ static void object_is_right(struct scene *scene, uint64_t number)
 static void what_was_told_is_there_after_a_kill(void **state)
 {
     struct scene *scene = *state;
-    uint64_t number = 0, seed = 11;
+    uint64_t number = 0, seed = seed_take();
     for (int round = 0; round < ROUNDS; round++) {
         number = work_killed(scene, number, &seed);
         if (round % 10 != 9) continue;

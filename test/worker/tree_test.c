@@ -3,6 +3,7 @@
 #include "worker/served.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -126,6 +127,7 @@ static void a_killed_worker_leaves_nothing(void **state)
     struct wire_message hello = served_await(&scene.served, WIRE_HELLO_MESSAGE);
     if (strncmp(hello.hello.limits.bytes, "PID namespace", 13) != 0) {
         served_close(&scene.served);
+        puts("# skipped: this user may not make a PID namespace");
         skip();
     }
     start(&scene, 1, "(setsid sh -c " STAY " &) & sleep 1000");
@@ -134,6 +136,45 @@ static void a_killed_worker_leaves_nothing(void **state)
     assert_true(WIFSIGNALED(served_end(&scene.served)));
     served_await_gone(scene.word);
     served_close(&scene.served);
+}
+
+// root of a user namespace that has no PID namespace of its own: unshare -r.
+static bool become_root_of_a_user_namespace(void)
+{
+    char map[64];
+    int length = snprintf(map, sizeof map, "0 %u 1", (unsigned)geteuid());
+    if (unshare(CLONE_NEWUSER) != 0) return false;
+    int file = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+    bool done = file >= 0 && write(file, map, (size_t)length) == length;
+    if (file >= 0) close(file);
+    return done;
+}
+
+static int end_a_worker_and_fork(void)
+{
+    if (!become_root_of_a_user_namespace()) return 77;
+    struct scene scene = open_scene(WORKER_CONTAIN_BEST, "user namespace");
+    served_await(&scene.served, WIRE_HELLO_MESSAGE);
+    served_end(&scene.served);
+    served_close(&scene.served);
+    pid_t pid = fork();
+    if (pid == 0) _exit(0);
+    return pid < 0;
+}
+
+static void the_server_can_fork_after_the_worker_has_ended(void **state)
+{
+    (void)state;
+    int status;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) _exit(end_a_worker_and_fork());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+        puts("# skipped: this user may not make a user namespace");
+        skip();
+    }
+    assert_int_equal(status, 0);
 }
 
 static void a_server_that_is_gone_leaves_nothing(void **state)
@@ -238,6 +279,7 @@ int main(void)
         cmocka_unit_test(a_stopped_command_leaves_nothing),
         cmocka_unit_test(what_others_run_is_left_alone),
         cmocka_unit_test(a_killed_worker_leaves_nothing),
+        cmocka_unit_test(the_server_can_fork_after_the_worker_has_ended),
         cmocka_unit_test(a_server_that_is_gone_leaves_nothing),
         cmocka_unit_test(quitting_stops_all_and_reports_all),
         cmocka_unit_test(a_tree_has_its_time_of_grace),

@@ -58,7 +58,8 @@ def main():
         write(path, "1 0 0 0\n7")
         say("a tape may have notes and repetitions",
             first.returncode == 0 and first.stdout == simulate("--tape", path, "--json").stdout)
-    for path in sorted(glob.glob(os.path.join(HERE, "tapes", "*.tape"))):
+    tapes = os.path.join(HERE, "tapes")
+    for path in sorted(glob.glob(f"{tapes}/*.tape") + glob.glob(f"{tapes}/found/*.tape")):
         kept = simulate("--tape", path)
         say(f"all is well with {os.path.basename(path)}",
             kept.returncode == 0 and "all is well" in kept.stdout)

@@ -1,0 +1,194 @@
+// files.c - notices that a file of the database was deleted or replaced, and saves what it had.
+//
+// SQLite keeps the lost files open, so this process can still read everything it has recorded. It
+// copies that to FILE-saved with SQLite's backup. It never writes to a file that is not its own.
+#define _GNU_SOURCE
+#include "store/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NAME_SIZE = 4096, COPIES = 100 };
+
+static const char *const suffixes[FILE_KINDS] = {"", "-wal", "-shm", "-lock"};
+
+static struct file_identity identity_from(int result, const struct stat *status)
+{
+    if (result < 0) return (struct file_identity){0};
+    return (struct file_identity){status->st_dev, status->st_ino};
+}
+
+// Of the file that is at that path now.
+static struct file_identity identity_of(const struct sqlite_store *store, enum file_kind kind)
+{
+    char name[NAME_SIZE];
+    struct stat status;
+    snprintf(name, sizeof name, "%s%s", store->path, suffixes[kind]);
+    return identity_from(stat(name, &status), &status);
+}
+
+void files_note(struct sqlite_store *store)
+{
+    struct stat status;
+    store->files[FILE_LOCK] = identity_from(fstat(store->lock_file, &status), &status);
+    for (int i = 0; i < FILE_KINDS; i++)
+        if (!store->files[i].inode) store->files[i] = identity_of(store, (enum file_kind)i);
+}
+
+// The inode of an open file is not given to another one.
+static bool is_ours(const struct sqlite_store *store, enum file_kind kind)
+{
+    struct file_identity now = identity_of(store, kind), then = store->files[kind];
+    return !then.inode || (now.inode == then.inode && now.device == then.device);
+}
+
+// ---- Saving ----------------------------------------------------------------------------------
+
+static bool saved_name(const struct sqlite_store *store, char name[NAME_SIZE])
+{
+    for (int i = 1; i < COPIES; i++) {
+        if (i == 1)
+            snprintf(name, NAME_SIZE, "%s-saved", store->path);
+        else
+            snprintf(name, NAME_SIZE, "%s-saved-%d", store->path, i);
+        int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (file >= 0) return close(file) == 0;
+        if (errno != EEXIST) return false;
+    }
+    return false;
+}
+
+static int verdict_take(void *sound, int count, char **values, char **names)
+{
+    (void)names;
+    *(bool *)sound = count && values[0] && strcmp(values[0], "ok") == 0;
+    return 0;
+}
+
+// Another process may have written to the database in the meantime, so the copy is checked.
+static bool copy_fill(struct sqlite_store *store, const char *name)
+{
+    sqlite3 *copy = NULL;
+    bool sound = false;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int result = sqlite3_open_v2(name, &copy, flags, store->options.vfs);
+    sqlite3_backup *backup
+        = result ? NULL : sqlite3_backup_init(copy, "main", store->db, "main");
+    if (backup) sqlite3_backup_step(backup, -1);
+    result = backup ? sqlite3_backup_finish(backup) : SQLITE_ERROR;
+    if (!result) sqlite3_exec(copy, "PRAGMA quick_check(1)", verdict_take, &sound, NULL);
+    return sqlite3_close(copy) == SQLITE_OK && sound;
+}
+
+static bool save(struct sqlite_store *store, char name[NAME_SIZE])
+{
+    statements_finalize(store);
+    if (!saved_name(store, name)) return false;
+    if (copy_fill(store, name)) return true;
+    unlink(name);
+    return false;
+}
+
+// SQLite would play our log into any database that it finds beside it.
+static void log_put_aside(const struct sqlite_store *store, bool is_saved)
+{
+    char name[NAME_SIZE], aside[NAME_SIZE];
+    if (is_ours(store, FILE_DATABASE) || !is_ours(store, FILE_LOG)) return;
+    snprintf(name, sizeof name, "%s-wal", store->path);
+    snprintf(aside, sizeof aside, "%s-wal-old", store->path);
+    if (is_saved)
+        unlink(name);
+    else
+        rename(name, aside);
+}
+
+// The next server must not go on without the records that are gone.
+static void lost_note(const struct sqlite_store *store)
+{
+    static const char text[] = "records of this database were lost\n";
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "%s-lost", store->path);
+    int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0) return;
+    ssize_t written = write(file, text, sizeof text - 1);
+    (void)written;  // without room the message that follows is all there is
+    fsync(file);
+    close(file);
+}
+
+// With its folder, usually. The lock is open, so the system knows where it is now.
+static bool is_moved(const struct sqlite_store *store, char out[NAME_SIZE])
+{
+    char name[64];
+    static const size_t suffix = sizeof "-lock" - 1;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", store->lock_file);
+    ssize_t length = readlink(name, out, NAME_SIZE - 1);
+    if (length < (ssize_t)suffix) return false;
+    out[length] = 0;
+    if (strcmp(out + length - suffix, "-lock") != 0) return false;
+    out[(size_t)length - suffix] = 0;
+    struct sqlite_store there = *store;
+    there.path = out;
+    for (int i = 0; i < FILE_KINDS; i++)
+        if (!is_ours(&there, (enum file_kind)i)) return false;
+    return true;
+}
+
+// ---- Noticing --------------------------------------------------------------------------------
+
+static void lost_say(struct sqlite_store *store, enum file_kind kind)
+{
+    char saved[NAME_SIZE];
+    const char *path = store->path;
+    const char *how = identity_of(store, kind).inode ? "replaced" : "deleted";
+    struct store_error *error = &store->store.error;
+    if (kind == FILE_LOCK) {
+        store_fail(error, STORE_BROKEN,
+                   "%s-lock was %s while it was in use, so another process may use the database;"
+                   " no record is lost: make sure that no other server runs, and start again",
+                   path, how);
+        return;
+    }
+    if (is_moved(store, saved)) {
+        store_fail(error, STORE_BROKEN,
+                   "%s was moved to %s while it was in use; all records are there: start with that"
+                   " path, or move it back",
+                   path, saved);
+        return;
+    }
+    bool is_saved = save(store, saved);
+    log_put_aside(store, is_saved);
+    if (is_saved) {
+        store_fail(error, STORE_BROKEN,
+                   "%s%s was %s while it was in use; all that was recorded is saved in %s: stop"
+                   " what did this, remove %s, -wal and -shm, rename the saved file, start again",
+                   path, suffixes[kind], how, saved, path);
+    } else {
+        lost_note(store);
+        store_fail(error, STORE_BROKEN,
+                   "%s%s was %s while it was in use, and a copy could not be saved; records since"
+                   " the last backup may be lost: restore one, remove %s-lost, and start with"
+                   " --restored",
+                   path, suffixes[kind], how, path);
+    }
+}
+
+bool files_are_ours(struct sqlite_store *store)
+{
+    if (store->is_lost) return false;
+    for (int i = 0; i < FILE_KINDS; i++) {
+        if (is_ours(store, (enum file_kind)i)) continue;
+        store->is_lost = true;
+        lost_say(store, (enum file_kind)i);
+        return false;
+    }
+    return true;
+}
+
+bool files_check(struct sqlite_store *store)
+{
+    return !store->store.error.fault && files_are_ours(store);
+}

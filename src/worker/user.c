@@ -1,0 +1,157 @@
+// user.c - commands that run as another user than the worker, which then is root.
+//
+// The worker keeps its folder to itself. The user may only enter work/, and gets the folder of a
+// task before the task begins, when no process of the user can be in it.
+//
+// A client says where inputs are and where outputs go, and a client must not use root's rights. So
+// the worker writes nothing outside the task's folder, and reads there only as the user.
+#define _GNU_SOURCE
+#include "os/os.h"
+#include "worker/user.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// ---- The user's rights on files ----------------------------------------------------------------
+
+struct call {
+    const struct worker_user *user;
+    user_fn *call;
+    void *context;
+    bool fine;
+    int reason;
+};
+
+// The thread changes only the ids that decide about files, by system calls that change one thread.
+// If it took the user's other ids as well, processes of the user could signal it, and so end the
+// worker.
+static bool rights_take(const struct worker_user *user)
+{
+    if (syscall(SYS_setgroups, user->group_count, user->groups) != 0) return false;
+    setfsgid(user->gid);
+    setfsuid(user->uid);
+    errno = EPERM;
+    return setfsgid((gid_t)-1) == (int)user->gid && setfsuid((uid_t)-1) == (int)user->uid;
+}
+
+static void *call_run(void *context)
+{
+    struct call *call = context;
+    call->fine = rights_take(call->user) && call->call(call->context);
+    call->reason = errno;
+    return NULL;
+}
+
+// In a thread of its own, so that no error on the way can leave the worker with the wrong rights.
+// It also leaves the worker its parent-death signal, which the kernel clears with such a change.
+bool user_call(const struct worker_user *user, user_fn *call, void *context)
+{
+    pthread_t thread;
+    struct call one = {.user = user, .call = call, .context = context};
+    if (!user) return call(context);
+    errno = pthread_create(&thread, NULL, call_run, &one);
+    if (errno) return false;
+    pthread_join(thread, NULL);
+    errno = one.reason;
+    return one.fine;
+}
+
+// ---- The worker's folder -----------------------------------------------------------------------
+
+// Whether the user gets there: folders above that of the worker may be closed to it.
+static bool may_enter(void *path)
+{
+    struct stat at;
+    return stat(path, &at) == 0;
+}
+
+static bool folder_set(const char *folder, const char *name, gid_t group, mode_t mode)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) return false;
+    return os_directory_make(path) && chown(path, 0, group) == 0 && chmod(path, mode) == 0;
+}
+
+bool user_prepare(const struct worker *worker)
+{
+    const struct worker_user *user = worker->options->user;
+    char path[PATH_MAX];
+    if (!user) return true;
+    snprintf(path, sizeof path, "%s/work/streams/.", worker->folder);
+    bool fine = folder_set(worker->folder, "log", 0, 0700)
+                && folder_set(worker->folder, "cache", 0, 0700)
+                && folder_set(worker->folder, "work", user->gid, 0710)
+                && folder_set(worker->folder, "work/streams", user->gid, 0710)
+                && folder_set(worker->folder, ".", user->gid, 0710);
+    if (fine && user_call(user, may_enter, path)) return true;
+    fprintf(stderr, "rota worker: the user %s cannot enter %s (%s); use another --folder\n",
+            user->name, path, strerror(errno));
+    return false;
+}
+
+// ---- What a client may ask for -----------------------------------------------------------------
+
+const char *user_run_fault(const struct worker *worker, const struct wire_run *run)
+{
+    if (!worker->options->user) return NULL;
+    for (uint32_t i = 0; i < run->outputs.count; i++) {
+        const struct wire_file *output = &run->outputs.items[i];
+        if (output->path.length)
+            return "a worker with --user puts no outputs into folders of others; submit the job "
+                   "without --shared";
+        if (!(run->flags & WIRE_RUN_PRIVATE) && output->kind != WIRE_STREAM)
+            return "a worker with --user takes outputs only from the task's own folder";
+    }
+    return NULL;
+}
+
+// ---- What the worker made ----------------------------------------------------------------------
+
+bool user_give(const struct worker *worker, const char *path)
+{
+    const struct worker_user *user = worker->options->user;
+    return !user || lchown(path, user->uid, user->gid) == 0;
+}
+
+bool user_give_file(const struct worker *worker, int file)
+{
+    const struct worker_user *user = worker->options->user;
+    return !user || fchown(file, user->uid, user->gid) == 0;
+}
+
+// A file with a second name is a content of the cache: it stays the worker's, and read-only.
+static bool item_give(const struct worker *worker, const FTSENT *item)
+{
+    switch (item->fts_info) {
+    case FTS_F:
+        return item->fts_statp->st_nlink > 1 || user_give(worker, item->fts_accpath);
+    case FTS_DP:  // a folder after what is in it
+    case FTS_SL:
+    case FTS_SLNONE:
+    case FTS_DEFAULT: return user_give(worker, item->fts_accpath);
+    case FTS_D: return true;
+    default: return errno = item->fts_errno, false;
+    }
+}
+
+bool user_give_tree(const struct worker *worker, char *path)
+{
+    char *paths[] = {path, NULL};
+    if (!worker->options->user) return true;
+    FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    if (!tree) return false;
+    bool fine = true;
+    for (FTSENT *item; fine && (item = fts_read(tree));) fine = item_give(worker, item);
+    int reason = errno;
+    fts_close(tree);
+    errno = reason;
+    return fine;
+}

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""engine_test - a batch system ends a worker or a run: that is not the failure of its commands.
+
+Slurm (time limit, requeue, preemption) and systemd (stop) send SIGTERM to all processes of a job,
+in any order. Here a script does what they do.
+"""
+import os
+import signal
+import time
+
+from cluster import PATIENCE, Cluster
+from end import Tap
+from runs import Folder
+
+say = Tap.say
+
+
+def descendants(pid):
+    """All processes below this one, the deepest first."""
+    found = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", encoding="utf-8") as file:
+                for word in file.read().split():
+                    found += [*descendants(int(word)), int(word)]
+    except OSError:
+        pass
+    return found
+
+
+def send(pids, number=signal.SIGTERM):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def end_all(pid, order, pause):
+    """TERM to all processes of a job, its commands before or after the first of them."""
+    below = descendants(pid)
+    for group in ([below, [pid]] if order == "commands" else [[pid], below]):
+        send(group)
+        time.sleep(pause)
+
+
+def waits(folder, name, code=0):
+    return {"run": f"echo > {folder}/{name}.began; until test -e {folder}/go; do sleep 0.02; done;"
+                   f" exit {code}"}
+
+
+def ended_by_an_engine(order, pause, script=None):
+    with Cluster() as cluster:
+        worker = cluster.work("w0")
+        task = waits(cluster.folder, "a") if script is None else script(cluster.folder)
+        cluster.submit({"a": {**task, "retries": 0}})
+        cluster.until(lambda: os.path.exists(cluster.path("a.began")), "the task runs")
+        end_all(worker.process.pid, order, pause)
+        status = worker.process.wait(PATIENCE)
+        cluster.until(lambda: len(cluster.ends()) == 1, "the end is recorded")
+        if cluster.ends()[0][1] == "LOST":
+            cluster.touch("go")
+            cluster.work("w1")
+            cluster.until(lambda: len(cluster.ends()) == 2, "it runs elsewhere")
+        ends = [end for _, end in cluster.ends()]
+        say(status == 0 and ends == ["LOST", "SUCCESS"],
+            f"{order} first, {pause} s apart: the attempt is lost and runs elsewhere",
+            (status, ends, cluster.told()))
+
+
+def tidies_up(folder):
+    """Tells of the signal by its exit status, as the Java machine and many scripts do."""
+    return {"run": f"trap 'exit 143' TERM; echo > {folder}/a.began;"
+                   f" until test -e {folder}/go; do sleep 0.02; done"}
+
+
+for PAUSE in (0, 0.1):
+    for ORDER in ("commands", "worker"):
+        ended_by_an_engine(ORDER, PAUSE)
+ended_by_an_engine("commands", 0.1, tidies_up)
+
+with Cluster() as cluster:
+    worker = cluster.work("w0")
+    cluster.submit({"a": {**waits(cluster.folder, "a"), "retries": 0}})
+    cluster.until(lambda: os.path.exists(cluster.path("a.began")), "the task runs")
+    send(descendants(descendants(worker.process.pid)[-1]))
+    cluster.until(lambda: len(cluster.ends()) == 1, "the end is recorded")
+    say(cluster.ends()[0][1] not in ("LOST", "SUCCESS") and worker.process.poll() is None,
+        "a signal for a command alone is its failure", cluster.ends())
+    send([worker.process.pid])
+    say(worker.process.wait(PATIENCE) == 0, "and the worker ends as always")
+
+
+
+def ticks_of_worker(run):
+    """The processor time of the process that runs the commands of a run."""
+    with open(f"/proc/{run.pid}/task/{run.pid}/children", encoding="utf-8") as file:
+        worker = file.read().split()[0]
+    with open(f"/proc/{worker}/stat", encoding="utf-8") as file:
+        return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+
+
+def slow_reader(folder):
+    return (f"{{run: 'exec 3<p; until test -e {folder}/go; do sleep 0.1; done; cat <&3 >/dev/null',"
+            " in: [p]}")
+
+
+# The writer's end is held for a moment, and reported only when its readers have taken everything.
+with Folder() as folder:
+    folder.write("job.yaml", "tasks:\n"
+                 "  w: {run: 'head -c 400000 /dev/zero >p & p=$!; sleep 0.5; kill $p;"
+                 f" touch {folder.path}/ended; exit 143', out: [{{name: p, kind: stream}}]}}\n"
+                 f"  r1: {slow_reader(folder.path)}\n  r2: {slow_reader(folder.path)}\n")
+    run = folder.start("-j", "4")
+    while not folder.has("ended"):
+        time.sleep(0.02)
+    time.sleep(1)
+    before = ticks_of_worker(run)
+    time.sleep(2)
+    spent = ticks_of_worker(run) - before
+    folder.write("go", "")
+    text = "".join(run.communicate(timeout=PATIENCE))
+    say(spent < 10, "a worker sleeps while the end of a writer waits for its readers",
+        (spent, "of 200 ticks", text))
+
+for ORDER in ("commands", "run"):
+    with Folder("tasks:\n  a: {run: 'echo > began; until test -e go; do sleep 0.02; done'}\n"
+                ) as folder:
+        run = folder.start()
+        while not folder.has("began"):
+            time.sleep(0.02)
+        end_all(run.pid, ORDER, 0.1)
+        text = "".join(run.communicate(timeout=PATIENCE))
+        say(run.returncode == 130 and "failed" not in text,
+            f"rota run, {ORDER} first: no task has failed", (run.returncode, text))
+        open(os.path.join(folder.path, "go"), "w", encoding="utf-8").close()
+        again = folder.run()
+        say(again.returncode == 0, "and the next run does the rest", again.stdout + again.stderr)
+
+Tap.end()

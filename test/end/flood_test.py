@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""flood_test - strangers and keys that flood a server, beside others that want to work."""
+import concurrent.futures
+import os
+import socket
+import subprocess
+import threading
+
+from cluster import PATIENCE, ROTA_PATH, KeyedCluster, Process
+from contents import entry_of
+from end import Tap
+from hostile import Stranger, job_of
+from keyed import Key, Keyed
+from wire import WIRE, encode
+
+say = Tap.say
+MIB = 1 << 20
+SANITIZED = os.environ.get("SANITIZED")
+
+
+def resident(cluster):
+    with open(f"/proc/{cluster.server.process.pid}/statm", encoding="utf-8") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def client(cluster, *words):
+    return subprocess.run([ROTA_PATH, words[0], "--server", cluster.address,
+                           "--key", cluster.path("keys/honest.key"), *words[1:]],
+                          capture_output=True, text=True, check=False, timeout=PATIENCE,
+                          cwd=cluster.folder)
+
+
+def strangers(cluster):
+    """Without a key, as fast as they can."""
+    port, over = int(cluster.address.rsplit(":", 1)[1]), threading.Event()
+
+    def flood():
+        while not over.is_set():
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+            except OSError:
+                pass
+
+    def hold():
+        held = []
+        while not over.is_set():
+            try:
+                held.append(socket.create_connection(("127.0.0.1", port)))
+            except OSError:
+                pass
+            held = held[-200:]
+
+    threads = [threading.Thread(target=what) for what in (flood, hold)]
+    for thread in threads:
+        thread.start()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(lambda _: client(cluster, "ps"), range(24)))
+    over.set()
+    for thread in threads:
+        thread.join()
+    bad = [one.stderr for one in done if one.returncode]
+    say(not bad, "strangers: 24 honest commands succeed beside a flood", (len(bad), bad[:3]))
+
+
+def unfinished(cluster):
+    """Messages that never end."""
+    key, head = Key(cluster.path("keys/client.key")), (15 * MIB).to_bytes(4, "little")
+    crowd = []
+
+    def fill(peer):
+        peer.link.socket.settimeout(1)
+        peer.raw(head + b"\x18" + b"x" * (14 * MIB))
+
+    for _ in range(30):
+        crowd.append(Keyed(cluster.address, key, "CLIENT"))
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(fill, crowd))
+    most = resident(cluster)
+    say(most < 200 * MIB or SANITIZED, "unfinished: 30 messages of 14 MB cost little", most)
+    done = client(cluster, "ps")
+    say(done.returncode == 0, "unfinished: another key is served", done.stderr)
+    small = crowd[0].__class__(cluster.address, key, "CLIENT")
+    told = small.says("WATCH", job=9999).answer()
+    say(told == "refuse not_found", "unfinished: so is a short message of the same key", told)
+    for peer in crowd:
+        peer.link.close()
+
+
+def submissions(cluster):
+    """One that never ends, in many pieces."""
+    key, more = Key(cluster.path("keys/client.key")), WIRE["SUBMIT_MORE"]
+    tasks = [{"name": "x" * 200, "body": 1, "cores": 1}] * 5000
+    with Keyed(cluster.address, key, "CLIENT") as peer:
+        for _ in range(20):
+            peer.says("SUBMIT", **job_of(5, tasks, flags=more))
+        told = peer.answer("ACCEPTED", "REFUSE")
+        say(told == "refuse full" and "--key-submissions" in peer.reason,
+            "submissions: one that is too large is refused, with the option", (told, peer.reason))
+    with Keyed(cluster.address, key, "CLIENT") as peer, \
+            Keyed(cluster.address, key, "CLIENT") as other:
+        for _ in range(5):
+            peer.says("SUBMIT", **job_of(6, tasks, flags=more))
+        told = peer.says("WATCH", job=9999).answer()
+        say(told == "refuse not_found", "submissions: the first one is kept", told)
+        for _ in range(5):
+            other.says("SUBMIT", **job_of(7, tasks, flags=more))
+        told = other.answer("REFUSE")
+        say(told == "refuse busy", "submissions: a second one is told to try again", told)
+        told = peer.says("WATCH", job=9999).answer()
+        say(told == "refuse not_found", "submissions: the first one is not refused", told)
+        done = client(cluster, "submit", cluster.job({"a": {"run": "true"}}))
+        say(done.returncode == 0, "submissions: another key submits meanwhile", done.stderr)
+        job = cluster.job({f"{number}{'x' * 200}": {"run": "true"} for number in range(12000)})
+        late = subprocess.Popen([ROTA_PATH, "submit", "--server", cluster.address,
+                                 *cluster.key("client"), job], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+        line = late.stderr.readline()
+        say("busy" in line and "trying again" in line,
+            "submissions: 'rota submit' with that key says that it tries again", line)
+    said = late.communicate(timeout=PATIENCE)
+    say(late.returncode == 0 and "job " in said[0], "submissions: and succeeds later", said)
+
+
+def lots(kind, count, times):
+    """Messages HELD, each with so many objects that no other one names."""
+    lot = bytearray(encode("HELD", objects=[{"object": (i + 1, i), "kind": kind}
+                                            for i in range(count)]))
+    row = (len(lot) - len(encode("HELD", objects=[]))) // count
+    place = lot.index((count // 2 + 1).to_bytes(8, "little") + (count // 2).to_bytes(8, "little"))
+    place -= count // 2 * row
+    for number in range(times):
+        lot[place + 4::row] = bytes([number & 255]) * count
+        lot[place + 5::row] = bytes([number >> 8]) * count
+        yield bytes(lot)
+
+
+class Drain(threading.Thread):
+    """Takes what a server says, until a certain message comes or the connection ends."""
+
+    def __init__(self, peer, last):
+        super().__init__(daemon=True)
+        self.socket, self.last, self.has_come = peer.link.socket, last, False
+        self.start()
+
+    def run(self):
+        tail = b""
+        try:
+            while not self.has_come and (said := self.socket.recv(1 << 20)):
+                tail = tail[-len(self.last):] + said
+                self.has_come = self.last in tail
+        except OSError:
+            pass
+
+
+def held(cluster):
+    """A worker that names objects without an end."""
+    before, most = resident(cluster), 0
+    with Stranger(cluster.socket, "WORKER", "liar") as peer:
+        peer.says("JOIN", cores=1, machine="nowhere")
+        peer.link.socket.settimeout(PATIENCE)
+        heard = 0
+        for number, lot in enumerate(lots(WIRE["FILE"], 4000, 1000), 1):
+            peer.raw(lot)
+            if number % 50 == 0:  # so that what it is told does not pile up
+                drain = Drain(peer, encode("BEATEN", sent=number))
+                peer.says("BEAT", sent=number)
+                drain.join(PATIENCE)
+                heard += drain.has_come
+                most = max(most, resident(cluster) - before)
+        say(heard == 20, "held: a worker is heard", heard)
+        say(most < 32 * MIB or SANITIZED, "held: 4 million unknown objects cost little", most)
+    with Stranger(cluster.socket, "WORKER", "other") as peer:
+        peer.says("JOIN", cores=1, machine="nowhere")
+        for lot in lots(WIRE["FILE"], 5000, 1):
+            told = peer.raw(lot).answer("REFUSE", seconds=PATIENCE)
+        say(told == "refuse request" and "4096" in peer.reason,
+            "held: a message with too many objects is refused", (told, peer.reason))
+
+
+def results(cluster):
+    """A worker that joins again and again, each time with other results."""
+    with Stranger(cluster.socket, "WORKER", "maker") as peer:
+        for number, lot in enumerate(lots(WIRE["RESULT"], 4000, 60)):
+            if number % 25 == 0:
+                peer.says("JOIN", cores=1, machine="nowhere")
+            peer.raw(lot)
+        told = peer.says("BEAT", sent=1).answer("BEATEN", seconds=PATIENCE)
+        kept = cluster.sql("SELECT count(*) FROM sched_replica r JOIN sched_name n ON n.kind ="
+                           " 'worker' AND n.number = r.worker AND n.name = 'maker'")[0][0]
+        say(told == ("BEATEN", {"sent": 1}) and kept == 100000,
+            "results: of 240,000 in three joins 100,000 are kept", (told, kept))
+
+
+def processor(cluster):
+    with open(f"/proc/{cluster.server.process.pid}/stat", encoding="utf-8") as file:
+        return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+
+
+def offers(cluster):
+    """The same large content is offered again and again."""
+    data = os.urandom(64 * MIB)
+    start = processor(cluster)
+    with Stranger(cluster.socket, "PEER") as peer:
+        peer.says("OFFER", entries=[entry_of(data)])
+        peer.answer("WANT")
+        peer.says("PIECE", entry=entry_of(data), offset=0, bytes=len(data)).raw(data)
+        told = peer.answer("STORED", seconds=PATIENCE)
+        once = processor(cluster) - start
+        peer.says("OFFER", entries=[entry_of(data)] * 1000)
+        again = peer.answer("OFFERED", seconds=PATIENCE)
+        more = processor(cluster) - start - once
+        say(told[0] == "STORED" and again == ("OFFERED", {"wanted": 0}) and more < 10 * once + 50,
+            "offers: a content that is there is not hashed for each offer",
+            (told, again, once, more))
+
+
+def two_workers(cluster):
+    """Workers with one key: some announce long messages and say no more, one wants to work."""
+    key, crowd = Key(cluster.path("keys/worker.key")), []
+    for number in range(3):
+        bad = Keyed(cluster.address, key, "WORKER", f"stalled{number}")
+        bad.says("JOIN", cores=1, machine=f"stalled{number}")
+        bad.says("BEAT", sent=1).answer("BEATEN")
+        bad.raw((16 * MIB - 4).to_bytes(4, "little") + b"\x18" + b"x" * 100000)
+        crowd.append(bad)
+    with Keyed(cluster.address, key, "WORKER", "good") as good:
+        good.says("JOIN", cores=1, machine="good")
+        for size in (2000, 200000):
+            for first in range(0, size, 2000):
+                good.says("HELD", objects=[{"object": (i, i), "kind": 1}
+                                           for i in range(first, first + 2000)])
+            told = good.says("BEAT", sent=size).answer("BEATEN")
+            say(told == ("BEATEN", {"sent": size}),
+                f"two workers: one that holds {size} objects is heard", told)
+    said = cluster.server.said()
+    say("worker key" not in said, "two workers: no share of theirs is used up", said)
+    for peer in crowd:
+        peer.link.close()
+
+
+def files(cluster):
+    return len(os.listdir(f"/proc/{cluster.server.process.pid}/fd"))
+
+
+def connections():
+    """Two keys take all that they get; the server has room for 80."""
+    with KeyedCluster("--connections", "80") as cluster:
+        honest_add(cluster)
+        before, crowd = files(cluster), []
+        keys = [Key(cluster.path(f"keys/{name}.key")) for name in ("client", "honest")]
+        for role in ("PEER", "CLIENT"):
+            for number in range(100):
+                try:
+                    crowd.append(Keyed(cluster.address, keys[number % 2], role, "rota"))
+                except (EOFError, ConnectionError):
+                    pass
+        said = {kind for kind, _ in (peer.welcome for peer in crowd)}
+        say(said == {"WELCOME", "REFUSE"}, "connections: some are told that it is busy", said)
+        # Those that were refused are closed when they have been told.
+        cluster.until(lambda: files(cluster) - before <= 80, "the server has 80 connections")
+        say(True, "connections: those of the object store count")
+        cluster.socket, direct = cluster.address, cluster.socket
+        worker = cluster.work("far", 1, *cluster.key("worker"))
+        cluster.until(lambda: "works for" in worker.said() or worker.process.poll() is not None,
+                      "a worker comes")
+        say("works for" in worker.said(), "connections: a worker gets in", worker.said())
+        admin = Keyed(cluster.address, Key(cluster.path("keys/admin.key")), "ADMIN")
+        say(admin.welcome[0] == "WELCOME", "connections: so does an admin", admin.welcome)
+        admin.link.close()
+        cluster.socket = direct
+        for peer in crowd:
+            peer.link.close()
+        done = cluster.submit({"a": {"run": "true"}}, "--wait")
+        say(done.returncode == 0, "connections: and the worker runs a job", done.stderr)
+
+
+def small_memory():
+    """As little as one message needs, and less."""
+    with KeyedCluster("--key-memory", "16") as cluster:
+        path = cluster.path("refused.sock")
+        less = Process(cluster.path("refused.log"), "server", "--memory", "--listen", path,
+                       "--key-memory", "15")
+        cluster.until(lambda: less.process.poll() is not None or os.path.exists(path), "it starts")
+        say(less.kill() == 2 and "--key-memory needs at least 16" in less.said(),
+            "small memory: less than a message is refused", less.said())
+        done = cluster.submit({f"t{i}": {"run": "echo " + "x" * 1500} for i in range(3000)})
+        say(done.returncode == 0, "small memory: a long job is submitted", done.stderr)
+        with Keyed(cluster.address, Key(cluster.path("keys/client.key")), "CLIENT") as peer:
+            peer.raw((16 * MIB).to_bytes(4, "little") + b"\xff" * (16 * MIB))
+            told = peer.answer(seconds=20)
+            say(told == "refuse frame", "small memory: the longest message is read", told)
+
+
+def honest_add(cluster):
+    """A second client's key, which the server knows from now on."""
+    subprocess.run([ROTA_PATH, "keys", "add", "client", cluster.path("keys/server.keys"),
+                    cluster.path("keys/honest.key")], check=True, stdout=subprocess.DEVNULL)
+    cluster.server.kill()
+    cluster.serve()
+
+
+def first_connection():
+    """`rota submit` before the server is there."""
+    cluster = KeyedCluster()
+    job = cluster.job({"a": {"run": "true"}})
+    early = subprocess.Popen([ROTA_PATH, "submit", "--server", cluster.socket, job],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    line = early.stderr.readline()
+    say("trying again" in line, "first: it says that it tries again", line)
+    with cluster:
+        said = early.communicate(timeout=PATIENCE)
+        say(early.returncode == 0 and "job 1" in said[0], "first: and finds the server", said)
+        wrong = subprocess.run([ROTA_PATH, "submit", "--server", cluster.address, "--key",
+                                cluster.path("keys/peer.key"), job], capture_output=True,
+                               text=True, check=False, timeout=PATIENCE)
+        say(wrong.returncode in (2, 4) and "trying" not in wrong.stderr,
+            "first: a key that is not taken is tried once", wrong.stderr)
+
+
+first_connection()
+connections()
+small_memory()
+with KeyedCluster("--key-submissions", "8") as end:
+    honest_add(end)
+    end.submit({"a": {"run": "true"}})
+    for test in (strangers, unfinished, submissions, held, results, offers, two_workers):
+        test(end)
+Tap.end()

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""revoke_test - with a key end the connections that it has opened, at the next HUP."""
+import json
+import subprocess
+import sys
+
+from cluster import ROTA_PATH, KeyedCluster, Process
+from end import Tap
+from hostile import Stranger
+from keyed import Key, Keyed, Tunnel
+from wire import VERSION, WIRE, Link
+
+say = Tap.say
+
+
+def revoke(cluster, role):
+    """The id of the key of this role, which is taken out of the server's file; then HUP."""
+    with open(cluster.path(f"keys/{role}.key"), encoding="utf-8") as file:
+        key = file.read().split()[2]
+    subprocess.run([ROTA_PATH, "keys", "revoke", key, cluster.path("keys/server.keys")],
+                   check=True, stdout=subprocess.DEVNULL)
+    keys_read(cluster)
+    return key
+
+
+def keys_read(cluster):
+    before = cluster.server.said().count("keys are read again")
+    cluster.server.process.send_signal(1)
+    cluster.until(lambda: cluster.server.said().count("keys are read again") > before, "HUP")
+
+
+def a_secret(cluster):
+    """The key keeps its id, and gets another secret."""
+    path = cluster.path("keys/server.keys")
+    with open(path, encoding="utf-8") as file:
+        old = file.read()
+    key = Key(cluster.path("keys/client.key"))
+    with open(cluster.path("keys/client.key"), encoding="utf-8") as file:
+        secret = file.read().split()[3]
+    with Keyed(cluster.address, key, "CLIENT") as client:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(old.replace(secret, secret[::-1]))
+        keys_read(cluster)
+        say(client.answer() == "refuse role", "with its secret the connection of a client ends",
+            client.reason)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(old)
+    keys_read(cluster)
+
+
+class Late(Stranger):
+    """It is connected, and says the first word of its handshake after the keys are read again."""
+
+    def __init__(self, cluster):
+        # pylint: disable=super-init-not-called
+        self.reason = None
+        tunnel = Tunnel(cluster.address, Key(cluster.path("keys/client.key")),
+                        before=lambda: keys_read(cluster))
+        self.link = Link(tunnel)
+
+
+def a_handshake(cluster):
+    try:
+        with Late(cluster) as late:
+            late.says("GREET", version=VERSION, role=WIRE["CLIENT"], name="late", boot=7,
+                      connection=1)
+            told = late.answer()
+    except ConnectionError as error:
+        told = error
+    say(isinstance(told, tuple) and told[0] == "WELCOME", "a handshake outlives it", told)
+
+
+def noted(cluster, **what):
+    with open(cluster.path("audit"), encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    return [line for line in lines if what.items() <= line.items()]
+
+
+def a_worker(cluster):
+    """It runs a task, and is handled as one that is lost: nothing runs twice at a time."""
+    worker = cluster.workers["far"]
+    mark = cluster.path("marks")
+    cluster.submit({"held": {"run": f"echo begin >> {mark}; until test -e {cluster.path('go')};"
+                                    f" do sleep 0.05; done; echo end >> {mark}",
+                             "lane": "one", "access": "write"}},
+                   lanes={"one": {}})
+    cluster.until(lambda: cluster.read("marks"), "it runs")
+    key = revoke(cluster, "worker")
+    cluster.until(lambda: "the key was revoked" in worker.said(), "it is told")
+    say(True, "a worker whose key is revoked is disconnected")
+    cluster.until(lambda: noted(cluster, verb="disconnect", key=key, name="far"), "it is noted")
+    say(True, "which is in the audit log")
+    near = cluster.work("near")
+    cluster.until(lambda: "works for" in near.said(), "another one works")
+    say(cluster.read("marks").count("begin") == 1, "its task is not given to another at once")
+    cluster.until(lambda: cluster.read("marks").count("begin") == 2, "it runs again")
+    said = worker.said()
+    cluster.touch("go")
+    done = cluster.rota("wait", "2")
+    say(done.returncode == 0 and cluster.read("marks") == "begin\nbegin\nend\n",
+        "when the lease is over it ends there, and then runs elsewhere",
+        (done, cluster.read("marks"), said))
+
+
+def a_client(cluster):
+    """Others stay connected, also those with another key at the same port."""
+    worker = cluster.work("far", 2, "--server", cluster.address, *cluster.key("worker"))
+    cluster.until(lambda: "works for" in worker.said(), "it works")
+    watcher = Process(cluster.path("events.log"), "events", "--after", "0", "--server",
+                      cluster.address, *cluster.key("client"))
+    cluster.submit({"one": {"run": "true"}})
+    cluster.until(watcher.said, "it follows")
+    key = revoke(cluster, "client")
+    cluster.until(lambda: noted(cluster, verb="disconnect", key=key), "it is disconnected")
+    say(True, "a client whose key is revoked is disconnected")
+    watcher.kill()
+    said = cluster.server.said()
+    say("1 connections end with their keys" in said and not noted(cluster, verb="disconnect",
+                                                                  role="worker"),
+        "others notice nothing", said)
+
+
+def main():
+    with KeyedCluster(lease=4) as cluster:
+        cluster.server.kill()
+        cluster.options += ["--audit", cluster.path("audit")]
+        cluster.serve()
+        a_secret(cluster)
+        a_handshake(cluster)
+        a_client(cluster)
+        a_worker(cluster)
+    Tap.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""stop_test - exclusive commands of a worker that is stopped end before others may start."""
+import concurrent.futures
+import ctypes
+import os
+import signal
+import time
+
+from end import Tap, least, stand_still
+from workers import PATIENCE, SECOND, Cluster, check, run_tests, same, test
+
+LEASE = 3  # as the worker is told; its server, with --lease 4, would wait a second longer
+SERVER_LEASE = 4
+PTRACE_ATTACH = 16
+TREE = ("--contain", "tree")
+
+
+def now():
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def threads(pid):
+    return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+
+
+def until_state(pid, letters):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            if file.read().rsplit(")", 1)[1].split()[0] in letters:
+                return
+        time.sleep(0.01)
+    raise TimeoutError(f"{pid} is not in state {letters}")
+
+
+def stop(*pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+        until_state(pid, "T")
+
+
+def trace(pid):
+    """As a debugger does: all threads. They stay so until they are killed, or this process ends."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for thread in threads(pid):
+        if libc.ptrace(PTRACE_ATTACH, thread, None, None):
+            raise OSError(ctypes.get_errno(), "ptrace")
+    until_state(pid, "tT")
+
+
+def halted(cluster, options, halt):
+    """How long after the last answered BEAT commands were left, in seconds."""
+    peer = cluster.join(*options, lease=LEASE * SECOND)
+    alive = cluster.file("alive")  # it writes down itself until when: this test may be slow
+    peer.run_exclusive(1, f"trap '' TERM; while :; do cat /proc/uptime > {alive}.new;"
+                          f" mv {alive}.new {alive}; sleep 0.1; done", peer.newest())
+    peer.run(2, "setsid sleep 1002 & wait")
+    for task in (1, 2):
+        peer.expect("STARTED", task=(1, task))
+    agent = cluster.process.pid
+    worker = children(agent)[0]
+    cluster.wait_for("alive")
+    peer.answers = False
+    lease_from = peer.newest() / SECOND
+    halt(agent, worker)
+    if cluster.process.poll() is None:
+        own = {agent, worker}
+        while set(cluster.processes()) - own and now() < lease_from + 60:
+            time.sleep(0.02)
+    if set(cluster.processes()) - {agent, worker}:
+        return now() - lease_from
+    return float(cluster.read("alive").split()[0]) - lease_from
+
+
+def seconds_until_gone(options, halt):
+    with Cluster() as cluster:
+        return halted(cluster, options, halt)
+
+
+def halts():
+    """What is stopped, with which options, and how."""
+    for options in ((), TREE):
+        yield "the agent", options, lambda agent, _: stop(agent)
+        yield "the process that runs commands", options, lambda _, worker: stop(worker)
+    yield "the agent by a debugger", (), lambda agent, _: trace(agent)
+    if os.geteuid() == 0:  # only a namespace ends with its first process
+        yield "both", (), stop
+
+
+@test
+def commands_of_a_worker_that_is_stopped_end_in_time():
+    def took(halt):
+        return least(SERVER_LEASE, lambda: seconds_until_gone(*halt[1:]))
+    cases = list(halts())
+    with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
+        for (what, options, _), seconds in zip(cases, pool.map(took, cases)):
+            check(f"{what} {' '.join(options)}: commands are gone before others may start",
+                  seconds < SERVER_LEASE, seconds)
+    if os.geteuid() != 0:
+        Tap.skip("both at once", "needs root, for a namespace")
+
+
+@test
+def a_stop_that_is_shorter_than_the_lease_changes_nothing():
+    with Cluster() as cluster:
+        peer = cluster.join(lease=20 * SECOND)
+        peer.run_exclusive(1, f"until test -e {cluster.file('go')}; do sleep 0.02; done; exit 9",
+                           peer.newest())
+        peer.expect("STARTED")
+        stand_still(cluster.process)
+        cluster.process.send_signal(signal.SIGCONT)
+        stop(children(cluster.process.pid)[0])
+        os.kill(children(cluster.process.pid)[0], signal.SIGCONT)
+        open(cluster.file("go"), "w", encoding="utf-8").close()
+        same("it ends as it would", peer.finished(1)["status"], 9)
+
+
+@test
+def a_terminal_cannot_stop_a_worker():
+    with Cluster() as cluster:
+        peer = cluster.join(*TREE)  # so that the number of a process is that of this test
+        for number in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+            for pid in (cluster.process.pid, children(cluster.process.pid)[0]):
+                os.kill(pid, number)
+        peer.run(1, "kill -TSTP $$; exit 7")
+        pid = peer.expect("STARTED")["pid"]
+        until_state(pid, "T")
+        os.kill(pid, signal.SIGCONT)
+        same("it goes on, and its commands can be stopped", peer.finished(1)["status"], 7)
+
+
+if __name__ == "__main__":
+    run_tests()

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""store_end_test - a server that is ended while clients upload ends as it should."""
+import hashlib
+import signal
+
+from cluster import Cluster
+from end import Tap
+from hostile import Stranger
+
+say = Tap.say
+TEXT = b"an upload"
+ENTRY = f"f:{len(TEXT)}:{hashlib.sha256(TEXT).hexdigest()}"
+OBJECT = (7, 1 << 62 | 5)
+
+
+def offer(path, entry=ENTRY):
+    peer = Stranger(path, "PEER")
+    peer.says("OFFER", entries=[entry]).answer("OFFERED")
+    return peer
+
+
+def stored(path):
+    """All of a content is there, and has no name yet."""
+    peer = offer(path)
+    peer.says("PIECE", entry=ENTRY, offset=0, bytes=len(TEXT)).raw(TEXT)
+    peer.answer("STORED")
+    return peer
+
+
+def half_sent(path):
+    other = ENTRY.replace(ENTRY[-4:], "0000")
+    return offer(path, other).says("PIECE", entry=other, offset=0, bytes=len(TEXT)).raw(TEXT[:4])
+
+
+def bound(path):
+    peer = stored(path)
+    peer.says("BIND", object=OBJECT, entry=ENTRY).answer("BOUND")
+    return peer
+
+
+def ends(*uploads):
+    with Cluster() as cluster:
+        peers = [upload(cluster.socket) for upload in uploads]
+        status = cluster.server.kill(signal.SIGTERM)
+        say(status == 0, f"SIGTERM, {' and '.join(upload.__name__ for upload in uploads)}: exit 0",
+            (status, cluster.server.said()[-3000:]))
+        for peer in peers:
+            peer.link.close()
+        cluster.serve()
+        with bound(cluster.socket) as peer:
+            say(peer.says("BIND", object=OBJECT, entry=ENTRY).answer("BOUND")[0] == "BOUND",
+                "and the next server takes uploads")
+
+
+ends(stored)
+ends(half_sent)
+ends(bound, stored, half_sent)
+Tap.end()

@@ -1,0 +1,148 @@
+// restored_test.c - reports count only with their token, and a database that went back is noticed.
+#include "hub/tokens.h"
+#include "scene.h"
+
+#include <string.h>
+
+static enum rota_task_state state_of(uint32_t job, uint32_t task)
+{
+    return rota_task_state(peers.server.rota, (rota_task_id){job, task});
+}
+
+static uint32_t recorded(struct played *played)
+{
+    struct wire_message message;
+    peers_turn(&peers);
+    return played_hears_kind(played, WIRE_RECORDED_MESSAGE, &message) ? message.recorded.how : 0;
+}
+
+static void a_report_counts_only_with_the_token_of_its_attempt(void **state)
+{
+    (void)state;
+    a_cluster_of_one();
+    submits(7, 1, 0, 0);
+    peers_turn(&peers);
+    struct wire_run run = given(&worker), other = run;
+    for (uint64_t token = 0; token < 3; token++) {
+        other.token = token ? run.token + token : run.token - 1;
+        reports(&worker, &other, WIRE_EXITED, 0);
+        assert_int_equal(recorded(&worker), WIRE_IS_STALE);
+        assert_int_not_equal(state_of(1, 1), ROTA_TASK_SUCCEEDED);
+    }
+    reports(&worker, &run, WIRE_EXITED, 0);
+    assert_int_equal(recorded(&worker), WIRE_NOW_RECORDED);
+    assert_int_equal(state_of(1, 1), ROTA_TASK_SUCCEEDED);
+    reports(&worker, &run, WIRE_EXITED, 0);
+    assert_int_not_equal(recorded(&worker), WIRE_NOW_RECORDED);
+}
+
+// The server is another process by then, and remembers no token.
+static void a_report_of_an_earlier_life_counts(void **state)
+{
+    (void)state;
+    a_cluster_of_one();
+    submits(7, 1, 0, 0);
+    peers_turn(&peers);
+    struct wire_run run = given(&worker);
+    struct wire_attempt listed
+        = {.task = run.task, .attempt = run.attempt, .token = run.token, .state = 2};
+    end(NULL);
+    begin_on_disk(NULL);
+    greets(&worker, WIRE_WORKER, "one", 2);
+    joins(&worker, &listed, 1);
+    reports(&worker, &run, WIRE_EXITED, 0);
+    assert_int_equal(recorded(&worker), WIRE_NOW_RECORDED);
+    assert_int_equal(state_of(1, 1), ROTA_TASK_SUCCEEDED);
+}
+
+static void is_refused(struct wire_message *join)
+{
+    struct wire_message message;
+    struct played other;
+    static uint64_t connection = 10;
+    played_open(&peers, &other, WIRE_WORKER);
+    greets(&other, WIRE_WORKER, "two", ++connection);
+    assert_false(played_says(&peers, &other, join));
+    assert_true(played_hears_kind(&other, WIRE_REFUSE_MESSAGE, &message));
+    assert_non_null(strstr(message.refuse.reason.bytes, "--restored"));
+    assert_string_equal(peers.hub.ahead_of_us, "two");
+    played_close(&peers, &other);
+    peers_turn(&peers);
+}
+
+static void a_worker_that_knows_more_than_the_database_is_refused(void **state)
+{
+    (void)state;
+    a_cluster_of_one();
+    submits(7, 1, 0, 0);
+    peers_turn(&peers);
+    struct wire_run run = given(&worker);
+    struct wire_attempt later = {.task = run.task, .attempt = run.attempt + 1, .token = run.token};
+    struct wire_message message = join_of(2, NULL, 0);
+    message.join.epoch = peers.hub.epoch + 1;
+    is_refused(&message);
+    message.join.epoch = peers.hub.epoch;
+    message.join.opened = peers.hub.opened + 1;  // another life of the database had that epoch
+    is_refused(&message);
+    message = join_of(2, &later, 1);  // an attempt that was never given
+    is_refused(&message);
+    later = (struct wire_attempt){.task = {2, 1}, .attempt = 1, .token = run.token};
+    is_refused(&message);  // a job that was never accepted
+    later = (struct wire_attempt){.task = run.task, .attempt = 1, .token = peers.hub.token + 1};
+    is_refused(&message);
+}
+
+static void a_worker_of_another_earlier_life_is_refused(void **state)
+{
+    (void)state;
+    struct wire_message message = join_of(2, NULL, 0);
+    message.join.epoch = peers.hub.epoch;
+    message.join.opened = peers.hub.opened;
+    end(NULL);
+    begin_on_disk(NULL);
+    assert_true(peers.hub.epoch > message.join.epoch);
+    a_cluster_of_one();
+    message.join.opened++;
+    is_refused(&message);
+    struct played other;
+    message.join.opened--;  // this database had that life
+    played_open(&peers, &other, WIRE_WORKER);
+    greets(&other, WIRE_WORKER, "three", 1);
+    assert_true(played_says(&peers, &other, &message));
+    played_close(&peers, &other);
+}
+
+// More tokens than an epoch has: the next one is kept, and no token comes again.
+static void tokens_grow_beyond_their_epoch(void **state)
+{
+    (void)state;
+    a_cluster_of_one();
+    uint64_t epoch = peers.hub.epoch;
+    peers.hub.token = ((epoch + 1) << HUB_TOKENS) - 1;
+    submits(7, 2, 0, 0);
+    peers_turn(&peers);
+    struct wire_run first = given(&worker), second = given(&worker);
+    assert_true(first.token > epoch << HUB_TOKENS && second.token > first.token);
+    assert_int_equal(peers.hub.epoch, epoch + 1);
+    end(NULL);
+    begin_on_disk(NULL);
+    assert_int_equal(peers.hub.epoch, epoch + 2);
+    assert_true(peers.hub.token > second.token);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_report_counts_only_with_the_token_of_its_attempt,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_report_of_an_earlier_life_counts, begin_on_disk,
+                                        end_on_disk),
+        cmocka_unit_test_setup_teardown(a_worker_that_knows_more_than_the_database_is_refused,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_worker_of_another_earlier_life_is_refused, begin_on_disk,
+                                        end_on_disk),
+        cmocka_unit_test_setup_teardown(tokens_grow_beyond_their_epoch, begin_on_disk,
+                                        end_on_disk),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
