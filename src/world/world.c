@@ -60,9 +60,12 @@ static void event_happens(struct world *world, const struct due *due)
                      && due->mark == world->hands[due->who].mark;
     bool hangs = (due->kind == DUE_HAND || due->kind == DUE_SPOOL) && same_hand
                  && world->now < world->hands[due->who].stalled_until;
+    bool is_timer = due->kind == DUE_HAND && same_hand;
+    if (is_timer && due->at != world->hands[due->who].timer_at) return;  // an earlier one was set
     if (hangs) {
-        agenda_add(&world->agenda, world->hands[due->who].stalled_until, (enum due_kind)due->kind,
-                   due->who, due->mark);
+        int64_t until = world->hands[due->who].stalled_until;
+        if (is_timer) world->hands[due->who].timer_at = until;
+        agenda_add(&world->agenda, until, (enum due_kind)due->kind, due->who, due->mark);
         return;
     }
     switch ((enum due_kind)due->kind) {
