@@ -284,7 +284,7 @@ function begin() {
     redraw();
   });
   addEventListener('resize', redraw);
-  redraw();
+  drawAll();  // at once: a tab that is not shown gets no animation frames
 }
 
 begin();

@@ -183,14 +183,16 @@ class Chart {
 }
 
 let queued = false;
+function drawAll() {
+  queued = false;
+  for (const chart of charts) chart.draw();
+  document.documentElement.dataset.bars = charts.length ? charts[0].drawn : 0;
+}
+
 function redraw() {
   if (queued) return;
   queued = true;
-  requestAnimationFrame(() => {
-    queued = false;
-    for (const chart of charts) chart.draw();
-    document.documentElement.dataset.bars = charts.length ? charts[0].drawn : 0;
-  });
+  requestAnimationFrame(drawAll);
 }
 
 function show(from, to) {

@@ -151,6 +151,16 @@ document.documentElement.dataset.test = after + ' ' + byId('detail').querySelect
         f"{result} {console}")
 
 
+def unseen(folder, text):
+    """A browser grants no animation frames to a tab that is not shown."""
+    path = os.path.join(folder.path, "unseen.html")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace("<body", "<script>requestAnimationFrame = () => 0</script><body"))
+    said, console = browser(path, "--dump-dom")
+    say(Page(said).root.get("data-bars") == "5" and not console,
+        "the page is drawn before its first animation frame", console)
+
+
 def many():
     lines = [json.dumps({"name": f"task-{i:04}", "run": ["true"]}) for i in range(2000)]
     with Asked("\n".join(lines) + "\n", "many.jsonl") as folder:
@@ -178,6 +188,7 @@ with Asked(JOB) as night:
     if shutil.which("chromium"):
         drawn(night, whole)
         used(night, source)
+        unseen(night, source)
         many()
     else:
         say(True, "a browser draws it # skip: chromium is not installed")
