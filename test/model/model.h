@@ -196,6 +196,11 @@ void model_streams_failed(struct model *model, const struct model_task *task);
 bool model_streams_lost_reader(struct model *model, const struct model_task *task);
 bool model_job_is_named(struct model *model, uint32_t job);
 
+// ---- model_job.c: waits ----------------------------------------------------------
+
+void model_wait_tell(struct model *model, const struct model_wait *wait, bool all, bool optional);
+void model_waits_tell(struct model *model);  // what is due
+
 // ---- model_lane.c: who is let in, who is the next, who runs for whom ----------
 
 void model_ready_leave(struct model *model);

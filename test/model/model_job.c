@@ -57,3 +57,60 @@ enum model_verdict model_on_wait(struct model *model, const struct rota_event *e
     }
     return MODEL_ACCEPT;
 }
+
+// ---- Waits that are over ----------------------------------------------------------
+
+static enum rota_task_state wait_state(struct model *model, rota_task_id id)
+{
+    if (id.task == 0) return model_sum(model, id.job, 0);
+    return model_shown(model, model_task_find(model, id));
+}
+
+static enum rota_outcome wait_outcome(struct model *model, rota_task_id id)
+{
+    const struct model_task *task = model_task_find(model, id);
+    enum rota_task_state state = wait_state(model, id);
+    if (state == ROTA_TASK_ABORTED) return task->outcome;
+    if (state == ROTA_TASK_SUCCEEDED) return ROTA_OUTCOME_OK;
+    return state == ROTA_TASK_FAILED ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_NONE;
+}
+
+// Tells of those of its tasks that are over, or of all.
+void model_wait_tell(struct model *model, const struct model_wait *wait, bool all, bool optional)
+{
+    for (uint32_t i = 0; i < wait->count; i++) {
+        if (!all && !model_state_is_over(wait_state(model, wait->tasks[i]))) continue;
+        struct rota_action action = {.kind = ROTA_ACTION_WAIT_OVER};
+        action.wait_over.client = wait->client;
+        action.wait_over.task = wait->tasks[i];
+        action.wait_over.outcome = wait_outcome(model, wait->tasks[i]);
+        if (optional) action.wait_over.wait = MODEL_OPTIONAL;
+        model_add_action(model, action);
+    }
+}
+
+// Tells what is due; true when the wait is over.
+static bool wait_ends(struct model *model, const struct model_wait *wait)
+{
+    uint32_t over = 0;
+    bool failed = false;
+    for (uint32_t i = 0; i < wait->count; i++) {
+        over += model_state_is_over(wait_state(model, wait->tasks[i]));
+        const struct model_job *job = model_job_find(model, wait->tasks[i].job);
+        failed |= job->state == ROTA_JOB_FAILED;
+    }
+    bool all = wait->mode == ROTA_WAIT_ALL || failed;
+    if (!failed && over < (all ? wait->count : 1)) return false;
+    // When several of a SOME wait end in one event the core may stop at the first.
+    model_wait_tell(model, wait, all, !all && over > 1);
+    return true;
+}
+
+void model_waits_tell(struct model *model)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < model->wait_count; i++) {
+        if (!wait_ends(model, &model->waits[i])) model->waits[kept++] = model->waits[i];
+    }
+    model->wait_count = kept;
+}
