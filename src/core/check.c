@@ -211,6 +211,7 @@ void rota_check(const struct rota *rota)
         if (OBJECT(rota, row)->id.high || OBJECT(rota, row)->id.low) object_check(rota, row);
     check_bundle_sums(rota);
     check_empty(rota);
-    assert(!rota->look_leaders.first && !rota->look_tasks.first && !rota->look_bundles.first);
+    assert(!rota->look_leaders.first && !rota->look_recalled.first);
+    assert(!rota->look_tasks.first && !rota->look_bundles.first);
     assert(!rota->look_ready.first && !rota->look_lanes && !rota->orphans);
 }

@@ -52,7 +52,8 @@ struct rota {
     struct map job_by_id, job_by_key, lane_by_number, group_by_number, profile_by_hash,
         worker_by_id, object_by_id, bundle_of, late_of, handler_by_id, run_as, runs;
 
-    struct look_list look_leaders, look_tasks, look_bundles, look_ready;  // in that order
+    // Worked off in this order.
+    struct look_list look_leaders, look_recalled, look_tasks, look_bundles, look_ready;
     job_row look_jobs, failing_jobs;
     worker_row unsettled;  // where it is to be seen again who is beyond the room
     wait_row look_waits;

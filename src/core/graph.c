@@ -36,15 +36,19 @@ static task_row look_next(struct rota *rota, struct look_list *list)
     return row;
 }
 
-// What it needs is gone. A task that a worker runs for others, too, waits until they have heard of
-// the same loss: it leaves its attempt to one that has all it needs.
+// A need of the task is gone. An attempt is called back when the event has had all its direct
+// effects. A task that runs for others, too, leaves its attempt to one that has all it needs. A
+// task without a content key may read or write streams: all readers give up their streams before a
+// writer is called back (settle_recalled).
 static void need_is_gone(struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
-    if (task->state != ROTA_TASK_ASSIGNED || !share_leads(rota, row))
+    bool assigned = task->state == ROTA_TASK_ASSIGNED && task->extra;
+    bool keyed = task_extra(rota, row)->key;
+    if (!assigned || (keyed && !share_leads(rota, row)))
         outcome_unready(rota, row);
     else if (!(task->flags & TASK_QUEUED_LOOK))
-        look_append(rota, &rota->look_leaders, row);
+        look_append(rota, keyed ? &rota->look_leaders : &rota->look_recalled, row);
 }
 
 // One need of a task changed from `before` to `after`. An offered task stands in
@@ -193,10 +197,36 @@ void graph_settle_leaders(struct rota *rota)
             graph_look_at(rota, row);  // it fell back when it had no followers any more
 }
 
+static bool lacks_need(const struct rota *rota, task_row row)
+{
+    return rota->task[row].state == ROTA_TASK_ASSIGNED && rota->unmet[row] > 0;
+}
+
+// Several attempts may lose their needs in one event. All of them give up their streams while the
+// writers are still ASSIGNED, so that the order of the tasks decides nothing. The list grows
+// meanwhile: a stream that is given up may have other readers. An attempt that goes on without its
+// needs begins last, because its streams are there again from then on.
+static void settle_recalled(struct rota *rota)
+{
+    struct look_list *recalled = &rota->look_recalled, begun = {0, 0};
+    for (task_row row = recalled->first; row; row = rota->task[row].child)
+        if (lacks_need(rota, row) && !outcome_goes_on(rota, row)) streams_give_up(rota, row);
+    for (task_row row = look_next(rota, recalled); row; row = look_next(rota, recalled))
+        if (!lacks_need(rota, row))
+            graph_look_at(rota, row);  // it was cancelled, or its need is back
+        else if (outcome_goes_on(rota, row))
+            look_append(rota, &begun, row);
+        else
+            outcome_unready(rota, row);
+    for (task_row row = look_next(rota, &begun); row; row = look_next(rota, &begun))
+        outcome_unready(rota, row);
+}
+
 void graph_settle_all(struct rota *rota)
 {
     while (graph_is_unsettled(rota)) {
         graph_settle_leaders(rota);
+        settle_recalled(rota);
         while (rota->failing_jobs) job_fail_next(rota);
         if (rota->look_tasks.first) {
             settle_tasks(rota);

@@ -67,11 +67,18 @@ static bool keeps_lane(const struct rota *rota, const struct task *task)
 
 // Where it counts as begun, a worker that has what it needs goes on, and one that lacks it will say
 // so: it waits then.
+bool outcome_goes_on(const struct rota *rota, task_row row)
+{
+    const struct task *task = &rota->task[row];
+    bool assigned = task->state == ROTA_TASK_ASSIGNED && task->worker;
+    return assigned && keeps_lane(rota, task) && !PLANTED(INPUT_FREES);
+}
+
 void outcome_unready(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     bool assigned = task->state == ROTA_TASK_ASSIGNED && task->worker;
-    if (assigned && keeps_lane(rota, task) && !PLANTED(INPUT_FREES)) {
+    if (outcome_goes_on(rota, row)) {
         attempt_begun(rota, row);
         return;
     }

@@ -92,7 +92,8 @@ void graph_settle_leaders(struct rota *rota);  // nobody joins one that loses it
 static inline bool graph_is_unsettled(const struct rota *rota)
 {
     return (rota->look_tasks.first | rota->look_bundles.first | rota->look_ready.first
-            | rota->look_leaders.first | rota->orphans | rota->look_lanes | rota->failing_jobs)
+            | rota->look_leaders.first | rota->look_recalled.first | rota->orphans
+            | rota->look_lanes | rota->failing_jobs)
            != 0;
 }
 void graph_settle_all(struct rota *rota);
@@ -242,6 +243,7 @@ task_row attempt_find(const struct rota *rota, rota_task_id id);
 void outcome_admit(struct rota *rota, task_row row);    // QUEUED: look at its needs
 void outcome_ready(struct rota *rota, task_row row);    // READY: on to the gate or placement
 void outcome_unready(struct rota *rota, task_row row);  // a need is gone again: back to waiting
+bool outcome_goes_on(const struct rota *rota, task_row row);  // ASSIGNED, also without its needs
 void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rota_outcome outcome,
                     int32_t status);
 void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum rota_outcome outcome);

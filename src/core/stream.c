@@ -130,27 +130,17 @@ void streams_begun(struct rota *rota, task_row row)
     for (uint32_t i = 0; i < extra->output_count; i++) look(rota, output_at(rota, extra, i));
 }
 
-// Those that an attempt is about to write, or all others.
-static void give_up(struct rota *rota, task_row row, bool soon)
+void streams_unread(struct rota *rota, task_row row)
 {
     const struct extra *extra = task_extra(rota, row);
+    if (PLANTED(STREAM_KEPT)) return;
     for (uint32_t i = 0; i < extra->input_count; i++) {
         object_row at = input_at(rota, extra, i);
         const struct object *object = OBJECT(rota, at);
         uint8_t state = rota->task[object->producer].state;
-        if (!is_stream(object) || (state == ROTA_TASK_ASSIGNED) != soon) continue;
-        if (!object_is_present(rota, object)) continue;
+        if (!is_stream(object) || !object_is_present(rota, object)) continue;
         if (state != ROTA_TASK_RUNNING || is_written(rota, object)) break_off(rota, at);
     }
-}
-
-// A writer that reads one of the others falls back with it, so those that it is about to write come
-// first, in whatever order they are read.
-void streams_unread(struct rota *rota, task_row row)
-{
-    if (PLANTED(STREAM_KEPT)) return;
-    give_up(rota, row, true);
-    give_up(rota, row, false);
 }
 
 static void drop_left(struct rota *rota, object_row row)

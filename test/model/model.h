@@ -191,7 +191,7 @@ static inline bool model_is_on_worker(const struct model_task *task)
 void model_settle(struct model *model);
 void model_streams_renew(struct model *model, const struct model_task *task);
 void model_streams_in_vain(struct model *model, const struct model_task *task);
-void model_streams_give_up(struct model *model, const struct model_task *task);
+bool model_streams_give_up(struct model *model, const struct model_task *task);
 void model_streams_failed(struct model *model, const struct model_task *task);
 bool model_streams_lost_reader(struct model *model, const struct model_task *task);
 bool model_job_is_named(struct model *model, uint32_t job);

@@ -137,9 +137,10 @@ static bool streams_are_read(struct model *model, const struct model_task *produ
 }
 
 // Its attempt ended before it was done: what it may have begun to read is gone.
-void model_streams_give_up(struct model *model, const struct model_task *task)
+bool model_streams_give_up(struct model *model, const struct model_task *task)
 {
-    if (task->discarded) return;  // it has, and they may be written anew by now
+    bool gone = false;
+    if (task->discarded) return false;  // it has, and they may be written anew by now
     for (uint32_t i = 0; i < model->object_count; i++) {
         struct model_object *object = &model->objects[i];
         if (!is_stream(object) || !model_object_present(model, object)) continue;
@@ -152,7 +153,9 @@ void model_streams_give_up(struct model *model, const struct model_task *task)
             reads |= own && consumes(input, object);
         }
         if (reads) stream_break_off(model, object);
+        gone |= reads;
     }
+    return gone;
 }
 
 // Whoever reads what it has not written to its end is stopped, and runs again with it.
@@ -271,16 +274,20 @@ static bool objects_regenerate(struct model *model)
     return changed;
 }
 
+static bool task_lacks_need(struct model *model, const struct model_task *task)
+{
+    if (task->state < ROTA_TASK_HELD || task->state > ROTA_TASK_ASSIGNED) return false;
+    return !model_edges_met(model, task) || !model_inputs_met(model, task);
+}
+
 // What has not started waits again for what is gone. Who runs for others too leaves that to them.
 static bool task_falls_back(struct model *model, struct model_task *task)
 {
-    if (task->state < ROTA_TASK_HELD || task->state > ROTA_TASK_ASSIGNED) return false;
-    if (model_edges_met(model, task) && model_inputs_met(model, task)) return false;
+    if (!task_lacks_need(model, task)) return false;
     bool assigned = task->state == ROTA_TASK_ASSIGNED;
     model_task_hand_over(model, task);
     if (task->state == ROTA_TASK_ASSIGNED) model_task_stop(model, task);
     if (assigned) task->tries -= task->tries > 0;
-    if (task->state == ROTA_TASK_ASSIGNED) model_streams_give_up(model, task);
     model_task_leave_worker(task);
     task->leads = false;
     task->state = ROTA_TASK_WAITING;
@@ -289,9 +296,20 @@ static bool task_falls_back(struct model *model, struct model_task *task)
     return true;
 }
 
+// All attempts that are called back give up their streams before a writer is called back.
+static void readers_give_up(struct model *model)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = &model->tasks[i];
+        if (task->state != ROTA_TASK_ASSIGNED || !task_lacks_need(model, task)) continue;
+        if (model_streams_give_up(model, task)) i = UINT32_MAX;  // another may have to now
+    }
+}
+
 // Those that others run for go first: nobody takes an execution over that lacks an input.
 static void tasks_fall_back(struct model *model)
 {
+    readers_give_up(model);
     for (uint32_t i = 0; i < 2 * model->task_count; i++) {
         struct model_task *task = &model->tasks[i % model->task_count];
         if (task->state != ROTA_TASK_SHARED && i < model->task_count) continue;
