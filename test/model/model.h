@@ -73,6 +73,7 @@ struct model_object {
     uint32_t rest;              // bit w: worker w holds what is left of a stream
     uint32_t told_lost;         // bit w: worker w lost it, in this turn
     uint32_t told_held;         // bit w: worker w said that it has it, in this turn
+    bool told_release;          // its client released it, in this turn
 };
 
 struct model_worker {

@@ -131,7 +131,8 @@ static bool surplus_drop(struct model *model, const struct rota_action *action)
         return true;
     }
     if (!((object->located | object->rest) & bit)) return false;
-    if (!object->kept || object->state != ROTA_OBJECT_FINISHED) return false;
+    bool kept = object->kept || object->told_release;  // the drop may be older than the release
+    if (!kept || object->state != ROTA_OBJECT_FINISHED) return false;
     object->located &= ~bit;
     return object->located || object->server || object->told_lost;
 }
@@ -194,5 +195,6 @@ void model_compare_actions(struct model *model, const struct rota_effects *effec
     model->action_count = 0;
     for (uint32_t i = 0; i < model->object_count; i++) {
         model->objects[i].told_lost = model->objects[i].told_held = 0;
+        model->objects[i].told_release = false;
     }
 }

@@ -126,7 +126,8 @@ enum model_verdict model_on_replica(struct model *model, const struct rota_event
         object->told_lost |= bit(worker);
         const struct model_job *owner = object->job ? model_job_find(model, object->job) : NULL;
         bool closed = owner && owner->state == ROTA_JOB_CLOSED;
-        bool surplus = object->kept && object->state == ROTA_OBJECT_FINISHED
+        bool surplus = (object->kept || object->told_release)
+                       && object->state == ROTA_OBJECT_FINISHED
                        && (object->located || object->server);
         return closed || surplus ? MODEL_EITHER : MODEL_ACCEPT;  // it may have been dropped
     }
@@ -155,7 +156,10 @@ enum model_verdict model_on_object(struct model *model, const struct rota_event 
     const struct model_job *job = model_job_find(model, object->job);
     if (event->kind == ROTA_EVENT_KEEP || job->state >= ROTA_JOB_FAILED) return MODEL_REFUSE;
     if (!object->kept || object->state == ROTA_OBJECT_REMOVED) return MODEL_REFUSE;
-    if (event->kind == ROTA_EVENT_RELEASE) object->kept = object->unused = false;
+    if (event->kind == ROTA_EVENT_RELEASE) {
+        object->kept = object->unused = false;
+        object->told_release = true;
+    }
     if (event->kind == ROTA_EVENT_READ && !model_object_present(model, object))
         object->read = true;
     return MODEL_ACCEPT;
