@@ -293,9 +293,13 @@ void judge_read(struct world *world, const struct process *process)
     struct ghost_task *writer = &job->tasks[ghost_of(world, process)->needs[0] - 1];
     see(world, SIGHT_STREAM_READ);
     struct ghost_task *reader = &job->tasks[process->index - 1];
-    reader->read_writing = process->writing;
-    reader->had_enough = process->thirst != THIRST_SATISFIED;
-    if (reader->had_enough && !process->has_enough)
+    bool had_enough = process->thirst != THIRST_SATISFIED;
+    if (process->attempt >= reader->read_by) {  // an attempt that was given up may end later
+        reader->read_by = process->attempt;
+        reader->read_writing = process->writing;
+        reader->had_enough = had_enough;
+    }
+    if (had_enough && !process->has_enough)
         wrong(world, "task %u.%u has not read its stream to the end", process->job,
               process->index);
     if (!process->writing || process->writing > writer->given)
@@ -303,7 +307,7 @@ void judge_read(struct world *world, const struct process *process)
               process->index);
     if (process->writing == writer->read_attempt)
         wrong(world, "task %u.%u has read what was read before", process->job, process->index);
-    if (!reader->had_enough) writer->read_attempt = process->writing;
+    if (!had_enough) writer->read_attempt = process->writing;
 }
 
 // What a reader makes of a stream counts only if the writing that it read does, or still goes on

@@ -41,7 +41,7 @@ struct ghost_task {
     uint32_t failed_attempt;                  // the last whose failure is
     uint64_t failed_in;                       // and with which words of the server that was told
     uint32_t unwanted_attempt;                // the last that ended when nobody wanted it any more
-    uint32_t read_writing;                    // the attempt of its writer that it read last
+    uint32_t read_by, read_writing;           // its newest attempt that read, and whose writing
     bool had_enough;                          // and it ended before that
     uint32_t refusals;                        // in clear weather: its stream was not there
     uint32_t given_to;                        // bits: workers that were told to run it
