@@ -32,10 +32,14 @@ void outcome_admit(struct rota *rota, task_row row)
         ask_for_inputs(rota, row);
         if (task->flags & TASK_GATED) gate_enlist(rota, row);
     }
-    if (rota->unmet[row] == 0 || (PLANTED(NEED_EARLY) && rota->unmet[row] == 1))
+    bool is_met = rota->unmet[row] == 0 || (PLANTED(NEED_EARLY) && rota->unmet[row] == 1);
+    bool has_condition = task->extra && task_extra(rota, row)->clause_count;
+    if (is_met && !has_condition) {
         outcome_ready(rota, row);
-    else
-        task_move(rota, row, task->dead ? CAUSE_DOOMED : CAUSE_UNMET);
+        return;
+    }
+    task_move(rota, row, task->dead ? CAUSE_DOOMED : CAUSE_UNMET);
+    if (is_met) graph_look_at(rota, row);  // its condition may hold for a moment only
 }
 
 // Takes the task out of every queue and ends its attempt; its state is still the old one.
