@@ -108,7 +108,7 @@ void lane_check(const struct rota *rota, lane_row row)
     bool paused = lane->flags & ROTA_LANE_PAUSED;
     if (paused) assert(!lane->placing);
     if (!lane->placing && !paused) assert(!lane->offered_first);
-    assert(!lane->looking);
+    assert(!lane->looking && !lane->looking_strict);
 }
 
 // I-7: room is what the attempts there take.
@@ -213,5 +213,5 @@ void rota_check(const struct rota *rota)
     check_empty(rota);
     assert(!rota->look_leaders.first && !rota->look_recalled.first);
     assert(!rota->look_tasks.first && !rota->look_bundles.first);
-    assert(!rota->look_ready.first && !rota->look_lanes && !rota->orphans);
+    assert(!rota->look_ready.first && !rota->look_lanes && !rota->look_strict && !rota->orphans);
 }

@@ -57,7 +57,7 @@ struct rota {
     job_row look_jobs, failing_jobs;
     worker_row unsettled;  // where it is to be seen again who is beyond the room
     wait_row look_waits;
-    lane_row look_lanes;
+    lane_row look_lanes, look_strict;  // look_strict: strict lanes that may let their head in
     task_row orphans;  // SHARED, and nobody runs for them any more
     object_row changed_objects;
     task_row fresh_first, fresh_last;  // OFFERED under pull, not yet in queues

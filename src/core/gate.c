@@ -203,6 +203,17 @@ static bool admit_head(struct rota *rota, lane_row at)
     return true;
 }
 
+// A SHARED task counts as started in a strict lane, but it is offered again when its leader steps
+// back in another lane. So strict lanes let their heads in after all other lanes have settled.
+static void look_at_strict(struct rota *rota, lane_row row)
+{
+    struct lane *lane = LANE(rota, row);
+    if (lane->looking_strict) return;
+    lane->looking_strict = true;
+    lane->next_strict = rota->look_strict;
+    rota->look_strict = row;
+}
+
 // All that may go in go in before one of them is placed: the first of the lane is the first of them
 // all, also when a task that is already inside waits for its turn.
 void gate_settle(struct rota *rota)
@@ -211,9 +222,21 @@ void gate_settle(struct rota *rota)
         lane_row row = rota->look_lanes;
         rota->look_lanes = LANE(rota, row)->next_look;
         LANE(rota, row)->looking = false;
-        while (admit_head(rota, row)) continue;
+        if (LANE(rota, row)->flags & ROTA_LANE_STRICT)
+            look_at_strict(rota, row);
+        else
+            while (admit_head(rota, row)) continue;
         place_first(rota, LANE(rota, row));
     }
+}
+
+// A head that is let in makes nobody step back: all that are inside have started.
+void gate_settle_strict(struct rota *rota)
+{
+    lane_row row = rota->look_strict;
+    rota->look_strict = LANE(rota, row)->next_strict;
+    LANE(rota, row)->looking_strict = false;
+    if (admit_head(rota, row)) place_first(rota, LANE(rota, row));
 }
 
 // Who was let in and not handed out waits with the others; what runs goes on.

@@ -241,6 +241,8 @@ void graph_settle_all(struct rota *rota)
             share_settle(rota);
         else if (rota->look_lanes)
             gate_settle(rota);
+        else if (rota->look_strict)
+            gate_settle_strict(rota);
     }
 }
 

@@ -93,7 +93,7 @@ static inline bool graph_is_unsettled(const struct rota *rota)
 {
     return (rota->look_tasks.first | rota->look_bundles.first | rota->look_ready.first
             | rota->look_leaders.first | rota->look_recalled.first | rota->orphans
-            | rota->look_lanes | rota->failing_jobs)
+            | rota->look_lanes | rota->look_strict | rota->failing_jobs)
            != 0;
 }
 void graph_settle_all(struct rota *rota);
@@ -150,6 +150,7 @@ void gate_starts_anew(struct rota *rota, task_row row);
 void gate_offer_again(struct rota *rota, task_row row);
 void gate_look_at(struct rota *rota, lane_row lane);
 void gate_settle(struct rota *rota);
+void gate_settle_strict(struct rota *rota);  // one lane, when nothing else is left to settle
 void gate_pause(struct rota *rota, lane_row row, bool pause);
 bool gate_is_placing(const struct rota *rota, task_row row);
 static inline bool gate_is_next(const struct rota *rota, task_row row)

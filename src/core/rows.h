@@ -144,8 +144,8 @@ struct lane {
     task_row offered_first, offered_last;  // let in, behind `placing`
     task_row placing;                      // let in, first to be handed out
     task_row reserved;                     // the head, when it has its group but not its class
-    lane_row next_look;
-    bool looking, marked;
+    lane_row next_look, next_strict;
+    bool looking, looking_strict, marked;
 };
 
 struct group {

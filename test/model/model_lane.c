@@ -137,16 +137,20 @@ bool model_is_behind_somebody_waiting(struct model *model, const struct model_ta
     return head->state != ROTA_TASK_HELD && !waits_for_lane(model, head, task->spec.lane);
 }
 
-static void lanes_admit(struct model *model)
+static bool lanes_admit(struct model *model, bool strict)
 {
+    bool any = false;
     for (uint32_t i = 0; i < model->lane_count; i++) {
         const struct model_lane *lane = &model->lanes[i];
+        if (strict != ((lane->flags & ROTA_LANE_STRICT) != 0)) continue;
         struct model_task *head = lane_head(model, lane);
         while (head && head->state == ROTA_TASK_HELD && lane_admits(model, lane, head)) {
             task_offer(head);
             head = lane_head(model, lane);
+            any = true;
         }
     }
+    return any;
 }
 
 // What has all it needs asks for its lane, or is offered.
@@ -280,18 +284,20 @@ static void keys_settle(struct model *model)
 }
 
 // Lets tasks into their lanes and has them look for their key. A task of a lane does that only
-// when it is the next to be handed out.
+// when it is the next to be handed out. Strict lanes wait until no leader steps down any more: who
+// shares counts as started there.
 void model_share(struct model *model)
 {
     uint32_t rounds = 0;
     for (bool moved = true; moved && rounds < MODEL_TASKS; rounds++) {
         moved = leaders_step_down(model, true);
-        lanes_admit(model);
+        lanes_admit(model, false);
         for (uint32_t i = 0; i < model->task_count; i++) {
             moved |= task_place(model, &model->tasks[i]);
         }
         keys_settle(model);
         moved |= leaders_step_down(model, false);
+        if (!moved) moved = lanes_admit(model, true);
     }
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *task = &model->tasks[i];
