@@ -127,7 +127,8 @@ static bool surplus_drop(struct model *model, const struct rota_action *action)
     }
     if (object->told_lost & bit) return true;  // it was dropped before that
     if (object->told_held & bit) {             // before that, or after
-        object->located = model_located_in(model->core, object->id);
+        uint32_t located = model_located_in(model->core, object->id);
+        object->located = (object->located & ~bit) | (located & bit);
         return true;
     }
     if (!((object->located | object->rest) & bit)) return false;
