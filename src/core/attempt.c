@@ -144,12 +144,17 @@ void handler_take(struct rota *rota, task_row row, uint64_t id)
     if (id) at = handler_is_last(rota, id) ? rota->last_handler : handler_get(rota, id);
     if (at) HANDLER(rota, at)->uses++;
     rota->task[row].next = at;
+    rota->out++;
+    JOB(rota, task_job(rota, row))->out++;
 }
 
 static void handler_give(struct rota *rota, task_row row)
 {
     uint32_t at = rota->task[row].next;
     rota->task[row].next = 0;
+    rota->out--;
+    JOB(rota, task_job(rota, row))->out--;
+    job_look_at(rota, task_job(rota, row));
     if (!at || --HANDLER(rota, at)->uses > 0) return;
     map_remove(&rota->handler_by_id, HANDLER(rota, at)->id);
     pool_give(&rota->handlers, at);

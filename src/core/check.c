@@ -167,7 +167,7 @@ static void check_job(const struct rota *rota, job_row row)
         if (task->flags & TASK_IS_BUNDLE) continue;
         counts[task_class(task)]++;
         bool attempt = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
-        out += attempt && task->worker;
+        out += attempt && (task->worker || task->flags & TASK_CLAIMED);
     }
     assert(job->task_count == tasks && job->out == out);
     assert(!job->paused || rota->resting);

@@ -117,7 +117,7 @@ struct job {
     uint32_t later_count, later_capacity;
     uint32_t task_count, failed_task;
     uint32_t counts[TASK_CLASSES];  // of its callable tasks
-    uint32_t out;                   // attempts on workers
+    uint32_t out;                   // attempts on workers and with handlers
     uint32_t watched;               // clauses of other jobs that name its tasks
     job_row next_look, next_picked;
     task_row culprit;    // it failed, and the job is about to fail with it

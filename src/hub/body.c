@@ -235,14 +235,18 @@ void hub_job_over(struct hub *hub, const struct rota_action *action)
     if (!over.failed && !over.aborted && at && hub->jobs[at - 1]->closes) over_add(hub, &over);
 }
 
+static bool is_success(const struct hub *hub, uint32_t job)
+{
+    return strcmp(rota_job_status(hub->server->rota, (rota_job_id){job}), "SUCCESS") == 0;
+}
+
 // An earlier life may have ended before it closed what was over.
 static void job_restored(void *context, rota_job_id id)
 {
     struct hub *hub = context;
     struct wire_over over = {.job = id.number};
     hub_job_get(hub, id)->closes = true;
-    bool fine = strcmp(rota_job_status(hub->server->rota, id), "SUCCESS") == 0;
-    if (fine && hub_job_rests(hub, &over)) over_add(hub, &over);
+    if (is_success(hub, id.number) && hub_job_rests(hub, &over)) over_add(hub, &over);
 }
 
 void hub_jobs_load(struct hub *hub)
@@ -261,8 +265,10 @@ enum rota_error hub_job_close(struct hub *hub, const struct wire_over *over)
     return ROTA_OK;
 }
 
+// A client may have started a task again in the turn in which its job was over.
 void hub_jobs_close(struct hub *hub)
 {
-    for (uint32_t i = 0; i < hub->over_count; i++) hub_job_close(hub, &hub->over[i]);
+    for (uint32_t i = 0; i < hub->over_count; i++)
+        if (is_success(hub, hub->over[i].job)) hub_job_close(hub, &hub->over[i]);
     hub->over_count = 0;
 }

@@ -241,6 +241,31 @@ static void a_job_is_closed_by_hand(void **state)
     assert_int_equal(message.over.failed, 1);
 }
 
+static void a_job_that_is_started_again_as_it_ends_stays(void **state)
+{
+    (void)state;
+    struct wire_message message = {.kind = WIRE_CHANGE_MESSAGE};
+    a_cluster_of_one();
+    submits(7, 1, 0, 0);
+    assert_int_equal(accepted(), 1);
+    struct wire_run run = given(&worker);
+    reports(&worker, &run, WIRE_EXITED, 0);
+    message.change.high = message.change.low = 9;
+    message.change.verb = WIRE_START;
+    message.change.task = run.task;
+    assert_true(played_says(&peers, &client, &message));
+    peers_turn(&peers);  // it is over, and started again
+    assert_true(played_hears_kind(&client, WIRE_DONE_MESSAGE, &message));
+    peers_turn(&peers);
+    assert_string_equal(rota_job_status(peers.server.rota, (rota_job_id){1}), "RUNNING");
+    run = given(&worker);
+    assert_int_equal(run.attempt, 2);
+    reports(&worker, &run, WIRE_EXITED, 0);
+    peers_turn(&peers);
+    peers_turn(&peers);
+    assert_string_equal(rota_job_status(peers.server.rota, (rota_job_id){1}), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +285,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_job_that_ends_after_a_restart_is_forgotten_too,
                                         begin_on_disk, end_on_disk),
         cmocka_unit_test_setup_teardown(a_job_is_closed_by_hand, begin_on_disk, end_on_disk),
+        cmocka_unit_test_setup_teardown(a_job_that_is_started_again_as_it_ends_stays, begin_on_disk,
+                                        end_on_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
