@@ -92,9 +92,12 @@ bool object_is_present(const struct rota *rota, const struct object *object)
 uint32_t object_view(const struct rota *rota, const struct object *object)
 {
     const struct task *producer = &rota->task[object->producer];
-    // Its worker may have told of it before its producer was cancelled, which was no success.
+    // A worker may report an output before its task is cancelled. It then counts no longer, from the
+    // moment of the cancel on: the task cannot succeed any more.
+    bool cancelled = (producer->flags & (TASK_STOPPING | TASK_DISCARDED)) == TASK_STOPPING;
     bool in_vain = object->flags & OBJECT_EARLY
-                   && (producer->state == ROTA_TASK_FAILED || producer->state == ROTA_TASK_ABORTED);
+                   && (producer->state == ROTA_TASK_FAILED || producer->state == ROTA_TASK_ABORTED
+                       || cancelled);
     if (object_is_present(rota, object) && !in_vain) return NEED_MET;
     if (!object->producer) return 0;
     // Who cannot make a lost object again has succeeded all the same, but not for its readers.

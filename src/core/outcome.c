@@ -297,6 +297,7 @@ static void stop_running(struct rota *rota, task_row row)
     attempt_stop(rota, row);
     task->flags |= TASK_STOPPING;
     effect_mark_task(rota, row);
+    if (task_extra(rota, row)->output_count) object_producer_changed(rota, row);
 }
 
 // Whether the worker has begun, or may have by the time it hears of the cancel.
@@ -337,6 +338,7 @@ static void cancel_discarded(struct rota *rota, task_row row)
     task->flags &= (uint16_t)~TASK_DISCARDED;
     if (!task->worker) task->flags &= (uint16_t)~TASK_STOPPING;
     effect_mark_task(rota, row);
+    if (task_extra(rota, row)->output_count) object_producer_changed(rota, row);
 }
 
 // What had not started is released now; what runs, when its worker says so.

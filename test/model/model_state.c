@@ -131,12 +131,13 @@ bool model_object_present(struct model *model, const struct model_object *object
     return object->state == ROTA_OBJECT_FINISHED && (object->located || object->server);
 }
 
-// And did it come from a success? Its maker may have failed behind the news of it.
+// And did it come from a success? Its maker may have failed since, or been cancelled.
 bool model_object_counts(struct model *model, const struct model_object *object)
 {
     const struct model_task *producer = object->early ? model_producer(model, object) : NULL;
     bool in_vain = producer
-                   && (producer->state == ROTA_TASK_FAILED || producer->state == ROTA_TASK_ABORTED);
+                   && (producer->state == ROTA_TASK_FAILED || producer->state == ROTA_TASK_ABORTED
+                       || (producer->stopping && !producer->discarded));
     return model_object_present(model, object) && !in_vain;
 }
 
