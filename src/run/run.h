@@ -55,6 +55,7 @@ struct run {
     uint32_t *order;          // all tasks, each behind those it waits for, and its lane's
     uint32_t count[RUN_PHASES];  // tasks; bundles are not counted
     rota_job_id job;
+    uint64_t token;           // of the last attempt
     rota_worker_id worker;    // of this life
     rota_worker_id worker_before;  // of the last life of a run of this file
     rota_worker_id worker_again;   // the same one, for what was carried and then lost

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRACE = 5000000 };
+enum { GRACE = 5000000, TOKENS_A_TURN = 10000 };  // at the most
 
 static bool is_ours(const struct run *run, rota_task_id task)
 {
@@ -20,11 +20,21 @@ static rota_object_id name_of(const void *context, uint32_t task, uint32_t outpu
     return run_output_name(context, task, output);
 }
 
+// Larger than all before, in this database and after it was removed: it follows the clock. If the
+// clock was set back, it goes on behind the tokens of the last turn that an earlier run wrote.
+static uint64_t token_next(struct run *run)
+{
+    uint64_t now = (uint64_t)run->server->now, written = (uint64_t)run->server->written;
+    if (!run->token && written) run->token = written + TOKENS_A_TURN;
+    run->token = now > run->token ? now : run->token + 1;
+    return run->token;
+}
+
 static void run_put(struct run *run, const struct rota_action *action, struct wire_out *out)
 {
     struct submit_command command = {run->file, run->folder, name_of, run, NULL};
     struct wire_run numbers = {.task = action->run.task, .attempt = action->run.attempt};
-    numbers.token = (uint64_t)action->run.task.job << 32 | action->run.attempt;
+    numbers.token = token_next(run);
     submit_command_put(&command, action->run.task.task - 1, &numbers, out);
     if (out->failed) run_no_memory();
 }

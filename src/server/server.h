@@ -28,6 +28,7 @@ struct server {
     struct store *store;
     struct rota_config config;
     rota_time now;                // of the turn, read once
+    rota_time written;            // when an earlier life wrote its last turn; 0: there was none
     rota_job_id next_job;         // the number that the next new job will have
     struct kept *kept;            // what the events of the turn point to
     struct rota_action *actions;  // of the last turn

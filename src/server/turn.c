@@ -99,8 +99,9 @@ static bool core_restore(struct server *server, server_rows_fn *tell, void *cont
     event.restore.records = store_rows(server->store, &event.restore.count);
     if (store_error(server->store)->fault) return false;
     server->next_job = next_job_of(event.restore.records, event.restore.count);
-    rota_time latest = latest_time(event.restore.records, event.restore.count,
-                                   last_written(server->store));
+    server->written = last_written(server->store);
+    rota_time latest
+        = latest_time(event.restore.records, event.restore.count, server->written);
     if (latest > server->now && !PLANTED(PLAN_LATE)) server->now = latest;
     bool fine = !event.restore.count || rota_step(server->rota, &event) == ROTA_OK;
     if (!fine) say(server, rota_reason(server->rota));
