@@ -117,7 +117,7 @@ static void task_ends(struct attached *attached, uint32_t at, const struct wire_
     }
     run_phase_set(run, at, phase);
     attached->attach->told[at] = 1 + (phase == RUN_OK ? ROTA_OUTCOME_OK : ROTA_OUTCOME_EXIT);
-    struct run_end end = {at, event->attempt, task->began, phase};
+    struct run_end end = {at, event->attempt, phase, *task};
     progress_ended(&attached->progress, &end);
 }
 

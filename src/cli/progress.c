@@ -168,14 +168,14 @@ void progress_started(struct progress *progress, uint32_t task)
 
 static void json_end(const struct progress *progress, const struct run_end *end, const char *word)
 {
-    const struct run_task *task = &progress->run->tasks[end->task];
+    const struct run_task *task = &end->as;
     char text[RUN_END_TEXT];
     json_begin(progress, "ended", end->task, end->attempt);
     printf(",\"status\":\"%s\",\"exit\":%d,\"end\":", word, task->status);
     json_text(stdout, run_end_text(task, text));
     printf(
         ",\"began\":%" PRId64 ",\"ended\":%" PRId64 ",\"log_bytes\":%" PRIu64 ",\"cached\":%s}\n",
-        end->began, task->ended, task->log_bytes, task->end_flags & WIRE_CACHED ? "true" : "false");
+        task->began, task->ended, task->log_bytes, task->end_flags & WIRE_CACHED ? "true" : "false");
 }
 
 static void failed_add(struct progress *progress, uint32_t task)
@@ -191,14 +191,14 @@ static void failed_add(struct progress *progress, uint32_t task)
 static void failure_print(struct progress *progress, const struct run_end *end, const char *word)
 {
     const struct run *run = progress->run;
-    const struct run_task *task = &run->tasks[end->task];
+    const struct run_task *task = &end->as;
     const struct jobfile_task *said = &run->file->tasks[end->task];
     const bool colour = progress->colour;
     char text[RUN_END_TEXT];
     progress_clear(progress);
     printf("%s%s%s: %s (%s, attempt %u, %.2f s)\n    ", colour ? red : "", word,
            colour ? plain : "", said->name, run_end_text(task, text), end->attempt,
-           (double)(task->ended - end->began) / 1e6);
+           (double)(task->ended - task->began) / 1e6);
     plain_lines_write(stdout, said->command, strlen(said->command));
     putchar('\n');
     rota_task_id id = {run->job.number, end->task + 1};
@@ -212,14 +212,14 @@ static void failure_print(struct progress *progress, const struct run_end *end, 
 static void success_print(struct progress *progress, const struct run_end *end)
 {
     const struct run *run = progress->run;
-    const struct run_task *task = &run->tasks[end->task];
+    const struct run_task *task = &end->as;
     if (progress->options->quiet) return;
     if (progress->terminal && !progress->options->verbose) return;
     progress_clear(progress);
     const char *how = task->end_flags & WIRE_CACHED ? " (cached)" : "";
     printf("[%u/%u] %s%s%s%s %.2f s\n", progress->shown, total(run),
            progress->colour ? green : "", run->file->tasks[end->task].name,
-           progress->colour ? plain : "", how, (double)(task->ended - end->began) / 1e6);
+           progress->colour ? plain : "", how, (double)(task->ended - task->began) / 1e6);
 }
 
 void progress_ended(struct progress *progress, const struct run_end *end)

@@ -144,7 +144,7 @@ static void ends_tell(struct runner *runner)
     struct run *run = &runner->run;
     if (!run->end_count || store_settled(runner->session.store) < runner->turn) return;
     for (uint32_t i = 0; i < run->end_count; i++) progress_ended(&runner->progress, &run->ends[i]);
-    run->end_count = run->end_seen = 0;
+    run_ends_drop(run);
 }
 
 // ---- The end ----------------------------------------------------------------------------------

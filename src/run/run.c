@@ -23,6 +23,7 @@ void run_release(struct run *run)
     free(run->tasks);
     free(run->order);
     free(run->wanted);
+    run_ends_drop(run);
     free(run->ends);
     free(run->lost);
     if (run->server) catalog_close(&run->catalog);
@@ -61,8 +62,15 @@ void run_end_add(struct run *run, uint32_t task)
         run_no_memory();
     run->ends = items;
     const struct run_task *it = &run->tasks[task];
-    run->ends[run->end_count++]
-        = (struct run_end){.task = task, .attempt = it->attempt, .began = it->began};
+    struct run_end *end = &run->ends[run->end_count++];
+    *end = (struct run_end){.task = task, .attempt = it->attempt, .as = *it};
+    if (it->reason) end->as.reason = strdup(it->reason);
+}
+
+void run_ends_drop(struct run *run)
+{
+    for (uint32_t i = 0; i < run->end_count; i++) free(run->ends[i].as.reason);
+    run->end_count = run->end_seen = 0;
 }
 
 static enum run_phase phase_of(enum rota_task_state state)

@@ -41,8 +41,8 @@ struct run_task {
 
 struct run_end {
     uint32_t task, attempt;
-    rota_time began;
-    enum run_phase phase;  // what it led to; by now another attempt may be out
+    enum run_phase phase;  // what it led to; by now another attempt may be out, or over
+    struct run_task as;    // the task as this attempt left it, with a reason of its own
 };
 
 struct run {
@@ -85,6 +85,7 @@ uint32_t run_left(const struct run *run);  // tasks that are not over
 void run_sort_out(struct run *run);
 void run_phase_set(struct run *run, uint32_t task, enum run_phase phase);
 void run_end_add(struct run *run, uint32_t task);
+void run_ends_drop(struct run *run);  // they are told
 // Behind a turn: what the core says about a task, about all whose attempt ended.
 void run_phase_look(struct run *run, uint32_t task);
 void run_ends_look(struct run *run);

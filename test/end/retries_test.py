@@ -80,7 +80,17 @@ def a_rest_outlives_the_server():
         say(verify.returncode == 0, "the database is in order", verify)
 
 
+def each_attempt_has_its_own_end():
+    """Attempts end faster than a turn is durable, so several ends are printed together."""
+    with Folder('tasks: {fast: {run: "exit $((6 + $ROTA_ATTEMPT))", retries: 2}}\n') as folder:
+        events, _ = folder.events()
+        ends = [(e["attempt"], e["exit"], e["end"]) for e in events if e["event"] == "ended"]
+        say(ends == [(n, 6 + n, f"exit {6 + n}") for n in (1, 2, 3)],
+            "each attempt is printed with its own exit status", ends)
+
+
 on_this_machine()
+each_attempt_has_its_own_end()
 in_a_cluster()
 a_rest_outlives_the_server()
 Tap.end()
