@@ -78,6 +78,14 @@ bool outcome_goes_on(const struct rota *rota, task_row row)
     return assigned && keeps_lane(rota, task) && !PLANTED(INPUT_FREES);
 }
 
+// A task that asked for its lane and lost a need in one and the same event was never ready: it has no
+// place in front of tasks that ask before it is.
+static void forget_request(struct rota *rota, task_row row)
+{
+    struct extra *extra = task_extra(rota, row);
+    if (extra->asked == rota->turn) extra->asked = 0;
+}
+
 void outcome_unready(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
@@ -91,6 +99,7 @@ void outcome_unready(struct rota *rota, task_row row)
     if (assigned && task->tries) task->tries--;  // it did not have its chance
     task_move(rota, row, CAUSE_UNMET);
     if (task->extra) {
+        forget_request(rota, row);
         condition_look(rota, row);
         ask_for_inputs(rota, row);
     }
