@@ -92,8 +92,8 @@ bool object_is_present(const struct rota *rota, const struct object *object)
 uint32_t object_view(const struct rota *rota, const struct object *object)
 {
     const struct task *producer = &rota->task[object->producer];
-    // A worker may report an output before its task is cancelled. It then counts no longer, from the
-    // moment of the cancel on: the task cannot succeed any more.
+    // A worker may report an output before its task is cancelled. From the cancel on it counts no
+    // longer: the task cannot succeed any more.
     bool cancelled = (producer->flags & (TASK_STOPPING | TASK_DISCARDED)) == TASK_STOPPING;
     bool in_vain = object->flags & OBJECT_EARLY
                    && (producer->state == ROTA_TASK_FAILED || producer->state == ROTA_TASK_ABORTED
