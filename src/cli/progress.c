@@ -175,7 +175,8 @@ static void json_end(const struct progress *progress, const struct run_end *end,
     json_text(stdout, run_end_text(task, text));
     printf(
         ",\"began\":%" PRId64 ",\"ended\":%" PRId64 ",\"log_bytes\":%" PRIu64 ",\"cached\":%s}\n",
-        task->began, task->ended, task->log_bytes, task->end_flags & WIRE_CACHED ? "true" : "false");
+        task->began, task->ended, task->log_bytes,
+        task->end_flags & WIRE_CACHED ? "true" : "false");
 }
 
 static void failed_add(struct progress *progress, uint32_t task)

@@ -78,8 +78,8 @@ bool outcome_goes_on(const struct rota *rota, task_row row)
     return assigned && keeps_lane(rota, task) && !PLANTED(INPUT_FREES);
 }
 
-// A task that asked for its lane and lost a need in one and the same event was never ready: it has no
-// place in front of tasks that ask before it is.
+// A task that asked for its lane and lost a need in one event was never ready: it has no place in
+// front of tasks that ask before it is.
 static void forget_request(struct rota *rota, task_row row)
 {
     struct extra *extra = task_extra(rota, row);
