@@ -395,7 +395,7 @@ static void files_reserve(struct serve *serve)
         serve->options.connections = files - FILES_OF_OURS;
 }
 
-static void serve_close(struct serve *serve)
+static void serve_close(struct serve *serve, int status)
 {
     for (uint32_t i = 0; i < serve->listener_count; i++) link_listener_close(&serve->listeners[i]);
     serve_questions_drop(serve, NULL);
@@ -405,7 +405,7 @@ static void serve_close(struct serve *serve)
         link_close(peer->link);
         free(peer);
     }
-    serve_data_close(serve);
+    serve_data_close(serve, status);
     hub_close(&serve->hub);
     server_close(&serve->server);
     store_close(serve->store);
@@ -440,6 +440,6 @@ int command_server(int count, char **words)
     if (!status) status = serve_data_open(&serve);
     if (!status) status = listen_at(&serve);
     if (!status) status = serve_loop(&serve);
-    serve_close(&serve);
+    serve_close(&serve, status);
     return status;
 }

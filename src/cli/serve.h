@@ -162,7 +162,7 @@ void serve_signals(struct serve *serve);
 // ---- serve_data.c: the store of the server, and who is sent there ----------------------------
 
 int serve_data_open(struct serve *serve);  // the exit status, or 0
-void serve_data_close(struct serve *serve);  // after all peers
+void serve_data_close(struct serve *serve, int status);  // after all peers; may exit with that
 // True: this is the first word of somebody who wants to get or put something, and is given away.
 bool serve_data_takes(struct serve *serve, struct serve_peer *peer,
                       const struct wire_message *message);

@@ -2,8 +2,11 @@
 #include "cli/serve.h"
 #include "os/os.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
+
+enum { STEP = 2000 };
 
 int serve_data_open(struct serve *serve)
 {
@@ -24,8 +27,17 @@ int serve_data_open(struct serve *serve)
     return 0;
 }
 
-void serve_data_close(struct serve *serve)
+// A disk that does not answer can hold up the thread. Nothing that was promised depends on it.
+void serve_data_close(struct serve *serve, int status)
 {
+    struct os_watch signals = {.file = serve->signals};
+    while (!depot_has_ended(serve->depot)) {
+        os_wait(&signals, 1, os_ticks() + STEP);
+        uint32_t before = serve->ending;
+        for (int number; (number = os_signal_next(serve->signals));)
+            serve->ending += number != SIGHUP;
+        if (serve->ending > before && before) _exit(status);
+    }
     depot_close(serve->depot);
 }
 

@@ -183,7 +183,10 @@ struct depot;
 // FETCH, and tells HELD and MISSED; first of all HELD for what is there. Null: `error` says why.
 struct depot *depot_open(const char *folder, uint64_t bytes_max, const struct link_keys *keys,
                          int *socket, struct link_error *error);
-void depot_close(struct depot *depot);  // null is fine; its socket has to be closed before
+// Its socket has to be closed before both. The thread ends when it has finished a message; without
+// depot_has_ended() that is waited for. Null is fine.
+bool depot_has_ended(struct depot *depot);
+void depot_close(struct depot *depot);
 // From any thread: a link on which GREET has been taken. It is the depot's from now on, and so is
 // `who`, which comes back in BROUGHT.
 void depot_adopt(struct depot *depot, const struct data_adoption *adoption);

@@ -1,7 +1,7 @@
 // data_parts.h - what the files of this folder share.
 #pragma once
 
-#include "data/data.h"
+#include "data/put.h"
 #include "data/tickets.h"
 
 static inline bool object_is(rota_object_id one, rota_object_id other)
@@ -28,36 +28,9 @@ static inline bool pace_is_lost(struct pace *pace, int64_t now)
     return false;
 }
 
-// ---- put.c: contents that are brought -----------------------------------------------------------
-
-struct put {
-    struct cache_entry entry;
-    struct cache_arrival arrival;  // fd -1: none
-    struct os_sum *sum;
-    uint64_t written, left;
-    int64_t since;                 // of one whose guest has gone
-};
-
-enum { PARTS_MAX = 16, PART_LEAST = 1 << 20 };
-enum { PART_TICKS = 600 * 1000000 };
-
-// What came of a content before its guest was gone waits here for another one.
-struct parts {
-    struct put items[PARTS_MAX];
-    uint32_t count;
-};
+// ---- flow.c: streams --------------------------------------------------------------------------
 
 struct guest;
-void put_init(struct put *put);
-void put_leave(struct guest *guest, int64_t now);  // its guest goes
-void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now);
-void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t now);
-bool put_go_on(struct guest *guest);  // true: all that has come was taken
-void brought_tell(struct guest *guest, const char *reason);  // "": it was not refused
-void on_bind(struct guest *guest, const struct wire_bind *bind);
-void parts_release(struct cache *cache, struct parts *parts);
-
-// ---- flow.c: streams --------------------------------------------------------------------------
 
 struct flow {
     struct flow *next;
@@ -100,6 +73,9 @@ struct guest {
     bool is_flow_watched;
     bool is_watched;  // for writing too
     bool is_waiting;  // for others to be sent less
+    bool is_behind;   // has said something, and waits for its turn,
+    uint64_t behind_since;  // which others have waited for longer
+    int64_t turn_until;     // ticks; 0: it has none
     struct cache_entry entry;  // of the object
     struct cache_reading hold;  // the object, or the list of it
     struct cache_files files;
@@ -107,6 +83,14 @@ struct guest {
     uint64_t offset;  // from where on
     struct pace pace;
     int64_t since;  // it came
+};
+
+enum { TURN_OWNERS = 256 };  // two owners may have to do with one place
+
+// The time that turns took, as if each owner had been served alone.
+struct turns {
+    int64_t used[TURN_OWNERS], now;
+    uint64_t count;
 };
 
 struct data_server {
@@ -121,7 +105,9 @@ struct data_server {
     int64_t worked;  // when it last did
     bool is_crowded;  // since that was last asked,
     char crowder[LINK_ID_MAX + 1];  // by this key
+    struct turns turns;
     struct parts parts;
+    struct trees trees;
     struct flow *flows;
     data_bound_fn *on_bound;
     data_brought_fn *on_brought;
@@ -138,6 +124,13 @@ bool guest_has_to_wait(const struct guest *guest);  // for others to be sent les
 int64_t guest_due(const struct guest *guest);
 // It is told why, and leaves.
 void guest_deny(struct guest *guest, enum wire_code code, const char *reason);
+
+// ---- turns.c: whose messages are taken next ---------------------------------------------------
+
+// Whether its messages may be taken now. If not, it waits for its turn if it has said something.
+bool turn_is_on(struct guest *guest);
+void turns_give(struct data_server *server, int64_t now);
+bool turns_are_due(const struct data_server *server);
 
 // ---- queue.c: connections that wait -----------------------------------------------------------
 

@@ -333,6 +333,13 @@ struct depot *depot_open(const char *folder, uint64_t bytes_max, const struct li
     return NULL;
 }
 
+bool depot_has_ended(struct depot *depot)
+{
+    if (depot && depot->has_thread && pthread_tryjoin_np(depot->thread, NULL) == 0)
+        depot->has_thread = false;
+    return !depot || !depot->has_thread;
+}
+
 void depot_close(struct depot *depot)
 {
     struct data_adoption adoption;

@@ -162,7 +162,7 @@ static void on_message(struct guest *guest, const struct wire_message *message, 
     else if (message->kind == WIRE_PIECE_MESSAGE && guest->may_put)
         on_put_piece(guest, &message->piece, now);
     else if (message->kind == WIRE_BIND_MESSAGE && guest->may_put)
-        on_bind(guest, &message->bind);
+        on_bind(guest, &message->bind, now);
     else
         guest_refuse(guest);
 }
@@ -229,9 +229,10 @@ bool guest_has_to_wait(const struct guest *guest)
 static bool message_take(struct guest *guest, int64_t now)
 {
     struct wire_message message;
+    guest->is_behind = false;
     // A ticket is always looked at.
     guest->is_waiting = guest->state == GUEST_KNOWN && guest_has_to_wait(guest);
-    if (guest->is_waiting || guest->state == GUEST_LEAVING) return true;
+    if (guest->is_waiting || guest->state == GUEST_LEAVING || !turn_is_on(guest)) return true;
     enum wire_result result = wire_take(&guest->link->in, &message);
     if (result == WIRE_MORE) return true;
     if (result == WIRE_GOT)
@@ -276,7 +277,7 @@ void guest_go_on(struct guest *guest, int64_t now)
         link->in.taken = link->in.length;
     }
     uint32_t ahead = guest->may_put ? PUT_BYTES_MAX : GUEST_BYTES_MAX;
-    if (link->in.length - link->in.taken > ahead) guest->state = GUEST_GONE;
+    if (link->in.length - link->in.taken > ahead && !guest->is_behind) guest->state = GUEST_GONE;
     guest_watch(guest);
 }
 
@@ -284,6 +285,7 @@ void guest_work(struct guest *guest, bool can_read, int64_t now)
 {
     if (guest->state == GUEST_GONE) return;
     bool is_opening = guest->link->state == LINK_OPENING;
+    can_read = can_read && !guest->is_behind;  // what it has said is taken first
     if ((can_read || is_opening) && !link_work(guest->link)) guest->state = GUEST_GONE;
     if (guest->link->state == LINK_OPEN)
         guest_go_on(guest, now);

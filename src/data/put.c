@@ -219,11 +219,53 @@ static const char *bind_fault(rota_object_id object, const struct cache_entry *e
     return wire_is_upload(object) ? NULL : "that object is an output of a task, not an upload";
 }
 
+// Reading the list of a large tree takes a second, so what was seen of it holds for a while.
+static bool tree_is_known(const struct data_server *server, const struct cache_entry *entry,
+                          int64_t now)
+{
+    const struct trees *trees = &server->trees;
+    for (uint32_t i = 0; i < trees->count; i++)
+        if (cache_entry_is(&trees->items[i].entry, entry)
+            && trees->items[i].entry.bytes == entry->bytes
+            && trees->items[i].losses == server->cache->losses && now < trees->items[i].until)
+            return true;
+    return false;
+}
+
+// The oldest one makes room.
+static void tree_note(struct data_server *server, const struct cache_entry *entry, int64_t now)
+{
+    struct trees *trees = &server->trees;
+    if (entry->kind != CACHE_DIRECTORY) return;
+    if (trees->count == TREES_MAX)
+        memmove(&trees->items[0], &trees->items[1], --trees->count * sizeof trees->items[0]);
+    trees->items[trees->count].entry = *entry;
+    trees->items[trees->count].losses = server->cache->losses;
+    trees->items[trees->count++].until = now + TREE_TICKS;
+}
+
+static bool bind_content(struct data_server *server, rota_object_id object,
+                         const struct cache_entry *entry, int64_t now, struct cache_error *error)
+{
+    if (tree_is_known(server, entry, now))
+        return cache_bind_known(server->cache, object, entry, error);
+    bool fine = cache_bind_synced(server->cache, object, entry, error);
+    if (fine) tree_note(server, entry, now);
+    return fine;
+}
+
+static bool is_another(struct cache *cache, rota_object_id object, const struct cache_entry *entry)
+{
+    struct cache_entry there;
+    return cache_is_bound(cache, object, &there) && !cache_entry_is(&there, entry)
+           && cache_has(cache, &there);
+}
+
 // An object is one content for ever: whoever says otherwise is mistaken, or worse.
-void on_bind(struct guest *guest, const struct wire_bind *bind)
+void on_bind(struct guest *guest, const struct wire_bind *bind, int64_t now)
 {
     struct data_server *server = guest->server;
-    struct cache_entry entry, there;
+    struct cache_entry entry;
     struct cache_error error = {0};
     struct wire_message bound = {.kind = WIRE_BOUND_MESSAGE};
     guest->brought.object = bind->object;
@@ -237,11 +279,11 @@ void on_bind(struct guest *guest, const struct wire_bind *bind)
         put_deny(guest, WIRE_REFUSED_REQUEST, fault);
         return;
     }
-    if (cache_find(server->cache, bind->object, &there) && !cache_entry_is(&there, &entry)) {
+    if (is_another(server->cache, bind->object, &entry)) {
         put_deny(guest, WIRE_REFUSED_CONFLICT, "that object is another content");
         return;
     }
-    if (!cache_bind_synced(server->cache, bind->object, &entry, &error)) {
+    if (!bind_content(server, bind->object, &entry, now, &error)) {
         bool is_lost = error.fault == CACHE_LOST;
         put_deny(guest, is_lost ? WIRE_REFUSED_NOT_FOUND : WIRE_REFUSED_STATE,
                    is_lost ? "that content is not here" : error.text);

@@ -80,6 +80,7 @@ uint32_t data_server_connections(const struct data_server *server)
 
 int64_t data_server_due(const struct data_server *server)
 {
+    if (turns_are_due(server)) return 0;
     // What waits may have to wait until a guest has been served for a while.
     int64_t due = server->queue_count ? server->worked + DATA_GRACE_TICKS : INT64_MAX;
     for (uint32_t i = 0; i < server->guest_count; i++) {
@@ -205,7 +206,8 @@ static void guests_remove_gone(struct data_server *server, int64_t now)
 {
     for (uint32_t i = server->guest_count; i-- > 0;) {
         struct guest *guest = server->guests[i];
-        if (guest->is_waiting || guest->flow) pace_begin(&guest->pace, now);  // not its fault
+        bool is_held_up = guest->is_waiting || guest->is_behind || guest->flow;
+        if (is_held_up) pace_begin(&guest->pace, now);  // not its fault
         bool late = guest->state == GUEST_KNOWN ? pace_is_lost(&guest->pace, now)
                                                 : now >= guest_due(guest);
         if (late || guest->state == GUEST_GONE) guest_remove(server, i, now);
@@ -226,6 +228,7 @@ void data_server_work(struct data_server *server, int64_t now)
     for (uint32_t i = 0; i < server->guest_count; i++)
         if (server->guests[i]->is_waiting && !guest_has_to_wait(server->guests[i]))
             guest_go_on(server->guests[i], now);
+    turns_give(server, now);
     guests_remove_gone(server, now);
     struct data_adoption adoption;
     struct guest *leaves;

@@ -82,6 +82,7 @@ struct cache {
     struct cache_open_file *held;
     uint32_t held_count, held_capacity;
     uint32_t inside;  // how often the lock was entered
+    uint64_t losses;  // contents that this process has removed
     bool sync_whole;  // more waits to be synced than is open
 };
 
@@ -124,6 +125,11 @@ bool cache_bind(struct cache *cache, rota_object_id object, const struct cache_e
 // The same, and the name outlives a crash of the machine. Only what nobody can make again needs it.
 bool cache_bind_synced(struct cache *cache, rota_object_id object, const struct cache_entry *entry,
                        struct cache_error *error);
+// The same for a tree of which the caller knows that all files are there: its list is not read.
+bool cache_bind_known(struct cache *cache, rota_object_id object, const struct cache_entry *entry,
+                      struct cache_error *error);
+// To what it is bound, whether that is there or not. False: to nothing.
+bool cache_is_bound(struct cache *cache, rota_object_id object, struct cache_entry *entry);
 bool cache_find(struct cache *cache, rota_object_id object, struct cache_entry *entry);
 bool cache_unbind(struct cache *cache, rota_object_id object, struct cache_error *error);
 // The same, unless it has become another content than that; of kind 0: in any case.

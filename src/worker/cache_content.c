@@ -82,6 +82,7 @@ void cache_content_throw(struct cache *cache, const struct cache_entry *entry, i
     cache_name(entry, name);
     snprintf(aside, sizeof aside, "%" PRIu64, ++cache->serial);
     if (renameat(cache->content, name, cache->own, aside) != 0) return;
+    cache->losses++;
     if (fstatat(cache->own, aside, &at, AT_SYMLINK_NOFOLLOW) == 0) {
         if (at.st_ino != inode && linkat(cache->own, aside, cache->content, name, 0) == 0)
             at.st_size = 0;
@@ -222,10 +223,15 @@ bool cache_content_install_synced(struct cache *cache, const struct cache_entry 
     return content_install(cache, entry, temporary, fd, false, error);
 }
 
+bool cache_safe(struct cache *cache, const struct cache_entry *entry, struct cache_error *error)
+{
+    if (cache_fresh_has(cache, entry) || cache_content_reuse(cache, entry)) return true;
+    return content_lost(cache, entry, "is damaged", error);
+}
+
 bool cache_ready(struct cache *cache, const struct cache_entry *entry, struct cache_error *error)
 {
     if (!cache_has(cache, entry))
         return content_lost(cache, entry, "is gone, or a part of it is", error);
-    if (cache_fresh_has(cache, entry) || cache_content_reuse(cache, entry)) return true;
-    return content_lost(cache, entry, "is damaged", error);
+    return cache_safe(cache, entry, error);
 }

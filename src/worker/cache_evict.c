@@ -129,7 +129,9 @@ static void candidates_evict(struct eviction *eviction, uint64_t wanted)
         const struct cache_entry *entry = &eviction->candidates[i].entry;
         if (is_needed(eviction, entry) || is_held(eviction->cache, entry)) continue;
         cache_name(entry, name);
-        if (unlinkat(eviction->cache->content, name, 0) == 0) eviction->bytes -= entry->bytes;
+        if (unlinkat(eviction->cache->content, name, 0) != 0) continue;
+        eviction->bytes -= entry->bytes;
+        eviction->cache->losses++;
     }
 }
 

@@ -61,11 +61,14 @@ static bool link_make(struct cache *cache, rota_object_id object, const struct c
     return link_replace(cache, text, name);
 }
 
-bool cache_bind(struct cache *cache, rota_object_id object, const struct cache_entry *entry,
-                struct cache_error *error)
+typedef bool ready_fn(struct cache *cache, const struct cache_entry *entry,
+                      struct cache_error *error);
+
+static bool bind(struct cache *cache, rota_object_id object, const struct cache_entry *entry,
+                 ready_fn *ready, struct cache_error *error)
 {
     cache_enter(cache);
-    bool fine = cache_ready(cache, entry, error) && cache_sync(cache, error);
+    bool fine = ready(cache, entry, error) && cache_sync(cache, error);
     if (fine && !link_make(cache, object, entry))
         fine = cache_fail_system(error, "name an object in", cache->path);
     if (fine) cache_fresh_drop(cache, entry);
@@ -73,12 +76,35 @@ bool cache_bind(struct cache *cache, rota_object_id object, const struct cache_e
     return fine;
 }
 
+static bool names_sync(struct cache *cache, struct cache_error *error)
+{
+    return fsync(cache->object) == 0
+           || cache_fail_system(error, "sync the names of objects in", cache->path);
+}
+
+bool cache_bind(struct cache *cache, rota_object_id object, const struct cache_entry *entry,
+                struct cache_error *error)
+{
+    return bind(cache, object, entry, cache_ready, error);
+}
+
 bool cache_bind_synced(struct cache *cache, rota_object_id object, const struct cache_entry *entry,
                        struct cache_error *error)
 {
-    if (!cache_bind(cache, object, entry, error)) return false;
-    return fsync(cache->object) == 0
-           || cache_fail_system(error, "sync the names of objects in", cache->path);
+    return bind(cache, object, entry, cache_ready, error) && names_sync(cache, error);
+}
+
+bool cache_bind_known(struct cache *cache, rota_object_id object, const struct cache_entry *entry,
+                      struct cache_error *error)
+{
+    return bind(cache, object, entry, cache_safe, error) && names_sync(cache, error);
+}
+
+bool cache_is_bound(struct cache *cache, rota_object_id object, struct cache_entry *entry)
+{
+    char name[CACHE_OBJECT_NAME];
+    cache_object_name(object, name);
+    return object_read(cache, name, entry);
 }
 
 bool cache_find(struct cache *cache, rota_object_id object, struct cache_entry *entry)

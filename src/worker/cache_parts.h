@@ -60,6 +60,8 @@ uint64_t cache_content_stamp(const struct cache_entry *entry, const struct stat 
 bool cache_content_reuse(struct cache *cache, const struct cache_entry *entry);
 // It is there, safe from eviction, and will be on the disk with the next sync.
 bool cache_ready(struct cache *cache, const struct cache_entry *entry, struct cache_error *error);
+// The same, but the files of a tree are not looked at.
+bool cache_safe(struct cache *cache, const struct cache_entry *entry, struct cache_error *error);
 // Removes it if it still is that file.
 void cache_content_throw(struct cache *cache, const struct cache_entry *entry, ino_t inode);
 void cache_content_used(struct cache *cache, const struct cache_entry *entry);

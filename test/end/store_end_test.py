@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """store_end_test - a server that is ended while clients upload ends as it should."""
+import fcntl
 import hashlib
 import signal
+import subprocess
 
-from cluster import Cluster
+from cluster import PATIENCE, Cluster
 from end import Tap
 from hostile import Stranger
 
@@ -52,6 +54,33 @@ def ends(*uploads):
                 "and the next server takes uploads")
 
 
+def is_listening(cluster):
+    try:
+        Stranger(cluster.socket).link.close()
+    except OSError:
+        return False
+    return True
+
+
+def second_signal():
+    """The store's thread hangs: it waits for a lock that this process has."""
+    with Cluster() as cluster:
+        with open(cluster.path("server.db.data/lock"), "wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with Stranger(cluster.socket, "PEER") as peer:
+                peer.says("OFFER", entries=[ENTRY])
+                process = cluster.server.process
+                process.terminate()
+                cluster.until(lambda: not is_listening(cluster), "the first signal is heard")
+                process.terminate()
+                try:
+                    status = process.wait(PATIENCE / 4)
+                except subprocess.TimeoutExpired:
+                    status = "it runs"
+                say(status == 0, "a second SIGTERM ends a server whose store hangs", status)
+
+
+second_signal()
 ends(stored)
 ends(half_sent)
 ends(bound, stored, half_sent)
