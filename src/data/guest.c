@@ -11,7 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { GUEST_BYTES_MAX = 64 << 10, PUT_BYTES_MAX = 16 << 20 };  // it may say ahead
+// A guest may say so much ahead, or in one message. A client offers about 90 kB at a time.
+enum { GUEST_BYTES_MAX = 64 << 10, PUT_BYTES_MAX = 1 << 20 };
 enum { PIECE_BYTES = 256 << 10 };  // of TLS
 
 static void reading_close(struct cache_reading *reading)
@@ -225,6 +226,15 @@ bool guest_has_to_wait(const struct guest *guest)
     return of_owner >= DATA_SENDING_OWNER;
 }
 
+static bool is_too_long(const struct guest *guest)
+{
+    const struct wire_in *in = &guest->link->in;
+    uint32_t length = 0;
+    if (in->length - in->taken >= WIRE_HEAD)
+        memcpy(&length, in->bytes + in->taken, sizeof length);
+    return guest->may_put && length > PUT_BYTES_MAX && length <= WIRE_FRAME_MAX;
+}
+
 // True: nothing is left to be taken, or it has to wait.
 static bool message_take(struct guest *guest, int64_t now)
 {
@@ -232,7 +242,12 @@ static bool message_take(struct guest *guest, int64_t now)
     guest->is_behind = false;
     // A ticket is always looked at.
     guest->is_waiting = guest->state == GUEST_KNOWN && guest_has_to_wait(guest);
-    if (guest->is_waiting || guest->state == GUEST_LEAVING || !turn_is_on(guest)) return true;
+    if (guest->is_waiting || guest->state == GUEST_LEAVING) return true;
+    if (is_too_long(guest)) {
+        guest_deny(guest, WIRE_REFUSED_REQUEST, "a message to the object store has 1 MiB at most");
+        return false;
+    }
+    if (!turn_is_on(guest)) return true;
     enum wire_result result = wire_take(&guest->link->in, &message);
     if (result == WIRE_MORE) return true;
     if (result == WIRE_GOT)

@@ -17,7 +17,9 @@ void brought_tell(struct guest *guest, const char *reason)
     *brought = (struct data_brought){.who = brought->who};
 }
 
-static void put_deny(struct guest *guest, enum wire_code code, const char *reason)
+const char no_room[] = "the server has no room for it";
+
+void put_deny(struct guest *guest, enum wire_code code, const char *reason)
 {
     brought_tell(guest, reason);
     guest_deny(guest, code, reason);
@@ -28,54 +30,11 @@ void put_init(struct put *put)
     *put = (struct put){.arrival = {.fd = -1}};
 }
 
-static void put_drop(struct cache *cache, struct put *put)
+void put_drop(struct cache *cache, struct put *put)
 {
     cache_arrival_drop(cache, &put->arrival);
     os_sum_close(put->sum);
     put_init(put);
-}
-
-// ---- Parts that wait for the rest -------------------------------------------------------------
-
-static struct put *part_find(struct parts *parts, const struct cache_entry *entry)
-{
-    for (uint32_t i = 0; i < parts->count; i++)
-        if (cache_entry_is(&parts->items[i].entry, entry)) return &parts->items[i];
-    return NULL;
-}
-
-static void part_remove(struct parts *parts, struct put *part)
-{
-    *part = parts->items[--parts->count];
-}
-
-static void parts_forget(struct cache *cache, struct parts *parts, int64_t before)
-{
-    for (uint32_t i = parts->count; i-- > 0;) {
-        if (parts->items[i].since >= before) continue;
-        put_drop(cache, &parts->items[i]);
-        part_remove(parts, &parts->items[i]);
-    }
-}
-
-void parts_release(struct cache *cache, struct parts *parts)
-{
-    parts_forget(cache, parts, INT64_MAX);
-}
-
-void put_leave(struct guest *guest, int64_t now)
-{
-    struct cache *cache = guest->server->cache;
-    struct parts *parts = &guest->server->parts;
-    parts_forget(cache, parts, now - PART_TICKS);
-    bool is_worth_it = guest->put.left && guest->put.written >= PART_LEAST;
-    if (!is_worth_it || part_find(parts, &guest->put.entry) || parts->count == PARTS_MAX) {
-        put_drop(cache, &guest->put);
-        return;
-    }
-    guest->put.since = now;
-    parts->items[parts->count++] = guest->put;
-    put_init(&guest->put);
 }
 
 // ---- What is offered --------------------------------------------------------------------------
@@ -99,7 +58,8 @@ void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now)
             return;
         }
         if (cache_reuse(guest->server->cache, &entry)) continue;
-        const struct put *part = part_find(&guest->server->parts, &entry);
+        const struct put *part = part_find(&guest->server->parts, guest->owner,
+                                           &entry);
         want(guest, offer->entries.items[i], part ? part->written : 0);
         offered.offered.wanted++;
     }
@@ -112,7 +72,7 @@ void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now)
 static void deny_cache(struct guest *guest, const struct cache_error *error, int reason)
 {
     bool is_full = reason == ENOSPC || reason == EDQUOT;
-    const char *text = is_full ? "the server has no room for it" : error->text;
+    const char *text = is_full ? no_room : error->text;
     put_drop(guest->server->cache, &guest->put);
     put_deny(guest, is_full ? WIRE_REFUSED_FULL : WIRE_REFUSED_STATE, text);
 }
@@ -127,9 +87,11 @@ static void put_whole(struct guest *guest)
     char text[CACHE_ENTRY_TEXT];
     os_sum_end(put->sum, hash);
     if (memcmp(hash, put->entry.hash, CACHE_HASH) != 0) {
+        // The wrong bytes may be those of the connection before: the client begins again.
+        enum wire_code code = put->is_resumed ? WIRE_REFUSED_NOT_FOUND : WIRE_REFUSED_CONFLICT;
         guest->brought.entry = put->entry;
         put_drop(cache, put);
-        put_deny(guest, WIRE_REFUSED_CONFLICT, "the bytes are not those that were named");
+        put_deny(guest, code, "the bytes are not those that were named");
         return;
     }
     errno = 0;
@@ -159,7 +121,7 @@ static bool put_begin(struct guest *guest, const struct cache_entry *entry)
     return false;
 }
 
-// From the beginning, or from where another one of this content was cut off.
+// From the beginning, or from where another one of this content and this owner was cut off.
 void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t now)
 {
     struct parts *parts = &guest->server->parts;
@@ -168,13 +130,18 @@ void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t n
     uint64_t size = fine && entry.kind == CACHE_FILE ? entry.bytes : DATA_LIST_BYTES_MAX;
     fine = fine && piece->offset <= size && piece->bytes <= size - piece->offset
            && (entry.kind == CACHE_DIRECTORY || piece->bytes == size - piece->offset);
-    struct put *part = fine ? part_find(parts, &entry) : NULL;
+    struct put *part = fine ? part_find(parts, guest->owner, &entry) : NULL;
     if (!fine || (piece->offset && (!part || part->written != piece->offset))) {
         put_deny(guest, WIRE_REFUSED_REQUEST, "that piece was not asked for");
         return;
     }
+    if (!disk_can_hold(guest->server->cache, piece->offset + piece->bytes)) {
+        put_deny(guest, WIRE_REFUSED_FULL, no_room);
+        return;
+    }
     if (piece->offset) {
         guest->put = *part;
+        guest->put.is_resumed = true;
         part_remove(parts, part);
     } else if (!put_begin(guest, &entry)) {
         return;
@@ -185,13 +152,29 @@ void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t n
     if (!piece->bytes) put_whole(guest);
 }
 
+static bool put_write(struct guest *guest, const char *bytes, uint32_t count)
+{
+    struct put *put = &guest->put;
+    for (;;) {
+        errno = ENOSPC;
+        if (disk_has_room(guest->server->cache, count)
+            && os_write_at(put->arrival.fd, bytes, count, put->written))
+            return true;
+        int reason = errno;
+        bool is_full = reason == ENOSPC || reason == EDQUOT;
+        if (is_full && disk_make_room(guest)) continue;
+        errno = reason;
+        return false;
+    }
+}
+
 bool put_go_on(struct guest *guest)
 {
     struct put *put = &guest->put;
     const char *bytes;
     uint32_t count = wire_take_raw(&guest->link->in, put->left, &bytes);
     if (count == 0) return true;
-    if (!os_write_at(put->arrival.fd, bytes, count, put->written)) {
+    if (!put_write(guest, bytes, count)) {
         int reason = errno;
         struct cache_error error = {CACHE_BROKEN, ""};
         memcpy(error.text, "the disk of the server fails", 29);
