@@ -160,9 +160,20 @@ static void forged_put(FILE *out, const struct wire_forged *forged)
     text_put(out, "fault", forged->reason.bytes);
 }
 
+// A transfer that ended with its key: nothing was refused.
+static bool is_revoked(const struct wire_brought *brought)
+{
+    return !brought->entry.length && strcmp(brought->reason.bytes, DATA_REVOKED) == 0;
+}
+
 static void brought_put(FILE *out, const struct wire_brought *brought)
 {
     bool is_bound = brought->object.high || brought->object.low;
+    if (is_revoked(brought)) {
+        verb_put(out, "disconnect");
+        text_put(out, "reason", DATA_REVOKED);
+        return;
+    }
     verb_put(out, is_bound ? "bind" : "upload");
     if (is_bound) object_put(out, brought->object);
     if (brought->entry.length) text_put(out, "content", brought->entry.bytes);
@@ -260,7 +271,9 @@ static void depot_put(FILE *out, const struct wire_message *message)
 
 static const char *refusal_of(const struct serve_peer *peer, const struct wire_message *message)
 {
-    if (message->kind == WIRE_BROUGHT_MESSAGE && message->brought.reason.length)
+    bool is_brought = message->kind == WIRE_BROUGHT_MESSAGE;
+    if (is_brought && is_revoked(&message->brought)) return NULL;
+    if (is_brought && message->brought.reason.length)
         return message->brought.reason.bytes;
     return peer->peer->verdict.code ? peer->peer->verdict.reason : NULL;
 }
@@ -317,7 +330,7 @@ void serve_audit_revoked(struct serve *serve, const struct serve_peer *peer)
         who_put(out, peer);
         verb_put(out, "disconnect");
         text_put(out, "outcome", "done");
-        text_put(out, "reason", "the key was revoked");
+        text_put(out, "reason", DATA_REVOKED);
         fputs("}\n", out);
         fclose(out);
     }

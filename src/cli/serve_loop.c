@@ -51,7 +51,7 @@ void serve_peers_revoke(struct serve *serve)
         if (peer->is_gone || link_is_allowed(peer->link, &serve->keys)) continue;
         if (peer->peer) {
             serve_audit_revoked(serve, peer);
-            hub_refuse(peer->peer, 0, 0, WIRE_REFUSED_ROLE, "the key was revoked");
+            hub_refuse(peer->peer, 0, 0, WIRE_REFUSED_ROLE, DATA_REVOKED);
             link_flush(peer->link);
             serve->revoked++;
         }

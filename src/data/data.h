@@ -66,8 +66,9 @@ struct data_server *data_server_open_over(struct cache *cache, int file,
                                           const struct link_keys *keys, struct link_error *error);
 void data_server_close(struct data_server *server);  // null is fine
 const char *data_server_address(const struct data_server *server);  // with the port that 0 got
-// Guests that none of these keys lets in are closed.
-void data_server_revoke(struct data_server *server, const struct link_keys *keys, int64_t now);
+// Connections that none of these keys lets in are told so, and closed. Returns how many.
+#define DATA_REVOKED "the key was revoked"
+uint32_t data_server_revoke(struct data_server *server, const struct link_keys *keys, int64_t now);
 // A connection that came in elsewhere, where its GREET was taken. The link is the server's from now
 // on. It may have to wait until others are served.
 enum data_rights { DATA_MAY_GET = 1, DATA_MAY_PUT };
@@ -90,8 +91,9 @@ void data_server_on_gone(struct data_server *server, data_gone_fn *call, void *c
 // What to call when somebody has bound an object, before it is told so.
 typedef void data_bound_fn(void *context, rota_object_id object, const struct cache_entry *entry);
 void data_server_on_bound(struct data_server *server, data_bound_fn *call, void *context);
-// What to call when somebody has brought contents, bound an object, or was refused that. The
-// context is that of on_bound.
+// What to call when somebody has brought contents, bound an object, or was refused that; with the
+// reason DATA_REVOKED and nothing else, when its connection ended with its key. The context is that
+// of on_bound.
 struct data_brought {
     char *who;                 // null: nobody in particular
     uint32_t contents;         // since it was told last,
@@ -193,5 +195,5 @@ void depot_adopt(struct depot *depot, const struct data_adoption *adoption);
 // How many connections it has, served or waiting. From any thread.
 uint32_t depot_connections(struct depot *depot);
 // From the thread that calls depot_adopt: these keys, which are copied, take the place of the ones
-// before. Guests that none of them lets in are closed. False: no memory; the old keys stay.
+// before. Connections that none of them lets in are told so, and closed. False: no memory; the old keys stay.
 bool depot_rekey(struct depot *depot, const struct link_keys *keys);

@@ -144,7 +144,8 @@ bool queue_add(struct data_server *server, const struct data_adoption *adoption)
 bool queue_next(struct data_server *server, int64_t now, struct data_adoption *adoption,
                 struct guest **leaves);
 void crowder_note(struct data_server *server, const struct link *link);
-void queue_revoke(struct data_server *server, const struct link_keys *keys);
+uint32_t queue_revoke(struct data_server *server, const struct link_keys *keys);  // how many
+void revoked_note(struct data_server *server, char *who);  // for the audit log
 void data_adoption_drop(const struct data_adoption *adoption);  // its link and its word
 void queue_release(struct data_server *server);
 

@@ -185,7 +185,10 @@ static const struct link_key *peer_key(const struct link_keys *keys)
 // From here on nothing points into the keys before.
 static void keys_use(struct depot *depot, struct link_keys *keys)
 {
-    data_server_revoke(depot->server, keys, os_ticks());
+    uint32_t count = data_server_revoke(depot->server, keys, os_ticks());
+    if (count)
+        fprintf(stderr, "rota server: %u transfers with the object store end with their keys\n",
+                count);
     data_fetcher_rekey(depot->fetcher, peer_key(keys));
     keys_free(depot->keys);
     depot->keys = keys;

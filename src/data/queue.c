@@ -110,19 +110,21 @@ bool queue_may_enter(const struct data_server *server, struct data_owner owner, 
 
 // ---- Waiting ----------------------------------------------------------------------------------
 
-static void busy_tell(struct link *link)
+// Closed with bytes unread, the other side would lose the refusal, so they are read.
+static void refusal_tell(struct link *link, enum wire_code code, const char *reason)
 {
     struct wire_message refuse = {.kind = WIRE_REFUSE_MESSAGE};
-    refuse.refuse.code = WIRE_REFUSED_BUSY;
-    refuse.refuse.reason = wire_text_of("busy, try again: too many transfers of your key wait");
+    refuse.refuse.code = code;
+    refuse.refuse.reason = wire_text_of(reason);
     wire_put(&link->out, &refuse);
-    link_flush(link);
+    link_work(link);
 }
 
 static void turn_away(struct data_server *server, const struct data_adoption *adoption)
 {
     crowder_note(server, adoption->link);
-    busy_tell(adoption->link);
+    refusal_tell(adoption->link, WIRE_REFUSED_BUSY,
+                 "busy, try again: too many transfers of your key wait");
     data_adoption_drop(adoption);
 }
 
@@ -195,13 +197,19 @@ void queue_release(struct data_server *server)
     server->queue_count = 0;
 }
 
-void queue_revoke(struct data_server *server, const struct link_keys *keys)
+uint32_t queue_revoke(struct data_server *server, const struct link_keys *keys)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < server->queue_count; i++)
-        if (link_is_allowed(server->queue[i].link, keys))
-            server->queue[kept++] = server->queue[i];
-        else
-            data_adoption_drop(&server->queue[i]);
+    uint32_t kept = 0, before = server->queue_count;
+    for (uint32_t i = 0; i < server->queue_count; i++) {
+        struct data_adoption *adoption = &server->queue[i];
+        if (link_is_allowed(adoption->link, keys)) {
+            server->queue[kept++] = *adoption;
+            continue;
+        }
+        revoked_note(server, adoption->who);
+        refusal_tell(adoption->link, WIRE_REFUSED_ROLE, DATA_REVOKED);
+        data_adoption_drop(adoption);
+    }
     server->queue_count = kept;
+    return before - kept;
 }

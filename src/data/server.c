@@ -98,11 +98,35 @@ static void guest_remove(struct data_server *server, uint32_t at, int64_t now)
     server->guests[at] = server->guests[--server->guest_count];
 }
 
-void data_server_revoke(struct data_server *server, const struct link_keys *keys, int64_t now)
+void revoked_note(struct data_server *server, char *who)
 {
-    for (uint32_t i = server->guest_count; i-- > 0;)
-        if (!link_is_allowed(server->guests[i]->link, keys)) guest_remove(server, i, now);
-    queue_revoke(server, keys);
+    struct data_brought brought = {.who = who, .reason = DATA_REVOKED};
+    if (server->on_brought) server->on_brought(server->context, &brought);
+}
+
+// Nothing more is taken of it, and it is closed when it has been told.
+static void guest_revoke(struct guest *guest, int64_t now)
+{
+    struct data_server *server = guest->server;
+    brought_tell(guest, "");
+    revoked_note(server, guest->brought.who);
+    put_drop(server->cache, &guest->put);
+    flow_end(guest);
+    guest_deny(guest, WIRE_REFUSED_ROLE, DATA_REVOKED);
+    guest_go_on(guest, now);
+}
+
+uint32_t data_server_revoke(struct data_server *server, const struct link_keys *keys, int64_t now)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < server->guest_count; i++) {
+        struct guest *guest = server->guests[i];
+        bool is_ending = guest->state == GUEST_LEAVING || guest->state == GUEST_GONE;
+        if (is_ending || link_is_allowed(guest->link, keys)) continue;
+        guest_revoke(guest, now);
+        count++;
+    }
+    return count + queue_revoke(server, keys);
 }
 
 // Whoever has a ticket stays; of the others the one goes that came first.

@@ -23,7 +23,7 @@
 #define WIRE_BIND(F) F(object, object) F(text, entry)
 #define WIRE_BOUND(F) F(object, object)
 // The object store to its own server, for the audit log: what somebody brought, and what of it was
-// bound to an object or refused.
+// bound to an object or refused. "the key was revoked" without an entry: its connection has ended.
 #define WIRE_BROUGHT(F)                                                              \
     F(text, who) F(u32, contents) F(u64, bytes) F(object, object) F(text, entry)     \
     F(text, reason) /* "": it was not refused */

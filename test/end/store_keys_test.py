@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """store_keys_test - HUP: the object store uses the keys that are read again, and no others."""
 import hashlib
+import json
 import signal
 import subprocess
 
@@ -14,6 +15,10 @@ ENTRY = f"f:{len(TEXT)}:{hashlib.sha256(TEXT).hexdigest()}"
 
 
 class Scene(KeyedCluster):
+    def __init__(self):
+        super().__init__()
+        self.options += ["--audit", self.path("audit")]
+
     def hup(self):
         before = self.server.said().count("keys are read again")
         self.server.process.send_signal(signal.SIGHUP)
@@ -68,17 +73,52 @@ def other_peer_key(scene):
     say(told[0] == "made\n", "with another key of a peer it shows that one", told)
 
 
-def revoked_guest(scene):
-    """A client is connected to the store when its key goes; another one stays."""
-    guests = {role: Keyed(scene.address, Key(scene.path(f"keys/{role}.key")), "PEER")
-              for role in ("client", "admin")}
-    for guest in guests.values():
-        guest.says("OFFER", entries=[ENTRY]).answer("OFFERED")
+def ends_revoked(guest):
+    """What it is told last of all, before it is closed."""
+    told = None
+    while (heard := guest.answer()) not in ("closed", "nothing"):
+        told = heard, guest.reason
+    return told if heard == "closed" else heard
+
+
+def disconnects(scene, key):
+    with open(scene.path("audit"), encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    return [line for line in lines if line["verb"] == "disconnect" and line.get("key") == key]
+
+
+def uploading(scene, key):
+    """In the middle of a file, of which the server has read all that came so far."""
+    guest = Keyed(scene.address, key, "PEER")
+    entry = f"f:{1 << 22}:{'0' * 64}"
+    guest.says("OFFER", entries=[entry]).answer("OFFERED")
+    return guest.says("PIECE", entry=entry, offset=0, bytes=1 << 22).raw(b"x" * (1 << 21))
+
+
+def revoked_guests(scene):
+    """A client has transfers with the store, and some that wait, when its key goes."""
+    key, served = Key(scene.path("keys/client.key")), 24
+    crowd = [uploading(scene, key)]
+    for _ in range(served - 1):
+        crowd.append(Keyed(scene.address, key, "PEER"))
+        crowd[-1].says("OFFER", entries=[ENTRY]).answer("OFFERED")
+    waiting = [Keyed(scene.address, key, "PEER") for _ in range(5)]
+    admin = Keyed(scene.address, Key(scene.path("keys/admin.key")), "PEER")
+    admin.says("OFFER", entries=[ENTRY]).answer("OFFERED")
     with open(scene.path("keys/client.key"), encoding="utf-8") as file:
-        scene.keys("revoke", file.read().split()[2], scene.path("keys/server.keys"))
+        number = file.read().split()[2]
+    scene.keys("revoke", number, scene.path("keys/server.keys"))
     scene.hup()
-    say(guests["client"].answer() == "closed", "a transfer whose key is revoked ends")
-    told = guests["admin"].says("OFFER", entries=[ENTRY]).answer("OFFERED")
+    right = ("refuse role", "the key was revoked")
+    told = [ends_revoked(guest) for guest in crowd]
+    say(told == [right] * served, "transfers whose key is revoked are told, and end", told)
+    told = [ends_revoked(guest) for guest in waiting]
+    say(told == [right] * 5, "and so do those that wait", told)
+    line = f"{served + 5} transfers with the object store end with their keys"
+    scene.until(lambda: line in scene.server.said(), "the server says how many")
+    scene.until(lambda: len(disconnects(scene, number)) == served + 5, "they are in the audit log")
+    say(True, "the server says how many, and the audit log has a line for each")
+    told = admin.says("OFFER", entries=[ENTRY]).answer("OFFERED")
     say(told[0] == "OFFERED", "another one goes on", told)
 
 
@@ -86,7 +126,7 @@ with Scene() as cluster:
     cluster.join("far")
     same_keys(cluster)
     other_peer_key(cluster)
-    revoked_guest(cluster)
+    revoked_guests(cluster)
     status = cluster.server.kill(signal.SIGTERM)
     say(status == 0, "and the server ends with 0", (status, cluster.server.said()[-3000:]))
 Tap.end()
