@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { HELD_AT_ONCE = 1000, REPORT_EVERY = 60 * 1000000 };
@@ -291,13 +292,24 @@ static bool fail(struct link_error *error, const char *folder, const char *reaso
     return false;
 }
 
+// It may be there already, made or restored by somebody with other habits.
+static bool folder_open(const char *folder, struct link_error *error)
+{
+    struct stat status;
+    if (!os_directory_make(folder) || stat(folder, &status) != 0)
+        return fail(error, folder, strerror(errno));
+    if (!(status.st_mode & (S_IRWXG | S_IRWXO)) || chmod(folder, S_IRWXU) == 0) return true;
+    return fail(error, folder, "others may use this folder, and this user cannot change that; run"
+                               " 'chmod 700' on it as its owner");
+}
+
 static bool parts_open(struct depot *depot, const char *folder, uint64_t bytes_max,
                        const struct link_keys *keys, struct link_error *error)
 {
     struct cache_error fault = {0};
     depot->keys = keys_copy(keys);
     if (!depot->keys) return fail(error, folder, "no memory for the keys");
-    if (!os_directory_make(folder)) return fail(error, folder, strerror(errno));
+    if (!folder_open(folder, error)) return false;
     depot->is_open = cache_open(&depot->cache, folder, bytes_max, &fault);
     if (!depot->is_open) return fail(error, folder, fault.text);
     depot->server = data_server_open(&depot->cache, NULL, NULL, error);

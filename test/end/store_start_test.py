@@ -71,5 +71,17 @@ def starts():
         say(told == ["FETCH"] * ROUNDS, f"the last one can be read after {ROUNDS} kills", told)
 
 
+def modes():
+    """The folder of the store was made, or restored, for everybody."""
+    with Cluster() as cluster:
+        cluster.server.kill()
+        folder = cluster.path("server.db.data")
+        os.chmod(folder, 0o777)
+        cluster.serve()
+        mode = os.stat(folder).st_mode & 0o7777
+        say(mode == 0o700, "a folder that others may use is corrected", oct(mode))
+
+
+modes()
 starts()
 Tap.end()
