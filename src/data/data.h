@@ -195,5 +195,6 @@ void depot_adopt(struct depot *depot, const struct data_adoption *adoption);
 // How many connections it has, served or waiting. From any thread.
 uint32_t depot_connections(struct depot *depot);
 // From the thread that calls depot_adopt: these keys, which are copied, take the place of the ones
-// before. Connections that none of them lets in are told so, and closed. False: no memory; the old keys stay.
+// before. Connections that none of them lets in are told so, and closed. False: no memory; the old
+// keys stay.
 bool depot_rekey(struct depot *depot, const struct link_keys *keys);

@@ -134,20 +134,39 @@ static void remove_at(struct data_server *server, uint32_t at)
     for (uint32_t i = at; i < server->queue_count; i++) server->queue[i] = server->queue[i + 1];
 }
 
-// The last one of the key that has most goes, if that has more than one that had another.
+// How many each owner has, found by a part of its hash.
+enum { TALLIES = 2 * DATA_QUEUE_MAX };
+struct tally {
+    struct data_owner owner;
+    uint32_t count;  // 0: the place is free
+};
+
+static struct tally *tally_of(struct tally *tallies, struct data_owner owner)
+{
+    uint64_t at = hash_mix(owner.number, owner.is_client);
+    for (;; at++) {
+        struct tally *tally = &tallies[at % TALLIES];
+        if (!tally->count) tally->owner = owner;
+        if (owner_is(tally->owner, owner)) return tally;
+    }
+}
+
+// The last one of the key that has most goes, if that has more than one that had another. This is
+// done for each connection that is turned away, so it looks at each that waits twice at most.
 static bool queue_make_room(struct data_server *server, struct data_owner owner)
 {
-    uint32_t last = 0, most = 0;
+    struct tally tallies[TALLIES] = {0};
+    uint32_t most = 0, last = server->queue_count;
     for (uint32_t i = 0; i < server->queue_count; i++) {
         struct data_owner other = server->queue[i].owner;
-        uint32_t has = other.is_client == owner.is_client ? waiting_of(server, other) : 0;
-        if (has < most) continue;
-        last = i;
-        most = has;
+        if (other.is_client != owner.is_client) continue;
+        uint32_t count = ++tally_of(tallies, other)->count;
+        if (count > most) most = count;
     }
-    if (waiting_of(server, owner) + 1 >= most) return false;
-    turn_away(server, &server->queue[last]);
-    remove_at(server, last);
+    if (tally_of(tallies, owner)->count + 1 >= most) return false;
+    while (tally_of(tallies, server->queue[last - 1].owner)->count != most) last--;
+    turn_away(server, &server->queue[last - 1]);
+    remove_at(server, last - 1);
     return true;
 }
 

@@ -92,6 +92,26 @@ static void the_tickets_of_a_client_leave_those_of_workers_and_others(void **sta
     expect_fetched(scene, two);
 }
 
+static void of_too_many_tickets_of_a_client_its_oldest_goes(void **state)
+{
+    struct scene *scene = *state;
+    char ticket[40];
+    rota_object_id one = file_make(scene, 1, 1000, 0644), two = file_make(scene, 2, 2000, 0644);
+    struct wire_serve serves[] = {{one, wire_text_of(TICKET), 60000000, .client = 7},
+                                  {two, wire_text_of(TICKET), 60000000, .client = 7}};
+    for (uint32_t i = 0; i < 2; i++)
+        assert_true(data_server_serve(scene->server, &serves[i], scene_now(scene)));
+    for (uint32_t i = 0; i < DATA_TICKETS_CLIENT - 1; i++) {
+        snprintf(ticket, sizeof ticket, "%032u", i);
+        struct wire_serve more = {{8, i}, wire_text_of(ticket), 60000000, .client = 7};
+        assert_true(data_server_serve(scene->server, &more, scene_now(scene)));
+    }
+    fetch(scene, two, TICKET, scene->address, NULL);
+    expect_fetched(scene, two);
+    fetch(scene, one, TICKET, scene->address, NULL);
+    expect_fault(scene, one, DATA_MISSED, "refused");
+}
+
 // ---- By hand ------------------------------------------------------------------------------------
 
 static struct link *stranger(struct scene *scene)
@@ -253,6 +273,7 @@ int main(void)
         TEST(a_ticket_that_comes_a_moment_later_is_good),
         TEST(of_too_many_tickets_the_one_that_ends_first_goes),
         TEST(the_tickets_of_a_client_leave_those_of_workers_and_others),
+        TEST(of_too_many_tickets_of_a_client_its_oldest_goes),
         TEST(whatever_is_wrong_the_answer_is_the_same),
         TEST(who_says_nothing_makes_room_for_others),
         TEST(who_takes_nothing_is_not_waited_for),

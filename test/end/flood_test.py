@@ -86,6 +86,26 @@ def unfinished(cluster):
         peer.link.close()
 
 
+def unfinished_offers(cluster):
+    """The same with transfers to the object store."""
+    key, head = Key(cluster.path("keys/client.key")), (15 * MIB).to_bytes(4, "little")
+    crowd = []
+
+    def fill(peer):
+        peer.link.socket.settimeout(1)
+        peer.raw(head + b"\x2c" + b"x" * (14 * MIB))
+
+    before = resident(cluster)
+    for _ in range(24):
+        crowd.append(Keyed(cluster.address, key, "PEER"))
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(fill, crowd))
+    most = resident(cluster) - before
+    say(most < 100 * MIB or SANITIZED, "offers: 24 messages of 14 MB cost little", most)
+    for peer in crowd:
+        peer.link.close()
+
+
 def submissions(cluster):
     """One that never ends, in many pieces."""
     key, more = Key(cluster.path("keys/client.key")), WIRE["SUBMIT_MORE"]
@@ -323,6 +343,7 @@ small_memory()
 with KeyedCluster("--key-submissions", "8") as end:
     honest_add(end)
     end.submit({"a": {"run": "true"}})
-    for test in (strangers, unfinished, submissions, held, results, offers, two_workers):
+    for test in (strangers, unfinished, unfinished_offers, submissions, held, results, offers,
+                 two_workers):
         test(end)
 Tap.end()

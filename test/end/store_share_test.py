@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """store_share_test - the server's object store under keys that take all they can get."""
 import concurrent.futures
+import fcntl
 import hashlib
 import os
 import select
@@ -78,6 +79,47 @@ def floods_of_reads():
         say(done.returncode == 0, "reads: and one after it", done.stderr)
         done = cluster.rota("data", "put", "other")
         say(done.returncode == 0, "reads: a file can be put", done.stderr)
+
+
+class Reads(threading.Thread):
+    """Asks for one upload so many times, and counts the answers."""
+
+    def __init__(self, path, number, count):
+        super().__init__(daemon=True)
+        self.count, self.answered = count, 0
+        self.peer = Stranger(path, "CLIENT")
+        self.lot = encode("DATA", high=1, low=2, verb=WIRE["DATA_READ"], object=(7, number)) * count
+        self.start()
+        threading.Thread(target=lambda: self.peer.raw(self.lot), daemon=True).start()
+
+    def run(self):
+        while self.answered < self.count and self.peer.answer() != "closed":
+            self.answered += 1
+
+    def stands_still(self, seconds=2):
+        before = self.answered
+        time.sleep(seconds)
+        return before == self.answered
+
+
+def store_behind():
+    """The store hangs, since this process has its lock: clients are not read when it is behind."""
+    with Cluster() as cluster:
+        number = (1 << 62) | 5
+        say(upload(cluster.socket, b"mine")[0] == "BOUND", "behind: an upload is stored")
+        with open(cluster.path("server.db.data/lock"), "wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with Stranger(cluster.socket, "PEER") as peer:
+                peer.says("OFFER", entries=[content(b"mine")])
+                reads = Reads(cluster.socket, number, 60000)
+                cluster.until(lambda: reads.answered and reads.stands_still(), "it stands still")
+                say(reads.answered < 40000, "behind: the server stops reading a client",
+                    reads.answered)
+                fcntl.flock(lock, fcntl.LOCK_UN)
+                reads.join(PATIENCE)
+                say(reads.answered == reads.count, "behind: and goes on when the store does",
+                    reads.answered)
+        reads.peer.link.close()
 
 
 def key_add(cluster, role, name):
@@ -286,7 +328,7 @@ def uploads_at_once():
         print(f"# {UPLOADS} uploads of {SIZE} bytes: {time.monotonic() - before:.1f} s")
 
 
-for test in (floods_of_reads, slow_uploads, crowd_of_two_keys, crowd_of_a_worker, crowd_of_readers,
+for test in (floods_of_reads, store_behind, slow_uploads, crowd_of_two_keys, crowd_of_a_worker, crowd_of_readers,
              waiting_is_told, uploads_at_once):
     test()
 Tap.end()
