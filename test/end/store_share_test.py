@@ -328,7 +328,7 @@ def uploads_at_once():
         print(f"# {UPLOADS} uploads of {SIZE} bytes: {time.monotonic() - before:.1f} s")
 
 
-for test in (floods_of_reads, store_behind, slow_uploads, crowd_of_two_keys, crowd_of_a_worker, crowd_of_readers,
-             waiting_is_told, uploads_at_once):
+for test in (floods_of_reads, store_behind, slow_uploads, crowd_of_two_keys, crowd_of_a_worker,
+             crowd_of_readers, waiting_is_told, uploads_at_once):
     test()
 Tap.end()
