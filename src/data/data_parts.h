@@ -75,6 +75,7 @@ struct guest {
     bool is_waiting;  // for others to be sent less
     bool is_behind;   // has said something, and waits for its turn,
     uint64_t behind_since;  // which others have waited for longer
+    bool is_turn_new;       // one message is taken in any case
     int64_t turn_until;     // ticks; 0: it has none
     struct cache_entry entry;  // of the object
     struct cache_reading hold;  // the object, or the list of it

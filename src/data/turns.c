@@ -23,7 +23,9 @@ static bool has_message(const struct wire_in *in)
 
 bool turn_is_on(struct guest *guest)
 {
-    if (os_ticks() < guest->turn_until) return true;
+    bool is_first = guest->is_turn_new;
+    guest->is_turn_new = false;
+    if (is_first || os_ticks() < guest->turn_until) return true;
     guest->is_behind = has_message(&guest->link->in);
     if (guest->is_behind) guest->behind_since = ++guest->server->turns.count;
     return false;
@@ -64,8 +66,10 @@ static void turn_give(struct guest *guest, int64_t now)
     int64_t before = os_ticks();
     turns->now = start_of(turns, guest);
     guest->is_behind = false;
+    guest->is_turn_new = true;
     guest->turn_until = before + TURN_TICKS;
     guest_go_on(guest, now);
+    guest->is_turn_new = false;
     guest->turn_until = 0;
     *used_by(turns, guest->owner) = turns->now + os_ticks() - before + 1;
 }
