@@ -1,7 +1,10 @@
-// files.c - notices that a file of the database was deleted or replaced, and saves what it had.
+// files.c - notices that a file of the database was deleted, replaced or overwritten, and saves
+// what it had.
 //
 // SQLite keeps the lost files open, so this process can still read everything it has recorded. It
-// copies that to FILE-saved with SQLite's backup. It never writes to a file that is not its own.
+// copies that to FILE-saved with SQLite's backup. Of a file that another program has written to
+// nothing is read: only if all of it is in memory or in the other file, it can be saved. It never
+// writes to a file that is not its own.
 #define _GNU_SOURCE
 #include "store/sqlite.h"
 
@@ -21,13 +24,25 @@ static struct file_identity identity_from(int result, const struct stat *status)
     return (struct file_identity){status->st_dev, status->st_ino};
 }
 
-// Of the file that is at that path now.
-static struct file_identity identity_of(const struct sqlite_store *store, enum file_kind kind)
+// The file that is at that path now.
+static int file_look(const struct sqlite_store *store, enum file_kind kind, struct stat *status)
 {
     char name[NAME_SIZE];
-    struct stat status;
     snprintf(name, sizeof name, "%s%s", store->path, suffixes[kind]);
-    return identity_from(stat(name, &status), &status);
+    *status = (struct stat){0};
+    return stat(name, status);
+}
+
+static struct file_identity identity_of(const struct sqlite_store *store, enum file_kind kind)
+{
+    struct stat status;
+    return identity_from(file_look(store, kind, &status), &status);
+}
+
+static struct file_state state_from(const struct stat *status)
+{
+    return (struct file_state){status->st_size,
+                               status->st_mtim.tv_sec * 1000000000ll + status->st_mtim.tv_nsec};
 }
 
 void files_note(struct sqlite_store *store)
@@ -36,6 +51,9 @@ void files_note(struct sqlite_store *store)
     store->files[FILE_LOCK] = identity_from(fstat(store->lock_file, &status), &status);
     for (int i = 0; i < FILE_KINDS; i++)
         if (!store->files[i].inode) store->files[i] = identity_of(store, (enum file_kind)i);
+    if (file_look(store, FILE_DATABASE, &status) < 0) return;
+    struct file_state database = state_from(&status);
+    database_note(store, &database);
 }
 
 // The inode of an open file is not given to another one.
@@ -47,8 +65,21 @@ static bool is_ours(const struct sqlite_store *store, enum file_kind kind)
 
 // ---- Saving ----------------------------------------------------------------------------------
 
+// The folder may be gone with all that was in it.
+static void folder_make(const struct sqlite_store *store)
+{
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "%s", store->path);
+    for (char *slash = strchr(name + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(name, 0700);  // the file that is made in it tells what went wrong
+        *slash = '/';
+    }
+}
+
 static bool saved_name(const struct sqlite_store *store, char name[NAME_SIZE])
 {
+    folder_make(store);
     for (int i = 1; i < COPIES; i++) {
         if (i == 1)
             snprintf(name, NAME_SIZE, "%s-saved", store->path);
@@ -96,7 +127,8 @@ static bool save(struct sqlite_store *store, char name[NAME_SIZE])
 static void log_put_aside(const struct sqlite_store *store, bool is_saved)
 {
     char name[NAME_SIZE], aside[NAME_SIZE];
-    if (is_ours(store, FILE_DATABASE) || !is_ours(store, FILE_LOG)) return;
+    bool is_bad = store->gather.pages.database_is_bad;
+    if ((is_ours(store, FILE_DATABASE) && !is_bad) || !is_ours(store, FILE_LOG)) return;
     snprintf(name, sizeof name, "%s-wal", store->path);
     snprintf(aside, sizeof aside, "%s-wal-old", store->path);
     if (is_saved)
@@ -110,6 +142,7 @@ static void lost_note(const struct sqlite_store *store)
 {
     static const char text[] = "records of this database were lost\n";
     char name[NAME_SIZE];
+    folder_make(store);
     snprintf(name, sizeof name, "%s-lost", store->path);
     int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0) return;
@@ -139,12 +172,13 @@ static bool is_moved(const struct sqlite_store *store, char out[NAME_SIZE])
 
 // ---- Noticing --------------------------------------------------------------------------------
 
-static void lost_say(struct sqlite_store *store, enum file_kind kind)
+static void lost_say(struct sqlite_store *store, enum file_kind kind, const char *how)
 {
     char saved[NAME_SIZE];
     const char *path = store->path;
-    const char *how = identity_of(store, kind).inode ? "replaced" : "deleted";
     struct store_error *error = &store->store.error;
+    bool is_overwritten
+        = store->gather.pages.database_is_bad || store->gather.pages.log_is_bad;
     if (kind == FILE_LOCK) {
         store_fail(error, STORE_BROKEN,
                    "%s-lock was %s while it was in use, so another process may use the database;"
@@ -152,7 +186,11 @@ static void lost_say(struct sqlite_store *store, enum file_kind kind)
                    path, how);
         return;
     }
-    if (is_moved(store, saved)) {
+    if (kind == FILE_INDEX && store->gather.pages.index_is_bad) {
+        store_fail(error, STORE_BROKEN, INDEX_LOST, path);
+        return;
+    }
+    if (!is_overwritten && is_moved(store, saved)) {
         store_fail(error, STORE_BROKEN,
                    "%s was moved to %s while it was in use; all records are there: start with that"
                    " path, or move it back",
@@ -176,16 +214,38 @@ static void lost_say(struct sqlite_store *store, enum file_kind kind)
     }
 }
 
+// All are there. FILE_KINDS: none was overwritten.
+static enum file_kind overwritten_find(struct sqlite_store *store)
+{
+    struct stat database, index;
+    struct pages *pages = &store->gather.pages;
+    if (!pages->index[0] || file_look(store, FILE_INDEX, &index) < 0) return FILE_KINDS;
+    pages->index_is_bad
+        = index.st_size < store->index_size || index.st_size < INDEX_REGION_SIZE;
+    if (pages->index_is_bad) return FILE_INDEX;
+    store->index_size = index.st_size;
+    pages->log_is_bad = log_is_overwritten(store);
+    if (pages->log_is_bad) return FILE_LOG;
+    if (file_look(store, FILE_DATABASE, &database) < 0) return FILE_KINDS;
+    struct file_state state = state_from(&database);
+    pages->database_is_bad = database_is_overwritten(store, &state);
+    return pages->database_is_bad ? FILE_DATABASE : FILE_KINDS;
+}
+
 bool files_are_ours(struct sqlite_store *store)
 {
     if (store->is_lost) return false;
-    for (int i = 0; i < FILE_KINDS; i++) {
-        if (is_ours(store, (enum file_kind)i)) continue;
-        store->is_lost = true;
-        lost_say(store, (enum file_kind)i);
-        return false;
-    }
-    return true;
+    const char *how = "overwritten";
+    enum file_kind kind = FILE_DATABASE;
+    while (kind < FILE_KINDS && is_ours(store, kind)) kind++;
+    if (kind == FILE_KINDS)
+        kind = overwritten_find(store);
+    else
+        how = identity_of(store, kind).inode ? "replaced" : "deleted";
+    if (kind == FILE_KINDS) return true;
+    store->is_lost = true;
+    lost_say(store, kind, how);
+    return false;
 }
 
 bool files_check(struct sqlite_store *store)

@@ -12,7 +12,8 @@
 
 enum {
     GATHERED_MAX = 1 << 16,  // the system of SQLite takes less than 1 << 17 at a time
-    LOG_HEADER = 32
+    LOG_HEADER = 32,
+    LOG_SALT = 16
 };
 
 // Lies before the file of the system below, in memory that SQLite gives.
@@ -32,14 +33,32 @@ static struct gathered *of(sqlite3_file *file)
     return (struct gathered *)file;
 }
 
+static uint32_t salt_at(const void *bytes)
+{
+    uint32_t salt;
+    memcpy(&salt, (const char *)bytes + LOG_SALT, sizeof salt);
+    return salt;
+}
+
+// SQLite writes a log from its start to its end. If another program has truncated it, a write
+// would leave a hole of zeros before it, and all turns in the hole were lost without a trace.
+static int log_append(struct gathered *gathered, const void *from, int length, sqlite3_int64 at)
+{
+    sqlite3_file *below = gathered->below;
+    sqlite3_int64 size = at;
+    int result = at > 0 ? below->pMethods->xFileSize(below, &size) : SQLITE_OK;
+    if (!result && size < at) result = SQLITE_IOERR_WRITE;
+    if (result) return result;
+    if (at == 0 && length >= LOG_HEADER) gathered->gather->pages.began = salt_at(from);
+    gathered->empty = false;
+    return below->pMethods->xWrite(below, from, length, at);
+}
+
 static int gathered_write(struct gathered *gathered)
 {
     int length = gathered->length;
     gathered->length = 0;  // what failed is not tried again
-    if (!length) return SQLITE_OK;
-    gathered->empty = false;
-    sqlite3_file *below = gathered->below;
-    return below->pMethods->xWrite(below, gathered->bytes, length, gathered->at);
+    return length ? log_append(gathered, gathered->bytes, length, gathered->at) : SQLITE_OK;
 }
 
 // ---- Syncs ---------------------------------------------------------------------------
@@ -82,6 +101,7 @@ static int log_close(sqlite3_file *file)
     sqlite3_file *below = of(file)->below;
     int result = gathered_write(of(file));
     int synced = gather_sync(of(file)->gather, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+    of(file)->gather->pages.log = NULL;
     if (!result) result = synced;
     free(of(file)->bytes);
     int closed = below->pMethods->xClose(below);
@@ -92,6 +112,7 @@ static int log_read(sqlite3_file *file, void *to, int length, sqlite3_int64 at)
 {
     sqlite3_file *below = of(file)->below;
     int result = gathered_write(of(file));
+    if (of(file)->gather->pages.log_is_bad) return SQLITE_IOERR_READ;
     return result ? result : below->pMethods->xRead(below, to, length, at);
 }
 
@@ -105,8 +126,7 @@ static int log_write(sqlite3_file *file, const void *from, int length, sqlite3_i
         gathered->at = at;
     }
     if (length > GATHERED_MAX || !gathered->safe) {
-        gathered->empty = false;
-        return gathered->below->pMethods->xWrite(gathered->below, from, length, at);
+        return log_append(gathered, from, length, at);
     }
     memcpy(gathered->bytes + gathered->length, from, (size_t)length);
     gathered->length += length;
@@ -206,12 +226,14 @@ static int log_flags(struct gather *gather, const char *name, int flags)
     return gather->named ? flags & ~SQLITE_OPEN_CREATE : flags;
 }
 
-// All files but the log are those of the system below.
+// All files but the database and its log are those of the system below.
 static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
                      int *out)
 {
     struct gather *gather = vfs->pAppData;
     sqlite3_vfs *below = gather->below;
+    if (flags & SQLITE_OPEN_MAIN_DB)
+        return pages_open(below, name, file, flags, out, &gather->pages);
     if (!(flags & SQLITE_OPEN_WAL)) return below->xOpen(below, name, file, flags, out);
     struct gathered *gathered = of(file);
     *gathered = (struct gathered){.below = (sqlite3_file *)(gathered + 1), .gather = gather};
@@ -226,6 +248,7 @@ static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file
     }
     sqlite3_int64 size = 1;
     file->pMethods = &log_methods;
+    gather->pages.log = gathered->below;
     gathered->safe = log_characteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
     gathered->empty = gathered->below->pMethods->xFileSize(gathered->below, &size) == SQLITE_OK
                       && size == 0;

@@ -1,6 +1,8 @@
 // log.h - the log of a database file: written once a turn, synced beside the program.
 #pragma once
 
+#include "store/pages.h"
+
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
@@ -35,6 +37,7 @@ int syncer_watch(struct syncer *syncer);                 // the event; -1: there
 struct gather {
     sqlite3_vfs vfs, *below;
     struct syncer syncer;
+    struct pages pages;
     sqlite3_file *behind;  // a log that was written to and not synced, nor was that asked for
     bool later;            // SQLite believes that it was
     bool named;            // the name of the log is durable: it was synced once

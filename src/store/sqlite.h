@@ -137,7 +137,10 @@ struct sqlite_store {
     sqlite3_stmt *statement[STATEMENTS];
     int lock_file;
     struct file_identity files[FILE_KINDS];
-    bool is_lost;  // one of them was deleted or replaced
+    struct database_seen seen;
+    int64_t index_size;  // the largest it ever had
+    int64_t page_size;
+    bool is_lost;  // one of them was deleted, replaced or overwritten
     bool full;      // the ballast is thrown off
     bool begun;     // a transaction is open
     bool known;       // found as the last server left it

@@ -127,6 +127,8 @@ static bool turn_open(struct sqlite_store *store)
     sqlite3_reset(store->statement[GET_TEXT]);
     sqlite3_reset(store->statement[GET_REQUEST]);
     sqlite_set(store);
+    // Before the turn all of the last ones is still in memory, and may be saved.
+    if (log_is_short(store) && !files_check(store)) return false;
     statement_run(store, DO_BEGIN);
     store->begun = true;
     return true;
@@ -287,6 +289,7 @@ static void log_fold(struct sqlite_store *store)
     if (!files_check(store)) return;
     store->gather.later = false;  // the database must not know what the log could still lose
     int result = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    files_note(store);
     if (result == SQLITE_OK || result == SQLITE_BUSY || result == SQLITE_LOCKED) return;
     if (is_full(store->db, result)) {
         // The turn is in the log, whatever comes of this. The next fold may have the room.
@@ -320,6 +323,15 @@ static bool life_is_long(struct sqlite_store *store)
     return ++store->turns > BRIEF_TURNS || store->now - store->first > BRIEF_TIME;
 }
 
+// A turn fails when another program has written to its files: that is what is to be told.
+static void fault_explain(struct sqlite_store *store)
+{
+    struct store_error found = store->store.error;
+    if (store->is_lost) return;
+    store->store.error = (struct store_error){0};
+    if (files_are_ours(store)) store->store.error = found;
+}
+
 static bool turn_write(struct store *base)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
@@ -334,6 +346,7 @@ static bool turn_write(struct store *base)
     }
     if (base->error.fault) {
         turn_undo(store);
+        fault_explain(store);
         return false;
     }
     if (!store->files[FILE_INDEX].inode) files_note(store);

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""lost_files_test - a file of a database in use is deleted or replaced, or can be read by others.
+"""lost_files_test - a file of a database in use is deleted, replaced or overwritten.
 
 The server or the run notices it, acknowledges nothing more, saves what it has recorded, and stops
 with status 70 and a sentence. Files that others may read become the owner's when they are opened.
+Files with such modes that belong to another user are refused.
 """
 import json
 import os
@@ -14,7 +15,7 @@ import subprocess
 import time
 
 from cluster import PATIENCE, ROTA_PATH, Cluster
-from end import Tap, least
+from end import Tap, least, lend
 from runs import Folder, kill_group
 
 NAMES = {"": "the database", "-wal": "the log", "-shm": "the index", "-lock": "the lock file"}
@@ -190,6 +191,77 @@ def folder_is_renamed():
                 (status, said))
 
 
+def truncate(path):
+    os.truncate(path, 0)
+
+
+def server_is_overwritten(suffix, end):
+    """As `: > FILE` does it. What was accepted is found, or the next start says that it is not."""
+    with Cluster() as cluster:
+        if end:
+            accepted = cluster.submit({"t": {"run": "true"}}).returncode == 0
+            truncate(cluster.database + suffix)
+            cluster.server.kill(end)
+        else:
+            accepted = lose(cluster, suffix, truncate)
+        status = cluster.server.process.returncode
+        said, next_one = cluster.server.said(), second_server(cluster, cluster.database)
+        if suffix == "-shm":
+            found = jobs_in(cluster.database)
+            fine = ("no record is lost" in said and accepted <= found <= accepted + 1
+                    and next_one.returncode == 124)
+        else:
+            saved = cluster.database + "-saved"
+            found = jobs_in(saved) if os.path.exists(saved) else None
+            fine = (f"{cluster.database}{suffix} was overwritten" in said
+                    and (found is None or accepted <= found <= accepted + 1)
+                    and next_one.returncode == 2
+                    and ("-lost" if found is None else "-saved") in next_one.stderr)
+        Tap.say(fine and status == 70,
+                f"a server stops when {NAMES[suffix]} is emptied"
+                + (" just before it is to end" if end else ""),
+                (status, accepted, found, said, next_one))
+
+
+def backup_is_copied_back():
+    """With cp, under a server that runs, behind a fold."""
+    with Cluster() as cluster:
+        cluster.submit({"t": {"run": "true"}})
+        backup = cluster.path("backup.db")
+        link = sqlite3.connect(cluster.database)
+        link.execute(f"VACUUM INTO '{backup}'")
+        link.close()
+        old = os.path.getsize(cluster.database)
+        while os.path.getsize(cluster.database) < old + 1000000:
+            cluster.submit({f"t{i}": {"run": "true # " + "x" * 1000} for i in range(2000)})
+        shutil.copyfile(backup, cluster.database)
+        status = cluster.server.process.wait(PATIENCE)
+        refused = second_server(cluster, cluster.database)
+        Tap.say(status == 70 and "was overwritten" in cluster.server.said()
+                and refused.returncode == 2, "a server stops when a backup is copied over its"
+                " database", (status, cluster.server.said(), refused))
+
+
+def folder_is_removed():
+    """With all that is in it."""
+    with Cluster() as cluster:
+        folder = cluster.path("state")
+        os.mkdir(folder)
+        cluster.server.kill(signal.SIGTERM)
+        cluster.database = os.path.join(folder, "server.db")
+        cluster.serve()
+        cluster.submit({"t": {"run": "true"}})
+        shutil.rmtree(folder)
+        status = cluster.server.process.wait(PATIENCE)
+        saved = cluster.database + "-saved"
+        found = jobs_in(saved) if os.path.exists(saved) else None
+        refused = second_server(cluster, cluster.database)
+        Tap.say(status == 70 and found == 1 and refused.returncode == 2
+                and "-saved" in refused.stderr,
+                "a server whose folder is removed makes it again, and saves all in it",
+                (status, found, cluster.server.said(), refused))
+
+
 def server_notices_in_time():
     def attempt():
         with Cluster() as cluster:
@@ -235,6 +307,27 @@ def modes():
                 [f"{mode:o}" for mode in found])
 
 
+def modes_of_another_user():
+    """Only the owner can change them, so the file is refused and stays as it is."""
+    what = "files of another user that others may read are refused"
+    if os.getuid() != 0:
+        Tap.skip(what, "only root can give files to another user")
+        return
+    with Cluster() as cluster:
+        cluster.submit({"t": {"run": "true"}})
+        cluster.server.kill(signal.SIGTERM)
+        os.chmod(cluster.folder, 0o777)
+        os.chmod(cluster.database, 0o666)
+        os.remove(cluster.database + "-lock")
+        start = [lend(cluster.folder), "server", "--listen", cluster.path("second.sock"), "--db",
+                 cluster.database]
+        refused = subprocess.run(["timeout", "10", *start], capture_output=True, text=True,
+                                 check=False, timeout=PATIENCE, user=65534, group=65534)
+        mode = stat.S_IMODE(os.stat(cluster.database).st_mode)
+        Tap.say(refused.returncode == 2 and mode == 0o666 and "mode 0666" in refused.stderr
+                and "chmod 600" in refused.stderr, what, f"{refused}, mode {mode:o}")
+
+
 for loss in ("", "-wal", "-shm", "-lock"):
     server_loses(loss, remove)
 for loss in ("", "-wal"):
@@ -244,8 +337,15 @@ another_takes_its_place()
 no_copy_can_be_saved()
 by_a_link()
 folder_is_renamed()
+folder_is_removed()
+for loss in ("-wal", "", "-shm"):
+    server_is_overwritten(loss, None)
+for loss in ("-wal", ""):
+    server_is_overwritten(loss, signal.SIGTERM)
+backup_is_copied_back()
 server_notices_in_time()
 run_loses("")
 run_loses("-wal")
 modes()
+modes_of_another_user()
 Tap.end()
