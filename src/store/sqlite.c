@@ -141,6 +141,7 @@ static bool database_open(struct sqlite_store *store, struct store_error *error)
             = gather_open(store->path, &store->db, flags, store->options.vfs, &store->gather);
     if (store->result) return false;
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_busy_handler(store->db, busy_wait, store);
     store->result = sqlite3_exec(store->db, careful, NULL, NULL, NULL);
     if (!store->result) store->result = said_open(store);
     if (store->result) return false;

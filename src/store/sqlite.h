@@ -141,6 +141,8 @@ struct sqlite_store {
     int64_t index_size;  // the largest it ever had
     int64_t page_size;
     bool is_lost;  // one of them was deleted, replaced or overwritten
+    int64_t busy_since;  // milliseconds: another program has locked the database
+    bool busy_is_told;
     bool full;      // the ballast is thrown off
     bool begun;     // a transaction is open
     bool known;       // found as the last server left it
@@ -286,6 +288,11 @@ bool sqlite_bodies(struct store *store, rota_job_id job, store_body_fn *take, vo
 bool sqlite_answer_find(struct store *store, struct store_request *request);
 
 extern const sqlite3_mem_methods pieces_methods;  // pieces.c: memory for SQLite
+
+// ---- busy.c: another program has locked the database ------------------------------------------
+
+enum { STORE_BUSY_MS = 5000 };
+int busy_wait(void *store, int count);  // for sqlite3_busy_handler()
 
 // ---- left.c: whether the files are as the last server left them --------------------------------
 

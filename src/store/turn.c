@@ -35,6 +35,13 @@ void fail_with(struct sqlite_store *store, int result, const char *doing)
     if ((result & 0xff) == SQLITE_NOMEM) fault = STORE_NO_MEMORY;
     int reason = sqlite3_system_errno(store->db);
     bool system = (result & 0xff) == SQLITE_IOERR && reason;
+    if ((result & 0xff) == SQLITE_BUSY) {
+        store_fail(&store->store.error, fault,
+                   "%s: %s: another program has locked the database for more than %d s; end it,"
+                   " and start again",
+                   store->path, doing, STORE_BUSY_MS / 1000);
+        return;
+    }
     store_fail(&store->store.error, fault, "%s: %s: %s%s%s", store->path, doing,
                sqlite3_errstr(result), system ? ": " : "", system ? strerror(reason) : "");
 }
