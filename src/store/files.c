@@ -187,7 +187,7 @@ static void lost_say(struct sqlite_store *store, enum file_kind kind, const char
         return;
     }
     if (kind == FILE_INDEX && store->gather.pages.index_is_bad) {
-        store_fail(error, STORE_BROKEN, INDEX_LOST, path);
+        store_fail(error, STORE_BROKEN, "%s" INDEX_LOST, path);
         return;
     }
     if (!is_overwritten && is_moved(store, saved)) {

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { WATCHED_MAX = 16, EXIT_BROKEN = 70 };
@@ -23,15 +24,23 @@ static bool is_in_index(const struct pages *pages, uintptr_t address)
     return false;
 }
 
+static void say(const char *path)
+{
+    char first[] = "rota: ", last[] = INDEX_LOST "\n";
+    struct iovec parts[] = {{first, sizeof first - 1},
+                            {(char *)(uintptr_t)path, strlen(path)},
+                            {last, sizeof last - 1}};
+    ssize_t written = writev(2, parts, 3);
+    (void)written;  // there is no one else to tell
+}
+
 static void bus_error(int number, siginfo_t *about, void *context)
 {
     (void)context;
     for (int i = 0; i < WATCHED_MAX; i++) {
         const struct pages *pages = watched[i];
-        if (!pages || !pages->index_lost || !is_in_index(pages, (uintptr_t)about->si_addr))
-            continue;
-        ssize_t written = write(2, pages->index_lost, strlen(pages->index_lost));
-        (void)written;  // there is no one else to tell
+        if (!pages || !is_in_index(pages, (uintptr_t)about->si_addr)) continue;
+        say(pages->path);
         _exit(EXIT_BROKEN);
     }
     sigaction(number, &before, NULL);  // it happens again, and is none of ours
@@ -56,6 +65,7 @@ void mapped_watch(struct pages *pages)
 
 void mapped_release(struct pages *pages)
 {
+    if (!pages->index[0]) return;
     for (int i = 0; i < WATCHED_MAX; i++) {
         struct pages *own = pages;
         atomic_compare_exchange_strong(&watched[i], &own, NULL);

@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #define INDEX_LOST                                                                                 \
-    "%s-shm was truncated by another program while it was in use; no record is lost: stop what"    \
+    "-shm was truncated by another program while it was in use; no record is lost: stop what"      \
     " did this, and start again"
 
-enum { PAGE_SAMPLES = 64, INDEX_REGIONS = 256, INDEX_REGION_SIZE = 32768 };
+enum { PAGE_SAMPLES = 64, INDEX_REGIONS = 128, INDEX_REGION_SIZE = 32768 };
 
 struct page_sample {
     sqlite3_int64 at;  // where it is in the file
@@ -30,10 +30,9 @@ struct pages {
     uint32_t began;       // the first salt of the log that this process began last
     bool database_is_bad;  // another program wrote to it: nothing is read from it any more
     bool log_is_bad, index_is_bad;
-    char *index_lost;  // what is said when the index is truncated under SQLite
+    const char *path;
 };
 
-uint64_t page_hash(const void *bytes, size_t size, sqlite3_int64 at);
 // A file of the system below becomes one whose pages are remembered. `file` has room for both.
 struct paged {
     sqlite3_file file;
@@ -50,6 +49,6 @@ void pages_forget(struct pages *pages);
 // ---- mapped.c ------------------------------------------------------------------------------
 
 // A process that reads a mapped page behind the end of its file gets SIGBUS. For the index of
-// these pages the process then says `index_lost` and ends with 70.
+// these pages the process then says so and ends with 70.
 void mapped_watch(struct pages *pages);
 void mapped_release(struct pages *pages);

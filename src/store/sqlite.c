@@ -123,22 +123,11 @@ void sqlite_set(struct sqlite_store *store)
     store->is_set = !store->result;
 }
 
-// A handler of signals cannot make it.
-static bool index_lost_make(struct sqlite_store *store)
-{
-    size_t size = strlen(store->path) + sizeof "rota: " INDEX_LOST "\n";
-    char *text = store->gather.pages.index_lost = malloc(size);
-    if (text) snprintf(text, size, "rota: " INDEX_LOST "\n", store->path);
-    return text;
-}
-
 static bool database_open(struct sqlite_store *store, struct store_error *error)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    if (!index_lost_make(store)) store->result = SQLITE_NOMEM;
-    if (!store->result)
-        store->result
-            = gather_open(store->path, &store->db, flags, store->options.vfs, &store->gather);
+    store->gather.pages.path = store->path;
+    store->result = gather_open(store->path, &store->db, flags, store->options.vfs, &store->gather);
     if (store->result) return false;
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_busy_handler(store->db, busy_wait, store);
@@ -196,7 +185,6 @@ void sqlite_close(struct store *base)
     if (store->lock_file >= 0) close(store->lock_file);
     loaded_close(store->loaded);
     turn_release(store);
-    free(store->gather.pages.index_lost);
     free(store->path);
     free(store);
 }
