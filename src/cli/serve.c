@@ -1,6 +1,7 @@
 // serve.c - `rota server`: opens what a server needs, and closes it again.
 #include "cli/handler.h"
 #include "cli/serve.h"
+#include "hub/tokens.h"
 #include "os/os.h"
 #include "store/look.h"
 #include "worker/worker.h"
@@ -281,7 +282,7 @@ static int hub_begin_at(struct serve *serve)
     limits.key_is_gone = key_is_gone;
     limits.context = serve;
     limits.hour = hour_write;
-    config.lease = serve->options.lease;
+    config.lease = hub_lease(serve->store, serve->options.lease);
     config.overbook = config.bound_max = serve->options.ahead;
     config.overbook_cores = serve->options.ahead_cores;
     config.told_is_begun = true;
@@ -296,6 +297,10 @@ static int hub_begin_at(struct serve *serve)
     if (open) pause_before_opening(&serve->server);
     open = open && hub_open(&serve->hub, &serve->server, &limits, os_now(), os_ticks());
     if (open) hub_ahead_begin(&serve->hub, guide);
+    if (open && config.lease > serve->options.lease)
+        printf("workers may still rely on a longer lease of %.0f s: silent ones are given up after"
+               " that time; --lease counts again when the server is started later than that\n",
+               (double)config.lease * 1e-6);
     if (open && serve->hub.quiet_until > serve->hub.ticks)
         printf("the database was restored: workers can join in %.0f s\n",
                (double)(serve->hub.quiet_until - serve->hub.ticks) * 1e-6);

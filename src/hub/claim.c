@@ -87,6 +87,18 @@ void hub_claims_look(struct hub *hub)
 // ---- After a restart ---------------------------------------------------------------------------
 
 // A lease that is not the usual one is kept as the answer to a request that no client can make.
+void hub_claim_lease_keep(struct hub *hub, const struct hub_claim *claim)
+{
+    enum { SIZE = 80 };
+    if (claim->lease == hub->limits.lease) return;
+    struct store_request request = hub_request_own(claim->task);
+    char *kept = hub_keep(hub, SIZE, 1);
+    snprintf(kept, SIZE, "lease %" PRId64 " token %" PRIu64, claim->lease, claim->token);
+    request.answer = kept;
+    store_answer(hub->server->store, &request);
+}
+
+// The usual lease may be another one by now: the handler believes in the one that it was told.
 static rota_time lease_of(struct hub *hub, rota_task_id task)
 {
     struct store_request request = hub_request_own(task);
@@ -98,7 +110,7 @@ static rota_time lease_of(struct hub *hub, rota_task_id task)
                      && rota_task_look(hub->server->rota, task, &view) && view.handler == token;
         if (!known) lease = 0;
     }
-    return lease > 0 ? lease : hub->limits.lease;
+    return lease > 0 ? lease : hub->lease_believed;
 }
 
 void hub_claims_open(struct hub *hub)
@@ -115,6 +127,7 @@ void hub_claims_open(struct hub *hub)
         struct hub_claim claim = {.token = view.handler, .task = tasks[i], .attempt = view.attempt};
         claim.lease = claim.until = lease_of(hub, tasks[i]);
         hub_claim_add(hub, &claim);
+        hub_claim_lease_keep(hub, &claim);
         if (view.handler > hub->token) hub->token = view.handler;
     }
 }

@@ -38,6 +38,8 @@ void hub_claims_close(struct hub *hub);
 void hub_claims_begin(struct hub *hub);  // the first turn begins, and with it the leases
 void hub_claims_look(struct hub *hub);   // in a turn: whose lease is over
 void hub_claim_add(struct hub *hub, const struct hub_claim *claim);
+// Its lease is found again after a restart.
+void hub_claim_lease_keep(struct hub *hub, const struct hub_claim *claim);
 // Null: the task is in other hands by now.
 struct hub_claim *hub_claim_find(struct hub *hub, rota_task_id task, uint64_t token);
 void hub_deliver(struct hub *hub, struct hub_peer *peer, const struct wire_deliver *deliver);

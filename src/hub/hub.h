@@ -113,6 +113,7 @@ struct hub {
     uint64_t token_first;          // all of this life of the server are larger
     uint64_t epoch;                // of tokens: their upper bits
     rota_time quiet_until, check_at;  // ticks: nobody may join before; when to check files
+    rota_time lease_believed, lease_until;  // the longest that was told; ticks: it counts so long
     char ahead_of_us[80];          // a worker that knows more than the database; "": none
     struct hub_handlers handlers;
     struct guide *guide;           // ahead.h; null: nothing is planned ahead
@@ -128,9 +129,6 @@ struct hub {
 };
 
 // Takes over what the store has: every worker is silent from now on. False: the server says why.
-// The earliest time for hub_open(): how often a database is opened bounds how many tokens a lost
-// one can have given out (tokens.h).
-rota_time hub_opens_at(struct server *server, rota_time now);
 bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *limits,
               rota_time now, rota_time ticks);
 void hub_close(struct hub *hub);

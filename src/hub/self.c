@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum self_row { SELF_NAME = 0xff, SELF_OLD_EPOCH = 0x01, SELF_EPOCH = 0x02, SELF_QUIET = 0x03,
-                SELF_OPENED = 0x04 };
+                SELF_OPENED = 0x04, SELF_LEASE = 0x05 };
 
 // How tokens were made before: so many bits more of them counted.
 enum { OLD_TOKENS = 40 };
@@ -86,12 +86,17 @@ void hub_worker_row_put(struct hub *hub, rota_worker_id worker, const char *text
 // ---- The database ------------------------------------------------------------------------------
 
 // False: it was never written.
-static bool row_find(struct hub *hub, enum self_row row, uint64_t *value)
+static bool row_read(struct store *store, enum self_row row, uint64_t *value)
 {
     struct store_request request = row_of(row);
-    if (!store_answer_find(hub->server->store, &request)) return false;
+    if (!store_answer_find(store, &request)) return false;
     *value = strtoull(request.answer, NULL, 16);
     return true;
+}
+
+static bool row_find(struct hub *hub, enum self_row row, uint64_t *value)
+{
+    return row_read(hub->server->store, row, value);
 }
 
 static void row_write(struct hub *hub, struct store_request *request, uint64_t value)
@@ -122,8 +127,7 @@ static void name_open(struct hub *hub, rota_time now)
 rota_time hub_opens_at(struct server *server, rota_time now)
 {
     uint64_t opened;
-    struct hub hub = {.server = server};
-    if (!row_find(&hub, SELF_OPENED, &opened)) return now;
+    if (!row_read(server->store, SELF_OPENED, &opened)) return now;
     rota_time at = (rota_time)opened + EPOCH_LEAST;
     if (at > now + EPOCH_LEAST) at = now + EPOCH_LEAST;
     return at > now ? at : now;
@@ -177,16 +181,56 @@ static void epoch_open(struct hub *hub, rota_time now)
     hub->token = hub->token_first = PLANTED(TOKEN_ANEW) ? 0 : hub->epoch << HUB_TOKENS;
 }
 
+// ---- Leases ------------------------------------------------------------------------------------
+
+// The server waits a third longer than the lease that it tells workers (A-TIME).
+static rota_time wait_of(rota_time told)
+{
+    return told + told / 3 + 1;
+}
+
+static rota_time lease_before(struct store *store)
+{
+    uint64_t told = 0;
+    return row_read(store, SELF_LEASE, &told) ? (rota_time)told : 0;
+}
+
+rota_time hub_lease(struct store *store, rota_time lease)
+{
+    rota_time before = wait_of(lease_before(store));
+    return before > lease ? before : lease;
+}
+
+// Workers and handlers believe in the lease that they were told last, also when the server is
+// started again with a shorter one. The row has the longest lease that any of them may believe in.
+static void lease_open(struct hub *hub)
+{
+    rota_time before = lease_before(hub->server->store), told = hub->limits.lease;
+    hub->lease_believed = before > told ? before : told;
+    if (before > told) hub->lease_until = hub->ticks + wait_of(before);
+    if (before < told) row_put(hub, SELF_LEASE, (uint64_t)told);
+}
+
+// Leases of earlier lives of the server are over. The core keeps the longer one until the server is
+// started again.
+static void lease_look(struct hub *hub)
+{
+    if (!hub->lease_until || hub->ticks < hub->lease_until) return;
+    hub->lease_believed = hub->limits.lease;
+    hub->lease_until = 0;
+    row_put(hub, SELF_LEASE, (uint64_t)hub->limits.lease);
+}
+
 // Workers of the lost server may still run what this database knows nothing of. When their leases
-// are over they do not. The lease of the core is a third longer than theirs. A server that is
-// started again before that waits anew: a clock that was set ahead must not end the wait.
+// are over they do not. A server that is started again before that waits anew: a clock that was
+// set ahead must not end the wait.
 static void quiet_open(struct hub *hub)
 {
     uint64_t is_quiet = 0;
     row_find(hub, SELF_QUIET, &is_quiet);
     if (!hub->limits.restored && !is_quiet) return;
     row_put(hub, SELF_QUIET, 1);
-    hub->quiet_until = hub->ticks + hub->limits.lease + hub->limits.lease / 3 + 1;
+    hub->quiet_until = hub->ticks + wait_of(hub->lease_believed);
 }
 
 static void quiet_look(struct hub *hub)
@@ -200,12 +244,14 @@ void hub_self_open(struct hub *hub, rota_time now)
 {
     name_open(hub, now);
     epoch_open(hub, now);
+    lease_open(hub);
     quiet_open(hub);
 }
 
 void hub_self_look(struct hub *hub)
 {
     quiet_look(hub);
+    lease_look(hub);
     if (hub->token >> HUB_TOKENS <= hub->epoch) return;
     hub->epoch = hub->token >> HUB_TOKENS;
     epoch_keep(hub);

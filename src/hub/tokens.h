@@ -8,6 +8,9 @@
 // database it grows by more than the lost one can have had.
 enum { HUB_TOKENS = 32 };
 
+// The earliest time for hub_open(): how often a database is opened bounds how many tokens a lost
+// one can have given out.
+rota_time hub_opens_at(struct server *server, rota_time now);
 void hub_self_open(struct hub *hub, rota_time now);  // self.c: in the first turn
 void hub_self_look(struct hub *hub);  // before a turn is written: its epoch is kept
 // hub.c: between turns, as often as you like. False: stop, the files of the store are gone.
@@ -32,6 +35,10 @@ void hub_tokens_release(struct hub_worker *worker);
 bool hub_is_behind(struct hub *hub, const struct wire_join *join);
 // self.c. False: another life of the database, which this one does not know of, had that epoch.
 bool hub_epoch_is_ours(struct hub *hub, uint64_t epoch, uint64_t opened);
+
+// self.c: how long the core waits for a silent worker: `lease`, or longer if workers were told a
+// longer one by an earlier life of the server, and may still believe in it. Before server_open().
+rota_time hub_lease(struct store *store, rota_time lease);
 
 // For one lease after a backup was restored: workers of the lost server may still run commands.
 extern const char hub_quiet_reason[];

@@ -231,12 +231,7 @@ static void grant_note(struct hub *hub, const struct hub_wish *wish, const struc
              claim->task.task, claim->token, claim->body);
     struct hub_request asked = request_of(wish);
     hub_request_note(hub, &asked, text);
-    if (claim->lease == hub->limits.lease) return;
-    struct store_request request = hub_request_own(claim->task);
-    char *kept = hub_keep(hub, ANSWER_MAX, 1);
-    snprintf(kept, ANSWER_MAX, "lease %" PRId64 " token %" PRIu64, claim->lease, claim->token);
-    request.answer = kept;
-    store_answer(hub->server->store, &request);
+    hub_claim_lease_keep(hub, claim);
 }
 
 bool hub_grant_again(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from cluster import PATIENCE, ROTA_PATH, Cluster
+from cluster import PATIENCE, ROTA_PATH, Cluster, processes_with, seconds_marked
 from end import Tap
 from streams import STREAM
 
@@ -100,6 +100,28 @@ def restarted_quickly():
         Tap.say(tokens[0] < tokens[1], "tokens grow after many quick starts", tokens)
 
 
+def shorter_lease():
+    """A stopped worker believes in the lease that it was told, whatever the next server is told."""
+    with Cluster(lease=12) as cluster:
+        mark, started = seconds_marked(1000), cluster.path("started")
+        agent = cluster.work("one")
+        cluster.submit({"t": {"run": f"echo >> {started}; exec sleep {mark}", "lane": "line",
+                              "group": "g", "access": "write"}}, lanes={"line": {}})
+        cluster.until(lambda: processes_with(mark), "the task runs")
+        first = processes_with(mark)
+        agent.process.send_signal(signal.SIGSTOP)
+        cluster.server.kill(signal.SIGKILL)
+        cluster.options[:2] = ["--lease", "2"]
+        cluster.serve()
+        Tap.say("a longer lease of 12 s" in cluster.server.said(),
+                "a server that is started with a shorter lease says which one counts",
+                cluster.server.said())
+        cluster.work("two")
+        cluster.until(lambda: cluster.read("started").count("\n") > 1, "it runs on the other one")
+        both = set(first) & set(processes_with(mark))
+        Tap.say(not both, "a shorter lease counts when the longer one is over", both)
+
+
 if not shutil.which("sqlite3"):
     Tap.skip("a backup is restored", "there is no sqlite3 program here")
     Tap.end()
@@ -176,4 +198,5 @@ with Cluster(lease=LEASE) as cluster:
 in_use()
 forgotten()
 restarted_quickly()
+shorter_lease()
 Tap.end()

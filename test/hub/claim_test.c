@@ -257,6 +257,35 @@ static void after_a_restart_leases_begin_anew(void **state)
     assert_false(renews(&handler, first, token));
 }
 
+// The server is started again with a shorter lease, and again when the longer one is over.
+static void a_handler_has_the_lease_that_it_was_told(void **state)
+{
+    (void)state;
+    stage_close();
+    peers_lease = 10000000;
+    stage_open();
+    greets(&client, WIRE_CLIENT);
+    greets(&handler, WIRE_HANDLER);
+    submits(1, 1, 0);
+    struct wire_message message = {.kind = WIRE_CLAIM_MESSAGE};
+    message.claim.low = 1;
+    assert_true(played_says(&peers, &handler, &message));
+    peers_turn(&peers);
+    uint64_t token = granted(&handler).token;
+    peers_lease = 1000000;
+    for (int life = 0; life < 2; life++) {
+        stage_close();
+        stage_open();
+        greets(&handler, WIRE_HANDLER);
+        passes(9000000);
+        assert_true(renews(&handler, first, token));
+        passes(9000000);
+        assert_true(renews(&handler, first, token));
+    }
+    passes(11000000);
+    assert_false(renews(&handler, first, token));
+}
+
 static void who_waits_gets_what_comes(void **state)
 {
     (void)state;
@@ -323,6 +352,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_same_claim_again_is_the_same_grant, begin, end),
         cmocka_unit_test_setup_teardown(a_lease_that_is_over_is_over, begin, end),
         cmocka_unit_test_setup_teardown(after_a_restart_leases_begin_anew, begin, end),
+        cmocka_unit_test_setup_teardown(a_handler_has_the_lease_that_it_was_told, begin, end),
         cmocka_unit_test_setup_teardown(who_waits_gets_what_comes, begin, end),
         cmocka_unit_test_setup_teardown(who_asks_twice_is_granted_once, begin, end),
         cmocka_unit_test_setup_teardown(who_waits_and_leaves_gets_nothing, begin, end),

@@ -1,9 +1,12 @@
 // peers.c - a hub with a store in memory, and peers that are played by the test.
 #include "peers.h"
+#include "hub/tokens.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+rota_time peers_lease = 1000000;
+bool peers_restored;
 uint32_t peers_jobs_max;
 
 static bool random_none(void *bytes, size_t size)
@@ -15,10 +18,13 @@ static bool random_none(void *bytes, size_t size)
 void peers_open_at(struct peers *peers, struct store *store, rota_time now)
 {
     struct rota_config config = rota_config_default();
-    struct hub_limits limits = {.lease = 1000000, .beat = 200000, .random = random_none};
+    struct hub_limits limits = {.lease = peers_lease,
+                                .beat = peers_lease / 5,
+                                .random = random_none,
+                                .restored = peers_restored};
     *peers = (struct peers){.store = store, .now = now};
     config.plan_submit = config.plan_update = config.plan_idle = 0;
-    config.lease = 2000000;
+    config.lease = hub_lease(store, 2 * peers_lease);
     if (peers_jobs_max) config.jobs_max = peers_jobs_max;
     bool open = server_open(&peers->server, store, &config)
                 && hub_open(&peers->hub, &peers->server, &limits, peers->now, peers->now);

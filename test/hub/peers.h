@@ -18,6 +18,8 @@ struct peers {
     bool is_begun;
 };
 
+extern rota_time peers_lease;    // what workers are told by those that are opened from now on
+extern bool peers_restored;      // their database is a backup
 extern uint32_t peers_jobs_max;  // of those that are opened from now on; 0: as ever
 void peers_open(struct peers *peers, struct store *store);
 void peers_open_at(struct peers *peers, struct store *store, rota_time now);

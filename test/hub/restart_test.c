@@ -1,4 +1,5 @@
 // restart_test.c - what a server with a database does, and its next life knows.
+#include "hub/tokens.h"
 #include "scene.h"
 
 #include <errno.h>
@@ -266,6 +267,95 @@ static void a_job_that_is_started_again_as_it_ends_stays(void **state)
     assert_string_equal(rota_job_status(peers.server.rota, (rota_job_id){1}), "");
 }
 
+// ---- A shorter lease -----------------------------------------------------------------------
+
+enum { LONG = 10000000, SHORT = 1000000 };
+
+static void starts_with(rota_time lease)
+{
+    peers_lease = lease;
+    begin_on_disk(NULL);
+}
+
+static void starts_again_with(rota_time lease)
+{
+    end(NULL);
+    starts_with(lease);
+}
+
+// The worker was told LONG, and its server is gone.
+static int begin_with_a_worker(void **state)
+{
+    (void)state;
+    starts_with(LONG);
+    a_cluster_of_one();
+    submits(7, 1, 0, 0);
+    peers_turn(&peers);
+    given(&worker);
+    starts_again_with(SHORT);
+    return 0;
+}
+
+static int end_with_the_usual_lease(void **state)
+{
+    peers_lease = SHORT;
+    peers_restored = false;
+    return end_on_disk(state);
+}
+
+static void seconds_pass(int seconds)
+{
+    for (int i = 0; i < seconds; i++) {
+        struct wire_message beat = {.kind = WIRE_BEAT_MESSAGE, .beat = {.sent = 5}};
+        peers.now += 1000000;
+        if (worker.peer->worker) assert_true(played_says(&peers, &worker, &beat));
+        peers_turn(&peers);
+    }
+}
+
+static bool is_given(void)
+{
+    struct wire_message message;
+    return played_hears_kind(&worker, WIRE_RUN_MESSAGE, &message);
+}
+
+static void a_worker_that_was_told_a_longer_lease_has_it(void **state)
+{
+    (void)state;
+    greets(&worker, WIRE_WORKER, "two", 1);
+    joins(&worker, NULL, 0);
+    seconds_pass(12);
+    assert_false(is_given());
+    seconds_pass(4);
+    assert_true(is_given());
+    starts_again_with(SHORT);  // nobody believes in the longer one any more
+    assert_int_equal(hub_lease(store, 2 * SHORT), 2 * SHORT);
+}
+
+static void a_server_that_is_started_twice_waits_for_the_longer_lease(void **state)
+{
+    (void)state;
+    seconds_pass(10);
+    starts_again_with(SHORT);
+    greets(&worker, WIRE_WORKER, "two", 1);
+    joins(&worker, NULL, 0);
+    seconds_pass(12);
+    assert_false(is_given());
+    seconds_pass(4);
+    assert_true(is_given());
+}
+
+static void a_restored_database_is_quiet_for_the_longer_lease(void **state)
+{
+    (void)state;
+    peers_restored = true;
+    starts_again_with(SHORT);
+    seconds_pass(12);
+    assert_true(hub_is_quiet(&peers.hub));
+    seconds_pass(4);
+    assert_false(hub_is_quiet(&peers.hub));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +377,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_job_is_closed_by_hand, begin_on_disk, end_on_disk),
         cmocka_unit_test_setup_teardown(a_job_that_is_started_again_as_it_ends_stays, begin_on_disk,
                                         end_on_disk),
+        cmocka_unit_test_setup_teardown(a_worker_that_was_told_a_longer_lease_has_it,
+                                        begin_with_a_worker, end_with_the_usual_lease),
+        cmocka_unit_test_setup_teardown(a_server_that_is_started_twice_waits_for_the_longer_lease,
+                                        begin_with_a_worker, end_with_the_usual_lease),
+        cmocka_unit_test_setup_teardown(a_restored_database_is_quiet_for_the_longer_lease,
+                                        begin_with_a_worker, end_with_the_usual_lease),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
