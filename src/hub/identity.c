@@ -1,9 +1,11 @@
 // identity.c - which worker may use a name.
 //
-// The old process of a worker that comes with another boot is certainly gone only if `place` is the
-// same: the lock of its folder, under one start of its machine's kernel. Otherwise the machine was
-// started again, or the folder lies on a network or was copied. Then the server asks the old
-// connection for a heartbeat: an answer means two workers with one folder.
+// When a worker comes with another boot while the connection of its old process is open, the server
+// asks that connection for a heartbeat: an answer means two workers with one folder. The old process
+// is gone if its connection is closed and `place` is the same: the lock of its folder, under one
+// start of its machine's kernel. Otherwise the machine was started again or is cut off, or the
+// folder lies on a network or was copied, and the old process may still run. `place` alone proves
+// nothing: virtual machines that were resumed from one snapshot share it.
 #include "hub/identity.h"
 #include "base/planted.h"
 
@@ -94,9 +96,9 @@ static const char *copy_fault(struct hub *hub, const struct hub_worker *worker)
 
 // ---- Twins -------------------------------------------------------------------------------------
 
-static bool is_same_place(const struct hub_worker *worker, const struct wire_greet *greet)
+static bool is_gone_from_place(const struct hub_worker *worker, const struct wire_greet *greet)
 {
-    return greet->place && worker->who.place == greet->place;
+    return !worker->peer && greet->place && worker->who.place == greet->place;
 }
 
 static void probe(struct hub *hub, struct hub_worker *worker)
@@ -146,7 +148,7 @@ static const char *folder_fault(struct hub *hub, const struct hub_worker *worker
                                 enum wire_code *code)
 {
     if (other == worker || other->who.folder != greet->folder) return NULL;
-    if (other->boot == greet->boot || is_same_place(other, greet)) return NULL;
+    if (other->boot == greet->boot) return NULL;
     return twin_fault(hub, other, code);
 }
 
@@ -184,9 +186,9 @@ const char *hub_identity_fault(struct hub *hub, struct hub_worker *worker,
     if (PLANTED(TWIN_TAKES_OVER)) return NULL;
     // A worker of before names belonged to folders comes with a newer rota: whichever comes first.
     if (who->is_known && !is_same_folder) return use_fault(hub, worker);
-    if (is_same_place(worker, greet)) return NULL;
     const char *fault = twin_fault(hub, worker, code);
-    if (fault || !is_joined || !holds_exclusive(hub, worker)) return fault;
+    if (fault || !is_joined || is_gone_from_place(worker, greet)) return fault;
+    if (!holds_exclusive(hub, worker)) return NULL;
     *code = WIRE_REFUSED_STATE;
     return "its earlier process may still run tasks of a lane; wait until its lease is over";
 }

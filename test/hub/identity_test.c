@@ -63,14 +63,61 @@ static void another_folder_is_refused(void **state)
     assert_int_equal(comes(&worker, 2, FOLDER + 1, PLACE), 0);
 }
 
+// Its old process is gone, so tasks of a lane do not keep it waiting either.
 static void the_same_lock_takes_over(void **state)
 {
     (void)state;
+    a_worker_with_a_task("exclusive");
+    played_close(&peers, &worker);
+    peers_turn(&peers);
+    assert_int_equal(comes(&worker, 2, FOLDER, PLACE), 0);
+}
+
+// The connection of the old process is still open: it may be cut off, and run the task.
+static void the_same_lock_waits_for_an_open_connection(void **state)
+{
+    (void)state;
     struct played other;
-    a_worker_with_a_task("true");
+    a_worker_with_a_task("exclusive");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(comes(&other, 2, FOLDER, PLACE), WIRE_REFUSED_STATE);
+        assert_false(worker.peer->closing);
+        played_close(&peers, &other);
+        peers_turn(&peers);
+        peers.now += i ? 2500000 : 1500000;  // three heartbeats, then its lease is over
+        peers_turn(&peers);
+    }
     assert_int_equal(comes(&other, 2, FOLDER, PLACE), 0);
-    assert_true(worker.peer->closing);
     played_close(&peers, &other);
+}
+
+// Two virtual machines were resumed from one snapshot: boot id, device and inode are the same.
+static void a_live_worker_is_not_replaced_by_one_of_the_same_place(void **state)
+{
+    (void)state;
+    struct wire_message message;
+    struct played other;
+    a_worker_with_a_task("exclusive");
+    for (int is_renamed = 0; is_renamed < 2; is_renamed++) {
+        name = is_renamed ? "copy" : "vm";
+        assert_int_equal(comes(&other, 2, FOLDER, PLACE), WIRE_REFUSED_STATE);
+        played_close(&peers, &other);
+        peers_turn(&peers);
+        assert_true(played_hears_kind(&worker, WIRE_PROBE_MESSAGE, &message));
+        beats(&worker);
+        peers_turn(&peers);
+        assert_int_equal(comes(&other, 2, FOLDER, PLACE), WIRE_REFUSED_NAME);
+        played_close(&peers, &other);
+        peers_turn(&peers);
+        assert_false(worker.peer->closing);
+        for (int i = 0; i < 8; i++) {  // the contest is over
+            peers.now += 200000;
+            beats(&worker);
+            peers_turn(&peers);
+        }
+    }
+    name = "vm";
+    assert_int_equal(rota_task_state(peers.server.rota, (rota_task_id){1, 1}), ROTA_TASK_ASSIGNED);
 }
 
 // It answers the probe, so there are two.
@@ -244,6 +291,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(another_folder_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(the_same_lock_takes_over, begin, end),
+        cmocka_unit_test_setup_teardown(the_same_lock_waits_for_an_open_connection, begin, end),
+        cmocka_unit_test_setup_teardown(a_live_worker_is_not_replaced_by_one_of_the_same_place,
+                                        begin, end),
         cmocka_unit_test_setup_teardown(a_copy_is_refused_when_the_first_answers, begin, end),
         cmocka_unit_test_setup_teardown(a_copy_that_was_welcome_is_refused_when_it_starts_again,
                                         begin, end),
