@@ -19,7 +19,7 @@ enum { OLD_TOKENS = 40 };
 
 // A server waits so long (hub_opens_at) before it is opened again, and cannot use up an epoch in
 // less time.
-enum { EPOCH_LEAST = 250000, EPOCHS_UNKNOWN = 1 << 26 };
+enum { EPOCH_LEAST = 250000, EPOCHS_MORE = 1 << 16, EPOCHS_UNKNOWN = 1 << 26 };
 
 static struct store_request row_of(enum self_row row)
 {
@@ -133,14 +133,15 @@ rota_time hub_opens_at(struct server *server, rota_time now)
     return at > now ? at : now;
 }
 
-// The backup is younger than the last opening that it knows of.
+// The backup is younger than the last opening that it knows of. The clock may be behind that of the
+// lost server, so the epochs of some hours are added in any case.
 static uint64_t epochs_lost(struct hub *hub, rota_time now)
 {
     uint64_t opened;
     if (!hub->limits.restored || PLANTED(TOKEN_BACK)) return 0;
     if (!row_find(hub, SELF_OPENED, &opened)) return EPOCHS_UNKNOWN;
     rota_time passed = now - (rota_time)opened;
-    return passed > 0 ? (uint64_t)passed / EPOCH_LEAST + 1 : 1;
+    return EPOCHS_MORE + (passed > 0 ? (uint64_t)passed / EPOCH_LEAST : 0);
 }
 
 // Epochs of this database, and the opening that each belongs to: a database that went back has the

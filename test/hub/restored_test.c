@@ -130,6 +130,29 @@ static void tokens_grow_beyond_their_epoch(void **state)
     assert_true(peers.hub.token > second.token);
 }
 
+static uint64_t epoch_of_a_restored_database(rota_time now)
+{
+    end(NULL);
+    peers_restored = true;
+    begin_on_disk_at(now);
+    peers_restored = false;
+    return peers.hub.epoch;
+}
+
+// The lost server was started many times after the backup was made; the clock shows an earlier time
+// than then, by a day or by a second.
+static void tokens_grow_though_the_clock_is_behind_the_backup(void **state)
+{
+    (void)state;
+    enum { STARTS = 60000 };
+    end(NULL);
+    begin_on_disk_at(86400000000);
+    uint64_t epoch = peers.hub.epoch;
+    uint64_t first = epoch_of_a_restored_database(1000000);
+    assert_true(first > epoch + STARTS);
+    assert_true(epoch_of_a_restored_database(999999) > first + STARTS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +166,8 @@ int main(void)
                                         end_on_disk),
         cmocka_unit_test_setup_teardown(tokens_grow_beyond_their_epoch, begin_on_disk,
                                         end_on_disk),
+        cmocka_unit_test_setup_teardown(tokens_grow_though_the_clock_is_behind_the_backup,
+                                        begin_on_disk, end_on_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
