@@ -282,7 +282,7 @@ static int hub_begin_at(struct serve *serve)
     limits.key_is_gone = key_is_gone;
     limits.context = serve;
     limits.hour = hour_write;
-    config.lease = hub_lease(serve->store, serve->options.lease);
+    config.lease = hub_lease(serve->store, &limits, serve->options.lease);
     config.overbook = config.bound_max = serve->options.ahead;
     config.overbook_cores = serve->options.ahead_cores;
     config.told_is_begun = true;

@@ -196,10 +196,10 @@ static rota_time lease_before(struct store *store)
     return row_read(store, SELF_LEASE, &told) ? (rota_time)told : 0;
 }
 
-rota_time hub_lease(struct store *store, rota_time lease)
+rota_time hub_lease(struct store *store, const struct hub_limits *limits, rota_time lease)
 {
-    rota_time before = wait_of(lease_before(store));
-    return before > lease ? before : lease;
+    rota_time before = lease_before(store);
+    return before > limits->lease && wait_of(before) > lease ? wait_of(before) : lease;
 }
 
 // Workers and handlers believe in the lease that they were told last, also when the server is

@@ -38,7 +38,7 @@ bool hub_epoch_is_ours(struct hub *hub, uint64_t epoch, uint64_t opened);
 
 // self.c: how long the core waits for a silent worker: `lease`, or longer if workers were told a
 // longer one by an earlier life of the server, and may still believe in it. Before server_open().
-rota_time hub_lease(struct store *store, rota_time lease);
+rota_time hub_lease(struct store *store, const struct hub_limits *limits, rota_time lease);
 
 // For one lease after a backup was restored: workers of the lost server may still run commands.
 extern const char hub_quiet_reason[];

@@ -24,7 +24,7 @@ void peers_open_at(struct peers *peers, struct store *store, rota_time now)
                                 .restored = peers_restored};
     *peers = (struct peers){.store = store, .now = now};
     config.plan_submit = config.plan_update = config.plan_idle = 0;
-    config.lease = hub_lease(store, 2 * peers_lease);
+    config.lease = hub_lease(store, &limits, 2 * peers_lease);
     if (peers_jobs_max) config.jobs_max = peers_jobs_max;
     bool open = server_open(&peers->server, store, &config)
                 && hub_open(&peers->hub, &peers->server, &limits, peers->now, peers->now);
