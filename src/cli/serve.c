@@ -41,7 +41,7 @@ static const char usage[]
       "                      (0.01), and no longer than for its inputs\n"
       "    --pull-inputs SECONDS  pull: how long it then waits for one that has an input, before\n"
       "                      it is for everybody (0.1); both 0: for everybody at once\n"
-      "    --connections N   at a time; whoever comes later is turned away (10000)\n"
+      "    --connections N   at a time; more are refused, clients first, then workers (10000)\n"
       "    --key-connections N  of one client's key at a time (half of --connections)\n"
       "    --key-queries N   of one key that are answered at a time; more wait (8)\n"
       "    --key-memory MIB  of one client's key for messages that are not complete, and as much\n"
@@ -263,8 +263,12 @@ static struct hub_limits limits_of(const struct serve_options *options)
         limits.shares[HUB_SHARE_CONNECTIONS]
             = options->connections < CONNECTIONS_FEW ? options->connections
                                                      : options->connections / 2;
-    if (options->connections >= CONNECTIONS_FEW)
-        limits.clients = options->connections - options->connections / 8;
+    if (options->connections < CONNECTIONS_FEW) return limits;
+    uint64_t most = options->connections - options->connections / 8;
+    uint64_t of_key = limits.shares[HUB_SHARE_CONNECTIONS];
+    limits.connections = options->connections;
+    limits.clients = (uint32_t)most;
+    limits.shares[HUB_SHARE_KEY] = of_key > most ? of_key : most;
     return limits;
 }
 
@@ -395,9 +399,10 @@ static int listen_at(struct serve *serve)
 // Each connection is a file, and so are some things of our own.
 static void files_reserve(struct serve *serve)
 {
-    uint32_t files = os_files_raise();
-    if (files > FILES_OF_OURS && serve->options.connections > files - FILES_OF_OURS)
-        serve->options.connections = files - FILES_OF_OURS;
+    uint32_t listeners = serve->options.address_count + serve->service.file_count + 1;
+    uint32_t files = os_files_raise(), ours = FILES_OF_OURS + listeners * LINK_OPENING_MAX;
+    uint32_t most = files > 2 * ours ? files - ours : files / 2;
+    if (files && serve->options.connections > most) serve->options.connections = most;
 }
 
 static void serve_close(struct serve *serve, int status)

@@ -53,6 +53,7 @@ struct serve_peer {
     struct serve_peer *next_input;
     struct serve_peer *next_waiting, *previous_waiting;
     bool has_input, is_gone;
+    bool is_opening;           // its key is not known yet
     bool reads, writes;        // what its socket is watched for
     bool is_waiting;           // in the list of those that do
     bool waits;                // with its next message; else only with the rest of one
@@ -107,7 +108,7 @@ struct serve {
     int64_t feed_at;  // ticks: who follows is to be told more
     int64_t strangers_at;  // ticks: when to see who has not said who it is
     char ahead_of_us[80];  // the worker that was said to know more than the database
-    uint32_t peer_count, turned_away;
+    uint32_t peer_count, opening, turned_away;
     uint32_t revoked;      // connections that ended with their key
     struct serve_audit audit;
     struct os_service service;
@@ -121,6 +122,13 @@ static inline uint32_t serve_connections(const struct serve *serve)
 {
     uint32_t handed = serve->depot ? depot_connections(serve->depot) : 0;
     return serve->peer_count - (serve->depot_peer != NULL) + handed;
+}
+
+// Its key is known, or it is none of those that come in by a door.
+static inline void serve_peer_opened(struct serve *serve, struct serve_peer *peer)
+{
+    serve->opening -= peer->is_opening;
+    peer->is_opening = false;
 }
 
 // ---- serve_loop.c, serve_drain.c ---------------------------------------------------------------

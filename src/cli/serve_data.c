@@ -22,6 +22,7 @@ int serve_data_open(struct serve *serve)
         return 70;
     }
     serve->depot_peer = serve_peer_add(serve, link);
+    serve_peer_opened(serve, serve->depot_peer);
     serve->depot_peer->peer = hub_peer_add(&serve->hub, 0, "depot", &link->out);
     hub_depot_set(&serve->hub, serve->depot_peer->peer);
     return 0;

@@ -35,6 +35,8 @@ struct serve_peer *serve_peer_add(struct serve *serve, struct link *link)
     if (peer->next) peer->next->previous = peer;
     serve->peers = peer;
     serve->peer_count++;
+    serve->opening++;
+    peer->is_opening = true;
     peer->reads = true;
     peer->message_at = peer->read_at = os_ticks();
     os_socket_peer(link->file, peer->from, sizeof peer->from);
@@ -68,6 +70,7 @@ static void peer_free(struct serve *serve, struct serve_peer *peer)
         serve->peers = peer->next;
     if (peer->next) peer->next->previous = peer->previous;
     serve->peer_count--;
+    serve_peer_opened(serve, peer);
     serve_wait_end(serve, peer);
     if (peer->link) os_loop_remove(serve->loop, peer->link->file);
     link_close(peer->link);
@@ -82,8 +85,9 @@ static void peer_open(struct serve *serve, struct serve_peer *peer)
     const char *user = peer->from + (peer->from[0] == '/');
     if (!link->id[0]) hub_peer_own(&serve->hub, peer->peer, user);
     memcpy(peer->peer->from, peer->from, sizeof peer->from);
-    if (!hub_client_note(&serve->hub, peer->peer))
-        hub_turn_away(peer->peer, WIRE_REFUSED_BUSY, hub_clients_full);
+    serve_peer_opened(serve, peer);
+    const char *fault = hub_place_take(&serve->hub, peer->peer);
+    if (fault) hub_turn_away(peer->peer, WIRE_REFUSED_BUSY, fault);
 }
 
 static void peer_work(struct serve *serve, struct serve_peer *peer)
@@ -245,17 +249,27 @@ static void peer_ready(struct serve *serve, struct serve_peer *peer, bool is_ove
         peer_work(serve, peer);
 }
 
+// Connections without a key yet have places of their own, so that they cannot keep others out.
+static bool has_room(const struct serve *serve)
+{
+    uint32_t count = serve_connections(serve), most = serve->options.connections;
+    return count - serve->opening < most
+           && count < most + serve->listener_count * LINK_OPENING_MAX;
+}
+
 static void accept_all(struct serve *serve, struct link_listener *listener)
 {
     struct link *link;
     // More wait in the kernel: those that are opening have their turn in between.
     for (int i = 0; i < ACCEPT_TURN && (link = link_accept(listener)); i++) {
-        if (serve_connections(serve) < serve->options.connections) {
-            serve_peer_add(serve, link);
-        } else {
+        if (!has_room(serve)) {
             serve->turned_away++;
+            serve->hub.full |= 1u << HUB_PLACE_ADMIN;
             link_close(link);
+            continue;
         }
+        struct serve_peer *peer = serve_peer_add(serve, link);
+        if (link->state == LINK_OPEN) peer_open(serve, peer);
     }
 }
 

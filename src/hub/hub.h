@@ -26,7 +26,7 @@ struct hub_limits {
     bool (*random)(void *bytes, size_t size);
     rota_time (*stopwatch)(void);  // ticks, to tell how long plans take, and no more; null: do not
     uint64_t shares[HUB_SHARE_KINDS];  // of each key; 0: no limit
-    uint32_t clients;  // connections of all clients; the rest is for others; 0: no limit
+    uint32_t connections, clients;  // of all peers; of all clients; 0: no limit
     // Whether the key of a worker exists no more, so that its name is free. Null: never.
     bool (*key_is_gone)(void *context, const char *id);
     void (*hour)(rota_time at, char out[HUB_HOUR]);  // "12:03" for people; null: in UTC
@@ -42,8 +42,8 @@ struct hub_peer {
     enum wire_role role;               // what it said it is; 0: nothing yet
     char id[40];                       // of its key
     char owner[48];                    // "key ID", or a user of this machine
-    struct hub_share *share;
-    bool is_client;                    // as far as is known: counts as one
+    struct hub_share *share, *key;     // of its role and key; of its key
+    enum hub_place place;              // what it counts as
     uint64_t input, output;            // bytes that count for it
     char from[72];                     // its address, or "/" and a user; "": not known
     struct wire_out *out;              // leaves as soon as it can
@@ -80,8 +80,8 @@ struct hub {
     struct hub_peer *peers;
     struct hub_watch *watching;    // most peers are workers, and do not
     struct hub_share *shares;
-    uint32_t client_count;         // peers that count as clients,
-    uint32_t transfers;            // and connections that the object store has
+    uint32_t places[HUB_PLACES];   // peers that count as this, and by bit: there were too many
+    uint32_t transfers, full;      // transfers: connections that the object store has
     struct hub_peer *depot;        // the server's own store, told of like a peer; null: none
     bool depot_is_known;           // it has said all that it holds
     struct map stored_by_hash;     // what lies there: index + 1

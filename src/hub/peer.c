@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char hub_clients_full[]
-    = "busy, try again: clients have all of their connections (see --connections)";
-
 // ---- Coming and going --------------------------------------------------------------------------
 
 struct hub_peer *hub_peer_add(struct hub *hub, uint32_t roles, const char *id, struct wire_out *out)
@@ -20,7 +17,8 @@ struct hub_peer *hub_peer_add(struct hub *hub, uint32_t roles, const char *id, s
     peer->number = ++hub->peers_seen;
     snprintf(peer->id, sizeof peer->id, "%s", id);
     snprintf(peer->owner, sizeof peer->owner, id[0] ? "key %s" : "user%s", id);
-    peer->share = hub_share_join(hub, peer->owner);
+    peer->share = hub_share_join(hub, peer->owner, HUB_SHARE_CONNECTIONS);
+    peer->key = hub_share_join(hub, peer->owner, HUB_SHARE_KEY);
     peer->next = hub->peers;
     if (peer->next) peer->next->previous = peer;
     hub->peers = peer;
@@ -31,8 +29,10 @@ void hub_peer_own(struct hub *hub, struct hub_peer *peer, const char *owner)
 {
     assert(!peer->role);
     snprintf(peer->owner, sizeof peer->owner, "user %s", owner);
-    hub_share_leave(hub, peer);
-    peer->share = hub_share_join(hub, peer->owner);
+    hub_peer_share_leave(hub, peer);
+    hub_share_leave(hub, peer->key, HUB_SHARE_KEY);
+    peer->share = hub_share_join(hub, peer->owner, HUB_SHARE_CONNECTIONS);
+    peer->key = hub_share_join(hub, peer->owner, HUB_SHARE_KEY);
     peer->input = peer->output = 0;
 }
 
@@ -47,8 +47,9 @@ void hub_peer_release(struct hub *hub, struct hub_peer *peer)
     hub_draft_drop(hub, peer);
     hub_follow_drop(peer);
     for (int i = 0; i < 2; i++) wire_out_release(&peer->held[i]);
-    hub_client_leave(hub, peer);
-    hub_share_leave(hub, peer);
+    hub_place_leave(hub, peer);
+    hub_peer_share_leave(hub, peer);
+    hub_share_leave(hub, peer->key, HUB_SHARE_KEY);
     free(peer);
 }
 
@@ -124,8 +125,8 @@ static bool greet(struct hub *hub, struct hub_peer *peer, const struct wire_gree
     if (!hub_share_of_role(hub, peer))
         return hub_turn_away(peer, WIRE_REFUSED_BUSY,
                              "busy, try again: your key has all of its connections");
-    if (!hub_client_note(hub, peer))
-        return hub_turn_away(peer, WIRE_REFUSED_BUSY, hub_clients_full);
+    const char *fault = hub_place_take(hub, peer);
+    if (fault) return hub_turn_away(peer, WIRE_REFUSED_BUSY, fault);
     if (peer->role == WIRE_WORKER && !hub_worker_greet(hub, peer, greet)) return false;
     struct wire_message message = {.kind = WIRE_WELCOME_MESSAGE};
     message.welcome.version = WIRE_VERSION;

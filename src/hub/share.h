@@ -14,7 +14,17 @@ enum hub_share_kind {
     HUB_SHARE_OUTPUT,       // bytes of answers that are not sent
     HUB_SHARE_SUBMISSIONS,  // bytes of submissions that are not complete
     HUB_SHARE_QUERIES,      // that are being answered
+    HUB_SHARE_KEY,          // connections in all roles; of the key, not of a role
     HUB_SHARE_KINDS
+};
+
+// What a connection counts as. The last places are kept for workers, and the very last for admins.
+enum hub_place {
+    HUB_PLACE_NONE,
+    HUB_PLACE_CLIENT,
+    HUB_PLACE_WORKER,  // handlers too
+    HUB_PLACE_ADMIN,
+    HUB_PLACES
 };
 
 struct hub_share {
@@ -28,8 +38,10 @@ struct hub_share {
 
 struct hub;
 struct hub_peer;
-struct hub_share *hub_share_join(struct hub *hub, const char *name);
-void hub_share_leave(struct hub *hub, const struct hub_peer *peer);
+// Uses one of that kind until it is left.
+struct hub_share *hub_share_join(struct hub *hub, const char *name, enum hub_share_kind kind);
+void hub_share_leave(struct hub *hub, struct hub_share *share, enum hub_share_kind kind);
+void hub_peer_share_leave(struct hub *hub, const struct hub_peer *peer);  // with what it uses
 // Whether so much more fits. False: that is noted, to be reported.
 bool hub_share_fits(struct hub *hub, struct hub_share *share, enum hub_share_kind kind,
                     uint64_t more);
@@ -37,14 +49,14 @@ void hub_share_use(struct hub_share *share, enum hub_share_kind kind, uint64_t m
 void hub_share_return(struct hub_share *share, enum hub_share_kind kind, uint64_t less);
 // It belongs to another user of this machine than was said; before GREET.
 void hub_peer_own(struct hub *hub, struct hub_peer *peer, const char *owner);
-// A peer that can only be a client counts as one before it says so. False: clients have all of
-// their connections.
-extern const char hub_clients_full[];
-bool hub_client_note(struct hub *hub, struct hub_peer *peer);
-void hub_client_leave(struct hub *hub, const struct hub_peer *peer);
+// Before it says its role a peer counts as the most that its key allows, then as that role. Null:
+// it has a place; else why not.
+const char *hub_place_take(struct hub *hub, struct hub_peer *peer);
+void hub_place_leave(struct hub *hub, struct hub_peer *peer);
 // So many bytes of what the peer has said are not taken; what it is told is counted, too.
 void hub_share_count(struct hub_peer *peer, uint64_t input);
 // The peer has said which role it has. False: its share of connections is used up.
 bool hub_share_of_role(struct hub *hub, struct hub_peer *peer);
-// The next share that was used up since the last call, as a sentence. False: none.
+// The next share or sort of places that was used up since the last call, as a sentence. False:
+// none.
 bool hub_share_report(struct hub *hub, char *text, uint32_t size);

@@ -294,6 +294,70 @@ def connections():
         say(done.returncode == 0, "connections: and the worker runs a job", done.stderr)
 
 
+def crowd_of(cluster, key, role, count):
+    """Those that were let in."""
+    crowd = []
+    for number in range(count):
+        try:
+            peer = Keyed(cluster.address, key, role, f"x{number}")
+            if peer.welcome[0] == "WELCOME":
+                crowd.append(peer)
+        except (EOFError, ConnectionError):
+            pass
+    return crowd
+
+
+def greedy_keys():
+    """A key of a worker, and then one of an admin, take all that they get."""
+    with KeyedCluster("--connections", "80") as cluster:
+        key_add(cluster, "worker", "good")
+        key_add(cluster, "admin", "other")
+        honest_add(cluster)
+        cluster.submit({"a": {"run": "true"}})
+        before = files(cluster) + 2
+        for role, name in (("HANDLER", "worker"), ("WORKER", "worker"), ("ADMIN", "admin"),
+                           ("HANDLER", "admin")):
+            crowd = crowd_of(cluster, Key(cluster.path(f"keys/{name}.key")), role, 90)
+            say(20 <= len(crowd) < 80, f"greedy {name} key: not all are {role}S", len(crowd))
+            cluster.until(lambda: "of its 70 connections; more are refused" in
+                          cluster.server.said(), "the log says so")
+            done = client(cluster, "ps")
+            say(done.returncode == 0, f"greedy {name} key as {role}: a client is served", done)
+            for other, key in (("WORKER", "good"), ("ADMIN", "other")):
+                with Keyed(cluster.address, Key(cluster.path(f"keys/{key}.key")), other,
+                           "good" + role + name) as peer:
+                    say(peer.welcome[0] == "WELCOME",
+                        f"greedy {name} key as {role}: another {other} gets in", peer.welcome)
+            for peer in crowd:
+                peer.link.close()
+            cluster.until(lambda: files(cluster) <= before, "they are gone")
+
+
+def many_keys():
+    """Keys of workers and clients take all that they get; admins and workers have the last places."""
+    with KeyedCluster("--connections", "80") as cluster:
+        key_add(cluster, "worker", "good")
+        honest_add(cluster)
+        keys = {name: Key(cluster.path(f"keys/{name}.key"))
+                for name in ("worker", "good", "client", "honest", "admin")}
+        crowd = crowd_of(cluster, keys["worker"], "HANDLER", 60)
+        for name in ("client", "honest"):
+            crowd += crowd_of(cluster, keys[name], "CLIENT", 20)
+        with Keyed(cluster.address, keys["honest"], "CLIENT") as peer:
+            say(b"busy, try again: clients have all" in peer.welcome[1].get("reason", b""),
+                "many keys: a client is told that it is busy", peer.welcome)
+        crowd += crowd_of(cluster, keys["good"], "WORKER", 2)
+        say(len(crowd) == 77, "many keys: workers have some of the last places", len(crowd))
+        crowd += crowd_of(cluster, keys["good"], "HANDLER", 20)
+        with Keyed(cluster.address, keys["admin"], "ADMIN") as peer:
+            say(peer.welcome[0] == "WELCOME", "many keys: an admin gets in", peer.welcome)
+        cluster.until(lambda: "are connected; more clients are refused" in cluster.server.said(),
+                      "the log says so")
+        say(True, "many keys: the log says so")
+        for peer in crowd:
+            peer.link.close()
+
+
 def small_memory():
     """As little as one message needs, and less."""
     with KeyedCluster("--key-memory", "16") as cluster:
@@ -311,10 +375,14 @@ def small_memory():
             say(told == "refuse frame", "small memory: the longest message is read", told)
 
 
+def key_add(cluster, role, name):
+    subprocess.run([ROTA_PATH, "keys", "add", role, cluster.path("keys/server.keys"),
+                    cluster.path(f"keys/{name}.key")], check=True, stdout=subprocess.DEVNULL)
+
+
 def honest_add(cluster):
     """A second client's key, which the server knows from now on."""
-    subprocess.run([ROTA_PATH, "keys", "add", "client", cluster.path("keys/server.keys"),
-                    cluster.path("keys/honest.key")], check=True, stdout=subprocess.DEVNULL)
+    key_add(cluster, "client", "honest")
     cluster.server.kill()
     cluster.serve()
 
@@ -339,6 +407,8 @@ def first_connection():
 
 first_connection()
 connections()
+greedy_keys()
+many_keys()
 small_memory()
 with KeyedCluster("--key-submissions", "8") as end:
     honest_add(end)
