@@ -57,6 +57,7 @@ enum { LEASE = 60, LEASE_MIN = 2, LEASE_MAX = 86400 };
 enum { AHEAD = 16, AHEAD_CORES = 2, AHEAD_MAX = 100000 };
 enum { PULL_CACHE = 10000, PULL_INPUTS = 100000, PULL_UNSAID = -1, PULL_MAX = 86400 };
 enum { CONNECTIONS = 10000, CONNECTIONS_MAX = 1000000, CONNECTIONS_FEW = 64, FILES_OF_OURS = 64 };
+enum { KEY_READS = 4 * HUB_READS_MAX };
 enum { KEY_QUERIES = 8, KEY_QUERIES_MAX = 12, KEY_MIB = 32, SUBMISSION_MIB = 128, MIB_MAX = 3072 };
 
 static bool number_read(const char *text, long least, long most, long *number)
@@ -165,6 +166,7 @@ int serve_options_read(struct serve_options *options, int count, char **words)
                                       .pull_inputs = PULL_UNSAID,
                                       .connections = CONNECTIONS};
     options->shares[HUB_SHARE_QUERIES] = KEY_QUERIES;
+    options->shares[HUB_SHARE_READS] = KEY_READS;
     options->shares[HUB_SHARE_INPUT] = options->shares[HUB_SHARE_OUTPUT] = KEY_MIB << 20;
     options->shares[HUB_SHARE_SUBMISSIONS] = SUBMISSION_MIB << 20;
     options->data_max = WORKER_CACHE_MAX;

@@ -68,6 +68,7 @@ bool hub_open(struct hub *hub, struct server *server, const struct hub_limits *l
 void hub_close(struct hub *hub)
 {
     static const struct memory heap = {memory_resize_heap, NULL};
+    hub_readers_forget(hub, NULL);
     while (hub->peers) hub_peer_release(hub, hub->peers);
     while (hub->job_count) hub_job_drop(hub, hub->jobs[hub->job_count - 1]->id);
     for (uint32_t i = 0; i < hub->worker_count; i++) {

@@ -53,6 +53,7 @@ struct hub_peer {
     uint64_t number;
     struct hub_watch *watches;         // watch.h; null: none
     struct hub_follow *follow;         // null: it follows nothing
+    uint32_t reads;                    // objects that it waits for
     struct hub_verdict verdict;        // of the message that was taken last
     bool closing;                      // nothing more is read; closed when `out` is empty
 };
@@ -87,7 +88,7 @@ struct hub {
     struct map stored_by_hash;     // what lies there: index + 1
     struct hub_stored *stored;
     uint32_t stored_count, stored_capacity;
-    struct hub_reader *readers;    // who waits for an object, oldest first
+    struct hub_reader *readers, **readers_end;  // clients that wait for an object, oldest first
     struct hub_doubt *doubts;      // copies.h
     struct hub_liar *liars;        // content.c; null: none so far
     rota_time sweep_at;            // ticks

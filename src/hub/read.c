@@ -84,10 +84,24 @@ static bool grant(struct hub *hub, const struct hub_reader *reader, rota_worker_
 
 // ---- Who waits ---------------------------------------------------------------------------------
 
-static void reader_remove(struct hub_reader **at)
+static void reader_add(struct hub *hub, const struct hub_reader *like)
+{
+    struct hub_reader *reader = hub_allocate(1, sizeof *reader);
+    *reader = *like;
+    if (!hub->readers) hub->readers_end = &hub->readers;
+    *hub->readers_end = reader;
+    hub->readers_end = &reader->next;
+    reader->peer->reads++;
+    hub_share_use(reader->peer->share, HUB_SHARE_READS, 1);
+}
+
+static void reader_remove(struct hub *hub, struct hub_reader **at)
 {
     struct hub_reader *reader = *at;
     *at = reader->next;
+    if (!reader->next) hub->readers_end = at;
+    reader->peer->reads--;
+    hub_share_return(reader->peer->share, HUB_SHARE_READS, 1);
     free(reader);
 }
 
@@ -109,7 +123,7 @@ void hub_read_put(struct hub *hub, const struct rota_action *action)
             refuse(reader, WIRE_REFUSED_NOT_FOUND, "it will not be made");
         else
             reader->is_granted = grant(hub, reader, action->read.from);
-        if (!reader->is_granted) reader_remove(at);
+        if (!reader->is_granted) reader_remove(hub, at);
         return;
     }
 }
@@ -142,7 +156,7 @@ void hub_readers_tell(struct hub *hub, rota_object_id object, const char *reason
         if (is_meant && reason && read_again(hub, reader)) is_meant = false;
         if (is_meant && reason) refuse(reader, WIRE_REFUSED_STATE, reason);
         if (is_meant && (reason || !grant(hub, reader, nobody)))
-            reader_remove(at);
+            reader_remove(hub, at);
         else
             at = &reader->next;
     }
@@ -150,21 +164,23 @@ void hub_readers_tell(struct hub *hub, rota_object_id object, const char *reason
 
 void hub_readers_forget(struct hub *hub, const struct hub_peer *peer)
 {
-    for (struct hub_reader **at = &hub->readers; *at;) {
+    for (struct hub_reader **at = &hub->readers; *at && (!peer || peer->reads);) {
         if (!peer || (*at)->peer == peer)
-            reader_remove(at);
+            reader_remove(hub, at);
         else
             at = &(*at)->next;
     }
 }
 
-// Whoever asked first is found first. Null: this client waits for enough already.
-static struct hub_reader **place_find(struct hub *hub, const struct hub_peer *peer)
+static bool may_wait(struct hub *hub, const struct hub_reader *reader)
 {
-    struct hub_reader **at = &hub->readers;
-    uint32_t count = 0;
-    for (; *at; at = &(*at)->next) count += (*at)->peer == peer;
-    return count < HUB_READS_MAX ? at : NULL;
+    if (reader->peer->reads >= HUB_READS_MAX) {
+        refuse(reader, WIRE_REFUSED_FULL, "too many objects are asked for at once");
+        return false;
+    }
+    if (hub_share_fits(hub, reader->peer->share, HUB_SHARE_READS, 1)) return true;
+    refuse(reader, WIRE_REFUSED_BUSY, "busy, try again: your key waits for too many objects");
+    return false;
 }
 
 // ---- Requests ---------------------------------------------------------------------------------
@@ -183,11 +199,7 @@ static void read_begin(struct hub *hub, struct hub_peer *peer, const struct wire
                                 .low = data->low,
                                 .object = data->object,
                                 .through = data->verb == WIRE_DATA_THROUGH};
-    struct hub_reader **place = place_find(hub, peer);
-    if (!place) {
-        refuse(&reader, WIRE_REFUSED_FULL, "too many objects are asked for at once");
-        return;
-    }
+    if (!may_wait(hub, &reader)) return;
     if (is_upload(hub, data->object)) {
         reader.is_granted = grant(hub, &reader, nobody);
         if (!reader.is_granted) return;
@@ -200,8 +212,7 @@ static void read_begin(struct hub *hub, struct hub_peer *peer, const struct wire
             return;
         }
     }
-    *place = hub_allocate(1, sizeof reader);
-    **place = reader;
+    reader_add(hub, &reader);
 }
 
 static void change(struct hub *hub, struct hub_peer *peer, const struct wire_data *data)

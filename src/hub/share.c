@@ -187,6 +187,7 @@ bool hub_share_report(struct hub *hub, char *text, uint32_t size)
         [HUB_SHARE_SUBMISSIONS]
         = "has all of its %" PRIu64 " bytes of unfinished submissions; more are refused",
         [HUB_SHARE_QUERIES] = "has all of its %" PRIu64 " queries; more of them wait",
+        [HUB_SHARE_READS] = "waits for all of its %" PRIu64 " objects; more are refused",
         [HUB_SHARE_KEY] = "has all of its %" PRIu64 " connections; more are refused",
     };
     if (full_report(hub, text, size)) return true;

@@ -14,6 +14,7 @@ enum hub_share_kind {
     HUB_SHARE_OUTPUT,       // bytes of answers that are not sent
     HUB_SHARE_SUBMISSIONS,  // bytes of submissions that are not complete
     HUB_SHARE_QUERIES,      // that are being answered
+    HUB_SHARE_READS,        // objects that are waited for
     HUB_SHARE_KEY,          // connections in all roles; of the key, not of a role
     HUB_SHARE_KINDS
 };

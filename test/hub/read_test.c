@@ -138,6 +138,45 @@ static void nobody_asks_for_more_than_enough(void **state)
     is_sent(GOOD);
 }
 
+static uint32_t refusal_of(struct played *played, uint64_t low)
+{
+    struct wire_message message = {.kind = WIRE_DATA_MESSAGE};
+    message.data.high = 1;
+    message.data.low = low;
+    message.data.verb = WIRE_DATA_READ;
+    message.data.object = object_of(GOOD);
+    assert_true(played_says(&peers, played, &message));
+    return played_hears(played, &message) == WIRE_REFUSE_MESSAGE ? message.refuse.code : 0;
+}
+
+// All connections of a key count, and no other key notices.
+static void a_key_has_a_share_of_what_is_waited_for(void **state)
+{
+    (void)state;
+    struct played second, other;
+    job_of_two();
+    peers.hub.limits.shares[HUB_SHARE_READS] = 5;
+    played_open(&peers, &second, WIRE_CLIENT);
+    played_open(&peers, &other, WIRE_CLIENT);
+    hub_peer_own(&peers.hub, other.peer, "another");
+    greets(&second, WIRE_CLIENT, "client", 0);
+    greets(&other, WIRE_CLIENT, "client", 0);
+    for (uint64_t i = 0; i < 3; i++) asks(100 + i, GOOD, WIRE_DATA_READ);
+    for (uint64_t i = 0; i < 2; i++) assert_int_equal(refusal_of(&second, 200 + i), 0);
+    assert_int_equal(refusal_of(&second, 210), WIRE_REFUSED_BUSY);
+    assert_int_equal(refusal_of(&client, 110), WIRE_REFUSED_BUSY);
+    for (uint64_t i = 0; i < 5; i++) assert_int_equal(refusal_of(&other, 300 + i), 0);
+    played_close(&peers, &second);  // what it waited for is free for others of its key
+    for (uint64_t i = 0; i < 2; i++) assert_int_equal(refusal_of(&client, 120 + i), 0);
+    assert_int_equal(refusal_of(&client, 130), WIRE_REFUSED_BUSY);
+    played_close(&peers, &other);  // the last one of the list is another one now
+    peers_turn(&peers);
+    ends(GOOD, 0);
+    peers_turn(&peers);
+    for (int i = 0; i < 5; i++) is_sent(GOOD);
+    assert_int_equal(client.peer->share->used[HUB_SHARE_READS], 0);
+}
+
 static void who_leaves_is_told_nothing(void **state)
 {
     (void)state;
@@ -214,6 +253,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_same_object_may_be_asked_for_twice, begin, end),
         cmocka_unit_test_setup_teardown(how_it_is_reached_is_said_each_time, begin, end),
         cmocka_unit_test_setup_teardown(nobody_asks_for_more_than_enough, begin, end),
+        cmocka_unit_test_setup_teardown(a_key_has_a_share_of_what_is_waited_for, begin, end),
         cmocka_unit_test_setup_teardown(who_leaves_is_told_nothing, begin, end),
         cmocka_unit_test_setup_teardown(no_holder_serves_all_readers, begin, end),
     };
