@@ -47,6 +47,7 @@ static void revoked_end(struct serve *serve)
 {
     uint32_t before = serve->revoked;
     serve_peers_revoke(serve);
+    hub_claims_revoke(&serve->hub);
     if (serve->revoked > before)
         fprintf(stderr, "rota server: %u connections end with their keys\n",
                 serve->revoked - before);

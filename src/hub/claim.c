@@ -86,31 +86,33 @@ void hub_claims_look(struct hub *hub)
 
 // ---- After a restart ---------------------------------------------------------------------------
 
-// A lease that is not the usual one is kept as the answer to a request that no client can make.
-void hub_claim_lease_keep(struct hub *hub, const struct hub_claim *claim)
+// A key, and a lease that is not the usual one, are kept as the answer to a request that no client
+// can make.
+void hub_claim_keep(struct hub *hub, const struct hub_claim *claim)
 {
-    enum { SIZE = 80 };
-    if (claim->lease == hub->limits.lease) return;
+    enum { SIZE = 140 };
+    if (claim->lease == hub->limits.lease && !claim->key[0]) return;
     struct store_request request = hub_request_own(claim->task);
     char *kept = hub_keep(hub, SIZE, 1);
-    snprintf(kept, SIZE, "lease %" PRId64 " token %" PRIu64, claim->lease, claim->token);
+    snprintf(kept, SIZE, "lease %" PRId64 " token %" PRIu64 " key %s", claim->lease, claim->token,
+             claim->key);
     request.answer = kept;
     store_answer(hub->server->store, &request);
 }
 
 // The usual lease may be another one by now: the handler believes in the one that it was told.
-static rota_time lease_of(struct hub *hub, rota_task_id task)
+static void claim_find_kept(struct hub *hub, struct hub_claim *claim)
 {
-    struct store_request request = hub_request_own(task);
+    struct store_request request = hub_request_own(claim->task);
     int64_t lease = 0;
-    if (store_answer_find(hub->server->store, &request)) {
-        uint64_t token = 0;
-        struct rota_task_view view;
-        bool known = sscanf(request.answer, "lease %" SCNd64 " token %" SCNu64, &lease, &token) == 2
-                     && rota_task_look(hub->server->rota, task, &view) && view.handler == token;
-        if (!known) lease = 0;
-    }
-    return lease > 0 ? lease : hub->lease_believed;
+    uint64_t token = 0;
+    claim->lease = hub->lease_believed;
+    if (!store_answer_find(hub->server->store, &request)) return;
+    int count = sscanf(request.answer, "lease %" SCNd64 " token %" SCNu64 " key %39s", &lease,
+                       &token, claim->key);
+    bool is_known = count >= 2 && token == claim->token;  // databases of before have no key
+    if (is_known && lease > 0) claim->lease = lease;
+    if (!is_known || count < 3) claim->key[0] = 0;
 }
 
 void hub_claims_open(struct hub *hub)
@@ -125,9 +127,10 @@ void hub_claims_open(struct hub *hub)
         struct rota_task_view view;
         if (!rota_task_look(rota, tasks[i], &view) || !view.handler) continue;
         struct hub_claim claim = {.token = view.handler, .task = tasks[i], .attempt = view.attempt};
-        claim.lease = claim.until = lease_of(hub, tasks[i]);
+        claim_find_kept(hub, &claim);
+        claim.until = claim.lease;
         hub_claim_add(hub, &claim);
-        hub_claim_lease_keep(hub, &claim);
+        hub_claim_keep(hub, &claim);
         if (view.handler > hub->token) hub->token = view.handler;
     }
 }
@@ -140,6 +143,26 @@ void hub_claims_begin(struct hub *hub)
     all->has_begun = true;
     for (uint32_t i = 0; i < all->claim_count; i++) all->claims[i].until += hub->ticks;
     if (all->claim_count) all->claims_due += hub->ticks;
+    hub_claims_revoke(hub);
+}
+
+// ---- Keys --------------------------------------------------------------------------------------
+
+static bool is_key_gone(const struct hub *hub, const struct hub_claim *claim)
+{
+    return claim->key[0] && hub->limits.key_is_gone
+           && hub->limits.key_is_gone(hub->limits.context, claim->key);
+}
+
+void hub_claims_revoke(struct hub *hub)
+{
+    struct hub_handlers *all = &hub->handlers;
+    rota_time until = hub->ticks + hub->limits.lease;
+    for (uint32_t i = 0; i < all->claim_count; i++) {
+        struct hub_claim *claim = &all->claims[i];
+        if (claim->until > until && is_key_gone(hub, claim)) claim->until = until;
+        if (claim->until < all->claims_due) all->claims_due = claim->until;
+    }
 }
 
 void hub_claims_close(struct hub *hub)
@@ -170,10 +193,23 @@ static void refuse(struct hub *hub, struct hub_peer *peer, const struct hub_requ
         hub_request_fail(hub, peer, request, error);
 }
 
+// The token is no secret, so another handler may have it from the one whose key was revoked.
+static const char revoked[] = "the task was claimed with a key that was revoked";
+
+static bool is_revoked(const struct hub *hub, uint64_t token)
+{
+    uint32_t at = token ? map_find(&hub->handlers.claims_by_token, token) : 0;
+    return at && is_key_gone(hub, &hub->handlers.claims[at - 1]);
+}
+
 void hub_renew(struct hub *hub, struct hub_peer *peer, const struct wire_renew *renew)
 {
     struct hub_claim *claim = hub_claim_find(hub, renew->task, renew->token);
     struct wire_message message = {.kind = WIRE_RENEWED_MESSAGE};
+    if (is_revoked(hub, renew->token)) {
+        hub_refuse(peer, renew->high, renew->low, WIRE_REFUSED_STALE, revoked);
+        return;
+    }
     if (!claim && is_stale(hub, renew->task, renew->token)) {
         hub_refuse(peer, renew->high, renew->low, WIRE_REFUSED_STALE, stale);
         return;
@@ -209,10 +245,15 @@ static uint64_t hash_of(enum wire_kind kind, rota_task_id task, uint64_t token, 
     return hash_mix(hash_mix(hash, token), flags);
 }
 
-// It was cancelled in these hands: with whatever they say they let go.
-static bool was_cancelled(struct hub *hub, struct hub_peer *peer, const struct hub_request *request,
-                          const struct rota_event *event)
+// It was cancelled in these hands: with whatever they say they let go. Not so when their key was
+// revoked: then nothing is known of them, and the lease ends it.
+static bool was_taken(struct hub *hub, struct hub_peer *peer, const struct hub_request *request,
+                      const struct rota_event *event)
 {
+    if (is_revoked(hub, event->claim.handler)) {
+        hub_request_refuse(hub, peer, request, WIRE_REFUSED_STALE, revoked);
+        return true;
+    }
     if (!is_cancelled(hub, event->claim.task, event->claim.handler)) return false;
     refuse(hub, peer, request, event, ROTA_OK);
     give_back(hub, event->claim.task, event->claim.handler);
@@ -228,7 +269,7 @@ void hub_deliver(struct hub *hub, struct hub_peer *peer, const struct wire_deliv
     event.claim.handler = deliver->token;
     event.claim.task = deliver->task;
     event.claim.flags = deliver->flags & (ROTA_DELIVERED_OK | ROTA_NOFETCH_OK);
-    if (was_cancelled(hub, peer, &request, &event)) return;
+    if (was_taken(hub, peer, &request, &event)) return;
     struct hub_claim *claim = hub_claim_find(hub, deliver->task, deliver->token);
     enum rota_error error = server_step(hub->server, &event);
     if (error) {
@@ -250,7 +291,7 @@ void hub_fail(struct hub *hub, struct hub_peer *peer, const struct wire_fail *fa
     event.claim.task = fail->task;
     event.claim.flags = fail->flags & (ROTA_NOFETCH_OK | ROTA_GIVEN_BACK);
     event.claim.status = fail->status;
-    if (was_cancelled(hub, peer, &request, &event)) return;
+    if (was_taken(hub, peer, &request, &event)) return;
     struct hub_claim *claim = hub_claim_find(hub, fail->task, fail->token);
     enum rota_error error = server_step(hub->server, &event);
     if (error) {

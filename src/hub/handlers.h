@@ -31,6 +31,7 @@ struct hub_claim {
     uint32_t attempt, body;
     rota_time lease, until;  // until: ticks
     rota_time began;         // 0: before the server was started
+    char key[40];            // that it was claimed with; "": none, or not known
 };
 
 void hub_claims_open(struct hub *hub);   // takes over what the store has: all leases begin anew
@@ -38,8 +39,11 @@ void hub_claims_close(struct hub *hub);
 void hub_claims_begin(struct hub *hub);  // the first turn begins, and with it the leases
 void hub_claims_look(struct hub *hub);   // in a turn: whose lease is over
 void hub_claim_add(struct hub *hub, const struct hub_claim *claim);
-// Its lease is found again after a restart.
-void hub_claim_lease_keep(struct hub *hub, const struct hub_claim *claim);
+// In a turn or between two: keys were revoked. What was claimed with one of them is held for as long
+// as the server's lease at most, and cannot be delivered with its token.
+void hub_claims_revoke(struct hub *hub);
+// Its lease and its key are found again after a restart.
+void hub_claim_keep(struct hub *hub, const struct hub_claim *claim);
 // Null: the task is in other hands by now.
 struct hub_claim *hub_claim_find(struct hub *hub, rota_task_id task, uint64_t token);
 void hub_deliver(struct hub *hub, struct hub_peer *peer, const struct wire_deliver *deliver);

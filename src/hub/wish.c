@@ -14,6 +14,7 @@ static const rota_time lease_min = 1000000, lease_max = 7ll * 24 * 3600 * 100000
 struct hub_wish {
     struct hub_wish *next;
     struct hub_peer *peer;  // null: gone since
+    char key[40];           // of the peer
     struct wire_claim claim;
     uint64_t hash, token;
     rota_time until;  // ticks: so long it is worth waiting
@@ -111,13 +112,20 @@ static bool wish_keep(struct hub *hub, struct hub_wish *wish, enum rota_error er
     return waits;
 }
 
+static bool wish_own(struct hub_wish *wish, struct hub_peer *peer)
+{
+    wish->peer = peer;
+    snprintf(wish->key, sizeof wish->key, "%s", peer->id);
+    return true;
+}
+
 // Who asks again before he was answered, over another connection, is answered there.
 static bool wish_again(const struct hub_wishes *list, struct hub_peer *peer,
                        const struct wire_claim *claim)
 {
     for (struct hub_wish *wish = list->first; wish; wish = wish->next)
         if (wish->claim.high == claim->high && wish->claim.low == claim->low)
-            return (wish->peer = peer) != NULL;
+            return wish_own(wish, peer);
     return false;
 }
 
@@ -137,7 +145,8 @@ void hub_wish(struct hub *hub, struct hub_peer *peer, const struct wire_claim *c
         return;
     }
     struct hub_wish *wish = hub_allocate(1, sizeof *wish);
-    *wish = (struct hub_wish){.peer = peer, .claim = *claim, .hash = hash};
+    *wish = (struct hub_wish){.claim = *claim, .hash = hash};
+    wish_own(wish, peer);
     wish->until = claim->wait < ROTA_NEVER - hub->ticks ? hub->ticks + claim->wait : ROTA_NEVER;
     enum rota_error error = wish_try(hub, wish);
     if (error)
@@ -231,7 +240,7 @@ static void grant_note(struct hub *hub, const struct hub_wish *wish, const struc
              claim->task.task, claim->token, claim->body);
     struct hub_request asked = request_of(wish);
     hub_request_note(hub, &asked, text);
-    hub_claim_lease_keep(hub, claim);
+    hub_claim_keep(hub, claim);
 }
 
 bool hub_grant_again(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
@@ -266,6 +275,7 @@ void hub_grant(struct hub *hub, const struct rota_action *action)
                               .lease = lease,
                               .until = hub->ticks + lease,
                               .began = hub->server->now};
+    memcpy(claim.key, wish->key, sizeof claim.key);
     hub_claim_add(hub, &claim);
     grant_note(hub, wish, &claim);
     if (wish->peer)

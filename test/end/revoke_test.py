@@ -102,6 +102,31 @@ def a_worker(cluster):
         (done, cluster.read("marks"), said))
 
 
+def a_handler(cluster):
+    """Its lease is a day, and the server's 4 s; another handler has its token."""
+    subprocess.run([ROTA_PATH, "keys", "add", "worker", cluster.path("keys/server.keys"),
+                    cluster.path("keys/hand.key")], check=True, stdout=subprocess.DEVNULL)
+    keys_read(cluster)
+    cluster.submit({"one": {"run": "true"}}, policy="claim")
+    with Keyed(cluster.address, Key(cluster.path("keys/hand.key")), "HANDLER") as handler:
+        handler.says("CLAIM", high=1, low=2, lease=86400 * 10**6)
+        grant = handler.answer("GRANTED")[1]
+        revoke(cluster, "hand")
+        say(handler.answer() == "refuse role", "a handler whose key is revoked is disconnected",
+            handler.reason)
+    with Keyed(cluster.address, Key(cluster.path("keys/admin.key")), "HANDLER") as other:
+        told = other.says("DELIVER", high=1, low=3, task=grant["task"],
+                          token=grant["token"]).answer()
+        say(told == "refuse stale", "nobody delivers with its token", (told, other.reason))
+        other.says("CLAIM", high=1, low=4, wait=60 * 10**6)
+        again = other.answer("GRANTED", seconds=60)
+        say(again[0] == "GRANTED" and again[1]["task"] == grant["task"],
+            "its task is on offer when the server's lease is over", again)
+        told = other.says("DELIVER", high=1, low=5, task=grant["task"],
+                          token=again[1]["token"]).answer()
+        say(told[0] == "DONE", "and another handler delivers it", (told, other.reason))
+
+
 def a_client(cluster):
     """Others stay connected, also those with another key at the same port."""
     worker = cluster.work("far", 2, "--server", cluster.address, *cluster.key("worker"))
@@ -129,6 +154,7 @@ def main():
         a_handshake(cluster)
         a_client(cluster)
         a_worker(cluster)
+        a_handler(cluster)
     Tap.end()
 
 

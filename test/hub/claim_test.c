@@ -286,6 +286,81 @@ static void a_handler_has_the_lease_that_it_was_told(void **state)
     assert_false(renews(&handler, first, token));
 }
 
+static const char *gone = "";
+
+static bool is_gone(void *context, const char *id)
+{
+    (void)context;
+    return *gone && strcmp(id, gone) == 0;
+}
+
+// For a day, and the key of the handler is revoked; `other` comes with another key.
+static uint64_t claims_and_is_revoked(bool is_restarted)
+{
+    struct wire_message message = {.kind = WIRE_CLAIM_MESSAGE};
+    peers.hub.limits.key_is_gone = is_gone;
+    memcpy(other.peer->id, "other", sizeof "other");
+    greets(&client, WIRE_CLIENT);
+    greets(&handler, WIRE_HANDLER);
+    greets(&other, WIRE_HANDLER);
+    submits(1, 1, 0);
+    message.claim.low = 1;
+    message.claim.lease = 86400000000;
+    assert_true(played_says(&peers, &handler, &message));
+    peers_turn(&peers);
+    uint64_t token = granted(&handler).token;
+    gone = "key";
+    if (is_restarted) {
+        stage_close();
+        stage_open();
+        peers.hub.limits.key_is_gone = is_gone;
+        memcpy(other.peer->id, "other", sizeof "other");
+        greets(&other, WIRE_HANDLER);
+    } else {
+        played_close(&peers, &handler);
+        hub_claims_revoke(&peers.hub);
+    }
+    peers_turn(&peers);
+    return token;
+}
+
+static void a_revoked_key_delivers_nothing(void **state)
+{
+    (void)state;
+    uint64_t token = claims_and_is_revoked(false);
+    delivers(&other, 1, first, token);
+    is_refused(&other, WIRE_REFUSED_STALE);
+    assert_false(renews(&other, first, token));
+    struct wire_message message = {.kind = WIRE_FAIL_MESSAGE};
+    message.fail.low = 9;
+    message.fail.task = first;
+    message.fail.token = token;
+    message.fail.reason = wire_text_of("");
+    assert_true(played_says(&peers, &other, &message));
+    peers_turn(&peers);
+    is_refused(&other, WIRE_REFUSED_STALE);
+    assert_int_equal(rota_task_state(peers.server.rota, first), ROTA_TASK_RUNNING);
+    gone = "";
+}
+
+// The server's lease is a second.
+static void a_revoked_key_loses_what_it_claimed(void **state)
+{
+    (void)state;
+    for (int is_restarted = 0; is_restarted < 2; is_restarted++) {
+        if (is_restarted) end(state), begin(state);
+        claims_and_is_revoked(is_restarted);
+        passes(900000);
+        assert_int_equal(rota_task_state(peers.server.rota, first), ROTA_TASK_RUNNING);
+        passes(200000);
+        assert_int_equal(rota_task_state(peers.server.rota, first), ROTA_TASK_OFFERED);
+        claims(&other, 2, any, 0);
+        delivers(&other, 3, first, granted(&other).token);
+        assert_int_equal(rota_task_state(peers.server.rota, first), ROTA_TASK_SUCCEEDED);
+        gone = "";
+    }
+}
+
 static void who_waits_gets_what_comes(void **state)
 {
     (void)state;
@@ -353,6 +428,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lease_that_is_over_is_over, begin, end),
         cmocka_unit_test_setup_teardown(after_a_restart_leases_begin_anew, begin, end),
         cmocka_unit_test_setup_teardown(a_handler_has_the_lease_that_it_was_told, begin, end),
+        cmocka_unit_test_setup_teardown(a_revoked_key_delivers_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(a_revoked_key_loses_what_it_claimed, begin, end),
         cmocka_unit_test_setup_teardown(who_waits_gets_what_comes, begin, end),
         cmocka_unit_test_setup_teardown(who_asks_twice_is_granted_once, begin, end),
         cmocka_unit_test_setup_teardown(who_waits_and_leaves_gets_nothing, begin, end),
