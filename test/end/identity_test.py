@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """identity_test - a worker is its name, its folder and its key: twins, copies and other keys."""
 import os
+import re
 import shutil
 import subprocess
 
@@ -41,12 +42,16 @@ def attempts(cluster):
     return sorted(cluster.sql("SELECT attempt, status FROM sched_history"))
 
 
+def in_use(address, said):
+    return re.search(rf'name "vm" is in use by {address} since \d\d:\d\d; start with --name', said)
+
+
 def one_name():
     with Cluster(lease=60) as cluster:
         works(cluster, cluster.work("vm"))
         running(cluster)
         status, said = twin(cluster, "vm", "other")
-        say(status == 2 and 'name "vm" is in use by ' in said and "; start with --name" in said,
+        say(status == 2 and in_use("a process of the server's machine", said),
             "a second worker of a name is refused", (status, said))
         shutil.copytree(cluster.path("vm"), cluster.path("copy"), symlinks=True,
                         ignore=lambda _, names: [name for name in names if name == "sock"])
@@ -113,6 +118,10 @@ def another_key():
         cluster.until(lambda: "keys are read again" in cluster.server.said(), "HUP")
         first = cluster.work("vm", 2, "--server", cluster.address, *cluster.key("worker"))
         works(cluster, first)
+        status, said = twin(cluster, "vm", "other", "--server", cluster.address,
+                            *cluster.key("worker"))
+        say(status == 2 and in_use(r"127\.0\.0\.1:\d+", said), "its address and time are told",
+            (status, said))
         first.kill(15)
         other = ["--server", cluster.address, "--key", cluster.path("second.key")]
         status, said = twin(cluster, "vm", "vm", *other)

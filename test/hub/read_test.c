@@ -1,4 +1,5 @@
 // read_test.c - a client that asks for several objects at once.
+#include "hub/copies.h"
 #include "scene.h"
 
 enum { GOOD = 1, BAD };
@@ -218,6 +219,39 @@ static void all_hold_it(void)
     }
 }
 
+static bool holds_it(const struct played *played)
+{
+    return hub_is_held(&peers.hub, object_of(GOOD), played->peer->worker->id);
+}
+
+// The receiver of other bytes reports it; then the word of that worker counts no more.
+static void a_worker_that_lied_is_not_believed_again(void **state)
+{
+    (void)state;
+    struct wire_message forged = {.kind = WIRE_FORGED_MESSAGE};
+    struct wire_file file = {.kind = WIRE_FILE, .object = object_of(GOOD), .bytes = 5};
+    struct wire_message held = {.kind = WIRE_HELD_MESSAGE};
+    job_of_two();
+    ends(GOOD, 0);
+    peers_turn(&peers);
+    all_hold_it();
+    peers_turn(&peers);
+    assert_true(holds_it(&holders[0]) && holds_it(&holders[1]));
+    forged.forged.object = object_of(GOOD);
+    forged.forged.address = wire_text_of("/a");
+    forged.forged.reason = wire_text_of("");
+    assert_true(played_says(&peers, &holders[1], &forged));
+    peers_turn(&peers);
+    assert_true(!holds_it(&holders[0]) && holds_it(&holders[1]));
+    file.content = content;
+    file.name = file.path = wire_text_of("");
+    held.held.objects = (wire_files){&file, 1};
+    assert_true(played_says(&peers, &holders[0], &held));
+    peers_turn(&peers);
+    assert_false(holds_it(&holders[0]));
+    for (uint32_t i = 0; i < MANY; i++) played_close(&peers, &holders[i]);
+}
+
 // Each of these clients is on a connection of its own.
 static char first_address(uint64_t low)
 {
@@ -254,6 +288,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(how_it_is_reached_is_said_each_time, begin, end),
         cmocka_unit_test_setup_teardown(nobody_asks_for_more_than_enough, begin, end),
         cmocka_unit_test_setup_teardown(a_key_has_a_share_of_what_is_waited_for, begin, end),
+        cmocka_unit_test_setup_teardown(a_worker_that_lied_is_not_believed_again, begin, end),
         cmocka_unit_test_setup_teardown(who_leaves_is_told_nothing, begin, end),
         cmocka_unit_test_setup_teardown(no_holder_serves_all_readers, begin, end),
     };

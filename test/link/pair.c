@@ -185,13 +185,20 @@ const char *file_make(struct pair *pair, const char *name, const char *text, uns
 
 int plain_connect(const struct pair *pair)
 {
-    struct sockaddr_in name = {.sin_family = AF_INET};
+    return plain_connect_from(pair, INADDR_LOOPBACK);
+}
+
+int plain_connect_from(const struct pair *pair, uint32_t address)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET}, own = name;
+    own.sin_addr.s_addr = htonl(address);
     name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     name.sin_port
         = htons((uint16_t)strtol(strrchr(pair->listener.address, ':') + 1, NULL, 10));
     int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct timeval patience = {.tv_sec = PATIENCE / 1000000};
     setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    assert_int_equal(bind(file, (struct sockaddr *)&own, sizeof own), 0);
     assert_int_equal(connect(file, (struct sockaddr *)&name, sizeof name), 0);
     return file;
 }

@@ -44,3 +44,4 @@ struct link *wait_accept(struct pair *pair);
 const char *file_make(struct pair *pair, const char *name, const char *text, unsigned mode);
 // A plain connection to the listener, which waits for at most a second.
 int plain_connect(const struct pair *pair);
+int plain_connect_from(const struct pair *pair, uint32_t address);  // of this machine

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -201,6 +202,29 @@ static void what_is_changed_on_its_way_is_noticed(void **state)
 
 enum { CROWD = 200 };
 
+// Another address has its share of the places, however many come from the one with most. It has said
+// nothing, so it would be the first to go.
+static void a_crowd_of_one_address_does_not_push_out_another(void **state)
+{
+    struct pair *pair = *state;
+    int files[CROWD];
+    struct link *crowd[CROWD];
+    for (int i = 0; i < CROWD; i++) {
+        bool is_other = i < LINK_OPENING_ADDRESS;
+        files[i] = plain_connect_from(pair, INADDR_LOOPBACK + is_other);
+        if (!is_other) assert_int_equal(send(files[i], "\x16\x03\x01\x02", 4, MSG_NOSIGNAL), 4);
+        crowd[i] = wait_accept(pair);
+        assert_non_null(crowd[i]);
+        link_work(crowd[i]);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        if (i < LINK_OPENING_ADDRESS) assert_true(link_work(crowd[i]));
+        link_close(crowd[i]);
+        close(files[i]);
+    }
+    meet(pair);
+}
+
 static void of_a_crowd_of_strangers_64_stay_by_lot(void **state)
 {
     struct pair *pair = *state;
@@ -302,6 +326,7 @@ int main(void)
         TEST(a_server_without_the_key_is_not_believed),
         TEST(what_is_changed_on_its_way_is_noticed),
         TEST(of_a_crowd_of_strangers_64_stay_by_lot),
+        TEST(a_crowd_of_one_address_does_not_push_out_another),
         TEST(only_tls_13_with_a_key_and_an_exchange_is_spoken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
