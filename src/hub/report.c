@@ -112,15 +112,18 @@ static void repetition_fill(struct hub *hub, const struct wire_finished *finishe
 
 // The attempt was given up, and its worker has come to an end all the same. What has a content key
 // is a result of it: nobody needs to make it again. But only the worker that was given the attempt
-// is believed: another one could say what it likes of any task.
+// is believed: another one could say what it likes of any task. The token of such an attempt is
+// forgotten, so it cannot be compared. One that was not given out yet is of a lost server whose
+// backup was restored.
 static bool is_late_result(struct hub *hub, const struct hub_peer *peer,
-                           const struct rota_event *report)
+                           const struct rota_event *report, uint64_t token)
 {
     struct rota_event event = {.kind = ROTA_EVENT_KEY_COMPLETED};
     struct rota_task_view view;
     rota_task_id task = report->report.task;
     bool known = rota_task_look(hub->server->rota, task, &view) && (view.key.high || view.key.low);
     if (!known || report->report.outcome != ROTA_OUTCOME_OK) return false;
+    if (token > hub->token) return false;
     rota_worker_id given = store_attempt_given(hub->server->store, task, report->report.attempt);
     if (given.number != peer->worker->id.number) return false;
     event.completed.worker = peer->worker->id;
@@ -217,7 +220,7 @@ static bool finished_take(struct hub *hub, struct hub_peer *peer,
     if (is_discarded(hub, finished->task)) return discard(hub, peer, finished, &event, fits);
     rota_object_id key = key_of(hub, finished->task);  // with its end a task may be gone
     bool counts = fits && server_step(hub->server, &event) == ROTA_OK;
-    if (counts || is_late_result(hub, peer, &event)) {
+    if (counts || is_late_result(hub, peer, &event, finished->token)) {
         hub_ahead_ended(hub, finished);
         hub_reason_note(hub, finished);
         hub_liars_forget(hub, peer->worker->id, &finished->outputs);

@@ -16,11 +16,12 @@ static uint32_t recorded(struct played *played)
     return played_hears_kind(played, WIRE_RECORDED_MESSAGE, &message) ? message.recorded.how : 0;
 }
 
-static void a_report_counts_only_with_the_token_of_its_attempt(void **state)
+static void only_its_token_counts(rota_object_id key)
 {
-    (void)state;
     a_cluster_of_one();
+    peers_key = key;
     submits(7, 1, 0, 0);
+    peers_key = (rota_object_id){0};
     peers_turn(&peers);
     struct wire_run run = given(&worker), other = run;
     for (uint64_t token = 0; token < 3; token++) {
@@ -34,6 +35,39 @@ static void a_report_counts_only_with_the_token_of_its_attempt(void **state)
     assert_int_equal(state_of(1, 1), ROTA_TASK_SUCCEEDED);
     reports(&worker, &run, WIRE_EXITED, 0);
     assert_int_not_equal(recorded(&worker), WIRE_NOW_RECORDED);
+}
+
+static void a_report_counts_only_with_the_token_of_its_attempt(void **state)
+{
+    (void)state;
+    only_its_token_counts((rota_object_id){0});
+}
+
+// A late result is taken by its content key, but not while its attempt is still waited for.
+static void so_does_one_with_a_content_key(void **state)
+{
+    (void)state;
+    only_its_token_counts((rota_object_id){3, 4});
+}
+
+// The attempt is lost, so its token is forgotten; one that was never given out is not believed.
+static void a_late_result_with_a_token_of_the_future_is_stale(void **state)
+{
+    (void)state;
+    a_cluster_of_one();
+    peers_key = (rota_object_id){3, 4};
+    submits(7, 1, 0, 0);
+    peers_key = (rota_object_id){0};
+    peers_turn(&peers);
+    struct wire_run run = given(&worker), other = run;
+    joins(&worker, NULL, 0);
+    peers_turn(&peers);
+    assert_int_equal(given(&worker).attempt, run.attempt + 1);
+    other.token = peers.hub.token + 1;
+    reports(&worker, &other, WIRE_EXITED, 0);
+    assert_int_equal(recorded(&worker), WIRE_IS_STALE);
+    reports(&worker, &run, WIRE_EXITED, 0);
+    assert_int_equal(recorded(&worker), WIRE_NOW_RECORDED);
 }
 
 // The server is another process by then, and remembers no token.
@@ -158,6 +192,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_report_counts_only_with_the_token_of_its_attempt,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(so_does_one_with_a_content_key, begin_on_disk,
+                                        end_on_disk),
+        cmocka_unit_test_setup_teardown(a_late_result_with_a_token_of_the_future_is_stale,
+                                        begin_on_disk, end_on_disk),
         cmocka_unit_test_setup_teardown(a_report_of_an_earlier_life_counts, begin_on_disk,
                                         end_on_disk),
         cmocka_unit_test_setup_teardown(a_worker_that_knows_more_than_the_database_is_refused,
