@@ -39,8 +39,8 @@ void hub_claims_close(struct hub *hub);
 void hub_claims_begin(struct hub *hub);  // the first turn begins, and with it the leases
 void hub_claims_look(struct hub *hub);   // in a turn: whose lease is over
 void hub_claim_add(struct hub *hub, const struct hub_claim *claim);
-// In a turn or between two: keys were revoked. What was claimed with one of them is held for as long
-// as the server's lease at most, and cannot be delivered with its token.
+// In a turn or between two: keys were revoked. What was claimed with one of them is held for the
+// server's lease at most, and cannot be delivered with its token.
 void hub_claims_revoke(struct hub *hub);
 // Its lease and its key are found again after a restart.
 void hub_claim_keep(struct hub *hub, const struct hub_claim *claim);

@@ -1,11 +1,11 @@
 // identity.c - which worker may use a name.
 //
 // When a worker comes with another boot while the connection of its old process is open, the server
-// asks that connection for a heartbeat: an answer means two workers with one folder. The old process
-// is gone if its connection is closed and `place` is the same: the lock of its folder, under one
-// start of its machine's kernel. Otherwise the machine was started again or is cut off, or the
-// folder lies on a network or was copied, and the old process may still run. `place` alone proves
-// nothing: virtual machines that were resumed from one snapshot share it.
+// asks that connection for a heartbeat: an answer means two workers with one folder. The old
+// process is gone if its connection is closed and `place` is the same: the lock of its folder,
+// under one start of its machine's kernel. Otherwise the machine was started again or is cut off,
+// or the folder lies on a network or was copied, and the old process may still run. `place` alone
+// proves nothing: virtual machines that were resumed from one snapshot share it.
 #include "hub/identity.h"
 #include "base/planted.h"
 

@@ -334,7 +334,7 @@ def greedy_keys():
 
 
 def many_keys():
-    """Keys of workers and clients take all that they get; admins and workers have the last places."""
+    """Keys of workers and clients take all that they get; others have the last places."""
     with KeyedCluster("--connections", "80") as cluster:
         key_add(cluster, "worker", "good")
         honest_add(cluster)

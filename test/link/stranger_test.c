@@ -202,8 +202,8 @@ static void what_is_changed_on_its_way_is_noticed(void **state)
 
 enum { CROWD = 200 };
 
-// Another address has its share of the places, however many come from the one with most. It has said
-// nothing, so it would be the first to go.
+// Another address has its share of the places, however many come from the one with most. It has
+// said nothing, so it would be the first to go.
 static void a_crowd_of_one_address_does_not_push_out_another(void **state)
 {
     struct pair *pair = *state;
