@@ -3,11 +3,11 @@
 
     heavy_test.py [--all]        with ten times the output, and of the tasks
 """
+import argparse
 import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 
 from end import ROTA, Tap
@@ -18,7 +18,9 @@ SANITIZED = bool(os.environ.get("SANITIZED"))
 MEBIBYTE = 1 << 20
 MEMORY_MAX = 100 * MEBIBYTE
 LOG_MAX = 64 * MEBIBYTE
-ALL = "--all" in sys.argv[1:]
+parser = argparse.ArgumentParser()
+parser.add_argument("--all", action="store_true")
+ALL = parser.parse_args().all
 OUTPUT = 10 * 10**9 if ALL else 10**8 if SANITIZED else 10**9
 
 

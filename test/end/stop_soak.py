@@ -16,7 +16,7 @@ import sys
 import time
 
 from cluster import Cluster
-from group_soak import Soak
+from soaks import Soak
 
 LEASE = 2
 

@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""store_share_test - the server's object store under keys that take all they can get."""
+"""store_share_test - the server's object store under keys that take all they can get.
+
+    store_share_test.py --uploads 200 --size 8388608     more honest uploads at once, of 8 MiB
+"""
+import argparse
 import concurrent.futures
 import fcntl
 import hashlib
@@ -7,7 +11,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import threading
 import time
 
@@ -19,8 +22,10 @@ from wire import WIRE, encode
 
 say = Tap.say
 READS = 1_500_000
-UPLOADS = int(sys.argv[sys.argv.index("--uploads") + 1]) if "--uploads" in sys.argv else 70
-SIZE = 8 << 20 if "--uploads" in sys.argv else 256 << 10
+options = argparse.ArgumentParser()
+options.add_argument("--uploads", type=int, default=70)
+options.add_argument("--size", type=int, default=256 << 10, help="bytes of each")
+UPLOADS, SIZE = vars(options.parse_args()).values()
 
 
 def content(text):

@@ -18,7 +18,7 @@ import time
 
 from cluster import KeyedCluster, Process
 from cluster_soak import open_tasks
-from group_soak import Soak
+from soaks import Soak
 from hostile import Stranger
 from wire import VERSION, WIRE
 

@@ -1,4 +1,4 @@
-"""group_soak - what the soaks of groups share: options, a load of jobs with groups, and the end."""
+"""soaks - what the soaks of groups share: options, a load of jobs with groups, and the end."""
 import argparse
 import time
 
