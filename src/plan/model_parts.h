@@ -35,6 +35,7 @@ struct model_task {
     uint32_t worker, missing;
     enum task_state state;
     double began, ends;
+    double left;     // of one that is to fail, when its group came to stand still
     uint64_t run;    // which of the ends is its own
     double times;    // as long as usual, in this attempt; 0: once
     bool fails;

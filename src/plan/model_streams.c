@@ -148,11 +148,23 @@ static void begin(struct model *model, uint32_t group)
     if (!at->flows) end_together(model, group);
 }
 
+// Those that are to fail do so at a time of their own.
+static bool is_to_fail(const struct model *model, uint32_t task)
+{
+    return model->tasks[task].state == TASK_RUNS && model->tasks[task].fails;
+}
+
 static void go_on(struct model *model, uint32_t group)
 {
+    const struct plan_graph *graph = model->graph;
     struct model_group *at = &model->groups[group];
     at->stands = false;
     at->ends = model->now + at->left;
+    for (uint32_t i = graph->group_first[group]; i < graph->group_first[group + 1]; i++) {
+        uint32_t task = graph->grouped[i];
+        if (!is_to_fail(model, task)) continue;
+        model_end_at(model, task, model->now + model->tasks[task].left);
+    }
     if (!at->flows) end_together(model, group);
 }
 
@@ -218,10 +230,15 @@ static void cut_off(struct model *model, uint32_t task, enum model_cut why)
 
 static void stand_still(struct model *model, uint32_t group)
 {
+    const struct plan_graph *graph = model->graph;
     struct model_group *at = &model->groups[group];
     if (!at->begun || at->stands) return;
     at->stands = true;
     at->left = at->ends > model->now ? at->ends - model->now : 0;
+    for (uint32_t i = graph->group_first[group]; i < graph->group_first[group + 1]; i++) {
+        struct model_task *task = &model->tasks[graph->grouped[i]];
+        task->left = task->ends > model->now ? task->ends - model->now : 0;
+    }
 }
 
 void streams_left(struct model *model, uint32_t task)

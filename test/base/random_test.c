@@ -1,4 +1,5 @@
 // random_test.c - the same seed gives the same numbers, evenly spread; mixing spreads every bit.
+// fixed seed: the generator itself is tested, and its numbers must never change.
 #include "allocator.h"
 
 static void a_seed_always_gives_the_same_numbers(void **state)

@@ -2,7 +2,6 @@
 import hashlib
 import json
 import os
-import random
 import socket
 import threading
 
@@ -111,8 +110,8 @@ class Liar:
     it claims to hold the right content, and then names and sends its own, whose hash is right.
     """
 
-    def __init__(self, scene, knows):
-        self.scene, self.knows, self.asked = scene, knows, 0
+    def __init__(self, scene, knows, dice):
+        self.scene, self.knows, self.dice, self.asked = scene, knows, dice, 0
         self.may_answer, self.parted = threading.Event(), threading.Event()
         self.may_answer.set()
         self.path = scene.path(f"liar{scene.rounds}.sock")
@@ -135,7 +134,7 @@ class Liar:
 
     def claim(self, target, content, size):
         """`content` is the row of the object, or None if it is not made yet."""
-        self.target, self.data = target, random.randbytes(size)
+        self.target, self.data = target, self.dice.randbytes(size)
         self.right = content
         self.tell()
 

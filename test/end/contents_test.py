@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """contents_test - forged contents: every receiver refuses them, and the job ends right.
 
-    contents_test.py --rounds 100 --seed 7     many more, and the same once more
+    contents_test.py --rounds 100 --seed N     many more, and the same once more
 """
 import argparse
 import hashlib
@@ -67,7 +67,7 @@ def forging_worker(scene, moment, knows):
     """Says that it holds what another worker makes, and sends other bytes."""
     many = size()
     job = scene.begin(many)
-    with Liar(scene, knows) as liar:
+    with Liar(scene, knows, DICE) as liar:
         if moment == "before":
             liar.claim(scene.object(job, "make")[0], None, many)
         scene.open("make")
@@ -94,7 +94,7 @@ def forging_without_server(scene):
     scene.open("make")
     scene.until(lambda: scene.state(job, "make") == "SUCCESS", "it is made")
     target, (content, _) = scene.object(job, "make")
-    with Liar(scene, True) as liar:
+    with Liar(scene, True, DICE) as liar:
         liar.may_answer.clear()
         liar.claim(target, content, many)
         scene.until(lambda: len(scene.holders(target)) == 2, "it is believed")
@@ -148,7 +148,7 @@ def forging_to_clients(scene, program, knows):
     scene.open("make")
     scene.open("use")
     fault = scene.is_right(job)
-    with Liar(scene, knows) as liar:
+    with Liar(scene, knows, DICE) as liar:
         target, (content, _) = scene.object(job, "use")
         scene.wipe("w1", lambda: liar.claim(target, content, many))
         scene.until(lambda: len(scene.holders(target)) == 1, "the maker's copy is gone")

@@ -13,9 +13,11 @@ import sys
 import tempfile
 import xml.dom.minidom
 
+import seed
 from end import ROTA, Tap
 
 say = Tap.say
+SEED = seed.take()
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SHARED = os.path.join(os.path.dirname(ROOT), "shared", "data")
 sys.path.insert(0, os.path.join(ROOT, "bench"))
@@ -149,8 +151,8 @@ class Naive:
         return self.now
 
 
-def draw_schedule(graph, cores, seed):
-    draw = random.Random(seed)
+def draw_schedule(graph, cores, number):
+    draw = random.Random(number)
     count = len(graph["tasks"])
     return {"assign": [draw.choice([at for at, have in enumerate(cores) if have >= task["cpus"]])
                        for task in graph["tasks"]],
@@ -162,10 +164,10 @@ def same(one, other):
 
 
 def schedules_come_to_what_they_should():
-    for number, graph in enumerate(shapes.all_shapes(3)):
+    for number, graph in enumerate(shapes.all_shapes(SEED)):
         cores = [4] * 5 if number % 2 else [4, 4, 2, 6]
         text = "5x4" if number % 2 else "2x4,1x2,1x6"
-        schedule = draw_schedule(graph, cores, number)
+        schedule = draw_schedule(graph, cores, SEED + number)
         naive = Naive(graph, cores, 50.0, schedule)
         expected = naive.run()
         got = result(write("graph.json", graph), "--workers", text, "--bandwidth", "50",
@@ -177,7 +179,7 @@ def schedules_come_to_what_they_should():
 # ---- Deciding ---------------------------------------------------------------------------
 
 def the_core_does_what_was_planned():
-    for graph in shapes.all_shapes(5):
+    for graph in shapes.all_shapes(SEED + 2):
         path = write("graph.json", graph)
         words = path, "--workers", "6x4", "--bandwidth", "64M", "--effort", "300000"
         kept = os.path.join(folder, "kept.json")
@@ -196,7 +198,7 @@ def the_core_does_what_was_planned():
 
 
 def every_way_of_deciding_ends():
-    path = write("graph.json", shapes.layers(7))
+    path = write("graph.json", shapes.layers(SEED))
     words = path, "--workers", "4x4", "--bandwidth", "64", "--effort", "100000"
     best = result(*words)["makespan"]
     for more in (("--info", "user"), ("--info", "mean"), ("--delay", "1.6"), ("--effort", "0"),
@@ -213,7 +215,7 @@ def every_way_of_deciding_ends():
 # ---- Files ------------------------------------------------------------------------------
 
 def files_for_others_are_whole():
-    path = write("graph.json", shapes.pipelines(2))
+    path = write("graph.json", shapes.pipelines(SEED))
     names = [os.path.join(folder, name) for name in ("a.svg", "a.trace", "flow.json")]
     got = result(path, "--workers", "4x4", "--effort", "1000", "--svg", names[0], "--perfetto",
                  names[1], "--workflow", names[2])
@@ -243,7 +245,7 @@ def refused(what, reason, *words):
 
 
 def wrong_input_is_refused():
-    graph = shapes.tree(1, 3)
+    graph = shapes.tree(SEED, 3)
     path = write("good.json", graph)
     refused("no file", "which file", "--json")
     none = os.path.join(folder, "none.json")

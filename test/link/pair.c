@@ -3,6 +3,7 @@
 #include "link/pair.h"
 
 #include "base/base.h"
+#include "seed.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -153,9 +154,19 @@ static void hear(struct pair *pair, struct teller *teller, uint32_t size_max)
     assert_int_equal(result, WIRE_MORE);
 }
 
+// The same for all pairs of a program, so that --seed repeats all they say.
+static uint64_t pair_seed(void)
+{
+    static uint64_t seed;
+    if (!seed) seed = seed_take();
+    return seed;
+}
+
 void pair_talk(struct pair *pair, uint32_t count, uint32_t size_max)
 {
-    struct teller sides[] = {{pair->here, 0, 0, 7, 8}, {pair->there, 0, 0, 8, 7}};
+    uint64_t one = pair_seed(), other = one + 1;
+    struct teller sides[]
+        = {{pair->here, 0, 0, one, other}, {pair->there, 0, 0, other, one}};
     while (sides[0].heard < count || sides[1].heard < count) {
         for (int i = 0; i < 2; i++) {
             tell(pair, &sides[i], count, size_max);

@@ -95,6 +95,7 @@ static void write_remember(struct shim *shim, const void *data, int size, sqlite
 
 static uint32_t chance(uint32_t bound)
 {
+    // seed of the caller: of fault_test.c, which has test/seed.h
     fault.seed = fault.seed * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(fault.seed >> 33) % bound;
 }

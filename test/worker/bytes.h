@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+// seed of the caller: each content has a number, and the same bytes whenever it is made.
 static inline void bytes_put(int folder, const char *name, uint64_t seed, size_t count, mode_t mode)
 {
     uint64_t block[8192];

@@ -1,5 +1,6 @@
 // cache_evict_test.c - room is made by what was not used for longest, and never by what is needed.
 #define _GNU_SOURCE
+#include "seed.h"
 #include "worker/cache_scene.h"
 
 #include <fcntl.h>
@@ -195,10 +196,9 @@ static void a_result_goes_with_its_contents(void **state)
 }
 
 // Adds, binds, takes and lets go, among few contents that all others want too.
-static int crowd_work(struct scene *scene, uint32_t who)
+static int crowd_work(struct scene *scene, uint32_t who, uint64_t seed)
 {
     struct cache cache;
-    uint64_t seed = who;
     char mine[20], text[20];
     snprintf(mine, sizeof mine, "mine-%u", who);
     mkdirat(scene->folder, mine, 0755);
@@ -227,9 +227,10 @@ static void processes_that_evict_never_take_from_each_other(void **state)
 {
     struct scene *scene = *state;
     pid_t children[4];
+    uint64_t seed = seed_take();
     for (uint32_t i = 0; i < 4; i++) {
         children[i] = fork();
-        if (children[i] == 0) _exit(crowd_work(scene, i + 1));
+        if (children[i] == 0) _exit(crowd_work(scene, i + 1, seed + i));
     }
     for (uint32_t i = 0; i < 4; i++) {
         int status;

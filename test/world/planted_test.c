@@ -18,8 +18,8 @@
 
 enum plant planted;
 
-enum { PLAY_WORLDS = 200, PLAY_RUNS = 8, PLAY_OTHERS = 3 };
-enum { SHRINK_WORLD = 1, SHRINK_RUNS = 1000 };
+enum { PLAY_WORLDS = 4000, PLAY_RUNS = 8, PLAY_OTHERS = 3 };
+enum { SHRINK_WORLDS = 1000, SHRINK_RUNS = 1000, SHRINK_CHOICES = 10000 };
 enum { RECORD_RUNS = 1000, RECORD_WORLDS = 5, TEXT_MAX = 1 << 20 };
 
 // Mistakes that were in rota until a world found them. Their tapes are kept.
@@ -80,16 +80,19 @@ static bool is_found(enum plant plant, uint64_t from, uint64_t seeds, struct fin
     return WIFSIGNALED(status) || WEXITSTATUS(status) == 1;
 }
 
-// A world that goes wrong is shortened, and what is left goes wrong again from its tape alone.
-static int shrink_and_replay(void)
+// A world that goes wrong is shortened, and what is left goes wrong again from its tape alone. The
+// tape of one in which something waits for ever is too long for so few runs.
+static int shrink_and_replay(uint64_t first)
 {
-    struct world_options options = {.seed = SHRINK_WORLD}, again = {0};
+    struct world_options options = {.seed = first}, again = {0};
     struct world_result result, replayed;
     planted = PLANT_TOKEN_SAME;
     world_run(&options, &result);
-    while (!*result.wrong && ++options.seed < 100) free(result.tape), world_run(&options, &result);
+    while ((!*result.wrong || result.tape_length > SHRINK_CHOICES)
+           && ++options.seed < first + SHRINK_WORLDS)
+        free(result.tape), world_run(&options, &result);
     uint32_t length = result.tape_length;
-    if (!*result.wrong) return 2;
+    if (!*result.wrong || length > SHRINK_CHOICES) return 2;
     world_shrink(&options, &result, SHRINK_RUNS, world_run);
     again.tape = result.tape;
     again.tape_length = result.tape_length;
@@ -140,20 +143,21 @@ static char *play_find(enum plant plant, uint64_t seed, uint64_t worlds)
     return NULL;
 }
 
-static bool play_tells(enum plant plant)
+static bool play_tells(enum plant plant, uint64_t first)
 {
     struct find find = {0};
-    char *text = is_found(plant, 1, 4000, &find) ? play_find(plant, find.seed, PLAY_WORLDS) : NULL;
+    bool found = is_found(plant, first, 4000, &find);
+    char *text = found ? play_find(plant, find.seed, PLAY_WORLDS) : NULL;
     bool tells = text;
     free(text);
     return tells;
 }
 
-static int plays_tell(int number)
+static int plays_tell(int number, uint64_t first)
 {
     int missed = 0, count = sizeof alone / sizeof *alone;
     for (int i = 0; i < count; i++) {
-        bool tells = play_tells(alone[i]);
+        bool tells = play_tells(alone[i], first);
         missed += !tells;
         printf("%s %d - %s becomes a play that fails with it, and only with it\n",
                tells ? "ok" : "not ok", number + i, names[alone[i]]);
@@ -257,6 +261,7 @@ static void run_both(const struct world_options *options, struct world_result *r
 static bool shortest(uint64_t seeds, struct world_options *options, struct world_result *best)
 {
     uint32_t found = 0;
+    // fixed seed: a tape of --record does not depend on the seed with which it was found
     for (uint64_t world = 1; world <= seeds && found < RECORD_WORLDS; world++) {
         struct world_options trial = {.seed = world};
         struct world_result result;
@@ -330,6 +335,7 @@ static int table(uint64_t seeds)
 {
     for (int i = 1; i < PLANT_COUNT; i++) {
         struct find find = {0};
+        // fixed seed: the table stands in doc/testing.md with the worlds that were needed
         if (!is_found((enum plant)i, 1, seeds, &find)) return 1;
         printf("| %s | %s | %llu | ", names[i], texts[i], (unsigned long long)find.seed);
         words_print(find.wrong);
@@ -363,10 +369,10 @@ int main(int count, char **words)
         if (found) printf("# world %llu: %s\n", (unsigned long long)find.seed, find.wrong);
         fflush(stdout);
     }
-    bool shrinks = shrink_and_replay() == 0;
+    bool shrinks = shrink_and_replay(first) == 0;
     printf("%s %d - what goes wrong is shortened and goes wrong again\n",
            shrinks ? "ok" : "not ok", PLANT_COUNT);
-    missed += plays_tell(PLANT_COUNT + 1);
+    missed += plays_tell(PLANT_COUNT + 1, first);
     missed += tapes_tell(PLANT_COUNT + 1 + (int)(sizeof alone / sizeof *alone));
     return missed > 0 || !shrinks;
 }

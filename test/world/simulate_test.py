@@ -9,6 +9,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "end"))
+import seed  # noqa: E402
 from end import ROTA, Tap  # noqa: E402
 
 
@@ -26,15 +27,16 @@ def write(path, text):
 
 
 def main():
-    first, second = simulate("--seed", "11", "--json"), simulate("--seed", "11", "--json")
-    other = simulate("--seed", "12", "--json")
+    number = seed.take()
+    first, second = (simulate("--seed", str(number), "--json") for _ in range(2))
+    other = simulate("--seed", str(number + 1), "--json")
     world = json.loads(first.stdout)
     say("a seed is the same world twice", first.returncode == 0 and first.stdout == second.stdout)
     say("and another seed another one", json.loads(other.stdout)["digest"] != world["digest"])
     say("nothing is wrong in it", world["wrong"] == "" and world["events"] > 100)
-    many = simulate("--seed", "1", "--seeds", "20")
+    many = simulate("--seed", str(number), "--seeds", "20")
     say("many worlds are summed up", "20 worlds" in many.stdout and " 0 wrong" in many.stdout)
-    traced = simulate("--seed", "11", "--trace")
+    traced = simulate("--seed", str(number), "--trace")
     say("a trace says what happens", "server begins" in traced.stdout and "starts" in traced.stdout)
     bad = simulate("--seed", "eleven")
     say("a seed is a number", bad.returncode == 2 and "--seed eleven" in bad.stderr)
