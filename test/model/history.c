@@ -334,6 +334,8 @@ static void config_make(struct history *history)
     struct rota_config *config = &history->config;
     *config = rota_config_default();
     config->seed = history_pick(history, 256);
+    // No choice of its own: so the histories of known seeds stay what they were.
+    config->told_is_begun = config->seed % 2 && history_has(history, FEATURE_TOLD_IS_BEGUN);
     config->lease = 1000000;
     config->cached_wait = history_pick(history, 3) * (rota_time)10000;
     config->inputs_wait = config->cached_wait + history_pick(history, 3) * (rota_time)50000;
@@ -397,7 +399,8 @@ bool history_run(struct history *history, struct model *model, const struct hist
     history->stats = setup->stats;
     history->play = setup->play;
     for (int i = 0; i < FEATURES; i++) {
-        history->features[i] = history_pick(history, 2) && !(setup->without >> i & 1);
+        bool on = i == FEATURE_TOLD_IS_BEGUN || history_pick(history, 2);
+        history->features[i] = on && !(setup->without >> i & 1);
     }
     config_make(history);
     model_open(model, &history->config);

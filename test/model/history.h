@@ -34,6 +34,7 @@ enum feature {
     FEATURE_WAITS,
     FEATURE_SLOW_PLAN,
     FEATURE_OVERBOOK,
+    FEATURE_TOLD_IS_BEGUN,  // not drawn by itself: see config_make()
     FEATURES
 };
 

@@ -179,6 +179,7 @@ bool model_object_present(struct model *model, const struct model_object *object
 bool model_object_counts(struct model *model, const struct model_object *object);
 struct model_task *model_producer(struct model *model, const struct model_object *object);
 bool model_is_pull(struct model *model, const struct model_task *task);
+bool model_keeps_lane(const struct model *model, const struct model_task *task);
 enum rota_policy model_policy(struct model *model, const struct model_task *task);
 
 static inline bool model_is_on_worker(const struct model_task *task)
@@ -226,6 +227,7 @@ void model_task_queue(struct model *model, struct model_task *task);
 bool model_task_cancel(struct model *model, struct model_task *task);
 void model_task_release(struct model *model, struct model_task *leader);
 void model_task_hand_over(struct model *model, struct model_task *leader);
+void model_task_begin(struct model *model, struct model_task *task);
 void model_task_leave_worker(struct model_task *task);
 void model_task_stop(struct model *model, const struct model_task *task);
 void model_grant(struct model *model, struct model_task *task, uint64_t handler);

@@ -167,8 +167,10 @@ void model_streams_failed(struct model *model, const struct model_task *task)
         const struct model_object *object = model_object_find(model, input->object);
         if (!is_stream(object) || model_producer(model, object) != task) continue;
         struct model_task *reader = model_task_find(model, (rota_task_id){input->job, input->task});
-        bool runs = reader->state == ROTA_TASK_RUNNING && !worker_is_lost(model, reader);
+        bool told = reader->state == ROTA_TASK_ASSIGNED && model_keeps_lane(model, reader);
+        bool runs = (reader->state == ROTA_TASK_RUNNING || told) && !worker_is_lost(model, reader);
         if (!runs || reader->stopping) continue;
+        if (told) model_task_begin(model, reader);
         if (!reader->claimed) model_task_stop(model, reader);
         model_streams_give_up(model, reader);
         reader->stopping = reader->discarded = true;
@@ -280,10 +282,16 @@ static bool task_lacks_need(struct model *model, const struct model_task *task)
     return !model_edges_met(model, task) || !model_inputs_met(model, task);
 }
 
+// In a lane its worker may have begun: a worker that lacks something will say so.
+static bool task_goes_on(struct model *model, const struct model_task *task)
+{
+    return task->state == ROTA_TASK_ASSIGNED && model_keeps_lane(model, task);
+}
+
 // What has not started waits again for what is gone. Who runs for others too leaves that to them.
 static bool task_falls_back(struct model *model, struct model_task *task)
 {
-    if (!task_lacks_need(model, task)) return false;
+    if (!task_lacks_need(model, task) || task_goes_on(model, task)) return false;
     bool assigned = task->state == ROTA_TASK_ASSIGNED;
     model_task_hand_over(model, task);
     if (task->state == ROTA_TASK_ASSIGNED) model_task_stop(model, task);
@@ -302,6 +310,7 @@ static void readers_give_up(struct model *model)
     for (uint32_t i = 0; i < model->task_count; i++) {
         const struct model_task *task = &model->tasks[i];
         if (task->state != ROTA_TASK_ASSIGNED || !task_lacks_need(model, task)) continue;
+        if (task_goes_on(model, task)) continue;
         if (model_streams_give_up(model, task)) i = UINT32_MAX;  // another may have to now
     }
 }
@@ -315,6 +324,13 @@ static void tasks_fall_back(struct model *model)
         if (task->state != ROTA_TASK_SHARED && i < model->task_count) continue;
         if (task_falls_back(model, task)) i = UINT32_MAX;  // another may have to now
     }
+    uint32_t count = 0;
+    struct model_task *begun[MODEL_TASKS];
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *task = &model->tasks[i];
+        if (task_goes_on(model, task) && task_lacks_need(model, task)) begun[count++] = task;
+    }
+    while (count) model_task_begin(model, begun[--count]);  // their streams are there from now on
 }
 
 // ---- Needs --------------------------------------------------------------------

@@ -22,6 +22,13 @@ bool model_is_pull(struct model *model, const struct model_task *task)
     return model_policy(model, task) == ROTA_POLICY_PULL;
 }
 
+// In a lane, if the configuration says so: what a worker was told to run, or a handler holds, may
+// have begun, and keeps its place until the worker or the handler says more.
+bool model_keeps_lane(const struct model *model, const struct model_task *task)
+{
+    return model->config.told_is_begun && task->spec.lane;
+}
+
 static bool members_are_idle(struct model *model, const struct model_task *bundle)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {

@@ -18,6 +18,13 @@ void model_task_stop(struct model *model, const struct model_task *task)
                                           .stop = {task->run_as, task->attempt, task->worker}});
 }
 
+// Its worker has begun, or may have.
+void model_task_begin(struct model *model, struct model_task *task)
+{
+    task->state = ROTA_TASK_RUNNING;
+    model_streams_renew(model, task);
+}
+
 // Due again: its needs are looked at, and it asks for its lane anew.
 void model_task_queue(struct model *model, struct model_task *task)
 {
@@ -205,6 +212,23 @@ void model_task_hand_over(struct model *model, struct model_task *leader)
     leader->state = ROTA_TASK_QUEUED;  // for the caller to move on
 }
 
+static bool has_heir(struct model *model, const struct model_task *leader)
+{
+    bool leads = false;
+    return heir_find(model, leader, &leads);
+}
+
+// A cancelled task that may have begun in a lane is waited for, and holds its place. True: it is a
+// handler's, which cannot be told to stop.
+static bool cancel_waits(struct model *model, struct model_task *task)
+{
+    if (!model_keeps_lane(model, task)) return false;
+    if (task->state == ROTA_TASK_ASSIGNED && !has_heir(model, task)) model_task_begin(model, task);
+    if (task->state != ROTA_TASK_RUNNING || !task->claimed) return false;
+    task->stopping = true;
+    return true;
+}
+
 // It was to run again, and now it ends: a handler is not waited for.
 static bool cancel_discarded(struct model_task *task)
 {
@@ -220,6 +244,7 @@ bool model_task_cancel(struct model *model, struct model_task *task)
     if (!model_state_is_active(task->state) || task->regenerating) return false;
     bool discarded = cancel_discarded(task);
     if (task->stopping) return discarded;
+    if (cancel_waits(model, task)) return true;
     model_task_hand_over(model, task);
     if (task->state == ROTA_TASK_RUNNING && !task->claimed) {
         model_task_stop(model, task);
@@ -235,7 +260,7 @@ bool model_task_cancel(struct model *model, struct model_task *task)
 static void regeneration_cancel(struct model *model, struct model_task *task)
 {
     if (task->regenerating) cancel_discarded(task);
-    if (!task->regenerating || task->stopping) return;
+    if (!task->regenerating || task->stopping || cancel_waits(model, task)) return;
     model_task_hand_over(model, task);
     bool on_worker = model_is_on_worker(task);
     if (on_worker) model_task_stop(model, task);
@@ -378,10 +403,16 @@ void model_grant(struct model *model, struct model_task *task, uint64_t handler)
                                     .grant = {handler, task->spec.body, task->id, task->attempt}});
 }
 
+// Of a job that is over handlers may hold tasks that were cancelled in a lane.
+static bool is_with_handlers(struct model *model, const struct model_task *task)
+{
+    return job_is_live(model, task->id.job) || (task->claimed && task->stopping);
+}
+
 enum model_verdict model_on_claim(struct model *model, const struct rota_event *event)
 {
     struct model_task *task = model_task_find(model, event->claim.task);
-    if (!task || !job_is_live(model, task->id.job)) return MODEL_REFUSE;
+    if (!task || !is_with_handlers(model, task)) return MODEL_REFUSE;
     if (task->spec.flags & ROTA_TASK_BUNDLE) return MODEL_REFUSE;
     enum rota_task_state state = model_shown(model, task);
     if (state == ROTA_TASK_OFFERED) {
@@ -407,7 +438,7 @@ enum model_verdict model_on_claim(struct model *model, const struct rota_event *
 enum model_verdict model_on_deliver(struct model *model, const struct rota_event *event)
 {
     struct model_task *task = model_task_find(model, event->claim.task);
-    if (!task || !job_is_live(model, task->id.job)) return MODEL_REFUSE;
+    if (!task || !is_with_handlers(model, task)) return MODEL_REFUSE;
     bool again = task->regenerating && task->claimed;  // got by a claim of any
     enum rota_task_state state = again ? task->state : model_shown(model, task);
     bool deliver = event->kind == ROTA_EVENT_DELIVER;
@@ -422,7 +453,9 @@ enum model_verdict model_on_deliver(struct model *model, const struct rota_event
     if (nofetch && !model_is_first_of_lane(model, task)) return MODEL_REFUSE;
     if (!nofetch && !fetched) return MODEL_REFUSE;
     if (model_task_is_discarded(model, task)) return MODEL_ACCEPT;
-    if (deliver)
+    if (task->stopping)
+        model_task_end(model, task, ROTA_TASK_ABORTED, ROTA_OUTCOME_ABORTED, 0);
+    else if (deliver)
         model_task_end(model, task, ROTA_TASK_SUCCEEDED, ROTA_OUTCOME_OK, 0);
     else if (given_back)
         model_task_lose(model, task);

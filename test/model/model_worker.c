@@ -209,8 +209,7 @@ enum model_verdict model_on_report(struct model *model, const struct rota_event 
     if (!task) return MODEL_REFUSE;
     if (event->kind == ROTA_EVENT_TASK_STARTED) {
         if (task->state == ROTA_TASK_RUNNING) return MODEL_EITHER;
-        task->state = ROTA_TASK_RUNNING;
-        model_streams_renew(model, task);
+        model_task_begin(model, task);
         return MODEL_ACCEPT;
     }
     enum rota_outcome outcome = event->report.outcome;

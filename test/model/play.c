@@ -13,11 +13,11 @@ void history_play_open(FILE *out, const struct rota_config *config)
 {
     fprintf(out,
             "config policy=plan cache_timeout=%" PRId64 "ms deps_timeout=%" PRId64
-            "ms lease=%" PRId64 "ms overbook=%u plan_submit=%" PRId64 "ms plan_update=%" PRId64
-            "ms plan_idle=%" PRId64 "ms seed=%" PRIu64 "\n",
+            "ms lease=%" PRId64 "ms overbook=%u told_is_begun=%d plan_submit=%" PRId64
+            "ms plan_update=%" PRId64 "ms plan_idle=%" PRId64 "ms seed=%" PRIu64 "\n",
             config->cached_wait / 1000, config->inputs_wait / 1000, config->lease / 1000,
-            config->overbook, config->plan_submit / 1000, config->plan_update / 1000,
-            config->plan_idle / 1000, config->seed);
+            config->overbook, config->told_is_begun, config->plan_submit / 1000,
+            config->plan_update / 1000, config->plan_idle / 1000, config->seed);
 }
 
 // ---- Submissions -------------------------------------------------------------------
