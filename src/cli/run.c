@@ -58,7 +58,7 @@ static int store_open(struct runner *runner)
     struct store_error error;
     char *path = runner_path(runner, "rota.db");
     options.wal_pages = WAL_PAGES;
-    options.brief = true;
+    options.brief = options.is_run = true;
     runner->session.store = store_open_sqlite(path, &options, &error);
     free(path);
     if (runner->session.store) return 0;

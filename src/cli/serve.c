@@ -176,9 +176,11 @@ int serve_options_read(struct serve_options *options, int count, char **words)
             return 0;
         }
         if (option_take(options, words[i], i + 1 < count ? words[i + 1] : NULL, &used)) continue;
-        fprintf(stderr,
-                "rota server: '%s' is not understood here; 'rota server --help' says more\n",
-                words[i]);
+        bool is_told = strcmp(words[i], "--socket-role") == 0 && i + 1 < count;
+        if (!is_told)
+            fprintf(stderr,
+                    "rota server: '%s' is not understood here; 'rota server --help' says more\n",
+                    words[i]);
         return 2;
     }
     if (!waits_settle(options) || !memory_holds_a_message(options)) return 2;

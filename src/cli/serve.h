@@ -37,7 +37,8 @@ struct serve_options {
 int serve_options_read(struct serve_options *options, int count, char **words);
 
 // ---- serve_role.c ----
-// Reads "[USER=]ROLE[,ROLE]" into the list. False: no such user or role, or too many.
+// Reads "[USER=]ROLE[,ROLE]" into the list. False: no such user or role, or too many, which was
+// printed.
 bool serve_role_read(struct link_users *users, const char *text);
 // Lets other users of the list reach the socket. False with errno.
 bool serve_role_open(const struct link_listener *listener);

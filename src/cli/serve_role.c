@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,12 +30,16 @@ static bool role_read(const char *word, size_t length, uint32_t *roles)
     return false;
 }
 
-static bool roles_read(const char *text, uint32_t *roles)
+static bool roles_read(const char *whole, const char *text, uint32_t *roles)
 {
     *roles = 0;
     for (;;) {
         size_t length = strcspn(text, ",");
-        if (!role_read(text, length, roles)) return false;
+        if (!role_read(text, length, roles)) {
+            fprintf(stderr, "rota server: --socket-role %s: unknown role '%.*s' (client, worker or"
+                    " admin)\n", whole, (int)length, text);
+            return false;
+        }
         if (!text[length]) return true;
         text += length + 1;
     }
@@ -59,11 +64,18 @@ bool serve_role_read(struct link_users *users, const char *text)
 {
     struct link_user user = {.uid = geteuid()};
     const char *equal = strchr(text, '=');
-    if (equal && !user_read(text, (size_t)(equal - text), &user.uid)) return false;
-    if (!roles_read(equal ? equal + 1 : text, &user.roles)) return false;
+    if (equal && !user_read(text, (size_t)(equal - text), &user.uid)) {
+        fprintf(stderr, "rota server: --socket-role %s: no such user: %.*s\n", text,
+                (int)(equal - text), text);
+        return false;
+    }
+    if (!roles_read(text, equal ? equal + 1 : text, &user.roles)) return false;
     for (uint32_t i = 0; i < users->count; i++)
         if (users->items[i].uid == user.uid) return (users->items[i] = user, true);
-    if (users->count == sizeof users->items / sizeof *users->items) return false;
+    if (users->count == sizeof users->items / sizeof *users->items) {
+        fprintf(stderr, "rota server: --socket-role %s: too many users\n", text);
+        return false;
+    }
     users->items[users->count++] = user;
     return true;
 }

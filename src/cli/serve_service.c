@@ -49,8 +49,8 @@ static void revoked_end(struct serve *serve)
     serve_peers_revoke(serve);
     hub_claims_revoke(&serve->hub);
     if (serve->revoked > before)
-        fprintf(stderr, "rota server: %u connections end with their keys\n",
-                serve->revoked - before);
+        fprintf(stderr, "rota server: %u connection%s\n", serve->revoked - before,
+                serve->revoked - before == 1 ? " ends with its key" : "s end with their keys");
     if (serve->depot && !depot_rekey(serve->depot, &serve->keys)) hub_no_memory();
 }
 

@@ -324,15 +324,24 @@ static void answer_make(const struct asker *asker, struct rota *rota, uint32_t a
     }
 }
 
+// As the commands take it: a server wants the numbers of a task, and its jobs have no file.
+static void word_write(const struct ask *ask, const struct ask_task *task)
+{
+    if (*ask->path)
+        plain_word_write(stdout, task->name);
+    else
+        printf("%u.%u", task->id.job, task->id.task);
+}
+
 static void advice_write(const struct asker *asker, const struct part *last)
 {
     const struct ask_task *task = &asker->ask.tasks[last->task];
     bool failed = is(task, "FAILED") || is(task, "ABORTED");
     if (failed && !task->is_bundle) {
         fputs(" (rota logs ", stdout);
-        plain_word_write(stdout, task->name);
+        word_write(&asker->ask, task);
         fputs("; rota retry ", stdout);
-        plain_word_write(stdout, task->name);
+        word_write(&asker->ask, task);
         putchar(')');
     }
     bool can = (is_ready(task) && !is_lack(last->hold)) || is(task, "RUNNING");

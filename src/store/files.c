@@ -138,18 +138,19 @@ static void log_put_aside(const struct sqlite_store *store, bool is_saved)
 }
 
 // The next server must not go on without the records that are gone.
-static void lost_note(const struct sqlite_store *store)
+static bool lost_note(const struct sqlite_store *store)
 {
     static const char text[] = "records of this database were lost\n";
     char name[NAME_SIZE];
     folder_make(store);
     snprintf(name, sizeof name, "%s-lost", store->path);
     int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0) return;
+    if (file < 0) return false;
     ssize_t written = write(file, text, sizeof text - 1);
     (void)written;  // without room the message that follows is all there is
     fsync(file);
     close(file);
+    return true;
 }
 
 // With its folder, usually. The lock is open, so the system knows where it is now.
@@ -171,6 +172,27 @@ static bool is_moved(const struct sqlite_store *store, char out[NAME_SIZE])
 }
 
 // ---- Noticing --------------------------------------------------------------------------------
+
+// No copy of the records could be made. `rota run` has no backups: it runs what is not recorded.
+static void unsaved_say(struct sqlite_store *store, const char *suffix, const char *how)
+{
+    const char *path = store->path;
+    struct store_error *error = &store->store.error;
+    bool noted = lost_note(store);
+    if (store->options.is_run) {
+        store_fail(error, STORE_BROKEN,
+                   "%s%s was %s while it was in use, and a copy could not be saved: stop what did"
+                   " this%s%s%s, and run again; tasks whose end is not recorded run once more",
+                   path, suffix, how, noted ? ", remove " : "", noted ? path : "",
+                   noted ? "-lost" : "");
+    } else {
+        store_fail(error, STORE_BROKEN,
+                   "%s%s was %s while it was in use, and a copy could not be saved; records since"
+                   " the last backup may be lost: restore one, remove %s-lost, and start with"
+                   " --restored",
+                   path, suffix, how, path);
+    }
+}
 
 static void lost_say(struct sqlite_store *store, enum file_kind kind, const char *how)
 {
@@ -205,12 +227,7 @@ static void lost_say(struct sqlite_store *store, enum file_kind kind, const char
                    " what did this, remove %s, -wal and -shm, rename the saved file, start again",
                    path, suffixes[kind], how, saved, path);
     } else {
-        lost_note(store);
-        store_fail(error, STORE_BROKEN,
-                   "%s%s was %s while it was in use, and a copy could not be saved; records since"
-                   " the last backup may be lost: restore one, remove %s-lost, and start with"
-                   " --restored",
-                   path, suffixes[kind], how, path);
+        unsaved_say(store, suffixes[kind], how);
     }
 }
 

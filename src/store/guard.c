@@ -146,14 +146,20 @@ static bool is_left_behind(const char *path, bool is_missing, struct store_error
 
 // A supervisor starts the server again at once. It must not go on with a database that lacks what
 // was acknowledged.
-bool guard_mended(const char *path, struct store_error *error)
+bool guard_mended(const char *path, bool is_run, struct store_error *error)
 {
+    const char *last = is_run ? "run" : "server";
     if (file_size(path, "-saved")) {
         store_fail(error, STORE_REFUSED,
-                   "%s: the last server lost this file or its log, and %s-saved has all that was"
+                   "%s: the last %s lost this file or its log, and %s-saved has all that was"
                    " recorded; remove %s, -wal and -shm and rename the saved file, or move it"
                    " elsewhere to use %s as it is",
-                   path, path, path, path);
+                   path, last, path, path, path);
+    } else if (file_size(path, "-lost") && is_run) {
+        store_fail(error, STORE_REFUSED,
+                   "%s: the last run lost this file or its log, and records with it; remove"
+                   " %s-lost and run again: tasks whose end is not recorded run once more",
+                   path, path);
     } else if (file_size(path, "-lost")) {
         store_fail(error, STORE_REFUSED,
                    "%s: the last server lost this file or its log, and records with it; restore a"

@@ -9,7 +9,7 @@ enum { GUARD_PATH = 4096 };
 // all other files must be there too.
 bool guard_path(const char *path, char out[GUARD_PATH], struct store_error *error);
 // A server that lost its files has left a copy or a note. False: it is still there.
-bool guard_mended(const char *path, struct store_error *error);
+bool guard_mended(const char *path, bool is_run, struct store_error *error);
 const char *guard_network(uint64_t magic);  // the name of a file system that is refused, or null
 bool guard_file(const char *path, struct store_error *error);    // makes it if there is none
 int guard_lock(const char *path, struct store_error *error);     // -1: somebody has it

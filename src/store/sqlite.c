@@ -401,7 +401,8 @@ struct store *store_open_sqlite(const char *name, const struct store_options *op
     if (!store) return NULL;
     store->options = options ? *options : store_options_default();
     if (guard_file(path, error)) store->lock_file = guard_lock(path, error);
-    bool open = store->lock_file >= 0 && guard_modes(path, error) && guard_mended(path, error)
+    bool open = store->lock_file >= 0 && guard_modes(path, error)
+                && guard_mended(path, store->options.is_run, error)
                 && guard_make(path, &store->gather.image, error);
     store->is_new = store->gather.image_is_unsynced = store->gather.image >= 0;
     store->known = store->gather.named = open && !store->is_new && left_alone(store);

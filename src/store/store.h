@@ -46,6 +46,7 @@ struct store_options {
     // For lives that may be short: the ballast and room in the log are made after some turns, and
     // a log that is still short is left as it is in the end.
     bool brief;
+    bool is_run;  // of `rota run`: messages do not advise --restored, which only a server has
 };
 
 struct store_options store_options_default(void);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """cluster_test - a server and workers as real processes: jobs, faults, and what is left of them."""
 import os
+import re
 import signal
 import subprocess
 import time
@@ -26,7 +27,11 @@ def a_job_on_one_worker():
             "what became of them is recorded once", cluster.ends())
         why = cluster.rota("why", "d")
         say("c failed" in why.stdout or "c" in why.stdout, "what is blocked says by whom", why)
-        again = cluster.rota("retry", "1.3")
+        hint = re.search(r"\(rota logs (\S+); rota retry (\S+)\)$", why.stdout.strip())
+        say(hint and hint.groups() == ("1.3", "1.3"), "and which commands help, by numbers", why)
+        logs = cluster.rota("logs", hint[1] if hint else "c")
+        say(logs.returncode == 0, "the server understands the first of them", logs)
+        again = cluster.rota("retry", hint[2] if hint else "c")
         say(again.returncode == 0, "a failed task is tried again", again)
         cluster.until(lambda: cluster.ends().count(("c", "FAILED")) == 2, "another attempt")
         verify = os.system(f"{os.environ.get('BUILD', 'build')}/rota verify {cluster.database}"
@@ -48,6 +53,17 @@ def a_job_that_only_the_server_refuses():
             and 'task 2 "often": a server repeats a task at most 995 times' in told.stderr,
             "too many retries: the task is named", told)
         say(cluster.sql("SELECT count(*) FROM sched_job")[0][0] == 0, "and nothing is there")
+
+
+def roles_that_are_unknown():
+    for role, fault in (("nobody2=worker", "no such user: nobody2"), ("root=boss", "unknown role "
+                        "'boss'"), ("boss", "unknown role 'boss'"), ("=worker", "no such user"),
+                        ("root=", "unknown role ''"), ("client,king", "unknown role 'king'")):
+        done = subprocess.run([ROTA_PATH, "server", "--memory", "--socket-role", role], text=True,
+                              capture_output=True, check=False, timeout=PATIENCE)
+        lines = done.stderr.splitlines()
+        say(done.returncode == 2 and len(lines) == 1 and f"--socket-role {role}: " in lines[0]
+            and fault in lines[0], f"--socket-role {role}: the message says what is unknown", done)
 
 
 def waiting_for_the_end():
@@ -203,6 +219,7 @@ def a_second_server_is_refused():
 
 
 for test in (a_job_on_one_worker, a_job_that_only_the_server_refuses, waiting_for_the_end,
+             roles_that_are_unknown,
              many_workers, the_server_is_killed,
              a_worker_is_killed, groups_exclude, objects_go_from_worker_to_worker,
              a_slow_reader_gets_all, a_second_server_is_refused):

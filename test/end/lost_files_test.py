@@ -294,6 +294,34 @@ def run_loses(suffix):
                 f"status {status}, {rows}")
 
 
+def run_loses_its_folder():
+    """The advice is one for rota run, which has no backups to restore."""
+    wait = "while ! [ -e go ]; do sleep 0.01; done"
+    with Folder(f"tasks:\n  a: {{run: 'true'}}\n  b: {{run: '{wait}', needs: [a]}}\n") as folder:
+        process = folder.start("--json")
+        while json.loads(process.stdout.readline())["event"] != "ended":
+            pass
+        os.killpg(process.pid, signal.SIGSTOP)  # it does not notice one file after the other
+        shutil.rmtree(os.path.join(folder.path, ".rota"))
+        os.killpg(process.pid, signal.SIGCONT)
+        try:
+            status, told = process.wait(PATIENCE), process.stderr.read()
+        finally:
+            kill_group(process)
+        folder.write("go", "")
+        Tap.say(status == 70 and "run again" in told and "--restored" not in told
+                and "-lost" not in told, "a run whose folder is removed says what to do",
+                (status, told))
+        Tap.say(folder.run().returncode == 0, "which works")
+    with Folder("tasks: {a: 'true'}") as folder:
+        folder.run()
+        folder.write(".rota/rota.db-lost", "x")
+        done = folder.run()
+        Tap.say(done.returncode == 2 and "--restored" not in done.stderr
+                and "remove" in done.stderr and "run again" in done.stderr,
+                "a run behind one that lost records says what to do", done)
+
+
 def modes():
     with Cluster() as cluster:
         cluster.submit({"t": {"run": "true"}})
@@ -346,6 +374,7 @@ backup_is_copied_back()
 server_notices_in_time()
 run_loses("")
 run_loses("-wal")
+run_loses_its_folder()
 modes()
 modes_of_another_user()
 Tap.end()

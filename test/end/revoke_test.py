@@ -140,8 +140,8 @@ def a_client(cluster):
     say(True, "a client whose key is revoked is disconnected")
     watcher.kill()
     said = cluster.server.said()
-    say("1 connections end with their keys" in said and not noted(cluster, verb="disconnect",
-                                                                  role="worker"),
+    say("1 connection ends with its key" in said and not noted(cluster, verb="disconnect",
+                                                               role="worker"),
         "others notice nothing", said)
 
 
