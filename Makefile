@@ -39,7 +39,7 @@ asan:
 soak: all asan  ## 10^8 simulated events, KILLS=2000 kills, and more; SEED=N repeats
 	@tool/soak $(BUILD) $(BUILD)-asan
 
-fuzz:           ## each fuzz target for SECONDS=60, two at a time; SEED=N repeats
+fuzz:           ## each fuzz target for SECONDS=60, two at a time, from a fresh seed or SEED=N
 	@tool/setup build test
 	@$(MAKE) --no-print-directory fuzzers
 	@tool/fuzz $(BUILD)-fuzz
