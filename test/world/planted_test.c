@@ -19,7 +19,8 @@
 enum plant planted;
 
 enum { PLAY_WORLDS = 4000, PLAY_RUNS = 8, PLAY_OTHERS = 3 };
-enum { SHRINK_WORLDS = 1000, SHRINK_RUNS = 1000, SHRINK_CHOICES = 10000 };
+enum { SHRINK_WORLDS = 1000, SHRINK_RUNS = 1000 };
+enum { SHRINK_LEAST = 4000, SHRINK_MOST = 10000 };  // choices of a tape to be shortened
 enum { RECORD_RUNS = 1000, RECORD_WORLDS = 5, TEXT_MAX = 1 << 20 };
 
 // Mistakes that were in rota until a world found them. Their tapes are kept.
@@ -81,18 +82,24 @@ static bool is_found(enum plant plant, uint64_t from, uint64_t seeds, struct fin
 }
 
 // A world that goes wrong is shortened, and what is left goes wrong again from its tape alone. The
-// tape of one in which something waits for ever is too long for so few runs.
+// tape of one in which something waits for ever is too long for so few runs, and a short one may
+// have little to leave out.
+static bool is_to_shrink(const struct world_result *result)
+{
+    return *result->wrong && result->tape_length >= SHRINK_LEAST
+           && result->tape_length <= SHRINK_MOST;
+}
+
 static int shrink_and_replay(uint64_t first)
 {
     struct world_options options = {.seed = first}, again = {0};
     struct world_result result, replayed;
     planted = PLANT_TOKEN_SAME;
     world_run(&options, &result);
-    while ((!*result.wrong || result.tape_length > SHRINK_CHOICES)
-           && ++options.seed < first + SHRINK_WORLDS)
+    while (!is_to_shrink(&result) && ++options.seed < first + SHRINK_WORLDS)
         free(result.tape), world_run(&options, &result);
     uint32_t length = result.tape_length;
-    if (!*result.wrong || length > SHRINK_CHOICES) return 2;
+    if (!is_to_shrink(&result)) return 2;
     world_shrink(&options, &result, SHRINK_RUNS, world_run);
     again.tape = result.tape;
     again.tape_length = result.tape_length;
