@@ -26,6 +26,7 @@ struct gathered {
     struct gather *gather;
     bool safe;   // a torn write harms nothing beside it
     bool empty;  // nothing was ever written to it
+    bool begins;  // a header was written, and was not synced yet
 };
 
 static struct gathered *of(sqlite3_file *file)
@@ -120,6 +121,7 @@ static int log_write(sqlite3_file *file, const void *from, int length, sqlite3_i
 {
     struct gathered *gathered = of(file);
     bool follows = gathered->length && at == gathered->at + gathered->length;
+    gathered->begins |= at == 0;
     if (!follows || length > GATHERED_MAX - gathered->length) {
         int result = gathered_write(gathered);
         if (result) return result;
@@ -140,8 +142,10 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
     return result ? result : below->pMethods->xTruncate(below, size);
 }
 
-// SQLite has the header of a log on disk before what follows it, lest an old log that begins anew
-// be taken for a new one. A log that was empty has nothing old.
+// SQLite writes the header of a log that begins anew, and syncs it before the first frame. Without
+// that a power failure may leave the old header, old frames and behind them new ones: the next
+// opening takes the old frames for a log, and puts old pages into the newer database. A log that was
+// empty has no old frames.
 static bool is_first_header(const struct gathered *gathered)
 {
     return gathered->empty && gathered->at == 0 && gathered->length == LOG_HEADER;
@@ -151,11 +155,13 @@ static bool is_first_header(const struct gathered *gathered)
 static int log_sync(sqlite3_file *file, int flags)
 {
     struct gathered *gathered = of(file);
+    bool begins = gathered->begins;
+    gathered->begins = false;
     if (is_first_header(gathered)) return SQLITE_OK;
     int result = gathered_write(gathered);
     if (result) return result;
     gathered->gather->behind = gathered->below;
-    if (gathered->gather->later) return SQLITE_OK;
+    if (gathered->gather->later && !begins) return SQLITE_OK;
     return gather_sync(gathered->gather, flags);
 }
 

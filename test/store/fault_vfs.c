@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WRITES_MAX = 65536, SECTOR = 512 };
+enum { WRITES_MAX = 65536, SECTOR = 512, LOG_HEADER = 32 };
 
 // A write that may still be lost, and what was there before it.
 struct write {
@@ -23,10 +23,12 @@ struct write {
 struct shim {
     sqlite3_file base;
     char path[160];
+    bool header_is_unsynced;  // of a log that had frames before
     sqlite3_file *real;  // behind this struct
 };
 
 struct fault fault;
+bool fault_header_is_late;
 static struct write writes[WRITES_MAX];
 static uint32_t write_count;
 static sqlite3_vfs shim_vfs;
@@ -75,6 +77,7 @@ void fault_begin(struct fault like)
 {
     writes_forget(NULL);
     fault = like;
+    fault_header_is_late = false;
 }
 
 static void write_remember(struct shim *shim, const void *data, int size, sqlite3_int64 place)
@@ -91,6 +94,16 @@ static void write_remember(struct shim *shim, const void *data, int size, sqlite
     shim->real->pMethods->xRead(shim->real, write->old, size, place);
     sqlite3_int64 there = write->size_before - place;
     write->old_size = there < 0 ? 0 : there < size ? (int)there : size;
+}
+
+static void header_look(struct shim *shim, int size, sqlite3_int64 place)
+{
+    size_t length = strlen(shim->path);
+    sqlite3_int64 before = 0;
+    if (length < 4 || strcmp(shim->path + length - 4, "-wal") != 0) return;
+    fault_header_is_late |= shim->header_is_unsynced;
+    shim->real->pMethods->xFileSize(shim->real, &before);
+    shim->header_is_unsynced |= place == 0 && size == LOG_HEADER && before > LOG_HEADER;
 }
 
 static uint32_t chance(uint32_t bound)
@@ -149,6 +162,7 @@ static int shim_write(sqlite3_file *file, const void *data, int size, sqlite3_in
     struct shim *shim = (struct shim *)file;
     pthread_mutex_lock(&one_at_a_time);
     int error = fault_next(SQLITE_IOERR_WRITE);
+    if (!error) header_look(shim, size, place);
     if (!error && fault.kind == FAULT_NO_POWER) write_remember(shim, data, size, place);
     if (!error) error = shim->real->pMethods->xWrite(shim->real, data, size, place);
     pthread_mutex_unlock(&one_at_a_time);
@@ -168,6 +182,7 @@ static int shim_sync(sqlite3_file *file, int flags)
     pthread_mutex_lock(&one_at_a_time);
     int error = fault_next(SQLITE_IOERR_FSYNC);
     if (!error) writes_forget(shim->path);
+    if (!error) shim->header_is_unsynced = false;
     if (!error) error = shim->real->pMethods->xSync(shim->real, flags);
     pthread_mutex_unlock(&one_at_a_time);
     return error;
@@ -217,6 +232,7 @@ static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     struct shim *shim = (struct shim *)file;
     shim->base.pMethods = NULL;
     shim->real = (sqlite3_file *)(shim + 1);
+    shim->header_is_unsynced = false;
     snprintf(shim->path, sizeof shim->path, "%s", name ? name : "");
     int result = below()->xOpen(below(), name, shim->real, flags, out);
     if (result == SQLITE_OK) shim->base.pMethods = &shim_methods;

@@ -26,6 +26,8 @@ struct fault {
 };
 
 extern struct fault fault;
+// A log that began anew was written to before its header was synced, since the last fault_begin().
+extern bool fault_header_is_late;
 
 const char *fault_vfs_register(void);  // the name of the file system
 void fault_begin(struct fault like);   // nothing is remembered of earlier files
