@@ -67,12 +67,19 @@ static bool keep_only(int socket, int *fence)
     return true;
 }
 
+// In the session of the worker's terminal a command could type there for the user of the worker
+// (TIOCSTI), which may be root. Commands of `rota run` keep the terminal of their caller.
+static void leave_group(const struct worker_options *options)
+{
+    if (!options->apart || setsid() < 0) setpgid(0, 0);
+}
+
 // With a fence the agent may be killed while this process is stopped and cannot see it; then the
 // kernel kills this one too, and the namespace with it. In a tree it has to live, to kill the rest.
 static int become_worker(int socket, const struct worker_options *options, bool has_namespace)
 {
     struct worker_options own = *options;
-    setpgid(0, 0);
+    leave_group(options);
     if (has_namespace && own.fence) prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (has_namespace) mount_proc();
     return keep_only(socket, &own.fence) ? worker_main(SOCKET, &own) : 1;

@@ -38,7 +38,8 @@ struct worker_options {
     bool cleans_environment;  // commands get only a short list of the worker's variables,
     const char *const *env;   // and these: NAME, START* or NAME=VALUE
     uint32_t env_count;
-    bool apart;          // commands cannot signal each other, where the system can see to that
+    bool apart;          // commands cannot use the caller's terminal nor, where the system can see
+                         // to that, signal each other
     bool is_known;       // nobody waits for HELLO: it may come with other news
 };
 
