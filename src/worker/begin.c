@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool refuse(struct run *run, enum wire_end end, int error)
@@ -26,11 +27,24 @@ static bool is_permitted(const struct worker *worker, struct run *run)
     return refuse(run, WIRE_NOT_STARTED, EPERM);
 }
 
-static bool make_private(struct run *run)
+// A folder that will belong to another user is closed to that user, whatever the umask says, until
+// everything in it has been made and given: root must not work where others can swap files.
+static bool folder_make(const struct worker *worker, const char *directory)
+{
+    if (!worker->options->user) return os_directory_make(directory);
+    mode_t before = umask(0077);
+    bool is_made = os_directory_make(directory);
+    int reason = errno;
+    umask(before);
+    errno = reason;
+    return is_made;
+}
+
+static bool make_private(const struct worker *worker, struct run *run)
 {
     if (!(run->command.run.flags & WIRE_RUN_PRIVATE)) return true;
     const char *directory = run->command.directory;
-    if (os_tree_remove(directory) && os_directory_make(directory)) return true;
+    if (os_tree_remove(directory) && folder_make(worker, directory)) return true;
     int error = errno;
     snprintf(run->reason, sizeof run->reason, "cannot make the directory %s: %s", directory,
              strerror(error));
@@ -145,8 +159,9 @@ bool run_begin(struct worker *worker, struct run *run)
 {
     run->began = os_now();
     run->ticks = os_ticks();
-    bool fine = is_permitted(worker, run) && look_into_cache(worker, run) && make_private(run)
-                && prepare_files(worker, run) && give_private(worker, run);
+    bool fine = is_permitted(worker, run) && look_into_cache(worker, run)
+                && make_private(worker, run) && prepare_files(worker, run)
+                && give_private(worker, run);
     if (!fine) return false;
     run->output = output_take(worker, run);
     if (!run->output) {

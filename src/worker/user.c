@@ -9,8 +9,9 @@
 #include "os/os.h"
 #include "worker/user.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <fts.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -127,31 +128,51 @@ bool user_give_file(const struct worker *worker, int file)
     return !user || fchown(file, user->uid, user->gid) == 0;
 }
 
-// A file with a second name is a content of the cache: it stays the worker's, and read-only.
-static bool item_give(const struct worker *worker, const FTSENT *item)
+static bool item_give(const struct worker *worker, int folder, const char *name);
+
+static bool items_give(const struct worker *worker, DIR *items)
 {
-    switch (item->fts_info) {
-    case FTS_F:
-        return item->fts_statp->st_nlink > 1 || user_give(worker, item->fts_accpath);
-    case FTS_DP:  // a folder after what is in it
-    case FTS_SL:
-    case FTS_SLNONE:
-    case FTS_DEFAULT: return user_give(worker, item->fts_accpath);
-    case FTS_D: return true;
-    default: return errno = item->fts_errno, false;
+    for (struct dirent *item; (errno = 0, item = readdir(items));) {
+        if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0) continue;
+        if (!item_give(worker, dirfd(items), item->d_name)) return false;
     }
+    return errno == 0;
 }
 
-bool user_give_tree(const struct worker *worker, char *path)
+// A folder after the items in it: until then only the worker can change them.
+static bool folder_give(const struct worker *worker, int folder)
 {
-    char *paths[] = {path, NULL};
-    if (!worker->options->user) return true;
-    FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    if (!tree) return false;
-    bool fine = true;
-    for (FTSENT *item; fine && (item = fts_read(tree));) fine = item_give(worker, item);
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *items = copy >= 0 ? fdopendir(copy) : NULL;
+    if (!items && copy >= 0) close(copy);
+    if (!items) return false;
+    bool fine = items_give(worker, items) && user_give_file(worker, copy);
     int reason = errno;
-    fts_close(tree);
+    closedir(items);
     errno = reason;
     return fine;
+}
+
+// By its descriptor, so that an item that is swapped after the look at it is not the one that is
+// given. A file with a second name is a content of the cache: it stays the worker's, and read-only.
+static bool item_give(const struct worker *worker, int folder, const char *name)
+{
+    const struct worker_user *user = worker->options->user;
+    struct stat about;
+    int item = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (item < 0) return false;
+    bool fine = fstat(item, &about) == 0;
+    if (fine && S_ISDIR(about.st_mode))
+        fine = folder_give(worker, item);
+    else if (fine && !(S_ISREG(about.st_mode) && about.st_nlink > 1))
+        fine = fchownat(item, "", user->uid, user->gid, AT_EMPTY_PATH) == 0;
+    int reason = errno;
+    close(item);
+    errno = reason;
+    return fine;
+}
+
+bool user_give_tree(const struct worker *worker, const char *path)
+{
+    return !worker->options->user || item_give(worker, AT_FDCWD, path);
 }

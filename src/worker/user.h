@@ -17,4 +17,4 @@ bool user_prepare(const struct worker *worker);  // the folder; false: it has sa
 // These give what the worker has made to the user. False with errno.
 bool user_give(const struct worker *worker, const char *path);
 bool user_give_file(const struct worker *worker, int file);
-bool user_give_tree(const struct worker *worker, char *path);
+bool user_give_tree(const struct worker *worker, const char *path);

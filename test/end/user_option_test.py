@@ -140,6 +140,15 @@ with Open() as cluster:
     say(listed_user(cluster) == (["root"], ["root"]), "it is listed so after a restart, too",
         listed_user(cluster))
 with Open() as cluster:
+    umask = os.umask(0)
+    cluster.work("w", 2, "--user", "nobody")
+    os.umask(umask)
+    cluster.write("home/mine/a", "hello\n")
+    # The modes are those with which the worker has made the folders, before it gave them away.
+    text = cluster.prints("stat -c '%U %a' . mine; umask", **{"in": ["mine/"]})
+    say(text.splitlines() == ["nobody 700", "nobody 777", "0000"],
+        "no other task can enter a task's folder, whatever the umask of the worker", text)
+with Open() as cluster:
     umask = os.umask(0o077)
     cluster.work("w", 2, "--user", "nobody")
     os.umask(umask)
