@@ -64,7 +64,8 @@ bool os_tree_copy(const char *from, const char *to, uint64_t *bytes);
 
 // ---- wait.c: any of several things ---------------------------------------------------
 
-// INT, TERM and HUP become bytes to read; -1 with errno. A broken pipe is an error, no signal.
+// HUP, and signals that ask a process to end (INT, TERM, QUIT, USR1, USR2, XCPU, ALRM), become
+// bytes to read, unless they are ignored; -1 with errno. A broken pipe is an error, no signal.
 int os_signals_open(void);
 int os_signal_next(int signals);  // 0: none has come
 

@@ -24,11 +24,13 @@ static void add_unless_ignored(sigset_t *set, int number)
 
 int os_signals_open(void)
 {
+    // Batch systems warn before a limit with one of USR1, USR2, XCPU or any other that was chosen.
+    static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP, SIGQUIT,
+                                  SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM};
     sigset_t set;
     sigemptyset(&set);
-    add_unless_ignored(&set, SIGINT);
-    add_unless_ignored(&set, SIGTERM);
-    add_unless_ignored(&set, SIGHUP);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        add_unless_ignored(&set, numbers[i]);
     if (sigprocmask(SIG_BLOCK, &set, NULL)) return -1;
     signal(SIGPIPE, SIG_IGN);  // these two are errors of a write, and told as such
     signal(SIGXFSZ, SIG_IGN);

@@ -17,6 +17,7 @@ enum { HELD_FOR = 250000, SHELL = 128 };
 static bool is_sent_to_end(int number)
 {
     switch (number) {
+    case SIGALRM:
     case SIGHUP:
     case SIGINT:
     case SIGQUIT:

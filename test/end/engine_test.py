@@ -2,7 +2,7 @@
 """engine_test - a batch system ends a worker or a run: that is not the failure of its commands.
 
 Slurm (time limit, requeue, preemption) and systemd (stop) send SIGTERM to all processes of a job,
-in any order. Here a script does what they do.
+in any order, and batch systems warn with other signals before. Here a script does what they do.
 """
 import os
 import signal
@@ -36,11 +36,11 @@ def send(pids, number=signal.SIGTERM):
             pass
 
 
-def end_all(pid, order, pause):
-    """TERM to all processes of a job, its commands before or after the first of them."""
+def end_all(pid, order, pause, number=signal.SIGTERM):
+    """A signal to all processes of a job, its commands before or after the first of them."""
     below = descendants(pid)
     for group in ([below, [pid]] if order == "commands" else [[pid], below]):
-        send(group)
+        send(group, number)
         time.sleep(pause)
 
 
@@ -49,13 +49,13 @@ def waits(folder, name, code=0):
                    f" exit {code}"}
 
 
-def ended_by_an_engine(order, pause, script=None):
+def ended_by_an_engine(order, pause, script=None, number=signal.SIGTERM):
     with Cluster() as cluster:
         worker = cluster.work("w0")
         task = waits(cluster.folder, "a") if script is None else script(cluster.folder)
         cluster.submit({"a": {**task, "retries": 0}})
         cluster.until(lambda: os.path.exists(cluster.path("a.began")), "the task runs")
-        end_all(worker.process.pid, order, pause)
+        end_all(worker.process.pid, order, pause, number)
         status = worker.process.wait(PATIENCE)
         cluster.until(lambda: len(cluster.ends()) == 1, "the end is recorded")
         if cluster.ends()[0][1] == "LOST":
@@ -64,7 +64,7 @@ def ended_by_an_engine(order, pause, script=None):
             cluster.until(lambda: len(cluster.ends()) == 2, "it runs elsewhere")
         ends = [end for _, end in cluster.ends()]
         say(status == 0 and ends == ["LOST", "SUCCESS"],
-            f"{order} first, {pause} s apart: the attempt is lost and runs elsewhere",
+            f"{number.name}, {order} first, {pause} s apart: the attempt is lost, runs elsewhere",
             (status, ends, cluster.told()))
 
 
@@ -78,6 +78,9 @@ for PAUSE in (0, 0.1):
     for ORDER in ("commands", "worker"):
         ended_by_an_engine(ORDER, PAUSE)
 ended_by_an_engine("commands", 0.1, tidies_up)
+# Warnings before a time limit: srun --signal=USR1@60, qsub -notify, bsub -W.
+for NUMBER in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU, signal.SIGQUIT, signal.SIGALRM):
+    ended_by_an_engine("worker", 0, number=NUMBER)
 
 with Cluster() as cluster:
     worker = cluster.work("w0")
