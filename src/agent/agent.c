@@ -281,15 +281,16 @@ static void server_leave(struct link *server)
     }
 }
 
+// The fence stays until no command is left: the process that runs them may be stopped.
 static void agent_end(struct agent *agent)
 {
-    fence_set(&agent->fence, INT64_MAX, INT64_MAX);
     server_leave(agent->server);
     link_close(agent->server);
     if (agent->pid > 0 && !agent->has_hello) kill(agent->pid, SIGKILL);  // it waits for another one
     link_close(agent->worker);
     if (agent->pid > 0) waitpid(agent->pid, NULL, 0);
     if (agent->pid > 0) worker_children_end();
+    fence_set(&agent->fence, INT64_MAX, INT64_MAX);
     waiting_release(agent);
     flows_close(agent);
     if (agent->carry.fetcher || agent->carry.is_open) carry_close(agent);

@@ -74,13 +74,20 @@ static void leave_group(const struct worker_options *options)
     if (!options->apart || setsid() < 0) setpgid(0, 0);
 }
 
-// With a fence the agent may be killed while this process is stopped and cannot see it; then the
-// kernel kills this one too, and the namespace with it. In a tree it has to live, to kill the rest.
+// The agent may be killed while this process is stopped and cannot see it. With a fence the kernel
+// then kills this one too, and the namespace with it. In a tree it has to live, to kill the rest: the
+// kernel lets it continue.
+static void follow_agent(const struct worker_options *options, bool has_namespace)
+{
+    if (!has_namespace) prctl(PR_SET_PDEATHSIG, SIGCONT);
+    else if (options->fence) prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 static int become_worker(int socket, const struct worker_options *options, bool has_namespace)
 {
     struct worker_options own = *options;
     leave_group(options);
-    if (has_namespace && own.fence) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    follow_agent(options, has_namespace);
     if (has_namespace) mount_proc();
     return keep_only(socket, &own.fence) ? worker_main(SOCKET, &own) : 1;
 }

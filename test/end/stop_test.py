@@ -7,11 +7,12 @@ import signal
 import time
 
 from end import Tap, least, stand_still
+from wire import WIRE
 from workers import PATIENCE, SECOND, Cluster, check, run_tests, same, test
 
 LEASE = 3  # as the worker is told; its server, with --lease 4, would wait a second longer
 SERVER_LEASE = 4
-PTRACE_ATTACH = 16
+PTRACE_ATTACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 16, 0x4206, 0x4207
 TREE = ("--contain", "tree")
 
 
@@ -44,13 +45,24 @@ def stop(*pids):
         until_state(pid, "T")
 
 
+def ptrace(request, thread):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(request, thread, None, None):
+        raise OSError(ctypes.get_errno(), "ptrace")
+
+
 def trace(pid):
     """As a debugger does: all threads. They stay so until they are killed, or this process ends."""
-    libc = ctypes.CDLL(None, use_errno=True)
     for thread in threads(pid):
-        if libc.ptrace(PTRACE_ATTACH, thread, None, None):
-            raise OSError(ctypes.get_errno(), "ptrace")
+        ptrace(PTRACE_ATTACH, thread)
     until_state(pid, "tT")
+
+
+def hang(pid):
+    """Its first thread stands still, as in a system call that does not return; others go on."""
+    ptrace(PTRACE_SEIZE, pid)
+    ptrace(PTRACE_INTERRUPT, pid)
+    until_state(pid, "t")
 
 
 def halted(cluster, options, halt):
@@ -67,11 +79,17 @@ def halted(cluster, options, halt):
     cluster.wait_for("alive")
     peer.answers = False
     lease_from = peer.newest() / SECOND
-    halt(agent, worker)
-    if cluster.process.poll() is None:
-        own = {agent, worker}
-        while set(cluster.processes()) - own and now() < lease_from + 60:
-            time.sleep(0.02)
+    if halt == "refused":  # it ends, and waits for a process that is stopped
+        stop(worker)
+        peer.close()
+        peer = cluster.accept()
+        peer.expect("GREET")
+        peer.send("REFUSE", code=WIRE["REFUSED_NAME"], reason="another one has it")
+    else:
+        halt(agent, worker)
+    cluster.process.poll()  # takes the stop of one that is traced: its end cannot be waited for
+    while set(cluster.processes()) - {agent, worker} and now() < lease_from + 20:
+        time.sleep(0.02)
     if set(cluster.processes()) - {agent, worker}:
         return now() - lease_from
     return float(cluster.read("alive").split()[0]) - lease_from
@@ -88,6 +106,15 @@ def halts():
         yield "the agent", options, lambda agent, _: stop(agent)
         yield "the process that runs commands", options, lambda _, worker: stop(worker)
     yield "the agent by a debugger", (), lambda agent, _: trace(agent)
+    # Only the thread of the agent is left, then only that of the process that runs commands. In a
+    # namespace the kernel does the same a little later: it ends with its first process.
+    yield "the process that runs commands by a debugger", TREE, lambda _, worker: trace(worker)
+    yield "the agent, while the loop of the other one hangs", TREE, lambda agent, worker: (
+        hang(worker), stop(agent))
+    yield "the process that runs commands, and the agent is killed", TREE, lambda agent, worker: (
+        stop(worker), os.kill(agent, signal.SIGKILL))
+    yield "the process that runs commands, while the agent is refused", TREE, "refused"
+    yield "both", TREE, stop
     if os.geteuid() == 0:  # only a namespace ends with its first process
         yield "both", (), stop
 
@@ -118,6 +145,20 @@ def a_stop_that_is_shorter_than_the_lease_changes_nothing():
         os.kill(children(cluster.process.pid)[0], signal.SIGCONT)
         open(cluster.file("go"), "w", encoding="utf-8").close()
         same("it ends as it would", peer.finished(1)["status"], 9)
+
+
+@test
+def a_command_in_a_tree_dies_with_the_process_that_runs_it():
+    """Also when nobody else can kill it: the agent is stopped."""
+    with Cluster() as cluster:
+        peer = cluster.join(*TREE, lease=600 * SECOND)
+        peer.run(1, "exec sleep 1000")
+        pid = peer.expect("STARTED")["pid"]
+        agent, worker = cluster.process.pid, children(cluster.process.pid)[0]
+        stop(agent)
+        os.kill(worker, signal.SIGKILL)
+        until_state(pid, "Z")
+        check("the command is dead", True)
 
 
 @test
