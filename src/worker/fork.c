@@ -75,8 +75,8 @@ static void leave_group(const struct worker_options *options)
 }
 
 // The agent may be killed while this process is stopped and cannot see it. With a fence the kernel
-// then kills this one too, and the namespace with it. In a tree it has to live, to kill the rest: the
-// kernel lets it continue.
+// then kills this one too, and the namespace with it. In a tree it has to live, to kill the rest:
+// the kernel lets it continue.
 static void follow_agent(const struct worker_options *options, bool has_namespace)
 {
     if (!has_namespace) prctl(PR_SET_PDEATHSIG, SIGCONT);
