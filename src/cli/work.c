@@ -422,6 +422,8 @@ static int here(struct work *work)
     if (status < 0) status = folder_fill(work);
     if (status < 0) status = key_read(work);
     if (status < 0) status = address_fill(work);
+    if (status < 0 && !work_environment_hide(&work->options.worker))
+        status = (fprintf(stderr, "rota worker: %s\n", strerror(errno)), 70);
     return status < 0 ? agent_main(&work->options) : status;
 }
 

@@ -27,6 +27,11 @@ int work_ssh(const struct work_ssh *ssh);
 // The host's, and under a batch system the number of the job behind it.
 void work_name_make(const char *host, char *name, size_t size);
 
+// ---- work_environment.c -------------------------------------------------------------------------
+
+// From now on the environment has only what commands get. False with errno: no memory.
+bool work_environment_hide(const struct worker_options *options);
+
 // ---- work_keys.c: keys of the standard input ---------------------------------------------------
 
 // Up to an empty line. What comes behind it is left there.

@@ -62,6 +62,9 @@ bool worker_folder_is_free(const char *folder);
 // Whether "NAME=VALUE" is a variable that each command gets anew, such as ROTA_TOKEN.
 bool worker_sets(const char *item);
 
+// Whether commands get this "NAME=VALUE" of the worker's environment.
+bool worker_passes_on(const struct worker_options *options, const char *item);
+
 // Starts a worker in a process of its own and gives the server's end of the socket. -1 with errno.
 // Call it early: the less memory the caller has, the less the worker begins with.
 pid_t worker_fork(const struct worker_options *options, int *socket);

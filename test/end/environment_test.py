@@ -39,10 +39,25 @@ def seen_by_task(cluster, **more):
     return variables(cluster.rota("logs", f"{job}.1").stdout)
 
 
+def seen_in_proc(cluster):
+    """What a process of the same user reads about the agent and the process that runs commands."""
+    agent = cluster.workers["w"].process.pid
+    with open(f"/proc/{agent}/task/{agent}/children", encoding="utf-8") as file:
+        pids = [agent, *map(int, file.read().split())]
+    texts = []
+    for pid in pids:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            texts.append(file.read())
+    return texts
+
+
 with Cluster() as cluster:
     work(cluster)
     seen = seen_by_task(cluster)
     say(seen == BASIC, "a command gets the documented variables of its worker and no others", seen)
+    texts = seen_in_proc(cluster)
+    say(len(texts) == 2 and not any(b"hidden" in text for text in texts),
+        "the environment of the worker's own processes shows no other variable either", texts)
     seen = seen_by_task(cluster, env={"HOME": "/elsewhere", "MINE": "1"})
     say(seen == {**BASIC, "HOME": "/elsewhere", "MINE": "1"}, "what the job file sets wins", seen)
 

@@ -15,11 +15,16 @@ class Marked:
             try:
                 with open(f"/proc/{pid}/environ", "rb") as file:
                     environment = file.read()
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    words = file.read()
                 with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
                     state = file.read().rsplit(")", 1)[1].split()[0]
             except OSError:
                 continue
-            if f"MARK={self.path}\0".encode() in environment and state != "Z":
+            # A worker hides its environment.
+            is_worker = b"\0worker\0" in words and f"\0{self.path}/".encode() in words
+            is_marked = is_worker or f"MARK={self.path}\0".encode() in environment
+            if is_marked and state != "Z":
                 found.append(int(pid))
         return found
 
