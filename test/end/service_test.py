@@ -192,9 +192,18 @@ def the_units():
                 file.write(text.replace(start.split()[0], ROTA_PATH))
         for name in ("rota-server.service", "rota-worker.service"):
             service = units[name]["Service"]
+            user = "rota" if name == "rota-server.service" else "rota-worker"
+            say(service["User"] == user and service["Group"] == user, f"{name} runs as {user}",
+                dict(service))
             say(service["Type"] == "notify" and service["NoNewPrivileges"] == "yes"
                 and service["WatchdogSec"] and service["Restart"] == "always",
                 f"{name} is watched and gains no rights")
+        users = [os.path.join(where, "rota.conf") for where, _, files in os.walk(folder("root"))
+                 if "rota.conf" in files and where.endswith("/sysusers.d")]
+        lines = [line.split()[:3] for path in users for line in folder.read(path).splitlines()
+                 if line and not line.startswith("#")]
+        say(lines == [["u", "rota", "-"], ["u", "rota-worker", "-"]],
+            "systemd makes one user for servers and another one for workers", (users, lines))
         if not shutil.which("systemd-analyze"):
             say(True, "systemd takes them # SKIP there is no systemd-analyze")
             return

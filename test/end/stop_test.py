@@ -168,6 +168,8 @@ def a_terminal_cannot_stop_a_worker():
         for number in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
             for pid in (cluster.process.pid, children(cluster.process.pid)[0]):
                 os.kill(pid, number)
+        with open(f"/proc/{cluster.process.pid}/stat", encoding="utf-8") as file:
+            check("the agent is not stopped", file.read().rsplit(")", 1)[1].split()[0] != "T")
         peer.run(1, "kill -TSTP $$; exit 7")
         pid = peer.expect("STARTED")["pid"]
         until_state(pid, "T")

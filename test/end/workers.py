@@ -194,7 +194,10 @@ class Cluster(Marked):
         words = [ROTA, "worker", "--server", self.address, "--folder", self.folder, "--name", "w1",
                  "-j", "2", "--env", "MARK", *options]
         with open(self.errors, "a", encoding="utf-8") as errors:
+            # A group of its own, with its parent in the same session, as a shell does it: else the
+            # kernel may drop the signals of a terminal instead of stopping the worker.
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=errors,
+                                            process_group=0,
                                             env={**os.environ, "MARK": self.path,
                                                  **environment})
         return self.process
