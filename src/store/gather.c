@@ -144,8 +144,8 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
 
 // SQLite writes the header of a log that begins anew, and syncs it before the first frame. Without
 // that a power failure may leave the old header, old frames and behind them new ones: the next
-// opening takes the old frames for a log, and puts old pages into the newer database. A log that was
-// empty has no old frames.
+// opening takes the old frames for a log, and puts old pages into the newer database. A log that
+// was empty has no old frames.
 static bool is_first_header(const struct gathered *gathered)
 {
     return gathered->empty && gathered->at == 0 && gathered->length == LOG_HEADER;
