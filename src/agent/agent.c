@@ -37,13 +37,22 @@ static uint64_t boot_make(void)
     return boot ? boot : 1;
 }
 
+// A folder that was there before may let other users write into it, and so tell the worker lies.
+static bool folder_close(const char *folder)
+{
+    struct stat status;
+    const mode_t loose = S_IWGRP | S_IRWXO;
+    if (stat(folder, &status) != 0) return false;
+    return !(status.st_mode & loose) || chmod(folder, status.st_mode & 07777 & ~loose) == 0;
+}
+
 static bool folder_make(struct agent *agent)
 {
     const char *folder = agent->options->folder;
     mode_t before = umask(0077);  // commands have that of whoever started us
     bool there = (os_parents_make(folder) && mkdir(folder, 0700) == 0) || os_directory_make(folder);
     umask(before);
-    if (there) return true;
+    if (there && folder_close(folder)) return true;
     agent_say(agent, "%s: %s", folder, strerror(errno));
     return false;
 }

@@ -27,9 +27,12 @@ static int file_open(const char *path)
     int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     int file = open(path, flags, 0600);
     if (file < 0) return -1;
-    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) return file;
+    bool is_file = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+    bool is_loose = is_file && status.st_mode & (S_IRWXG | S_IRWXO);
+    if (is_file && (!is_loose || fchmod(file, S_IRUSR | S_IWUSR) == 0)) return file;
+    int reason = is_file ? errno : EINVAL;
     close(file);
-    errno = EINVAL;
+    errno = reason;
     return -1;
 }
 

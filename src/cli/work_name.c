@@ -2,7 +2,9 @@
 //
 // Under a batch system many workers start on one host, one after the other or at once, often with
 // one home folder. So the name has the number of the job, and that of the process within it if
-// there are several. In Kubernetes the host's name is that of the pod already.
+// there are several. In Kubernetes the host's name is that of the pod, unless the pod uses the
+// network of its node; $POD_NAME says it in any case.
+#include "base/base.h"
 #include "cli/work.h"
 
 #include <stdio.h>
@@ -55,12 +57,27 @@ static const struct engine *engine_find(void)
     return NULL;
 }
 
+// A host whose name is cut gets four digits that stand for all of it.
+static void host_add(char *name, size_t size, const char *host)
+{
+    uint64_t hash = 0;
+    for (const char *at = host; *at; at++) hash = hash_mix(hash, (uint8_t)*at);
+    if (strlen(host) <= HOST_MAX)
+        snprintf(name, size, "%s", host);
+    else
+        snprintf(name, size, "%.*s-%04x", HOST_MAX - 5, host, (unsigned)(hash & 0xffff));
+}
+
 void work_name_make(const char *host, char *name, size_t size)
 {
     const struct engine *engine = engine_find();
-    snprintf(name, size, "%s", host);
+    const char *pod = getenv("KUBERNETES_SERVICE_HOST") ? getenv("POD_NAME") : NULL;
+    char *end = name;
+    snprintf(name, size, "%s", pod && *pod ? pod : host);
     if (!engine) return;
-    snprintf(name, size, "%.*s-%s", HOST_MAX, host, engine->word);
+    host_add(name, size, pod && *pod ? pod : host);
+    end += strlen(name);
+    snprintf(end, size - (size_t)(end - name), "-%s", engine->word);
     part_add(name, size, getenv(engine->job));
     for (uint32_t i = 0; i < PARTS && engine->parts[i]; i++) {
         const char *value = getenv(engine->parts[i]);

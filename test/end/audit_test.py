@@ -18,6 +18,8 @@ class Audited(KeyedCluster):
     def __init__(self):
         super().__init__(lease=60)
         self.log = self.path("audit.log")
+        with open(self.log, "w", encoding="utf-8"):
+            os.chmod(self.log, 0o644)  # as an earlier server or a person left it
         self.options += ["--audit", self.log]
 
     def lines(self, name=None):

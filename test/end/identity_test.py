@@ -162,7 +162,8 @@ def names():
             ({"PBS_JOBID": "12[3].server.example"}, "-pbs12-3-:"),
             ({"JOB_ID": "9", "SGE_TASK_ID": "4"}, "-sge9_4:"),
             ({"JOB_ID": "9", "SGE_TASK_ID": "undefined"}, "-sge9:"),
-            ({"LSB_JOBID": "5", "LSB_JOBINDEX": "0"}, "-lsf5:")]
+            ({"LSB_JOBID": "5", "LSB_JOBINDEX": "0"}, "-lsf5:"),
+            ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "POD_NAME": "batch-x7k2p"}, " batch-x7k2p:")]
     with Cluster() as cluster:
         for set_here, end in jobs:
             home = {**os.environ, "XDG_STATE_HOME": cluster.path("state"), **set_here}
@@ -175,6 +176,18 @@ def names():
         say(len(folders) == len(jobs), "each has a folder of its own", folders)
 
 
-for test in (names, one_name, again, another_machine, another_key, thirty):
+def loose_folder():
+    """Other users could put reports into a folder that they may write to."""
+    with Cluster() as cluster:
+        folder = cluster.path("vm")
+        os.mkdir(folder)
+        os.chmod(folder, 0o777)
+        cluster.work("vm")
+        cluster.until(lambda: "works for" in cluster.read("vm.log"), "it works")
+        mode = os.stat(folder).st_mode & 0o777
+        say(mode & 0o027 == 0, "a folder that others may write to is closed to them", oct(mode))
+
+
+for test in (names, loose_folder, one_name, again, another_machine, another_key, thirty):
     test()
 Tap.end()
