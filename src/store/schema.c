@@ -1,6 +1,8 @@
 // schema.c - the tables, and how older ones become these.
 #include "store/sqlite.h"
 
+#include <assert.h>
+
 // The columns of how far a task is, in every table that can hold it. A task whose submission
 // is its only record has no attempt there: null, not 0.
 #define STATE_COLUMNS                                                                              \
@@ -298,6 +300,7 @@ int schema_version(void)
 
 int schema_migrate(sqlite3 *db, int version)
 {
+    assert(version >= 0 && version < schema_version());
     int result = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     for (int at = version; !result && at < schema_version(); at++) {
         result = sqlite3_exec(db, steps[at], NULL, NULL, NULL);

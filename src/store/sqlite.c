@@ -62,6 +62,9 @@ static bool schema_fits(struct sqlite_store *store, int64_t *at, struct store_er
                    store->path, (long long)version, schema_version());
     } else if (application != SCHEMA_APPLICATION && tables > 0) {
         store_fail(error, STORE_REFUSED, "%s: is a database, but not one of rota", store->path);
+    } else if (version < 0 || (version == 0 && tables > 0)) {
+        store_fail(error, STORE_REFUSED, "%s: is damaged: it has version %lld of the tables",
+                   store->path, (long long)version);
     }
     return !error->fault;
 }

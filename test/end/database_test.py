@@ -82,11 +82,13 @@ def wrong_files(folder, sound):
         damaged[at] ^= 0x0f
         refuses(f"a flipped kind of page {page + 1} is refused",
                 write(f"{folder}/flip{page}", bytes(damaged)), "damaged|malformed|not a database")
-    newer = shutil.copy(sound, f"{folder}/newer")
-    link = sqlite3.connect(newer)
-    link.execute("PRAGMA user_version = 99")
-    link.close()
-    refuses("newer tables are refused", newer, "has version 99 of the tables; this rota knows")
+    for version, what in ((99, "; this rota knows"), (-2147483638, ""), (0, "")):
+        other = shutil.copy(sound, f"{folder}/version{version}")
+        link = sqlite3.connect(other)
+        link.execute(f"PRAGMA user_version = {version}")
+        link.close()
+        refuses(f"version {version} of the tables is refused", other,
+                f"has version {version} of the tables{what}")
     link = sqlite3.connect(f"{folder}/other")
     link.execute("CREATE TABLE mine(a)")
     link.close()
