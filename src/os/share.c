@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
@@ -32,14 +33,20 @@ static void memory_lower(struct os_share *share, uint64_t mib)
 
 // ---- Cgroups -----------------------------------------------------------------------------------
 
-static bool line_read(const char *folder, const char *name, char *line, int size)
+// Without stdio: most of these files are not there, and a short run looks for all of them.
+static bool line_read(const char *folder, const char *name, char *line, size_t size)
 {
     char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) return false;
-    FILE *file = fopen(path, "re");
-    bool got = file && fgets(line, size, file);
-    if (file) fclose(file);
-    return got;
+    size_t first = strlen(folder), second = strlen(name);
+    if (first + second + 2 > sizeof path) return false;
+    memcpy(path, folder, first);
+    path[first] = '/';
+    memcpy(path + first + 1, name, second + 1);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, line, size - 1);
+    if (file >= 0) close(file);
+    line[length > 0 ? length : 0] = 0;
+    return length > 0;
 }
 
 // A part of a processor counts as a whole one.
@@ -49,35 +56,51 @@ static void quota_take(struct os_share *share, long long quota, long long period
         processors_lower(share, (uint64_t)((quota - 1) / period) + 1);
 }
 
-static void folder_take(struct os_share *share, const char *folder, bool is_second)
+enum limit { CPU_2, MEMORY_2, CPU_1, MEMORY_1 };  // and the version of cgroups
+
+static void limit_take(struct os_share *share, const char *folder, enum limit limit)
 {
+    static const char *const names[]
+        = {"cpu.max", "memory.max", "cpu.cfs_quota_us", "memory.limit_in_bytes"};
     char line[LINE_SIZE], period[LINE_SIZE];
     long long quota, each;
     uint64_t bytes;
-    if (is_second && line_read(folder, "cpu.max", line, sizeof line)
-        && sscanf(line, "%lld %lld", &quota, &each) == 2)
+    if (!line_read(folder, names[limit], line, sizeof line)) return;
+    if (limit == CPU_2 && sscanf(line, "%lld %lld", &quota, &each) == 2)
         quota_take(share, quota, each);
-    if (!is_second && line_read(folder, "cpu.cfs_quota_us", line, sizeof line)
-        && line_read(folder, "cpu.cfs_period_us", period, sizeof period))
+    if (limit == CPU_1 && line_read(folder, "cpu.cfs_period_us", period, sizeof period))
         quota_take(share, atoll(line), atoll(period));
-    const char *memory = is_second ? "memory.max" : "memory.limit_in_bytes";
-    if (line_read(folder, memory, line, sizeof line) && sscanf(line, "%" SCNu64, &bytes) == 1)
+    bool is_memory = limit == MEMORY_1 || limit == MEMORY_2;
+    if (is_memory && sscanf(line, "%" SCNu64, &bytes) == 1)
         memory_lower(share, bytes >> MIB_SHIFT);
 }
 
-// All groups from ours up to the mount. The path is used up.
-static void path_take(struct os_share *share, const char *root, const char *mount, char *path)
+// All groups from ours up to the mount.
+static void path_take(struct os_share *share, const char *root, const char *mount,
+                      const char *group, enum limit limit)
 {
     char folder[PATH_MAX];
-    bool is_second = !*mount || strcmp(mount, "/unified") == 0;
+    int least = snprintf(folder, sizeof folder, "%s/sys/fs/cgroup%s", root, mount);
+    int length = least + snprintf(folder + least, sizeof folder - (size_t)least, "%s", group);
+    if (length >= (int)sizeof folder) return;
     for (;;) {
-        if (snprintf(folder, sizeof folder, "%s/sys/fs/cgroup%s%s", root, mount, path)
-            < (int)sizeof folder)
-            folder_take(share, folder, is_second);
-        char *slash = strrchr(path, '/');
-        if (!slash) return;
-        *slash = 0;
+        while (length > least && folder[length - 1] == '/') folder[--length] = 0;
+        limit_take(share, folder, limit);
+        if (length <= least) return;
+        while (length > least && folder[length - 1] != '/') length--;
+        folder[length] = 0;
     }
+}
+
+static bool is_listed(const char *controllers, int length, const char *name)
+{
+    size_t size = strlen(name);
+    for (const char *at = controllers, *end = at + length; at < end;) {
+        size_t one = strcspn(at, ",:");
+        if (one == size && memcmp(at, name, size) == 0) return true;
+        at += one + 1;
+    }
+    return false;
 }
 
 // Controllers that share a hierarchy are listed in one order and may be mounted in another; each
@@ -86,24 +109,19 @@ static void version_1_take(struct os_share *share, const char *root, const char 
                            int length, const char *group)
 {
     static const char *const names[] = {"cpu", "memory"};
-    char path[LINE_SIZE], mount[300];
-    snprintf(mount, sizeof mount, "/%.*s", length, controllers);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strstr(mount, names[i])) continue;
-        char own[16];
+    char mount[300], own[16];
+    for (uint32_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!is_listed(controllers, length, names[i])) continue;
+        snprintf(mount, sizeof mount, "/%.*s", length, controllers);
         snprintf(own, sizeof own, "/%s", names[i]);
-        const char *const mounts[] = {mount, own};
-        for (size_t j = 0; j < 2; j++) {
-            snprintf(path, sizeof path, "%s", group);
-            path_take(share, root, mounts[j], path);
-        }
+        path_take(share, root, own, group, CPU_1 + i);
+        if (strcmp(own, mount) != 0) path_take(share, root, mount, group, CPU_1 + i);
     }
 }
 
 // "0::/a/b" of version 2, "4:cpu,cpuacct:/a/b" of version 1.
 static void hierarchy_take(struct os_share *share, const char *root, const char *line)
 {
-    char path[LINE_SIZE];
     const char *first = strchr(line, ':');
     const char *second = first ? strchr(first + 1, ':') : NULL;
     if (!second) return;
@@ -112,10 +130,10 @@ static void hierarchy_take(struct os_share *share, const char *root, const char 
         version_1_take(share, root, first + 1, length, second + 1);
         return;
     }
-    snprintf(path, sizeof path, "%s", second + 1);
-    path_take(share, root, "", path);
-    snprintf(path, sizeof path, "%s", second + 1);
-    path_take(share, root, "/unified", path);
+    for (uint32_t limit = CPU_2; limit <= MEMORY_2; limit++) {
+        path_take(share, root, "", second + 1, limit);
+        path_take(share, root, "/unified", second + 1, limit);
+    }
 }
 
 void os_share_cgroup(struct os_share *share, const char *root)
