@@ -104,9 +104,18 @@ void hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, uint3
     if (!PLANTED(BODY_NOT_KEPT)) store_put_body(hub->server->store, &body);
 }
 
+// The commands of a closed job were dropped with the close, and nothing would drop them once more.
+static bool is_dropped(const struct hub *hub, rota_job_id id)
+{
+    if (map_find(&hub->jobs_by_id, id.number)) return false;
+    const char *status = rota_job_status(hub->server->rota, id);
+    return !*status || strcmp(status, "CLOSED") == 0;
+}
+
 // All of it: the RUN, and maybe a REPEAT behind it.
 static const char *body_whole(struct hub *hub, rota_job_id id, uint32_t number, uint32_t *length)
 {
+    if (is_dropped(hub, id)) return NULL;
     struct hub_job *job = hub_job_get(hub, id);
     job_load(hub, job);
     if (!number || number > job->count) return NULL;
