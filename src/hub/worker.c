@@ -159,6 +159,18 @@ static void attempt_lost(struct hub *hub, const struct hub_worker *worker, rota_
     server_step(hub->server, &event);
 }
 
+// Its STARTED may have gone with the last server. A reader of a stream waits until its writer runs.
+static void attempt_runs(struct hub *hub, const struct hub_worker *worker,
+                         const struct wire_attempt *listed)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_TASK_STARTED};
+    if (listed->state != WIRE_ATTEMPT_RUNNING) return;
+    event.report.worker = worker->id;
+    event.report.task = listed->task;
+    event.report.attempt = listed->attempt;
+    server_step(hub->server, &event);
+}
+
 static void attempts_compare(struct hub *hub, struct hub_worker *worker, wire_attempts *attempts,
                              bool had_left)
 {
@@ -177,6 +189,7 @@ static void attempts_compare(struct hub *hub, struct hub_worker *worker, wire_at
         bool has = listed && listed->attempt == view.attempt
                    && hub_token_listed(hub, worker, tasks[i], listed->token);
         if (!has) attempt_lost(hub, worker, tasks[i], &view, had_left);
+        if (has && view.state != ROTA_TASK_RUNNING) attempt_runs(hub, worker, listed);
     }
 }
 

@@ -197,6 +197,26 @@ static void what_was_cancelled_while_its_worker_was_away_is_stopped(void **state
     peers_turn(&peers);
 }
 
+static void what_started_while_no_server_was_there_runs(void **state)
+{
+    (void)state;
+    struct played next;
+    a_cluster_of_one();
+    submits(7, 1, 0, 0);
+    peers_turn(&peers);
+    struct wire_run run = given(&worker);
+    played_close(&peers, &worker);
+    struct wire_attempt listed = {.task = run.task, .attempt = run.attempt, .token = run.token};
+    listed.state = WIRE_ATTEMPT_RUNNING;
+    played_open(&peers, &next, WIRE_WORKER);
+    greets(&next, WIRE_WORKER, "one", 2);
+    joins(&next, &listed, 1);
+    peers_turn(&peers);
+    assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_RUNNING);
+    played_close(&peers, &next);
+    peers_turn(&peers);
+}
+
 static void an_older_connection_is_turned_away(void **state)
 {
     (void)state;
@@ -394,6 +414,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_never_whole_is_given_up_after_a_minute, begin, end),
         cmocka_unit_test_setup_teardown(what_a_new_connection_does_not_list_is_lost, begin, end),
         cmocka_unit_test_setup_teardown(strangers_are_stopped, begin, end),
+        cmocka_unit_test_setup_teardown(what_started_while_no_server_was_there_runs, begin, end),
         cmocka_unit_test_setup_teardown(what_was_cancelled_while_its_worker_was_away_is_stopped,
                                         begin, end),
         cmocka_unit_test_setup_teardown(an_older_connection_is_turned_away, begin, end),
