@@ -34,7 +34,8 @@ def say(fine, what, note=""):
 def play(database, file=GRAPH, before=(), program=kill.ROTA, **more):
     return subprocess.run([*before, program, "play", "--log-pages", "24", "--db", database, file],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=kill.surroundings(),
-                          stderr=subprocess.STDOUT, text=True, check=False, timeout=300, **more)
+                          stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+                          timeout=300, **more)
 
 
 def contents(database):
