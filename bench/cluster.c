@@ -11,7 +11,7 @@
 // cpu=, microseconds of processor time, and bytes=, what it had written to its disk.
 #include "bench.h"
 
-#include "client/client.h"
+#include "client/files/client.h"
 #include "os/os.h"
 
 #include <stdio.h>

@@ -14,7 +14,7 @@
 #define _GNU_SOURCE
 #include "bench.h"
 
-#include "data/data.h"
+#include "object/transfer/transfer.h"
 #include "limit_tls.h"
 #include "os/os.h"
 

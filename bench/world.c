@@ -4,7 +4,7 @@
 //     world heap EVENTS      each event is taken off, and notes the next one
 //     world cluster EVENTS   whole worlds, from seed 1 on, until so many have happened
 #include "bench.h"
-#include "world/world.h"
+#include "sim/cluster/simulation.h"
 
 #include <stdio.h>
 #include <stdlib.h>

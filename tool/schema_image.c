@@ -1,6 +1,6 @@
 // schema_image.c - prints a new database as a C array: made while building, so that nobody who
 // begins has to wait for tables to be made.
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <stdio.h>
 

@@ -192,13 +192,13 @@ void text_add(const struct memory *memory, struct text *text, const char *format
     __attribute__((format(printf, 3, 4)));
 void text_release(const struct memory *memory, struct text *text);
 
-// ---- character.c: UTF-8 ------------------------------------------------------
+// ---- utf8.c: UTF-8 ------------------------------------------------------
 
 // The length of the character at the front of a text that is not empty, and its number; 0: it is
 // none.
 size_t character_read(const char *text, size_t length, uint32_t *number);
 
-// ---- word.c: which word was meant --------------------------------------------
+// ---- suggest.c: which word was meant --------------------------------------------
 
 struct word_meant {
     const char *word;  // null: none is near enough

@@ -1,7 +1,7 @@
 // planted.h - mistakes that can be switched on, to see whether the simulator finds them.
 //
-// Only test/world/planted_test is built with them. Everywhere else PLANTED() is 0, and nothing of
-// it is left in the program.
+// Only test/sim/cluster/planted_test is built with them. Everywhere else PLANTED() is 0, and
+// nothing of it is left in the program.
 #pragma once
 
 #define PLANTS(P)                                                                               \

@@ -3,7 +3,7 @@
 // What happens is read from the server's journal, from before the job was there: so nothing is
 // missed, and whoever comes back after a restart of the server goes on where he was.
 #include "cli/attach.h"
-#include "cli/runner.h"
+#include "run/loop.h"
 #include "os/os.h"
 
 #include <signal.h>

@@ -1,8 +1,8 @@
 // attach.h - a job of a server that is watched as if it ran here.
 #pragma once
 
-#include "cli/reach.h"
-#include "jobfile/jobfile.h"
+#include "cli/connect.h"
+#include "job/file/jobfile.h"
 
 struct attach {
     struct reach *reach;

@@ -1,6 +1,6 @@
 // check.c - `rota check`: what is wrong in a job file, or that it is fine.
 #include "cli/cli.h"
-#include "jobfile/jobfile.h"
+#include "job/file/jobfile.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // cli.h - the commands of rota.
 #pragma once
 
-#include "server/server.h"
+#include "turn/turn.h"
 
 #include <stdio.h>
 
@@ -10,30 +10,30 @@ typedef int command_fn(int count, char **words);
 
 command_fn command_play;                                // play.c
 command_fn command_simulate;                            // simulate.c
-command_fn command_swarm;                               // swarm.c, behind the other
+command_fn command_swarm;                               // simulate_cluster.c, behind the other
 bool swarm_is_meant(int count, char **words);
 command_fn command_sql, command_jobs, command_history;  // sql.c
 command_fn command_verify;                              // verify.c
 command_fn command_replay;                              // replay.c
 command_fn command_define;                              // define.c
-command_fn command_act;                                 // act.c
+command_fn command_act;                                 // task_state.c
 command_fn command_allocator;                           // allocator.c
 command_fn command_run;                                 // run.c
 command_fn command_check, command_graph;                // check.c, graph.c
 command_fn command_ps, command_show, command_logs;      // ps.c, show.c, logs.c
 command_fn command_why, command_lanes, command_data;    // why.c, lanes.c, data.c
-command_fn command_tell;                                // tell.c
+command_fn command_tell;                                // retry.c
 command_fn command_trace, command_report;               // trace.c, report.c
 command_fn command_keys;                                // keys.c
-command_fn command_worker;                              // work.c
+command_fn command_worker;                              // worker.c
 command_fn command_completion;                          // completion.c
-command_fn command_server;                              // serve.c
+command_fn command_server;                              // server.c
 command_fn command_submit;                              // submit.c
 command_fn command_close;                               // remote.c
 command_fn command_top;                                 // top.c
-command_fn command_wait, command_events;                // watch.c, events.c
+command_fn command_wait, command_events;                // wait.c, events.c
 command_fn command_fetch;                               // fetch.c
-command_fn command_pause, command_resume, worker_drain, worker_name_forget; // rest.c
+command_fn command_pause, command_resume, worker_drain, worker_name_forget; // pause.c
 command_fn command_renew, command_deliver, command_fail;  // handler.c
 
 // ---- main.c: the table of them -------------------------------------------------------
@@ -47,7 +47,7 @@ struct command {
 };
 const struct command *command_at(size_t place);  // null behind the last
 
-// ---- load.c: job files ---------------------------------------------------------------
+// ---- load_job.c: job files ---------------------------------------------------------------
 
 struct jobfile;
 bool jobfile_load(struct jobfile *file, const char *path);  // false: it has said what is wrong
@@ -70,13 +70,13 @@ int session_failed(const struct session *session);
 
 zone_read_fn zone_load;  // of /usr/share/zoneinfo
 
-// ---- mend.c ------------------------------------------------------------------------
+// ---- startup.c ------------------------------------------------------------------------
 
 // What we open next must not become our standard output: a text would end in a database. And a
 // umask may not lock us out of our own files.
 void surroundings_mend(void);
 
-// ---- say.c: times and words for people ----------------------------------------------
+// ---- cli/show/time_text.c: times and words for people -------------------------------------------
 
 // "2026-11-16", "2026-11-16T23:59" or "2026-11-16T23:59:30", in UTC.
 bool time_read(const char *text, rota_time *time);
@@ -96,7 +96,7 @@ void line_print(const struct line_about *line, bool json);
 bool terminal_is_able(FILE *out);  // to write over what it shows
 bool colour_is_wanted(FILE *out);  // NO_COLOR is not set, either
 
-// ---- plain.c: texts of others, with nothing in them that could harm a terminal --------
+// ---- cli/show/plain_text.c: texts of others, with nothing in them that could harm a terminal ----
 
 size_t plain_write(FILE *out, const char *text, size_t length);  // on one line; its columns
 void plain_word_write(FILE *out, const char *word);  // in quotes if a shell would take it apart
@@ -122,7 +122,7 @@ int session_define(struct session *session, const char *file, const char *text, 
 bool sql_writes(const char *sql);
 int sql_write(const char *path, const char *sql);
 
-// ---- places.c: of a server -------------------------------------------------------------
+// ---- defaults.c: of a server -------------------------------------------------------------
 
 enum { PLACE_MAX = 4096 };
 const char *default_address(char path[PLACE_MAX]);  // where it listens, or is to be found

@@ -1,5 +1,5 @@
 // completion.c - `rota completion`: what a shell has to know of the table of commands.
-#include "cli/asker.h"
+#include "cli/query_options.h"
 
 #include <stdio.h>
 #include <string.h>

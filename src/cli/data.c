@@ -1,8 +1,8 @@
 // data.c - `rota data`: the objects that tasks make.
-#include "cli/asker.h"
+#include "cli/query_options.h"
 #include "os/os.h"
 #include "run/run.h"
-#include "worker/cache.h"
+#include "object/cache/cache.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // data_remote.c - `rota data` with --server: objects of jobs, and the store of the server.
-#include "cli/reach.h"
+#include "cli/connect.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // events.c - `rota events`: what happens on a server, from now on or from a place in the past.
-#include "cli/reach.h"
+#include "cli/connect.h"
 
 #include <errno.h>
 #include <stdio.h>

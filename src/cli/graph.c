@@ -1,6 +1,6 @@
 // graph.c - `rota graph`: the tasks of a job file as dot, as a drawing in text, or as JSON.
 #include "cli/cli.h"
-#include "jobfile/jobfile.h"
+#include "job/file/jobfile.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // handler.h - commands that run tasks by hand: what they share.
 #pragma once
 
-#include "cli/reach.h"
+#include "cli/connect.h"
 
 // Exit statuses, beside 0 and REACH_FAILED.
 enum { HANDLER_NOTHING = 1, HANDLER_WRONG = 2, HANDLER_REFUSED = 3, HANDLER_TASK_FAILED = 5 };
@@ -13,7 +13,7 @@ bool seconds_read(const char *text, rota_time *time);       // "2.5"
 // Says why the client's last call failed, and returns the exit status.
 int handler_failed(const struct reach *reach);
 
-// ---- grant.c: a task, for people, scripts and programs -----------------------------------------
+// ---- fetched_task.c: a task, for people, scripts and programs -----------------------------------
 
 void grant_print_shell(FILE *out, const struct client_grant *grant);
 void grant_print_json(FILE *out, const struct client_grant *grant);
@@ -21,7 +21,7 @@ void grant_print_json(FILE *out, const struct client_grant *grant);
 char **grant_environment(const struct client_grant *grant);
 void grant_environment_free(char **environment);
 
-// ---- keep.c ------------------------------------------------------------------------------------
+// ---- handler_run.c ------------------------------------------------------------------------------
 
 // Runs a command for the task, keeps the lease meanwhile, and says how it ended. Exit status.
 int grant_run(struct reach *reach, const struct client_grant *grant, char **words);

@@ -1,7 +1,7 @@
 // keys.c - `rota keys`: makes, adds, lists and revokes keys. Secrets are written to files only.
 #define _GNU_SOURCE
 #include "cli/cli.h"
-#include "link/link.h"
+#include "net/link/link.h"
 
 #include <errno.h>
 #include <stdio.h>

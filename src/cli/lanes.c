@@ -1,5 +1,5 @@
 // lanes.c - `rota lanes`: who is inside each lane, and who waits for it.
-#include "cli/asker.h"
+#include "cli/query_options.h"
 
 #include <stdlib.h>
 #include <string.h>

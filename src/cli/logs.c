@@ -1,7 +1,7 @@
 // logs.c - `rota logs`: what a task has printed, and with -f what it prints.
-#include "cli/asker.h"
+#include "cli/query_options.h"
 #include "os/os.h"
-#include "worker/worker.h"
+#include "worker/process/worker.h"
 
 #include <errno.h>
 #include <inttypes.h>

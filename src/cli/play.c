@@ -1,7 +1,7 @@
 // play.c - `rota play`: reads plays from files and runs them, one after the other.
 #include "cli/cli.h"
 #include "os/os.h"
-#include "sim/sim.h"
+#include "sim/play/play.h"
 
 #include <errno.h>
 #include <stdlib.h>

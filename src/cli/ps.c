@@ -1,5 +1,5 @@
 // ps.c - `rota ps`: the tasks of a job, and how far each is.
-#include "cli/asker.h"
+#include "cli/query_options.h"
 
 #include <inttypes.h>
 #include <string.h>

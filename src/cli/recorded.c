@@ -1,9 +1,9 @@
 // recorded.c - a job that was run, as its database has it, for `rota simulate`.
 //
 // A task takes what its last good attempt took; objects have the size the database still knows.
-#include "cli/asker.h"
+#include "cli/query_options.h"
 #include "cli/simulate.h"
-#include "store/line.h"
+#include "store/line_buffer.h"
 
 #include <stdlib.h>
 #include <string.h>

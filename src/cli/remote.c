@@ -1,5 +1,5 @@
 // remote.c - commands that a server answers: `--server ADDRESS` behind any of them.
-#include "cli/reach.h"
+#include "cli/connect.h"
 #include "os/os.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // replay.c - `rota replay`: the journal of a database once more, and whether it comes to the same.
-#include "ask/replay.h"
+#include "query/replay.h"
 #include "cli/cli.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // report.c - `rota report`: how a job went, as one web page that asks nobody for anything.
-#include "cli/asker.h"
+#include "cli/query_options.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // run.c - `rota run FILE`: a job file with real processes, on this machine.
 #define _GNU_SOURCE
-#include "cli/runner.h"
+#include "run/loop.h"
 #include "os/os.h"
 
 #include <errno.h>

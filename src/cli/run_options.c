@@ -1,5 +1,5 @@
 // run_options.c - what can be said behind `rota run`.
-#include "cli/runner.h"
+#include "run/loop.h"
 
 #include <errno.h>
 #include <getopt.h>

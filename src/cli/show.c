@@ -1,6 +1,6 @@
 // show.c - `rota show`: everything about a task.
-#include "cli/asker.h"
-#include "worker/worker.h"
+#include "cli/query_options.h"
+#include "worker/process/worker.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // simulate.h - `rota simulate`: what its parts share.
 #pragma once
 
-#include "lab/lab.h"
+#include "sim/whatif/whatif.h"
 
 struct simulate_request {
     const char *file, *replay, *svg, *perfetto, *workflow, *schedule;
@@ -30,7 +30,7 @@ bool value_bandwidth(const char *text, double *mib);
 bool value_workers(struct lab_setting *setting, const char *text);
 bool value_faults(const char *text, struct lab_faults *faults);
 
-// ---- simulate_words.c ------------------------------------------------------------------------
+// ---- simulate_options.c ------------------------------------------------------------------------
 
 // Returns the exit status, or -1 to go on. Release it in either case.
 int simulate_words(struct simulate_request *request, int count, char **words);

@@ -1,6 +1,6 @@
 // sql.c - `rota sql`, `rota jobs`, `rota history`: questions to a database file.
 #include "cli/cli.h"
-#include "store/query.h"
+#include "store/sqlite/query.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // top.c - `rota top`: what a server, or a run in this folder, does just now.
-#include "cli/reach.h"
-#include "cli/top.h"
+#include "cli/connect.h"
+#include "cli/show/top.h"
 #include "os/os.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 // trace.c - `rota trace`: all attempts of a job in the trace format of Chrome, which Perfetto
 // reads.
-#include "cli/asker.h"
+#include "cli/query_options.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // verify.c - `rota verify`: checks every promise about a database file.
 #define _GNU_SOURCE
 #include "cli/cli.h"
-#include "jobfile/jobfile.h"
-#include "store/query.h"
+#include "job/file/jobfile.h"
+#include "store/sqlite/query.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // why.c - `rota why`: what keeps a task from running, and what to do about it.
-#include "cli/asker.h"
-#include "store/line.h"
+#include "cli/query_options.h"
+#include "store/line_buffer.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,53 +1,60 @@
-// submit.c - a job file as a submission, with the files that go along.
-#include "client/client.h"
+// submit.c - a job goes to the server, and is waited for.
+#include "client/internal.h"
 
-#include <stdlib.h>
-
-rota_object_id client_output(const struct client_submission *submission, uint32_t task,
-                             uint32_t output)
+static enum rota_client_code job_check(struct rota_client *client,
+                                       const struct rota_client_job *job)
 {
-    return submit_output(submission->high, submission->low, task, output);
+    if (job->has_failed)
+        return client_say(client, ROTA_CLIENT_NO_MEMORY, "%s", job->reason);
+    if (!job->task_count) return client_say(client, ROTA_CLIENT_WRONG, "a job has a task");
+    return client_ready(client);
 }
 
-static const struct submit_upload *upload_of(const void *context, const char *path)
-{
-    return client_upload_find(context, path);
-}
-
-void client_submit_put(struct client *client, const struct client_submission *given)
-{
-    const struct client_uploads *uploads = given->uploads;
-    uint32_t count = uploads ? uploads->count : 0;
-    struct wire_make *makes = run_allocate(count, sizeof *makes);
-    rota_object_id *keys = client_keys(given);
-    struct submit_job job = {.file = given->file, .folder = given->folder, .keys = keys};
-    job.high = given->high;
-    job.low = given->low;
-    job.flags = given->flags;
-    job.upload = uploads ? upload_of : NULL;
-    job.context = uploads;
-    job.uploads = makes;
-    job.upload_count = count;
-    for (uint32_t i = 0; i < count; i++)
-        makes[i] = (struct wire_make){.object = uploads->items[i].become.object,
-                                      .bytes = uploads->items[i].survey.entry.bytes};
-    submit_put(&job, &client->link->out);
-    if (client->link->out.failed) run_no_memory();
-    free(keys);
-    free(makes);
-}
-
-uint32_t client_accepted(struct client *client, uint64_t high, uint64_t low)
+enum rota_client_code rota_client_submit(struct rota_client *client,
+                                         const struct rota_client_job *job, rota_job_id *id)
 {
     struct wire_message message;
-    while (client_next(client, &message, 0)) {
-        if (message.kind == WIRE_ACCEPTED_MESSAGE && message.accepted.high == high
-            && message.accepted.low == low)
-            return message.accepted.job;
-        if (message.kind != WIRE_REFUSE_MESSAGE) continue;
-        client->code = (enum wire_code)message.refuse.code;
-        client_fail(client, message.refuse.reason.bytes);
-        return 0;
+    enum rota_client_code code = job_check(client, job);
+    *id = (rota_job_id){0};
+    if (code) return code;
+    wire_out_append(&client->link->out, job->frames.bytes, job->frames.length);
+    job_piece_put(job, &client->link->out, &(struct wire_submit){0}, 0);
+    code = client_answer(client, job->request, client_until(client->patience), &message);
+    if (code) return code;
+    if (message.kind != WIRE_ACCEPTED_MESSAGE)
+        return client_say(client, ROTA_CLIENT_REFUSED, "the server answers something else");
+    *id = (rota_job_id){message.accepted.job};
+    return ROTA_CLIENT_OK;
+}
+
+static enum rota_client_code over_take(struct rota_client *client, rota_job_id job,
+                                       rota_time timeout, struct wire_message *message)
+{
+    int64_t until = client_until(timeout);
+    struct request request = {0, job.number};
+    enum rota_client_code code = client_send(client, client_until(client->patience));
+    while (!code && !(code = client_next(client, message, until))) {
+        code = client_refusal(client, request, message);
+        if (message->kind == WIRE_OVER_MESSAGE && message->over.job == job.number) break;
     }
-    return 0;
+    return code;
+}
+
+enum rota_client_code rota_client_wait(struct rota_client *client, rota_job_id job,
+                                       rota_time timeout, struct rota_client_sum *sum)
+{
+    struct wire_message message = {.kind = WIRE_WATCH_MESSAGE, .watch = {.job = job.number}};
+    enum rota_client_code code = client_ready(client);
+    if (!code && (!job.number || timeout < 0))
+        code = client_say(client, ROTA_CLIENT_WRONG, "there is no such job or time");
+    if (code) return code;
+    wire_put(&client->link->out, &message);
+    code = over_take(client, job, timeout, &message);
+    if (code == ROTA_CLIENT_TIMED_OUT) client_say(client, code, "it is not over");
+    if (code || !sum) return code;
+    // What is blocked may be counted by now, or not: a look counts all.
+    struct rota_client_view view;
+    code = rota_client_look(client, (rota_task_id){job.number, 0}, &view);
+    *sum = view.sum;
+    return code;
 }

@@ -4,7 +4,7 @@
 // goes and another one takes the execution over, the old name stays with the attempt.
 #include "base/planted.h"
 #include "core/core.h"
-#include "core/warm.h"
+#include "core/prefetch.h"
 
 rota_task_id attempt_name(const struct rota *rota, task_row row)
 {

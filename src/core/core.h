@@ -1,8 +1,8 @@
 // core.h - the whole state of the core, and who may change which part of it.
 //
-// rows.h has the rows, parts.h and data.h what the files offer each other, events.h how events come
-// in. Row numbers never leave this folder; row 0 is nobody. Files on_*.c handle events,
-// place_*.c decide, all others are nouns that change themselves and never call on_*.
+// rows.h has the rows, internal.h and object.h what the files offer each other, events.h how
+// events come in. Row numbers never leave this folder; row 0 is nobody. Files on_*.c handle
+// events, place_*.c decide, all others are nouns that change themselves and never call on_*.
 #pragma once
 
 #include "core/rows.h"
@@ -109,11 +109,11 @@ struct rota {
 #define BUNDLE(rota, row) (&((struct bundle *)(rota)->bundles.items)[row])
 
 #include "core/list.h"
-#include "core/parts.h"
-#include "core/data.h"
-#include "core/bound.h"
-#include "core/surplus.h"
-#include "core/share.h"
-#include "core/rest.h"
+#include "core/internal.h"
+#include "core/object.h"
+#include "core/planned.h"
+#include "core/replica_surplus.h"
+#include "core/shared_key.h"
+#include "core/backoff.h"
 #include "core/effect.h"
 #include "core/events.h"

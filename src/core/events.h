@@ -1,7 +1,7 @@
 // events.h - how events come in: submissions on their way, and one function for each event.
 #pragma once
 
-// ---- submit_*.c, remove.c: how rows come and go ----------------------------------
+// ---- submit_*.c, job_remove.c: how rows come and go ----------------------------------
 
 // A submission on its way in: what it needs is found, counted and reserved before anything
 // changes. The arrays are indexed by new task, from 0.

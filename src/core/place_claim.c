@@ -1,6 +1,6 @@
 // place_claim.c - the policy claim: whoever asks gets the task that waited longest.
 #include "core/core.h"
-#include "core/warm.h"
+#include "core/prefetch.h"
 
 void claim_add(struct rota *rota, task_row row)
 {

@@ -225,7 +225,7 @@ struct object {
     uint32_t link;
     rota_object_id id;
     uint64_t bytes;
-    struct rota_content content;  // content.c
+    struct rota_content content;  // object_hash.c
     job_row job;  // 0: an artifact, named by its content key
     task_row producer;
     uint32_t flags;

@@ -19,7 +19,7 @@ bool os_sleep_until(int64_t then);
 
 bool os_random(void *bytes, size_t size);  // that nobody can guess; false: there are none
 
-// ---- digest.c: SHA-256, by libcrypto, which is loaded with the first one -----------------------
+// ---- sha256.c: SHA-256, by libcrypto, which is loaded with the first one -----------------------
 
 enum { OS_SUM = 32 };
 struct os_digest_error {
@@ -48,7 +48,7 @@ char *os_file_read(const char *path, size_t max, size_t *size);
 bool os_file_write(const char *path, const char *bytes, size_t size);
 bool os_write_at(int file, const void *bytes, size_t size, uint64_t at);  // all, or errno says why
 
-// ---- tree.c, tree_remove.c, copy.c: directories and all that is in them ------------
+// ---- directory.c, directory_remove.c, copy.c: directories and all that is in them ------------
 
 bool os_directory_make(const char *path);  // with its parents; false with errno
 // Makes the parents of a path. False with errno.
@@ -78,7 +78,7 @@ struct os_watch {
 bool os_wait(struct os_watch *watches, uint32_t count, int64_t until);
 void os_event_clear(int event);  // of an eventfd
 
-// ---- loop.c: any of very many things ---------------------------------------------------
+// ---- epoll.c: any of very many things ---------------------------------------------------
 
 struct os_ready {
     void *owner;
@@ -98,7 +98,7 @@ bool os_is_terminal(int file);
 uint32_t os_terminal_width(int file);
 uint32_t os_files_raise(void);  // as many files as the system lets us open; returns how many
 
-// ---- share.c: how much of this machine is ours -------------------------------------------------
+// ---- capacity.c: how much of this machine is ours -----------------------------------------------
 
 struct os_share {
     uint32_t processors, memory_mib;
@@ -156,7 +156,7 @@ int os_command_start(const struct os_command *command, int *ended);
 enum os_stop { OS_STOP_TERM, OS_STOP_KILL };
 void os_command_stop(int child, enum os_stop how);  // the whole group
 
-// ---- stamp.c -----------------------------------------------------------------------------
+// ---- file_stamp.c -----------------------------------------------------------------------------
 
 // Another number whenever a file has another size, time or place; 0: it is not there.
 uint64_t os_stamp(const char *folder, const char *path);
@@ -172,7 +172,7 @@ void os_socket_reply(int peer, const char *line);
 // False: nobody listens there, or nobody answers.
 bool os_socket_ask(const char *path, const char *line, char *answer, size_t size);
 
-// ---- memory.c ---------------------------------------------------------------------------
+// ---- prefault.c ---------------------------------------------------------------------------
 
 // So much of the heap, without waiting for each page.
 void os_memory_ready(size_t bytes);

@@ -4,7 +4,7 @@
 // the inputs of one task is spread over all workers because they are idle. Here makers and readers
 // are joined first, along the largest objects, as long as a family is no more than a worker's share
 // of all work; and then a family goes where least is to be done.
-#include "plan/planner_parts.h"
+#include "plan/planner_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 //
 // Nothing is kept for tasks that are not ready. Among the workers that are idle the one that has to
 // fetch least gets the task.
-#include "plan/planner_parts.h"
+#include "plan/planner_internal.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // model.c - workers that run what they are given and fetch what that needs, instant by instant.
-#include "plan/model_parts.h"
+#include "plan/model_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 // An object has its room until it is dropped, a copy from the beginning of its download on. An
 // input for which there is no room is not fetched, and whoever was to start with it there does not;
 // a task whose outputs find no room at its end has failed.
-#include "plan/model_parts.h"
+#include "plan/model_internal.h"
 
 #include <stdlib.h>
 

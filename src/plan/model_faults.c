@@ -1,5 +1,5 @@
 // model_faults.c - workers that crash and come back, tasks that come to nothing.
-#include "plan/model_parts.h"
+#include "plan/model_internal.h"
 
 #include <stdlib.h>
 

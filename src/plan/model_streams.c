@@ -5,7 +5,7 @@
 // who reads from it is cut off. Who writes for it stands until it is told that nobody reads on:
 // then it goes on for its other readers, or fails if there are none. Who is done from another time
 // is not waited for.
-#include "plan/model_parts.h"
+#include "plan/model_internal.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 //
 // Max-min fairness: the port with the least to give for each of its links settles those links
 // first; what they leave is shared by the others.
-#include "plan/model_parts.h"
+#include "plan/model_internal.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,10 @@
 // plan.h - schedules made ahead of time, and what they would come to.
 //
 // A schedule says for each task where it runs and how urgent it is. Here schedules are made
-// (list.c, greedy.c), tried out in a model of workers and their network (model.c, replay.c), and
-// the best of many is kept (search.c). Nothing here knows the core, a clock or a file: the same
-// input gives the same schedule, whatever the machine, because effort is counted in steps.
+// (list_schedule.c, greedy.c), tried out in a model of workers and their network (model.c,
+// replay.c), and the best of many is kept (search.c). Nothing here knows the core, a clock or a
+// file: the same input gives the same schedule, whatever the machine, because effort is counted in
+// steps.
 //
 // Seconds and MiB are doubles. Every operation on them is a single rounding in a fixed order.
 // Without memory the program ends.
@@ -50,7 +51,7 @@ static inline bool plan_is_stream(const struct plan_graph *graph, uint32_t objec
     return graph->streams && graph->streams[object];
 }
 
-// ---- joined.c: tasks that run together -------------------------------------------------------
+// ---- stream_groups.c: tasks that run together ---------------------------------------------------
 
 bool plan_graph_join(struct plan_graph *graph);  // false: they wait for each other
 double plan_lasts(const struct plan_graph *graph, uint32_t task);  // with those it is joined with
@@ -112,7 +113,7 @@ void plan_schedule_release(struct plan_schedule *schedule);
 void plan_schedule_copy(struct plan_schedule *to, const struct plan_schedule *from,
                         uint32_t task_count);
 
-// ---- queue.c: who goes first -----------------------------------------------------------------
+// ---- rank_heap.c: who goes first ----------------------------------------------------------------
 
 struct plan_key {
     double urgency;  // higher goes first,
@@ -205,12 +206,12 @@ struct model_sums model_sums(const struct model *model);
 double plan_replay(struct model *model, const struct plan_graph *graph,
                    const struct plan_schedule *schedule, double limit);
 
-// ---- bound.c: what no schedule can beat ------------------------------------------------------
+// ---- lower_bound.c: what no schedule can beat ---------------------------------------------------
 
 double plan_longest_path(const struct plan_graph *graph);
 double plan_lower_bound(const struct plan_graph *graph, const struct plan_cluster *cluster);
 
-// ---- list.c, greedy.c: one schedule ----------------------------------------------------------
+// ---- list_schedule.c, greedy.c: one schedule ----------------------------------------------------
 
 struct plan_rule {
     double carried;    // how much of a transfer the rank of a task counts, 0: durations only

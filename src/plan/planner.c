@@ -3,7 +3,7 @@
 // The network is two clocks for each worker, one for sending and one for receiving: a transfer
 // takes both from when they are free until it is over. This is coarser than what the model does
 // and sees what matters: that objects come one after the other.
-#include "plan/planner_parts.h"
+#include "plan/planner_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

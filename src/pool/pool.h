@@ -241,7 +241,7 @@ static inline uint64_t task_key(rota_task_id task)
     return (uint64_t)task.job << 32 | task.task;
 }
 
-// ---- plain.c, walk.c, server.c -----------------------------------------------------------
+// ---- plain.c, walk.c, thread.c -----------------------------------------------------------
 
 bool plain_suits(const struct rota_pool *pool, const struct rota_pool_job *spec);
 struct plain *plain_build(struct rota_pool *pool, const struct rota_pool_job *spec);

@@ -4,10 +4,10 @@
 // ends: the database has all that was promised.
 #pragma once
 
-#include "jobfile/jobfile.h"
-#include "server/server.h"
-#include "submit/submit.h"
-#include "wire/wire.h"
+#include "job/file/jobfile.h"
+#include "turn/turn.h"
+#include "job/message/submission.h"
+#include "net/wire/wire.h"
 
 // ---- run.c: what a run knows ------------------------------------------------------------
 
@@ -94,7 +94,7 @@ rota_time run_deadline(const struct run *run);
 // All is over, or nothing more can be done.
 bool run_is_over(const struct run *run);
 
-// ---- sign.c: what a result depends on ----------------------------------------------
+// ---- signature.c: what a result depends on ----------------------------------------------
 
 // The size and time of a file of the user, or 0: it is not there.
 typedef uint64_t run_stamp_fn(const char *folder, const char *path);
@@ -110,7 +110,7 @@ rota_object_id run_object(const struct run *run, uint32_t task, uint32_t output)
 // Which of them that is; false: none of this job.
 bool run_object_find(const struct run *run, rota_object_id id, uint32_t *task, uint32_t *output);
 
-// ---- need.c: what a file needs of the one who runs it -------------------------------------
+// ---- requirements.c: what a file needs of the one who runs it -----------------------------------
 
 // Whether a condition asks for more than success: then a failure is never the end.
 bool run_has_handlers(const struct jobfile *file);
@@ -118,13 +118,13 @@ bool run_has_handlers(const struct jobfile *file);
 // those that need `need`.
 bool run_streams_fit(const struct jobfile *file, uint32_t cores, uint32_t *task, uint32_t *need);
 
-// ---- only.c: which tasks are wanted ----------------------------------------------------
+// ---- select.c: which tasks are wanted ----------------------------------------------------
 
 // Behind run_sign(). Names with commas between; null, or the first that is not there.
 const char *run_only(struct run *run, const char *names);
 bool run_wants(const struct run *run, uint32_t task);
 
-// ---- book.c: which job a file had, kept as the answer to a request -----------------------
+// ---- job_record.c: which job a file had, kept as the answer to a request -----------------------
 
 struct run_entry {
     rota_job_id job;
@@ -154,7 +154,7 @@ bool run_machines(struct run *run);
 // Anything but ROTA_OK: the server's reason says why.
 enum rota_error run_submit(struct run *run, const bool *carried);
 
-// ---- carry.c: what need not be done again ------------------------------------------------
+// ---- reuse.c: what need not be done again ------------------------------------------------
 
 // Objects that the worker holds, by the name they have for all runs.
 struct run_held {
@@ -206,7 +206,7 @@ enum run_begun run_job_begin(struct run *run, const struct run_start *start, str
 // nothing was done before.
 void run_preview(struct run *run, const struct run_start *start, bool *would);
 
-// ---- lost.c: objects that turn out to be gone ----------------------------------------------
+// ---- lost_objects.c: objects that turn out to be gone -------------------------------------------
 
 // The worker tells this just before it reports the attempt that lacks them. That report comes first
 // for the core, which would else take the attempt back, and it would never count.
@@ -221,7 +221,7 @@ void run_replace_worker(struct run *run);
 rota_worker_id run_worker_of(const struct run *run, uint32_t task);
 bool run_worker_is_ours(const struct run *run, rota_worker_id id);
 
-// ---- talk.c: between the core and the worker -----------------------------------------------
+// ---- worker_messages.c: between the core and the worker -----------------------------------------
 
 void run_join(struct run *run, uint32_t cores, uint32_t memory_mib);
 // In a turn: what the worker said, as events.

@@ -1,6 +1,6 @@
 // memory.c - a store in memory: one hash table of rows, the last write wins.
 #include "base/base.h"
-#include "store/kind.h"
+#include "store/store_kind.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // spec_text.c - conditions, inputs and outputs as the columns of sched_job show them.
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // store.c - the calls of store.h, for any kind of store.
-#include "store/kind.h"
+#include "store/store_kind.h"
 
 #include <stdarg.h>
 #include <stdio.h>

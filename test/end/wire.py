@@ -1,4 +1,4 @@
-"""wire - every message of src/wire/table.h in Python, read from the rows of that file.
+"""wire - every message of src/net/wire/table.h in Python, read from the rows of that file.
 
     link = Link(socket)
     link.send("RUN", task=(1, 2), attempt=1, argv=["true"])

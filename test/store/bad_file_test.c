@@ -16,7 +16,7 @@
 
 #include "both.h"
 #include "scene.h"
-#include "store/query.h"
+#include "store/sqlite/query.h"
 
 static char path[128];
 

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "both.h"
 #include "model/history.h"
-#include "store/query.h"
+#include "store/sqlite/query.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

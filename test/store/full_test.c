@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "store/query.h"
+#include "store/sqlite/query.h"
 #include "store/store.h"
 
 enum { BALLAST = 1 << 20 };

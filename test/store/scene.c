@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "scene.h"
 #include "both.h"
-#include "store/query.h"
+#include "store/sqlite/query.h"
 
 #include <stdio.h>
 #include <stdlib.h>

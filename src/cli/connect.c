@@ -1,0 +1,121 @@
+// connect.c - the server that a command talks to: where it is, with which key, and the way there.
+#include "cli/connect.h"
+#include "os/os.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE = 300 * 1000000, FIRST_PATIENCE = 30 * 1000000 };
+enum { PAUSE_MIN = 50000, PAUSE_MAX = 2000000 };
+
+void reach_init(struct reach *reach, const char *name)
+{
+    *reach = (struct reach){.name = name, .key = getenv("ROTA_KEY"), .role = WIRE_CLIENT};
+    reach->server = default_address(reach->default_address);
+}
+
+int reach_take(struct reach *reach, int count, char **words)
+{
+    bool server = strcmp(words[0], "--server") == 0, key = strcmp(words[0], "--key") == 0;
+    if (!server && !key) return 0;
+    if (count < 2) return -1;
+    *(server ? &reach->server : &reach->key) = words[1];
+    return 2;
+}
+
+int reach_fail(const struct reach *reach, const char *reason, int status)
+{
+    fprintf(stderr, "rota %s: %s\n", reach->name, reason);
+    return status;
+}
+
+int reach_lost(const struct reach *reach)
+{
+    return reach_fail(reach, reach->client.error, REACH_FAILED);
+}
+
+int reach_keys(struct reach *reach)
+{
+    struct link_error error;
+    if (!reach->key || reach->keys.count) return 0;
+    if (!link_keys_read(&reach->keys, reach->key, &error)) return reach_fail(reach, error.text, 2);
+    if (!reach->keys.items[0].pem || reach->keys.items[0].role) return 0;
+    return reach_fail(reach, "the certificate of --key is that of a server, which cannot connect; "
+                             "use one of a client or an admin", 2);
+}
+
+bool reach_pause(struct reach *reach, struct reach_patience *patience)
+{
+    if (!patience->until) {
+        *patience = (struct reach_patience){os_ticks() + FIRST_PATIENCE, PAUSE_MIN};
+        fprintf(stderr, "rota %s: %s; trying again for %d s\n", reach->name, reach->client.error,
+                FIRST_PATIENCE / 1000000);
+    }
+    if (os_ticks() > patience->until) return false;
+    os_sleep_until(os_now() + patience->pause);
+    patience->pause = patience->pause * 2 < PAUSE_MAX ? patience->pause * 2 : PAUSE_MAX;
+    return true;
+}
+
+// Until it is there, the time is over, or trying again is of no use.
+static int first_open(struct reach *reach, bool patient)
+{
+    const struct client *client = &reach->client;
+    struct reach_patience patience = {0};
+    int status = reach_keys(reach);
+    if (status) return status;
+    while (!client_open(&reach->client, reach->server, reach->keys.items, reach->role,
+                        reach->name)) {
+        bool again = patient || client->was_cut || client->code == WIRE_REFUSED_BUSY;
+        if (client->is_final || !again || !reach_pause(reach, &patience)) return reach_lost(reach);
+        client_close(&reach->client);
+    }
+    return 0;
+}
+
+int reach_open(struct reach *reach)
+{
+    return first_open(reach, false);
+}
+
+int reach_patiently(struct reach *reach)
+{
+    return first_open(reach, true);
+}
+
+// The first time is soon, the others come later and later.
+static bool open_in_time(struct reach *reach)
+{
+    int64_t until = os_ticks() + PATIENCE, pause = PAUSE_MIN;
+    const struct link_key *key = reach->keys.items;
+    do {
+        os_sleep_until(os_now() + pause);
+        client_close(&reach->client);
+        if (client_open(&reach->client, reach->server, key, reach->role, reach->name)) return true;
+        pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
+    } while (!reach->client.is_final && os_ticks() < until);
+    return false;
+}
+
+bool reach_again(struct reach *reach)
+{
+    uint64_t database = reach->client.welcome.server;
+    fprintf(stderr, "rota %s: the server is gone; waiting for it\n", reach->name);
+    if (!open_in_time(reach)) return false;
+    if (reach->client.welcome.server == database) return true;
+    return client_fail(&reach->client, "the server is back with another database");
+}
+
+bool reach_quickly(struct reach *reach, int64_t patience)
+{
+    client_close(&reach->client);
+    return client_open_within(&reach->client, reach->server, reach->keys.items, reach->role,
+                              reach->name, patience);
+}
+
+void reach_close(struct reach *reach)
+{
+    client_close(&reach->client);
+    link_keys_release(&reach->keys);
+}

@@ -1,0 +1,208 @@
+// handler_run.c - a command runs for a task that was fetched, and the lease is kept meanwhile.
+#define _GNU_SOURCE
+#include "cli/handler.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PAUSE = 300000, PATIENCE_MIN = 100000, PATIENCE_MAX = 1000000 };
+
+// `renewed` is when the last renewal that was answered had been sent: from then on the lease runs
+// at the server, or a little later. We let go after three quarters of it.
+struct keep {
+    struct reach *reach;
+    rota_task_id task;
+    uint64_t token;
+    rota_time lease;
+    int64_t renewed, tried;  // ticks
+    bool is_ours, is_connected, was_told;
+    int signals;
+    uint32_t interrupts;
+};
+
+static int64_t patience_of(const struct keep *keep)
+{
+    int64_t patience = keep->lease / 10;
+    if (patience < PATIENCE_MIN) return PATIENCE_MIN;
+    return patience < PATIENCE_MAX ? patience : PATIENCE_MAX;
+}
+
+static int64_t next_try(const struct keep *keep)
+{
+    return keep->is_connected ? keep->renewed + keep->lease / 3 : keep->tried + PAUSE;
+}
+
+static int64_t fence_at(const struct keep *keep)
+{
+    return keep->renewed + keep->lease / 4 * 3;
+}
+
+// Said once, and again only when it has been well in between.
+static void trouble_tell(struct keep *keep)
+{
+    if (!keep->was_told)
+        fprintf(stderr, "rota %s: %s; trying again\n", keep->reach->name,
+                keep->reach->client.error);
+    keep->was_told = true;
+}
+
+static bool connect_again(struct keep *keep)
+{
+    keep->tried = os_ticks();
+    if (!keep->is_connected) keep->is_connected = reach_quickly(keep->reach, patience_of(keep));
+    if (!keep->is_connected) trouble_tell(keep);
+    return keep->is_connected;
+}
+
+static void renew(struct keep *keep)
+{
+    struct client *client = &keep->reach->client;
+    if (!connect_again(keep)) return;
+    int64_t sent = os_ticks();
+    rota_time lease = keep->lease;
+    if (client_renew(client, keep->task, keep->token, &lease, patience_of(keep))) {
+        keep->renewed = sent;
+        keep->lease = lease;
+        keep->was_told = false;
+    } else if (client->code) {
+        keep->is_ours = false;
+    } else {
+        keep->is_connected = false;
+        trouble_tell(keep);
+    }
+}
+
+// True: something is there to be read, from the command or as a signal, which is counted.
+static void wait(struct keep *keep, int ended, bool *has_ended)
+{
+    struct os_watch watches[] = {{.file = keep->signals}, {.file = ended}};
+    int64_t until = next_try(keep), fence = fence_at(keep);
+    *has_ended = false;
+    os_wait(watches, ended >= 0 ? 2 : 1, until < fence ? until : fence);
+    while (watches[0].can_read && os_signal_next(keep->signals)) keep->interrupts++;
+    *has_ended = ended >= 0 && watches[1].can_read;
+}
+
+static bool keep_open(struct keep *keep, struct reach *reach, rota_task_id task, uint64_t token,
+                      rota_time lease)
+{
+    *keep = (struct keep){.reach = reach, .task = task, .token = token, .lease = lease};
+    keep->is_ours = keep->is_connected = true;
+    keep->renewed = keep->tried = os_ticks();
+    keep->signals = os_signals_open();
+    return keep->signals >= 0;
+}
+
+// Renews when it is time. False: the task is no longer ours.
+static bool keep_look(struct keep *keep)
+{
+    if (os_ticks() >= next_try(keep)) renew(keep);
+    if (keep->is_ours && os_ticks() < fence_at(keep)) return true;
+    if (keep->is_ours) client_fail(&keep->reach->client, "the lease is over");
+    keep->is_ours = false;
+    return false;
+}
+
+int claim_keep(struct reach *reach, rota_task_id task, uint64_t token)
+{
+    struct keep keep;
+    bool ended;
+    rota_time lease;
+    if (!client_renew(&reach->client, task, token, &lease, 0)) return handler_failed(reach);
+    if (!keep_open(&keep, reach, task, token, lease)) return reach_fail(reach, strerror(errno), 70);
+    while (keep_look(&keep) && !keep.interrupts) wait(&keep, -1, &ended);
+    close(keep.signals);
+    return keep.is_ours ? 0 : reach_fail(reach, reach->client.error, HANDLER_REFUSED);
+}
+
+// ---- A command ---------------------------------------------------------------------------------
+
+// Until it has ended: a first interruption is passed on, and another one, like the loss of the
+// task, kills. Returns its status.
+static int child_wait(struct keep *keep, int child, int ended)
+{
+    bool has_ended = false, was_killed = false;
+    uint32_t passed_on = 0;
+    while (!has_ended) {
+        bool kill = !keep_look(keep) || keep->interrupts > 1;
+        if (kill && !was_killed) os_command_stop(child, OS_STOP_KILL);
+        was_killed |= kill;
+        if (keep->interrupts && !passed_on++) os_command_stop(child, OS_STOP_TERM);
+        if (was_killed) break;
+        wait(keep, ended, &has_ended);
+    }
+    int status = os_child_end(child);
+    os_command_stop(child, OS_STOP_KILL);  // what it has left behind
+    return status;
+}
+
+static int child_run(struct keep *keep, const struct client_grant *grant, char **words,
+                     int *status)
+{
+    struct os_command command = {.words = words};
+    char *payload = NULL;
+    FILE *out = open_memstream(&payload, &command.input_size);
+    char **environment = grant_environment(grant);
+    int ended = -1, child = 0;
+    if (out) grant_print_json(out, grant);
+    if (out && fclose(out) == 0 && environment) {
+        command.input = payload;
+        command.environment = environment;
+        child = os_command_start(&command, &ended);
+    }
+    int error = errno;
+    if (child) *status = child_wait(keep, child, ended);
+    if (ended >= 0) close(ended);
+    grant_environment_free(environment);
+    free(payload);
+    return child ? 0 : error ? error : ENOMEM;
+}
+
+// The same request over as many connections as it takes, unless somebody wants us to end.
+static bool end_tell(struct keep *keep, const struct client_end *end, bool delivers)
+{
+    struct client *client = &keep->reach->client;
+    uint32_t before = keep->interrupts;
+    for (;;) {
+        bool done = connect_again(keep)
+                    && (delivers ? client_deliver(client, end) : client_fail_task(client, end));
+        if (done || (keep->is_connected && client->code)) return done;
+        if (keep->is_connected) trouble_tell(keep);
+        keep->is_connected = false;
+        struct os_watch watch = {.file = keep->signals};
+        os_wait(&watch, 1, os_ticks() + PAUSE);
+        while (os_signal_next(keep->signals)) keep->interrupts++;
+        if (keep->interrupts > before) return false;
+    }
+}
+
+static int run_and_tell(struct keep *keep, const struct client_grant *grant, char **words)
+{
+    int status = 0;
+    struct client_end end = {.task = grant->task, .token = grant->token};
+    struct client *client = &keep->reach->client;
+    int error = child_run(keep, grant, words, &status);
+    bool again = error || keep->interrupts;
+    if (error) fprintf(stderr, "rota fetch: %s: %s\n", words[0], strerror(error));
+    if (!keep->is_ours) return reach_fail(keep->reach, client->error, HANDLER_REFUSED);
+    bool delivers = !again && !status;
+    end.flags = again ? ROTA_GIVEN_BACK : delivers ? ROTA_DELIVERED_OK : 0;
+    end.status = status;
+    client_request_id(&end.high, &end.low);
+    if (!end_tell(keep, &end, delivers)) return handler_failed(keep->reach);
+    if (error) return HANDLER_WRONG;
+    return delivers ? 0 : HANDLER_TASK_FAILED;
+}
+
+int grant_run(struct reach *reach, const struct client_grant *grant, char **words)
+{
+    struct keep keep;
+    if (!keep_open(&keep, reach, grant->task, grant->token, grant->lease))
+        return reach_fail(reach, strerror(errno), 70);
+    int status = run_and_tell(&keep, grant, words);
+    close(keep.signals);
+    return status;
+}

@@ -1,0 +1,86 @@
+// top_snapshot.c - `rota top`: one moment of a database, in memory.
+#include "cli/show/top.h"
+#include "os/os.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool row_take(void *context, const struct look_row *told)
+{
+    struct top_list *list = context;
+    if (list->count == list->capacity) {
+        uint32_t capacity = list->capacity * 2 + 16;
+        struct top_row *rows = realloc(list->rows, capacity * sizeof *rows);
+        if (!rows) return false;
+        list->rows = rows;
+        list->capacity = capacity;
+    }
+    struct top_row *row = &list->rows[list->count++];
+    *row = (struct top_row){.fast = 0};
+    memcpy(row->numbers, told->numbers, sizeof row->numbers);
+    for (int i = 0; i < LOOK_TEXTS; i++)
+        if (!(row->texts[i] = strdup(told->texts[i]))) return false;
+    return true;
+}
+
+static void paces_note(struct top *top)
+{
+    const struct top_list *lately = &top->lists[LOOK_LATELY], *jobs = &top->lists[LOOK_JOBS];
+    for (uint32_t i = 0; i < lately->count; i++) {
+        const int64_t *numbers = lately->rows[i].numbers;
+        top->fast += (uint64_t)numbers[1];
+        top->slow += (uint64_t)numbers[2];
+        for (uint32_t j = 0; j < jobs->count; j++) {
+            if (jobs->rows[j].numbers[0] != numbers[0]) continue;
+            jobs->rows[j].fast = (uint32_t)numbers[1];
+            jobs->rows[j].slow = (uint32_t)numbers[2];
+        }
+    }
+}
+
+bool top_load(struct top *top, const char *path, struct store_error *error)
+{
+    *top = (struct top){.now = os_now()};
+    struct store *store = store_look(path, error);
+    bool fine = store;
+    for (int i = 0; fine && i < LOOK_LISTS; i++)
+        fine = look_list(store, (enum look_list)i, top->now, row_take, &top->lists[i]);
+    if (store && !fine) *error = *store_error(store);
+    store_close(store);
+    if (fine) paces_note(top);
+    return fine;
+}
+
+void top_release(struct top *top)
+{
+    for (int i = 0; i < LOOK_LISTS; i++) {
+        struct top_list *list = &top->lists[i];
+        for (uint32_t j = 0; j < list->count; j++)
+            for (int k = 0; k < LOOK_TEXTS; k++) free(list->rows[j].texts[k]);
+        free(list->rows);
+    }
+    *top = (struct top){0};
+}
+
+uint64_t top_count(const struct top *top, const char *status)
+{
+    const struct top_list *counts = &top->lists[LOOK_COUNTS];
+    for (uint32_t i = 0; i < counts->count; i++)
+        if (strcmp(counts->rows[i].texts[0], status) == 0)
+            return (uint64_t)counts->rows[i].numbers[1];
+    return 0;
+}
+
+uint64_t top_over(const struct top_row *job)
+{
+    return (uint64_t)(job->numbers[2] + job->numbers[3] + job->numbers[4] + job->numbers[7]);
+}
+
+// What is blocked takes no time: it does not run.
+rota_time top_left(const struct top_row *job)
+{
+    int64_t left = job->numbers[1] - (int64_t)top_over(job) - job->numbers[6];
+    if (left <= 0) return 0;
+    if (job->fast) return left * 10000000 / job->fast;
+    return job->slow ? left * 60000000 / job->slow : -1;
+}

@@ -1,0 +1,14 @@
+// startup.c - what a program needs of whoever started it.
+#include "cli/cli.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void surroundings_mend(void)
+{
+    int file;
+    while ((file = open("/dev/null", O_RDWR)) >= 0 && file <= STDERR_FILENO) continue;
+    if (file >= 0) close(file);
+    umask(umask(0777) & ~0700u);
+}

@@ -1,0 +1,130 @@
+// submit_text.c - the text of a job file goes to a server.
+#include "client/internal.h"
+#include "job/file/jobfile.h"
+#include "job/message/submission.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct reading {
+    struct rota_client *client;
+    struct rota_client_text *options;
+    struct jobfile file;
+    uint32_t mistakes;
+};
+
+// ---- Mistakes ------------------------------------------------------------------------------
+
+// As `rota check` has them; the first one is the reason, too.
+static void mistake_add(struct reading *reading, struct jobfile_place place, const char *reason)
+{
+    struct rota_client *client = reading->client;
+    char head[300];
+    const char *path = reading->options->path ? reading->options->path : "job";
+    if (place.line)
+        snprintf(head, sizeof head, "%.250s:%u:%u: ", path, place.line, place.column);
+    else
+        snprintf(head, sizeof head, "%.250s: ", path);
+    if (!reading->mistakes++) client_say(client, ROTA_CLIENT_WRONG, "%s%s", head, reason);
+    bool fine = client_text_add(client, head, (uint32_t)strlen(head))
+                && client_text_add(client, reason, (uint32_t)strlen(reason));
+    if (fine) client_text_add(client, "\n", 1);
+}
+
+static void file_refuse(struct reading *reading, const struct jobfile_task *task, const char *path)
+{
+    char reason[600];
+    snprintf(reason, sizeof reason,
+             "an input of %.60s: no task makes %.400s, and files are not sent from here",
+             task->name, path);
+    mistake_add(reading, task->place, reason);
+}
+
+// Without a folder there is nothing that workers could see.
+static void files_check(struct reading *reading)
+{
+    const struct jobfile *file = &reading->file;
+    for (uint32_t i = 0; i < file->task_count && reading->mistakes < JOBFILE_ERRORS_MAX; i++) {
+        const struct jobfile_task *task = &file->tasks[i];
+        for (uint32_t k = 0; k < task->input_count; k++)
+            if (!task->inputs[k].producer) file_refuse(reading, task, task->inputs[k].path);
+        if (task->stdin_path && !task->stdin_input) file_refuse(reading, task, task->stdin_path);
+        if (task->cwd && task->cwd[0] != '/')
+            mistake_add(reading, task->place, "a cwd that is not absolute has no folder here");
+    }
+}
+
+static enum rota_client_code text_parse(struct reading *reading, const char *text, size_t length)
+{
+    static const enum jobfile_format formats[] = {JOBFILE_YAML, JOBFILE_JSON, JOBFILE_JSON_LINES};
+    const struct rota_client_text *options = reading->options;
+    const struct jobfile *file = &reading->file;
+    bool fine = jobfile_parse(&reading->file, "job", formats[options->format], text, length);
+    if (file->lacks_memory)
+        return client_say(reading->client, ROTA_CLIENT_NO_MEMORY, "no memory for the job");
+    for (uint32_t i = 0; i < file->error_count; i++)
+        mistake_add(reading, file->errors[i].place, file->errors[i].reason);
+    if (fine && !options->folder) files_check(reading);
+    return reading->mistakes ? ROTA_CLIENT_WRONG : ROTA_CLIENT_OK;
+}
+
+// ---- Sending -----------------------------------------------------------------------------------
+
+static const struct submit_upload *upload_none(const void *context, const char *path)
+{
+    (void)context;
+    (void)path;
+    return NULL;
+}
+
+static enum rota_client_code job_send(struct reading *reading, rota_job_id *id)
+{
+    struct rota_client *client = reading->client;
+    const struct rota_client_text *options = reading->options;
+    struct wire_message message;
+    struct wire_out frames = {0};
+    struct request request = {options->high, options->low};
+    struct submit_job job = {.file = &reading->file, .high = request.high, .low = request.low};
+    job.folder = options->folder ? options->folder : "";
+    job.upload = options->folder ? NULL : upload_none;
+    submit_put(&job, &frames);
+    bool fine = !frames.failed;
+    if (fine) wire_out_append(&client->link->out, frames.bytes, frames.length);
+    wire_out_release(&frames);
+    if (!fine) return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the job");
+    enum rota_client_code code
+        = client_answer(client, request, client_until(client->patience), &message);
+    if (code) return code;
+    if (message.kind != WIRE_ACCEPTED_MESSAGE)
+        return client_say(client, ROTA_CLIENT_REFUSED, "the server answers something else");
+    *id = (rota_job_id){message.accepted.job};
+    return ROTA_CLIENT_OK;
+}
+
+static enum rota_client_code options_check(struct rota_client *client,
+                                           const struct rota_client_text *options)
+{
+    if ((unsigned)options->format > ROTA_CLIENT_JSON_LINES)
+        return client_say(client, ROTA_CLIENT_WRONG, "there is no such format");
+    if (options->folder && options->folder[0] != '/')
+        return client_say(client, ROTA_CLIENT_WRONG, "the folder is not absolute");
+    return client_text_begin(client);
+}
+
+enum rota_client_code rota_client_submit_text(struct rota_client *client, const char *text,
+                                              size_t length, struct rota_client_text *options,
+                                              rota_job_id *id)
+{
+    struct reading reading = {.client = client, .options = options};
+    *id = (rota_job_id){0};
+    options->mistakes = "";
+    enum rota_client_code code = options_check(client, options);
+    if (!code) code = request_make(client, &options->high, &options->low);
+    if (code) return code;
+    code = text_parse(&reading, text, length);
+    if (options->policy) reading.file.policy = options->policy;
+    if (!code) code = job_send(&reading, id);
+    jobfile_release(&reading.file);
+    options->mistakes = client->text;
+    return code;
+}

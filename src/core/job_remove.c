@@ -1,0 +1,149 @@
+// job_remove.c - forgets a job: its tasks, edges, objects and whatever named them.
+#include "core/core.h"
+
+static void unwatch(struct rota *rota, task_row row, job_row own)
+{
+    struct extra *extra = task_extra(rota, row);
+    for (uint32_t i = 0; i < extra->clause_count; i++) {
+        task_row named = rota->clause[extra->clause_first + i].task.job;
+        if (!named) continue;
+        graph_late_remove(rota, named, LATE_WATCH, row);
+        job_row other = task_job(rota, named);
+        if (other == own) continue;
+        JOB(rota, other)->watched--;
+        job_look_at(rota, other);
+    }
+    extra->clause_count = 0;
+}
+
+// What is closed waits for nothing, so that closed jobs never keep each other alive.
+void remove_conditions(struct rota *rota, job_row own)
+{
+    for (task_row row = job_next_task(rota, own, 0); row; row = job_next_task(rota, own, row))
+        if (rota->task[row].extra) unwatch(rota, row, own);
+}
+
+static void forget_uses(struct rota *rota, const struct extra *extra)
+{
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        uint32_t at = extra->use_first + i;
+        object_row row = rota->use[at].object;
+        struct object *object = OBJECT(rota, row);
+        if (object->job) continue;  // goes with the job
+        uint32_t *link = &object->uses;
+        while (*link != at) link = &rota->use[*link].next;
+        *link = rota->use[at].next;
+        object->named--;
+        object_drop_unused_artifact(rota, row);
+    }
+}
+
+static void forget_group(struct rota *rota, group_row row)
+{
+    struct group *group = GROUP(rota, row);
+    if (--group->uses > 0) return;
+    map_remove(&rota->group_by_number, (uint64_t)group->lane << 32 | group->number);
+    pool_give(&rota->groups, row);
+}
+
+static void forget_extra(struct rota *rota, task_row row, job_row own)
+{
+    extra_row at = rota->task[row].extra;
+    if (!at) return;
+    struct extra *extra = EXTRA(rota, at);
+    unwatch(rota, row, own);
+    forget_uses(rota, extra);
+    if (extra->group) forget_group(rota, extra->group);
+    if (extra->key) {
+        object_row key = extra->key;
+        OBJECT(rota, key)->named--;
+        rota->keyed--;
+        object_drop_unused_artifact(rota, key);
+    }
+    if (extra->lane) LANE(rota, extra->lane)->named--;
+    pool_give(&rota->extras, at);
+}
+
+static void forget_links(struct rota *rota, task_row row)
+{
+    wait_drop_task(rota, row);
+    while (graph_late_first(rota, row)) {
+        const struct late *late = LATE(rota, graph_late_first(rota, row));
+        graph_late_remove(rota, row, (enum late_kind)late->kind, late->target);
+    }
+}
+
+static void forget_tasks(struct rota *rota, job_row own, const struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        task_row row = batch->first + i;
+        uint32_t bundle = map_find(&rota->bundle_of, row);
+        forget_links(rota, row);
+        profile_give(rota, rota->task[row].profile);
+        if (!bundle) continue;
+        map_remove(&rota->bundle_of, row);
+        pool_give(&rota->bundles, bundle);
+    }
+    for (uint32_t i = 0; i < batch->count; i++) forget_extra(rota, batch->first + i, own);
+}
+
+static void forget_batch(struct rota *rota, batch_row row)
+{
+    const struct batch *batch = BATCH(rota, row);
+    for (uint32_t i = 0; i < batch->count; i++) bits_clear(&rota->task_marks, batch->first + i);
+    rota->tasks -= batch->count;
+    rota->edges -= batch->edge_count;
+    memset(&rota->task[batch->first], 0, (batch->count + 1) * sizeof *rota->task);
+    bound_forget(rota, batch->first, batch->count + 1);
+    span_give(&rota->rows, batch->first, batch->count + 1);
+    if (batch->link_count) span_give(&rota->links, batch->link_first, batch->link_count);
+    if (batch->use_count) span_give(&rota->uses, batch->use_first, batch->use_count);
+    if (batch->clause_count) span_give(&rota->clauses, batch->clause_first, batch->clause_count);
+    effect_forget_marks(rota, ROTA_RECORD_SUBMIT, row);
+    pool_give(&rota->batches, row);
+}
+
+// Most objects went with the close; some were kept for tasks that had not ended.
+static void forget_objects(struct rota *rota, object_row row)
+{
+    object_row next;
+    for (; row; row = next) {
+        next = OBJECT(rota, row)->next_of_job;
+        surplus_drop_all(rota, row);
+        OBJECT(rota, row)->job = 0;
+        OBJECT(rota, row)->uses = OBJECT(rota, row)->named = 0;
+        OBJECT(rota, row)->producer = 0;
+        object_drop_unused_artifact(rota, row);
+    }
+}
+
+void remove_job(struct rota *rota, job_row row)
+{
+    struct job *job = JOB(rota, row);
+    struct rota_record tomb = {.kind = ROTA_RECORD_JOB, .gone = true};
+    tomb.job.id.number = job->id;
+    effect_tomb(rota, tomb);
+    trace_say(rota, "job %u is closed and nothing of it runs -> forgotten", job->id);
+    for (batch_row at = job->first_batch; at; at = BATCH(rota, at)->next)
+        forget_tasks(rota, row, BATCH(rota, at));
+    forget_objects(rota, job->objects);
+    if (job->on_failure == ROTA_FAILURE_FAIL_JOB) rota->fail_job_tasks -= job->task_count;
+    if (job->marked) effect_forget_marks(rota, ROTA_RECORD_JOB, row);
+    map_remove(&rota->job_by_id, job->id);
+    if (job->key) map_remove(&rota->job_by_key, hash_mix(job->client, job->key));
+    for (batch_row at = job->first_batch, next; at; at = next) {
+        next = BATCH(rota, at)->next;
+        forget_batch(rota, at);
+    }
+    void *later = job->later;
+    memory_release(&rota->memory, &later, &job->later_capacity, sizeof *job->later);
+    rota->resting -= job->paused;
+    rota->closing--;
+    if (rota->last_job == row) rota->last_job = 0;
+    if (job->looking) {  // named again by what was just forgotten
+        job_row *link = &rota->look_jobs;
+        while (*link != row) link = &JOB(rota, *link)->next_look;
+        *link = job->next_look;
+    }
+    pool_give(&rota->jobs, row);
+}

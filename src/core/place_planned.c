@@ -1,0 +1,265 @@
+// place_planned.c - tasks whose worker is planned: bound before they are ready.
+//
+// A plan made elsewhere (ROTA_EVENT_PLAN) says where tasks of a job will run. It is a hint: it is
+// not stored, and what it says of a worker that is gone or too small counts as not said. While a
+// bound task waits, its inputs are fetched to its worker as soon as they are there; when it is
+// ready it goes there at the end of the turn, whether or not a plan is due, also beyond the room.
+#include "core/core.h"
+
+bool bound_reserve(struct rota *rota)
+{
+    void *bound = rota->bound;
+    bool there = memory_reserve(&rota->memory, &bound, &rota->bound_capacity, rota->task_capacity,
+                                sizeof *rota->bound);
+    rota->bound = bound;
+    return there;
+}
+
+void bound_forget(struct rota *rota, task_row first, uint32_t count)
+{
+    for (task_row row = first; row < first + count && row < rota->bound_capacity; row++) {
+        task_row *link = &rota->asks_ahead;
+        while (rota->bound[row].is_asking && *link != row) link = &rota->bound[*link].next;
+        if (rota->bound[row].is_asking) *link = rota->bound[row].next;
+        rota->bound[row] = (struct bound){0};
+    }
+}
+
+worker_row bound_worker(const struct rota *rota, task_row row)
+{
+    if (row >= rota->bound_capacity || !rota->bound[row].worker) return 0;
+    worker_row worker = worker_find(rota, (rota_worker_id){rota->bound[row].worker});
+    const struct profile *profile = PROFILE(rota, rota->task[row].profile);
+    bool able = worker && place_fits(WORKER(rota, worker), profile)
+                && WORKER(rota, worker)->silent_since == ROTA_NEVER
+                && !WORKER(rota, worker)->paused;
+    return able ? worker : 0;
+}
+
+uint32_t bound_order(const struct rota *rota, task_row row)
+{
+    return row < rota->bound_capacity ? rota->bound[row].order : 0;
+}
+
+// ---- Ready ones ------------------------------------------------------------------------------
+
+enum { SORTED = 64 };  // of those that became ready in one turn, so many are put in order
+
+static bool is_sooner(const struct rota *rota, task_row a, task_row b)
+{
+    return rota->bound[a].order > rota->bound[b].order;
+}
+
+bool bound_add(struct rota *rota, task_row row)
+{
+    if (!bound_worker(rota, row)) return false;
+    task_row after = rota->due_last, before = 0;
+    for (uint32_t i = 0; i < SORTED && after && is_sooner(rota, row, after); i++) {
+        before = after;
+        after = rota->task[after].previous;
+    }
+    rota->bound[row].is_due = true;
+    list_insert(rota, row, after, before, &rota->due_first, &rota->due_last);
+    return true;
+}
+
+bool bound_remove(struct rota *rota, task_row row)
+{
+    if (row >= rota->bound_capacity || !rota->bound[row].is_due) return false;
+    rota->bound[row].is_due = false;
+    list_unlink(rota, row, &rota->due_first, &rota->due_last);
+    return true;
+}
+
+bool bound_may_wait(const struct rota *rota, task_row row, worker_row at)
+{
+    const struct worker *worker = WORKER(rota, at);
+    if (rota->task[row].flags & TASK_GATED || worker->overbooked >= rota->config.bound_max)
+        return false;
+    return !worker->slots || worker->tasks < worker->slots;
+}
+
+// False: there is no memory for it, and it is still due.
+static bool hand_out(struct rota *rota, task_row row)
+{
+    worker_row worker = bound_worker(rota, row);
+    const struct profile *profile = PROFILE(rota, rota->task[row].profile);
+    bool room = worker && place_has_room(WORKER(rota, worker), profile);
+    if (!room && (!worker || !bound_may_wait(rota, row, worker))) {
+        bound_remove(rota, row);
+        ready_push(rota, row);
+        plan_news(rota, 1);
+        return true;
+    }
+    if (!place_reserve(rota, row)) return false;
+    bound_remove(rota, row);
+    attempt_assign(rota, row, worker, room ? 0 : TASK_OVERBOOKED);
+    graph_settle(rota);
+    return true;
+}
+
+// ---- Inputs of those that wait ---------------------------------------------------------------
+
+void bound_object_made(struct rota *rota, object_row row)
+{
+    struct object *object = OBJECT(rota, row);
+    if (!rota->bound_capacity || object->flags & (ROTA_OBJECT_STREAM | OBJECT_SPREADING)) return;
+    object->flags |= OBJECT_SPREADING;
+    object->next_spread = rota->spread;
+    rota->spread = row;
+}
+
+// The inputs that are there go ahead of a bound task, to where it will run.
+static void fetch_ahead(struct rota *rota, object_row at, task_row row)
+{
+    uint8_t state = rota->task[row].state;
+    worker_row worker = bound_worker(rota, row);
+    if (!worker || state < ROTA_TASK_QUEUED || state > ROTA_TASK_OFFERED) return;
+    replica_row there = replica_find(rota, at, worker);
+    if (there && REPLICA(rota, there)->flags & REPLICA_LOCATED) return;
+    worker_row source = replica_source(rota, at, worker, WORKER(rota, worker)->id);
+    struct rota_action *action = effect_action(rota, ROTA_ACTION_FETCH);
+    action->fetch.object = OBJECT(rota, at)->id;
+    action->fetch.worker.number = WORKER(rota, worker)->id;
+    action->fetch.from.number = source ? WORKER(rota, source)->id : 0;
+    action->fetch.order = bound_order(rota, row);
+    action->fetch.soon = rota->unmet[row] == 0;
+}
+
+static bool spread_one(struct rota *rota, object_row at)
+{
+    struct object *object = OBJECT(rota, at);
+    uint32_t users = 0;
+    bool there = object_is_present(rota, object);
+    for (uint32_t use = object->uses; use && there; use = rota->use[use].next) users++;
+    if (!effect_reserve(rota, users)) return false;
+    for (uint32_t use = object->uses; use && there; use = rota->use[use].next)
+        fetch_ahead(rota, at, rota->use[use].task);
+    return true;
+}
+
+static bool ask_one(struct rota *rota, task_row row)
+{
+    const struct extra *extra = task_extra(rota, row);
+    if (!effect_reserve(rota, extra->input_count)) return false;
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        object_row at = rota->use[extra->use_first + i].object;
+        const struct object *object = OBJECT(rota, at);
+        bool plain = object->job && !(object->flags & (ROTA_OBJECT_STREAM | OBJECT_SPREADING));
+        if (plain && object_is_present(rota, object)) fetch_ahead(rota, at, row);
+    }
+    return true;
+}
+
+static bool fetch_inputs(struct rota *rota)
+{
+    while (rota->asks_ahead) {
+        task_row row = rota->asks_ahead;
+        if (!ask_one(rota, row)) return false;
+        rota->asks_ahead = rota->bound[row].next;
+        rota->bound[row].is_asking = false;
+    }
+    while (rota->spread) {
+        object_row at = rota->spread;
+        if (!spread_one(rota, at)) return false;
+        rota->spread = OBJECT(rota, at)->next_spread;
+        OBJECT(rota, at)->flags &= ~(uint32_t)OBJECT_SPREADING;
+    }
+    return true;
+}
+
+// An object that is forgotten is in no list any more.
+void bound_object_gone(struct rota *rota, object_row row)
+{
+    if (!(OBJECT(rota, row)->flags & OBJECT_SPREADING)) return;
+    object_row *link = &rota->spread;
+    while (*link != row) link = &OBJECT(rota, *link)->next_spread;
+    *link = OBJECT(rota, row)->next_spread;
+}
+
+void bound_turn(struct rota *rota)
+{
+    if (!fetch_inputs(rota)) return;
+    while (rota->due_first)
+        if (!hand_out(rota, rota->due_first)) return;
+}
+
+// ---- A plan comes in --------------------------------------------------------------------------
+
+bool bound_must_move(const struct rota *rota, task_row row, rota_worker_id to)
+{
+    const struct task *task = &rota->task[row];
+    if (task->state != ROTA_TASK_ASSIGNED || !task->worker || task->flags & TASK_GATED)
+        return false;
+    if (task->extra && task_extra(rota, row)->key) return false;
+    return to.number && WORKER(rota, task->worker)->id != to.number && worker_find(rota, to);
+}
+
+enum { USERS_SEEN = 64 };  // with more than that, one of them will want it
+
+// Somebody else who is, or will be, there reads it.
+static bool is_wanted(const struct rota *rota, object_row at, worker_row worker, task_row but)
+{
+    replica_row there = replica_find(rota, at, worker);
+    if (there && (REPLICA(rota, there)->users || REPLICA(rota, there)->flags)) return true;
+    uint32_t seen = 0;
+    for (uint32_t use = OBJECT(rota, at)->uses; use; use = rota->use[use].next) {
+        task_row row = rota->use[use].task;
+        if (++seen > USERS_SEEN) return true;
+        uint8_t state = rota->task[row].state;
+        bool waits = state >= ROTA_TASK_QUEUED && state <= ROTA_TASK_OFFERED;
+        if (row != but && waits && bound_worker(rota, row) == worker) return true;
+    }
+    return false;
+}
+
+// What was asked for ahead of a task that goes elsewhere need not come.
+static void call_off(struct rota *rota, task_row row, worker_row worker)
+{
+    const struct extra *extra = task_extra(rota, row);
+    uint8_t state = rota->task[row].state;
+    if (!worker || state < ROTA_TASK_QUEUED || state > ROTA_TASK_OFFERED) return;
+    for (uint32_t i = 0; i < extra->input_count; i++) {
+        object_row at = rota->use[extra->use_first + i].object;
+        const struct object *object = OBJECT(rota, at);
+        bool asked = object->job && object->flags & OBJECT_FINISHED;
+        if (!asked || is_wanted(rota, at, worker, row)) continue;
+        struct rota_action *action = effect_action(rota, ROTA_ACTION_DROP);
+        action->drop.object = object->id;
+        action->drop.worker.number = WORKER(rota, worker)->id;
+        action->drop.ahead = true;
+    }
+}
+
+static void ask_for_inputs(struct rota *rota, task_row row)
+{
+    struct bound *bound = &rota->bound[row];
+    if (!task_extra(rota, row)->input_count || bound->is_asking) return;
+    bound->is_asking = true;
+    bound->next = rota->asks_ahead;
+    rota->asks_ahead = row;
+}
+
+// Memory is reserved. Who has not started goes where it is bound to now.
+void bound_put(struct rota *rota, task_row row, rota_worker_id worker, uint32_t order)
+{
+    struct bound *bound = &rota->bound[row];
+    bool moves = bound->worker != worker.number;
+    bool offered = rota->task[row].state == ROTA_TASK_OFFERED && gate_is_next(rota, row);
+    worker_row before = bound_worker(rota, row);
+    if (offered && moves) place_remove(rota, row);
+    if (moves) call_off(rota, row, before);
+    bound->worker = worker.number;
+    bound->order = order & BOUND_ORDER_MAX;
+    if (!moves) return;
+    ask_for_inputs(rota, row);
+    if (offered) {
+        place_add(rota, row);
+    } else if (bound_must_move(rota, row, worker)) {
+        attempt_stop(rota, row);
+        attempt_end(rota, row);
+        rota->task[row].tries--;  // it did not have its chance
+        task_move(rota, row, CAUSE_RETURNED);
+        outcome_ready(rota, row);
+    }
+}

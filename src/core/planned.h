@@ -1,0 +1,26 @@
+// planned.h - tasks whose worker is planned before they are ready (place_planned.c).
+#pragma once
+
+enum { BOUND_ORDER_MAX = (1 << 30) - 1 };
+
+// Where a plan wants a task; beside the tasks, when there was a plan.
+struct bound {
+    uint32_t worker;      // its id; 0: nobody said
+    uint32_t order : 30;  // what is urgent on a worker
+    uint32_t is_due : 1;  // ready, and to be handed out at the end of the turn
+    uint32_t is_asking : 1;  // for inputs that were there when it was bound
+    task_row next;           // that asks
+};
+
+bool bound_reserve(struct rota *rota);
+void bound_forget(struct rota *rota, task_row first, uint32_t count);
+worker_row bound_worker(const struct rota *rota, task_row row);  // 0: none that can take it
+uint32_t bound_order(const struct rota *rota, task_row row);
+bool bound_may_wait(const struct rota *rota, task_row row, worker_row at);  // beyond its room
+bool bound_add(struct rota *rota, task_row row);     // false: it is not bound
+bool bound_remove(struct rota *rota, task_row row);  // false: it was not due
+void bound_object_made(struct rota *rota, object_row row);
+void bound_object_gone(struct rota *rota, object_row row);
+bool bound_must_move(const struct rota *rota, task_row row, rota_worker_id to);
+void bound_put(struct rota *rota, task_row row, rota_worker_id worker, uint32_t order);
+void bound_turn(struct rota *rota);

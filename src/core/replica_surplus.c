@@ -1,0 +1,81 @@
+// replica_surplus.c - copies that go: all of an object that nobody needs, all but one of one that
+// is kept.
+//
+// A copy may be gone without anybody having noticed: a file was removed, a disk was wiped. So
+// nothing is dropped because another worker once said that it has a copy. The one whose copy is to
+// stay is asked to look; only when it says that it has it do the others go.
+#include "core/core.h"
+
+static void drop(struct rota *rota, replica_row row)
+{
+    const struct replica *replica = REPLICA(rota, row);
+    if (!WORKER(rota, replica->worker)->lost) {
+        struct rota_action *action = effect_action(rota, ROTA_ACTION_DROP);
+        action->drop.object = OBJECT(rota, replica->object)->id;
+        action->drop.worker.number = WORKER(rota, replica->worker)->id;
+    }
+    replica_remove(rota, row);
+}
+
+void surplus_drop_all(struct rota *rota, object_row row)
+{
+    while (OBJECT(rota, row)->replicas) drop(rota, OBJECT(rota, row)->replicas);
+}
+
+void surplus_drop_others(struct rota *rota, object_row row, worker_row stays)
+{
+    replica_row next;
+    for (replica_row at = OBJECT(rota, row)->replicas; at; at = next) {
+        next = REPLICA(rota, at)->next_of_object;
+        if (REPLICA(rota, at)->worker != stays) drop(rota, at);
+    }
+}
+
+static bool is_safe(const struct rota *rota, const struct replica *replica)
+{
+    bool silent = WORKER(rota, replica->worker)->silent_since != ROTA_NEVER;
+    return replica->flags & REPLICA_LOCATED && !silent;
+}
+
+// The copy that stays is always the same one, whoever speaks first: two workers that are each told
+// that the other one has it would both drop theirs.
+static replica_row staying(const struct rota *rota, object_row row)
+{
+    replica_row first = 0;
+    for (replica_row at = OBJECT(rota, row)->replicas; at; at = REPLICA(rota, at)->next_of_object) {
+        const struct replica *replica = REPLICA(rota, at);
+        if (!is_safe(rota, replica)) continue;
+        if (replica->flags & REPLICA_PRIMARY) return at;
+        if (!first) first = at;
+    }
+    return first;
+}
+
+static bool may_go(const struct replica *replica)
+{
+    return !(replica->flags & REPLICA_PRIMARY) && !replica->users;
+}
+
+void surplus_ask(struct rota *rota, object_row row)
+{
+    replica_row stays = staying(rota, row), at = OBJECT(rota, row)->replicas;
+    while (at && (at == stays || !may_go(REPLICA(rota, at))))
+        at = REPLICA(rota, at)->next_of_object;
+    if (!stays || !at) return;
+    struct rota_action *action = effect_action(rota, ROTA_ACTION_SHOW);
+    action->show.object = OBJECT(rota, row)->id;
+    action->show.worker.number = WORKER(rota, REPLICA(rota, stays)->worker)->id;
+}
+
+void surplus_drop(struct rota *rota, object_row row, worker_row worker)
+{
+    replica_row stays = staying(rota, row), next;
+    if (!stays || REPLICA(rota, stays)->worker != worker) {
+        surplus_ask(rota, row);
+        return;
+    }
+    for (replica_row at = OBJECT(rota, row)->replicas; at; at = next) {
+        next = REPLICA(rota, at)->next_of_object;
+        if (at != stays && may_go(REPLICA(rota, at))) drop(rota, at);
+    }
+}

@@ -1,0 +1,246 @@
+// read.c - the lines of a definition file.
+#include "job/definition/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- Mistakes --------------------------------------------------------------
+
+static void place_count(const struct reader *reader, size_t offset, struct definition_error *error)
+{
+    error->line = error->column = 1;
+    for (size_t i = 0; i < offset && i < reader->size; i++) {
+        bool newline = reader->bytes[i] == '\n';
+        bool continued = ((uint8_t)reader->bytes[i] & 0xc0) == 0x80;
+        error->line += newline;
+        error->column = newline ? 1 : error->column + !continued;
+    }
+}
+
+void reader_refuse(struct reader *reader, const char *place, const char *format, ...)
+{
+    struct definitions *definitions = reader->definitions;
+    if (definitions->error_count == DEFINITION_ERRORS_MAX) return;
+    struct definition_error *error = &definitions->errors[definitions->error_count++];
+    place_count(reader, (size_t)(place - definitions->text), error);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->reason, sizeof error->reason, format, arguments);
+    va_end(arguments);
+}
+
+struct quoted text_quote(const char *text)
+{
+    return piece_quote(piece_whole(text));
+}
+
+int definition_error_text(const struct definition_error *error, const char *file, char *out,
+                          size_t size)
+{
+    return snprintf(out, size, "%s:%u:%u: %s", file, error->line, error->column, error->reason);
+}
+
+// ---- Bytes -----------------------------------------------------------------
+
+// The length of the character, or 0 if it is none.
+static size_t character_length(const uint8_t *text, size_t length)
+{
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (*text < 0x80) return 1;
+    size_t size = *text >= 0xf0 ? 4 : *text >= 0xe0 ? 3 : 2;
+    if (*text < 0xc2 || *text > 0xf4 || size > length) return 0;
+    uint32_t code = *text & (0x7fu >> size);
+    for (size_t i = 1; i < size; i++) {
+        if ((text[i] & 0xc0) != 0x80) return 0;
+        code = code << 6 | (text[i] & 0x3fu);
+    }
+    bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    return code < smallest[size] || code > 0x10ffff || surrogate ? 0 : size;
+}
+
+const char *text_fault(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        uint8_t byte = (uint8_t)text[i];
+        size_t size = character_length((const uint8_t *)text + i, length - i);
+        bool control = (byte < ' ' && byte != '\t') || byte == 0x7f;
+        if (!size || control) return text + i;
+        i += size;
+    }
+    return NULL;
+}
+
+// ---- Lines -----------------------------------------------------------------
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static void trim_end(char *start, char *end)
+{
+    while (end > start && is_blank(end[-1])) end--;
+    *end = 0;
+}
+
+// A comment begins with a # at the start or behind a blank.
+static void comment_cut(char *value)
+{
+    char *at = value;
+    while (*at && !(*at == '#' && (at == value || is_blank(at[-1])))) at++;
+    *at = 0;
+}
+
+static struct definition *definition_add(struct reader *reader, const char *place)
+{
+    struct definitions *definitions = reader->definitions;
+    if (definitions->count == DEFINITION_ACTIONS_MAX) {
+        reader_refuse(reader, place, "more than %d actions", DEFINITION_ACTIONS_MAX);
+        return NULL;
+    }
+    if (definitions->count == definitions->capacity) {
+        uint32_t capacity = definitions->capacity ? definitions->capacity * 2 : 16;
+        struct definition *items
+            = realloc(definitions->items, capacity * sizeof *definitions->items);
+        if (!items) {
+            reader_refuse(reader, place, "there is no memory for it");
+            return NULL;
+        }
+        definitions->items = items;
+        definitions->capacity = capacity;
+    }
+    return &definitions->items[definitions->count++];
+}
+
+static struct definition *definition_last(const struct reader *reader)
+{
+    struct definitions *definitions = reader->definitions;
+    return definitions->count ? &definitions->items[definitions->count - 1] : NULL;
+}
+
+static void action_read(struct reader *reader, enum definition_action action, const char *name)
+{
+    struct definition *before = definition_last(reader);
+    if (before) definition_check(reader, before);
+    struct definition *definition = definition_add(reader, name);
+    if (!definition) return;
+    *definition = definition_begin(action, name);
+    definition->line = reader->line;
+    const char *fault = name_fault(name);
+    if (fault) reader_refuse(reader, name, "%s %s", text_quote(name).text, fault);
+}
+
+// A misspelt action is an action all the same, or its keys would belong to the one before.
+static void word_refuse(struct reader *reader, const char *word, const char *value)
+{
+    const char *meant = word_suggest(word);
+    reader_refuse(reader, word, "unknown key %s%s%s%s", text_quote(word).text,
+                  meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
+    int action = meant ? action_find(meant) : -1;
+    if (action >= 0) action_read(reader, (enum definition_action)action, value);
+}
+
+static void key_read(struct reader *reader, const char *word, enum definition_key key,
+                     const char *value)
+{
+    struct definition *definition = definition_last(reader);
+    if (!definition) {
+        reader_refuse(reader, word, "%s stands before the first action", word);
+        return;
+    }
+    if (definition_has(definition, key)) {
+        reader_refuse(reader, word, "%s is there already", word);
+        return;
+    }
+    definition->given |= 1u << key;
+    reader->words[key] = word;
+    if (!*value && definition->action == DEFINITION_INSERT)
+        reader_refuse(reader, value, "%s is empty", word);
+    const char *fault = value_read(definition, key, value);
+    if (fault) reader_refuse(reader, value, "%s %s", text_quote(value).text, fault);
+}
+
+// One line, ended by a zero: "word: value", or nothing but blanks and a comment.
+static void line_read(struct reader *reader, char *line)
+{
+    while (is_blank(*line)) line++;
+    if (!*line || *line == '#') return;
+    char *colon = strchr(line, ':');
+    if (!colon) {
+        reader_refuse(reader, line, "expected a key, a colon and a value");
+        return;
+    }
+    trim_end(line, colon);
+    char *value = colon + 1;
+    while (is_blank(*value)) value++;
+    enum definition_key key = key_find(line);
+    int action = action_find(line);
+    if (key != DEFINITION_COMMAND) comment_cut(value);
+    trim_end(value, value + strlen(value));
+    if (action >= 0)
+        action_read(reader, (enum definition_action)action, value);
+    else if (key != DEFINITION_KEYS)
+        key_read(reader, line, key, value);
+    else
+        word_refuse(reader, line, value);
+}
+
+// Cuts off the next line, without its newline of one or two bytes.
+static char *line_cut(char **at, char *end)
+{
+    char *line = *at, *newline = memchr(line, '\n', (size_t)(end - line));
+    char *last = newline ? newline : end;
+    *at = newline ? newline + 1 : end;
+    if (last > line && last[-1] == '\r') last--;
+    *last = 0;
+    return last;
+}
+
+static void lines_read(struct reader *reader, char *text, char *end)
+{
+    const uint32_t errors_max = DEFINITION_ERRORS_MAX;
+    for (char *at = text; at < end && reader->definitions->error_count < errors_max;) {
+        char *line = at, *last = line_cut(&at, end);
+        const char *fault = text_fault(line, (size_t)(last - line));
+        reader->line++;
+        if (fault)
+            reader_refuse(reader, fault, "a byte that is no printable UTF-8");
+        else
+            line_read(reader, line);
+    }
+    if (definition_last(reader)) definition_check(reader, definition_last(reader));
+    definitions_check(reader);
+}
+
+bool definitions_parse(struct definitions *definitions, const char *bytes, size_t size)
+{
+    static const char mark[] = "\xef\xbb\xbf";  // some editors begin UTF-8 with it
+    memset(definitions, 0, sizeof *definitions);
+    if (size >= 3 && memcmp(bytes, mark, 3) == 0) {
+        bytes += 3;
+        size -= 3;
+    }
+    struct reader reader = {.definitions = definitions, .bytes = bytes, .size = size};
+    if (size > DEFINITION_FILE_MAX) {
+        reader_refuse(&reader, NULL, "the file has more than 64 MiB");
+        return false;
+    }
+    definitions->text = malloc(size + 1);
+    if (!definitions->text) {
+        reader_refuse(&reader, NULL, "there is no memory for it");
+        return false;
+    }
+    if (size) memcpy(definitions->text, bytes, size);
+    definitions->text[size] = 0;
+    lines_read(&reader, definitions->text, definitions->text + size);
+    return definitions->error_count == 0;
+}
+
+void definitions_release(struct definitions *definitions)
+{
+    free(definitions->items);
+    free(definitions->text);
+    memset(definitions, 0, sizeof *definitions);
+}

@@ -1,0 +1,42 @@
+// document.h - any JSON file as nodes that know their place in it.
+//
+//     struct document document;
+//     if (document_open(&document, "graph.json")) ...
+//     document_errors_write(&document, stderr);
+//     document_close(&document);
+//
+// Node 0 is nobody: what is asked of it is empty, so questions may be chained.
+#pragma once
+
+#include "job/file/jobfile.h"
+
+struct document {
+    struct jobfile *file;  // its path and its mistakes
+    struct reader *reader;
+    char *bytes;
+};
+
+bool document_open(struct document *document, const char *path);  // close it in either case
+void document_close(struct document *document);
+void document_errors_write(const struct document *document, FILE *out);
+bool document_is_wrong(const struct document *document);
+void document_refuse(struct document *document, uint32_t node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+uint32_t document_root(const struct document *document);
+bool document_is_object(const struct document *document, uint32_t node);
+bool document_is_list(const struct document *document, uint32_t node);
+uint32_t document_find(const struct document *document, uint32_t object, const char *key);
+uint32_t document_first(const struct document *document, uint32_t node);  // of a list or an object
+uint32_t document_next(const struct document *document, uint32_t node);
+uint32_t document_count(const struct document *document, uint32_t node);
+const char *document_text(const struct document *document, uint32_t node);  // null: it is none
+bool document_is_null(const struct document *document, uint32_t node);
+
+// A number from `least` on. What is missing or null counts as `otherwise`, unless that is below
+// `least`; what is wrong is refused.
+double document_number(struct document *document, uint32_t node, const char *what, double least,
+                       double otherwise);
+uint32_t document_whole(struct document *document, uint32_t node, const char *what, uint32_t least,
+                        uint32_t most);
+bool document_flag(struct document *document, uint32_t node, const char *what);  // none: false

@@ -1,0 +1,79 @@
+// file.c - a file in memory, from its bytes to tasks.
+#include "job/file/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void reader_release(struct reader *reader)
+{
+    free(reader->tree.nodes);
+    table_release(&reader->names);
+    table_release(&reader->outputs);
+    table_release(&reader->lanes);
+    free(reader->families);
+    free(reader->made);
+    free(reader->needs.items);
+    free(reader->conditions.items);
+    free(reader->bundles.items);
+    free(reader->clauses);
+}
+
+bool file_tree_read(struct reader *reader, enum jobfile_format format, char *bytes, size_t size)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    if (!bytes_check(reader->file, bytes, size)) return false;
+    if (size >= 3 && memcmp(bytes, mark, 3) == 0) {
+        bytes += 3;
+        size -= 3;
+    }
+    if (!tree_init(&reader->tree, reader->file, size)) return false;
+    if (!bytes[strspn(bytes, " \t\r\n")]) return true;  // an empty file is told about later
+    return format == JOBFILE_YAML ? yaml_read(reader, bytes, size)
+                                  : json_read(reader, bytes, size, format);
+}
+
+// Names can only be looked up, and cycles searched for, when everything before was understood.
+bool file_parse(struct reader *reader, enum jobfile_format format, char *bytes, size_t size)
+{
+    struct jobfile *file = reader->file;
+    bool whole = file_tree_read(reader, format, bytes, size);
+    if (whole) top_read(reader, format);
+    if (whole && !reader_is_done(reader)) names_resolve(reader);
+    if (!file->error_count) streams_gather(file);
+    if (!file->error_count) cycle_check(reader);
+    if (!file->error_count) streams_branch(file);
+    if (format == JOBFILE_YAML) free(reader->tree.text);
+    reader_release(reader);
+    return !file->error_count;
+}
+
+bool file_begin(struct jobfile *file, const char *path)
+{
+    *file = (struct jobfile){0};
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) : 0;
+    const char *copy = jobfile_text(file, path, strlen(path));
+    file->path = copy ? copy : "";
+    file->folder = ".";
+    if (slash) file->folder = length ? jobfile_text(file, path, length) : "/";
+    return !file->lacks_memory;
+}
+
+bool jobfile_parse(struct jobfile *file, const char *path, enum jobfile_format format,
+                   const char *bytes, size_t size)
+{
+    struct reader reader = {.file = file};
+    if (!file_begin(file, path)) return false;
+    if (size > JOBFILE_SIZE_MAX) {
+        refuse_at(file, (struct jobfile_place){0}, "the file has more than 256 MiB");
+        return false;
+    }
+    char *copy = NULL;
+    uint32_t capacity = 0;
+    if (!jobfile_reserve(file, (void **)&copy, &capacity, (uint32_t)size, 1)) return false;
+    if (size) memcpy(copy, bytes, size);
+    copy[size] = 0;
+    bool fine = file_parse(&reader, format, copy, size);
+    free(copy);
+    return fine;
+}

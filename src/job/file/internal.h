@@ -1,0 +1,246 @@
+// internal.h - what the files behind jobfile.h share: tree, tables, texts, mistakes.
+#pragma once
+
+#include "job/file/jobfile.h"
+
+// ---- memory.c: one arena a file, arrays that grow, names to numbers -----------------
+
+// Whoever gets no memory need not say so: the file has that as a mistake, after which none is added
+// to its list and nothing more is read. It stops, with null or false, as after any mistake.
+void jobfile_no_memory(struct jobfile *file);
+void *jobfile_take(struct jobfile *file, size_t size);  // zeroed
+char *jobfile_text(struct jobfile *file, const char *text, size_t length);
+
+// Room for one item more than there are; what is new is not zeroed.
+bool jobfile_reserve(struct jobfile *file, void **items, uint32_t *capacity, uint32_t count,
+                     size_t size);
+#define ARRAY_ADD(file, items, count, capacity)                                                    \
+    (jobfile_reserve((file), (void **)&(items), &(capacity), (count), sizeof *(items))             \
+         ? &(items)[(count)++]                                                                     \
+         : NULL)
+
+struct table {
+    struct table_slot {
+        const char *name;
+        uint32_t hash, value;
+    } * slots;
+    uint32_t capacity, count;
+};
+
+uint32_t table_find(const struct table *table, const char *name);  // 0: none
+// Returns the value that is there already, or 0 after putting the new one, or without memory.
+uint32_t table_put(struct jobfile *file, struct table *table, const char *name, uint32_t value);
+bool table_reserve(struct jobfile *file, struct table *table, uint32_t more);
+void table_release(struct table *table);
+
+// ---- tree.c: the file as nodes, whatever it was written in --------------------------
+
+enum node_kind { NODE_TEXT, NODE_LIST, NODE_MAP };
+enum node_style {
+    NODE_PLAIN = 1,    // not in quotes, so that nothing at all means no value
+    NODE_EXACT = 2,    // its text stands in the file as it is, on one line
+    NODE_SHIFTED = 4,  // and begins behind a quote
+};
+enum { DEPTH_MAX = 64, NODES_MAX = 32 << 20 };
+
+// Children follow their parent at once and are linked by `next`; in a mapping keys and values take
+// turns. Node 0 is nobody.
+struct node {
+    uint32_t text;    // where it begins
+    uint32_t length;  // of its text, or how many children
+    uint32_t next;
+    uint32_t line;
+    uint32_t column : 26, kind : 2, style : 4;
+};
+
+struct tree {
+    struct jobfile *file;
+    char *text;
+    struct node *nodes;
+    uint32_t count, capacity;
+    uint32_t text_count, text_capacity;
+    struct {
+        uint32_t node, last;
+    } open[DEPTH_MAX + 1];
+    uint32_t depth;
+};
+
+bool tree_init(struct tree *tree, struct jobfile *file, size_t size);
+// Nobody, 0: no memory.
+uint32_t tree_add(struct tree *tree, enum node_kind kind, struct jobfile_place place);
+// False: too deep, or no memory.
+bool tree_open(struct tree *tree, enum node_kind kind, struct jobfile_place place);
+void tree_close(struct tree *tree);
+static inline uint32_t node_first(const struct tree *tree, uint32_t node)
+{
+    return tree->nodes[node].length && tree->nodes[node].kind != NODE_TEXT ? node + 1 : 0;
+}
+
+// ---- keys.c: the words of a job file ------------------------------------------------
+
+// In the order in which they are read.
+enum task_key {
+    KEY_NAME, KEY_FOREACH, KEY_MATRIX, KEY_TASKS, KEY_RUN, KEY_NEEDS, KEY_WHEN, KEY_BUNDLE,
+    KEY_LANE, KEY_GROUP, KEY_ACCESS, KEY_IN, KEY_OUT, KEY_KEEP, KEY_CPUS, KEY_MEM, KEY_MACHINE,
+    KEY_ENV, KEY_CWD, KEY_STDIN, KEY_TIMEOUT, KEY_GRACE, KEY_RETRIES, KEY_PRIORITY, KEY_CACHE,
+    TASK_KEYS
+};
+enum top_key {
+    TOP_ROTA, TOP_NAME, TOP_SCHEDULE, TOP_DEFAULTS, TOP_LANES, TOP_ON_FAILURE, TOP_POLICY,
+    TOP_TASKS, TOP_KEYS
+};
+extern const char *const task_words[TASK_KEYS], *const top_words[TOP_KEYS];
+
+// ---- reader.c: a file while it is read, and its mistakes ----------------------------
+
+struct binding {
+    const char *name, *text;
+};
+
+struct bindings {
+    const struct binding *items;
+    uint32_t count;
+};
+
+struct named {  // a name that could not be looked up yet
+    const char *name;
+    uint32_t task, node;
+};
+
+struct named_list {
+    struct named *items;
+    uint32_t count, capacity;
+};
+
+struct family {  // tasks that were one in the file
+    const char *name;
+    uint32_t first, count;
+};
+
+struct made {
+    uint32_t task, output;
+};
+
+struct reader;
+// What matches, sorted; none: refused at the node.
+typedef bool glob_fn(struct reader *reader, uint32_t node, const char *pattern,
+                     const char ***paths, uint32_t *count);
+
+struct reader {
+    struct jobfile *file;
+    struct tree tree;
+    glob_fn *glob;  // null: there is no disk to look at
+    uint32_t defaults[TASK_KEYS];
+    char **default_env;
+    uint32_t default_env_count;
+    struct bindings bound;
+    struct table names;    // a task plus one, or a family with FAMILY set
+    struct table outputs;  // a place in made[] plus one
+    struct table lanes;    // a lane
+    struct family *families;
+    struct made *made;
+    struct named_list needs, conditions, bundles;
+    struct clause_room *clauses;  // for one condition at a time
+    uint32_t family_count, family_capacity, made_count, made_capacity;
+};
+enum { FAMILY = 1u << 30 };
+
+struct jobfile_place node_place(const struct reader *reader, uint32_t node);
+// Where a byte of its text stands, if that can be said.
+struct jobfile_place node_place_inside(const struct reader *reader, uint32_t node, uint32_t byte);
+void reject(struct reader *reader, uint32_t node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void refuse_at(struct jobfile *file, struct jobfile_place place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool reader_is_done(const struct reader *reader);  // enough mistakes, or too much of everything
+const char *suggestion(const char *word, const char *const *words, uint32_t count);
+const char *suggestion_text(struct reader *reader, const char *word);  // "", or "; did you mean x?"
+
+struct quoted {
+    char text[72];
+};
+struct quoted quoted(const char *text, size_t length);  // for people: cut, nothing odd
+#define QUOTED(word) quoted((word), strlen(word)).text
+
+// ---- file.c, disk.c: from a file to its bytes, and to tasks ---------------------------
+
+bool file_begin(struct jobfile *file, const char *path);  // false: no memory
+// The bytes have a zero behind them.
+bool file_tree_read(struct reader *reader, enum jobfile_format format, char *bytes, size_t size);
+bool file_parse(struct reader *reader, enum jobfile_format format, char *bytes, size_t size);
+bool jobfile_tree_read(struct reader *reader, const char *path, char **bytes);  // JSON on a disk
+
+// ---- utf8_check.c, yaml.c, json.c: from bytes to a tree ----------------------------------
+
+// UTF-8 without control characters. False: said why.
+bool bytes_check(struct jobfile *file, const char *bytes, size_t size);
+bool yaml_read(struct reader *reader, const char *bytes, size_t size);
+// The tree keeps the bytes, which are changed in place.
+bool json_read(struct reader *reader, char *bytes, size_t size, enum jobfile_format format);
+
+// ---- value.c: texts and what they mean ----------------------------------------------
+
+// Each says what is wrong and returns false, or null; `what` is the key, for people.
+const char *node_text(struct reader *reader, uint32_t node, const char *what);
+const char *node_filled(struct reader *reader, uint32_t node, const char *what);  // not empty
+bool node_number(struct reader *reader, uint32_t node, const char *what, int64_t low, int64_t high,
+                 int64_t *number);
+bool node_flag(struct reader *reader, uint32_t node, const char *what, bool *flag);
+bool node_duration(struct reader *reader, uint32_t node, const char *what, rota_time *time);
+bool node_size(struct reader *reader, uint32_t node, const char *what, uint32_t *mebibytes);
+bool node_percent(struct reader *reader, uint32_t node, const char *what, uint32_t *percent);
+// Which of the words, which are also what is said to be expected.
+bool node_choice(struct reader *reader, uint32_t node, const char *what, const char *const *words,
+                 uint32_t count, uint32_t *choice);
+// One value for each word; what is unknown or there twice is refused. False: not a mapping.
+bool node_fields(struct reader *reader, uint32_t node, const char *what, const char *const *words,
+                 uint32_t count, uint32_t *fields);
+// The first of the items, which are linked by `next`: those of a list, or the node itself.
+uint32_t node_items(const struct reader *reader, uint32_t node, uint32_t *count);
+bool node_name_check(struct reader *reader, uint32_t node, const char *name, const char *what);
+
+// ---- template.c: {{names}} ----------------------------------------------------------
+
+bool template_is(const char *text, size_t length);
+const char *template_fill(struct reader *reader, uint32_t node);
+// The name without what stands in braces and the signs beside it; empty: nothing is left.
+const char *template_base(struct reader *reader, const char *text, size_t length);
+
+// ---- command.c: words for exec ------------------------------------------------------
+
+void command_split(struct jobfile *file, struct jobfile_task *task, const char *text);
+void command_join(struct jobfile *file, struct jobfile_task *task);  // argv as text for people
+
+// ---- header.c, task.c, expand.c, data.c, environment.c: tree to tasks -------------------
+
+struct draft {
+    uint32_t fields[TASK_KEYS];  // nodes; those of the task, else of the defaults
+    uint32_t own_env, default_env;
+    uint32_t node;               // where the task stands
+    uint32_t bundle;             // the one it was written in
+};
+
+void top_read(struct reader *reader, enum jobfile_format format);
+void tasks_read(struct reader *reader, uint32_t node, uint32_t bundle);  // a mapping or a list
+void task_read(struct reader *reader, uint32_t key, uint32_t node, uint32_t bundle);
+void defaults_read(struct reader *reader, uint32_t node);
+void task_expand(struct reader *reader, const struct draft *draft);  // foreach, matrix
+uint32_t task_make(struct reader *reader, const struct draft *draft, const char *name);
+// Makes room for a task of that name; 0: refused.
+uint32_t task_add(struct reader *reader, uint32_t node, const char *name);
+
+void task_inputs_read(struct reader *reader, struct jobfile_task *task, uint32_t node);
+void task_outputs_read(struct reader *reader, struct jobfile_task *task, uint32_t node);
+void task_keep_read(struct reader *reader, struct jobfile_task *task, uint32_t node);
+void task_stdin_read(struct reader *reader, struct jobfile_task *task, uint32_t node);
+void task_environment_read(struct reader *reader, struct jobfile_task *task,
+                           const struct draft *draft);
+
+// ---- resolve.c, condition.c, cycle.c: between tasks ---------------------------------
+
+void names_resolve(struct reader *reader);
+void streams_gather(struct jobfile *file);  // stream_order.c
+void streams_branch(struct jobfile *file);  // stream_split.c
+void condition_resolve(struct reader *reader, const struct named *condition,
+                       const uint32_t *bundles, uint32_t bundle_count, uint32_t task);
+void cycle_check(struct reader *reader);

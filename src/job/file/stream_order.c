@@ -1,0 +1,58 @@
+// stream_order.c - who writes a stream begins when all who read it can.
+//
+// Readers begin when the writer runs. If one of them waited for something else, the writer would
+// stand at a full stream meanwhile, and for ever if that never comes.
+#include "job/file/internal.h"
+
+#include <string.h>
+
+static bool is_needed(const struct jobfile_task *task, uint32_t other)
+{
+    for (uint32_t i = 0; i < task->need_count; i++)
+        if (task->needs[i] == other) return true;
+    return false;
+}
+
+// True: the writer needs more than before.
+static bool needs_join(struct jobfile *file, struct jobfile_task *writer,
+                       const struct jobfile_task *reader)
+{
+    uint32_t count = writer->need_count, more = 0;
+    for (uint32_t i = 0; i < reader->need_count; i++) more += !is_needed(writer, reader->needs[i]);
+    if (!more) return false;
+    uint32_t *needs = jobfile_take(file, (count + more) * sizeof *needs);
+    if (!needs) return false;
+    if (count) memcpy(needs, writer->needs, count * sizeof *needs);
+    for (uint32_t i = 0; i < reader->need_count; i++)
+        if (!is_needed(writer, reader->needs[i])) needs[count++] = reader->needs[i];
+    writer->needs = needs;
+    writer->need_count = count;
+    file->need_count += more;
+    return true;
+}
+
+// What a reader needs, once more for who writes to its writer, and so on.
+static bool task_gather(struct jobfile *file, const struct jobfile_task *task)
+{
+    bool more = false;
+    for (uint32_t i = 0; i < task->input_count; i++) {
+        const struct jobfile_input *input = &task->inputs[i];
+        if (!input->producer) continue;
+        struct jobfile_task *writer = &file->tasks[input->producer - 1];
+        if (writer->outputs[input->output - 1].kind != JOBFILE_STREAM) continue;
+        if (is_needed(task, input->producer - 1))
+            refuse_at(file, task->place, "it reads a stream of %s and waits for the end of it, too",
+                      QUOTED(writer->name));
+        more |= needs_join(file, writer, task);
+    }
+    return more;
+}
+
+void streams_gather(struct jobfile *file)
+{
+    bool more = true;
+    while (more && !file->error_count && file->need_count <= JOBFILE_NEEDS_MAX) {
+        more = false;
+        for (uint32_t i = 0; i < file->task_count; i++) more |= task_gather(file, &file->tasks[i]);
+    }
+}

@@ -1,0 +1,65 @@
+// connect.c - finding others.
+#define _GNU_SOURCE
+#include "net/link/internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+// A socket in a folder of others may be theirs. Root may talk to anybody.
+static struct link *path_over(int file, const char *path, struct link_error *error)
+{
+    if (geteuid() != 0 && !peer_is_trusted(file)) {
+        link_fail(error, "%s: another user listens there", path);
+        return NULL;
+    }
+    struct link *link = link_over(file);
+    if (!link) link_fail(error, "%s: no memory", path);
+    return link;
+}
+
+// Connecting to a Unix socket never takes time: somebody listens there, or the backlog is full.
+static struct link *path_connect(const char *path, struct link_error *error)
+{
+    struct sockaddr_un name;
+    struct link *link = NULL;
+    address_of_path(path, &name);
+    int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (file >= 0 && connect(file, (struct sockaddr *)&name, sizeof name) == 0)
+        link = path_over(file, path, error);
+    else
+        link_fail(error, "%s: %s", path,
+                  errno == ENOENT || errno == ECONNREFUSED ? "nobody listens there"
+                                                           : strerror(errno));
+    if (link)
+        link->roles = 0;
+    else if (file >= 0)
+        close(file);
+    return link;
+}
+
+static struct link *host_connect(const struct address *address, const char *text,
+                                 const struct link_key *key, struct link_error *error)
+{
+    if (!key) {
+        link_fail(error, "%s: without a key only a Unix socket can be connected to", text);
+        return NULL;
+    }
+    struct link *link = link_new(-1);
+    if (!link) {
+        link_fail(error, "%s: no memory", text);
+        return NULL;
+    }
+    if (tls_connect(link, key, address->host, error) && search_begin(link, address, error))
+        return link;
+    link_close(link);
+    return NULL;
+}
+
+struct link *link_connect(const char *text, const struct link_key *key, struct link_error *error)
+{
+    struct address address;
+    if (!address_read(&address, text, error)) return NULL;
+    if (address.local) return path_connect(text, error);
+    return host_connect(&address, text, key, error);
+}

@@ -1,0 +1,181 @@
+// link.c - messages in, messages out, over a socket that never makes anybody wait.
+#define _GNU_SOURCE
+#include "net/link/tls.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Bytes: to be read before others have their turn; that a buffer may keep while it is empty.
+enum { TURN = 1 << 20, KEPT = 2 << 20 };
+
+void file_prepare(int file)
+{
+    int one = 1;
+    fcntl(file, F_SETFL, fcntl(file, F_GETFL) | O_NONBLOCK);
+    fcntl(file, F_SETFD, FD_CLOEXEC);
+    setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);  // no Unix socket has it
+    setsockopt(file, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+}
+
+struct link *link_new(int file)
+{
+    struct link *link = calloc(1, sizeof *link);
+    if (!link) return NULL;
+    link->file = file;
+    link->opened_at = os_ticks();
+    return link;
+}
+
+struct link *link_over(int file)
+{
+    struct link *link = link_new(file);
+    if (!link) return NULL;
+    file_prepare(file);
+    link->roles = LINK_LOCAL_ROLES;
+    link_opened(link);
+    return link;
+}
+
+void link_opened(struct link *link)
+{
+    assert(link->state == LINK_OPENING);
+    door_leave(link);
+    link->state = LINK_OPEN;
+}
+
+bool link_end(struct link *link, const char *reason)
+{
+    if (link->state == LINK_CLOSED) return false;
+    door_leave(link);
+    link->state = LINK_CLOSED;
+    link->reason = reason;
+    link->wants_write = false;
+    return false;
+}
+
+bool link_overdue(struct link *link, int64_t now)
+{
+    if (link->state != LINK_OPENING || now - link->opened_at < LINK_OPENING_TICKS) return false;
+    link_end(link, link->door ? "it did not say in time who it is" : "nobody answered in time");
+    return true;
+}
+
+void link_close(struct link *link)
+{
+    if (!link) return;
+    tls_close(link);
+    search_close(link);
+    link_end(link, "closed");
+    if (link->file >= 0) close(link->file);
+    wire_in_release(&link->in);
+    wire_out_release(&link->out);
+    free(link);
+}
+
+// ---- Bytes --------------------------------------------------------------------------------
+
+ssize_t file_read(struct link *link, char *bytes, size_t count_max)
+{
+    for (;;) {
+        ssize_t count = recv(link->file, bytes, count_max, 0);
+        if (count > 0) return count;
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return PIPE_AGAIN;
+        link_end(link, count == 0 ? "the other side closed it" : "the other side is gone");
+        return PIPE_OVER;
+    }
+}
+
+ssize_t file_write(struct link *link, const char *bytes, size_t count)
+{
+    for (;;) {
+        ssize_t sent = send(link->file, bytes, count, MSG_NOSIGNAL);
+        if (sent >= 0) return sent;
+        if (errno == EINTR) continue;
+        if (errno == EAGAIN || errno == EWOULDBLOCK) return PIPE_AGAIN;
+        link_end(link, "the other side is gone");
+        return PIPE_OVER;
+    }
+}
+
+// A long message must not cost its memory for as long as the link lives.
+static void buffers_trim(struct link *link)
+{
+    if (link->in.capacity > KEPT && link->in.taken == link->in.length) wire_in_release(&link->in);
+    if (link->out.capacity > KEPT && link->out.length == 0) wire_out_release(&link->out);
+}
+
+// Its owner may be slow to take messages. More than the longest one is not read ahead.
+static bool is_full(const struct link *link)
+{
+    return link->in.length - link->in.taken > WIRE_FRAME_MAX + WIRE_HEAD;
+}
+
+static ssize_t plain_read(struct link *link)
+{
+    char *bytes = wire_in_room(&link->in, PIECE);
+    if (!bytes) {
+        link_end(link, "no memory for what came");
+        return PIPE_OVER;
+    }
+    ssize_t count = file_read(link, bytes, PIECE);
+    if (count > 0) wire_in_came(&link->in, (uint32_t)count);
+    return count;
+}
+
+static bool link_read(struct link *link)
+{
+    for (uint32_t total = 0; total < TURN && !is_full(link);) {
+        ssize_t count = link->tls ? tls_read(link) : plain_read(link);
+        if (count < 0) return count == PIPE_AGAIN;
+        total += (uint32_t)count;
+        if (count < PIECE) return true;  // that was all; the next look at the file tells if not
+        if (link->is_read_slowly) return true;
+    }
+    return true;
+}
+
+static bool plain_flush(struct link *link)
+{
+    struct wire_out *out = &link->out;
+    while (out->sent < out->length) {
+        ssize_t count = file_write(link, out->bytes + out->sent, out->length - out->sent);
+        if (count < 0) return count == PIPE_AGAIN;
+        wire_out_sent(out, (uint32_t)count);
+    }
+    return true;
+}
+
+bool link_flush(struct link *link)
+{
+    if (link->state != LINK_OPEN) return link->state == LINK_OPENING;
+    if (link->out.failed)
+        return link_end(link, "no memory for what it was to be told, or too long a message");
+    if (!(link->tls ? tls_flush(link) : plain_flush(link))) return false;
+    link->wants_write = link->out.sent < link->out.length || (link->tls && tls_has_more(link));
+    return true;
+}
+
+static bool open_on(struct link *link)
+{
+    if (link->search && (!search_on(link) || link->search)) return link->state != LINK_CLOSED;
+    if (!tls_open_on(link)) return false;
+    if (link->state == LINK_OPENING) link->wants_write = tls_has_more(link);
+    return true;
+}
+
+bool link_work(struct link *link)
+{
+    if (link->state == LINK_CLOSED) return false;
+    if (link->state == LINK_OPENING && (!open_on(link) || link->state == LINK_OPENING))
+        return link->state != LINK_CLOSED;
+    if (!link->out.failed) buffers_trim(link);
+    // Reads first: what somebody said before he went is not lost because he can be told nothing.
+    return link_read(link) && link_flush(link);
+}

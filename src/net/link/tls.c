@@ -1,0 +1,312 @@
+// tls.c - messages in, messages out, over TLS 1.3.
+#define _GNU_SOURCE
+#include "net/link/certificate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// RECORDS: what a piece is longer by when it is sealed, at most.
+enum { RECORD_HEAD = 5, RECORD_HANDSHAKE = 22, RECORDS = 1 << 10 };
+
+// The same for every way in which it can go wrong: whoever tries keys learns nothing from it.
+static const char refused[] = "it has no key that is valid here";
+static const char not_welcome[] = "the server does not take this key, or is none";
+static const char not_taken[] = "the server does not take this certificate, or is none";
+static const char not_server[] = "its certificate is not that of a server";
+
+// ---- Making and ending --------------------------------------------------------------------
+
+// Reading what is in a buffer to be rid of it would copy it once more.
+static void out_empty(struct tls *tls)
+{
+    tls->sealed->length = 0;
+    tls->context->library.BIO_ctrl(tls->out, BIO_C_SET_BUF_MEM, BIO_NOCLOSE, tls->sealed);
+}
+
+bool tls_ssl_make(struct tls *tls, enum tls_side side)
+{
+    const struct tls_library *library = &tls->context->library;
+    tls->ssl = library->SSL_new(tls->context->ssl);
+    tls->in = library->BIO_new(library->BIO_s_mem());
+    tls->out = library->BIO_new(library->BIO_s_mem());
+    tls->sealed = library->BUF_MEM_new();
+    if (!tls->ssl || !tls->in || !tls->out || !tls->sealed
+        || !library->SSL_set_ex_data(tls->ssl, 0, tls)) {
+        library->BIO_free(tls->in);
+        library->BIO_free(tls->out);
+        library->SSL_free(tls->ssl);
+        tls->ssl = NULL;
+        return false;
+    }
+    library->BIO_ctrl(tls->in, BIO_C_SET_BUF_MEM_EOF_RETURN, -1, NULL);  // empty: ask again later
+    out_empty(tls);
+    library->SSL_set_bio(tls->ssl, tls->in, tls->out);
+    library->SSL_set_read_ahead(tls->ssl, 1);
+    if (side == TLS_LISTENS)
+        library->SSL_set_accept_state(tls->ssl);
+    else
+        library->SSL_set_connect_state(tls->ssl);
+    return true;
+}
+
+bool tls_accept(struct link *link, struct tls_context *context)
+{
+    link->tls = calloc(1, sizeof *link->tls);
+    if (!link->tls) return false;
+    *link->tls = (struct tls){.context = context, .link = link};
+    context->users++;
+    return true;
+}
+
+bool tls_connect(struct link *link, const struct link_key *key, const char *host,
+                 struct link_error *error)
+{
+    struct tls_context *context = tls_context_open(TLS_CONNECTS, key, error);
+    if (!context) return false;
+    bool fine = tls_accept(link, context);
+    tls_context_close(context);  // the link has it
+    if (!fine) return link_fail(error, "no memory for TLS");
+    struct tls *tls = link->tls;
+    tls->key = *key;
+    tls->key.pem = NULL;  // the context has what it needs of it
+    snprintf(tls->identity, sizeof tls->identity, "%s:%s", link_role_name(key->role), key->id);
+    if (!tls_ssl_make(tls, TLS_CONNECTS)) return link_fail(error, "no memory for TLS");
+    if (!key->pem || context->library.SSL_set1_host(tls->ssl, host) == 1) return true;
+    return link_fail(error, "%.200s: no certificate can be for that", host);
+}
+
+// Says goodbye if that goes without waiting: only then the other side knows that nothing was cut.
+void tls_close(struct link *link)
+{
+    struct tls *tls = link->tls;
+    if (!tls) return;
+    const struct tls_library *library = &tls->context->library;
+    if (tls->ssl && link->state == LINK_OPEN && link->out.sent == link->out.length) {
+        library->ERR_clear_error();
+        library->SSL_shutdown(tls->ssl);
+        tls_flush(link);
+    }
+    if (tls->ssl) library->SSL_free(tls->ssl);
+    library->BUF_MEM_free(tls->sealed);
+    tls_context_close(tls->context);
+    explicit_bzero(tls, sizeof *tls);
+    free(tls);
+    link->tls = NULL;
+}
+
+// ---- Bytes to the socket ------------------------------------------------------------------
+
+bool tls_has_more(const struct link *link)
+{
+    const struct tls *tls = link->tls;
+    return tls->ssl && tls->context->library.BIO_ctrl(tls->out, BIO_CTRL_PENDING, 0, NULL) > 0;
+}
+
+static bool records_write(struct link *link)
+{
+    const struct tls_library *library = &link->tls->context->library;
+    char rest[PIECE + RECORDS];
+    while (tls_has_more(link)) {
+        char *bytes;
+        size_t count = (size_t)library->BIO_ctrl(link->tls->out, BIO_CTRL_INFO, 0, &bytes);
+        ssize_t sent = file_write(link, bytes, count < sizeof rest ? count : sizeof rest);
+        if (sent < 0) return sent == PIPE_AGAIN;
+        if ((size_t)sent == count)
+            out_empty(link->tls);
+        else
+            library->BIO_read(link->tls->out, rest, (int)sent);  // takes away what is sent
+    }
+    return true;
+}
+
+// Encrypts no more than goes at once: what waits is the other's fault, and waits in `out`.
+bool tls_flush(struct link *link)
+{
+    const struct tls_library *library = &link->tls->context->library;
+    struct wire_out *out = &link->out;
+    for (;;) {
+        if (!records_write(link)) return false;
+        if (tls_has_more(link) || link->state != LINK_OPEN || out->sent == out->length) return true;
+        uint32_t left = out->length - out->sent;
+        size_t taken = 0;
+        library->ERR_clear_error();
+        if (library->SSL_write_ex(link->tls->ssl, out->bytes + out->sent,
+                                  left < PIECE ? left : PIECE, &taken) != 1)
+            return link_end(link, "the connection broke");
+        wire_out_sent(out, (uint32_t)taken);
+    }
+}
+
+// ---- Bytes from the socket ----------------------------------------------------------------
+
+// Until a whole record is missing: what lay here would be forgotten, as the socket tells of what
+// is in the socket only.
+static bool records_read(struct link *link)
+{
+    const struct tls_library *library = &link->tls->context->library;
+    for (;;) {
+        size_t got = 0;
+        char *bytes = wire_in_room(&link->in, PIECE);
+        if (!bytes) return link_end(link, "no memory for what came");
+        library->ERR_clear_error();
+        int result = library->SSL_read_ex(link->tls->ssl, bytes, PIECE, &got);
+        if (result == 1) {
+            link->tls->was_read = true;
+            wire_in_came(&link->in, (uint32_t)got);
+            continue;
+        }
+        int why = library->SSL_get_error(link->tls->ssl, result);
+        if (why == SSL_ERROR_WANT_READ) return true;
+        // The other side looks at our certificate when we believe to be through already.
+        if (link->tls->context->has_certificate && !link->tls->was_read && why == SSL_ERROR_SSL) {
+            link->is_denied = true;
+            return link_end(link, not_taken);
+        }
+        return link_end(link, why == SSL_ERROR_ZERO_RETURN ? "the other side closed it"
+                                                           : "what came was changed on its way");
+    }
+}
+
+// The library takes all of it before it asks for more, so it can be shown where it lies.
+ssize_t tls_read(struct link *link)
+{
+    struct tls *tls = link->tls;
+    char bytes[PIECE + RECORDS];
+    ssize_t count = file_read(link, bytes, sizeof bytes);
+    if (count <= 0) return count;
+    tls->came_now = (BUF_MEM){.length = (size_t)count, .data = bytes, .max = (size_t)count};
+    tls->context->library.BIO_ctrl(tls->in, BIO_C_SET_BUF_MEM, BIO_NOCLOSE, &tls->came_now);
+    return records_read(link) ? count : PIPE_OVER;
+}
+
+// ---- Opening ------------------------------------------------------------------------------
+
+// Somebody who is not known yet may send only so much.
+static ssize_t stranger_read(struct link *link, char *bytes)
+{
+    bool certificates = link->tls->context->has_certificate;
+    uint32_t most = certificates ? LINK_OPENING_CERTIFICATES : LINK_OPENING_BYTES;
+    uint32_t left = most - link->tls->came;
+    uint32_t piece = left < LINK_OPENING_BYTES ? left : LINK_OPENING_BYTES;
+    ssize_t count = left ? file_read(link, bytes, piece) : 0;
+    if (count > 0) link->tls->came += (uint32_t)count;
+    if (left) return count;
+    link_end(link, refused);
+    return PIPE_OVER;
+}
+
+// The first record of one who comes, in `in` until it is whole.
+static bool is_record_whole(struct link *link)
+{
+    const struct wire_in *in = &link->in;
+    const unsigned char *head = (const unsigned char *)in->bytes;
+    if (in->length == 0) return false;
+    if (head[0] != RECORD_HANDSHAKE || (in->length > 1 && head[1] != 3))
+        return link_end(link, refused);
+    if (in->length < RECORD_HEAD) return false;
+    uint32_t length = (uint32_t)head[3] << 8 | head[4];
+    if (length + RECORD_HEAD > LINK_OPENING_BYTES) return link_end(link, refused);
+    return in->length >= length + RECORD_HEAD;
+}
+
+static bool first_read(struct link *link)
+{
+    struct tls *tls = link->tls;
+    char *bytes = wire_in_room(&link->in, LINK_OPENING_BYTES);
+    if (!bytes) return link_end(link, "no memory");
+    ssize_t count = stranger_read(link, bytes);
+    if (count < 0) return false;
+    wire_in_came(&link->in, (uint32_t)count);
+    if (!is_record_whole(link)) return false;
+    int length = (int)link->in.length;
+    if (!tls_ssl_make(tls, TLS_LISTENS)
+        || tls->context->library.BIO_write(tls->in, link->in.bytes, length) != length)
+        return link_end(link, "no memory");
+    link->in.length = 0;
+    return true;
+}
+
+static bool next_read(struct link *link)
+{
+    char bytes[LINK_OPENING_BYTES];
+    ssize_t count = stranger_read(link, bytes);
+    if (count < 0) return false;
+    if (link->tls->context->library.BIO_write(link->tls->in, bytes, (int)count) == (int)count)
+        return true;
+    return link_end(link, "no memory");
+}
+
+// Between workers the one who gives objects out is a peer like the other.
+static bool is_expected(const struct tls_context *context, const struct certificate_who *who,
+                        bool comes)
+{
+    bool are_peers = context->own.role == WIRE_PEER && who->role == WIRE_PEER;
+    return comes ? !who->is_server : who->is_server || are_peers;
+}
+
+// A piece comes as it was sent: at once, with what its records have beside it.
+static bool opened(struct link *link)
+{
+    link_opened(link);
+    link->tls->context->library.SSL_set_default_read_buffer_len(link->tls->ssl, PIECE + RECORDS);
+    return records_read(link);  // what came together with the last words of opening
+}
+
+// Trying again with the same key is of no use to the one that connected.
+static bool deny(struct link *link, bool comes, const char *reason)
+{
+    link->is_denied = !comes;
+    return link_end(link, comes ? refused : reason);
+}
+
+static bool on_certificate(struct link *link, bool comes)
+{
+    struct certificate_who who;
+    if (!certificate_peer(link->tls, &who)) return deny(link, comes, not_taken);
+    if (!is_expected(link->tls->context, &who, comes))
+        return deny(link, comes, not_server);
+    memcpy(link->id, who.id, sizeof link->id);
+    link->roles = comes ? who.role : 0;
+    return opened(link);
+}
+
+// That the key was used is looked at again, whatever the library thinks of what came instead.
+static bool on_open(struct link *link, bool comes)
+{
+    struct tls *tls = link->tls;
+    if (tls->context->has_certificate) return on_certificate(link, comes);
+    if (!tls->context->library.SSL_session_reused(tls->ssl) || !*tls->key.id)
+        return deny(link, comes, not_welcome);
+    memcpy(link->id, tls->key.id, sizeof link->id);
+    link->roles = comes ? tls->key.role : 0;
+    if (!comes) explicit_bzero(&tls->key, sizeof tls->key);
+    return opened(link);
+}
+
+static const char *why_not(const struct tls *tls)
+{
+    if (!tls->context->has_certificate) return not_welcome;
+    const char *fault = certificate_fault(tls);
+    return fault ? fault : not_taken;
+}
+
+bool tls_open_on(struct link *link)
+{
+    struct tls *tls = link->tls;
+    const struct tls_library *library = &tls->context->library;
+    bool comes = !*tls->identity;
+    while (link->state == LINK_OPENING && (tls->ssl || first_read(link))) {
+        library->ERR_clear_error();
+        int result = library->SSL_do_handshake(tls->ssl);
+        bool waits = result != 1
+                     && library->SSL_get_error(tls->ssl, result) == SSL_ERROR_WANT_READ;
+        if (!records_write(link)) return false;
+        if (result == 1) return on_open(link, comes);
+        // Who names no key in his first message would only be kept for nothing.
+        bool is_nobody = comes && !tls->is_named && !tls->context->has_certificate;
+        if (!waits || is_nobody) return deny(link, comes, why_not(tls));
+        if (!next_read(link)) break;
+    }
+    return link->state != LINK_CLOSED;
+}

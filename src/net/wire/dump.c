@@ -1,0 +1,109 @@
+// dump.c - messages as text, from the rows of the table.
+#include "net/wire/wire.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+struct dump {
+    char *out;
+    size_t size;
+    int length;
+};
+
+static void add(struct dump *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct dump *text, const char *format, ...)
+{
+    size_t used = (size_t)text->length < text->size ? (size_t)text->length : text->size;
+    va_list arguments;
+    va_start(arguments, format);
+    text->length += vsnprintf(text->out + used, text->size - used, format, arguments);
+    va_end(arguments);
+}
+
+static void add_u32(struct dump *text, wire_u32 number)
+{
+    add(text, "%" PRIu32, number);
+}
+
+static void add_u64(struct dump *text, wire_u64 number)
+{
+    add(text, "%" PRIu64, number);
+}
+
+static void add_i32(struct dump *text, wire_i32 number)
+{
+    add(text, "%" PRId32, number);
+}
+
+static void add_time(struct dump *text, wire_time time)
+{
+    add(text, "%" PRId64, time);
+}
+
+static void add_task(struct dump *text, wire_task task)
+{
+    add(text, "%" PRIu32 ".%" PRIu32, task.job, task.task);
+}
+
+static void add_text(struct dump *text, wire_text it)
+{
+    add(text, "\"%.*s\"", (int)it.length, it.bytes);
+}
+
+static void add_texts(struct dump *text, wire_texts texts)
+{
+    for (uint32_t i = 0; i < texts.count; i++)
+        add(text, i ? "," : ""), add_text(text, texts.items[i]);
+}
+
+static void add_object(struct dump *text, wire_object object)
+{
+    add(text, "%" PRIx64 "-%" PRIx64, object.high, object.low);
+}
+
+static void add_content(struct dump *text, wire_content content)
+{
+    char hex[WIRE_HEX + 1];
+    wire_hex(content.hash, hex);
+    if (content.kind) add(text, "%c:%s", content.kind, hex);
+}
+
+#define FIELD(kind, name) add(text, " " #name "="), add_##kind(text, item->name);
+#define ROW(NAME, name)                                                                            \
+    static void add_##name##s(struct dump *text, wire_##name##s list)                              \
+    {                                                                                              \
+        for (uint32_t i = 0; i < list.count; i++) {                                                \
+            const struct wire_##name *item = &list.items[i];                                       \
+            add(text, "{");                                                                        \
+            WIRE_##NAME##_ROW(FIELD) add(text, " }");                                              \
+        }                                                                                          \
+    }
+WIRE_ROWS(ROW)
+#undef ROW
+#undef FIELD
+
+const char *wire_kind_name(enum wire_kind kind)
+{
+#define CASE(NAME, name)                                                                           \
+    if (kind == WIRE_##NAME##_MESSAGE) return #name;
+    WIRE_MESSAGES(CASE)
+#undef CASE
+    return "none";
+}
+
+int wire_dump(const struct wire_message *message, char *out, size_t size)
+{
+    struct dump it = {out, size, 0}, *text = &it;
+    add(text, "%s", wire_kind_name(message->kind));
+#define FIELD(kind, name) add(text, " " #name "="), add_##kind(text, fields->name);
+#define CASE(NAME, name)                                                                           \
+    if (message->kind == WIRE_##NAME##_MESSAGE) {                                                  \
+        const struct wire_##name *fields = &message->name;                                         \
+        WIRE_##NAME(FIELD)                                                                         \
+    }
+    WIRE_MESSAGES(CASE)
+#undef CASE
+#undef FIELD
+    return it.length;
+}

@@ -1,0 +1,234 @@
+// connection_queue.c - connections that wait until the object store can serve them.
+//
+// Clients cannot take all places, and neither can workers. Each key has a share of the places of
+// its kind: when none is free, the key that has most loses a connection to one that has less. The
+// others wait here, already welcome, and nothing more is read of them. Of those that wait a worker
+// is next, then the key that has least.
+#include "object/transfer/internal.h"
+
+#include <stdio.h>
+
+static bool owner_is(struct data_owner one, struct data_owner other)
+{
+    return one.number == other.number && one.is_client == other.is_client;
+}
+
+static uint32_t served_of(const struct data_server *server, struct data_owner owner)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < server->guest_count; i++)
+        count += owner_is(server->guests[i]->owner, owner);
+    return count;
+}
+
+static uint32_t waiting_of(const struct data_server *server, struct data_owner owner)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < server->queue_count; i++)
+        count += owner_is(server->queue[i].owner, owner);
+    return count;
+}
+
+static uint32_t served_of_kind(const struct data_server *server, bool is_client)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < server->guest_count; i++)
+        count += server->guests[i]->owner.is_client == is_client;
+    return count;
+}
+
+static uint32_t waiting_of_kind(const struct data_server *server, bool is_client)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < server->queue_count; i++)
+        count += server->queue[i].owner.is_client == is_client;
+    return count;
+}
+
+void crowder_note(struct data_server *server, const struct link *link)
+{
+    server->is_crowded = true;
+    snprintf(server->crowder, sizeof server->crowder, "%s", link->id);
+}
+
+const char *data_server_crowder(struct data_server *server)
+{
+    const char *crowder = server->is_crowded ? server->crowder : NULL;
+    server->is_crowded = false;
+    return crowder;
+}
+
+// ---- Places -----------------------------------------------------------------------------------
+
+// What the kind of the next guest has: `free` places, or a guest that makes room if need be.
+struct places {
+    bool are_free;
+    struct guest *last;  // null: none may be sent away
+    uint32_t has;        // so many guests has its owner
+};
+
+// Of the key that has most one that has not said what it wants, or the one that came last: it
+// loses least, and the others get on whatever comes.
+static bool goes_before(const struct guest *one, uint32_t has, const struct places *places)
+{
+    const struct guest *other = places->last;
+    if (!other || has != places->has) return !other || has > places->has;
+    bool is_known = one->state == GUEST_KNOWN, other_is_known = other->state == GUEST_KNOWN;
+    return is_known != other_is_known ? !is_known : one->since > other->since;
+}
+
+static struct places places_of(const struct data_server *server, bool is_client, int64_t now)
+{
+    struct places places = {
+        .are_free = server->guest_count < DATA_GUESTS_MAX
+                    && served_of_kind(server, is_client) < DATA_GUESTS_KIND,
+    };
+    for (uint32_t i = 0; i < server->guest_count && !places.are_free; i++) {
+        struct guest *guest = server->guests[i];
+        if (guest->owner.is_client != is_client || now - guest->since < DATA_GRACE_TICKS) continue;
+        uint32_t has = served_of(server, guest->owner);
+        if (!goes_before(guest, has, &places)) continue;
+        places.last = guest;
+        places.has = has;
+    }
+    return places;
+}
+
+static bool places_admit(const struct places *places, struct data_owner owner, uint32_t has)
+{
+    if (owner.is_client && has >= DATA_GUESTS_CLIENT) return false;
+    return places->are_free || (places->last && has + 1 < places->has);
+}
+
+bool queue_may_enter(const struct data_server *server, struct data_owner owner, int64_t now,
+                     struct guest **leaves)
+{
+    struct places places = places_of(server, owner.is_client, now);
+    *leaves = places.last;
+    return places_admit(&places, owner, served_of(server, owner));
+}
+
+// ---- Waiting ----------------------------------------------------------------------------------
+
+// Closed with bytes unread, the other side would lose the refusal, so they are read.
+static void refusal_tell(struct link *link, enum wire_code code, const char *reason)
+{
+    struct wire_message refuse = {.kind = WIRE_REFUSE_MESSAGE};
+    refuse.refuse.code = code;
+    refuse.refuse.reason = wire_text_of(reason);
+    wire_put(&link->out, &refuse);
+    link_work(link);
+}
+
+static void turn_away(struct data_server *server, const struct data_adoption *adoption)
+{
+    crowder_note(server, adoption->link);
+    refusal_tell(adoption->link, WIRE_REFUSED_BUSY,
+                 "busy, try again: too many transfers of your key wait");
+    data_adoption_drop(adoption);
+}
+
+static void remove_at(struct data_server *server, uint32_t at)
+{
+    server->queue_count--;
+    for (uint32_t i = at; i < server->queue_count; i++) server->queue[i] = server->queue[i + 1];
+}
+
+// How many each owner has, found by a part of its hash.
+enum { TALLIES = 2 * DATA_QUEUE_MAX };
+struct tally {
+    struct data_owner owner;
+    uint32_t count;  // 0: the place is free
+};
+
+static struct tally *tally_of(struct tally *tallies, struct data_owner owner)
+{
+    uint64_t at = hash_mix(owner.number, owner.is_client);
+    for (;; at++) {
+        struct tally *tally = &tallies[at % TALLIES];
+        if (!tally->count) tally->owner = owner;
+        if (owner_is(tally->owner, owner)) return tally;
+    }
+}
+
+// The last one of the key that has most goes, if that has more than one that had another. This is
+// done for each connection that is turned away, so it looks at each that waits twice at most.
+static bool queue_make_room(struct data_server *server, struct data_owner owner)
+{
+    struct tally tallies[TALLIES] = {0};
+    uint32_t most = 0, last = server->queue_count;
+    for (uint32_t i = 0; i < server->queue_count; i++) {
+        struct data_owner other = server->queue[i].owner;
+        if (other.is_client != owner.is_client) continue;
+        uint32_t count = ++tally_of(tallies, other)->count;
+        if (count > most) most = count;
+    }
+    if (tally_of(tallies, owner)->count + 1 >= most) return false;
+    while (tally_of(tallies, server->queue[last - 1].owner)->count != most) last--;
+    turn_away(server, &server->queue[last - 1]);
+    remove_at(server, last - 1);
+    return true;
+}
+
+static bool queue_fits(struct data_server *server, struct data_owner owner)
+{
+    if (owner.is_client && waiting_of(server, owner) >= DATA_QUEUE_CLIENT) return false;
+    bool is_free = server->queue_count < DATA_QUEUE_MAX
+                   && waiting_of_kind(server, owner.is_client) < DATA_QUEUE_KIND;
+    return is_free || queue_make_room(server, owner);
+}
+
+bool queue_add(struct data_server *server, const struct data_adoption *adoption)
+{
+    bool fits = queue_fits(server, adoption->owner);
+    if (fits)
+        server->queue[server->queue_count++] = *adoption;
+    else
+        turn_away(server, adoption);
+    return fits;
+}
+
+bool queue_next(struct data_server *server, int64_t now, struct data_adoption *adoption,
+                struct guest **leaves)
+{
+    uint32_t best = DATA_QUEUE_MAX, least = UINT32_MAX;
+    if (!server->queue_count) return false;
+    const struct places places[2] = {places_of(server, false, now), places_of(server, true, now)};
+    for (uint32_t i = 0; i < server->queue_count; i++) {
+        struct data_owner owner = server->queue[i].owner;
+        uint32_t has = served_of(server, owner);
+        if (!places_admit(&places[owner.is_client], owner, has)) continue;
+        uint32_t rank = has + (owner.is_client ? DATA_GUESTS_MAX : 0);
+        if (rank >= least) continue;
+        best = i;
+        least = rank;
+    }
+    if (best == DATA_QUEUE_MAX) return false;
+    *adoption = server->queue[best];
+    *leaves = places[adoption->owner.is_client].last;
+    remove_at(server, best);
+    return true;
+}
+
+void queue_release(struct data_server *server)
+{
+    for (uint32_t i = 0; i < server->queue_count; i++) data_adoption_drop(&server->queue[i]);
+    server->queue_count = 0;
+}
+
+uint32_t queue_revoke(struct data_server *server, const struct link_keys *keys)
+{
+    uint32_t kept = 0, before = server->queue_count;
+    for (uint32_t i = 0; i < server->queue_count; i++) {
+        struct data_adoption *adoption = &server->queue[i];
+        if (link_is_allowed(adoption->link, keys)) {
+            server->queue[kept++] = *adoption;
+            continue;
+        }
+        revoked_note(server, adoption->who);
+        refusal_tell(adoption->link, WIRE_REFUSED_ROLE, DATA_REVOKED);
+        data_adoption_drop(adoption);
+    }
+    server->queue_count = kept;
+    return before - kept;
+}

@@ -1,0 +1,158 @@
+// stream.c - a stream: from the FIFO that a command writes to the one who reads it elsewhere.
+//
+// Nothing is kept: what the reader does not take stays in the FIFO, and its writer waits.
+#include "object/transfer/internal.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FLOW_PIECE = 64 << 10 };
+
+struct flow *flow_find(const struct data_server *server, rota_object_id object)
+{
+    struct flow *flow = server->flows;
+    while (flow && (flow->is_done || !object_is(flow->object, object))) flow = flow->next;
+    return flow;
+}
+
+bool data_server_flow(struct data_server *server, rota_object_id object, const char *path)
+{
+    size_t size = strlen(path) + 1;
+    data_server_flow_forget(server, object);
+    struct flow *flow = calloc(1, sizeof *flow + size);
+    if (!flow) return false;
+    flow->object = object;
+    memcpy(flow->path, path, size);
+    flow->next = server->flows;
+    server->flows = flow;
+    return true;
+}
+
+static void flow_free(struct data_server *server, struct flow *flow)
+{
+    struct flow **at = &server->flows;
+    while (*at != flow) at = &(*at)->next;
+    *at = flow->next;
+    free(flow);
+}
+
+void data_server_flow_forget(struct data_server *server, rota_object_id object)
+{
+    struct flow *flow = flow_find(server, object);
+    if (!flow) return;
+    for (uint32_t i = 0; i < server->guest_count; i++)
+        if (server->guests[i]->flow == flow) {
+            flow_end(server->guests[i]);
+            server->guests[i]->state = GUEST_GONE;
+        }
+    flow_free(server, flow);
+}
+
+void flows_release(struct data_server *server)
+{
+    while (server->flows) flow_free(server, server->flows);
+}
+
+void data_server_flow_over(struct data_server *server, rota_object_id object, int64_t now)
+{
+    struct flow *flow = flow_find(server, object);
+    if (!flow) return;
+    flow->is_over = true;
+    flow->is_done = flow->is_left;
+    for (uint32_t i = 0; i < server->guest_count; i++)
+        if (server->guests[i]->flow == flow) guest_go_on(server->guests[i], now);
+}
+
+bool data_server_next_flowed(struct data_server *server, rota_object_id *object)
+{
+    struct flow *flow = server->flows;
+    while (flow && !flow->is_done) flow = flow->next;
+    if (!flow) return false;
+    *object = flow->object;
+    flow_free(server, flow);
+    return true;
+}
+
+const void *data_server_flow_look(const struct data_server *server, const void *at,
+                                  rota_object_id *object, uint64_t *bytes)
+{
+    const struct flow *flow = at ? ((const struct flow *)at)->next : server->flows;
+    if (!flow) return NULL;
+    *object = flow->object;
+    *bytes = flow->bytes;
+    return flow;
+}
+
+// ---- To its reader ------------------------------------------------------------------------------
+
+// There is one: what somebody has read nobody else can.
+bool flow_begin(struct guest *guest, struct flow *flow)
+{
+    if (flow->is_taken) return false;
+    guest->flow_file = open(flow->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (guest->flow_file < 0) return false;
+    flow->is_taken = true;
+    guest->flow = flow;
+    guest->state = GUEST_KNOWN;
+    return true;
+}
+
+// Its writer is not told at once that nobody reads: the server hears of the reader's end first, and
+// says so then. Else a writer whose reader's machine died would have failed before the reader.
+void flow_end(struct guest *guest)
+{
+    if (!guest->flow) return;
+    if (guest->is_flow_watched) os_loop_remove(guest->server->loop, guest->flow_file);
+    close(guest->flow_file);
+    guest->flow->is_done = guest->flow->is_over;
+    guest->flow->is_left = !guest->flow->is_over;
+    guest->flow = NULL;
+    guest->is_flow_watched = false;
+}
+
+// While something waits to be sent nobody looks whether there is more.
+void flow_watch(struct guest *guest)
+{
+    bool reads = guest->flow && !guest->link->out.length && guest->state != GUEST_GONE;
+    if (!guest->flow || reads == guest->is_flow_watched) return;
+    if (reads)
+        os_loop_add(guest->server->loop, guest->flow_file, guest);
+    else
+        os_loop_remove(guest->server->loop, guest->flow_file);
+    guest->is_flow_watched = reads;
+}
+
+bool flow_go_on(struct guest *guest)
+{
+    struct wire_message piece = {.kind = WIRE_PIECE_MESSAGE};
+    struct wire_out *out = &guest->link->out;
+    char bytes[FLOW_PIECE];
+    ssize_t got = read(guest->flow_file, bytes, sizeof bytes);
+    if (got < 0 && errno == EINTR) return false;
+    bool is_empty = got < 0 && errno == EAGAIN;
+    if (is_empty && !guest->flow->is_over) return true;
+    if (got == 0 && !guest->flow->is_over) {  // who holds it open has died: that is not its end
+        guest->state = GUEST_GONE;
+        return true;
+    }
+    piece.piece.entry = wire_text_of("");
+    piece.piece.offset = guest->flow->bytes;
+    piece.piece.bytes = got > 0 ? (uint64_t)got : 0;
+    wire_put(out, &piece);
+    if (got <= 0) {
+        flow_end(guest);
+        return false;
+    }
+    char *room = wire_out_room(out, (uint32_t)got);
+    if (!room) {
+        guest->state = GUEST_GONE;
+        return true;
+    }
+    memcpy(room, bytes, (size_t)got);
+    guest->flow->bytes += (uint64_t)got;
+    return false;
+}

@@ -1,0 +1,171 @@
+// unfinished_uploads.c - uploads that are not complete: how much room they take, and which of them
+// go first.
+//
+// What a client has sent of a content before its connection was cut is kept for a while, for that
+// client alone: another one could have sent other bytes. Of these parts, and of the uploads under
+// way, those of the owner that has most make room.
+#include "object/transfer/internal.h"
+#include "os/os.h"
+
+#include <string.h>
+#include <sys/statvfs.h>
+
+static bool owner_is(struct data_owner one, struct data_owner other)
+{
+    return one.number == other.number && one.is_client == other.is_client;
+}
+
+struct put *part_find(struct parts *parts, struct data_owner owner,
+                      const struct cache_entry *entry)
+{
+    for (uint32_t i = 0; i < parts->count; i++)
+        if (owner_is(parts->items[i].owner, owner)
+            && cache_entry_is(&parts->items[i].entry, entry))
+            return &parts->items[i];
+    return NULL;
+}
+
+void part_remove(struct parts *parts, struct put *part)
+{
+    *part = parts->items[--parts->count];
+}
+
+static void part_drop(struct cache *cache, struct parts *parts, struct put *part)
+{
+    put_drop(cache, part);
+    part_remove(parts, part);
+}
+
+static void parts_forget(struct cache *cache, struct parts *parts, int64_t before)
+{
+    for (uint32_t i = parts->count; i-- > 0;)
+        if (parts->items[i].since < before) part_drop(cache, parts, &parts->items[i]);
+}
+
+void parts_release(struct cache *cache, struct parts *parts)
+{
+    parts_forget(cache, parts, INT64_MAX);
+}
+
+// ---- Room for parts ---------------------------------------------------------------------------
+
+struct amount {
+    uint64_t bytes;
+    uint32_t count;
+};
+
+static struct amount parts_of(const struct parts *parts, const struct data_owner *owner)
+{
+    struct amount amount = {0};
+    for (uint32_t i = 0; i < parts->count; i++) {
+        if (owner && !owner_is(parts->items[i].owner, *owner)) continue;
+        amount.bytes += parts->items[i].written;
+        amount.count++;
+    }
+    return amount;
+}
+
+// The oldest one of the owner that has most.
+static void one_drop(struct cache *cache, struct parts *parts, bool by_bytes)
+{
+    struct put *goes = NULL;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < parts->count; i++) {
+        struct put *part = &parts->items[i];
+        struct amount amount = parts_of(parts, &part->owner);
+        uint64_t has = by_bytes ? amount.bytes : amount.count;
+        if (goes && (has < most || (has == most && part->since >= goes->since))) continue;
+        goes = part;
+        most = has;
+    }
+    part_drop(cache, parts, goes);
+}
+
+// Of two parts of one content the longer one stays.
+static bool is_worth_it(struct guest *guest)
+{
+    struct parts *parts = &guest->server->parts;
+    if (!guest->put.left || guest->put.written < PART_LEAST) return false;
+    struct put *other = part_find(parts, guest->owner, &guest->put.entry);
+    if (!other) return true;
+    if (other->written >= guest->put.written) return false;
+    part_drop(guest->server->cache, parts, other);
+    return true;
+}
+
+void put_leave(struct guest *guest, int64_t now)
+{
+    struct cache *cache = guest->server->cache;
+    struct parts *parts = &guest->server->parts;
+    parts_forget(cache, parts, now - PART_TICKS);
+    if (!is_worth_it(guest)) {
+        put_drop(cache, &guest->put);
+        return;
+    }
+    guest->put.since = now;
+    guest->put.owner = guest->owner;
+    parts->items[parts->count++] = guest->put;
+    put_init(&guest->put);
+    while (parts->count > PARTS_MAX) one_drop(cache, parts, false);
+    while (parts_of(parts, NULL).bytes > cache->bytes_max) one_drop(cache, parts, true);
+}
+
+// ---- Room on the disk -------------------------------------------------------------------------
+
+// The database is often on the same disk, so uploads leave something to it.
+bool disk_has_room(const struct cache *cache, uint64_t bytes)
+{
+    enum { SHARE_LEFT = 32, BYTES_LEFT = 64 << 20 };
+    struct statvfs disk;
+    if (fstatvfs(cache->folder, &disk) != 0) return true;
+    uint64_t left = disk.f_blocks * disk.f_frsize / SHARE_LEFT;
+    if (left > BYTES_LEFT) left = BYTES_LEFT;
+    return disk.f_bavail * disk.f_frsize >= left + bytes;
+}
+
+bool disk_can_hold(const struct cache *cache, uint64_t bytes)
+{
+    struct statvfs disk;
+    return fstatvfs(cache->folder, &disk) != 0 || bytes <= disk.f_blocks * disk.f_frsize;
+}
+
+static uint64_t unfinished_of(const struct data_server *server, struct data_owner owner)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < server->guest_count; i++)
+        if (owner_is(server->guests[i]->owner, owner)) bytes += server->guests[i]->put.written;
+    return bytes;
+}
+
+// The largest upload of the owner that has most, if that is more than this guest's owner has.
+static struct guest *largest_other(const struct guest *guest)
+{
+    const struct data_server *server = guest->server;
+    struct guest *largest = NULL;
+    uint64_t most = unfinished_of(server, guest->owner);
+    for (uint32_t i = 0; i < server->guest_count; i++) {
+        struct guest *other = server->guests[i];
+        uint64_t has = unfinished_of(server, other->owner);
+        bool is_larger = has > most
+                         || (largest && has == most && other->put.written > largest->put.written);
+        if (!other->put.written || owner_is(other->owner, guest->owner) || !is_larger) continue;
+        largest = other;
+        most = has;
+    }
+    return largest;
+}
+
+bool disk_make_room(struct guest *guest)
+{
+    struct data_server *server = guest->server;
+    if (server->parts.count) {
+        one_drop(server->cache, &server->parts, true);
+        return true;
+    }
+    struct guest *other = largest_other(guest);
+    if (!other) return false;
+    put_drop(server->cache, &other->put);
+    put_deny(other, WIRE_REFUSED_FULL, no_room);
+    guest_go_on(other, server->worked);
+    return true;
+}

@@ -1,0 +1,280 @@
+// upload.c - contents that a client brings: written as they come, hashed, and only then named.
+#include "object/transfer/internal.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+// For the audit log. Contents alone are told with the next bind, or when the connection ends.
+void brought_tell(struct guest *guest, const char *reason)
+{
+    struct data_brought *brought = &guest->brought;
+    bool is_bound = brought->object.high || brought->object.low;
+    brought->reason = reason;
+    if (guest->server->on_brought && (is_bound || brought->contents || *reason))
+        guest->server->on_brought(guest->server->context, brought);
+    *brought = (struct data_brought){.who = brought->who};
+}
+
+const char no_room[] = "the server has no room for it";
+
+void put_deny(struct guest *guest, enum wire_code code, const char *reason)
+{
+    brought_tell(guest, reason);
+    guest_deny(guest, code, reason);
+}
+
+void put_init(struct put *put)
+{
+    *put = (struct put){.arrival = {.fd = -1}};
+}
+
+void put_drop(struct cache *cache, struct put *put)
+{
+    cache_arrival_drop(cache, &put->arrival);
+    os_sum_close(put->sum);
+    put_init(put);
+}
+
+// ---- What is offered --------------------------------------------------------------------------
+
+static void want(struct guest *guest, wire_text entry, uint64_t offset)
+{
+    struct wire_message message = {.kind = WIRE_WANT_MESSAGE};
+    message.want.entry = entry;
+    message.want.offset = offset;
+    wire_put(&guest->link->out, &message);
+}
+
+void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now)
+{
+    struct wire_message offered = {.kind = WIRE_OFFERED_MESSAGE};
+    guest->state = GUEST_KNOWN;
+    for (uint32_t i = 0; i < offer->entries.count; i++) {
+        struct cache_entry entry;
+        if (!cache_entry_read(offer->entries.items[i].bytes, &entry)) {
+            put_deny(guest, WIRE_REFUSED_REQUEST, "that names no content");
+            return;
+        }
+        if (cache_reuse(guest->server->cache, &entry)) continue;
+        const struct put *part = part_find(&guest->server->parts, guest->owner,
+                                           &entry);
+        want(guest, offer->entries.items[i], part ? part->written : 0);
+        offered.offered.wanted++;
+    }
+    wire_put(&guest->link->out, &offered);
+    pace_begin(&guest->pace, now);  // hashing what is there may have taken a while
+}
+
+// ---- What comes -------------------------------------------------------------------------------
+
+static void deny_cache(struct guest *guest, const struct cache_error *error, int reason)
+{
+    bool is_full = reason == ENOSPC || reason == EDQUOT;
+    const char *text = is_full ? no_room : error->text;
+    put_drop(guest->server->cache, &guest->put);
+    put_deny(guest, is_full ? WIRE_REFUSED_FULL : WIRE_REFUSED_STATE, text);
+}
+
+static void put_whole(struct guest *guest)
+{
+    struct put *put = &guest->put;
+    struct cache *cache = guest->server->cache;
+    struct cache_error error = {0};
+    struct cache_entry entry = put->entry;
+    uint8_t hash[CACHE_HASH];
+    char text[CACHE_ENTRY_TEXT];
+    os_sum_end(put->sum, hash);
+    if (memcmp(hash, put->entry.hash, CACHE_HASH) != 0) {
+        // The wrong bytes may be those of the connection before: the client begins again.
+        enum wire_code code = put->is_resumed ? WIRE_REFUSED_NOT_FOUND : WIRE_REFUSED_CONFLICT;
+        guest->brought.entry = put->entry;
+        put_drop(cache, put);
+        put_deny(guest, code, "the bytes are not those that were named");
+        return;
+    }
+    errno = 0;
+    if (!cache_arrival_add(cache, &put->arrival, &entry, &error)) {
+        deny_cache(guest, &error, errno);
+        return;
+    }
+    put_drop(cache, put);
+    guest->brought.contents++;
+    guest->brought.bytes += entry.bytes;
+    cache_entry_write(&entry, text);
+    struct wire_message stored = {.kind = WIRE_STORED_MESSAGE};
+    stored.stored.entry = wire_text_of(text);
+    wire_put(&guest->link->out, &stored);
+}
+
+static bool put_begin(struct guest *guest, const struct cache_entry *entry)
+{
+    struct put *put = &guest->put;
+    struct cache_error error = {0};
+    errno = 0;
+    put->entry = *entry;
+    bool fine = cache_arrival_open(guest->server->cache, &put->arrival, &error);
+    if (fine) put->sum = cache_sum_open(guest->server->cache, &error);
+    if (fine && put->sum) return true;
+    deny_cache(guest, &error, errno);
+    return false;
+}
+
+// From the beginning, or from where another one of this content and this owner was cut off.
+void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t now)
+{
+    struct parts *parts = &guest->server->parts;
+    struct cache_entry entry;
+    bool fine = cache_entry_read(piece->entry.bytes, &entry);
+    uint64_t size = fine && entry.kind == CACHE_FILE ? entry.bytes : DATA_LIST_BYTES_MAX;
+    fine = fine && piece->offset <= size && piece->bytes <= size - piece->offset
+           && (entry.kind == CACHE_DIRECTORY || piece->bytes == size - piece->offset);
+    struct put *part = fine ? part_find(parts, guest->owner, &entry) : NULL;
+    if (!fine || (piece->offset && (!part || part->written != piece->offset))) {
+        put_deny(guest, WIRE_REFUSED_REQUEST, "that piece was not asked for");
+        return;
+    }
+    if (!disk_can_hold(guest->server->cache, piece->offset + piece->bytes)) {
+        put_deny(guest, WIRE_REFUSED_FULL, no_room);
+        return;
+    }
+    if (piece->offset) {
+        guest->put = *part;
+        guest->put.is_resumed = true;
+        part_remove(parts, part);
+    } else if (!put_begin(guest, &entry)) {
+        return;
+    }
+    guest->state = GUEST_KNOWN;
+    guest->put.left = piece->bytes;
+    pace_begin(&guest->pace, now);
+    if (!piece->bytes) put_whole(guest);
+}
+
+static bool put_write(struct guest *guest, const char *bytes, uint32_t count)
+{
+    struct put *put = &guest->put;
+    for (;;) {
+        errno = ENOSPC;
+        if (disk_has_room(guest->server->cache, count)
+            && os_write_at(put->arrival.fd, bytes, count, put->written))
+            return true;
+        int reason = errno;
+        bool is_full = reason == ENOSPC || reason == EDQUOT;
+        if (is_full && disk_make_room(guest)) continue;
+        errno = reason;
+        return false;
+    }
+}
+
+bool put_go_on(struct guest *guest)
+{
+    struct put *put = &guest->put;
+    const char *bytes;
+    uint32_t count = wire_take_raw(&guest->link->in, put->left, &bytes);
+    if (count == 0) return true;
+    if (!put_write(guest, bytes, count)) {
+        int reason = errno;
+        struct cache_error error = {CACHE_BROKEN, ""};
+        memcpy(error.text, "the disk of the server fails", 29);
+        deny_cache(guest, &error, reason);
+        return true;
+    }
+    os_sum_add(put->sum, bytes, count);
+    put->written += count;
+    put->left -= count;
+    guest->pace.bytes += count;
+    if (!put->left) put_whole(guest);
+    return false;
+}
+
+// ---- Names ------------------------------------------------------------------------------------
+
+// What tasks make is reported by the worker that ran them: no client can say what it is.
+static const char *bind_fault(rota_object_id object, const struct cache_entry *entry)
+{
+    rota_object_id name = cache_entry_object(entry);
+    if (wire_is_named(object))
+        return object.high == name.high && object.low == name.low
+                   ? NULL
+                   : "that object is the name of another content";
+    return wire_is_upload(object) ? NULL : "that object is an output of a task, not an upload";
+}
+
+// Reading the list of a large tree takes a second, so what was seen of it holds for a while.
+static bool tree_is_known(const struct data_server *server, const struct cache_entry *entry,
+                          int64_t now)
+{
+    const struct trees *trees = &server->trees;
+    for (uint32_t i = 0; i < trees->count; i++)
+        if (cache_entry_is(&trees->items[i].entry, entry)
+            && trees->items[i].entry.bytes == entry->bytes
+            && trees->items[i].losses == server->cache->losses && now < trees->items[i].until)
+            return true;
+    return false;
+}
+
+// The oldest one makes room.
+static void tree_note(struct data_server *server, const struct cache_entry *entry, int64_t now)
+{
+    struct trees *trees = &server->trees;
+    if (entry->kind != CACHE_DIRECTORY) return;
+    if (trees->count == TREES_MAX)
+        memmove(&trees->items[0], &trees->items[1], --trees->count * sizeof trees->items[0]);
+    trees->items[trees->count].entry = *entry;
+    trees->items[trees->count].losses = server->cache->losses;
+    trees->items[trees->count++].until = now + TREE_TICKS;
+}
+
+static bool bind_content(struct data_server *server, rota_object_id object,
+                         const struct cache_entry *entry, int64_t now, struct cache_error *error)
+{
+    if (tree_is_known(server, entry, now))
+        return cache_bind_known(server->cache, object, entry, error);
+    bool fine = cache_bind_synced(server->cache, object, entry, error);
+    if (fine) tree_note(server, entry, now);
+    return fine;
+}
+
+static bool is_another(struct cache *cache, rota_object_id object, const struct cache_entry *entry)
+{
+    struct cache_entry there;
+    return cache_is_bound(cache, object, &there) && !cache_entry_is(&there, entry)
+           && cache_has(cache, &there);
+}
+
+// An object is one content for ever: whoever says otherwise is mistaken, or worse.
+void on_bind(struct guest *guest, const struct wire_bind *bind, int64_t now)
+{
+    struct data_server *server = guest->server;
+    struct cache_entry entry;
+    struct cache_error error = {0};
+    struct wire_message bound = {.kind = WIRE_BOUND_MESSAGE};
+    guest->brought.object = bind->object;
+    if (!cache_entry_read(bind->entry.bytes, &entry)) {
+        put_deny(guest, WIRE_REFUSED_REQUEST, "that names no content");
+        return;
+    }
+    guest->brought.entry = entry;
+    const char *fault = bind_fault(bind->object, &entry);
+    if (fault) {
+        put_deny(guest, WIRE_REFUSED_REQUEST, fault);
+        return;
+    }
+    if (is_another(server->cache, bind->object, &entry)) {
+        put_deny(guest, WIRE_REFUSED_CONFLICT, "that object is another content");
+        return;
+    }
+    if (!bind_content(server, bind->object, &entry, now, &error)) {
+        bool is_lost = error.fault == CACHE_LOST;
+        put_deny(guest, is_lost ? WIRE_REFUSED_NOT_FOUND : WIRE_REFUSED_STATE,
+                   is_lost ? "that content is not here" : error.text);
+        return;
+    }
+    guest->pace.bytes += DATA_STALL_BYTES;
+    if (server->on_bound) server->on_bound(server->context, bind->object, &entry);
+    brought_tell(guest, "");
+    bound.bound.object = bind->object;
+    wire_put(&guest->link->out, &bound);
+}

@@ -1,0 +1,58 @@
+// upload.h - contents that clients bring: what is being written, and what was left of it.
+#pragma once
+
+#include "object/transfer/transfer.h"
+
+struct put {
+    struct cache_entry entry;
+    struct cache_arrival arrival;  // fd -1: none
+    struct os_sum *sum;
+    uint64_t written, left;
+    bool is_resumed;               // it begins with bytes of another connection
+    struct data_owner owner;       // of one whose guest has gone,
+    int64_t since;                 // at this time
+};
+
+enum { PARTS_MAX = 16, PART_LEAST = 1 << 20 };
+enum { PART_TICKS = 600 * 1000000 };
+
+// What came of a content before its guest was gone waits here for another one of the same owner.
+struct parts {
+    struct put items[PARTS_MAX + 1];  // the last place is that of one more, until another one goes
+    uint32_t count;
+};
+
+// Trees of which all files were there a moment ago, the newest last. They are not read again.
+enum { TREES_MAX = 64, TREE_TICKS = 60 * 1000000 };
+struct trees {
+    struct {
+        struct cache_entry entry;
+        uint64_t losses;  // of the cache then
+        int64_t until;
+    } items[TREES_MAX];
+    uint32_t count;
+};
+
+struct guest;
+void put_init(struct put *put);
+void put_drop(struct cache *cache, struct put *put);
+void put_deny(struct guest *guest, enum wire_code code, const char *reason);
+extern const char no_room[];
+void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now);
+void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t now);
+bool put_go_on(struct guest *guest);  // true: all that has come was taken
+void brought_tell(struct guest *guest, const char *reason);  // "": it was not refused
+void on_bind(struct guest *guest, const struct wire_bind *bind, int64_t now);
+
+// ---- unfinished_uploads.c: uploads that are not complete ----------------------------------------
+
+void put_leave(struct guest *guest, int64_t now);  // its guest goes
+struct put *part_find(struct parts *parts, struct data_owner owner,
+                      const struct cache_entry *entry);
+void part_remove(struct parts *parts, struct put *part);
+void parts_release(struct cache *cache, struct parts *parts);
+// Whether so many bytes can be written now. / Whether they ever could.
+bool disk_has_room(const struct cache *cache, uint64_t bytes);
+bool disk_can_hold(const struct cache *cache, uint64_t bytes);
+// Something makes room for what this guest writes. False: nothing does.
+bool disk_make_room(struct guest *guest);

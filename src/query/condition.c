@@ -1,0 +1,44 @@
+// condition.c - what a task waits for, in the words of its job file.
+#include "query/query.h"
+#include "store/line_buffer.h"
+
+#include <string.h>
+
+// "3", or "7.3", as what the task is called there.
+static void name_add(struct line *line, const struct ask *ask, const char **text)
+{
+    const char *begin = *text;
+    uint64_t job = ask->job.number, task = 0;
+    text_read_number(text, &task);
+    if (text_read_char(text, '.')) {
+        job = task;
+        text_read_number(text, &task);
+    }
+    if (job == ask->job.number && task && task <= ask->task_count)
+        line_add_word(line, ask->tasks[task - 1].name);
+    else
+        line_add(line, begin, (size_t)(*text - begin));
+}
+
+const char *ask_condition(struct ask *ask, const char *text)
+{
+    struct line line = {0};
+    if (!*text) return text;
+    while (*text) {
+        char c = *text;
+        if (c >= '0' && c <= '9') {
+            name_add(&line, ask, &text);
+            continue;
+        }
+        bool joins = c == '&' || c == '|';
+        if (joins) line_add_char(&line, ' ');
+        line_add_char(&line, c);
+        if (joins) line_add_char(&line, ' ');
+        text++;
+    }
+    if (line.failed) ask_no_memory();
+    char *kept = ask_allocate(ask, line.length + 1);
+    memcpy(kept, line.data, line.length);
+    line_release(&line);
+    return kept;
+}

@@ -1,0 +1,183 @@
+// layout.c - for pictures: attempts side by side, and the chain of tasks that took longest.
+#include "query/query.h"
+#include "base/base.h"
+
+#include <stdlib.h>
+
+// ---- Side by side ---------------------------------------------------------------------------
+
+static rota_time ended_of(const struct ask_attempt *attempt, rota_time now)
+{
+    rota_time ended = attempt->ended ? attempt->ended : now;
+    return ended > attempt->began ? ended : attempt->began;
+}
+
+static int began_compare(const void *one, const void *other)
+{
+    const struct ask_attempt *left = *(struct ask_attempt *const *)one;
+    const struct ask_attempt *right = *(struct ask_attempt *const *)other;
+    if (left->began != right->began) return left->began < right->began ? -1 : 1;
+    return left < right ? -1 : left > right;
+}
+
+// A worker begins with the next command before it has looked at its clock for the end of the last:
+// such a small overlap is none.
+enum { OVERLAP = 5000, OVERLAP_PART = 4 };
+
+struct slot {
+    rota_time began, ended;  // of its last bar
+};
+
+// What has ended before the last one of a slot did is no successor of that.
+static bool is_free(const struct slot *slot, const struct ask_attempt *attempt, rota_time now)
+{
+    rota_time slack = (slot->ended - slot->began) / OVERLAP_PART;
+    return slot->ended - (slack < OVERLAP ? slack : OVERLAP) <= attempt->began
+           && slot->ended <= ended_of(attempt, now);
+}
+
+static void slot_take(struct slot *slot, struct ask_attempt *attempt, rota_time now)
+{
+    attempt->drawn = attempt->began > slot->ended ? attempt->began : slot->ended;
+    *slot = (struct slot){attempt->drawn, ended_of(attempt, now)};
+}
+
+uint32_t ask_slots(struct ask *ask, rota_time now)
+{
+    struct ask_attempt **order = ask_allocate(ask, ask->attempt_count * sizeof(void *));
+    struct slot *slots = ask_allocate(ask, ask->attempt_count * sizeof *slots);
+    uint32_t slot_count = 0, count = 0;
+    for (uint32_t i = 0; i < ask->attempt_count; i++)
+        if (ask->attempts[i].ran) order[count++] = &ask->attempts[i];
+    if (count) qsort(order, count, sizeof *order, began_compare);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = 0;
+        while (at < slot_count && !is_free(&slots[at], order[i], now)) at++;
+        if (at == slot_count) slot_count++;
+        order[i]->slot = at;
+        slot_take(&slots[at], order[i], now);
+    }
+    return slot_count;
+}
+
+// ---- The longest chain ----------------------------------------------------------------------
+
+rota_time ask_duration(const struct ask *ask, uint32_t at, rota_time now)
+{
+    const struct ask_task *task = &ask->tasks[at];
+    rota_time sum = 0;
+    for (uint32_t i = task->first; i < task->first + task->count; i++)
+        if (ask->attempts[i].ran) sum += ended_of(&ask->attempts[i], now) - ask->attempts[i].began;
+    return sum;
+}
+
+// A bundle is over when its members are, and its members wait for what it waits for. One visit to a
+// task gives each of these to `visit`.
+typedef void edge_fn(void *context, uint32_t before, uint32_t after);
+
+static void edges_visit(const struct ask *ask, edge_fn *visit, void *context)
+{
+    for (uint32_t i = 0; i < ask->task_count; i++) {
+        const struct ask_task *task = &ask->tasks[i];
+        for (uint32_t k = 0; k < task->need_count; k++) visit(context, task->needs[k], i);
+        if (!task->bundle || task->bundle > ask->task_count) continue;
+        visit(context, i, task->bundle - 1);
+        const struct ask_task *bundle = &ask->tasks[task->bundle - 1];
+        for (uint32_t k = 0; k < bundle->need_count; k++) visit(context, bundle->needs[k], i);
+    }
+}
+
+struct chain {
+    const struct ask *ask;
+    uint32_t *first, *after;  // edges by the task before
+    uint32_t *lacks;          // edges into it that are not looked at
+    uint32_t *queue, count;
+    uint32_t *before;  // on the longest way, plus 1
+    rota_time *length;
+};
+
+static void edge_count(void *context, uint32_t before, uint32_t after)
+{
+    struct chain *chain = context;
+    chain->first[before + 1]++;
+    chain->lacks[after]++;
+}
+
+static void edge_put(void *context, uint32_t before, uint32_t after)
+{
+    struct chain *chain = context;
+    chain->after[chain->first[before]++] = after;
+}
+
+static void *array(size_t count, size_t size)
+{
+    void *items = calloc(count + 1, size);
+    if (!items) ask_no_memory();
+    return items;
+}
+
+static void chain_open(struct chain *chain, const struct ask *ask)
+{
+    uint32_t count = ask->task_count;
+    *chain = (struct chain){.ask = ask};
+    chain->first = array(count + 1, sizeof *chain->first);
+    chain->lacks = array(count, sizeof *chain->lacks);
+    edges_visit(ask, edge_count, chain);
+    for (uint32_t i = 0; i < count; i++) chain->first[i + 1] += chain->first[i];
+    chain->after = array(chain->first[count], sizeof *chain->after);
+    edges_visit(ask, edge_put, chain);
+    for (uint32_t i = count; i > 0; i--) chain->first[i] = chain->first[i - 1];
+    chain->first[0] = 0;
+    chain->queue = array(count, sizeof *chain->queue);
+    chain->before = array(count, sizeof *chain->before);
+    chain->length = array(count, sizeof *chain->length);
+    for (uint32_t i = 0; i < count; i++)
+        if (!chain->lacks[i]) chain->queue[chain->count++] = i;
+}
+
+static void chain_release(struct chain *chain)
+{
+    free(chain->first), free(chain->after), free(chain->lacks), free(chain->queue);
+    free(chain->before), free(chain->length);
+}
+
+// Whatever is part of a circle, as conditions may be, is left out.
+static void chain_walk(struct chain *chain, rota_time now)
+{
+    for (uint32_t i = 0; i < chain->count; i++) {
+        uint32_t at = chain->queue[i];
+        chain->length[at] += ask_duration(chain->ask, at, now);
+        for (uint32_t k = chain->first[at]; k < chain->first[at + 1]; k++) {
+            uint32_t next = chain->after[k];
+            if (chain->length[at] > chain->length[next]) {
+                chain->length[next] = chain->length[at];
+                chain->before[next] = at + 1;
+            }
+            if (!--chain->lacks[next]) chain->queue[chain->count++] = next;
+        }
+    }
+}
+
+uint32_t ask_critical(const struct ask *ask, rota_time now, uint32_t *path, rota_time *length)
+{
+    struct chain chain;
+    uint32_t last = 0, count = 0;
+    *length = 0;
+    chain_open(&chain, ask);
+    chain_walk(&chain, now);
+    for (uint32_t i = 0; i < chain.count; i++) {
+        uint32_t at = chain.queue[i];
+        if (chain.length[at] <= *length) continue;
+        *length = chain.length[at];
+        last = at + 1;
+    }
+    for (; last; last = chain.before[last - 1])
+        if (ask_duration(ask, last - 1, now)) path[count++] = last - 1;
+    for (uint32_t i = 0; i < count / 2; i++) {
+        uint32_t other = path[i];
+        path[i] = path[count - 1 - i];
+        path[count - 1 - i] = other;
+    }
+    chain_release(&chain);
+    return count;
+}

@@ -1,0 +1,393 @@
+// open.c - the tasks and attempts of a job, as the database has them.
+#include "query/query.h"
+#include "base/base.h"
+#include "store/line_buffer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct memory heap = {memory_resize_heap, NULL};
+
+enum { BLOCK = 1 << 16, EXIT_BROKEN = 70 };
+
+struct ask_block {
+    struct ask_block *next;
+    size_t used, size;
+    max_align_t bytes[];
+};
+
+// ---- Memory ---------------------------------------------------------------------------------
+
+void ask_no_memory(void)
+{
+    fputs("rota: no memory\n", stderr);
+    exit(EXIT_BROKEN);
+}
+
+void *ask_allocate(struct ask *ask, size_t size)
+{
+    struct ask_block *block = ask->blocks;
+    size = (size + 15) & ~(size_t)15;
+    if (!block || block->size - block->used < size) {
+        size_t room = size > BLOCK ? size : BLOCK;
+        block = calloc(1, sizeof *block + room);
+        if (!block) ask_no_memory();
+        block->next = ask->blocks;
+        block->size = room;
+        ask->blocks = block;
+    }
+    void *at = (char *)block->bytes + block->used;
+    block->used += size;
+    return at;
+}
+
+static const char *text_keep(struct ask *ask, const char *text)
+{
+    if (!text || !*text) return "";
+    size_t size = strlen(text) + 1;
+    return memcpy(ask_allocate(ask, size), text, size);
+}
+
+// ---- Tasks ----------------------------------------------------------------------------------
+
+static const char *name_keep(struct ask *ask, const struct look_task *from)
+{
+    char id[32];
+    snprintf(id, sizeof id, "%u.%u", from->id.job, from->id.task);
+    return text_keep(ask, from->name && *from->name ? from->name : id);
+}
+
+// Tasks are numbered without gaps, so a number minus one is the place.
+static bool task_take(void *context, const struct look_task *from)
+{
+    struct ask *ask = context;
+    void *items = ask->tasks;
+    if (from->id.task != ask->task_count + 1) return true;
+    if (!memory_reserve(&heap, &items, &ask->task_capacity, (uint64_t)ask->task_count + 1,
+                        sizeof *ask->tasks))
+        return false;
+    ask->tasks = items;
+    struct ask_task *task = &ask->tasks[ask->task_count++];
+    *task = (struct ask_task){
+        .id = from->id,
+        .name = name_keep(ask, from),
+        .command = text_keep(ask, from->command),
+        .details = text_keep(ask, from->details),
+        .condition = text_keep(ask, from->condition),
+        .status = text_keep(ask, from->status),
+        .access = text_keep(ask, from->access),
+        .outcome = text_keep(ask, from->outcome),
+        .inputs = text_keep(ask, from->inputs),
+        .outputs = text_keep(ask, from->outputs),
+        .edges = text_keep(ask, from->needs),
+        .bundle = from->parent,
+        .machine = from->machine,
+        .lane = from->lane,
+        .group = from->group,
+        .cores = from->cores,
+        .memory_mib = from->memory_mib,
+        .retries = from->retries,
+        .attempt = from->attempt,
+        .tries = from->tries,
+        .priority = from->priority,
+        .exit = from->exit,
+        .asked = from->asked,
+        .since = from->started,
+        .is_bundle = from->is_bundle,
+    };
+    return true;
+}
+
+// ---- What a task waits for ------------------------------------------------------------------
+
+struct needs {
+    uint32_t *items, count, capacity;
+};
+
+static void need_add(struct ask *ask, struct needs *needs, uint64_t number)
+{
+    void *items = needs->items;
+    if (!number || number > ask->task_count) return;
+    if (!memory_reserve_raw(&heap, &items, &needs->capacity, (uint64_t)needs->count + 1,
+                            sizeof *needs->items))
+        ask_no_memory();
+    needs->items = items;
+    needs->items[needs->count++] = (uint32_t)number - 1;
+}
+
+static void edges_add(struct ask *ask, struct needs *needs, const char *text)
+{
+    uint64_t number;
+    while (*text) {
+        if (!text_read_number(&text, &number)) break;
+        need_add(ask, needs, number);
+        text_read_char(&text, ' ');
+    }
+}
+
+// "su(3)&fa(7.4)": names of tasks stand in brackets.
+static void condition_add(struct ask *ask, struct needs *needs, const char *text)
+{
+    while ((text = strchr(text, '('))) {
+        uint64_t number, task;
+        text++;
+        if (!text_read_number(&text, &number)) continue;
+        if (!text_read_char(&text, '.'))
+            need_add(ask, needs, number);
+        else if (text_read_number(&text, &task) && number == ask->job.number)
+            need_add(ask, needs, task);
+    }
+}
+
+static void inputs_add(struct ask *ask, struct needs *needs, const char *text)
+{
+    struct rota_input input;
+    while (*text && input_read(&text, &input)) {
+        uint64_t job = input.object.high >> 32;
+        if (job == ask->job.number) need_add(ask, needs, (uint32_t)input.object.high);
+        text_read_char(&text, ' ');
+    }
+}
+
+static void same_drop(struct needs *needs, uint32_t first)
+{
+    uint32_t kept = first;
+    for (uint32_t i = first; i < needs->count; i++) {
+        bool is_new = true;
+        for (uint32_t k = first; k < kept && is_new; k++)
+            is_new = needs->items[k] != needs->items[i];
+        if (is_new) needs->items[kept++] = needs->items[i];
+    }
+    needs->count = kept;
+}
+
+static int place_compare(const void *one, const void *other)
+{
+    uint32_t left = *(const uint32_t *)one, right = *(const uint32_t *)other;
+    return left < right ? -1 : left > right;
+}
+
+enum { FEW = 32 };
+
+// Few are looked through as they are; many are sorted first.
+static void needs_clean(struct needs *needs)
+{
+    if (needs->count <= FEW) {
+        same_drop(needs, 0);
+        return;
+    }
+    qsort(needs->items, needs->count, sizeof *needs->items, place_compare);
+    uint32_t kept = 1;
+    for (uint32_t i = 1; i < needs->count; i++)
+        if (needs->items[i] != needs->items[kept - 1]) needs->items[kept++] = needs->items[i];
+    needs->count = kept;
+}
+
+static void needs_make(struct ask *ask)
+{
+    struct needs needs = {0};
+    for (uint32_t i = 0; i < ask->task_count; i++) {
+        struct ask_task *task = &ask->tasks[i];
+        needs.count = 0;
+        edges_add(ask, &needs, task->edges);
+        condition_add(ask, &needs, task->condition);
+        task->when = ask_condition(ask, task->condition);
+        inputs_add(ask, &needs, task->inputs);
+        needs_clean(&needs);
+        uint32_t *kept = ask_allocate(ask, needs.count * sizeof *kept);
+        if (needs.count) memcpy(kept, needs.items, needs.count * sizeof *kept);
+        task->needs = kept;
+        task->need_count = needs.count;
+    }
+    free(needs.items);
+}
+
+// ---- Attempts -------------------------------------------------------------------------------
+
+static struct ask_attempt *attempt_add(struct ask *ask)
+{
+    void *items = ask->attempts;
+    if (!memory_reserve(&heap, &items, &ask->attempt_capacity, (uint64_t)ask->attempt_count + 1,
+                        sizeof *ask->attempts))
+        return NULL;
+    ask->attempts = items;
+    return &ask->attempts[ask->attempt_count++];
+}
+
+static bool attempt_take(void *context, const struct look_attempt *from)
+{
+    struct ask *ask = context;
+    if (!from->it.task.task || from->it.task.task > ask->task_count) return true;
+    struct ask_attempt *attempt = attempt_add(ask);
+    if (!attempt) return false;
+    *attempt = (struct ask_attempt){
+        .task = from->it.task.task - 1,
+        .attempt = from->it.attempt,
+        .worker = from->worker,
+        .flags = from->it.flags,
+        .status = text_keep(ask, from->status),
+        .end = text_keep(ask, from->it.end),
+        .reason = text_keep(ask, from->it.reason),
+        .code = from->it.status,
+        .began = from->it.began,
+        .ended = from->it.ended,
+        .user = from->it.user,
+        .system = from->it.system,
+        .memory_bytes = from->it.memory_bytes,
+        .log_bytes = from->it.log_bytes,
+        .is_carried = from->worker == ASK_WORKER_CARRIED,
+        .ran = *from->it.end != 0,
+    };
+    return true;
+}
+
+// "7.3 RUNNING w1" or "7.3-9 RUNNING w1": from then on they run.
+static void line_note(struct ask *ask, const char *line, rota_time at)
+{
+    uint64_t job, first, last;
+    if (!text_read_number(&line, &job) || job != ask->job.number) return;
+    if (!text_read_char(&line, '.') || !text_read_number(&line, &first)) return;
+    last = first;
+    if (text_read_char(&line, '-') && !text_read_number(&line, &last)) return;
+    if (!text_read_word(&line, " RUNNING w") || !first) return;
+    for (uint64_t i = first; i <= last && i <= ask->task_count; i++) {
+        struct ask_task *task = &ask->tasks[i - 1];
+        if (strcmp(task->status, "RUNNING") == 0 && at > task->since) task->since = at;
+    }
+}
+
+static bool turn_take(void *context, rota_time at, const char *lines)
+{
+    struct ask *ask = context;
+    while (lines && *lines) {
+        line_note(ask, lines, at);
+        lines = strchr(lines, '\n');
+        if (lines) lines++;
+    }
+    return true;
+}
+
+static bool is_out(const struct ask_task *task)
+{
+    return !task->is_bundle && strcmp(task->status, "RUNNING") == 0;
+}
+
+// The table says when a task was handed out; the journal, when its worker began with it.
+static bool starts_find(struct ask *ask)
+{
+    rota_time first = 0;
+    for (uint32_t i = 0; i < ask->task_count; i++) {
+        const struct ask_task *task = &ask->tasks[i];
+        if (is_out(task) && (!first || task->since < first)) first = task->since;
+    }
+    return !first || look_journal(ask->store, first, turn_take, ask);
+}
+
+static void attempts_out(struct ask *ask)
+{
+    for (uint32_t i = 0; i < ask->task_count; i++) {
+        const struct ask_task *task = &ask->tasks[i];
+        if (!is_out(task)) continue;
+        struct ask_attempt *attempt = attempt_add(ask);
+        if (!attempt) ask_no_memory();
+        *attempt = (struct ask_attempt){.task = i,
+                                        .attempt = task->attempt,
+                                        .status = "RUNNING",
+                                        .end = "",
+                                        .reason = "",
+                                        .began = task->since,
+                                        .ran = true};
+    }
+}
+
+static int attempt_compare(const void *one, const void *other)
+{
+    const struct ask_attempt *left = one, *right = other;
+    if (left->task != right->task) return left->task < right->task ? -1 : 1;
+    return left->attempt < right->attempt ? -1 : left->attempt > right->attempt;
+}
+
+static void attempts_deal(struct ask *ask)
+{
+    if (ask->attempt_count)
+        qsort(ask->attempts, ask->attempt_count, sizeof *ask->attempts, attempt_compare);
+    for (uint32_t i = 0; i < ask->attempt_count; i++) {
+        struct ask_task *task = &ask->tasks[ask->attempts[i].task];
+        if (!task->count++) task->first = i;
+        bool is_over = ask->attempts[i].ended != 0;
+        if (is_over && ask->attempts[i].attempt == task->attempt)
+            task->since = ask->attempts[i].ended;
+    }
+}
+
+// ---- The whole ------------------------------------------------------------------------------
+
+// Tasks of `rota run` are for a machine that is called like the file.
+static const char *path_find(struct ask *ask)
+{
+    uint32_t machine = 0;
+    for (uint32_t i = 0; i < ask->task_count && !machine; i++) machine = ask->tasks[i].machine;
+    for (uint32_t i = 0; i < ask->catalog.name_count && machine; i++) {
+        const struct catalog_name *name = &ask->catalog.names[i];
+        const char *end = strrchr(name->name, ':');
+        if (name->kind != CATALOG_MACHINE || name->number != machine || !end) continue;
+        char *path = ask_allocate(ask, (size_t)(end - name->name) + 1);
+        return memcpy(path, name->name, (size_t)(end - name->name));
+    }
+    return "";
+}
+
+bool ask_open(struct ask *ask, struct store *store, rota_job_id job)
+{
+    *ask = (struct ask){.store = store, .job = job, .path = ""};
+    ask->is_paused = look_job_is_paused(store, job.number);
+    bool fine = look_tasks(store, job.number, task_take, ask);
+    if (!fine || !ask->task_count) return false;
+    needs_make(ask);
+    fine = look_attempts(store, job.number, attempt_take, ask) && starts_find(ask)
+           && store_catalog(store, &ask->catalog);
+    if (!fine) return false;
+    attempts_out(ask);
+    attempts_deal(ask);
+    ask->path = path_find(ask);
+    return true;
+}
+
+struct rota *ask_core(struct ask *ask, const char **reason)
+{
+    struct rota_config config = rota_config_default();
+    struct rota_event event = {.kind = ROTA_EVENT_RESTORE};
+    if (ask->rota) return ask->rota;
+    *reason = "no memory for the core";
+    config.tasks_max = config.groups_max = config.objects_max = 1u << 28;
+    config.edges_max = config.jobs_max = 1u << 28;
+    config.lanes_max = config.workers_max = 1u << 20;
+    if (ask->waits.known) {
+        config.cached_wait = ask->waits.cached;
+        config.inputs_wait = ask->waits.inputs;
+    }
+    if (rota_open(&config, &ask->rota)) return NULL;
+    ask->rows = event.restore.records = store_rows(ask->store, &event.restore.count);
+    ask->row_count = event.restore.count;
+    bool fine = !store_error(ask->store)->fault
+                && (!event.restore.count || rota_step(ask->rota, &event) == ROTA_OK);
+    if (fine) return ask->rota;
+    *reason = "no core can be made of its rows; rota verify says more";
+    rota_close(ask->rota);
+    return ask->rota = NULL;
+}
+
+void ask_release(struct ask *ask)
+{
+    rota_close(ask->rota);
+    catalog_rows_release(&ask->catalog);
+    free(ask->tasks);
+    free(ask->attempts);
+    while (ask->blocks) {
+        struct ask_block *next = ask->blocks->next;
+        free(ask->blocks);
+        ask->blocks = next;
+    }
+    *ask = (struct ask){0};
+}

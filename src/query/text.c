@@ -1,0 +1,76 @@
+// text.c - ends, times and sizes as people read them.
+#define _GNU_SOURCE
+#include "query/query.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SECOND = 1000000 };
+
+static void end_write(const struct ask_attempt *attempt, char out[ASK_TEXT])
+{
+    static const struct {
+        const char *end, *text;
+    } plain[] = {{"timeout", "timed out"}, {"memory", "out of memory"},
+                 {"stopped", "stopped"},   {"not_started", ""},
+                 {"output", ""},           {"input", ""}};
+    const char *text = attempt->status;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (strcmp(attempt->end, plain[i].end) == 0) text = plain[i].text;
+    if (strcmp(attempt->end, "exit") == 0)
+        snprintf(out, ASK_TEXT, "exit %d", attempt->code);
+    else if (strcmp(attempt->end, "signal") == 0)
+        snprintf(out, ASK_TEXT, "signal %d (%s%s)", attempt->code, strsignal(attempt->code),
+                 attempt->flags & ASK_CORE_DUMPED ? ", core dumped" : "");
+    else
+        snprintf(out, ASK_TEXT, "%s", text);
+}
+
+const char *ask_end_text(const struct ask_attempt *attempt, char out[ASK_TEXT])
+{
+    if (attempt->is_carried) return "done before";
+    if (!attempt->ended) return "running";
+    end_write(attempt, out);
+    size_t length = strlen(out);
+    if (*attempt->reason)
+        snprintf(out + length, ASK_TEXT - length, "%s%s", length ? ": " : "", attempt->reason);
+    return out;
+}
+
+const char *ask_time_text(rota_time time, char out[ASK_TEXT])
+{
+    int64_t seconds = time / SECOND;
+    if (time < 0)
+        snprintf(out, ASK_TEXT, "-");
+    else if (time < SECOND)
+        snprintf(out, ASK_TEXT, "%" PRId64 " ms", time / 1000);
+    else if (seconds < 60)
+        snprintf(out, ASK_TEXT, "%" PRId64 ".%02" PRId64 " s", seconds, time % SECOND / 10000);
+    else if (seconds < 3600)
+        snprintf(out, ASK_TEXT, "%" PRId64 " m %02" PRId64 " s", seconds / 60, seconds % 60);
+    else if (seconds < 86400)
+        snprintf(out, ASK_TEXT, "%" PRId64 " h %02" PRId64 " m", seconds / 3600, seconds / 60 % 60);
+    else
+        snprintf(out, ASK_TEXT, "%" PRId64 " d %02" PRId64 " h", seconds / 86400,
+                 seconds / 3600 % 24);
+    return out;
+}
+
+const char *ask_bytes_text(uint64_t bytes, char out[ASK_TEXT])
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    uint64_t tenths = bytes;
+    int unit = -1;
+    if (bytes < 1024) {
+        snprintf(out, ASK_TEXT, "%" PRIu64 " B", bytes);
+        return out;
+    }
+    for (; tenths >= 1024 && unit < 5; unit++) {
+        bytes = tenths;
+        tenths /= 1024;
+    }
+    snprintf(out, ASK_TEXT, "%" PRIu64 ".%" PRIu64 " %s", tenths, bytes % 1024 * 10 / 1024,
+             units[unit]);
+    return out;
+}

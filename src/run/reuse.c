@@ -1,0 +1,258 @@
+// reuse.c - what need not be done again: in a job of the same file, before it was changed, or in an
+// earlier life of this job.
+#include "run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DROP_AT_ONCE = 256 };
+
+static const struct memory heap = {memory_resize_heap, NULL};
+
+// ---- Objects that the worker holds --------------------------------------------------------
+
+static uint64_t key_of(rota_object_id name)
+{
+    return hash_mix(name.high, name.low);
+}
+
+void run_held_add(struct run_held *held, const wire_files *files)
+{
+    for (uint32_t i = 0; i < files->count; i++) {
+        void *items = held->items;
+        bool there = memory_reserve(&heap, &items, &held->capacity, (uint64_t)held->count + 1,
+                                    sizeof *held->items);
+        held->items = items;
+        if (!there || !map_reserve(&heap, &held->by_name, 1)) run_no_memory();
+        held->items[held->count].name = files->items[i].object;
+        held->items[held->count++].bytes = files->items[i].bytes;
+        *map_place(&held->by_name, key_of(files->items[i].object)) = held->count;
+    }
+}
+
+bool run_held_has(const struct run_held *held, rota_object_id name, uint64_t *bytes)
+{
+    uint32_t at = map_find(&held->by_name, key_of(name));
+    if (!at) return false;
+    const struct run_held_object *object = &held->items[at - 1];
+    *bytes = object->bytes;
+    return object->name.high == name.high && object->name.low == name.low;
+}
+
+void run_held_release(struct run_held *held)
+{
+    map_release(&heap, &held->by_name);
+    free(held->items);
+    *held = (struct run_held){0};
+}
+
+// ---- The job before this one ---------------------------------------------------------------
+
+// Signatures of what succeeded in it; they cover the name.
+static void succeeded_add(struct run *run, rota_job_id old, struct map *succeeded)
+{
+    struct store_text text;
+    rota_task_id id = {old.number, 1};
+    for (; store_text_find(run->server->store, id, &text); id.task++) {
+        if (rota_task_state(run->server->rota, id) != ROTA_TASK_SUCCEEDED) continue;
+        if (!map_reserve(&heap, succeeded, 1)) run_no_memory();
+        *map_place(succeeded, text.body) = 1;
+    }
+}
+
+// Whatever it made must still be there, for those who read it and for the user.
+static bool outputs_are_there(const struct run *run, uint32_t at, const struct run_held *held,
+                              run_stamp_fn *stamp)
+{
+    const struct jobfile_task *task = &run->file->tasks[at];
+    uint64_t bytes;
+    for (uint32_t i = 0; i < task->output_count; i++) {
+        const struct jobfile_output *output = &task->outputs[i];
+        if (output->kind == JOBFILE_STREAM) return false;
+        if (held && !run_held_has(held, run_output_name(run, at, i), &bytes)) return false;
+        if (output->keep && !stamp(run->file->folder, output->name)) return false;
+    }
+    return true;
+}
+
+static bool needs_are_carried(const struct run *run, uint32_t at, const bool *carried)
+{
+    const struct jobfile_task *task = &run->file->tasks[at];
+    uint32_t other;
+    for (uint32_t i = 0; (i = jobfile_waits(task, i, &other)) != 0;)
+        if (!carried[other]) return false;
+    return true;
+}
+
+// All it asks about has succeeded, again without being run: then only a failure is not true.
+static bool condition_is_true(const struct jobfile_task *task)
+{
+    for (uint32_t i = 0; i < task->clause_count; i++)
+        if (task->clauses[i].kind == ROTA_CLAUSE_FAILED) return false;
+    return true;
+}
+
+void run_carry(struct run *run, rota_job_id old, const struct run_held *held, run_stamp_fn *stamp,
+               bool *carried)
+{
+    struct map succeeded = {0};
+    if (old.number) succeeded_add(run, old, &succeeded);
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        uint32_t at = run->order[i];
+        const struct jobfile_task *task = &run->file->tasks[at];
+        carried[at] = condition_is_true(task) && needs_are_carried(run, at, carried)
+                      && (task->is_bundle || map_find(&succeeded, run->tasks[at].signature))
+                      && outputs_are_there(run, at, held, stamp);
+    }
+    map_release(&heap, &succeeded);
+}
+
+// Signatures of a job that this file no longer has. Nobody will ask for what their tasks made.
+static void stale_add(struct run *run, rota_job_id old, struct map *stale)
+{
+    struct store_text text;
+    rota_task_id id = {old.number, 1};
+    for (; store_text_find(run->server->store, id, &text); id.task++) {
+        if (!map_reserve(&heap, stale, 1)) run_no_memory();
+        *map_place(stale, text.body) = 1;
+    }
+    for (uint32_t i = 0; i < run->file->task_count; i++)
+        if (map_find(stale, run->tasks[i].signature)) map_remove(stale, run->tasks[i].signature);
+}
+
+void run_drop(struct run *run, rota_job_id old, const struct run_held *held, struct wire_out *out)
+{
+    struct map stale = {0};
+    struct wire_message message = {.kind = WIRE_DROP_MESSAGE};
+    struct wire_file items[DROP_AT_ONCE] = {0};
+    if (!held->count) return;
+    stale_add(run, old, &stale);
+    message.drop.objects.items = items;
+    for (uint32_t i = 0; i < held->count; i++) {
+        if (map_find(&stale, held->items[i].name.high))
+            items[message.drop.objects.count++].object = held->items[i].name;
+        bool is_full = message.drop.objects.count == DROP_AT_ONCE;
+        if (message.drop.objects.count && (is_full || i + 1 == held->count)) {
+            wire_put(out, &message);
+            message.drop.objects.count = 0;
+        }
+    }
+    map_release(&heap, &stale);
+}
+
+// ---- Telling the core ---------------------------------------------------------------------
+
+static void step(struct run *run, struct rota_event event)
+{
+    server_step(run->server, &event);
+}
+
+static void worker_step(struct run *run, enum rota_event_kind kind, rota_worker_id id,
+                        uint32_t machine)
+{
+    struct rota_event event = {.kind = kind};
+    event.worker.id = id;
+    event.worker.cores = event.worker.memory_mib = 1u << 30;
+    event.worker.machine = machine;
+    step(run, event);
+}
+
+// Objects of a task that has succeeded lie with the worker of this life.
+static void outputs_locate(struct run *run, uint32_t at, const struct run_held *held)
+{
+    const struct jobfile_task *task = &run->file->tasks[at];
+    for (uint32_t i = 0; i < task->output_count; i++) {
+        struct rota_event event = {.kind = ROTA_EVENT_OBJECT_HELD};
+        event.replica.worker = run->worker;
+        event.replica.object = run_object(run, at, i);
+        if (run_held_has(held, run_output_name(run, at, i), &event.replica.bytes)) step(run, event);
+    }
+}
+
+static void carried_end(struct run *run, const struct rota_action *action,
+                        const struct run_held *held)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_TASK_STARTED};
+    event.report.worker = action->run.worker;
+    event.report.task = action->run.task;
+    event.report.attempt = action->run.attempt;
+    step(run, event);
+    event.kind = ROTA_EVENT_TASK_FINISHED;
+    event.report.outcome = ROTA_OUTCOME_OK;
+    step(run, event);
+    uint32_t at = action->run.task.task - 1;
+    outputs_locate(run, at, held);
+    if (run_wants(run, at)) run_phase_set(run, at, RUN_DONE);
+}
+
+static void task_step(struct run *run, enum rota_event_kind kind, rota_task_id id)
+{
+    struct rota_event event = {.kind = kind, .task = {id}};
+    step(run, event);
+}
+
+// Where the carried come first. In this order a bundle is at work before those who need it look.
+static void others_stage(struct run *run)
+{
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        uint32_t at = run->order[i];
+        rota_task_id id = {run->job.number, at + 1};
+        bool idle = rota_task_state(run->server->rota, id) == ROTA_TASK_IDLE;
+        if (idle && run_wants(run, at) && !run->file->tasks[at].is_bundle)
+            task_step(run, ROTA_EVENT_STAGE, id);
+    }
+}
+
+// They pass through all stages as others do, on a worker that runs nothing, and all in one turn.
+void run_carry_out(struct run *run, const bool *carried, const struct run_held *held)
+{
+    rota_worker_id nobody = {RUN_WORKER_CARRIED + run->machine_carried};
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < run->file->task_count; i++)
+        count += carried[i] && !run->file->tasks[i].is_bundle;
+    run->carried = count;
+    if (!count) return;
+    worker_step(run, ROTA_EVENT_WORKER_JOINED, nobody, run->machine_carried);
+    uint32_t seen = 0, before;
+    do {
+        before = seen;
+        if (!server_advance(run->server)) break;
+        for (; seen < run->server->action_count; seen++) {
+            struct rota_action action = run->server->actions[seen];
+            bool ours = action.kind == ROTA_ACTION_RUN;
+            if (ours && action.run.worker.number == nobody.number) carried_end(run, &action, held);
+        }
+    } while (seen > before);
+    worker_step(run, ROTA_EVENT_WORKER_LEFT, nobody, run->machine_carried);
+    others_stage(run);
+}
+
+static void task_resume(struct run *run, uint32_t at)
+{
+    rota_task_id id = {run->job.number, at + 1};
+    enum rota_task_state state = rota_task_state(run->server->rota, id);
+    bool ended = state == ROTA_TASK_FAILED || state == ROTA_TASK_ABORTED;
+    if (!run_wants(run, at)) {
+        if (state >= ROTA_TASK_STAGED && state <= ROTA_TASK_OFFERED)
+            task_step(run, ROTA_EVENT_CANCEL, id);
+    } else if (ended) {
+        task_step(run, ROTA_EVENT_RETRY, id);
+    } else if (state == ROTA_TASK_IDLE) {
+        task_step(run, ROTA_EVENT_STAGE, id);
+    }
+}
+
+// A new worker takes over what the old one had; then that one is gone with all it was doing.
+void run_resume(struct run *run, const struct run_held *held)
+{
+    const struct rota *rota = run->server->rota;
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        rota_task_id id = {run->job.number, i + 1};
+        if (rota_task_state(rota, id) != ROTA_TASK_SUCCEEDED) continue;
+        outputs_locate(run, i, held);
+        if (run_wants(run, i)) run_phase_set(run, i, RUN_DONE);
+    }
+    run_replace_worker(run);
+    for (uint32_t i = 0; i < run->file->task_count; i++)
+        if (!run->file->tasks[run->order[i]].is_bundle) task_resume(run, run->order[i]);
+}

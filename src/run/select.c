@@ -1,0 +1,82 @@
+// select.c - which tasks are wanted: some by name, and all they need.
+#include "run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_called(const char *called, const char *name, size_t length)
+{
+    return called && strncmp(called, name, length) == 0 && !called[length];
+}
+
+// A task, or all that were made of one.
+static bool name_want(struct run *run, const char *name, size_t length)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        const struct jobfile_task *task = &run->file->tasks[i];
+        if (!is_called(task->name, name, length) && !is_called(task->family, name, length))
+            continue;
+        found = run->wanted[i] = true;
+    }
+    return found;
+}
+
+// From the last in order to the first: whoever is wanted wants what it waits for.
+static void spread(struct run *run)
+{
+    uint32_t other;
+    for (uint32_t i = run->file->task_count; i-- > 0;) {
+        uint32_t at = run->order[i];
+        if (!run->wanted[at]) continue;
+        for (uint32_t k = 0; (k = jobfile_waits(&run->file->tasks[at], k, &other)) != 0;)
+            run->wanted[other] = true;
+    }
+}
+
+// Who writes a stream waits for all who read it. True: there are more than before.
+static bool streams_spread(struct run *run)
+{
+    bool more = false;
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        const struct jobfile_task *task = &run->file->tasks[i];
+        for (uint32_t k = 0; !run->wanted[i] && k < task->input_count; k++) {
+            const struct jobfile_input *input = &task->inputs[k];
+            if (!input->producer || !run->wanted[input->producer - 1]) continue;
+            const struct jobfile_task *producer = &run->file->tasks[input->producer - 1];
+            bool stream = producer->outputs[input->output - 1].kind == JOBFILE_STREAM;
+            more |= run->wanted[i] = stream;
+        }
+    }
+    return more;
+}
+
+// A bundle is at work with any of its tasks; the others of it are not wanted for that.
+static void bundles_join(struct run *run)
+{
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        uint32_t bundle = run->file->tasks[i].bundle;
+        if (bundle && run->wanted[i]) run->wanted[bundle - 1] = true;
+    }
+}
+
+const char *run_only(struct run *run, const char *names)
+{
+    run->wanted = run_allocate(run->file->task_count, sizeof *run->wanted);
+    while (*names) {
+        size_t length = strcspn(names, ",");
+        if (!name_want(run, names, length)) return names;
+        names += length + (names[length] == ',');
+    }
+    do spread(run);
+    while (streams_spread(run));
+    bundles_join(run);
+    for (uint32_t i = 0; i < run->file->task_count; i++)
+        if (!run->wanted[i]) run_phase_set(run, i, RUN_LEFT_OUT);
+    return NULL;
+}
+
+bool run_wants(const struct run *run, uint32_t task)
+{
+    return !run->wanted || run->wanted[task];
+}

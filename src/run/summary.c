@@ -1,0 +1,225 @@
+// summary.c - how a run went: counts, time, the critical path, and what to do about failures.
+#include "run/loop.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES = 6, FAILURES = 20, REASON = 320 };
+
+// ---- The critical path -------------------------------------------------------------------------
+
+struct path {
+    rota_time *length;  // of the longest way that ends with each task
+    uint32_t *before;   // the task before it on that way, plus 1
+    uint32_t last;      // plus 1
+    rota_time longest;
+};
+
+static rota_time duration(const struct run_task *task)
+{
+    return task->phase == RUN_OK && task->ended > task->began ? task->ended - task->began : 0;
+}
+
+static void path_find(const struct run *run, struct path *path)
+{
+    uint32_t count = run->file->task_count, other;
+    path->length = run_allocate(count, sizeof *path->length);
+    path->before = run_allocate(count, sizeof *path->before);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = run->order[i];
+        for (uint32_t k = 0; (k = jobfile_waits(&run->file->tasks[at], k, &other)) != 0;) {
+            if (path->length[other] <= path->length[at]) continue;
+            path->length[at] = path->length[other];
+            path->before[at] = other + 1;
+        }
+        path->length[at] += duration(&run->tasks[at]);
+        if (path->length[at] <= path->longest) continue;
+        path->longest = path->length[at];
+        path->last = at + 1;
+    }
+}
+
+static void path_print(const struct run *run)
+{
+    struct path path = {0};
+    const char *names[NAMES];
+    uint32_t count = 0, steps = 0;
+    path_find(run, &path);
+    for (uint32_t at = path.last; at; at = path.before[at - 1]) {
+        if (!duration(&run->tasks[at - 1])) continue;
+        if (count < NAMES) names[count++] = run->file->tasks[at - 1].name;
+        steps++;
+    }
+    if (steps) printf("    critical path %.2f s:", (double)path.longest / 1e6);
+    if (steps > count) printf(" ... >");
+    while (count) printf(" %s%s", names[count - 1], count > 1 ? " >" : "\n"), count--;
+    free(path.length);
+    free(path.before);
+}
+
+// ---- What to do next ---------------------------------------------------------------------------
+
+// A file elsewhere has to be named, too.
+static void logs_print(const struct run_options *options, const char *name)
+{
+    fputs("    (rota logs ", stdout);
+    if (strchr(options->path, '/')) {
+        plain_word_write(stdout, options->path);
+        putchar(' ');
+    }
+    plain_word_write(stdout, name);
+    puts(")");
+}
+
+// The same again, but for --fresh: what has been done is done.
+static void again_print(const struct run_options *options)
+{
+    fputs("    to go on: rota run ", stdout);
+    if (options->jobs) printf("-j %u ", options->jobs);
+    if (options->keep_going) fputs("-k ", stdout);
+    if (options->only) {
+        fputs("--only ", stdout);
+        plain_word_write(stdout, options->only);
+        putchar(' ');
+    }
+    plain_word_write(stdout, options->path);
+    putchar('\n');
+}
+
+// ---- Failures ----------------------------------------------------------------------------------
+
+static void failure_print(const struct progress *progress, uint32_t task)
+{
+    const struct run *run = progress->run;
+    const char *name = run->file->tasks[task].name;
+    printf("    failed: %s", name);
+    const char *reason = run->tasks[task].reason;
+    if (reason) fputs(": ", stdout), plain_lines_write(stdout, reason, strlen(reason));
+    if (progress->server)
+        printf("    (rota logs --server %s %u.%u)\n", progress->server, run->job.number, task + 1);
+    else
+        logs_print(progress->options, name);
+}
+
+static bool is_among(const uint32_t *tasks, uint32_t count, uint32_t task)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (tasks[i] == task) return true;
+    return false;
+}
+
+// As they failed. Who was tried again by hand may have succeeded since, or have failed twice.
+static void failures_print(const struct progress *progress)
+{
+    const struct run *run = progress->run;
+    uint32_t told[FAILURES], count = 0;
+    for (uint32_t i = 0; i < progress->failed_count && count < FAILURES; i++) {
+        uint32_t task = progress->failed[i];
+        if (run->tasks[task].phase != RUN_FAILED || is_among(told, count, task)) continue;
+        told[count++] = task;
+        failure_print(progress, task);
+    }
+    if (run->count[RUN_FAILED] > count) printf("    and %u more\n", run->count[RUN_FAILED] - count);
+}
+
+// ---- What cannot run here ----------------------------------------------------------------------
+
+// Why a task can never begin in this run; false: something else keeps it, or nothing.
+static bool lack_of(const struct run *run, uint32_t at, char reason[REASON])
+{
+    const struct jobfile_task *task = &run->file->tasks[at];
+    if (task->is_bundle || run->tasks[at].phase != RUN_WAITING) return false;
+    rota_task_id id = {run->job.number, at + 1};
+    struct rota_why why = rota_why(run->server->rota, id);
+    switch (why.hold) {
+    case ROTA_HOLD_MACHINE:
+        snprintf(reason, REASON, "it must run on %.200s, and this is %.80s", task->machine,
+                 run->host);
+        return true;
+    case ROTA_HOLD_TOO_BIG:
+        if (task->cores > run->cores)
+            snprintf(reason, REASON, "it takes %u cpus, and there are %u", task->cores,
+                     run->cores);
+        else
+            snprintf(reason, REASON, "it takes %u MiB of memory, and there are %u",
+                     task->memory_mib, run->memory_mib);
+        return true;
+    case ROTA_HOLD_ORDER:  // nothing runs any more, so the first in the lane cannot
+        if (why.task.job != run->job.number) return false;
+        snprintf(reason, REASON, "%.255s stands before it in its lane, and will not run",
+                 run->file->tasks[why.task.task - 1].name);
+        return true;
+    default: return false;
+    }
+}
+
+static void lacks_print(const struct run *run, bool json)
+{
+    char reason[REASON];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < run->file->task_count; i++) {
+        if (!lack_of(run, i, reason)) continue;
+        if (json) {
+            printf("{\"event\":\"stuck\",\"id\":\"%u.%u\",\"task\":", run->job.number, i + 1);
+            json_text(stdout, run->file->tasks[i].name);
+            printf(",\"reason\":");
+            json_text(stdout, reason);
+            printf("}\n");
+        } else if (count < FAILURES) {
+            printf("    cannot run: %s    (%s)\n", run->file->tasks[i].name, reason);
+        }
+        count++;
+    }
+    if (!json && count > FAILURES) printf("    and %u more\n", count - FAILURES);
+}
+
+// ---- The whole ---------------------------------------------------------------------------------
+
+static void count_print(uint32_t count, const char *word)
+{
+    if (count) printf(", %u %s", count, word);
+}
+
+static void json_print(const struct progress *progress, rota_time now, int status)
+{
+    const struct run *run = progress->run;
+    printf("{\"event\":\"over\",\"job\":%u,\"exit\":%d,\"ok\":%u,\"done_before\":%u,\"cached\":%u,"
+           "\"failed\":%u,\"aborted\":%u,\"not_needed\":%u,\"not_run\":%u,\"seconds\":%.3f}\n",
+           run->job.number, status, run->count[RUN_OK], run->count[RUN_DONE], run->hits,
+           run->count[RUN_FAILED], run->count[RUN_ABORTED], run->count[RUN_NOT_NEEDED],
+           run_left(run), (double)(now - progress->began) / 1e6);
+}
+
+void summary_print(struct progress *progress, rota_time now, int status)
+{
+    const struct run *run = progress->run;
+    bool here = !progress->server && run->server;
+    if (here && status == 5 && progress->options->json) lacks_print(run, true);
+    if (progress->options->json) {
+        json_print(progress, now, status);
+        return;
+    }
+    if (progress->options->quiet && !status) return;
+    if (status == 70) return;  // what was counted may not have become durable
+    if (!status && !run->count[RUN_OK]) {
+        puts("nothing to do");
+        return;
+    }
+    printf("%u ok", run->count[RUN_OK]);
+    count_print(run->hits, "of them from the cache");
+    count_print(run->count[RUN_DONE], "done before");
+    count_print(run->count[RUN_FAILED], "failed");
+    count_print(run->count[RUN_ABORTED], "stopped");
+    count_print(run->count[RUN_NOT_NEEDED], "not needed");
+    count_print(run_left(run), "not run");
+    printf(" in %.2f s\n", (double)(now - progress->began) / 1e6);
+    if (run->count[RUN_OK] > 1) path_print(run);
+    failures_print(progress);
+    if (here && status == 5) lacks_print(run, false);
+    if (status && progress->server)
+        printf("    to go on: rota retry --server %s TASK\n", progress->server);
+    else if (status)
+        again_print(progress->options);
+}

@@ -1,0 +1,259 @@
+// validate.c - whether what a client wants to be run, and what it calls things, can be taken.
+//
+// Job files are checked where they are read, but nobody has to come with one.
+#include "server/cluster/refusal_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NAME_MAX = 255,
+    WORDS_MAX = 128 << 10,  // bytes of a command and its environment
+    FIRST_PRINTABLE = 0x20,
+    DELETE = 0x7f,
+    LAST_CONTROL = 0x9f,
+    PERCENT_MAX = 10000,
+    SUBMIT_FLAGS = WIRE_SUBMIT_MORE | WIRE_SUBMIT_OPEN | WIRE_SUBMIT_WATCH,
+    RUN_FLAGS = WIRE_RUN_CACHE | WIRE_RUN_PRIVATE | WIRE_RUN_EXCLUSIVE | WIRE_RUN_ANYWHERE
+                | WIRE_RUN_CACHE_FAILURE,
+    INPUT_FLAGS = ROTA_OBJECT_ARTIFACT,
+    OUTPUT_FLAGS = ROTA_OBJECT_KEEP | ROTA_OBJECT_STREAM | ROTA_OBJECT_AWAY
+};
+static const rota_time longest = 100ll * 366 * 86400 * 1000000;  // a hundred years
+
+// ---- Texts -------------------------------------------------------------------------------------
+
+static bool has_zero(wire_text text)
+{
+    return text.length && memchr(text.bytes, 0, text.length);
+}
+
+static bool is_control(uint32_t number)
+{
+    return number < FIRST_PRINTABLE || (number >= DELETE && number <= LAST_CONTROL);
+}
+
+// For people: UTF-8 without zeros.
+static bool is_text(wire_text text)
+{
+    uint32_t number;
+    for (size_t at = 0, size; at < text.length; at += size) {
+        size = character_read(text.bytes + at, text.length - at, &number);
+        if (!size || !number) return false;
+    }
+    return true;
+}
+
+bool hub_is_name(wire_text text)
+{
+    uint32_t number;
+    if (text.length > NAME_MAX || !is_text(text)) return false;
+    for (size_t at = 0, size; at < text.length; at += size) {
+        size = character_read(text.bytes + at, text.length - at, &number);
+        if (is_control(number)) return false;
+    }
+    return true;
+}
+
+static bool are_names(const wire_texts *texts)
+{
+    for (uint32_t i = 0; i < texts->count; i++)
+        if (!texts->items[i].length || !hub_is_name(texts->items[i])) return false;
+    return true;
+}
+
+// ---- A command ---------------------------------------------------------------------------------
+
+static bool is_absolute(wire_text path)
+{
+    return !path.length || (path.bytes[0] == '/' && !has_zero(path));
+}
+
+// Relative, and nowhere out of the directory it is relative to.
+static bool is_inside(wire_text path)
+{
+    if (!path.length || path.bytes[0] == '/' || has_zero(path)) return false;
+    for (const char *part = path.bytes, *end; part; part = *end ? end + 1 : NULL) {
+        end = strchr(part, '/');
+        if (!end) end = part + strlen(part);
+        if (end - part == 2 && memcmp(part, "..", 2) == 0) return false;
+    }
+    return true;
+}
+
+// What a bit means that nobody knows may change what its neighbours mean.
+static bool is_among(uint32_t flags, uint32_t known)
+{
+    return !(flags & ~known);
+}
+
+static bool are_kinds(const wire_files *files, enum wire_file_kind last)
+{
+    for (uint32_t i = 0; i < files->count; i++) {
+        const struct wire_file *file = &files->items[i];
+        bool known = file->kind >= WIRE_FILE && file->kind <= (uint32_t)last;
+        if (!known || !is_among(file->flags, WIRE_KEEP)) return false;
+    }
+    return true;
+}
+
+static bool are_inside(const wire_files *files)
+{
+    for (uint32_t i = 0; i < files->count; i++)
+        if (!is_inside(files->items[i].name) || !is_absolute(files->items[i].path)) return false;
+    return true;
+}
+
+// ---- Inputs that become links in the task's folder ---------------------------------------------
+
+static bool is_link(const struct wire_file *input)
+{
+    return input->kind == WIRE_SOURCE || input->kind == WIRE_STREAM;
+}
+
+static int text_compare(const void *one, const void *other)
+{
+    const wire_text *a = one, *b = other;
+    size_t shorter = a->length < b->length ? a->length : b->length;
+    int order = memcmp(a->bytes, b->bytes, shorter);
+    return order ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+static bool is_behind(wire_text name, const wire_text *links, uint32_t count)
+{
+    for (uint32_t i = 1; i < name.length; i++) {
+        wire_text folder = {name.bytes, i};
+        if (name.bytes[i] != '/') continue;
+        if (bsearch(&folder, links, count, sizeof *links, text_compare)) return true;
+    }
+    return false;
+}
+
+static bool are_behind(const wire_files *files, const wire_text *links, uint32_t count)
+{
+    for (uint32_t i = 0; i < files->count; i++)
+        if (is_behind(files->items[i].name, links, count)) return true;
+    return false;
+}
+
+// A worker that made them would make them in folders of others.
+static const char *links_fault(const struct wire_run *run)
+{
+    uint32_t count = 0;
+    if (!(run->flags & WIRE_RUN_PRIVATE) || !run->inputs.count) return NULL;
+    wire_text *links = calloc(run->inputs.count, sizeof *links);
+    if (!links) return hub_no_room;
+    for (uint32_t i = 0; i < run->inputs.count; i++)
+        if (is_link(&run->inputs.items[i])) links[count++] = run->inputs.items[i].name;
+    if (count) qsort(links, count, sizeof *links, text_compare);
+    bool fine = !count || (!are_behind(&run->inputs, links, count)
+                           && !are_behind(&run->outputs, links, count));
+    free(links);
+    return fine ? NULL : "a file of a task lies below an input that is a link to another place";
+}
+
+// ---- The whole command -------------------------------------------------------------------------
+
+static bool words_add(const wire_texts *words, uint64_t *bytes)
+{
+    for (uint32_t i = 0; i < words->count; i++) {
+        if (has_zero(words->items[i])) return false;
+        *bytes += words->items[i].length + 1;
+    }
+    return true;
+}
+
+static bool is_time(rota_time time)
+{
+    return time >= 0 && time <= longest;
+}
+
+static const char *command_fault(const struct wire_run *run)
+{
+    uint64_t bytes = 0;
+    if (!run->argv.count || !run->argv.items[0].length) return "a command has a first word";
+    if (!words_add(&run->argv, &bytes) || !words_add(&run->env, &bytes))
+        return "a command or its environment has a zero in it";
+    if (bytes > WORDS_MAX) return "a command and its environment have at most 128 KiB";
+    for (uint32_t i = 0; i < run->env.count; i++)
+        if (!strchr(run->env.items[i].bytes, '=')) return "an environment is NAME=VALUE";
+    if (!hub_is_name(run->name)) return "a command has a name that is none";
+    if (!is_absolute(run->cwd)) return "a directory is not an absolute path";
+    if (has_zero(run->stdin_path)) return "the path of an input has a zero in it";
+    if (!are_inside(&run->inputs) || !are_inside(&run->outputs))
+        return "a file of a task lies outside of its directory";
+    if (!are_kinds(&run->inputs, WIRE_SOURCE) || !are_kinds(&run->outputs, WIRE_STREAM))
+        return "there is no such kind of file";
+    const char *fault = links_fault(run);
+    if (fault) return fault;
+    if (!is_time(run->timeout) || !is_time(run->grace)) return "times are 0 to 100 years";
+    return is_among(run->flags, RUN_FLAGS) ? NULL : "a command has a flag that is none";
+}
+
+static bool is_repeat(const struct wire_repeat *repeat)
+{
+    return is_time(repeat->rest) && repeat->percent <= PERCENT_MAX;
+}
+
+// Behind the RUN of a body.
+static bool repeat_is_sound(struct wire_in *in)
+{
+    struct wire_message message;
+    if (in->taken == in->length) return true;
+    return wire_take(in, &message) == WIRE_GOT && message.kind == WIRE_REPEAT_MESSAGE
+           && is_repeat(&message.repeat) && in->taken == in->length;
+}
+
+// A body is the frame of a RUN; behind it there may be a REPEAT, and nothing else.
+const char *hub_body_fault(wire_text body, uint32_t *flags)
+{
+    struct wire_in in = {0};
+    struct wire_message message;
+    const char *fault = "a body is not the frame of a command";
+    if (!body.length) return fault;
+    char *copy = wire_in_room(&in, body.length);
+    if (!copy) return hub_no_room;
+    memcpy(copy, body.bytes, body.length);
+    wire_in_came(&in, body.length);
+    if (wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE) {
+        const char *other = command_fault(&message.run);
+        *flags = message.run.flags;
+        if (repeat_is_sound(&in)) fault = other;
+    }
+    wire_in_release(&in);
+    return fault;
+}
+
+// ---- A piece of a submission -------------------------------------------------------------------
+
+static bool are_flags(const struct wire_submit *submit)
+{
+    bool fine = is_among(submit->flags, SUBMIT_FLAGS);
+    for (uint32_t i = 0; i < submit->inputs.count; i++)
+        fine &= is_among(submit->inputs.items[i].flags, INPUT_FLAGS);
+    for (uint32_t i = 0; i < submit->outputs.count; i++)
+        fine &= is_among(submit->outputs.items[i].flags, OUTPUT_FLAGS);
+    return fine;
+}
+
+const char *hub_piece_fault(const struct wire_submit *submit, uint32_t *index)
+{
+    *index = UINT32_MAX;
+    if (!are_flags(submit)) return "there is no such flag";
+    if (!hub_is_name(submit->name)) return "the name of the job is none";
+    if (!are_names(&submit->groups)) return "the name of a group is none";
+    if (!are_names(&submit->machines)) return "the name of a machine is none";
+    for (uint32_t i = 0; i < submit->lanes.count; i++)
+        if (!submit->lanes.items[i].name.length || !hub_is_name(submit->lanes.items[i].name))
+            return "the name of a lane is none";
+    for (uint32_t i = 0; i < submit->commands.count; i++)
+        if (!is_text(submit->commands.items[i])) return "a command is not UTF-8";
+    for (uint32_t i = 0; i < submit->tasks.count; i++) {
+        const struct wire_spec *task = &submit->tasks.items[i];
+        *index = i;
+        if (!hub_is_name(task->name)) return "the name of a task is none: 255 bytes, no controls";
+        if (!is_text(task->details)) return "the details of a task are not UTF-8";
+        if (!is_time(task->estimate)) return "times are 0 to 100 years";
+    }
+    return NULL;
+}

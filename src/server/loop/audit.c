@@ -1,0 +1,371 @@
+// audit.c - `rota server --audit FILE`: who has asked for what, and what became of it.
+//
+// What is done is noted in the database, in the transaction that does it. The file is a copy: it
+// gets a line when that is durable, and before the answer leaves. What is refused changes nothing,
+// and stands in the file only, at once.
+#define _GNU_SOURCE
+#include "server/loop/loop.h"
+#include "job/file/jobfile.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STRANGERS_A_SECOND = 10 };
+
+// ---- The file ----------------------------------------------------------------------------------
+
+static int file_open(const char *path)
+{
+    struct stat status;
+    int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int file = open(path, flags, 0600);
+    if (file < 0) return -1;
+    bool is_file = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+    bool is_loose = is_file && status.st_mode & (S_IRWXG | S_IRWXO);
+    if (is_file && (!is_loose || fchmod(file, S_IRUSR | S_IWUSR) == 0)) return file;
+    int reason = is_file ? errno : EINVAL;
+    close(file);
+    errno = reason;
+    return -1;
+}
+
+int serve_audit_open(struct serve *serve)
+{
+    struct serve_audit *audit = &serve->audit;
+    if (!serve->options.audit) return 0;
+    audit->file = file_open(serve->options.audit);
+    if (audit->file >= 0) return 0;
+    fprintf(stderr, "rota server: %s: %s\n", serve->options.audit,
+            errno == EINVAL ? "not a file" : strerror(errno));
+    return 2;
+}
+
+// Whoever has renamed it gets no more lines there. One that cannot be opened leaves the old one.
+void serve_audit_again(struct serve *serve)
+{
+    struct serve_audit *audit = &serve->audit;
+    if (audit->file < 0) return;
+    int file = file_open(serve->options.audit);
+    if (file < 0) {
+        fprintf(stderr, "rota server: the old audit log stays: %s: %s\n", serve->options.audit,
+                strerror(errno));
+        return;
+    }
+    close(audit->file);
+    audit->file = file;
+    audit->has_failed = false;
+}
+
+void serve_audit_close(struct serve *serve)
+{
+    if (serve->audit.file >= 0) close(serve->audit.file);
+    serve->audit.file = -1;
+    for (uint32_t i = 0; i < 2; i++) free(serve->audit.due[i]);
+}
+
+// ---- A line ------------------------------------------------------------------------------------
+
+// In one piece, so that nobody reads half a line. A full disk is told once; the server goes on.
+static void line_write(struct serve_audit *audit, const char *line, size_t size, const char *path)
+{
+    ssize_t wrote = line ? write(audit->file, line, size) : -1;
+    bool failed = wrote != (ssize_t)size;
+    if (failed && !audit->has_failed)
+        fprintf(stderr, "rota server: %s: requests are not noted: %s\n", path,
+                wrote < 0 ? strerror(errno) : "there is no more room");
+    audit->has_failed = failed;
+}
+
+static void text_put(FILE *out, const char *name, const char *text)
+{
+    fprintf(out, ",\"%s\":", name);
+    json_text(out, text);
+}
+
+static void identity_put(FILE *out, const struct serve_peer *peer)
+{
+    bool is_known = peer->peer && peer->peer->role;
+    bool handles = is_known && peer->peer->role == WIRE_HANDLER;
+    if (is_known)
+        text_put(out, "role", handles ? "handler" : link_role_name(peer->peer->role));
+    if (peer->peer && *peer->link->id) text_put(out, "key", peer->link->id);
+    if (peer->peer && peer->peer->worker) text_put(out, "name", peer->peer->worker->name);
+    if (peer->from[0] == '/')
+        fprintf(out, ",\"uid\":%s", peer->from + 1);
+    else
+        text_put(out, "address", peer->from);
+}
+
+static void who_put(FILE *out, const struct serve_peer *peer)
+{
+    fprintf(out, "{\"at\":%" PRId64, os_now());
+    identity_put(out, peer);
+}
+
+static void verb_put(FILE *out, const char *verb)
+{
+    text_put(out, "verb", verb);
+}
+
+static void task_put(FILE *out, rota_task_id task)
+{
+    if (task.job) fprintf(out, ",\"job\":%" PRIu32, task.job);
+    if (task.task) fprintf(out, ",\"task\":%" PRIu32, task.task);
+}
+
+static void change_put(FILE *out, const struct wire_change *change)
+{
+    static const char *const words[WIRE_VERBS]
+        = {[WIRE_CANCEL] = "cancel", [WIRE_RETRY] = "retry", [WIRE_STAGE] = "stage",
+           [WIRE_START] = "start",   [WIRE_GREEN] = "green", [WIRE_RED] = "red",
+           [WIRE_RESET] = "reset",   [WIRE_FREEZE] = "freeze", [WIRE_CLOSE] = "close"};
+    const char *word = change->verb < WIRE_VERBS ? words[change->verb] : NULL;
+    verb_put(out, word ? word : "change");
+    task_put(out, change->task);
+}
+
+static void rest_put(FILE *out, const struct wire_rest *rest)
+{
+    static const char *const hows[] = {[WIRE_PAUSE] = "pause", [WIRE_RESUME] = "resume",
+                                       [WIRE_DRAIN_AND_QUIT] = "drain", [WIRE_FORGET] = "forget"};
+    static const char *const parts[] = {[WIRE_PART_LANE] = "lane", [WIRE_PART_WORKER] = "worker",
+                                        [WIRE_PART_JOB] = "of"};
+    bool known = rest->how >= WIRE_PAUSE && rest->how <= WIRE_FORGET;
+    bool named = rest->part >= WIRE_PART_LANE && rest->part <= WIRE_PART_JOB;
+    verb_put(out, known ? hows[rest->how] : "rest");
+    text_put(out, named ? parts[rest->part] : "of", rest->name.bytes);
+}
+
+static void object_put(FILE *out, rota_object_id object)
+{
+    fprintf(out, ",\"object\":\"%016" PRIx64 "%016" PRIx64 "\"", object.high, object.low);
+}
+
+static void data_put(FILE *out, const struct wire_data *data)
+{
+    verb_put(out, data->verb == WIRE_DATA_KEEP ? "keep" : "release");
+    object_put(out, data->object);
+}
+
+// A receiver refused what this source sent: its hash was not the recorded one.
+static void forged_put(FILE *out, const struct wire_forged *forged)
+{
+    verb_put(out, "refuse_content");
+    object_put(out, forged->object);
+    text_put(out, "holder", forged->address.bytes);
+    text_put(out, "fault", forged->reason.bytes);
+}
+
+// A transfer that ended with its key: nothing was refused.
+static bool is_revoked(const struct wire_brought *brought)
+{
+    return !brought->entry.length && strcmp(brought->reason.bytes, DATA_REVOKED) == 0;
+}
+
+static void brought_put(FILE *out, const struct wire_brought *brought)
+{
+    bool is_bound = brought->object.high || brought->object.low;
+    if (is_revoked(brought)) {
+        verb_put(out, "disconnect");
+        text_put(out, "reason", DATA_REVOKED);
+        return;
+    }
+    verb_put(out, is_bound ? "bind" : "upload");
+    if (is_bound) object_put(out, brought->object);
+    if (brought->entry.length) text_put(out, "content", brought->entry.bytes);
+    if (brought->contents)
+        fprintf(out, ",\"contents\":%" PRIu32 ",\"bytes\":%" PRIu64, brought->contents,
+                brought->bytes);
+}
+
+static void submit_put(FILE *out, const struct wire_submit *submit, uint32_t job)
+{
+    verb_put(out, "submit");
+    if (submit->name.length) text_put(out, "name_of_job", submit->name.bytes);
+    if (job || submit->job) fprintf(out, ",\"job\":%" PRIu32, job ? job : submit->job);
+}
+
+// False: it changes nothing, unless it was refused, or is not whole yet.
+static bool is_change(const struct wire_message *message)
+{
+    switch (message->kind) {
+    case WIRE_SUBMIT_MESSAGE: return !(message->submit.flags & WIRE_SUBMIT_MORE);
+    case WIRE_DATA_MESSAGE:
+        return message->data.verb == WIRE_DATA_KEEP || message->data.verb == WIRE_DATA_RELEASE;
+    case WIRE_CHANGE_MESSAGE: case WIRE_REST_MESSAGE: case WIRE_CLAIM_MESSAGE:
+    case WIRE_DELIVER_MESSAGE: case WIRE_FAIL_MESSAGE: case WIRE_JOIN_MESSAGE:
+    case WIRE_DRAIN_MESSAGE: case WIRE_FORGED_MESSAGE: case WIRE_BROUGHT_MESSAGE:
+        return true;
+    default: return false;
+    }
+}
+
+static void what_put(FILE *out, const struct wire_message *message, uint32_t job)
+{
+    switch (message->kind) {
+    case WIRE_SUBMIT_MESSAGE: submit_put(out, &message->submit, job); return;
+    case WIRE_CHANGE_MESSAGE: change_put(out, &message->change); return;
+    case WIRE_REST_MESSAGE: rest_put(out, &message->rest); return;
+    case WIRE_DATA_MESSAGE: data_put(out, &message->data); return;
+    case WIRE_CLAIM_MESSAGE: verb_put(out, "fetch"); task_put(out, message->claim.task); return;
+    case WIRE_DELIVER_MESSAGE:
+        verb_put(out, "deliver");
+        task_put(out, message->deliver.task);
+        return;
+    case WIRE_FAIL_MESSAGE: verb_put(out, "fail"); task_put(out, message->fail.task); return;
+    case WIRE_FINISHED_MESSAGE:
+        verb_put(out, "report");
+        task_put(out, message->finished.task);
+        return;
+    case WIRE_STARTED_MESSAGE:
+        verb_put(out, "report");
+        task_put(out, message->started.task);
+        return;
+    case WIRE_FORGED_MESSAGE: forged_put(out, &message->forged); return;
+    case WIRE_BROUGHT_MESSAGE: brought_put(out, &message->brought); return;
+    case WIRE_JOIN_MESSAGE: verb_put(out, "join"); return;
+    case WIRE_DRAIN_MESSAGE: verb_put(out, "leave"); return;
+    case WIRE_GREET_MESSAGE: verb_put(out, "greet"); return;
+    default: verb_put(out, "other"); return;
+    }
+}
+
+// ---- What is noted ------------------------------------------------------------------------------
+
+// The line ends with its new line, which the database does without.
+static void done_note(struct serve *serve, char *line, size_t size)
+{
+    struct serve_audit *audit = &serve->audit;
+    uint32_t slot = serve->hub.slot;
+    char *due = realloc(audit->due[slot], audit->due_size[slot] + size);
+    if (!due) hub_no_memory();
+    memcpy(due + audit->due_size[slot], line, size);
+    audit->due[slot] = due;
+    audit->due_size[slot] += size;
+    line[size - 1] = 0;
+    store_audit(serve->store, line);
+}
+
+void serve_audit_settled(struct serve *serve)
+{
+    struct serve_audit *audit = &serve->audit;
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t slot = serve->hub.slot ^ i;  // the older one first
+        if (!audit->due_size[slot] || serve->hub.turn[slot]) continue;
+        line_write(audit, audit->due[slot], audit->due_size[slot], serve->options.audit);
+        audit->due_size[slot] = 0;
+    }
+}
+
+// The object store speaks for those who brought something, and for itself.
+static void depot_put(FILE *out, const struct wire_message *message)
+{
+    bool speaks_for = message->kind == WIRE_BROUGHT_MESSAGE && message->brought.who.length;
+    fprintf(out, "{\"at\":%" PRId64 "%s", os_now(),
+            speaks_for ? message->brought.who.bytes : ",\"role\":\"server\"");
+}
+
+static const char *refusal_of(const struct serve_peer *peer, const struct wire_message *message)
+{
+    bool is_brought = message->kind == WIRE_BROUGHT_MESSAGE;
+    if (is_brought && is_revoked(&message->brought)) return NULL;
+    if (is_brought && message->brought.reason.length)
+        return message->brought.reason.bytes;
+    return peer->peer->verdict.code ? peer->peer->verdict.reason : NULL;
+}
+
+void serve_audit_request(struct serve *serve, const struct serve_peer *peer,
+                         const struct wire_message *message)
+{
+    const char *refusal = refusal_of(peer, message);
+    bool is_depot = peer == serve->depot_peer;
+    if (serve->audit.file < 0 || (is_depot && !is_change(message))) return;
+    if (!refusal && !is_change(message)) return;
+    char *line = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&line, &size);
+    if (out) {
+        if (is_depot)
+            depot_put(out, message);
+        else
+            who_put(out, peer);
+        what_put(out, message, peer->peer->verdict.job);
+        text_put(out, "outcome", refusal ? "refused" : "done");
+        if (refusal) text_put(out, "reason", refusal);
+        fputs("}\n", out);
+        fclose(out);
+    }
+    if (!line) hub_no_memory();
+    if (refusal)
+        line_write(&serve->audit, line, size, serve->options.audit);
+    else
+        done_note(serve, line, size);
+    free(line);
+}
+
+char *serve_audit_who(struct serve *serve, const struct serve_peer *peer)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = serve->audit.file < 0 ? NULL : open_memstream(&text, &size);
+    if (!out) return NULL;
+    bool is_one = peer->link->roles && !(peer->link->roles & (peer->link->roles - 1));
+    if (is_one) text_put(out, "role", link_role_name((enum wire_role)peer->link->roles));
+    identity_put(out, peer);
+    fclose(out);
+    return text;
+}
+
+void serve_audit_revoked(struct serve *serve, const struct serve_peer *peer)
+{
+    char *line = NULL;
+    size_t size = 0;
+    if (serve->audit.file < 0) return;
+    FILE *out = open_memstream(&line, &size);
+    if (out) {
+        who_put(out, peer);
+        verb_put(out, "disconnect");
+        text_put(out, "outcome", "done");
+        text_put(out, "reason", DATA_REVOKED);
+        fputs("}\n", out);
+        fclose(out);
+    }
+    line_write(&serve->audit, line, size, serve->options.audit);
+    free(line);
+}
+
+// They cost nothing to whoever sends them, so only some are named, and the others counted.
+void serve_audit_stranger(struct serve *serve, const struct serve_peer *peer)
+{
+    struct serve_audit *audit = &serve->audit;
+    if (audit->file < 0 || peer->peer || !peer->link->reason) return;
+    int64_t second = os_ticks() / 1000000;
+    if (second != audit->second) audit->strangers = 0;
+    audit->second = second;
+    if (++audit->strangers > STRANGERS_A_SECOND) {
+        audit->unnamed++;
+        return;
+    }
+    char *line = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&line, &size);
+    if (out) {
+        who_put(out, peer);
+        verb_put(out, "connect");
+        text_put(out, "outcome", "refused");
+        text_put(out, "reason", peer->link->reason);
+        if (audit->unnamed) fprintf(out, ",\"unnamed\":%" PRIu32, audit->unnamed);
+        fputs("}\n", out);
+        fclose(out);
+    }
+    audit->unnamed = 0;
+    line_write(audit, line, size, serve->options.audit);
+    free(line);
+}

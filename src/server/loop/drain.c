@@ -1,0 +1,50 @@
+// drain.c - `rota server` ends: what has come is decided, made durable and answered.
+#include "server/loop/loop.h"
+#include "os/os.h"
+
+enum { DRAIN = 5 * 1000000, STEP = 5000, READY = 256 };
+
+static bool is_drained(const struct serve *serve)
+{
+    if (serve->inputs || serve->questions || serve->hub.turn[0] || serve->hub.turn[1]) return false;
+    for (const struct serve_peer *peer = serve->peers; peer; peer = peer->next)
+        if (!peer->is_gone && peer->peer && peer->link->out.length) return false;
+    return true;
+}
+
+// From here on nobody is listened to: what comes later is asked of the next server.
+static void doors_close(struct serve *serve)
+{
+    for (uint32_t i = 0; i < serve->listener_count; i++) {
+        os_loop_remove(serve->loop, serve->listeners[i].file);
+        link_listener_close(&serve->listeners[i]);
+    }
+    for (struct serve_peer *peer = serve->peers; peer; peer = peer->next)
+        os_loop_remove(serve->loop, peer->link->file);
+}
+
+// What has reached this machine is still read.
+static void last_words_read(struct serve *serve)
+{
+    struct os_ready ready[READY];
+    uint32_t count = os_loop_wait(serve->loop, ready, READY, 0);
+    for (uint32_t i = 0; i < count; i++) serve_ready(serve, &ready[i]);
+}
+
+int serve_drain(struct serve *serve)
+{
+    struct os_ready ready[READY];
+    uint32_t interrupts = serve->ending;
+    int64_t until = os_ticks() + DRAIN;
+    os_service_tell(&serve->service, "STOPPING=1\nSTATUS=ending: what has come is answered");
+    last_words_read(serve);
+    doors_close(serve);
+    while (!is_drained(serve) && os_ticks() < until && serve->ending == interrupts) {
+        if (serve->inputs && hub_can_begin(&serve->hub) && !serve_turn(serve)) return 70;
+        serve_settle(serve);
+        if (store_error(serve->store)->fault) return 70;
+        uint32_t count = os_loop_wait(serve->loop, ready, READY, os_ticks() + STEP);
+        for (uint32_t i = 0; i < count; i++) serve_ready(serve, &ready[i]);
+    }
+    return 0;
+}

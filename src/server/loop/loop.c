@@ -1,0 +1,359 @@
+// loop.c - `rota server`: peers are heard, a turn is made of it, and what it asks for leaves.
+#include "server/loop/loop.h"
+#include "server/cluster/tokens.h"
+#include "os/os.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    READY = 256,
+    ACCEPT_TURN = 32,  // connections that are accepted before others have their turn
+    OUTPUT_MAX = 64 << 20,
+    OUTPUT_FEW = 64 << 10,
+    LOOK_EVERY = 1000000
+};
+
+// ---- Peers -------------------------------------------------------------------------------------
+
+void serve_input_note(struct serve *serve, struct serve_peer *peer)
+{
+    if (peer->has_input) return;
+    peer->has_input = true;
+    peer->next_input = NULL;
+    *serve->last_input = peer;
+    serve->last_input = &peer->next_input;
+}
+
+struct serve_peer *serve_peer_add(struct serve *serve, struct link *link)
+{
+    struct serve_peer *peer = hub_allocate(1, sizeof *peer);
+    peer->kind = SERVE_PEER;
+    peer->link = link;
+    peer->next = serve->peers;
+    if (peer->next) peer->next->previous = peer;
+    serve->peers = peer;
+    serve->peer_count++;
+    serve->opening++;
+    peer->is_opening = true;
+    peer->reads = true;
+    peer->message_at = peer->read_at = os_ticks();
+    os_socket_peer(link->file, peer->from, sizeof peer->from);
+    if (!os_loop_add(serve->loop, link->file, peer)) {
+        peer->is_gone = true;
+        serve_input_note(serve, peer);
+    }
+    return peer;
+}
+
+void serve_peers_revoke(struct serve *serve)
+{
+    for (struct serve_peer *peer = serve->peers; peer; peer = peer->next) {
+        if (peer->is_gone || link_is_allowed(peer->link, &serve->keys)) continue;
+        if (peer->peer) {
+            serve_audit_revoked(serve, peer);
+            hub_refuse(peer->peer, 0, 0, WIRE_REFUSED_ROLE, DATA_REVOKED);
+            link_flush(peer->link);
+            serve->revoked++;
+        }
+        peer->is_gone = true;
+        serve_input_note(serve, peer);
+    }
+}
+
+static void peer_free(struct serve *serve, struct serve_peer *peer)
+{
+    if (peer->previous)
+        peer->previous->next = peer->next;
+    else
+        serve->peers = peer->next;
+    if (peer->next) peer->next->previous = peer->previous;
+    serve->peer_count--;
+    serve_peer_opened(serve, peer);
+    serve_wait_end(serve, peer);
+    if (peer->link) os_loop_remove(serve->loop, peer->link->file);
+    link_close(peer->link);
+    free(peer);
+}
+
+// A user of this machine has no key, but a number.
+static void peer_open(struct serve *serve, struct serve_peer *peer)
+{
+    struct link *link = peer->link;
+    peer->peer = hub_peer_add(&serve->hub, link->roles, link->id, &link->out);
+    const char *user = peer->from + (peer->from[0] == '/');
+    if (!link->id[0]) hub_peer_own(&serve->hub, peer->peer, user);
+    memcpy(peer->peer->from, peer->from, sizeof peer->from);
+    serve_peer_opened(serve, peer);
+    const char *fault = hub_place_take(&serve->hub, peer->peer);
+    if (fault) hub_turn_away(peer->peer, WIRE_REFUSED_BUSY, fault);
+}
+
+static void peer_work(struct serve *serve, struct serve_peer *peer)
+{
+    if (peer->is_gone) return;
+    serve_reserve(serve, peer);
+    bool open = serve_may_read(serve, peer) ? link_work(peer->link) : link_flush(peer->link);
+    if (!open) peer->is_gone = true;
+    if (serve->questions && peer->link->out.length < OUTPUT_FEW) serve_questions_go_on(serve, peer);
+    if (peer->link->state == LINK_OPEN && !peer->peer) peer_open(serve, peer);
+    serve_count(peer);
+    if (!peer->is_gone) serve_watch(serve, peer);
+    if (peer->is_gone || peer->link->in.length > peer->link->in.taken)
+        serve_input_note(serve, peer);
+}
+
+// Disconnects peers that stop reading. The object store is not a peer: the server waits for it.
+static void peer_flush(struct serve *serve, struct serve_peer *peer)
+{
+    if (peer->is_gone) return;
+    struct link *link = peer->link;
+    if (link->out.failed) hub_no_memory();
+    bool slow = peer != serve->depot_peer && link->out.length - link->out.sent > OUTPUT_MAX;
+    if (slow || (link->out.length && !link_flush(link))) peer->is_gone = true;
+    if (serve->questions && link->out.length < OUTPUT_FEW) serve_questions_go_on(serve, peer);
+    bool done = peer->peer && peer->peer->closing && !link->out.length;
+    if (done) peer->is_gone = true;
+    if (peer->is_gone) {
+        serve_input_note(serve, peer);
+    } else {
+        serve_watch(serve, peer);
+    }
+    serve_count(peer);
+}
+
+// A peer that has not said in time who it is, or the rest of a message, has to go.
+static void late_look(struct serve *serve, int64_t now)
+{
+    if (now < serve->strangers_at) return;
+    serve->strangers_at = now + LOOK_EVERY;
+    for (struct serve_peer *peer = serve->peers; peer; peer = peer->next) {
+        if (peer->is_gone || !serve_is_late(serve, peer, now)) continue;
+        peer->is_gone = true;
+        serve_input_note(serve, peer);
+    }
+    serve_questions_look(serve, now);
+    serve_shares_report(serve, now);
+}
+
+// ---- A turn ------------------------------------------------------------------------------------
+
+static bool message_take(struct serve *serve, struct serve_peer *peer,
+                         const struct wire_message *message)
+{
+    if (serve_data_takes(serve, peer, message)) return false;
+    bool asks = message->kind == WIRE_ASK_MESSAGE
+                && (peer->peer->role == WIRE_CLIENT || peer->peer->role == WIRE_ADMIN);
+    if (!asks) {
+        bool goes_on = hub_take(&serve->hub, peer->peer, message);
+        serve_audit_request(serve, peer, message);
+        return goes_on;
+    }
+    serve_ask(serve, peer, &message->ask);
+    return true;
+}
+
+// A short question may have a long answer, and many of them can come at once.
+static bool is_buried(const struct serve_peer *peer)
+{
+    const struct wire_out *held = peer->peer->held, *out = &peer->link->out;
+    return (uint64_t)out->length - out->sent + held[0].length + held[1].length > OUTPUT_MAX;
+}
+
+static void peer_take(struct serve *serve, struct serve_peer *peer)
+{
+    struct wire_message message;
+    enum wire_result result = WIRE_MORE;
+    while (!peer->is_gone && peer->peer && !(peer->waits = serve_must_wait(serve, peer))
+           && (result = wire_take(&peer->link->in, &message)) == WIRE_GOT) {
+        peer->messages++;
+        if (!message_take(serve, peer, &message)) break;
+        serve_count(peer);
+        peer->is_gone = peer != serve->depot_peer && is_buried(peer);
+    }
+    if (peer->waits) serve_wait(serve, peer);
+    if (result == WIRE_NO_MEMORY) hub_no_memory();
+    if (result != WIRE_BAD || peer->is_given) return;
+    hub_refuse(peer->peer, 0, 0, WIRE_REFUSED_FRAME, "that is no message");
+    peer->peer->closing = true;
+}
+
+static void inputs_take(struct serve *serve)
+{
+    struct serve_peer *peer = serve->inputs, *next;
+    serve->inputs = NULL;
+    serve->last_input = &serve->inputs;
+    for (; peer; peer = next) {
+        next = peer->next_input;
+        peer->has_input = false;
+        peer_take(serve, peer);
+        if (peer == serve->depot_peer) continue;  // if that has ended, so does the loop
+        if (!peer->is_gone && !peer->is_given) {
+            if (peer->peer) serve_watch(serve, peer);
+            continue;
+        }
+        serve_questions_drop(serve, peer);
+        serve_audit_stranger(serve, peer);
+        if (peer->peer) peer->owner = peer->peer->share->number;
+        char *who = peer->is_given ? serve_audit_who(serve, peer) : NULL;
+        if (peer->peer) hub_peer_remove(&serve->hub, peer->peer);
+        peer->peer = NULL;
+        if (peer->is_given) serve_data_give(serve, peer, who);
+        peer_free(serve, peer);
+    }
+}
+
+// What the object store holds is known before somebody names it. In the first turn it is waited
+// for: its thread begins with the list.
+static void store_hear(struct serve *serve)
+{
+    struct serve_peer *store = serve->depot_peer;
+    if (!store) return;
+    for (;;) {
+        peer_work(serve, store);
+        peer_take(serve, store);
+        if (store->is_gone || serve->hub.depot_is_known) return;
+        os_wait(&(struct os_watch){.file = store->link->file}, 1, INT64_MAX);
+    }
+}
+
+bool serve_turn(struct serve *serve)
+{
+    hub_begin(&serve->hub, os_now(), os_ticks());
+    serve->hub.transfers = serve->depot ? depot_connections(serve->depot) : 0;
+    store_hear(serve);
+    inputs_take(serve);
+    return hub_write(&serve->hub) && store_sync_begin(serve->store);
+}
+
+void serve_settle(struct serve *serve)
+{
+    hub_settled(&serve->hub, store_settled(serve->store));
+    serve_audit_settled(serve);  // before anybody is answered
+    serve->feed_at = hub_feed(&serve->hub, os_ticks());
+    if (serve->depot_peer) peer_flush(serve, serve->depot_peer);  // tickets, before they are shown
+    for (struct serve_peer *peer = serve->peers; peer; peer = peer->next)
+        if (peer->link->out.length || (peer->peer && peer->peer->closing)) peer_flush(serve, peer);
+}
+
+// ---- The loop ----------------------------------------------------------------------------------
+
+// A client that goes while it waits is not waited for.
+static void peer_ready(struct serve *serve, struct serve_peer *peer, bool is_over)
+{
+    if (is_over && !peer->reads) peer->is_gone = true;
+    if (peer->is_gone)
+        serve_input_note(serve, peer);
+    else
+        peer_work(serve, peer);
+}
+
+// Connections without a key yet have places of their own, so that they cannot keep others out.
+static bool has_room(const struct serve *serve)
+{
+    uint32_t count = serve_connections(serve), most = serve->options.connections;
+    return count - serve->opening < most
+           && count < most + serve->listener_count * LINK_OPENING_MAX;
+}
+
+static void accept_all(struct serve *serve, struct link_listener *listener)
+{
+    struct link *link;
+    // More wait in the kernel: those that are opening have their turn in between.
+    for (int i = 0; i < ACCEPT_TURN && (link = link_accept(listener)); i++) {
+        if (!has_room(serve)) {
+            serve->turned_away++;
+            serve->hub.full |= 1u << HUB_PLACE_ADMIN;
+            link_close(link);
+            continue;
+        }
+        struct serve_peer *peer = serve_peer_add(serve, link);
+        if (link->state == LINK_OPEN) peer_open(serve, peer);
+    }
+}
+
+void serve_ready(struct serve *serve, const struct os_ready *ready)
+{
+    for (uint32_t i = 0; i < serve->listener_count; i++)
+        if (ready->owner == &serve->listeners[i]) {
+            accept_all(serve, &serve->listeners[i]);
+            return;
+        }
+    if (ready->owner == &serve->signals) {
+        serve_signals(serve);
+    } else if (ready->owner == &serve->settled) {
+        os_event_clear(serve->settled);
+    } else if (*(const enum serve_kind *)ready->owner == SERVE_QUESTION) {
+        serve_answer(serve, ready->owner);
+    } else {
+        peer_ready(serve, ready->owner, ready->is_over);
+    }
+}
+
+static int64_t wake_at(struct serve *serve)
+{
+    int64_t at = serve->hub.check_at, beat = serve_beat(serve, os_ticks());
+    if (beat < at) at = beat;
+    if (serve->feed_at < at) at = serve->feed_at;
+    if (serve->wait_at < at) at = serve->wait_at;
+    rota_time next = hub_deadline(&serve->hub);
+    if (!hub_can_begin(&serve->hub)) return at;
+    if (serve->inputs) return 0;
+    if (next == ROTA_NEVER) return at;
+    return next < at ? next : at;
+}
+
+static int failed(const struct serve *serve)
+{
+    const struct store_error *error = store_error(serve->store);
+    fprintf(stderr, "rota server: %s\n", error->fault ? error->text : serve->server.reason);
+    return server_exit_status(&serve->server);
+}
+
+// Once for each worker, not each time that it comes.
+static void ahead_of_us_say(struct serve *serve)
+{
+    char *name = serve->hub.ahead_of_us;
+    if (!*name) return;
+    if (strcmp(name, serve->ahead_of_us) != 0)
+        fprintf(stderr,
+                "rota server: worker %s knows of work that %s does not have: was it restored from a"
+                " backup? Then start the server with --restored\n",
+                name, serve->options.database ? serve->options.database : "this server");
+    snprintf(serve->ahead_of_us, sizeof serve->ahead_of_us, "%s", name);
+    *name = 0;
+}
+
+static int store_lost(void)
+{
+    fputs("rota server: the object store has ended; start the server again, and report this\n",
+          stderr);
+    return 70;
+}
+
+int serve_loop(struct serve *serve)
+{
+    struct os_ready ready[READY];
+    int64_t looked = os_ticks();
+    while (!serve->ending) {
+        uint32_t count = os_loop_wait(serve->loop, ready, READY, wake_at(serve));
+        for (uint32_t i = 0; i < count; i++) serve_ready(serve, &ready[i]);
+        // Nothing is acknowledged by a server whose files were deleted or replaced.
+        if (!hub_check(&serve->hub, os_ticks())) return failed(serve);
+        if (serve->depot_peer && serve->depot_peer->is_gone) return store_lost();
+        late_look(serve, os_ticks());
+        serve->wait_at = serve_waiting_look(serve);
+        bool due = serve->inputs || os_ticks() >= hub_deadline(&serve->hub)
+                   || os_ticks() - looked > LOOK_EVERY;
+        if (due && hub_can_begin(&serve->hub)) {
+            looked = os_ticks();
+            if (!serve_turn(serve)) return failed(serve);
+            ahead_of_us_say(serve);
+        }
+        serve_settle(serve);
+        if (store_error(serve->store)->fault) return failed(serve);
+    }
+    bool is_drained = serve_drain(serve) == 0 && store_check(serve->store);
+    return is_drained ? 0 : failed(serve);
+}

@@ -1,0 +1,33 @@
+// timeline.c - what happened: where each task ran, and when.
+#include "sim/whatif/whatif.h"
+
+#include <stdlib.h>
+
+struct lab_course lab_course_take(uint32_t task_count)
+{
+    return (struct lab_course){.worker = plan_take(task_count, sizeof(uint32_t)),
+                               .began = plan_take(task_count, sizeof(double)),
+                               .ended = plan_take(task_count, sizeof(double))};
+}
+
+void lab_course_release(struct lab_course *course)
+{
+    free(course->worker), free(course->began), free(course->ended);
+    *course = (struct lab_course){0};
+}
+
+bool lab_replay(const struct lab_job *job, const struct lab_setting *setting,
+                const struct plan_schedule *schedule, struct lab_course *course)
+{
+    struct model *model = model_open(&job->graph, &setting->cluster);
+    course->makespan = plan_replay(model, &job->graph, schedule, 1e300);
+    for (uint32_t i = 0; i < job->graph.task_count; i++) {
+        course->worker[i] = schedule->worker[i];
+        course->began[i] = model_began(model, i);
+        course->ended[i] = model_ends(model, i);
+    }
+    course->transfers = model_sums(model).transfers;
+    course->mib = model_sums(model).mib;
+    model_close(model);
+    return course->makespan < 1e300;
+}

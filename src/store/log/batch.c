@@ -1,0 +1,337 @@
+// batch.c - what goes to the log goes there in one write a turn.
+//
+// SQLite writes each page of a turn, and 24 bytes before it, by themselves: two calls of the
+// system a page. Nobody reads them before they are synced, so until then they may wait here.
+// Where a torn write can harm what lies beside it, SQLite pads the log behind the sync, and
+// then nothing waits.
+#include "store/log/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    GATHERED_MAX = 1 << 16,  // the system of SQLite takes less than 1 << 17 at a time
+    LOG_HEADER = 32,
+    LOG_SALT = 16
+};
+
+// Lies before the file of the system below, in memory that SQLite gives.
+struct gathered {
+    sqlite3_file file;
+    char *bytes;  // not written yet
+    int length;
+    sqlite3_int64 at;  // where they belong
+    sqlite3_file *below;
+    struct gather *gather;
+    bool safe;   // a torn write harms nothing beside it
+    bool empty;  // nothing was ever written to it
+    bool begins;  // a header was written, and was not synced yet
+};
+
+static struct gathered *of(sqlite3_file *file)
+{
+    return (struct gathered *)file;
+}
+
+static uint32_t salt_at(const void *bytes)
+{
+    uint32_t salt;
+    memcpy(&salt, (const char *)bytes + LOG_SALT, sizeof salt);
+    return salt;
+}
+
+// SQLite writes a log from its start to its end. If another program has truncated it, a write
+// would leave a hole of zeros before it, and all turns in the hole were lost without a trace.
+static int log_append(struct gathered *gathered, const void *from, int length, sqlite3_int64 at)
+{
+    sqlite3_file *below = gathered->below;
+    sqlite3_int64 size = at;
+    int result = at > 0 ? below->pMethods->xFileSize(below, &size) : SQLITE_OK;
+    if (!result && size < at) result = SQLITE_IOERR_WRITE;
+    if (result) return result;
+    if (at == 0 && length >= LOG_HEADER) gathered->gather->pages.began = salt_at(from);
+    gathered->empty = false;
+    return below->pMethods->xWrite(below, from, length, at);
+}
+
+static int gathered_write(struct gathered *gathered)
+{
+    int length = gathered->length;
+    gathered->length = 0;  // what failed is not tried again
+    return length ? log_append(gathered, gathered->bytes, length, gathered->at) : SQLITE_OK;
+}
+
+// ---- Syncs ---------------------------------------------------------------------------
+
+int gather_image_sync(struct gather *gather)
+{
+    if (!gather->image_is_unsynced) return SQLITE_OK;
+    gather->image_is_unsynced = false;
+    return fdatasync(gather->image) == 0 ? SQLITE_OK : SQLITE_IOERR_FSYNC;
+}
+
+int gather_sync(struct gather *gather, int flags)
+{
+    struct syncer *syncer = &gather->syncer;
+    sqlite3_file *behind = gather->behind;
+    int result = syncer_wait(syncer, syncer->asked);
+    gather->behind = NULL;
+    if (result || !behind) return result;
+    result = gather_image_sync(gather);
+    if (!result) result = behind->pMethods->xSync(behind, flags);
+    gather->named |= !result;
+    syncer_note(syncer, result);
+    return result;
+}
+
+int gather_sync_ask(struct gather *gather)
+{
+    if (!gather->behind) return SQLITE_OK;
+    if (!gather->named || !syncer_open(&gather->syncer))
+        return gather_sync(gather, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+    syncer_ask(&gather->syncer, gather->behind);
+    gather->behind = NULL;
+    return SQLITE_OK;
+}
+
+// ---- The methods of a log -----------------------------------------------------------
+
+static int log_close(sqlite3_file *file)
+{
+    sqlite3_file *below = of(file)->below;
+    int result = gathered_write(of(file));
+    int synced = gather_sync(of(file)->gather, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+    of(file)->gather->pages.log = NULL;
+    if (!result) result = synced;
+    free(of(file)->bytes);
+    int closed = below->pMethods->xClose(below);
+    return result ? result : closed;
+}
+
+static int log_read(sqlite3_file *file, void *to, int length, sqlite3_int64 at)
+{
+    sqlite3_file *below = of(file)->below;
+    int result = gathered_write(of(file));
+    if (of(file)->gather->pages.log_is_bad) return SQLITE_IOERR_READ;
+    return result ? result : below->pMethods->xRead(below, to, length, at);
+}
+
+static int log_write(sqlite3_file *file, const void *from, int length, sqlite3_int64 at)
+{
+    struct gathered *gathered = of(file);
+    bool follows = gathered->length && at == gathered->at + gathered->length;
+    gathered->begins |= at == 0;
+    if (!follows || length > GATHERED_MAX - gathered->length) {
+        int result = gathered_write(gathered);
+        if (result) return result;
+        gathered->at = at;
+    }
+    if (length > GATHERED_MAX || !gathered->safe) {
+        return log_append(gathered, from, length, at);
+    }
+    memcpy(gathered->bytes + gathered->length, from, (size_t)length);
+    gathered->length += length;
+    return SQLITE_OK;
+}
+
+static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
+{
+    sqlite3_file *below = of(file)->below;
+    int result = gathered_write(of(file));
+    return result ? result : below->pMethods->xTruncate(below, size);
+}
+
+// SQLite writes the header of a log that begins anew, and syncs it before the first frame. Without
+// that a power failure may leave the old header, old frames and behind them new ones: the next
+// opening takes the old frames for a log, and puts old pages into the newer database. A log that
+// was empty has no old frames.
+static bool is_first_header(const struct gathered *gathered)
+{
+    return gathered->empty && gathered->at == 0 && gathered->length == LOG_HEADER;
+}
+
+// The data is written before this returns, so every reader finds it; only the disk may lag.
+static int log_sync(sqlite3_file *file, int flags)
+{
+    struct gathered *gathered = of(file);
+    bool begins = gathered->begins;
+    gathered->begins = false;
+    if (is_first_header(gathered)) return SQLITE_OK;
+    int result = gathered_write(gathered);
+    if (result) return result;
+    gathered->gather->behind = gathered->below;
+    if (gathered->gather->later && !begins) return SQLITE_OK;
+    return gather_sync(gathered->gather, flags);
+}
+
+static int log_size(sqlite3_file *file, sqlite3_int64 *size)
+{
+    sqlite3_file *below = of(file)->below;
+    int result = gathered_write(of(file));
+    return result ? result : below->pMethods->xFileSize(below, size);
+}
+
+static int log_lock(sqlite3_file *file, int kind)
+{
+    return of(file)->below->pMethods->xLock(of(file)->below, kind);
+}
+
+static int log_unlock(sqlite3_file *file, int kind)
+{
+    return of(file)->below->pMethods->xUnlock(of(file)->below, kind);
+}
+
+static int log_is_reserved(sqlite3_file *file, int *answer)
+{
+    return of(file)->below->pMethods->xCheckReservedLock(of(file)->below, answer);
+}
+
+static int log_control(sqlite3_file *file, int what, void *argument)
+{
+    return of(file)->below->pMethods->xFileControl(of(file)->below, what, argument);
+}
+
+static int log_sector_size(sqlite3_file *file)
+{
+    return of(file)->below->pMethods->xSectorSize(of(file)->below);
+}
+
+static int log_characteristics(sqlite3_file *file)
+{
+    return of(file)->below->pMethods->xDeviceCharacteristics(of(file)->below);
+}
+
+static const sqlite3_io_methods log_methods = {
+    .iVersion = 1,
+    .xClose = log_close,
+    .xRead = log_read,
+    .xWrite = log_write,
+    .xTruncate = log_truncate,
+    .xSync = log_sync,
+    .xFileSize = log_size,
+    .xLock = log_lock,
+    .xUnlock = log_unlock,
+    .xCheckReservedLock = log_is_reserved,
+    .xFileControl = log_control,
+    .xSectorSize = log_sector_size,
+    .xDeviceCharacteristics = log_characteristics,
+};
+
+// ---- The system below ------------------------------------------------------------------
+
+static sqlite3_vfs *below_of(const sqlite3_vfs *vfs)
+{
+    return ((const struct gather *)vfs->pAppData)->below;
+}
+
+// SQLite syncs the folder with the first sync of a log that it may have made.
+static int log_flags(struct gather *gather, const char *name, int flags)
+{
+    gather->named = gather->named && access(name, F_OK) == 0;
+    return gather->named ? flags & ~SQLITE_OPEN_CREATE : flags;
+}
+
+// All files but the database and its log are those of the system below.
+static int file_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
+                     int *out)
+{
+    struct gather *gather = vfs->pAppData;
+    sqlite3_vfs *below = gather->below;
+    if (flags & SQLITE_OPEN_MAIN_DB)
+        return pages_open(below, name, file, flags, out, &gather->pages);
+    if (!(flags & SQLITE_OPEN_WAL)) return below->xOpen(below, name, file, flags, out);
+    struct gathered *gathered = of(file);
+    *gathered = (struct gathered){.below = (sqlite3_file *)(gathered + 1), .gather = gather};
+    gathered->bytes = malloc(GATHERED_MAX);
+    if (!gathered->bytes) return SQLITE_NOMEM;
+    gathered->below->pMethods = NULL;
+    int result = below->xOpen(below, name, gathered->below, log_flags(gather, name, flags), out);
+    if (result) {
+        if (gathered->below->pMethods) gathered->below->pMethods->xClose(gathered->below);
+        free(gathered->bytes);
+        return result;
+    }
+    sqlite3_int64 size = 1;
+    file->pMethods = &log_methods;
+    gather->pages.log = gathered->below;
+    gathered->safe = log_characteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
+    gathered->empty = gathered->below->pMethods->xFileSize(gathered->below, &size) == SQLITE_OK
+                      && size == 0;
+    return SQLITE_OK;
+}
+
+static int file_delete(sqlite3_vfs *vfs, const char *name, int durably)
+{
+    sqlite3_vfs *below = below_of(vfs);
+    return below->xDelete(below, name, durably);
+}
+
+static int file_access(sqlite3_vfs *vfs, const char *name, int flags, int *answer)
+{
+    sqlite3_vfs *below = below_of(vfs);
+    return below->xAccess(below, name, flags, answer);
+}
+
+static int path_complete(sqlite3_vfs *vfs, const char *name, int size, char *out)
+{
+    sqlite3_vfs *below = below_of(vfs);
+    return below->xFullPathname(below, name, size, out);
+}
+
+static int random_bytes(sqlite3_vfs *vfs, int size, char *out)
+{
+    sqlite3_vfs *below = below_of(vfs);
+    return below->xRandomness(below, size, out);
+}
+
+static int rest(sqlite3_vfs *vfs, int microseconds)
+{
+    sqlite3_vfs *below = below_of(vfs);
+    return below->xSleep(below, microseconds);
+}
+
+static int last_error(sqlite3_vfs *vfs, int size, char *out)
+{
+    sqlite3_vfs *below = below_of(vfs);
+    return below->xGetLastError ? below->xGetLastError(below, size, out) : 0;
+}
+
+static int current_time(sqlite3_vfs *vfs, sqlite3_int64 *milliseconds)
+{
+    sqlite3_vfs *below = below_of(vfs);
+    return below->xCurrentTimeInt64(below, milliseconds);
+}
+
+static int current_day(sqlite3_vfs *vfs, double *days)
+{
+    sqlite3_vfs *below = below_of(vfs);
+    return below->xCurrentTime(below, days);
+}
+
+// SQLite finds it by its name only while the file is being opened.
+int gather_open(const char *path, sqlite3 **db, int flags, const char *name, struct gather *gather)
+{
+    sqlite3_vfs *below = gather->below = sqlite3_vfs_find(name);
+    if (!below) return SQLITE_ERROR;
+    gather->vfs = (sqlite3_vfs){
+        .iVersion = below->iVersion < 2 ? 1 : 2,
+        .szOsFile = (int)sizeof(struct gathered) + below->szOsFile,
+        .mxPathname = below->mxPathname,
+        .zName = "rota",
+        .pAppData = gather,
+        .xOpen = file_open,
+        .xDelete = file_delete,
+        .xAccess = file_access,
+        .xFullPathname = path_complete,
+        .xRandomness = random_bytes,
+        .xSleep = rest,
+        .xCurrentTime = current_day,
+        .xGetLastError = last_error,
+        .xCurrentTimeInt64 = current_time,
+    };
+    int result = sqlite3_vfs_register(&gather->vfs, 0);
+    if (!result) result = sqlite3_open_v2(path, db, flags, gather->vfs.zName);
+    sqlite3_vfs_unregister(&gather->vfs);
+    return result;
+}

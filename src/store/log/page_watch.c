@@ -1,0 +1,210 @@
+// page_watch.c - the database file below SQLite: remembers the hashes of some pages.
+#include "store/log/page_watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// A short run reads all pages of a new database, and has no time to hash each of them.
+enum { PAGE_MIN = 512, PAGE_MAX = 65536, READ_EVERY = 4 };
+
+// ---- Hashes ----------------------------------------------------------------------------
+
+typedef uint32_t lanes __attribute__((vector_size(16)));
+
+// Sums, and sums of sums, so that the place of a word counts. Four words at a time: the size of a
+// page is a multiple of that.
+static uint64_t page_hash(const void *from, size_t size, sqlite3_int64 at)
+{
+    static const uint64_t odd = 0x9e3779b97f4a7c15u;
+    const unsigned char *bytes = from;
+    lanes sum = {1, 2, 3, 4}, sums = {0};
+    for (size_t i = 0; i < size; i += sizeof sum) {
+        lanes words;
+        memcpy(&words, bytes + i, sizeof words);
+        sum += words;
+        sums += sum;
+    }
+    uint64_t hash = (uint64_t)at * odd + size;
+    for (int lane = 0; lane < 4; lane++) {
+        hash = (hash ^ ((uint64_t)sum[lane] << 32 | sums[lane])) * odd;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+static bool is_page(int size, sqlite3_int64 at)
+{
+    return size >= PAGE_MIN && size <= PAGE_MAX && !(size & (size - 1)) && at % size == 0;
+}
+
+static void page_note(struct pages *pages, const void *bytes, int size, sqlite3_int64 at)
+{
+    if (!is_page(size, at)) return;
+    struct page_sample *sample = &pages->samples[at / size % PAGE_SAMPLES];
+    *sample = (struct page_sample){at, page_hash(bytes, (size_t)size, at), size};
+}
+
+void pages_forget(struct pages *pages)
+{
+    memset(pages->samples, 0, sizeof pages->samples);
+}
+
+bool pages_are_unchanged(struct pages *pages)
+{
+    sqlite3_file *file = pages->database;
+    unsigned char *bytes = malloc(PAGE_MAX);
+    bool same = bytes != NULL;
+    for (int i = 0; i < PAGE_SAMPLES && same; i++) {
+        struct page_sample sample = pages->samples[i];
+        if (!sample.size) continue;
+        same = file->pMethods->xRead(file, bytes, sample.size, sample.at) == SQLITE_OK
+               && page_hash(bytes, (size_t)sample.size, sample.at) == sample.hash;
+    }
+    free(bytes);
+    return same;
+}
+
+// ---- The methods of a database -----------------------------------------------------------
+
+static struct paged *of(sqlite3_file *file)
+{
+    return (struct paged *)file;
+}
+
+static int paged_close(sqlite3_file *file)
+{
+    sqlite3_file *below = of(file)->below;
+    mapped_release(of(file)->pages);
+    of(file)->pages->database = NULL;
+    return below->pMethods->xClose(below);
+}
+
+static int paged_read(sqlite3_file *file, void *to, int size, sqlite3_int64 at)
+{
+    sqlite3_file *below = of(file)->below;
+    if (of(file)->pages->database_is_bad) return SQLITE_IOERR_READ;
+    int result = below->pMethods->xRead(below, to, size, at);
+    if (!result && at / size % READ_EVERY == 0) page_note(of(file)->pages, to, size, at);
+    return result;
+}
+
+static int paged_write(sqlite3_file *file, const void *from, int size, sqlite3_int64 at)
+{
+    sqlite3_file *below = of(file)->below;
+    if (of(file)->pages->database_is_bad) return SQLITE_IOERR_WRITE;
+    page_note(of(file)->pages, from, size, at);
+    return below->pMethods->xWrite(below, from, size, at);
+}
+
+// A fold ends with it, also when there is nothing to cut off.
+static int paged_truncate(sqlite3_file *file, sqlite3_int64 size)
+{
+    struct page_sample *samples = of(file)->pages->samples;
+    for (int i = 0; i < PAGE_SAMPLES; i++)
+        if (samples[i].at >= size) samples[i].size = 0;
+    return of(file)->below->pMethods->xTruncate(of(file)->below, size);
+}
+
+static int paged_sync(sqlite3_file *file, int flags)
+{
+    return of(file)->below->pMethods->xSync(of(file)->below, flags);
+}
+
+static int paged_size(sqlite3_file *file, sqlite3_int64 *size)
+{
+    return of(file)->below->pMethods->xFileSize(of(file)->below, size);
+}
+
+static int paged_lock(sqlite3_file *file, int kind)
+{
+    return of(file)->below->pMethods->xLock(of(file)->below, kind);
+}
+
+static int paged_unlock(sqlite3_file *file, int kind)
+{
+    return of(file)->below->pMethods->xUnlock(of(file)->below, kind);
+}
+
+static int paged_is_reserved(sqlite3_file *file, int *answer)
+{
+    return of(file)->below->pMethods->xCheckReservedLock(of(file)->below, answer);
+}
+
+static int paged_control(sqlite3_file *file, int what, void *argument)
+{
+    return of(file)->below->pMethods->xFileControl(of(file)->below, what, argument);
+}
+
+static int paged_sector_size(sqlite3_file *file)
+{
+    return of(file)->below->pMethods->xSectorSize(of(file)->below);
+}
+
+static int paged_characteristics(sqlite3_file *file)
+{
+    return of(file)->below->pMethods->xDeviceCharacteristics(of(file)->below);
+}
+
+static int paged_index_map(sqlite3_file *file, int region, int size, int extend,
+                           void volatile **out)
+{
+    struct paged *paged = of(file);
+    int result = paged->below->pMethods->xShmMap(paged->below, region, size, extend, out);
+    if (result || !*out || region >= INDEX_REGIONS || size != INDEX_REGION_SIZE) return result;
+    paged->pages->index[region] = *out;
+    if (region == 0) mapped_watch(paged->pages);
+    return result;
+}
+
+static int paged_index_lock(sqlite3_file *file, int offset, int count, int flags)
+{
+    return of(file)->below->pMethods->xShmLock(of(file)->below, offset, count, flags);
+}
+
+static void paged_index_barrier(sqlite3_file *file)
+{
+    of(file)->below->pMethods->xShmBarrier(of(file)->below);
+}
+
+static int paged_index_unmap(sqlite3_file *file, int remove)
+{
+    mapped_release(of(file)->pages);
+    return of(file)->below->pMethods->xShmUnmap(of(file)->below, remove);
+}
+
+// Without the third version, which maps the database, too.
+static const sqlite3_io_methods paged_methods = {
+    .iVersion = 2,
+    .xClose = paged_close,
+    .xRead = paged_read,
+    .xWrite = paged_write,
+    .xTruncate = paged_truncate,
+    .xSync = paged_sync,
+    .xFileSize = paged_size,
+    .xLock = paged_lock,
+    .xUnlock = paged_unlock,
+    .xCheckReservedLock = paged_is_reserved,
+    .xFileControl = paged_control,
+    .xSectorSize = paged_sector_size,
+    .xDeviceCharacteristics = paged_characteristics,
+    .xShmMap = paged_index_map,
+    .xShmLock = paged_index_lock,
+    .xShmBarrier = paged_index_barrier,
+    .xShmUnmap = paged_index_unmap,
+};
+
+int pages_open(sqlite3_vfs *below, sqlite3_filename name, sqlite3_file *file, int flags, int *out,
+               struct pages *pages)
+{
+    struct paged *paged = of(file);
+    *paged = (struct paged){.below = (sqlite3_file *)(paged + 1), .pages = pages};
+    paged->below->pMethods = NULL;
+    int result = below->xOpen(below, name, paged->below, flags, out);
+    if (result) {
+        if (paged->below->pMethods) paged->below->pMethods->xClose(paged->below);
+        return result;
+    }
+    file->pMethods = &paged_methods;
+    pages->database = paged->below;
+    return SQLITE_OK;
+}

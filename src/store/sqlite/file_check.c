@@ -1,0 +1,339 @@
+// file_check.c - whether a file may be opened, and by whom; the ballast beside it.
+#define _GNU_SOURCE
+#include "store/sqlite/snapshot.h"
+#include "store/sqlite/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum { PATH_LONGEST = 4000, HEADER = 100 };
+
+// Locks and shared memory do not work over them as SQLite needs it.
+static const struct {
+    uint64_t magic;
+    const char *name;
+} networks[]
+    = {{0x6969, "NFS"},      {0x517b, "SMB"},        {0xfe534d42, "SMB"},  {0xff534d42, "CIFS"},
+       {0x73757245, "Coda"}, {0x5346414f, "AFS"},    {0x01021997, "9P"},   {0x65735546, "FUSE"},
+       {0x00c36400, "Ceph"}, {0x0bd00bd0, "Lustre"}, {0x01161970, "GFS2"}, {0x7461636f, "OCFS2"}};
+
+const char *guard_network(uint64_t magic)
+{
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        if (networks[i].magic == magic) return networks[i].name;
+    }
+    return NULL;
+}
+
+static bool refuse(struct store_error *error, const char *path, const char *what)
+{
+    store_fail(error, STORE_REFUSED, "%s: %s", path, what);
+    return false;
+}
+
+static bool refuse_errno(struct store_error *error, const char *path, const char *what)
+{
+    store_fail(error, STORE_REFUSED, "%s: %s: %s", path, what, strerror(errno));
+    return false;
+}
+
+static void folder_of(const char *path, char folder[PATH_LONGEST + 16])
+{
+    char name[PATH_LONGEST + 16];
+    snprintf(name, sizeof name, "%s", path);
+    snprintf(folder, PATH_LONGEST + 16, "%s", dirname(name));
+}
+
+static uint64_t file_size(const char *path, const char *suffix)
+{
+    char name[PATH_LONGEST + 16];
+    struct stat status;
+    snprintf(name, sizeof name, "%s%s", path, suffix);
+    return stat(name, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+bool guard_path(const char *path, char out[GUARD_PATH], struct store_error *error)
+{
+    struct stat status;
+    char *real = NULL;
+    bool is_link = lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+    if (is_link && !(real = realpath(path, NULL)))
+        return refuse_errno(error, path, "is a link that leads to no file");
+    bool fits = snprintf(out, GUARD_PATH, "%s", real ? real : path) < GUARD_PATH;
+    free(real);
+    return fits || refuse(error, path, "the name is too long");
+}
+
+// ---- The file ---------------------------------------------------------------------
+
+bool guard_file(const char *path, struct store_error *error)
+{
+    char folder[PATH_LONGEST + 16];
+    struct stat status;
+    struct statfs system;
+    if (strlen(path) > PATH_LONGEST) return refuse(error, path, "the name is too long");
+    // It is not opened: closing it again would drop the locks of a store of this process.
+    bool can_write = faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0;
+    bool is_new = !can_write && errno == ENOENT;  // then it is its folder that counts
+    if (!can_write && !is_new) return refuse_errno(error, path, "cannot be opened for writing");
+    if (is_new) folder_of(path, folder);
+    const char *known = is_new ? folder : path;
+    if (stat(known, &status) < 0 || statfs(known, &system) < 0)
+        return refuse_errno(error, path, "cannot be opened");
+    if (!is_new && !S_ISREG(status.st_mode)) return refuse(error, path, "is not a regular file");
+    if (!is_new && status.st_nlink > 1) {
+        return refuse(error, path, "has more than one name; its log would be found by only one");
+    }
+    const char *network = guard_network((uint64_t)(uint32_t)system.f_type);
+    if (!network) return true;
+    store_fail(error, STORE_REFUSED, "%s: lies on %s; a database needs a local file system", path,
+               network);
+    return false;
+}
+
+// Log and index get the mode of the database from SQLite, but may be there already.
+bool guard_modes(const char *path, struct store_error *error)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-lock", "-ballast"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char name[PATH_LONGEST + 16];
+        struct stat status;
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        if (stat(name, &status) < 0 || !(status.st_mode & (S_IRWXG | S_IRWXO))) continue;
+        if (chmod(name, status.st_mode & S_IRWXU) == 0) continue;
+        store_fail(error, STORE_REFUSED,
+                   "%s: others may read or write it (mode %04o), and this user cannot change that:"
+                   " %s; run 'chmod 600' on it as its owner",
+                   name, (unsigned)(status.st_mode & 07777), strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+// A log that only consists of zeros was never written to.
+static bool log_has_begun(const char *path)
+{
+    char name[PATH_LONGEST + 16], first = 0;
+    snprintf(name, sizeof name, "%s-wal", path);
+    int file = open(name, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return errno != ENOENT;
+    ssize_t got = pread(file, &first, 1, 0);
+    close(file);
+    return got < 0 || first;  // what cannot be read may have begun
+}
+
+// What a database that was deleted or emptied has left behind would be taken for a part of the new
+// one, or forgotten.
+static bool is_left_behind(const char *path, bool is_missing, struct store_error *error)
+{
+    const char *how = is_missing ? "missing" : "empty";
+    if (is_missing ? file_size(path, "-wal") : log_has_begun(path)) {
+        store_fail(error, STORE_REFUSED,
+                   "%s: is %s, but its log %s-wal is there; restore the database, or remove"
+                   " the log to begin with an empty one",
+                   path, how, path);
+    }
+    return error->fault;
+}
+
+// A supervisor starts the server again at once. It must not go on with a database that lacks what
+// was acknowledged.
+bool guard_mended(const char *path, bool is_run, struct store_error *error)
+{
+    const char *last = is_run ? "run" : "server";
+    if (file_size(path, "-saved")) {
+        store_fail(error, STORE_REFUSED,
+                   "%s: the last %s lost this file or its log, and %s-saved has all that was"
+                   " recorded; remove %s, -wal and -shm and rename the saved file, or move it"
+                   " elsewhere to use %s as it is",
+                   path, last, path, path, path);
+    } else if (file_size(path, "-lost") && is_run) {
+        store_fail(error, STORE_REFUSED,
+                   "%s: the last run lost this file or its log, and records with it; remove"
+                   " %s-lost and run again: tasks whose end is not recorded run once more",
+                   path, path);
+    } else if (file_size(path, "-lost")) {
+        store_fail(error, STORE_REFUSED,
+                   "%s: the last server lost this file or its log, and records with it; restore a"
+                   " backup, remove %s-lost, and start with --restored",
+                   path, path);
+    }
+    return !error->fault;
+}
+
+// The file, not closed; -1: errno says why not.
+static int image_write(const char *path)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0) return -1;
+    ssize_t written = write(file, schema_image, schema_image_size);
+    if (written == (ssize_t)schema_image_size) return file;
+    if (written >= 0) errno = ENOSPC;
+    close(file);
+    return -1;
+}
+
+// Whole or not at all: it is made beside the file and takes its place. It becomes durable before
+// the first turn does, and its name together with that of its log. When power fails before that,
+// a file system that orders what it writes has an empty file, and that is made again; if the log
+// has reached the disk before it, a person has to say that nothing is lost.
+bool guard_make(const char *path, int *made, struct store_error *error)
+{
+    char name[PATH_LONGEST + 16];
+    struct stat status;
+    *made = -1;
+    bool there = stat(path, &status) == 0;
+    if (there && status.st_size > 0) return true;
+    if (is_left_behind(path, !there, error)) return false;
+    snprintf(name, sizeof name, "%s-new", path);
+    *made = image_write(name);
+    if (*made >= 0 && rename(name, path) == 0) return true;
+    bool full = errno == ENOSPC || errno == EDQUOT;
+    store_fail(error, full ? STORE_FULL : STORE_BROKEN, "%s: cannot be made: %s", path,
+               strerror(errno));
+    unlink(name);
+    return false;
+}
+
+static uint64_t number_at(const unsigned char *bytes, int count)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < count; i++) number = number << 8 | bytes[i];
+    return number;
+}
+
+bool guard_header(const char *path, struct store_error *error)
+{
+    unsigned char header[HEADER];
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return refuse_errno(error, path, "cannot be read");
+    ssize_t got = pread(file, header, sizeof header, 0);
+    close(file);
+    if (got < 0) {
+        store_fail(error, STORE_BROKEN, "%s: cannot be read: %s", path, strerror(errno));
+        return false;
+    }
+    if (got == 0) return true;  // new
+    if (memcmp(header, "SQLite format 3", got < 16 ? (size_t)got : 16) != 0) {
+        return refuse(error, path, "is not a database");
+    }
+    uint64_t page = number_at(header + 16, 2), pages = number_at(header + 28, 4);
+    if (page == 1) page = 65536;
+    bool known = number_at(header + 24, 4) == number_at(header + 92, 4);
+    bool whole = got == HEADER && file_size(path, "") >= page * pages;
+    if (got == HEADER && (!known || file_size(path, "-wal"))) return true;  // the log has the rest
+    return whole ? true : refuse(error, path, "is truncated: the end of the database is missing");
+}
+
+// ---- One server at a time ------------------------------------------------------------
+
+// Two locks: flock() keeps others out. Whether somebody has it cannot be asked without trying to
+// get it, which would keep out a server that starts in that moment; of the second kind it can.
+static struct flock seen(void)
+{
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+}
+
+static void lock_show(int file)
+{
+    struct flock lock = seen();
+    int shown = fcntl(file, F_OFD_SETLK, &lock);
+    (void)shown;  // on a file system without such locks nobody seems to be at work
+}
+
+bool store_is_held(const char *path)
+{
+    char name[GUARD_PATH + 16], real[GUARD_PATH];
+    struct flock lock = seen();
+    struct store_error error = {0};
+    if (!guard_path(path, real, &error)) return false;
+    snprintf(name, sizeof name, "%s-lock", real);
+    int file = open(name, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    bool held = fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    close(file);
+    return held;
+}
+
+int guard_lock(const char *path, struct store_error *error)
+{
+    char name[PATH_LONGEST + 16], holder[32] = "";
+    snprintf(name, sizeof name, "%s-lock", path);
+    int file = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0) {
+        refuse_errno(error, name, "cannot be opened");
+        return -1;
+    }
+    if (flock(file, LOCK_EX | LOCK_NB) == 0) {
+        lock_show(file);
+        // As long as any other, so that the file need not be cut.
+        int length = snprintf(holder, sizeof holder, "%-20ld\n", (long)getpid());
+        ssize_t written = pwrite(file, holder, (size_t)length, 0);
+        (void)written;  // the number only helps people
+        return file;
+    }
+    ssize_t got = pread(file, holder, sizeof holder - 1, 0);
+    long pid = got > 0 ? strtol(holder, NULL, 10) : 0;
+    close(file);
+    store_fail(error, STORE_IN_USE, "%s: is in use by another server, process %ld", path, pid);
+    return -1;
+}
+
+// ---- The log ------------------------------------------------------------------------------
+
+// Zeros written before their turn comes: syncing then has no new length or blocks to record,
+// which costs a second trip to the disk. SQLite takes zeros for the end of the log. What does
+// not succeed only makes commits slower.
+void log_lengthen(const char *path, uint64_t bytes)
+{
+    static const char zeros[1 << 16];
+    char name[PATH_LONGEST + 16];
+    struct stat status;
+    snprintf(name, sizeof name, "%s-wal", path);
+    int file = open(name, O_WRONLY | O_CLOEXEC);
+    if (file < 0) return;
+    uint64_t at = fstat(file, &status) == 0 ? (uint64_t)status.st_size : bytes;
+    while (at < bytes) {
+        size_t size = bytes - at < sizeof zeros ? (size_t)(bytes - at) : sizeof zeros;
+        if (pwrite(file, zeros, size, (off_t)at) != (ssize_t)size) break;
+        at += size;
+    }
+    fdatasync(file);
+    close(file);
+}
+
+// ---- The ballast ------------------------------------------------------------------------
+
+bool ballast_make(const char *path, uint64_t bytes)
+{
+    char name[PATH_LONGEST + 16];
+    if (!bytes) return true;
+    snprintf(name, sizeof name, "%s-ballast", path);
+    int file = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0) return false;
+    bool made = posix_fallocate(file, 0, (off_t)bytes) == 0;
+    close(file);
+    if (!made) unlink(name);
+    return made;
+}
+
+void ballast_drop(const char *path)
+{
+    char name[PATH_LONGEST + 16];
+    snprintf(name, sizeof name, "%s-ballast", path);
+    unlink(name);
+}
+
+uint64_t disk_free(const char *path)
+{
+    struct statvfs system;
+    return statvfs(path, &system) == 0 ? (uint64_t)system.f_bavail * system.f_frsize : 0;
+}

@@ -1,0 +1,271 @@
+// file_watch.c - notices that a file of the database was deleted, replaced or overwritten, and
+// saves what it had.
+//
+// SQLite keeps the lost files open, so this process can still read everything it has recorded. It
+// copies that to FILE-saved with SQLite's backup. Of a file that another program has written to
+// nothing is read: only if all of it is in memory or in the other file, it can be saved. It never
+// writes to a file that is not its own.
+#define _GNU_SOURCE
+#include "store/sqlite/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NAME_SIZE = 4096, COPIES = 100 };
+
+static const char *const suffixes[FILE_KINDS] = {"", "-wal", "-shm", "-lock"};
+
+static struct file_identity identity_from(int result, const struct stat *status)
+{
+    if (result < 0) return (struct file_identity){0};
+    return (struct file_identity){status->st_dev, status->st_ino};
+}
+
+// The file that is at that path now.
+static int file_look(const struct sqlite_store *store, enum file_kind kind, struct stat *status)
+{
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "%s%s", store->path, suffixes[kind]);
+    *status = (struct stat){0};
+    return stat(name, status);
+}
+
+static struct file_identity identity_of(const struct sqlite_store *store, enum file_kind kind)
+{
+    struct stat status;
+    return identity_from(file_look(store, kind, &status), &status);
+}
+
+static struct file_state state_from(const struct stat *status)
+{
+    return (struct file_state){status->st_size,
+                               status->st_mtim.tv_sec * 1000000000ll + status->st_mtim.tv_nsec};
+}
+
+void files_note(struct sqlite_store *store)
+{
+    struct stat status;
+    store->files[FILE_LOCK] = identity_from(fstat(store->lock_file, &status), &status);
+    for (int i = 0; i < FILE_KINDS; i++)
+        if (!store->files[i].inode) store->files[i] = identity_of(store, (enum file_kind)i);
+    if (file_look(store, FILE_DATABASE, &status) < 0) return;
+    struct file_state database = state_from(&status);
+    database_note(store, &database);
+}
+
+// The inode of an open file is not given to another one.
+static bool is_ours(const struct sqlite_store *store, enum file_kind kind)
+{
+    struct file_identity now = identity_of(store, kind), then = store->files[kind];
+    return !then.inode || (now.inode == then.inode && now.device == then.device);
+}
+
+// ---- Saving ----------------------------------------------------------------------------------
+
+// The folder may be gone with all that was in it.
+static void folder_make(const struct sqlite_store *store)
+{
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "%s", store->path);
+    for (char *slash = strchr(name + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(name, 0700);  // the file that is made in it tells what went wrong
+        *slash = '/';
+    }
+}
+
+static bool saved_name(const struct sqlite_store *store, char name[NAME_SIZE])
+{
+    folder_make(store);
+    for (int i = 1; i < COPIES; i++) {
+        if (i == 1)
+            snprintf(name, NAME_SIZE, "%s-saved", store->path);
+        else
+            snprintf(name, NAME_SIZE, "%s-saved-%d", store->path, i);
+        int file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (file >= 0) return close(file) == 0;
+        if (errno != EEXIST) return false;
+    }
+    return false;
+}
+
+static int verdict_take(void *sound, int count, char **values, char **names)
+{
+    (void)names;
+    *(bool *)sound = count && values[0] && strcmp(values[0], "ok") == 0;
+    return 0;
+}
+
+// Another process may have written to the database in the meantime, so the copy is checked.
+static bool copy_fill(struct sqlite_store *store, const char *name)
+{
+    sqlite3 *copy = NULL;
+    bool sound = false;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int result = sqlite3_open_v2(name, &copy, flags, store->options.vfs);
+    sqlite3_backup *backup
+        = result ? NULL : sqlite3_backup_init(copy, "main", store->db, "main");
+    if (backup) sqlite3_backup_step(backup, -1);
+    result = backup ? sqlite3_backup_finish(backup) : SQLITE_ERROR;
+    if (!result) sqlite3_exec(copy, "PRAGMA quick_check(1)", verdict_take, &sound, NULL);
+    return sqlite3_close(copy) == SQLITE_OK && sound;
+}
+
+static bool save(struct sqlite_store *store, char name[NAME_SIZE])
+{
+    statements_finalize(store);
+    if (!saved_name(store, name)) return false;
+    if (copy_fill(store, name)) return true;
+    unlink(name);
+    return false;
+}
+
+// SQLite would play our log into any database that it finds beside it.
+static void log_put_aside(const struct sqlite_store *store, bool is_saved)
+{
+    char name[NAME_SIZE], aside[NAME_SIZE];
+    bool is_bad = store->gather.pages.database_is_bad;
+    if ((is_ours(store, FILE_DATABASE) && !is_bad) || !is_ours(store, FILE_LOG)) return;
+    snprintf(name, sizeof name, "%s-wal", store->path);
+    snprintf(aside, sizeof aside, "%s-wal-old", store->path);
+    if (is_saved)
+        unlink(name);
+    else
+        rename(name, aside);
+}
+
+// The next server must not go on without the records that are gone.
+static bool lost_note(const struct sqlite_store *store)
+{
+    static const char text[] = "records of this database were lost\n";
+    char name[NAME_SIZE];
+    folder_make(store);
+    snprintf(name, sizeof name, "%s-lost", store->path);
+    int file = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0) return false;
+    ssize_t written = write(file, text, sizeof text - 1);
+    (void)written;  // without room the message that follows is all there is
+    fsync(file);
+    close(file);
+    return true;
+}
+
+// With its folder, usually. The lock is open, so the system knows where it is now.
+static bool is_moved(const struct sqlite_store *store, char out[NAME_SIZE])
+{
+    char name[64];
+    static const size_t suffix = sizeof "-lock" - 1;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", store->lock_file);
+    ssize_t length = readlink(name, out, NAME_SIZE - 1);
+    if (length < (ssize_t)suffix) return false;
+    out[length] = 0;
+    if (strcmp(out + length - suffix, "-lock") != 0) return false;
+    out[(size_t)length - suffix] = 0;
+    struct sqlite_store there = *store;
+    there.path = out;
+    for (int i = 0; i < FILE_KINDS; i++)
+        if (!is_ours(&there, (enum file_kind)i)) return false;
+    return true;
+}
+
+// ---- Noticing --------------------------------------------------------------------------------
+
+// No copy of the records could be made. `rota run` has no backups: it runs what is not recorded.
+static void unsaved_say(struct sqlite_store *store, const char *suffix, const char *how)
+{
+    const char *path = store->path;
+    struct store_error *error = &store->store.error;
+    bool noted = lost_note(store);
+    if (store->options.is_run) {
+        store_fail(error, STORE_BROKEN,
+                   "%s%s was %s while it was in use, and a copy could not be saved: stop what did"
+                   " this%s%s%s, and run again; tasks whose end is not recorded run once more",
+                   path, suffix, how, noted ? ", remove " : "", noted ? path : "",
+                   noted ? "-lost" : "");
+    } else {
+        store_fail(error, STORE_BROKEN,
+                   "%s%s was %s while it was in use, and a copy could not be saved; records since"
+                   " the last backup may be lost: restore one, remove %s-lost, and start with"
+                   " --restored",
+                   path, suffix, how, path);
+    }
+}
+
+static void lost_say(struct sqlite_store *store, enum file_kind kind, const char *how)
+{
+    char saved[NAME_SIZE];
+    const char *path = store->path;
+    struct store_error *error = &store->store.error;
+    bool is_overwritten
+        = store->gather.pages.database_is_bad || store->gather.pages.log_is_bad;
+    if (kind == FILE_LOCK) {
+        store_fail(error, STORE_BROKEN,
+                   "%s-lock was %s while it was in use, so another process may use the database;"
+                   " no record is lost: make sure that no other server runs, and start again",
+                   path, how);
+        return;
+    }
+    if (kind == FILE_INDEX && store->gather.pages.index_is_bad) {
+        store_fail(error, STORE_BROKEN, "%s" INDEX_LOST, path);
+        return;
+    }
+    if (!is_overwritten && is_moved(store, saved)) {
+        store_fail(error, STORE_BROKEN,
+                   "%s was moved to %s while it was in use; all records are there: start with that"
+                   " path, or move it back",
+                   path, saved);
+        return;
+    }
+    bool is_saved = save(store, saved);
+    log_put_aside(store, is_saved);
+    if (is_saved) {
+        store_fail(error, STORE_BROKEN,
+                   "%s%s was %s while it was in use; all that was recorded is saved in %s: stop"
+                   " what did this, remove %s, -wal and -shm, rename the saved file, start again",
+                   path, suffixes[kind], how, saved, path);
+    } else {
+        unsaved_say(store, suffixes[kind], how);
+    }
+}
+
+// All are there. FILE_KINDS: none was overwritten.
+static enum file_kind overwritten_find(struct sqlite_store *store)
+{
+    struct stat database, index;
+    struct pages *pages = &store->gather.pages;
+    if (!pages->index[0] || file_look(store, FILE_INDEX, &index) < 0) return FILE_KINDS;
+    pages->index_is_bad
+        = index.st_size < store->index_size || index.st_size < INDEX_REGION_SIZE;
+    if (pages->index_is_bad) return FILE_INDEX;
+    store->index_size = index.st_size;
+    pages->log_is_bad = log_is_overwritten(store);
+    if (pages->log_is_bad) return FILE_LOG;
+    if (file_look(store, FILE_DATABASE, &database) < 0) return FILE_KINDS;
+    struct file_state state = state_from(&database);
+    pages->database_is_bad = database_is_overwritten(store, &state);
+    return pages->database_is_bad ? FILE_DATABASE : FILE_KINDS;
+}
+
+bool files_are_ours(struct sqlite_store *store)
+{
+    if (store->is_lost) return false;
+    const char *how = "overwritten";
+    enum file_kind kind = FILE_DATABASE;
+    while (kind < FILE_KINDS && is_ours(store, kind)) kind++;
+    if (kind == FILE_KINDS)
+        kind = overwritten_find(store);
+    else
+        how = identity_of(store, kind).inode ? "replaced" : "deleted";
+    if (kind == FILE_KINDS) return true;
+    store->is_lost = true;
+    lost_say(store, kind, how);
+    return false;
+}
+
+bool files_check(struct sqlite_store *store)
+{
+    return !store->store.error.fault && files_are_ours(store);
+}

@@ -1,0 +1,138 @@
+// overwritten.c - notices that another program truncated a file of the database or wrote into it.
+//
+// `: > FILE-wal` and `cp backup FILE` keep the inode. What SQLite has written can be told from the
+// index: how many frames the log has, how many of them are in the database. Programs that use
+// SQLite keep the index true, also when they fold the log or truncate it; others do not.
+#include "store/sqlite/sqlite.h"
+
+#include <string.h>
+
+enum { LOG_HEADER = 32, FRAME_HEADER = 24, MAGIC = 0x377f0682 };
+
+// As SQLite has it in the first bytes of the index, twice: see "WAL-Index Format" of its documents.
+enum {
+    WORD_PAGE_SIZE = 3,  // in its upper half
+    WORD_FRAMES = 4,
+    WORD_PAGES = 5,
+    WORD_SALT = 8,
+    HEADER_WORDS = 12,
+    WORD_BACKFILLED = 24,
+    WORD_ATTEMPTED = 32
+};
+
+struct index_state {
+    uint32_t frames, pages, salt[2], backfilled, attempted;
+    int64_t page_size;
+};
+
+// False: there is none yet, or another process is changing it.
+static bool index_read(const struct sqlite_store *store, struct index_state *out)
+{
+    const volatile uint32_t *words = store->gather.pages.index[0];
+    if (!words) return false;
+    for (int i = 0; i < HEADER_WORDS; i++)
+        if (words[i] != words[HEADER_WORDS + i]) return false;
+    uint32_t page_size = words[WORD_PAGE_SIZE] >> 16;
+    *out = (struct index_state){.frames = words[WORD_FRAMES],
+                                .pages = words[WORD_PAGES],
+                                .salt = {words[WORD_SALT], words[WORD_SALT + 1]},
+                                .backfilled = words[WORD_BACKFILLED],
+                                .attempted = words[WORD_ATTEMPTED],
+                                .page_size = page_size == 1 ? 65536 : page_size};
+    return true;
+}
+
+static bool index_is(const struct sqlite_store *store, const struct index_state *state)
+{
+    struct index_state now;
+    return index_read(store, &now) && memcmp(&now, state, sizeof now) == 0;
+}
+
+// ---- The log ---------------------------------------------------------------------------
+
+static uint32_t number_at(const unsigned char *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static bool log_is(sqlite3_file *log, const struct index_state *state)
+{
+    unsigned char header[LOG_HEADER];
+    sqlite3_int64 size;
+    if (log->pMethods->xFileSize(log, &size)) return true;  // a failing disk is told elsewhere
+    if (size < LOG_HEADER + state->frames * (state->page_size + FRAME_HEADER)) return false;
+    if (log->pMethods->xRead(log, header, sizeof header, 0)) return true;
+    return (number_at(header) & ~1u) == MAGIC
+           && memcmp(header + 16, state->salt, sizeof state->salt) == 0;
+}
+
+bool log_is_overwritten(const struct sqlite_store *store)
+{
+    sqlite3_file *log = store->gather.pages.log;
+    struct index_state state;
+    if (!log || !index_read(store, &state) || !state.frames) return false;
+    return !log_is(log, &state) && index_is(store, &state);
+}
+
+bool log_is_short(const struct sqlite_store *store)
+{
+    sqlite3_file *log = store->gather.pages.log;
+    sqlite3_int64 size;
+    return log && store->wal_pages && log->pMethods->xFileSize(log, &size) == SQLITE_OK
+           && size < LOG_HEADER + store->wal_pages * (store->page_size + FRAME_HEADER);
+}
+
+// ---- The database ------------------------------------------------------------------------
+
+static uint32_t salt_number(uint32_t salt)
+{
+    unsigned char bytes[sizeof salt];
+    memcpy(bytes, &salt, sizeof salt);
+    return number_at(bytes);
+}
+
+// Nobody has folded a frame of the log into the database since: the log is the same one, or this
+// process has begun the next one, which it does when all of the one before is in the database.
+static bool is_unfolded(const struct sqlite_store *store, const struct index_state *state)
+{
+    const struct database_seen *seen = &store->seen;
+    if (memcmp(state->salt, seen->salt, sizeof seen->salt) == 0)
+        return state->backfilled == seen->backfilled;
+    return seen->is_complete && state->backfilled == 0
+           && store->gather.pages.began == state->salt[0]
+           && salt_number(state->salt[0]) == salt_number(seen->salt[0]) + 1;
+}
+
+static void database_remember(struct sqlite_store *store, const struct index_state *state,
+                              const struct file_state *file)
+{
+    store->seen = (struct database_seen){.file = *file,
+                                         .salt = {state->salt[0], state->salt[1]},
+                                         .backfilled = state->backfilled,
+                                         .is_complete = state->backfilled == state->frames};
+    store->page_size = state->page_size;
+}
+
+void database_note(struct sqlite_store *store, const struct file_state *file)
+{
+    struct index_state state;
+    if (index_read(store, &state)) database_remember(store, &state, file);
+}
+
+bool database_is_overwritten(struct sqlite_store *store, const struct file_state *file)
+{
+    struct index_state state;
+    const struct file_state *seen = &store->seen.file;
+    // Not equal: another process is folding the log, or has died while it did.
+    if (!index_read(store, &state) || state.attempted != state.backfilled) return false;
+    bool is_folded = state.backfilled == state.frames;
+    bool is_short = is_folded && file->size < state.pages * state.page_size;
+    bool is_touched = file->size != seen->size || file->written != seen->written;
+    if (seen->size && !is_short && is_touched && is_unfolded(store, &state))
+        is_short = file->size < seen->size || !pages_are_unchanged(&store->gather.pages);
+    else if (is_touched)
+        pages_forget(&store->gather.pages);  // SQLite wrote others, in another process
+    if (is_short && index_is(store, &state)) return true;
+    if (!is_short) database_remember(store, &state, file);
+    return false;
+}

@@ -1,0 +1,194 @@
+// query.c - a question to a database file, on a connection that cannot write.
+#include "store/sqlite/reader.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+// ---- The connection --------------------------------------------------------------
+
+static int only_reading(void *context, int action, const char *first, const char *second,
+                        const char *database, const char *trigger)
+{
+    (void)context, (void)second, (void)database, (void)trigger;
+    switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_FUNCTION:
+    case SQLITE_RECURSIVE: return SQLITE_OK;
+    case SQLITE_PRAGMA:
+        return sqlite3_stricmp(first, "table_info") == 0
+                       || sqlite3_stricmp(first, "table_list") == 0
+                   ? SQLITE_OK
+                   : SQLITE_DENY;
+    default: return SQLITE_DENY;
+    }
+}
+
+static bool refuse(struct store_error *error, const char *path, sqlite3 *db)
+{
+    store_fail(error, STORE_REFUSED, "%s: %s", path, db ? sqlite3_errmsg(db) : "no memory");
+    return false;
+}
+
+static bool is_ours(sqlite3 *db, const char *path, struct store_error *error)
+{
+    sqlite3_stmt *row = NULL;
+    int result = sqlite3_prepare_v2(db,
+                                    "SELECT application_id, user_version FROM"
+                                    " pragma_application_id, pragma_user_version",
+                                    -1, &row, NULL);
+    if (!result && sqlite3_step(row) == SQLITE_ROW) {
+        int application = sqlite3_column_int(row, 0), version = sqlite3_column_int(row, 1);
+        if (application != SCHEMA_APPLICATION) {
+            store_fail(error, STORE_REFUSED, "%s: is a database, but not one of rota", path);
+        } else if (version > schema_version()) {
+            store_fail(error, STORE_REFUSED,
+                       "%s: has version %d of the tables; this rota knows versions up to %d", path,
+                       version, schema_version());
+        }
+    } else {
+        refuse(error, path, db);
+    }
+    sqlite3_finalize(row);
+    return !error->fault;
+}
+
+sqlite3 *reader_open(const char *path, struct store_error *error)
+{
+    sqlite3 *db = NULL;
+    if (access(path, R_OK) != 0) {
+        store_fail(error, STORE_REFUSED, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    if (sqlite3_open_v2(path, &db, flags, NULL)) refuse(error, path, db);
+    if (!error->fault) {
+        sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        sqlite3_wal_autocheckpoint(db, 0);
+        sqlite3_busy_timeout(db, 2000);
+    }
+    if (!error->fault && is_ours(db, path, error)) return db;
+    sqlite3_close(db);
+    return NULL;
+}
+
+// ---- Printing --------------------------------------------------------------------
+
+static void json_text(FILE *out, const unsigned char *text)
+{
+    fputc('"', out);
+    for (; text && *text; text++) {
+        if (*text == '"' || *text == '\\')
+            fprintf(out, "\\%c", *text);
+        else if (*text < 32)
+            fprintf(out, "\\u%04x", *text);
+        else
+            fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void json_value(FILE *out, sqlite3_stmt *row, int column)
+{
+    switch (sqlite3_column_type(row, column)) {
+    case SQLITE_INTEGER: fprintf(out, "%lld", (long long)sqlite3_column_int64(row, column)); break;
+    case SQLITE_FLOAT: fprintf(out, "%.17g", sqlite3_column_double(row, column)); break;
+    case SQLITE_NULL: fputs("null", out); break;
+    case SQLITE_BLOB: {
+        const unsigned char *bytes = sqlite3_column_blob(row, column);
+        fputc('"', out);
+        for (int i = 0; i < sqlite3_column_bytes(row, column); i++) fprintf(out, "%02x", bytes[i]);
+        fputc('"', out);
+        break;
+    }
+    default: json_text(out, sqlite3_column_text(row, column));
+    }
+}
+
+static void json_row(FILE *out, sqlite3_stmt *row)
+{
+    fputc('{', out);
+    for (int i = 0; i < sqlite3_column_count(row); i++) {
+        if (i) fputc(',', out);
+        json_text(out, (const unsigned char *)sqlite3_column_name(row, i));
+        fputc(':', out);
+        json_value(out, row, i);
+    }
+    fputs("}\n", out);
+}
+
+// Fields are parted by tabs; what would break a line or a terminal is shown as a question mark.
+static void plain_text(FILE *out, const char *text)
+{
+    for (; text && *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        fputc(c < 32 || c == 127 ? (c == '\n' ? ';' : '?') : c, out);
+    }
+}
+
+static void plain_row(FILE *out, sqlite3_stmt *row)
+{
+    for (int i = 0; i < sqlite3_column_count(row); i++) {
+        if (i) fputc('\t', out);
+        if (sqlite3_column_type(row, i) == SQLITE_BLOB)
+            json_value(out, row, i);
+        else
+            plain_text(out, (const char *)sqlite3_column_text(row, i));
+    }
+    fputc('\n', out);
+}
+
+static void plain_head(FILE *out, sqlite3_stmt *row)
+{
+    for (int i = 0; i < sqlite3_column_count(row); i++) {
+        fprintf(out, "%s%s", i ? "\t" : "", sqlite3_column_name(row, i));
+    }
+    fputc('\n', out);
+}
+
+// ---- The question -----------------------------------------------------------------
+
+static bool question_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **row,
+                             struct store_error *error)
+{
+    const char *rest = NULL;
+    sqlite3_set_authorizer(db, only_reading, NULL);
+    int result = sqlite3_prepare_v2(db, sql, -1, row, &rest);
+    if (result == SQLITE_AUTH) {
+        store_fail(error, STORE_REFUSED, "the statement does more than read: %s",
+                   sqlite3_errmsg(db));
+    } else if (result) {
+        store_fail(error, STORE_REFUSED, "%s", sqlite3_errmsg(db));
+    } else if (!*row) {
+        store_fail(error, STORE_REFUSED, "there is no statement in \"%.100s\"", sql);
+    } else if (!sqlite3_stmt_readonly(*row)) {
+        store_fail(error, STORE_REFUSED, "the statement writes; only questions are answered here");
+    } else if (rest[strspn(rest, " \t\n;")]) {
+        store_fail(error, STORE_REFUSED, "one statement at a time: \"%.100s\" is left over", rest);
+    }
+    return !error->fault;
+}
+
+bool store_query(const char *path, const char *sql, enum query_format format, FILE *out,
+                 struct store_error *error)
+{
+    *error = (struct store_error){0};
+    sqlite3 *db = reader_open(path, error);
+    sqlite3_stmt *row = NULL;
+    if (!db) return false;
+    if (question_prepare(db, sql, &row, error)) {
+        int result;
+        if (format == QUERY_TABLE) plain_head(out, row);
+        while ((result = sqlite3_step(row)) == SQLITE_ROW) {
+            if (format == QUERY_JSON)
+                json_row(out, row);
+            else
+                plain_row(out, row);
+        }
+        if (result != SQLITE_DONE) refuse(error, path, db);
+    }
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+    return !error->fault;
+}

@@ -1,0 +1,38 @@
+// task_index.h - how far each task is, as the store remembers it between two turns.
+#pragma once
+
+#include "base/base.h"
+#include "rota.h"
+
+enum place {
+    PLACE_LAST,    // not active: idle, over or frozen
+    PLACE_ACTIVE,  // nobody has it
+    PLACE_EXEC,    // somebody has it
+    PLACE_BUNDLE   // an active bundle
+};
+
+enum { ATTEMPT_MAX = (1 << 22) - 1 };
+// What the store knows of a task between two turns: a word of memory.
+struct spot {
+    uint32_t attempt : 22, place : 2, bundle : 1;
+    uint32_t moved : 1;  // since it was submitted: it has a row in sched_state
+    uint32_t unused : 6;
+};
+_Static_assert(sizeof(struct spot) == 4, "a word for each task");
+
+struct job_places {
+    uint32_t link;  // the pool's
+    uint32_t job, count, capacity;
+    struct spot *spots;  // by task number - 1
+};
+
+struct places {
+    struct pool jobs;
+    struct map by_id;  // by job number
+};
+
+struct spot *places_find(const struct places *places, rota_task_id task);  // null: no such task
+struct spot *places_add(struct places *places, uint32_t job, uint32_t first, uint32_t count);
+void places_drop_job(struct places *places, uint32_t job);
+void places_release(struct places *places);
+enum place place_of(enum rota_task_state state, bool bundle);

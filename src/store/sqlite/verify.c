@@ -1,0 +1,228 @@
+// verify.c - every promise about a database at rest, as questions that must find nothing.
+#include "store/sqlite/reader.h"
+
+#include <string.h>
+
+// Each finds tasks, or other numbers, that break the rule.
+struct rule {
+    const char *text, *sql;
+};
+
+static const struct rule task_rules[] = {
+    {"has a row of how far it is and was never defined",
+     "SELECT id FROM sched_state EXCEPT SELECT id FROM sched_task"},
+    {"has a status that does not exist",
+     "SELECT id FROM sched_status WHERE ifnull(status, '') NOT IN ('IDLE', 'STAGED', 'QUEUED',"
+     " 'WAITING', 'BLOCKED', 'READY', 'HELD', 'OFFERED', 'SHARED', 'ASSIGNED', 'RUNNING',"
+     " 'SUCCESS', 'FAILED', 'ABORTED', 'FROZEN', 'CLOSED')"},
+    {"is given to nobody",
+     "SELECT s.id FROM sched_state s JOIN sched_task t ON t.id = s.id WHERE t.kind = 'callable'"
+     " AND s.status IN ('ASSIGNED', 'RUNNING') AND (s.worker IS NULL OR s.started IS NULL)"},
+    {"is given to somebody and was never handed out",
+     "SELECT id FROM sched_task WHERE kind = 'callable' AND status IN ('ASSIGNED', 'RUNNING')"
+     " AND id NOT IN (SELECT id FROM sched_state)"},
+    {"is an active bundle and not in sched_bundle",
+     "SELECT id FROM sched_job WHERE kind = 'bundle' AND status = 'RUNNING'"
+     " AND id NOT IN (SELECT id FROM sched_bundle)"},
+    {"is in sched_bundle and no active bundle",
+     "SELECT id FROM sched_bundle EXCEPT SELECT id FROM sched_job"
+     " WHERE kind = 'bundle' AND status = 'RUNNING'"},
+    {"is active in a job that is gone",
+     "SELECT id FROM sched_job WHERE status IN ('STAGED', 'RUNNING')"
+     " AND job NOT IN (SELECT job FROM sched_graph)"},
+    {"runs on a worker that is not there",
+     "SELECT id FROM sched_exec WHERE handler = 0 AND worker > 0"
+     " AND worker NOT IN (SELECT worker FROM sched_worker)"},
+    {"stands in a lane that is not there",
+     "SELECT id FROM sched_job WHERE lane > 0 AND job IN (SELECT job FROM sched_graph)"
+     " AND lane NOT IN (SELECT lane FROM sched_lane)"},
+    {"runs beside another of its group",
+     "SELECT max(e.id) FROM sched_exec e JOIN sched_job j ON j.id = e.id"
+     " WHERE j.lane > 0 AND j.grp > 0 GROUP BY j.lane, j.grp HAVING count(*) > 1"},
+    {"runs in a lane with readers and writers",
+     "SELECT max(e.id) FROM sched_exec e JOIN sched_job j ON j.id = e.id"
+     " WHERE j.lane > 0 GROUP BY j.lane HAVING count(DISTINCT j.access) > 1"},
+    {"has earlier attempts and was never defined",
+     "SELECT id FROM sched_run EXCEPT SELECT id FROM sched_task"},
+    {"has one attempt twice in the history",
+     "SELECT id FROM sched_history GROUP BY id, attempt HAVING count(*) > 1"},
+    {"has two ends with one number",
+     "SELECT max(id) FROM sched_history GROUP BY seq HAVING count(*) > 1"},
+    {"has an attempt that was reported and is not in the history",
+     "SELECT id FROM sched_state WHERE \"end\" IS NOT NULL AND seq IS NULL"},
+    {"has an attempt that ended and goes on", "SELECT e.id FROM sched_exec e JOIN sched_state s"
+     " ON s.id = e.id WHERE s.seq IS NOT NULL"},
+    {"ended an attempt before it began", "SELECT id FROM sched_history WHERE ended < started"},
+    {"has an ended attempt that is not in the history",
+     "SELECT id FROM (SELECT id, attempt FROM sched_job WHERE attempt > 0 AND status IN"
+     " ('SUCCESS', 'FAILED', 'ABORTED') AND kind = 'callable'"
+     " EXCEPT SELECT id, attempt FROM sched_history)"},
+    {"is waited for and not there",
+     "SELECT task FROM sched_wait_for WHERE task > 0 AND task NOT IN (SELECT id FROM sched_job)"},
+};
+
+static const struct rule job_rules[] = {
+    {"has a submission and is not there",
+     "SELECT job FROM sched_submit WHERE job NOT IN (SELECT job FROM sched_graph)"},
+    {"has no submission",
+     "SELECT job FROM sched_graph WHERE job NOT IN (SELECT job FROM sched_submit)"},
+    {"has submissions that do not follow each other",
+     "SELECT job FROM (SELECT job, first, lag(first + tasks, 1, 1) OVER (PARTITION BY job ORDER BY"
+     " sequence) AS expected FROM sched_submit) WHERE first <> expected"},
+    {"has objects and is not there",
+     "SELECT job FROM sched_object WHERE job NOT IN (SELECT job FROM sched_graph)"},
+};
+
+static const struct rule other_rules[] = {
+    {"workers that hold objects and are not there",
+     "SELECT count(*) FROM sched_replica WHERE worker NOT IN (SELECT worker FROM sched_worker)"},
+    {"turns missing in the journal",
+     "SELECT max(sequence) - min(sequence) + 1 - count(*) FROM sched_event"},
+    {"requests answered in a turn that never was",
+     "SELECT count(*) FROM (SELECT turn FROM sched_request UNION ALL SELECT turn FROM"
+     " sched_refusal) WHERE turn > (SELECT max(sequence) FROM sched_event)"},
+    {"calendars of tasks that were never defined",
+     "SELECT count(*) FROM sched_calendar WHERE id NOT IN (SELECT id FROM sched_job)"},
+};
+
+// Of a database that has such a log.
+static const struct rule audit_rules[] = {
+    {"lines missing in the audit log", "SELECT max(number) - count(*) FROM sched_audit"},
+    {"lines of the audit log in a turn that never was",
+     "SELECT count(*) FROM sched_audit WHERE turn > (SELECT max(sequence) FROM sched_event)"},
+    {"lines of the audit log out of their order",
+     "SELECT count(*) FROM (SELECT turn, lag(turn, 1, 0) OVER (ORDER BY number) AS before"
+     " FROM sched_audit) WHERE turn < before"},
+    {"ways to change the audit log", "SELECT 2 - count(*) FROM sqlite_master"
+     " WHERE type = 'trigger' AND tbl_name = 'sched_audit'"},
+};
+
+struct verifier {
+    const char *path;
+    sqlite3 *db;
+    FILE *out;
+    struct store_error *error;
+    uint32_t broken;
+};
+
+enum subject { SUBJECT_TASK, SUBJECT_JOB, SUBJECT_COUNT };
+
+static void finding_print(struct verifier *verifier, enum subject subject, const char *text,
+                          int64_t number)
+{
+    rota_task_id task = row_task(number);
+    verifier->broken++;
+    if (subject == SUBJECT_TASK) {
+        fprintf(verifier->out, "task %u.%u %s\n", task.job, task.task, text);
+    } else if (subject == SUBJECT_JOB) {
+        fprintf(verifier->out, "job %lld %s\n", (long long)number, text);
+    } else {
+        fprintf(verifier->out, "%lld %s\n", (long long)number, text);
+    }
+}
+
+static void rule_check(struct verifier *verifier, enum subject subject, const struct rule *rule)
+{
+    sqlite3_stmt *row = NULL;
+    int result = sqlite3_prepare_v2(verifier->db, rule->sql, -1, &row, NULL);
+    while (!result && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        int64_t number = sqlite3_column_int64(row, 0);
+        if (subject != SUBJECT_COUNT || number != 0) {
+            finding_print(verifier, subject, rule->text, number);
+        }
+        result = SQLITE_OK;
+    }
+    sqlite3_finalize(row);
+    if (result == SQLITE_DONE) return;
+    verifier->broken++;
+    fprintf(verifier->out, "cannot be read: %s\n", sqlite3_errmsg(verifier->db));
+}
+
+static void audit_check(struct verifier *verifier)
+{
+    if (sqlite3_table_column_metadata(verifier->db, NULL, "sched_audit", NULL, NULL, NULL, NULL,
+                                      NULL, NULL) != SQLITE_OK)
+        return;
+    for (size_t i = 0; i < sizeof audit_rules / sizeof *audit_rules; i++)
+        rule_check(verifier, SUBJECT_COUNT, &audit_rules[i]);
+}
+
+static void pages_check(struct verifier *verifier)
+{
+    sqlite3_stmt *row = NULL;
+    int result = sqlite3_prepare_v2(verifier->db, "PRAGMA integrity_check", -1, &row, NULL);
+    while (!result && (result = sqlite3_step(row)) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(row, 0);
+        result = SQLITE_OK;
+        if (text && strcmp(text, "ok") == 0) continue;
+        verifier->broken++;
+        fprintf(verifier->out, "%s\n", text ? text : "no memory");
+    }
+    sqlite3_finalize(row);
+    if (result == SQLITE_DONE) return;
+    verifier->broken++;
+    fprintf(verifier->out, "cannot be read: %s\n", sqlite3_errmsg(verifier->db));
+}
+
+// ---- The core that would come of it ---------------------------------------------------
+
+static void core_check(struct verifier *verifier, const struct loaded *loaded)
+{
+    struct rota_config config = rota_config_default();
+    struct rota *rota = NULL;
+    config.tasks_max = config.groups_max = config.objects_max = 1u << 28;
+    config.edges_max = config.jobs_max = 1u << 28;
+    config.lanes_max = config.workers_max = 1u << 20;
+    struct rota_event event = {.kind = ROTA_EVENT_RESTORE};
+    event.restore.records = loaded->records;
+    event.restore.count = loaded->count;
+    if (rota_open(&config, &rota)) {
+        store_fail(verifier->error, STORE_NO_MEMORY, "no memory for a core");
+        return;
+    }
+    if (loaded->count && rota_step(rota, &event)) {
+        verifier->broken++;
+        fprintf(verifier->out, "no core can be made of it: %s\n", rota_reason(rota));
+    } else {
+        rota_check(rota);  // stops the program, and says where, if something does not add up
+    }
+    rota_close(rota);
+}
+
+static void restore_check(struct verifier *verifier)
+{
+    struct sqlite_store store = {.db = verifier->db, .lock_file = -1};
+    store.path = (char *)(uintptr_t)verifier->path;
+    struct loaded *loaded = loaded_open(&store);
+    if (loaded) {
+        core_check(verifier, loaded);
+    } else {
+        verifier->broken++;
+        fprintf(verifier->out, "%s\n", store.store.error.text);
+    }
+    loaded_close(loaded);
+    turn_release(&store);
+}
+
+uint32_t store_verify(const char *path, FILE *out, struct store_error *error)
+{
+    *error = (struct store_error){0};
+    struct verifier verifier = {.path = path, .out = out, .error = error};
+    verifier.db = guard_header(path, error) ? reader_open(path, error) : NULL;
+    if (!verifier.db) return 0;
+    sqlite3_exec(verifier.db, "BEGIN", NULL, NULL, NULL);  // one moment, also beside a server
+    pages_check(&verifier);
+    for (size_t i = 0; i < sizeof task_rules / sizeof *task_rules; i++) {
+        rule_check(&verifier, SUBJECT_TASK, &task_rules[i]);
+    }
+    for (size_t i = 0; i < sizeof job_rules / sizeof *job_rules; i++) {
+        rule_check(&verifier, SUBJECT_JOB, &job_rules[i]);
+    }
+    for (size_t i = 0; i < sizeof other_rules / sizeof *other_rules; i++) {
+        rule_check(&verifier, SUBJECT_COUNT, &other_rules[i]);
+    }
+    audit_check(&verifier);
+    if (!verifier.broken) restore_check(&verifier);
+    sqlite3_close(verifier.db);
+    return verifier.broken;
+}

@@ -1,0 +1,267 @@
+// turn.c - a turn: events into the core, records into the store, and only then the actions.
+#include "base/planted.h"
+#include "turn/turn.h"
+
+#include "base/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kept {
+    struct kept *next;
+    max_align_t bytes[];
+};
+
+static const struct memory heap = {memory_resize_heap, NULL};
+
+// ---- What lives for a turn ---------------------------------------------------------
+
+void *server_keep(struct server *server, size_t count, size_t size)
+{
+    if (count > (SIZE_MAX - sizeof(struct kept)) / size) return NULL;
+    struct kept *kept = calloc(1, sizeof *kept + count * size);
+    if (!kept) return NULL;
+    kept->next = server->kept;
+    server->kept = kept;
+    return kept->bytes;
+}
+
+static void keep_nothing(struct server *server)
+{
+    while (server->kept) {
+        struct kept *next = server->kept->next;
+        free(server->kept);
+        server->kept = next;
+    }
+}
+
+static void say(struct server *server, const char *reason)
+{
+    snprintf(server->reason, sizeof server->reason, "%s", reason);
+}
+
+// ---- From the first to the last ------------------------------------------------------
+
+// Jobs are numbered one after the other, and a submission may name tasks of one that came in the
+// same turn: so the next number has to be known before anybody is told.
+static rota_job_id next_job_of(const struct rota_record *records, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (records[i].kind == ROTA_RECORD_CORE) return (rota_job_id){records[i].core.jobs};
+    return (rota_job_id){1};
+}
+
+static bool turn_time(void *context, const struct store_turn *turn)
+{
+    *(rota_time *)context = turn->at;
+    return true;
+}
+
+// When the last turn was written; 0: there was none, or the store keeps no journal.
+static rota_time last_written(struct store *store)
+{
+    uint64_t last = store_journal_last(store);
+    rota_time at = 0;
+    return last && store_journal(store, last, last, turn_time, &at) ? at : 0;
+}
+
+// A backoff ends in the future, but it began before the last turn was written.
+static rota_time task_time(const struct rota_record *record, rota_time written)
+{
+    bool waits
+        = record->task.state == ROTA_TASK_WAITING || record->task.state == ROTA_TASK_BLOCKED;
+    return waits && record->task.since > written ? written : record->task.since;
+}
+
+// The clock may have been set back since: what was due at a time must not wait for that time again.
+static rota_time latest_time(const struct rota_record *records, uint32_t count, rota_time written)
+{
+    rota_time latest = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct rota_record *record = &records[i];
+        rota_time at = 0;
+        if (record->kind == ROTA_RECORD_CORE) at = record->core.plan_end;
+        if (record->kind == ROTA_RECORD_WORKER) at = record->worker.silent_since;
+        if (record->kind == ROTA_RECORD_TASK) at = task_time(record, written);
+        if (at != ROTA_NEVER && at > latest) latest = at;
+    }
+    return latest;
+}
+
+static bool core_restore(struct server *server, server_rows_fn *tell, void *context)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_RESTORE, .now = server->now};
+    if (rota_open(&server->config, &server->rota)) {
+        say(server, "no memory for the core");
+        return false;
+    }
+    event.restore.records = store_rows(server->store, &event.restore.count);
+    if (store_error(server->store)->fault) return false;
+    server->next_job = next_job_of(event.restore.records, event.restore.count);
+    server->written = last_written(server->store);
+    rota_time latest
+        = latest_time(event.restore.records, event.restore.count, server->written);
+    if (latest > server->now && !PLANTED(PLAN_LATE)) server->now = latest;
+    bool fine = !event.restore.count || rota_step(server->rota, &event) == ROTA_OK;
+    if (!fine) say(server, rota_reason(server->rota));
+    if (fine && tell) tell(context, event.restore.records, event.restore.count);
+    store_rows_release(server->store);
+    return fine;
+}
+
+bool server_open(struct server *server, struct store *store, const struct rota_config *config)
+{
+    return server_open_telling(server, store, config, NULL, NULL);
+}
+
+bool server_open_telling(struct server *server, struct store *store,
+                         const struct rota_config *config, server_rows_fn *tell, void *context)
+{
+    *server = (struct server){.store = store, .config = *config, .now = INT64_MIN};
+    return core_restore(server, tell, context);
+}
+
+void server_close(struct server *server)
+{
+    rota_close(server->rota);
+    keep_nothing(server);
+    free(server->actions);
+    *server = (struct server){0};
+}
+
+bool server_undo(struct server *server)
+{
+    keep_nothing(server);
+    rota_close(server->rota);
+    server->rota = NULL;
+    char reason[sizeof server->reason];
+    memcpy(reason, server->reason, sizeof reason);
+    store_begin(server->store, server->now);  // forgets what was defined and not put
+    bool restored = core_restore(server, NULL, NULL);
+    if (restored) memcpy(server->reason, reason, sizeof reason);
+    return restored;
+}
+
+int server_exit_status(const struct server *server)
+{
+    const struct store_error *error = store_error(server->store);
+    return error->fault ? store_exit_status(error) : 70;
+}
+
+// ---- A turn --------------------------------------------------------------------------
+
+void server_begin(struct server *server, rota_time now)
+{
+    if (now > server->now) server->now = now;  // a clock that is set back stands still for us
+    server->action_count = 0;
+    server->reason[0] = 0;
+    store_begin(server->store, server->now);
+}
+
+static bool is_new_work(const struct rota_event *event)
+{
+    return event->kind == ROTA_EVENT_SUBMIT || event->kind == ROTA_EVENT_STAGE
+           || event->kind == ROTA_EVENT_RETRY
+           || (event->kind == ROTA_EVENT_MANUAL && event->manual.action == ROTA_MANUAL_START);
+}
+
+enum rota_error server_step(struct server *server, const struct rota_event *event)
+{
+    if (is_new_work(event) && store_is_full(server->store)) {
+        say(server, "the disk is full: what was begun can end, nothing new is taken");
+        return ROTA_TOO_MANY;
+    }
+    struct rota_event *kept = server_keep(server, 1, sizeof *kept);
+    if (!kept) {
+        say(server, "no memory for an event");
+        return ROTA_NO_MEMORY;
+    }
+    *kept = *event;
+    kept->now = server->now;
+    if (server->watch) server->watch->comes(server->watch->context, kept);
+    enum rota_error error = rota_step(server->rota, kept);
+    if (error) say(server, rota_reason(server->rota));
+    if (error && event->kind == ROTA_EVENT_SUBMIT) server->fault = rota_fault(server->rota);
+    if (!error && server->watch) server->watch->taken(server->watch->context, kept);
+    if (!error && event->kind == ROTA_EVENT_SUBMIT && !event->submit.job.number)
+        server->next_job.number++;
+    return error;
+}
+
+enum rota_error server_submit(struct server *server, const struct rota_job_spec *spec,
+                              const struct store_text *texts)
+{
+    struct rota_event event = {.kind = ROTA_EVENT_SUBMIT, .submit = *spec};
+    server->fault = (struct rota_fault){0};
+    enum rota_error error = server_step(server, &event);
+    if (error) return error;
+    // The store finds the texts by the address under which the core knows the submission.
+    const struct rota_event *kept = (const void *)server->kept->bytes;
+    store_define(server->store, &kept->submit, texts);
+    return ROTA_OK;
+}
+
+// Effects live until the next step only, and whoever performs them may step.
+static bool actions_copy(struct server *server, const struct rota_effects *effects)
+{
+    void *items = server->actions;
+    uint32_t count = server->action_count;
+    bool there
+        = memory_reserve_raw(&heap, &items, &server->action_capacity,
+                             (uint64_t)count + effects->action_count, sizeof *server->actions);
+    server->actions = items;
+    if (!there) return false;
+    if (effects->action_count)
+        memcpy(server->actions + count, effects->actions,
+               effects->action_count * sizeof *server->actions);
+    server->action_count += effects->action_count;
+    return true;
+}
+
+bool server_decide(struct server *server)
+{
+    struct rota_event time = {.kind = ROTA_EVENT_TIME};
+    struct rota_effects *effects = &server->effects;
+    if (server_step(server, &time)) return false;
+    *effects = rota_take(server->rota);
+    while (effects->more) {
+        store_put(server->store, server->rota, effects->records, effects->record_count);
+        *effects = rota_take(server->rota);
+    }
+    server->is_decided = actions_copy(server, effects);
+    if (!server->is_decided) say(server, "no memory for the actions of a turn");
+    return server->is_decided;
+}
+
+bool server_advance(struct server *server)
+{
+    const struct rota_effects *effects = &server->effects;
+    if (!server->is_decided && !server_decide(server)) return false;
+    store_put(server->store, server->rota, effects->records, effects->record_count);
+    server->is_decided = false;
+    return true;
+}
+
+static uint64_t turn_end(struct server *server, uint64_t turn)
+{
+    keep_nothing(server);
+    if (!turn) server->action_count = 0;
+    return turn;
+}
+
+uint64_t server_commit_write(struct server *server)
+{
+    return turn_end(server, server_advance(server) ? store_commit_write(server->store) : 0);
+}
+
+bool server_commit(struct server *server)
+{
+    return turn_end(server, server_advance(server) && store_commit(server->store));
+}
+
+bool task_is_active(const struct server *server, rota_task_id task)
+{
+    enum rota_task_state state = rota_task_state(server->rota, task);
+    return state >= ROTA_TASK_STAGED && state <= ROTA_TASK_RUNNING;
+}

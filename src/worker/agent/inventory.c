@@ -1,0 +1,132 @@
+// inventory.c - what the cache holds, to be told on each new connection, as far as it is still
+// there.
+#include "worker/agent/internal.h"
+
+enum { HELD_AT_ONCE = 1000 };
+
+struct row {
+    uint32_t next;  // with the same hash; belongs to the pool while it is free
+    uint32_t kind;
+    rota_object_id object;
+    uint64_t bytes;
+};
+
+static struct row *row_at(const struct objects *objects, uint32_t number)
+{
+    return (struct row *)objects->rows.items + number;
+}
+
+static bool is_same(rota_object_id a, rota_object_id b)
+{
+    return a.high == b.high && a.low == b.low;
+}
+
+static uint64_t hash_of(rota_object_id object)
+{
+    return hash_mix(object.high, object.low);
+}
+
+static uint32_t row_find(const struct objects *objects, rota_object_id object)
+{
+    uint32_t number = map_find(&objects->by_hash, hash_of(object));
+    while (number && !is_same(row_at(objects, number)->object, object))
+        number = row_at(objects, number)->next;
+    return number;
+}
+
+static bool row_add(struct objects *objects, const struct wire_file *file)
+{
+    uint64_t hash = hash_of(file->object);
+    objects->rows.size = sizeof(struct row);
+    objects->memory.resize = memory_resize_heap;
+    if (!map_reserve(&objects->memory, &objects->by_hash, 1)) return false;
+    if (!pool_reserve(&objects->memory, &objects->rows, 1)) return false;
+    uint32_t number = pool_take(&objects->rows), first = map_find(&objects->by_hash, hash);
+    *row_at(objects, number) = (struct row){first, file->kind, file->object, file->bytes};
+    map_put(&objects->by_hash, hash, number);
+    return true;
+}
+
+bool objects_add(struct objects *objects, const wire_files *files)
+{
+    for (uint32_t i = 0; i < files->count; i++) {
+        const struct wire_file *file = &files->items[i];
+        bool is_none = !file->object.high && !file->object.low;
+        if (is_none || file->kind == WIRE_STREAM || row_find(objects, file->object)) continue;
+        if (!row_add(objects, file)) return false;
+    }
+    return true;
+}
+
+static void row_remove(struct objects *objects, uint32_t number)
+{
+    struct row *row = row_at(objects, number);
+    uint64_t hash = hash_of(row->object);
+    uint32_t at = map_find(&objects->by_hash, hash);
+    if (at != number) {
+        while (row_at(objects, at)->next != number) at = row_at(objects, at)->next;
+        row_at(objects, at)->next = row->next;
+    } else if (row->next) {
+        map_put(&objects->by_hash, hash, row->next);
+    } else {
+        map_remove(&objects->by_hash, hash);
+    }
+    pool_give(&objects->rows, number);
+}
+
+void objects_remove(struct objects *objects, const wire_files *files)
+{
+    for (uint32_t i = 0; i < files->count; i++) {
+        uint32_t number = row_find(objects, files->items[i].object);
+        if (number) row_remove(objects, number);
+    }
+}
+
+static void held_put(struct wire_out *out, struct wire_file *items, uint32_t count)
+{
+    struct wire_message message = {.kind = WIRE_HELD_MESSAGE};
+    message.held.objects = (wire_files){items, count};
+    if (count) wire_put(out, &message);
+}
+
+static void all_put(struct wire_out *out, uint64_t count)
+{
+    struct wire_message message = {.kind = WIRE_HELD_ALL_MESSAGE};
+    message.held_all.count = count;
+    wire_put(out, &message);
+}
+
+void objects_tell(struct objects *objects, struct cache *cache, struct wire_out *out)
+{
+    struct wire_file items[HELD_AT_ONCE];
+    struct cache_entry entry;
+    uint32_t count = 0;
+    uint64_t all = 0;
+    for (uint32_t i = 1; i < objects->rows.count; i++) {
+        const struct row *row = row_at(objects, i);
+        if (!row->kind) continue;  // it is free
+        if (!cache_find(cache, row->object, &entry)) {
+            row_remove(objects, i);
+            continue;
+        }
+        all++;
+        items[count++] = (struct wire_file){.kind = row->kind,
+                                            .name = wire_text_of(""),
+                                            .path = wire_text_of(""),
+                                            .object = row->object,
+                                            .bytes = entry.bytes,
+                                            .content = cache_entry_content(&entry)};
+        if (count < HELD_AT_ONCE) continue;
+        held_put(out, items, count);
+        count = 0;
+    }
+    held_put(out, items, count);
+    known_tell(cache, out);
+    all_put(out, all);
+}
+
+void objects_release(struct objects *objects)
+{
+    pool_release(&objects->memory, &objects->rows);
+    map_release(&objects->memory, &objects->by_hash);
+}

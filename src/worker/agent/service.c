@@ -1,0 +1,32 @@
+// service.c - a worker under a supervisor: what it is told, and how often.
+#include "worker/agent/internal.h"
+
+// Ready does not mean that a server is there: commands of an earlier server may run without one.
+void service_ready(const struct agent *agent)
+{
+    os_service_tell(agent->options->service, "READY=1\nSTATUS=looks for a server");
+}
+
+void service_status(const struct agent *agent, const char *status, const char *address)
+{
+    os_service_tell(agent->options->service, "STATUS=%s %s", status, address);
+}
+
+void service_stopping(const struct agent *agent, const char *status)
+{
+    os_service_tell(agent->options->service, "STOPPING=1\nSTATUS=%s", status);
+}
+
+// Only the loop says this: one that stands still is ended by the supervisor, as by the fence.
+void service_beat(struct agent *agent, int64_t now)
+{
+    int64_t every = agent->options->service->watchdog / 2;
+    if (!every || now < agent->alive_at) return;
+    os_service_tell(agent->options->service, "WATCHDOG=1");
+    agent->alive_at = now + every;
+}
+
+int64_t service_due(const struct agent *agent)
+{
+    return agent->options->service->watchdog ? agent->alive_at : INT64_MAX;
+}

@@ -1,0 +1,501 @@
+// streams.c - streams between workers: to those who read elsewhere, and from where they are
+// written.
+#include "worker/agent/internal.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { READY_MAX = 16, TELL_EVERY = 1000000, AWAY_PAUSE = 1000000 };
+
+// One that a command here writes, or has written; until it is read, or dropped.
+struct outflow {
+    struct outflow *next;
+    rota_object_id object;
+    rota_task_id task;
+    uint32_t attempt;
+    bool is_good;   // its writer has succeeded, as far as this worker knows
+    bool is_ended;  // its writer has ended, and the server has not recorded that yet
+    bool is_over;   // now it has
+    bool is_taken;  // a command here reads it, or nobody is to: no other one can
+    rota_task_id reader;
+    uint32_t reader_attempt;  // of the command that reads it here; 0: none does
+};
+
+// One that a command here reads. Bytes that its FIFO does not take wait in `rest`, and nothing more
+// is read meanwhile: so the writer has to wait, too.
+struct inflow {
+    struct inflow *next;
+    rota_object_id object;
+    rota_task_id task;
+    uint32_t attempt;  // 0: its command has not come yet
+    char *address, *ticket;
+    struct link *link;  // null: not begun
+    int fifo;           // -1: not open
+    uint64_t left;      // of a piece
+    char *rest;
+    uint32_t rest_length, rest_done;
+    bool is_read, is_written;  // which of the two is watched
+    int64_t end_at;     // ticks: it broke off, and its reader ends then; 0: it did not
+    bool is_ending;     // its reader was told to
+    char reason[200];
+};
+
+static bool is_same(rota_object_id a, rota_object_id b)
+{
+    return a.high == b.high && a.low == b.low;
+}
+
+static bool is_task(rota_task_id one, rota_task_id other)
+{
+    return one.job == other.job && one.task == other.task;
+}
+
+static void path_of(const struct agent *agent, rota_object_id object, char path[PATH_MAX])
+{
+    stream_path(path, PATH_MAX, agent->options->folder, object);
+}
+
+static void other_end_over(struct agent *agent, rota_object_id object)
+{
+    struct wire_file file = {.object = object, .name = wire_text_of(""), .path = wire_text_of("")};
+    struct wire_message message = {.kind = WIRE_DROP_MESSAGE};
+    message.drop.objects = (wire_files){&file, 1};
+    if (agent->worker) wire_put(&agent->worker->out, &message);
+}
+
+// ---- Written here ------------------------------------------------------------------------------
+
+static struct outflow **outflow_find(struct agent *agent, rota_object_id object)
+{
+    struct outflow **at = &agent->flows.out;
+    while (*at && !is_same((*at)->object, object)) at = &(*at)->next;
+    return at;
+}
+
+static void outflow_remove(struct outflow **at)
+{
+    struct outflow *flow = *at;
+    *at = flow->next;
+    free(flow);
+}
+
+static void outflow_add(struct agent *agent, const struct wire_run *run, rota_object_id object)
+{
+    char path[PATH_MAX];
+    struct outflow **old = outflow_find(agent, object);
+    if (*old) outflow_remove(old);
+    struct outflow *flow = calloc(1, sizeof *flow);
+    if (!flow) return;  // who wants to read it is refused
+    path_of(agent, object, path);
+    if (agent->carry.server) data_server_flow(agent->carry.server, object, path);
+    *flow = (struct outflow){.next = agent->flows.out,
+                             .object = object,
+                             .task = run->task,
+                             .attempt = run->attempt};
+    agent->flows.out = flow;
+}
+
+static void outflows_ended(struct agent *agent, const struct wire_finished *finished)
+{
+    for (struct outflow *flow = agent->flows.out; flow; flow = flow->next) {
+        if (!is_task(flow->task, finished->task) || flow->attempt != finished->attempt) continue;
+        flow->is_ended = true;
+        flow->is_good = finished->end == WIRE_EXITED && finished->status == 0;
+    }
+}
+
+// True: it is of no more use.
+static bool outflow_over(struct agent *agent, struct outflow *flow)
+{
+    flow->is_ended = false;
+    flow->is_over = true;
+    if (flow->is_good) {
+        if (agent->carry.server)
+            data_server_flow_over(agent->carry.server, flow->object, os_ticks());
+        return flow->is_taken;
+    }
+    if (agent->carry.server) data_server_flow_forget(agent->carry.server, flow->object);
+    other_end_over(agent, flow->object);
+    return true;
+}
+
+// A reader elsewhere is shown the end only now: so its own end cannot be recorded before that of
+// its writer. If the writer has not succeeded, or was given up before, the server knows that none
+// of its readers counts; and a later attempt may have written the same stream elsewhere.
+void flows_recorded(struct agent *agent, const struct wire_recorded *recorded)
+{
+    for (struct outflow **at = &agent->flows.out; *at;) {
+        struct outflow *flow = *at;
+        bool is_its = flow->is_ended && is_task(flow->task, recorded->task)
+                      && flow->attempt == recorded->attempt;
+        if (is_its && recorded->how == WIRE_IS_STALE) flow->is_good = false;
+        if (is_its && outflow_over(agent, flow))
+            outflow_remove(at);
+        else
+            at = &flow->next;
+    }
+}
+
+static void command_end(struct agent *agent, rota_task_id task, uint32_t number)
+{
+    struct attempt *attempt = attempts_find(&agent->decide.attempts, task, number);
+    if (attempt && attempt_is_alive(attempt)) attempt_end(agent, attempt, 0);
+}
+
+// A reader here sees the end of a good stream at once, and that of a bad one never.
+static void outflow_give_up(struct agent *agent, struct outflow *flow)
+{
+    if (!flow->is_good) command_end(agent, flow->reader, flow->reader_attempt);
+    flow->is_good &= flow->is_taken;
+    outflow_over(agent, flow);
+}
+
+// A server with another database records the end of no writer that ran for the last one. Readers
+// that wait for it, here or elsewhere, would keep their workers from that server.
+void flows_give_up(struct agent *agent)
+{
+    for (struct outflow **at = &agent->flows.out, *flow; (flow = *at);)
+        if (flow->is_ended)
+            outflow_give_up(agent, flow), outflow_remove(at);
+        else
+            at = &flow->next;
+}
+
+// A task may name the same one twice: then it is taken already, and perhaps gone.
+static void outflow_take(struct agent *agent, rota_object_id object)
+{
+    struct outflow **at = outflow_find(agent, object);
+    if (!*at) return;
+    (*at)->is_taken = true;
+    if ((*at)->is_over) outflow_remove(at);
+}
+
+void flows_forget(struct agent *agent, rota_object_id object)
+{
+    outflow_take(agent, object);
+    if (agent->carry.server) data_server_flow_forget(agent->carry.server, object);
+}
+
+// ---- Read here ---------------------------------------------------------------------------------
+
+static void watch(const struct agent *agent, struct inflow *flow, bool reads, bool writes)
+{
+    int loop = agent->flows.loop;
+    if (flow->is_read && !reads) os_loop_remove(loop, flow->link->file);
+    if (!flow->is_read && reads) os_loop_add(loop, flow->link->file, flow);
+    if (reads) os_loop_write(loop, flow->link->file, flow, flow->link->wants_write);
+    if (flow->is_written && !writes) os_loop_remove(loop, flow->fifo);
+    if (!flow->is_written && writes) {
+        os_loop_add(loop, flow->fifo, flow);
+        os_loop_write(loop, flow->fifo, flow, true);
+    }
+    flow->is_read = reads;
+    flow->is_written = writes;
+}
+
+static void inflow_remove(struct agent *agent, struct inflow *flow)
+{
+    struct inflow **at = &agent->flows.in;
+    while (*at != flow) at = &(*at)->next;
+    *at = flow->next;
+    if (flow->link) watch(agent, flow, false, false);
+    link_close(flow->link);
+    if (flow->fifo >= 0) close(flow->fifo);
+    if (flow->ticket) explicit_bzero(flow->ticket, strlen(flow->ticket));
+    free(flow->address);
+    free(flow->ticket);
+    free(flow->rest);
+    free(flow);
+}
+
+// What is missing nobody can get again: its reader must not take it for the end.
+static void reader_end(struct agent *agent, struct inflow *flow, const char *reason)
+{
+    agent_say(agent, "the stream of %u.%u broke off: %s", flow->task.job, flow->task.task, reason);
+    command_end(agent, flow->task, flow->attempt);
+    inflow_remove(agent, flow);
+}
+
+// A writer that cannot be reached may come back, or be given up by the server: its reader ends in a
+// while, without blame, so that it is not tried again and again meanwhile.
+static void inflow_broken(struct agent *agent, struct inflow *flow, const char *reason)
+{
+    if (flow->link) watch(agent, flow, false, false);
+    link_close(flow->link);
+    flow->link = NULL;
+    flow->end_at = os_ticks() + AWAY_PAUSE;
+    snprintf(flow->reason, sizeof flow->reason, "%s", reason);
+}
+
+bool flows_cut(struct agent *agent, rota_task_id task, uint32_t attempt)
+{
+    for (const struct inflow *flow = agent->flows.in; flow; flow = flow->next)
+        if (is_task(flow->task, task) && flow->attempt == attempt && flow->end_at) return true;
+    return false;
+}
+
+// Those whose command was refused, or has not come: the next reader may read elsewhere, or here.
+static void unbound_remove(struct agent *agent, rota_object_id object)
+{
+    for (struct inflow *old = agent->flows.in, *next; old; old = next) {
+        next = old->next;
+        if (!old->attempt && is_same(old->object, object)) inflow_remove(agent, old);
+    }
+}
+
+void flows_meet(struct agent *agent, const struct wire_flow *message)
+{
+    struct inflow *flow = calloc(1, sizeof *flow);
+    if (!flow) return;
+    unbound_remove(agent, message->object);
+    *flow = (struct inflow){.next = agent->flows.in, .object = message->object, .fifo = -1};
+    flow->address = strdup(message->address.bytes);
+    flow->ticket = strdup(message->ticket.bytes);
+    agent->flows.in = flow;
+}
+
+static struct inflow *inflow_find(const struct agent *agent, rota_object_id object)
+{
+    struct inflow *flow = agent->flows.in;
+    while (flow && (flow->attempt || !is_same(flow->object, object))) flow = flow->next;
+    return flow;
+}
+
+// A worker that has started again has lost what it kept of a stream, and its server need not know:
+// a command that reads it here would wait for ever.
+static bool inputs_are_there(struct agent *agent, const wire_files *inputs)
+{
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        const struct wire_file *input = &inputs->items[i];
+        if (input->kind != WIRE_STREAM || inflow_find(agent, input->object)) continue;
+        const struct outflow *flow = *outflow_find(agent, input->object);
+        if (!flow || flow->is_taken) return false;
+    }
+    return true;
+}
+
+static void input_join(struct agent *agent, const struct wire_run *run, rota_object_id object)
+{
+    struct inflow *flow = inflow_find(agent, object);
+    struct outflow *here = *outflow_find(agent, object);
+    if (!flow && here) here->reader = run->task, here->reader_attempt = run->attempt;
+    if (!flow) return outflow_take(agent, object);
+    flow->task = run->task;
+    flow->attempt = run->attempt;
+}
+
+bool flows_given(struct agent *agent, const struct wire_run *run)
+{
+    if (!inputs_are_there(agent, &run->inputs)) return false;
+    for (uint32_t i = 0; i < run->inputs.count; i++)
+        if (run->inputs.items[i].kind == WIRE_STREAM)
+            input_join(agent, run, run->inputs.items[i].object);
+    for (uint32_t i = 0; i < run->outputs.count; i++)
+        if (run->outputs.items[i].kind == WIRE_STREAM)
+            unbound_remove(agent, run->outputs.items[i].object),
+                outflow_add(agent, run, run->outputs.items[i].object);
+    return true;
+}
+
+static void inflow_begin(struct agent *agent, struct inflow *flow)
+{
+    char path[PATH_MAX];
+    struct link_error error = {""};
+    const struct link_keys *keys = agent->options->peer_keys;
+    path_of(agent, flow->object, path);
+    flow->fifo = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (flow->fifo < 0) return reader_end(agent, flow, strerror(errno));
+    if (flow->address && *flow->address && flow->ticket)
+        flow->link = link_connect(flow->address, keys ? keys->items : NULL, &error);
+    if (!flow->link)
+        return inflow_broken(agent, flow, error.text[0] ? error.text : "it cannot be reached");
+    data_ask(flow->link, flow->object, flow->ticket);
+    watch(agent, flow, true, false);
+}
+
+// The FIFO is there when the command is.
+void flows_started(struct agent *agent, rota_task_id task, uint32_t attempt)
+{
+    for (struct inflow *flow = agent->flows.in, *next; flow; flow = next) {
+        next = flow->next;
+        bool is_its = is_task(flow->task, task) && flow->attempt == attempt;
+        if (is_its && !flow->link && !flow->end_at) inflow_begin(agent, flow);
+    }
+}
+
+void flows_ended(struct agent *agent, const struct wire_finished *finished)
+{
+    outflows_ended(agent, finished);
+    for (struct inflow *flow = agent->flows.in, *next; flow; flow = next) {
+        next = flow->next;
+        if (is_task(flow->task, finished->task) && flow->attempt == finished->attempt)
+            inflow_remove(agent, flow);
+    }
+}
+
+// ---- Bytes -------------------------------------------------------------------------------------
+
+enum fifo_result { FIFO_DONE, FIFO_FULL, FIFO_FAILED };
+
+static enum fifo_result fifo_write(struct inflow *flow, const char *bytes, uint32_t count,
+                                   uint32_t *done)
+{
+    while (*done < count) {
+        ssize_t put = write(flow->fifo, bytes + *done, count - *done);
+        if (put > 0) *done += (uint32_t)put;
+        if (put < 0 && errno == EAGAIN) return FIFO_FULL;
+        if (put < 0 && errno != EINTR) return FIFO_FAILED;
+    }
+    return FIFO_DONE;
+}
+
+static enum fifo_result rest_write(struct inflow *flow)
+{
+    enum fifo_result result
+        = fifo_write(flow, flow->rest, flow->rest_length, &flow->rest_done);
+    if (result == FIFO_DONE) flow->rest_length = flow->rest_done = 0;
+    return result;
+}
+
+static enum fifo_result bytes_take(struct inflow *flow)
+{
+    const char *bytes;
+    uint32_t done = 0, count = wire_take_raw(&flow->link->in, flow->left, &bytes);
+    flow->left -= count;
+    enum fifo_result result = fifo_write(flow, bytes, count, &done);
+    if (result != FIFO_FULL) return result;
+    char *rest = realloc(flow->rest, count - done);
+    if (!rest) return FIFO_FAILED;
+    flow->rest = rest;
+    flow->rest_length = count - done;
+    memcpy(flow->rest, bytes + done, count - done);
+    return FIFO_FULL;
+}
+
+static bool has_come(const struct inflow *flow)
+{
+    return flow->link->in.length > flow->link->in.taken;
+}
+
+// False: it is over, in some way, and the flow is no more.
+static bool inflow_go_on(struct agent *agent, struct inflow *flow)
+{
+    struct wire_message message;
+    enum fifo_result result = rest_write(flow);
+    while (result == FIFO_DONE) {
+        if (flow->left) {
+            if (!has_come(flow)) break;
+            result = bytes_take(flow);
+            continue;
+        }
+        enum wire_result took = wire_take(&flow->link->in, &message);
+        if (took == WIRE_MORE) break;
+        bool is_piece = took == WIRE_GOT && message.kind == WIRE_PIECE_MESSAGE;
+        if (took == WIRE_GOT && message.kind == WIRE_WELCOME_MESSAGE) continue;
+        if (!is_piece) return reader_end(agent, flow, "it was refused there"), false;
+        flow->left = message.piece.bytes;
+        if (flow->left) continue;
+        other_end_over(agent, flow->object);
+        inflow_remove(agent, flow);
+        return false;
+    }
+    if (result == FIFO_FAILED) return reader_end(agent, flow, strerror(errno)), false;
+    return true;
+}
+
+static void inflow_work(struct agent *agent, struct inflow *flow)
+{
+    bool is_open = true;
+    if (!flow->rest_length) {
+        bool was_opening = flow->link->state == LINK_OPENING;
+        is_open = link_work(flow->link);
+        if (was_opening && flow->is_read) {  // its file may be another one by now
+            os_loop_remove(agent->flows.loop, flow->link->file);
+            flow->is_read = false;
+        }
+    }
+    if (!inflow_go_on(agent, flow)) return;
+    if (!is_open && !flow->rest_length)
+        return inflow_broken(agent, flow, flow->link->reason);
+    watch(agent, flow, !flow->rest_length, flow->rest_length > 0);
+}
+
+// ---- In the loop -------------------------------------------------------------------------------
+
+bool flows_open(struct agent *agent)
+{
+    agent->flows.loop = os_loop_open();
+    return agent->flows.loop >= 0;
+}
+
+void flows_close(struct agent *agent)
+{
+    while (agent->flows.in) inflow_remove(agent, agent->flows.in);
+    while (agent->flows.out) outflow_remove(&agent->flows.out);
+    if (agent->flows.loop >= 0) close(agent->flows.loop);
+    agent->flows.loop = -1;
+}
+
+static void progress_tell(struct agent *agent)
+{
+    struct wire_message message = {.kind = WIRE_STREAMED_MESSAGE};
+    struct wire_file file = {.name = wire_text_of(""), .path = wire_text_of("")};
+    file.kind = WIRE_STREAM;
+    message.streamed.objects = (wire_files){&file, 1};
+    const void *at = NULL;
+    while ((at = data_server_flow_look(agent->carry.server, at, &file.object, &file.bytes)))
+        if (agent->is_welcome) wire_put(&agent->server->out, &message);
+}
+
+int64_t flows_due(const struct agent *agent)
+{
+    bool tells = agent->flows.out && agent->carry.server;
+    int64_t due = tells ? agent->flows.tell_at : INT64_MAX;
+    for (const struct inflow *flow = agent->flows.in; flow; flow = flow->next)
+        if (flow->end_at && !flow->is_ending && flow->end_at < due) due = flow->end_at;
+    return due;
+}
+
+// The flow stays until the end is reported, which tells why it was.
+static void broken_end(struct agent *agent, int64_t ticks)
+{
+    for (struct inflow *flow = agent->flows.in; flow; flow = flow->next) {
+        if (!flow->end_at || flow->is_ending || ticks < flow->end_at) continue;
+        flow->is_ending = true;
+        agent_say(agent, "the stream of %u.%u broke off: %s", flow->task.job, flow->task.task,
+                  flow->reason);
+        command_end(agent, flow->task, flow->attempt);
+    }
+}
+
+static void flowed(struct agent *agent, rota_object_id object)
+{
+    struct outflow **at = outflow_find(agent, object);
+    if (*at && (*at)->is_over) outflow_remove(at);
+    other_end_over(agent, object);
+}
+
+void flows_work(struct agent *agent, int64_t ticks)
+{
+    struct os_ready ready[READY_MAX];
+    rota_object_id object;
+    uint32_t count = os_loop_wait(agent->flows.loop, ready, READY_MAX, 0);
+    for (uint32_t i = 0; i < count; i++)
+        for (struct inflow *flow = agent->flows.in; flow; flow = flow->next)
+            if (flow == ready[i].owner) {
+                inflow_work(agent, flow);
+                break;
+            }
+    broken_end(agent, ticks);
+    if (!agent->carry.server) return;
+    while (data_server_next_flowed(agent->carry.server, &object)) flowed(agent, object);
+    if (ticks < agent->flows.tell_at) return;
+    agent->flows.tell_at = ticks + TELL_EVERY;
+    progress_tell(agent);
+}

@@ -1,0 +1,76 @@
+// eviction.c - ends that come from outside: a batch system that ends a worker ends its commands
+// too.
+//
+// Slurm, systemd and others send a signal to all processes of a job, often to commands first. That
+// is not the command's failure. So an end by such a signal waits a moment before it is
+// reported: if the worker is told to end meanwhile, the same hand has ended both.
+#define _GNU_SOURCE
+#include "worker/process/eviction.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+enum { HELD_FOR = 250000, SHELL = 128 };
+
+// Faults of the program itself, such as SIGSEGV, are not among them.
+static bool is_sent_to_end(int number)
+{
+    switch (number) {
+    case SIGALRM:
+    case SIGHUP:
+    case SIGINT:
+    case SIGQUIT:
+    case SIGKILL:
+    case SIGTERM:
+    case SIGUSR1:
+    case SIGUSR2:
+    case SIGXCPU: return true;
+    default: return false;
+    }
+}
+
+// A shell, and a program that tidies up first, tells of the signal by its exit status. 0: none.
+static int signal_of(const struct run *run)
+{
+    if (run->cause || run->pid <= 0) return 0;
+    int number = WIFSIGNALED(run->status) ? WTERMSIG(run->status)
+                                          : WEXITSTATUS(run->status) - SHELL;
+    return is_sent_to_end(number) ? number : 0;
+}
+
+// A run drains when one of its tasks has failed: then it is not being ended.
+static bool worker_ends(const struct worker *worker)
+{
+    return worker->is_quitting || (worker->is_draining && worker->options->tells_drained);
+}
+
+void outside_note(struct run *run)
+{
+    run->held_until = signal_of(run) ? os_ticks() + HELD_FOR : 0;
+}
+
+bool outside_is_held(const struct worker *worker, const struct run *run)
+{
+    return run->held_until && !worker_ends(worker) && os_ticks() < run->held_until;
+}
+
+// An end whose time has passed is not due: it waits for its output, which wakes the worker.
+int64_t outside_due(const struct worker *worker)
+{
+    int64_t due = INT64_MAX, now = os_ticks();
+    for (const struct run *run = worker->pouring.first; run; run = run->next)
+        if (run->held_until > now && run->held_until < due) due = run->held_until;
+    return due;
+}
+
+bool outside_was(const struct worker *worker, struct run *run)
+{
+    if (!run->held_until || !worker_ends(worker)) return false;
+    snprintf(run->reason, sizeof run->reason, "signal %d, while the worker was being ended",
+             signal_of(run));
+    run->end = WIRE_STOPPED;
+    run->status = ESHUTDOWN;
+    return true;
+}

@@ -1,0 +1,122 @@
+// files_cache.c - the worker's cache: opened when it is needed, and what the server hears about it.
+#define _GNU_SOURCE
+#include "object/cache/cache.h"
+#include "worker/process/internal.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { HELD_AT_ONCE = 4096, LINK_ABOVE_AS_ROOT = 1 << 20 };
+
+static const struct memory heap = {memory_resize_heap, NULL};
+
+static void cache_folder(const struct files *files, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s/cache", files->folder);
+}
+
+// Nothing keeps commands of root from writing into a file that is read-only, so what is small is
+// copied then.
+struct cache *files_cache(struct files *files, struct cache_error *error)
+{
+    char path[PATH_MAX];
+    if (files->cache) return files->cache;
+    cache_folder(files, path);
+    struct cache *cache = calloc(1, sizeof *cache);
+    if (cache && cache_open(cache, path, files->cache_max, error)) {
+        cache->link_above = geteuid() == 0 && !files->user ? LINK_ABOVE_AS_ROOT : 0;
+        cache->owner = files->user ? files->user->uid : 0;
+        return files->cache = cache;
+    }
+    if (!cache) *error = (struct cache_error){CACHE_BROKEN, "no memory for the cache"};
+    free(cache);
+    return NULL;
+}
+
+void files_release(struct files *files)
+{
+    void *lost = files->lost, *hashes = files->hashes;
+    if (files->cache) cache_close(files->cache);
+    free(files->cache);
+    memory_release(&heap, &lost, &files->lost_capacity, sizeof *files->lost);
+    memory_release(&heap, &hashes, &files->hash_capacity, sizeof *files->hashes);
+    map_release(&heap, &files->hashed);
+    *files = (struct files){0};
+}
+
+void files_drop(struct files *files, const wire_files *objects)
+{
+    char path[PATH_MAX];
+    cache_folder(files, path);
+    if (!files->cache && access(path, F_OK) != 0) return;
+    struct cache *cache = files_cache(files, NULL);
+    for (uint32_t i = 0; cache && i < objects->count; i++)
+        cache_unbind_one(cache, objects->items[i].object, &objects->items[i].content);
+}
+
+// ---- What is there, and what is not -----------------------------------------------------------
+
+// Without memory nobody hears of it, and the task fails as if the user's file were missing.
+void files_lost_add(struct files *files, rota_object_id object)
+{
+    void *lost = files->lost;
+    bool there = memory_reserve(&heap, &lost, &files->lost_capacity,
+                                (uint64_t)files->lost_count + 1, sizeof *files->lost);
+    files->lost = lost;
+    cache_unbind(files->cache, object, NULL);
+    if (!there) return;
+    files->lost[files->lost_count++] = (struct wire_file){
+        .object = object, .name = wire_text_of(NULL), .path = wire_text_of(NULL)};
+}
+
+void report_lost(struct worker *worker)
+{
+    struct files *files = &worker->files;
+    struct wire_message message = {.kind = WIRE_LOST_MESSAGE};
+    message.lost.objects = (wire_files){files->lost, files->lost_count};
+    if (files->lost_count) wire_put(&worker->out, &message);
+    files->lost_count = 0;
+}
+
+struct held {
+    struct wire_out *out;
+    struct wire_file *items;
+    uint32_t count;
+};
+
+static void held_put(struct held *held)
+{
+    struct wire_message message = {.kind = WIRE_HELD_MESSAGE};
+    message.held.objects = (wire_files){held->items, held->count};
+    if (held->count) wire_put(held->out, &message);
+    held->count = 0;
+}
+
+static bool held_add(void *context, rota_object_id object, const struct cache_entry *entry)
+{
+    struct held *held = context;
+    held->items[held->count++] = (struct wire_file){
+        .kind = entry->kind == CACHE_DIRECTORY ? WIRE_DIRECTORY : WIRE_FILE,
+        .object = object,
+        .bytes = entry->bytes,
+        .content = cache_entry_content(entry),
+        .name = wire_text_of(NULL),
+        .path = wire_text_of(NULL),
+    };
+    if (held->count == HELD_AT_ONCE) held_put(held);
+    return true;
+}
+
+void report_held(struct worker *worker)
+{
+    char path[PATH_MAX];
+    cache_folder(&worker->files, path);
+    if (access(path, F_OK) != 0) return;
+    struct cache_error error;
+    struct cache *cache = files_cache(&worker->files, &error);
+    struct held held = {.out = &worker->out, .items = calloc(HELD_AT_ONCE, sizeof *held.items)};
+    if (cache && held.items && cache_each(cache, held_add, &held)) held_put(&held);
+    free(held.items);
+}

@@ -1,0 +1,107 @@
+// files_result.c - results of commands: is this one known, and if not, what becomes of it.
+#define _GNU_SOURCE
+#include "object/cache/cache.h"
+#include "worker/process/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool count_bytes(void *context, const char *bytes, size_t count)
+{
+    (void)bytes;
+    *(uint64_t *)context += count;
+    return true;
+}
+
+// The log of the first time is the log of this attempt too.
+static bool log_take(struct files *files, struct run *run, const struct cache_entry *log)
+{
+    if (log->kind == CACHE_NONE) return true;
+    return cache_deliver(files->cache, log, run->command.log, NULL)
+           && log_read(run->command.log, count_bytes, &run->log_bytes);
+}
+
+// False: something of it is damaged or cannot be put where it belongs. Then the command runs, and
+// whoever is to blame is found there.
+static bool result_take(struct files *files, struct run *run, struct cache_output *made)
+{
+    const wire_files *outputs = &run->command.run.outputs;
+    struct cache_entry log;
+    for (uint32_t i = 0; i < outputs->count; i++) made[i].name = outputs->items[i].name;
+    if (!cache_result_find(files->cache, run->key.hash, made, outputs->count, &log)) return false;
+    for (uint32_t i = 0; i < outputs->count; i++) {
+        run->command.made[i] = outputs->items[i];
+        run->command.made[i].bytes = made[i].entry.bytes;
+        run->command.made[i].content = cache_entry_content(&made[i].entry);
+    }
+    run->was_cached = true;
+    bool fine = log_take(files, run, &log) && files_hand_over(files, run, made) == FILES_READY;
+    run->was_cached = false;
+    if (!fine) run->log_bytes = 0;
+    if (!fine) run->reason[0] = 0;
+    return fine;
+}
+
+// A task that failed may be tried again, by itself or by hand; then its command does run.
+static bool takes_failures(const struct run *run)
+{
+    return run->command.run.flags & WIRE_RUN_CACHE_FAILURE && run->command.run.attempt <= 1;
+}
+
+static bool failure_take(struct files *files, struct run *run)
+{
+    struct cache_entry log;
+    int32_t status;
+    if (!takes_failures(run) || !cache_failure_find(files->cache, run->key.hash, &status, &log))
+        return false;
+    bool fine = log_take(files, run, &log);
+    if (fine)
+        run->status = status;
+    else
+        run->log_bytes = 0;
+    return fine;
+}
+
+enum files_result files_look_up(struct files *files, struct run *run)
+{
+    enum files_result result = files_key_make(files, run, &run->key);
+    run->status = 0;
+    if (result != FILES_READY || !run->key.is_known) return result;
+    if (failure_take(files, run)) return FILES_CACHED;
+    struct cache_output *made = calloc(run->command.run.outputs.count + 1, sizeof *made);
+    if (made && result_take(files, run, made)) result = FILES_CACHED;
+    free(made);
+    return result;
+}
+
+// ---- What is kept ------------------------------------------------------------------------------
+
+// Sources may have changed while the command ran; then nobody knows what it has read. A log that is
+// gone is a result of which a part is missing.
+static bool is_worth_keeping(struct files *files, struct run *run, const char **log)
+{
+    struct files_key now = {.is_known = false};
+    *log = run->log_bytes && access(run->command.log, R_OK) == 0 ? run->command.log : NULL;
+    bool is_same = files_key_make(files, run, &now) == FILES_READY && now.is_known
+                   && memcmp(now.hash, run->key.hash, sizeof now.hash) == 0;
+    files->lost_count = 0;
+    return is_same && (!run->log_bytes || *log);
+}
+
+// A result that cannot be stored is made again the next time.
+void files_result_put(struct files *files, struct run *run, const struct cache_output *made)
+{
+    const char *log;
+    if (!is_worth_keeping(files, run, &log)) return;
+    cache_result_put(files->cache, run->key.hash, made, run->command.run.outputs.count, log, NULL);
+}
+
+void files_failure_put(struct files *files, struct run *run)
+{
+    const char *log;
+    bool is_kept = run->command.run.flags & WIRE_RUN_CACHE_FAILURE && run->key.is_known
+                   && wire_is_result(run->end, run->status);
+    if (!is_kept || !is_worth_keeping(files, run, &log)) return;
+    cache_failure_put(files->cache, run->key.hash, run->status, log, NULL);
+}

@@ -1,0 +1,65 @@
+// limit.c - was it memory that a command ran out of?
+//
+// A limit on the data of each process makes a command fail by itself: it is told by how much the
+// command used. When the system runs out of memory it kills, and counts whom it killed.
+#define _GNU_SOURCE
+#include "worker/process/internal.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static uint64_t system_kills(void)
+{
+    char text[16 << 10];
+    int file = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    text[length > 0 ? length : 0] = 0;
+    const char *line = strstr(text, "\noom_kill ");
+    return line ? strtoull(line + strlen("\noom_kill "), NULL, 10) : 0;
+}
+
+static bool used_nearly_all(const struct run *run)
+{
+    uint64_t limit = (uint64_t)run->command.run.memory_mib << 20;
+    return limit && (uint64_t)run->usage.ru_maxrss * 1024 >= limit / 8 * 7;
+}
+
+static bool was_killed_by_system(struct worker *worker, const struct run *run)
+{
+    if (!WIFSIGNALED(run->status) || WTERMSIG(run->status) != SIGKILL) return false;
+    uint64_t before = worker->system_kills;
+    worker->system_kills = system_kills();
+    return worker->system_kills > before;
+}
+
+void limit_watch(struct worker *worker)
+{
+    if (worker->has_system_kills) return;
+    worker->has_system_kills = true;
+    worker->system_kills = system_kills();
+}
+
+bool limit_was_memory(struct worker *worker, struct run *run)
+{
+    if (run->status == 0) return false;
+    if (was_killed_by_system(worker, run)) {
+        snprintf(run->reason, sizeof run->reason,
+                 "killed while the system ran out of memory, with %" PRIu64 " MiB in use",
+                 (uint64_t)run->usage.ru_maxrss / 1024);
+        return true;
+    }
+    if (!used_nearly_all(run)) return false;
+    bool by_signal = WIFSIGNALED(run->status);
+    snprintf(run->reason, sizeof run->reason, "%s %d with nearly all of its %" PRIu32 " MiB in use",
+             by_signal ? "signal" : "exit status",
+             by_signal ? WTERMSIG(run->status) : WEXITSTATUS(run->status),
+             run->command.run.memory_mib);
+    return true;
+}

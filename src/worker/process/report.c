@@ -1,0 +1,73 @@
+// report.c - what the server hears. Messages wait for the end of the turn and leave together.
+#include "os/os.h"
+#include "worker/process/internal.h"
+
+#include <stdio.h>
+#include <sys/wait.h>
+
+// A start alone wakes nobody for so long: the end often comes with it.
+enum { REPORT_STARTED_WAITS = 4000 };
+
+static const char *limits_text(const struct worker *worker)
+{
+    if (worker->is_init && worker->has_proc) return "PID namespace; memory by RLIMIT_DATA";
+    if (worker->is_init) return "PID namespace without /proc; memory by RLIMIT_DATA";
+    return "process tree, which outlives a worker that is killed if it hides; "
+           "memory by RLIMIT_DATA";
+}
+
+void report_hello(struct worker *worker)
+{
+    struct wire_message message = {.kind = WIRE_HELLO_MESSAGE};
+    message.hello.version = WIRE_VERSION;
+    message.hello.cores = worker->cores;
+    message.hello.memory_mib = worker->options->memory_mib;
+    message.hello.name = wire_text_of(worker->options->name);
+    char limits[200];
+    snprintf(limits, sizeof limits, "%s%s%s", limits_text(worker),
+             worker->domain >= 0 ? "; tasks cannot signal each other" : "",
+             worker->keeps_limits ? " or change each other's limits" : "");
+    message.hello.limits = wire_text_of(limits);
+    worker->is_urgent = !worker->options->is_known;
+    worker->started_due = os_ticks() + REPORT_STARTED_WAITS;
+    wire_put(&worker->out, &message);
+}
+
+void report_started(struct worker *worker, const struct run *run)
+{
+    struct wire_message message = {.kind = WIRE_STARTED_MESSAGE};
+    message.started.task = run->command.run.task;
+    message.started.attempt = run->command.run.attempt;
+    message.started.at = run->began;
+    message.started.pid = (uint32_t)run->pid;
+    wire_put(&worker->out, &message);
+    int64_t due = run->ticks + REPORT_STARTED_WAITS;
+    if (due < worker->started_due) worker->started_due = due;
+}
+
+static int64_t time_of(struct timeval time)
+{
+    return (int64_t)time.tv_sec * 1000000 + time.tv_usec;
+}
+
+void report_finished(struct worker *worker, const struct run *run)
+{
+    struct wire_message message = {.kind = WIRE_FINISHED_MESSAGE};
+    struct wire_finished *it = &message.finished;
+    it->task = run->command.run.task;
+    it->attempt = run->command.run.attempt;
+    it->end = run->end;
+    it->status = run->status;
+    it->flags = run->flags | (run->was_cached ? WIRE_CACHED : 0);
+    it->began = run->began;
+    it->ended = run->ended;
+    it->user = time_of(run->usage.ru_utime);
+    it->system = time_of(run->usage.ru_stime);
+    it->memory_bytes = (uint64_t)run->usage.ru_maxrss * 1024;
+    it->log_bytes = run->log_bytes;
+    it->reason = wire_text_of(run->reason);
+    if (run->end == WIRE_EXITED && run->status == 0)
+        it->outputs = (wire_files){run->command.made, run->command.run.outputs.count};
+    worker->is_urgent = true;
+    wire_put(&worker->out, &message);
+}

@@ -1,0 +1,238 @@
+// stream_tee.c - a stream that several commands read: what one writes goes to all of them.
+//
+// Each reader has a stream of its own (stream.c), and the writer a FIFO besides, the trunk. A piece
+// is taken from it when all who still read have the last one: the slowest decides how fast it goes.
+#define _GNU_SOURCE
+#include "os/os.h"
+#include "worker/process/stream_tee.h"
+#include "worker/process/user.h"
+#include "worker/process/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIECE = 64 << 10, PIECES_AT_ONCE = 16 };
+
+struct branch {
+    int file;  // -1: nobody reads it any more
+    uint32_t done;
+    bool is_watched;
+};
+
+struct spread {
+    struct spread *next;
+    const struct run *producer;
+    struct branch *branches;
+    uint32_t branch_count, length;
+    int trunk;  // -1: there are no readers left, or nothing more will come
+    bool is_watched;
+    char path[PATH_MAX];
+    char bytes[PIECE];
+};
+
+// ---- Names --------------------------------------------------------------------------------------
+
+static bool is_alike(const struct wire_file *one, const struct wire_file *other)
+{
+    return one->kind == WIRE_STREAM && other->kind == WIRE_STREAM
+           && strcmp(one->name.bytes, other->name.bytes) == 0;
+}
+
+bool spread_is_again(const wire_files *outputs, uint32_t at)
+{
+    for (uint32_t i = 0; i < at; i++)
+        if (is_alike(&outputs->items[i], &outputs->items[at])) return true;
+    return false;
+}
+
+static uint32_t branches_count(const wire_files *outputs, uint32_t at)
+{
+    uint32_t count = 0;
+    for (uint32_t i = at; i < outputs->count; i++)
+        count += is_alike(&outputs->items[i], &outputs->items[at]);
+    return count;
+}
+
+void spread_path(char *out, size_t size, const char *folder, const wire_files *outputs, uint32_t at)
+{
+    stream_path(out, size, folder, outputs->items[at].object);
+    size_t length = strlen(out);
+    if (branches_count(outputs, at) > 1) snprintf(out + length, size - length, "-all");
+}
+
+// ---- Open and closed ----------------------------------------------------------------------------
+
+static void watch(struct worker *worker, int file, uint32_t events, bool *is_watched, bool wanted)
+{
+    struct epoll_event event = {.events = events};
+    if (file < 0 || wanted == *is_watched) return;
+    epoll_ctl(worker->spread_loop, wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, file, &event);
+    *is_watched = wanted;
+}
+
+static void branch_close(struct worker *worker, struct branch *branch)
+{
+    watch(worker, branch->file, EPOLLOUT, &branch->is_watched, false);
+    if (branch->file >= 0) close(branch->file);
+    branch->file = -1;
+}
+
+// A writer that has not opened it yet would wait for a reader for ever.
+static void trunk_close(struct worker *worker, struct spread *spread)
+{
+    if (spread->trunk < 0) return;
+    watch(worker, spread->trunk, EPOLLIN, &spread->is_watched, false);
+    close(spread->trunk);
+    spread->trunk = -1;
+    if (unlink(spread->path) != 0 || symlink("/dev/null", spread->path) != 0) return;
+}
+
+static void spread_close(struct worker *worker, struct spread *spread)
+{
+    struct spread **at = &worker->spreads;
+    while (*at != spread) at = &(*at)->next;
+    *at = spread->next;
+    for (uint32_t i = 0; i < spread->branch_count; i++)
+        branch_close(worker, &spread->branches[i]);
+    trunk_close(worker, spread);
+    unlink(spread->path);
+    free(spread->branches);
+    free(spread);
+}
+
+static bool trunk_open(const struct worker *worker, struct spread *spread)
+{
+    unlink(spread->path);
+    if (mkfifo(spread->path, 0600) != 0 || !user_give(worker, spread->path)) return false;
+    spread->trunk = open(spread->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    return spread->trunk >= 0;
+}
+
+static bool branches_open(struct worker *worker, struct spread *spread, const wire_files *outputs,
+                          uint32_t at)
+{
+    char path[PATH_MAX];
+    spread->branches = calloc(branches_count(outputs, at), sizeof *spread->branches);
+    if (!spread->branches) return false;
+    for (uint32_t i = at; i < outputs->count; i++) {
+        if (!is_alike(&outputs->items[i], &outputs->items[at])) continue;
+        stream_path(path, sizeof path, worker->folder, outputs->items[i].object);
+        int file = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        if (file < 0) return false;
+        spread->branches[spread->branch_count++] = (struct branch){.file = file};
+    }
+    return true;
+}
+
+static bool loop_open(struct worker *worker)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &worker->spreads};
+    if (worker->spread_loop >= 0) return true;
+    int loop = epoll_create1(EPOLL_CLOEXEC);
+    if (loop < 0) return false;
+    if (epoll_ctl(worker->epoll, EPOLL_CTL_ADD, loop, &event) != 0) return close(loop), false;
+    worker->spread_loop = loop;
+    return true;
+}
+
+// ---- Bytes --------------------------------------------------------------------------------------
+
+static void branch_write(struct worker *worker, const struct spread *spread, struct branch *branch)
+{
+    while (branch->file >= 0 && branch->done < spread->length) {
+        ssize_t put
+            = write(branch->file, spread->bytes + branch->done, spread->length - branch->done);
+        if (put > 0) branch->done += (uint32_t)put;
+        if (put < 0 && errno == EAGAIN) return;
+        if (put < 0 && errno != EINTR) branch_close(worker, branch);
+    }
+}
+
+// Those who have taken what there was, and those who have not.
+static void branches_write(struct worker *worker, struct spread *spread, uint32_t *ready,
+                           uint32_t *slow)
+{
+    *ready = *slow = 0;
+    for (uint32_t i = 0; i < spread->branch_count; i++) {
+        struct branch *branch = &spread->branches[i];
+        branch_write(worker, spread, branch);
+        if (branch->file < 0) continue;
+        bool is_slow = branch->done < spread->length;
+        watch(worker, branch->file, EPOLLOUT, &branch->is_watched, is_slow);
+        ++*(is_slow ? slow : ready);
+    }
+}
+
+static bool piece_read(struct spread *spread)
+{
+    ssize_t got = read(spread->trunk, spread->bytes, sizeof spread->bytes);
+    spread->length = got > 0 ? (uint32_t)got : 0;
+    for (uint32_t i = 0; i < spread->branch_count; i++) spread->branches[i].done = 0;
+    return got > 0;
+}
+
+// True: nothing is left to be passed on now.
+static bool spread_work(struct worker *worker, struct spread *spread)
+{
+    uint32_t ready, slow;
+    bool is_empty = spread->trunk < 0;
+    for (uint32_t pieces = 0; !is_empty; pieces++) {
+        branches_write(worker, spread, &ready, &slow);
+        if (!ready && !slow) {
+            trunk_close(worker, spread);
+            return true;
+        }
+        watch(worker, spread->trunk, EPOLLIN, &spread->is_watched, !slow);
+        if (slow || pieces == PIECES_AT_ONCE) return false;  // others want their turn, too
+        is_empty = !piece_read(spread);
+    }
+    return true;
+}
+
+void spreads_work(struct worker *worker)
+{
+    for (struct spread *spread = worker->spreads; spread; spread = spread->next)
+        spread_work(worker, spread);
+}
+
+// ---- With its writer ----------------------------------------------------------------------------
+
+bool spreads_join(struct worker *worker, const struct run *run)
+{
+    const wire_files *outputs = &run->command.run.outputs;
+    for (uint32_t i = 0; i < outputs->count; i++) {
+        bool first = outputs->items[i].kind == WIRE_STREAM && !spread_is_again(outputs, i);
+        if (!first || branches_count(outputs, i) < 2) continue;
+        struct spread *spread = loop_open(worker) ? calloc(1, sizeof *spread) : NULL;
+        if (!spread) return false;
+        *spread = (struct spread){.next = worker->spreads, .producer = run, .trunk = -1};
+        worker->spreads = spread;
+        spread_path(spread->path, sizeof spread->path, worker->folder, outputs, i);
+        if (!trunk_open(worker, spread) || !branches_open(worker, spread, outputs, i)) return false;
+        spread_work(worker, spread);
+    }
+    return true;
+}
+
+bool spreads_are_dry(struct worker *worker, const struct run *run)
+{
+    bool dry = true;
+    for (struct spread *spread = worker->spreads; spread; spread = spread->next)
+        if (spread->producer == run) dry &= spread_work(worker, spread);
+    return dry;
+}
+
+void spreads_leave(struct worker *worker, const struct run *run)
+{
+    for (struct spread *spread = worker->spreads, *next; spread; spread = next) {
+        next = spread->next;
+        if (!run || spread->producer == run) spread_close(worker, spread);
+    }
+}

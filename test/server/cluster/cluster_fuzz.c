@@ -1,0 +1,46 @@
+// cluster_fuzz.c - a server whose peers say anything: it stays whole, whatever they say.
+#include "peers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PEERS = 3 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+// Each piece: which peer, how many bytes, the bytes. A turn ends when the peer's number says so.
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const uint32_t roles[PEERS] = {WIRE_CLIENT, WIRE_WORKER, 15};
+    struct store *store = store_open_memory();
+    struct peers peers;
+    struct played played[PEERS];
+    struct wire_in in[PEERS] = {{0}};
+    if (!store) return 0;
+    peers_open(&peers, store);
+    for (int i = 0; i < PEERS; i++) played_open(&peers, &played[i], roles[i]);
+    for (size_t at = 0; at + 3 <= size;) {
+        uint32_t who = data[at] % PEERS, length = data[at + 1] | (uint32_t)data[at + 2] << 8;
+        bool turns = data[at] & 128;
+        at += 3;
+        if (length > size - at) length = (uint32_t)(size - at);
+        if (!length) continue;
+        memcpy(wire_in_room(&in[who], length), data + at, length);
+        wire_in_came(&in[who], length);
+        at += length;
+        struct wire_message message;
+        while (wire_take(&in[who], &message) == WIRE_GOT)
+            if (!played_says(&peers, &played[who], &message)) break;
+        if (turns) peers_turn(&peers);
+        rota_check(peers.server.rota);
+    }
+    for (int i = 0; i < PEERS; i++) {
+        played_close(&peers, &played[i]);
+        wire_in_release(&in[i]);
+    }
+    peers_turn(&peers);
+    rota_check(peers.server.rota);
+    peers_close(&peers);
+    store_close(store);
+    return 0;
+}

@@ -1,0 +1,404 @@
+// snapshot_test.c - older tables become these; attempts are kept; a look sees one moment.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "both.h"
+#include "scene.h"
+#include "store/definition_rows.h"
+#include "store/sqlite/snapshot.h"
+#include "store/sqlite/query.h"
+
+static char path[128];
+static struct scene scene;
+
+// ---- Tools ------------------------------------------------------------------------------
+
+static void file_make(void)
+{
+    scene = (struct scene){.path = path, .turns = 9, .options = store_options_default()};
+    scene.options.ballast_bytes = 0;
+    scene.options.wal_pages = 50;
+    both_remove(path);
+    assert_true(scene_run(&scene));
+}
+
+static void sql_run(const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL)) fail_msg("%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
+static struct store *server_open_there(void)
+{
+    struct store_error error;
+    struct store *store = store_open_sqlite(path, &scene.options, &error);
+    if (!store) fail_msg("%s", error.text);
+    return store;
+}
+
+static struct store *look_open(void)
+{
+    struct store_error error;
+    struct store *store = store_look(path, &error);
+    if (!store) fail_msg("%s", error.text);
+    return store;
+}
+
+static uint64_t digest_of(struct store *store)
+{
+    struct rota_config config = rota_config_default();
+    struct rota *rota;
+    struct rota_event event = {.kind = ROTA_EVENT_RESTORE};
+    assert_int_equal(rota_open(&config, &rota), ROTA_OK);
+    event.restore.records = store_rows(store, &event.restore.count);
+    assert_true(event.restore.count > 0);
+    assert_int_equal(rota_step(rota, &event), ROTA_OK);
+    uint64_t digest = rota_digest(rota);
+    rota_close(rota);
+    return digest;
+}
+
+static bool first_take(void *context, const struct look_attempt *attempt)
+{
+    struct look_attempt *first = context;
+    if (!first->it.attempt) *first = *attempt;
+    return true;
+}
+
+static bool one_take(void *context, const struct look_attempt *attempt)
+{
+    struct look_attempt *wanted = context;
+    bool same = attempt->it.task.task == wanted->it.task.task
+                && attempt->it.attempt == wanted->it.attempt;
+    if (!same) return true;
+    *wanted = *attempt;
+    wanted->it.end = strdup(attempt->it.end);
+    wanted->it.reason = attempt->it.reason ? strdup(attempt->it.reason) : NULL;
+    return true;
+}
+
+static bool names_count(void *context, const struct look_task *task)
+{
+    assert_non_null(task->status);
+    *(uint32_t *)context += task->id.task != 0;
+    return true;
+}
+
+// ---- Migration --------------------------------------------------------------------------
+
+static void back_to_version_9(void)
+{
+    file_make();
+    sql_run("ALTER TABLE sched_name DROP COLUMN user;"
+            "ALTER TABLE sched_body DROP COLUMN version; PRAGMA user_version = 9");
+}
+
+static void back_to_version_8(void)
+{
+    back_to_version_9();
+    sql_run("ALTER TABLE sched_object DROP COLUMN content; PRAGMA user_version = 8");
+}
+
+static void back_to_version_7(void)
+{
+    back_to_version_8();
+    sql_run("DROP TABLE sched_refusal; PRAGMA user_version = 7");
+}
+
+// Its views said the same in more words; here they say nothing.
+static void back_to_version_6(void)
+{
+    static const char *const views[] = {"queue", "wait",   "ready", "unstage", "exec",
+                                        "stage", "status", "job",   "history", "attempt"};
+    char sql[128];
+    back_to_version_7();
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        snprintf(sql, sizeof sql, "DROP VIEW sched_%s; CREATE VIEW sched_%s AS SELECT 1", views[i],
+                 views[i]);
+        sql_run(sql);
+    }
+    sql_run("DROP VIEW sched_live; PRAGMA user_version = 6");
+}
+
+static void back_to_version_5(void)
+{
+    back_to_version_7();
+    sql_run("CREATE TABLE old_queue AS SELECT * FROM sched_queue;"
+            " CREATE TABLE old_wait AS SELECT * FROM sched_wait;"
+            " CREATE TABLE old_ready AS SELECT * FROM sched_ready;"
+            " CREATE TABLE old_exec AS SELECT * FROM sched_exec;"
+            " CREATE TABLE old_last AS SELECT id, status, attempt, tries, outcome, exit, flags,"
+            " phase, asked, since FROM sched_job WHERE status <> 'STAGED' OR kind = 'bundle';"
+            " CREATE TABLE before_job AS SELECT * FROM sched_job;"
+            " CREATE TABLE old_run AS SELECT seq, id, attempt, worker, handler, status, exit,"
+            " started, ended FROM sched_history ORDER BY seq;"
+            " CREATE TABLE old_attempt AS SELECT * FROM sched_attempt");
+    sql_run("DROP VIEW sched_queue; DROP VIEW sched_wait; DROP VIEW sched_ready;"
+            " DROP VIEW sched_exec; DROP VIEW sched_unstage; DROP VIEW sched_stage;"
+            " DROP VIEW sched_status; DROP VIEW sched_job; DROP VIEW sched_history;"
+            " DROP VIEW sched_attempt; DROP VIEW sched_live; DROP TABLE sched_state;"
+            " DROP TABLE sched_run;"
+            " ALTER TABLE sched_task DROP COLUMN status; ALTER TABLE sched_event DROP COLUMN ends");
+    sql_run("ALTER TABLE old_queue RENAME TO sched_queue;"
+            " ALTER TABLE old_wait RENAME TO sched_wait;"
+            " ALTER TABLE old_ready RENAME TO sched_ready;"
+            " ALTER TABLE old_exec RENAME TO sched_exec; ALTER TABLE old_last RENAME TO sched_last;"
+            " ALTER TABLE old_run RENAME TO sched_run;"
+            " ALTER TABLE old_attempt RENAME TO sched_attempt;"
+            " CREATE TABLE sched_unstage(id INTEGER PRIMARY KEY);"
+            " CREATE VIEW sched_stage AS SELECT 1; CREATE VIEW sched_status AS SELECT 1;"
+            " CREATE VIEW sched_job AS SELECT * FROM before_job;"
+            " CREATE VIEW sched_history AS SELECT 1; PRAGMA user_version = 5");
+}
+
+static void back_to_version_3(void)
+{
+    back_to_version_5();
+    sql_run("ALTER TABLE sched_task RENAME TO new_task; ALTER TABLE sched_run RENAME TO new_run;"
+            " CREATE TABLE old_job AS SELECT * FROM sched_job;"
+            " DROP VIEW sched_status; DROP VIEW sched_job; DROP VIEW sched_history;"
+            " DROP TABLE sched_body; ALTER TABLE sched_attempt DROP COLUMN worker;"
+            " CREATE VIEW sched_status AS SELECT 1; DROP TABLE sched_last;"
+            " ALTER TABLE old_job RENAME TO sched_job; ALTER TABLE new_run RENAME TO"
+            " sched_history; DROP TABLE new_task; PRAGMA user_version = 3");
+}
+
+static void back_to_version_2(void)
+{
+    back_to_version_3();
+    sql_run("DROP TABLE sched_attempt; ALTER TABLE sched_job DROP COLUMN details;"
+            " PRAGMA user_version = 2");
+}
+
+static void becomes_of_this_version(void)
+{
+    struct store_error error;
+    const char *wrong = scene_judge(&scene);
+    if (wrong) fail_msg("%s", wrong);
+    uint32_t broken = store_verify(path, stderr, &error);
+    assert_int_equal(error.fault, STORE_FINE);
+    assert_int_equal(broken, 0);
+    struct store *look = look_open();
+    assert_int_equal(digest_of(look), scene.digests[9]);
+    store_close(look);
+}
+
+static void a_database_of_version_2_becomes_one_of_today(void **state)
+{
+    (void)state;
+    back_to_version_2();
+    becomes_of_this_version();
+}
+
+static void a_database_of_version_3_becomes_one_of_today(void **state)
+{
+    (void)state;
+    back_to_version_3();
+    becomes_of_this_version();
+}
+
+static void a_database_of_version_5_becomes_one_of_today(void **state)
+{
+    (void)state;
+    back_to_version_5();
+    becomes_of_this_version();
+}
+
+static void a_database_of_version_6_becomes_one_of_today(void **state)
+{
+    (void)state;
+    back_to_version_6();
+    becomes_of_this_version();
+}
+
+static void a_database_of_version_7_becomes_one_of_today(void **state)
+{
+    (void)state;
+    back_to_version_7();
+    becomes_of_this_version();
+}
+
+static void a_database_of_version_8_becomes_one_of_today(void **state)
+{
+    (void)state;
+    back_to_version_8();
+    becomes_of_this_version();
+}
+
+static void a_look_at_older_tables_says_what_to_do(void **state)
+{
+    (void)state;
+    struct store_error error;
+    back_to_version_2();
+    assert_null(store_look(path, &error));
+    assert_non_null(strstr(error.text, "has version 2 of the tables, from an older rota"));
+    assert_int_equal(store_exit_status(&error), 2);
+}
+
+// ---- Looking ----------------------------------------------------------------------------
+
+static void a_look_rebuilds_the_core_beside_a_server(void **state)
+{
+    (void)state;
+    uint32_t tasks = 0;
+    file_make();
+    struct store *server = server_open_there(), *look = look_open();
+    assert_int_equal(digest_of(look), scene.digests[9]);
+    assert_true(look_last_job(look) > 0);
+    assert_true(look_tasks(look, 1, names_count, &tasks));
+    assert_true(tasks > 0);
+    struct catalog_rows rows;
+    assert_true(store_catalog(look, &rows));
+    catalog_rows_release(&rows);
+    store_close(look);
+    store_close(server);
+}
+
+static bool is_answered(struct store *store)
+{
+    struct store_request request = {.id = "look"};
+    return store_answer_find(store, &request) && strcmp(request.answer, "seen") == 0;
+}
+
+static void a_look_sees_one_moment(void **state)
+{
+    (void)state;
+    struct store_request request = {.id = "look", .answer = "seen"};
+    file_make();
+    struct store *server = server_open_there(), *before = look_open();
+    assert_false(is_answered(before));
+    store_begin(server, 1000);
+    store_answer(server, &request);
+    assert_true(store_commit(server));
+    assert_false(is_answered(before));
+    struct store *after = look_open();
+    assert_true(is_answered(after));
+    store_close(before);
+    store_close(after);
+    store_close(server);
+}
+
+static void what_a_worker_reports_is_kept(void **state)
+{
+    (void)state;
+    struct store_error error;
+    struct look_attempt first = {0};
+    file_make();
+    struct store *server = server_open_there(), *look = look_open();
+    assert_true(look_attempts(look, 1, first_take, &first));
+    assert_true(first.it.attempt > 0);
+    store_close(look);
+
+    struct store_attempt said = {
+        .task = first.it.task, .attempt = first.it.attempt, .end = "signal", .status = 9,
+        .reason = "it was \"killed\"", .began = 100, .ended = 250, .user = 7, .system = 8,
+        .memory_bytes = 1ull << 40, .log_bytes = 12, .flags = 4};
+    store_begin(server, 1000);
+    store_put_attempt(server, &said);
+    store_put_attempt(server, &said);  // twice is as good as once
+    assert_true(store_commit(server));
+    store_close(server);
+
+    look = look_open();
+    assert_true(look_attempts(look, 1, one_take, &first));
+    assert_string_equal(first.it.end, "signal");
+    assert_string_equal(first.it.reason, "it was \"killed\"");
+    assert_int_equal(first.it.status, 9);
+    assert_int_equal(first.it.ended - first.it.began, 150);
+    assert_int_equal(first.it.user + first.it.system, 15);
+    assert_true(first.it.memory_bytes == 1ull << 40);
+    assert_int_equal(first.it.log_bytes, 12);
+    assert_int_equal(first.it.flags, 4);
+    free((void *)(uintptr_t)first.it.end);
+    free((void *)(uintptr_t)first.it.reason);
+    store_close(look);
+    assert_int_equal(store_verify(path, stderr, &error), 0);
+}
+
+// Others take and release locks all the time: lists of them are never whole.
+static void *locks_churn(void *over)
+{
+    char name[200];
+    snprintf(name, sizeof name, "%s-other", path);
+    while (!atomic_load((atomic_bool *)over)) {
+        int files[50];
+        for (int i = 0; i < 50; i++) {
+            files[i] = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+            flock(files[i], LOCK_SH);
+        }
+        for (int i = 0; i < 50; i++) close(files[i]);
+    }
+    unlink(name);
+    return NULL;
+}
+
+static void whether_a_server_has_it_is_known_beside_other_locks(void **state)
+{
+    (void)state;
+    atomic_bool over = false;
+    pthread_t churns;
+    file_make();
+    assert_false(store_is_held(path));
+    struct store *server = server_open_there();
+    assert_int_equal(pthread_create(&churns, NULL, locks_churn, &over), 0);
+    uint32_t seen = 0;
+    for (int i = 0; i < 3000; i++) seen += store_is_held(path);
+    atomic_store(&over, true);
+    pthread_join(churns, NULL);
+    assert_int_equal(seen, 3000);
+    store_close(server);
+    assert_false(store_is_held(path));
+}
+
+static void what_is_no_database_is_refused(void **state)
+{
+    (void)state;
+    struct store_error error;
+    both_remove(path);
+    assert_null(store_look(path, &error));
+    assert_int_equal(store_exit_status(&error), 2);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("once upon a time there was no database at all", file);
+    fclose(file);
+    assert_null(store_look(path, &error));
+    assert_non_null(strstr(error.text, "is not a database"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_database_of_version_2_becomes_one_of_today),
+        cmocka_unit_test(a_database_of_version_3_becomes_one_of_today),
+        cmocka_unit_test(a_database_of_version_5_becomes_one_of_today),
+        cmocka_unit_test(a_database_of_version_6_becomes_one_of_today),
+        cmocka_unit_test(a_database_of_version_7_becomes_one_of_today),
+        cmocka_unit_test(a_database_of_version_8_becomes_one_of_today),
+        cmocka_unit_test(a_look_at_older_tables_says_what_to_do),
+        cmocka_unit_test(a_look_rebuilds_the_core_beside_a_server),
+        cmocka_unit_test(a_look_sees_one_moment),
+        cmocka_unit_test(what_a_worker_reports_is_kept),
+        cmocka_unit_test(whether_a_server_has_it_is_known_beside_other_locks),
+        cmocka_unit_test(what_is_no_database_is_refused),
+    };
+    snprintf(path, sizeof path, "%s/rota-look-%ld", both_folder(), (long)getpid());
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    both_remove(path);
+    return failed;
+}
