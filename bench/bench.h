@@ -1,29 +1,29 @@
-// bench.h - what all programs of the benchmark share: one graph, the clock, the memory in use.
+// bench.h - shared by all programs of the benchmark: one graph, the clock, the memory in use.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-// ---- graph.c: the same graph for everybody; making it is never timed ---------
+// ---- graph.c: the same graph for all; making it is never timed ------------------------------
 
-// Tasks are numbered from 0 and need only earlier ones.
+// Tasks are numbered from 0 and depend only on earlier ones.
 struct graph {
     uint32_t task_count, edge_count;
-    uint32_t *first;    // by task, and one more: where its prerequisites begin in `before`
+    uint32_t *first;    // by task, and one more: where its dependencies begin in `before`
     uint32_t *before;
 };
 
-// random: three prerequisites anywhere before; layers: three in the 1,000 tasks before the
-// own 1,000; chain: the one before; independent: none. Ends the program on another shape.
+// random: three dependencies on any earlier tasks; layers: three in the 1,000 tasks before the own
+// 1,000; chain: the previous task; independent: none. Ends the program on another shape.
 struct graph graph_open(const char *shape, uint32_t task_count);
 void graph_close(struct graph *graph);
 
 // ---- measure.c: time and memory ----------------------------------------------
 
-// Touches so much memory and lets it go. A virtual machine gives memory back that nobody uses,
-// and then the first touch of a page waits for the machine below: several times what a program
-// costs that touches it, and anew after every rest. No figure should have that in it.
+// Touches this much memory and frees it. A virtual machine gives unused memory back to its host,
+// and then the first touch of a page waits for the host: several times the cost of the program, and
+// again after every pause. No figure should include that.
 void memory_wake(size_t bytes);
 
 double seconds_now(void);

@@ -11,7 +11,7 @@
 // cpu=, microseconds of processor time, and bytes=, what it had written to its disk.
 #include "bench.h"
 
-#include "client/files/client.h"
+#include "client/connection/connection.h"
 #include "os/os.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@
 enum { WORKERS_MAX = 4096, PIECE = 4096, BEAT_EVERY = 1000000 };
 
 struct cluster {
-    struct client client, workers[WORKERS_MAX];
+    struct rota_client client, workers[WORKERS_MAX];
     uint32_t count, tasks, queued, credit, job;
     bool chain;
     struct link_keys client_keys, worker_keys;
@@ -112,11 +112,12 @@ static void submit(struct cluster *cluster)
         if (cluster->chain)
             piece->edges = (wire_edges){edges + !at, piece->tasks.count - !at};
         wire_put(&cluster->client.link->out, &message);
-        if (!client_send(&cluster->client)) stop(cluster->client.error);
+        if (client_send(&cluster->client, ROTA_NEVER)) stop(cluster->client.reason);
     }
     wire_out_release(&frame);
-    cluster->job = client_accepted(&cluster->client, 1, low);
-    if (!cluster->job) stop(cluster->client.error);
+    struct request_id request = {1, low};
+    if (client_accepted(&cluster->client, request, ROTA_NEVER, &cluster->job))
+        stop(cluster->client.reason);
 }
 
 // ---- Workers ------------------------------------------------------------------------------------
@@ -124,19 +125,19 @@ static void submit(struct cluster *cluster)
 static void worker_open(struct cluster *cluster, uint32_t at, const char *address)
 {
     char name[32];
-    struct client *worker = &cluster->workers[at];
+    struct rota_client *worker = &cluster->workers[at];
     struct wire_message message = {.kind = WIRE_JOIN_MESSAGE};
     snprintf(name, sizeof name, "bench-%u", at);
-    if (!client_open(worker, address, cluster->worker_keys.items, WIRE_WORKER, name))
-        stop(worker->error);
+    if (client_reach(worker, address, cluster->worker_keys.items, WIRE_WORKER, name, ROTA_NEVER))
+        stop(worker->reason);
     message.join.cores = cluster->credit;
     message.join.memory_mib = 1u << 20;
     message.join.machine = message.join.address = message.join.limits = wire_text_of("");
     wire_put(&worker->link->out, &message);
-    if (!client_send(worker)) stop(worker->error);
+    if (client_send(worker, ROTA_NEVER)) stop(worker->reason);
 }
 
-static void message_take(struct cluster *cluster, struct client *peer,
+static void message_take(struct cluster *cluster, struct rota_client *peer,
                          const struct wire_message *message)
 {
     struct wire_message answer = {.kind = WIRE_FINISHED_MESSAGE};
@@ -159,7 +160,7 @@ static void message_take(struct cluster *cluster, struct client *peer,
     wire_put(&peer->link->out, &answer);
 }
 
-static void peer_work(struct cluster *cluster, struct client *peer)
+static void peer_work(struct cluster *cluster, struct rota_client *peer)
 {
     struct wire_message message;
     if (!link_work(peer->link)) stop(peer->link->reason);
@@ -241,8 +242,9 @@ int main(int count, char **words)
     cluster.waits = allocate(cluster.tasks, sizeof *cluster.waits);
     if (cluster.count > WORKERS_MAX) stop("too many workers");
     int loop = os_loop_open();
-    if (!client_open(&cluster.client, words[1], cluster.client_keys.items, WIRE_CLIENT, "bench"))
-        stop(cluster.client.error);
+    if (client_reach(&cluster.client, words[1], cluster.client_keys.items, WIRE_CLIENT, "bench",
+                     ROTA_NEVER))
+        stop(cluster.client.reason);
     submit(&cluster);
     os_loop_add(loop, cluster.client.link->file, &cluster.client);
     for (uint32_t i = 0; i < cluster.count; i++) {

@@ -1,4 +1,4 @@
-// core.c - rota-bench: what the core costs, measured through rota.h alone.
+// core.c - rota-bench: the cost of the core, measured through rota.h alone.
 #include "durable.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static const struct command commands[] = {
     {"durable", 3, 4, durable_command, "FILE TASKS BATCH [QUEUED]   submitted to recorded"},
     {"waiting", 2, 2, waiting_command, "FILE TASKS           makes a file of waiting tasks"},
     {"reopen", 1, 1, reopen_command, "FILE                 seconds until the core is back"},
-    {"memory", 2, 3, memory_command, "SHAPE TASKS [edges|columns|own|all]   bytes at rest"},
+    {"memory", 2, 3, memory_command, "SHAPE TASKS [edges|columns|own|all]   bytes per task"},
 };
 
 int main(int argc, char **argv)

@@ -29,7 +29,7 @@ struct driver {
     rota_time now;
     struct rota_event *events;  // of this turn: they must stay until its effects are taken
     uint32_t event_count, event_capacity;
-    struct run *runs;           // what the last turn gave to workers and handlers
+    struct run *runs;           // assigned to workers and handlers by the last turn
     uint32_t run_count, run_capacity;
     uint64_t steps;             // events so far
     uint64_t sum;               // of all that was read, so that no reading is left out
@@ -68,7 +68,7 @@ static inline void driver_step(struct driver *driver, const struct rota_event *e
     if (error != ROTA_OK) driver_stop(driver, event, error);
 }
 
-void driver_take(struct driver *driver);  // everything; reads it, keeps RUN and GRANT
+void driver_take(struct driver *driver);  // all effects; reads them, keeps RUN and GRANT
 void driver_run_add(struct driver *driver, struct run run);  // something to be run
 void driver_turn(struct driver *driver);  // TIME, then take
 void driver_rest(struct driver *driver);  // moves to the deadline; there must be one

@@ -1,4 +1,4 @@
-// core_memory.c - the bytes a task takes at rest, counted where the core asks for them.
+// core_memory.c - the bytes a waiting task takes, counted where the core allocates them.
 #include "core.h"
 
 #include <stdio.h>
@@ -6,8 +6,8 @@
 
 enum { LANES = 16, BUNDLE = 1000, MACHINES = 64, SHARED = 1024 };
 
-// Lane, group, bundle, machine, priority and content key: the columns a task may have. Groups
-// and keys are rows of their own; there are as many as `distinct` says.
+// Lane, group, bundle, machine, priority and content key: the optional columns of a task. Groups
+// and keys have rows of their own; `distinct` is their number.
 static void fill_columns(struct load *load, uint32_t distinct)
 {
     for (uint32_t number = 1; number <= load->job.task_count; number++) {
@@ -44,7 +44,7 @@ static void drop_bundle_edges(struct load *load)
     load->job.edge_count = kept;
 }
 
-// Each task makes an object, reads that of the task before it, and has a condition on it.
+// Each task makes an object, reads the object of the task before it, and has a condition on it.
 static void fill_needs(struct load *load)
 {
     uint32_t count = load->job.task_count;

@@ -1,4 +1,4 @@
-// core_plan.c - what it costs to place ready tasks whose inputs lie on many workers.
+// core_plan.c - the cost of placing ready tasks whose inputs are on many workers.
 #include "core.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ static struct load load_with_inputs(uint32_t task_count, uint64_t *random)
     return load;
 }
 
-// Every object turns up on one worker, so that in the end every task is ready.
+// Every object is reported by one worker, so that in the end every task is ready.
 static void spread_objects(struct driver *driver, const struct load *load, uint32_t workers,
                            uint64_t *random)
 {

@@ -1,4 +1,4 @@
-// core_walk.c - whole graphs: claimed by a handler, or planned and run by workers.
+// core_walk.c - complete graphs: claimed by a handler, or planned and run by workers.
 #include "core.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void walk_claims(struct driver *driver, uint32_t task_count)
     }
 }
 
-// ---- The whole life -----------------------------------------------------------
+// ---- The complete life cycle ----------------------------------------------------------------
 
 static void report(struct driver *driver, const struct run *run, enum rota_event_kind kind,
                    enum rota_outcome outcome)
@@ -74,7 +74,7 @@ static void walk_life(struct driver *driver, uint32_t task_count)
 
 typedef void walk_fn(struct driver *driver, uint32_t task_count);
 
-// Submits the load into a new core and walks it; prints what it cost.
+// Submits the load into a new core and walks it; prints the cost.
 static void measure_load(const struct load *load, walk_fn *walk)
 {
     struct driver driver;

@@ -151,7 +151,7 @@ static void actions_read(struct durable *durable, const struct rota_effects *eff
     }
 }
 
-// What was handed out in turns that are durable now may be carried out.
+// Tasks handed out in turns that are durable now may be executed.
 void durable_settle(struct durable *durable)
 {
     struct driver *driver = &durable->driver;
@@ -182,7 +182,8 @@ void durable_turn(struct durable *durable, uint32_t new_tasks)
         effects = rota_take(driver->rota);
         store_put(durable->store, driver->rota, effects.records, effects.record_count);
     } while (effects.more);
-    uint64_t turn = store_commit_begin(durable->store);
+    uint64_t turn = store_commit_write(durable->store);
+    if (turn && !store_sync_begin(durable->store)) turn = 0;
     if (!turn) stop(store_error(durable->store)->text);
     durable_settle(durable);
     durable->begun = turn;

@@ -4,9 +4,9 @@
 #include "core.h"
 #include "store/store.h"
 
-// Turns of a server under load: each reports what was handed out and is durable, lets go of the
-// jobs that are over, and takes in as many new tasks as it has reported. While the disk is at work
-// the next turn is prepared, so two batches are under way.
+// Turns of a server under load: each reports the tasks that were handed out and are durable, closes
+// the finished jobs, and submits as many new tasks as it has reported. While the disk writes, the
+// next turn is prepared, so two batches are in progress.
 struct durable {
     struct driver driver;
     struct store *store;
@@ -17,16 +17,16 @@ struct durable {
     struct rota_event submit;
     uint32_t batch;
     uint64_t submitted, recorded;  // tasks; those whose end is committed
-    uint64_t begun;                // the turn that is on its way to the disk
+    uint64_t begun;                // the turn that is being written
     struct run *ready;             // handed out, and that is durable
     uint32_t ready_count, ready_capacity;
-    rota_job_id *over;             // jobs to let go; the first so many now
+    rota_job_id *over;             // jobs to close; the first so many now
     uint32_t over_ready, over_count, over_capacity;
 };
 
 void durable_open(struct durable *durable, const char *path, uint32_t batch);
-void durable_close(struct durable *durable);  // the files go too
-void durable_leave(struct durable *durable);  // they stay
+void durable_close(struct durable *durable);  // the files are removed, too
+void durable_leave(struct durable *durable);  // the files stay
 void durable_turn(struct durable *durable, uint32_t new_tasks);
 void durable_settle(struct durable *durable);
 

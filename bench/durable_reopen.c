@@ -10,7 +10,7 @@ static void stop(const char *text)
     exit(1);
 }
 
-// All wait for the first task, which runs on a worker that never says anything.
+// All wait for the first task, which runs on a worker that never reports.
 int waiting_command(const char **arguments)
 {
     uint32_t count = number_parse(arguments[1]);

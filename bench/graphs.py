@@ -8,7 +8,7 @@ MASK = (1 << 64) - 1
 
 
 def needs_of(shape, count):
-    """For each task the numbers of those it needs; layers are of 60 and need three each."""
+    """For each task the numbers of its dependencies; layers have 60 tasks with three each."""
     chance, width = random.Random(7), 60
     if shape == "independent":
         return [[] for _ in range(count)]
@@ -52,7 +52,7 @@ def snakes(tasks):
 
 
 def write_finished(folder, count):
-    """Ways of ten tasks, each of which makes a file from the one before; all files are there."""
+    """Chains of ten tasks, each of which makes a file from the one before; all files exist."""
     made = [f"d{i % 100}/f{i}" for i in range(count)]
     source = ["source" if i % 10 == 0 else made[i - 1] for i in range(count)]
     for i in range(100):

@@ -1,4 +1,4 @@
-// limit_idle.c - the least that it costs to see that nothing is to do, for who looks at files.
+// limit_idle.c - the least cost of finding out, by looking at files, that nothing is to do.
 //
 //     limit_idle GRAPH NAMES
 //

@@ -14,7 +14,7 @@ enum { CHILDREN = 4 };
 
 struct walk {
     const struct graph *graph;
-    uint32_t *unmet;   // prerequisites that have not been walked
+    uint32_t *unmet;   // dependencies that have not been walked
     uint32_t *first;   // where the dependents of a task begin in `after`
     uint32_t *after;
     uint32_t *rank;    // ranked only

@@ -62,7 +62,7 @@ static void send_all(int file, const char *bytes, size_t count)
     }
 }
 
-// Whole messages; what follows the last one is read with the next.
+// Complete messages; the rest is read with the next call.
 static size_t receive(int file, char *room, size_t *left)
 {
     ssize_t got = read(file, room + *left, ROOM - *left);

@@ -1,4 +1,4 @@
-// limit_tls.c - what TLS 1.3 costs at least: OpenSSL in blocking mode, one thread at each end, the
+// limit_tls.c - the least cost of TLS 1.3: OpenSSL in blocking mode, one thread at each end, the
 // cipher that rota uses, a key that is made for it.
 #include "limit_tls.h"
 

@@ -12,7 +12,7 @@ from rounds import Case, Group
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = {"independent": 2000, "layers": 3000, "chain": 1000}
-FEW = 200  # commands for those that take milliseconds for each
+FEW = 200  # commands for peers that take milliseconds for each
 FRESH = "rota run"
 
 
@@ -50,7 +50,7 @@ class Place:
 
 
 def have(cases):
-    """Those whose program is installed."""
+    """The cases whose program is installed."""
     return [case for case in cases if shutil.which(case.argv[5])]
 
 
@@ -94,7 +94,7 @@ def start_group(build, quick):
 
 
 def finished_prepare(place):
-    """Runs what is not yet done; only the first time that is anything."""
+    """Runs what is not done yet; after the first time that is nothing."""
     if not os.path.exists(os.path.join(place.folder, ".ninja_log")):
         graphs.write_finished(place.folder, place.tasks)
     for words in ([place.rota, "run", "-q", "-j2", "job.jsonl"], ["ninja", "--quiet"]):

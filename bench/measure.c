@@ -33,7 +33,7 @@ static double status_bytes(const char *name)
     return (double)kib * 1024;
 }
 
-// In a child, so that the memory counts as nobody's.
+// In a child process, so that the memory does not count for this one.
 void memory_wake(size_t bytes)
 {
     pid_t child = fork();

@@ -14,7 +14,7 @@ static void count(void)
     __atomic_add_fetch(&ran, 1, __ATOMIC_RELAXED);
 }
 
-// A clause has a fixed number of places; our shapes have no needs, one, or three.
+// A clause has a fixed number of places; our shapes have no dependencies, one, or three.
 static void make_task(const struct graph *graph, uint32_t task, char *place)
 {
     const uint32_t *before = graph->before + graph->first[task];

@@ -57,8 +57,8 @@ static void statements_prepare(PGconn *connection)
     }
 }
 
-// What a turn of rota does: the batch before ends, a new one is submitted and started. All up
-// to the sync is one transaction.
+// The same as a turn of rota: the previous batch ends, a new one is submitted and started.
+// Everything up to the sync is one transaction.
 static uint32_t batch_send(PGconn *connection, uint32_t first, uint32_t batch)
 {
     uint32_t sent = 0;

@@ -2,7 +2,7 @@
 //
 //     rota-pool walked|core|added SHAPE TASKS
 //
-// walked: one job of which nobody hears but its end; core: the same, and a client hears of each
+// walked: one job without confirmations of tasks; core: the same, and a client is told about each
 // task, which makes it a job of the core; added: every function by itself, without its needs.
 #include "bench.h"
 #include <rota_pool.h>

@@ -32,7 +32,7 @@ class Case:
         return statistics.median(self.values.values()) if self.values else None
 
     def numbers(self, part=None):
-        """By round: the figure, or one of the words behind it."""
+        """By round: the figure, or one of the words after it."""
         if not part:
             return self.values
         return {turn: parts[part] for turn, parts in self.parts.items() if part in parts}

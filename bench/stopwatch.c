@@ -1,10 +1,10 @@
-// stopwatch.c - runs a program several times and says how long it took, with all its children.
+// stopwatch.c - runs a program several times and prints how long it took, with all its children.
 //
 //     stopwatch TIMES TASKS FOLDER BEFORE PROGRAM [ARGUMENT...]
 //
-// In FOLDER, each time behind the shell command BEFORE, which is not timed; "" is none. Prints the
-// median of the microseconds by the clock, then cpu=, those of the processor: user and system, of
-// the program and of all that descends from it, even of what left it. Both are divided by TASKS.
+// Runs in FOLDER, each time after the shell command BEFORE, which is not timed; "" for none. Prints
+// the median of the microseconds by the clock, then cpu=, the processor time: user and system, of
+// the program and all its descendants, even orphans. Both are divided by TASKS.
 #define _GNU_SOURCE
 #include "bench.h"
 

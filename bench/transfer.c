@@ -95,7 +95,7 @@ static void scene_close(struct scene *scene)
     os_tree_remove(scene->path);
 }
 
-// ---- As the system can ------------------------------------------------------------------------
+// ---- With system calls only -----------------------------------------------------------------
 
 static int sender_start(struct scene *scene)
 {
@@ -152,7 +152,7 @@ static double system_run(struct scene *scene, bool hashes)
     return seconds;
 }
 
-// ---- As rota does ------------------------------------------------------------------------------
+// ---- With rota ------------------------------------------------------------------------------
 
 static void server_start(struct scene *scene)
 {
@@ -219,7 +219,7 @@ static uint64_t header_take(struct link *link, int fd)
     return got;
 }
 
-// As a fetcher does where nothing is to be deciphered.
+// Like a fetcher on a connection without encryption.
 static void plain_take(struct scene *scene, struct link *link, int fd, uint64_t at)
 {
     static char buffer[BUFFER];

@@ -1,4 +1,4 @@
-// rota_effects.h - what a step asks for: rows to make durable, then messages to send.
+// rota_effects.h - the effects of a step: rows to make durable, then messages to send.
 #pragma once
 
 #include "rota_types.h"
@@ -6,12 +6,12 @@
 // ---- Records: the rows a store needs to rebuild the core -------------------
 
 enum rota_record_kind {
-    ROTA_RECORD_CORE = 1,     // counters and the plan's clock; one row
+    ROTA_RECORD_CORE = 1,     // counters, and the times of plans; one row
     ROTA_RECORD_LANE,
     ROTA_RECORD_WORKER,
     ROTA_RECORD_JOB,
-    ROTA_RECORD_SUBMIT,       // a submission as it came; its tasks are as rota_task_state() says
-    ROTA_RECORD_TASK,         // how far a task is
+    ROTA_RECORD_SUBMIT,       // a submission, unchanged
+    ROTA_RECORD_TASK,         // the state of a task
     ROTA_RECORD_OBJECT,
     ROTA_RECORD_REPLICA,
     ROTA_RECORD_WAIT,
@@ -19,19 +19,19 @@ enum rota_record_kind {
 
 enum rota_job_state {
     ROTA_JOB_OPEN,            // may grow
-    ROTA_JOB_LAST,            // complete: over when its tasks are
+    ROTA_JOB_LAST,            // complete: finishes with its tasks
     ROTA_JOB_FAILED,          // a task failed under fail_job; every request gets that answer
-    ROTA_JOB_CLOSED,          // let go by its client; gone when nothing of it runs
+    ROTA_JOB_CLOSED,          // closed by its client; removed when none of its tasks runs
 };
 
-// A row to write; the comment beside it names its key. Writing it twice does no harm.
+// A row to write; the comment at each kind names its key. Writing a row twice does no harm.
 // `gone` rows are deleted, and with a job all its SUBMIT, TASK and OBJECT rows.
-// ROTA_EVENT_RESTORE takes the rows back, submissions in order of sequence.
+// ROTA_EVENT_RESTORE reads the rows back, submissions in order of sequence.
 struct rota_record {
     enum rota_record_kind kind;
     bool gone;
     union {
-        struct {                      // there is one
+        struct {                      // one row
             uint64_t sequence, turn, random, plans;
             rota_time plan_end, plan_took;
             uint32_t jobs, waits, plan_due;
@@ -42,7 +42,7 @@ struct rota_record {
             uint32_t cores, memory_mib, slots, machine, asks;
             uint32_t order;           // workers join in this order
             bool paused, leaves;
-            rota_time silent_since;   // ROTA_NEVER: it is heard
+            rota_time silent_since;   // ROTA_NEVER: it is not silent
         } worker;
         struct {                      // id
             rota_job_id id;
@@ -60,7 +60,7 @@ struct rota_record {
             const struct rota_job_spec *spec;
         } submit;
         struct {                      // id
-            rota_task_id id, run_as;  // run_as: the name its worker knows the attempt by; none: id
+            rota_task_id id, run_as;  // run_as: the id under which its worker runs it; none: id
             uint8_t state;            // enum rota_task_state
             uint8_t flags, outcome, phase;
             uint16_t tries;
@@ -68,9 +68,9 @@ struct rota_record {
             uint32_t attempt;
             rota_worker_id worker;
             uint64_t asked;           // the turn in which it asked for its lane, or was offered
-            uint64_t handler;         // who claimed it
+            uint64_t handler;         // that claimed it
             rota_time since;          // OFFERED under pull: when its present wait began; WAITING
-                                      // or BLOCKED between two attempts: until when it rests
+                                      // or BLOCKED between two attempts: the end of its backoff
         } task;
         struct {                      // id
             rota_object_id id;
@@ -99,19 +99,19 @@ struct rota_record {
 
 enum rota_action_kind {
     ROTA_ACTION_ACCEPT = 1,   // to the client: the id of its job, the number of its first new task
-    ROTA_ACTION_CONFIRM,      // to the client: a task is over, and how
-    ROTA_ACTION_JOB_OVER,     // to the client: a whole job is over
+    ROTA_ACTION_CONFIRM,      // to the client: a task has finished, with its outcome
+    ROTA_ACTION_JOB_OVER,     // to the client: a job has finished
     ROTA_ACTION_WAIT_OVER,    // to the client: a task it waited for; all of one wait together
-    ROTA_ACTION_READ,         // to the client: an object it asked for can be read there, or never
-    ROTA_ACTION_GRANT,        // to the handler: the task is yours
+    ROTA_ACTION_READ,         // to the client: where an object can be read, or that it never can
+    ROTA_ACTION_GRANT,        // to the handler: it has claimed the task
     ROTA_ACTION_RUN,          // to the worker: run a task
-    ROTA_ACTION_STOP,         // to the worker: stop one, or forget it
-    ROTA_ACTION_FETCH,        // to the worker: copy an object from another
+    ROTA_ACTION_STOP,         // to the worker: stop a task, or forget it
+    ROTA_ACTION_FETCH,        // to the worker: copy an object from another worker
     ROTA_ACTION_DROP,         // to the worker: delete its copy
-    ROTA_ACTION_STREAM,       // to the producer's worker: who consumes a stream, and where
-    ROTA_ACTION_COMPLETED,    // to the worker: whether somebody was waiting for that key
-    ROTA_ACTION_SHOW,         // to the worker: look whether your copy is there, HELD or LOST
-    ROTA_ACTION_ALIAS,        // to the worker: what one task makes is the output of another, too
+    ROTA_ACTION_STREAM,       // to the producer's worker: a consumer of a stream, and its worker
+    ROTA_ACTION_COMPLETED,    // to the worker: whether a task was waiting for that key
+    ROTA_ACTION_SHOW,         // to the worker: check its copy, and report HELD or LOST
+    ROTA_ACTION_ALIAS,        // to the worker: the output of one task is that of another, too
 };
 
 struct rota_action {
@@ -132,14 +132,14 @@ struct rota_action {
         struct {
             uint64_t client;
             uint32_t wait;
-            rota_task_id task;        // none: there was nothing to wait for
+            rota_task_id task;        // none: the wait named no task
             enum rota_outcome outcome;
         } wait_over;
         struct {
             uint64_t client;
             rota_object_id object;
             rota_worker_id from;      // none: the server
-            bool there;               // false: it will not come
+            bool there;               // false: it will never exist
         } read;
         struct { uint64_t handler, body; rota_task_id task; uint32_t attempt; } grant;
         struct {
@@ -147,22 +147,22 @@ struct rota_action {
             rota_task_id task;
             uint32_t attempt;
             rota_worker_id worker;
-            uint32_t order;           // as its plan said; higher goes first
+            uint32_t order;           // from its plan; higher runs first
         } run;
         struct { rota_task_id task; uint32_t attempt; rota_worker_id worker; } stop;
         struct {
             rota_object_id object;
             rota_worker_id worker, from;  // from 0: the server
-            uint32_t order;           // of the task that wants it
-            bool soon;                // it waits for nothing but objects that are on their way
-            bool again;               // it was asked for ahead of its task, which now follows
+            uint32_t order;           // of the task that reads it
+            bool soon;                // that task waits only for objects that are being copied
+            bool again;               // it was prefetched, and its task is now assigned
         } fetch;
-        // ahead: it was asked for ahead of a task that goes elsewhere now, and need not come
+        // ahead: it was prefetched for a task that now runs elsewhere; cancel the copy
         struct {
             rota_object_id object;
             rota_worker_id worker;
             bool ahead;
-            struct rota_content content;  // DROP: only if it is this one; kind 0: in any case
+            struct rota_content content;  // DROP: only a copy of this content; kind 0: any
         } drop, show;
         struct {
             rota_object_id object;
@@ -173,13 +173,13 @@ struct rota_action {
         struct {
             rota_object_id from, to;
             rota_worker_id worker;
-            bool later;               // `from` is not made yet, and will be nobody's
+            bool later;               // `from` does not exist yet, and no task will read it
         } alias;
     };
 };
 
-// Owned by the core, valid until the next step or take. All records must be durable,
-// in one transaction, before the first action is performed; actions go in order.
+// Owned by the core, valid until the next step or take. The caller makes all records durable,
+// in one transaction, before it performs the first action; it performs actions in order.
 // Records come in pieces: while `more` is set there are no actions yet; take again.
 struct rota_effects {
     const struct rota_record *records;

@@ -4,7 +4,7 @@
 // happen, and Spin tries all orders. The network is a set that nothing leaves. A message may be
 // taken out at any later moment, as often as it likes, in any order; one that never is was lost.
 //
-// What follows from that needs no state of its own. A worker sends heartbeats all the time, so
+// The rest follows and needs no state of its own. A worker sends heartbeats all the time, so
 // for each tick there is one on its way. Of the acknowledgements only the newest is kept: an older
 // one leaves the worker a shorter lease, and a process may end early anyway. Neither knows of
 // connections, which gives the network more freedom than TCP has.
@@ -51,7 +51,7 @@ byte task = 1;            // what the next attempt is for: again the same unless
 byte task_of[TOKENS + 1];
 bool recorded[TOKENS + 2];
 
-// What each leader has in memory, by its epoch.
+// The memory of each leader, by its epoch.
 byte newest[3];           // the newest time in a heartbeat that arrived
 byte arrival[3] = 1;      // when the last heartbeat arrived
 byte connected[3];        // the newest connection that said hello
@@ -119,8 +119,8 @@ bool agent_is_stopped, child_is_stopped;
 #define may_renew(leader) (leader == epoch)
 #endif
 
-// A deposed leader lives on and believes to lead. What it knows can matter only where a rule that
-// asks the store is gone; elsewhere it would only multiply states nobody looks at.
+// A deposed leader still runs and believes to be the leader. Its state matters only if a rule that
+// asks the store is left out; otherwise it would only multiply the states.
 #if defined(UNFENCED_RENEW) || defined(UNFENCED_WRITE) || defined(LATE_STAMP)
 #define listens(leader) (leader <= epoch)
 #define known_by_deposed(what) what
@@ -129,11 +129,11 @@ bool agent_is_stopped, child_is_stopped;
 #define known_by_deposed(what) 0
 #endif
 
-#if defined(NO_GRACE)  // whoever the new leader has not heard counts as silent for ever
+#if defined(NO_GRACE)  // a worker that the new leader has not heard counts as silent forever
 #define heard_at_take_over 0
 #elif defined(EARLY_GRACE)  // it read the clock before its take-over was committed
 #define heard_at_take_over (now - 1)
-#elif defined(KEPT_LEASE)  // it goes on with a silence that the old one had written down
+#elif defined(KEPT_LEASE)  // it continues with a silence that the old leader has recorded
 #define heard_at_take_over (silent_since -> silent_since : now)
 #else
 #define heard_at_take_over now
@@ -145,7 +145,7 @@ bool agent_is_stopped, child_is_stopped;
 #define renewed_until (acknowledged + WORKER_LEASE)
 #endif
 
-#ifdef STALE_START  // a START is good for ever
+#ifdef STALE_START  // a START never expires
 #define start_is_late(number) false
 #else
 #define start_is_late(number) (now >= start_stamp[number] + WORKER_LEASE)
@@ -187,7 +187,7 @@ inline time_passes()
     }
 }
 
-// Nobody but the new leader knows, and all it knows is in the store.
+// Only the new leader knows of it, and all its state is in the store.
 inline leader_takes_over()
 {
     step {
@@ -212,7 +212,7 @@ inline heartbeat_arrives(leader, late)
     }
 }
 
-// The store is asked for the epoch after the arrival. What comes later is delay of the network.
+// The store is asked for the epoch after the arrival. Later delays count as delays of the network.
 inline leader_acknowledges(leader)
 {
     step {
@@ -222,9 +222,9 @@ inline leader_acknowledges(leader)
     }
 }
 
-// Hello says what the worker runs or has in its spool. What is not there and was committed for an
-// earlier connection will never start. An attempt of this connection may be on its way, and one
-// of a later connection is none of this hello's business.
+// Hello lists the attempts that the worker runs or has in its spool. An attempt that is not listed
+// and was committed for an earlier connection will never start. One of this connection may be on
+// its way, and one of a later connection does not concern this hello.
 inline hello_arrives(leader, number)
 {
     step {
@@ -336,7 +336,7 @@ inline acknowledgement_arrives()
     }
 }
 
-// A START is answered once: it runs, or is refused for ever. One of an earlier connection is not
+// A START is answered once: it runs, or is refused. One of an earlier connection is not
 // even refused, since its process may be running.
 inline start_arrives(number)
 {
@@ -380,7 +380,7 @@ inline stops_or_goes_on(part, other)
 {
     step {
         part || may_stop(other) ->
-        printf("%d: the agent or its child is stopped, or goes on\n", now);
+        printf("%d: the agent or its child is stopped, or continues\n", now);
         part = !part
     }
 }

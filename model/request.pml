@@ -1,11 +1,11 @@
 // request.pml - a request that may be asked again, and a commit nobody knows the end of.
 //
 // The client sends one request under one id until it is told that it is done. Copies of it stay in
-// the network for ever, and answers get lost. The server crashes, or loses its connection in the
+// the network forever, and answers get lost. The server crashes, or loses its connection in the
 // middle of a COMMIT, which the store then carries out or not, now or later.
 //
 // Every transaction begins by writing the row of the leader. So it waits for the end of the one
-// before, also for one that a dead server or a dead connection left behind.
+// before, also for one that a dead server or a dead connection has not ended.
 
 #ifndef step
 #define step atomic  // or d_step, which is faster; but of that Spin cannot tell what never happens

@@ -1,6 +1,6 @@
-// restart.pml - a server that dies and comes back to a worker that went on working.
+// restart.pml - a server that crashes and comes back while a worker keeps working.
 //
-// One task, one database file, so one epoch. The worker runs on while nobody answers, and keeps
+// One task, one database file, so one epoch. The worker continues without answers, and keeps
 // its result until the server has said that it is recorded. Nothing here depends on time: how long
 // a worker may be away is the subject of lease.pml.
 
@@ -30,7 +30,7 @@ byte connected;           // the connection that said hello
 byte planned;             // the attempt it wants to send
 byte server_crashes_seen;
 
-// The network. What was sent on a connection may be read until the next hello.
+// The network. Messages of a connection can be read until the next hello.
 byte start_token;
 byte start_connection;
 byte reported;            // the token of a result on its way
@@ -193,8 +193,8 @@ inline worker_connects()
     }
 }
 
-// What the worker has read from a connection it also takes when that has broken since, but not
-// when it has opened another: then it has said that it does not have it.
+// The worker accepts a START that it has read even if the connection has broken since, but not if
+// it has opened another connection: then its hello has said that it does not have it.
 inline start_arrives()
 {
     step {

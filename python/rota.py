@@ -10,7 +10,7 @@
 Tasks count from 1 in the order in which they are submitted, and are named (job, number). A task
 whose function returns is delivered; one whose function raises has failed, and `pool.errors` has
 the exception. A task without a function is for handlers, which fetch and deliver it. Times are
-seconds; None is for ever. What is refused raises rota.Error and has changed nothing.
+seconds; None waits forever. A refused call raises rota.Error and has changed nothing.
 
 One file and nothing but the standard library: copy it, or add its folder to PYTHONPATH. The library
 is the one of ROTA_LIBRARY, else the one pkg-config knows, else the one the system finds.
@@ -50,7 +50,7 @@ class Error(RuntimeError):
 
 
 class Task:
-    """What is to be done, and what it waits for. `needs` are numbers of tasks in the job."""
+    """A function and its dependencies. `needs` are numbers of tasks in the job."""
 
     def __init__(self, function=None, *arguments, needs=(), lane=0, group=0, access=0, priority=0,
                  bundle=0, retries=0, is_bundle=False):
@@ -60,7 +60,7 @@ class Task:
 
 
 class Call:
-    """A function's task while it runs: what pool.current() gives."""
+    """A function's task while it runs, as returned by pool.current()."""
 
     def __init__(self, library, handle):
         self._library, self._handle = library, handle
@@ -68,11 +68,11 @@ class Call:
         self.thread = library.rota_pool_call_thread(handle)
 
     def stopped(self):
-        return self._library.rota_pool_call_stopped(_opened(self._handle, "the call is over"))
+        return self._library.rota_pool_call_stopped(_opened(self._handle, "the call has ended"))
 
     def started(self):
         """In a strict lane: the next one may start."""
-        self._library.rota_pool_call_started(_opened(self._handle, "the call is over"))
+        self._library.rota_pool_call_started(_opened(self._handle, "the call has ended"))
 
 
 # ---- The library ------------------------------------------------------------------------------
@@ -167,14 +167,14 @@ def _pair(task):
 
 
 def _opened(handle, reason):
-    """What is closed is never given to the library."""
+    """A closed handle is never passed to the library."""
     if not handle:
         raise Error("not_now", reason)
     return handle
 
 
 def _fits(number, bits=32):
-    """ctypes would cut off what does not fit, and mean something else."""
+    """ctypes would truncate a number that does not fit, without an error."""
     if not 0 <= number < 2 ** bits:
         raise Error("bad_event", f"{number} is not a number of {bits} bits")
     return number
@@ -227,7 +227,7 @@ class Pool:
         self.close()
 
     def _ask(self, name, *arguments):
-        """Calls the library; the pool is not closed before everybody came back."""
+        """Calls the library; the pool is not closed before all calls returned."""
         with self._door:
             handle = _opened(self._opened, "the pool is closed")
             self._inside += 1
@@ -251,7 +251,7 @@ class Pool:
             function(*arguments)
             self.errors.pop(call.task, None)  # of an attempt before
             return 0
-        except BaseException as error:  # whatever it is, also exit(): the task has failed with it
+        except BaseException as error:  # any exception, also exit(): the task has failed with it
             self.errors[call.task] = error
             return 1
         finally:
@@ -262,14 +262,14 @@ class Pool:
         return getattr(self._local, "call", None)
 
     def close(self):
-        """Stops what runs, cancels the rest, and waits for it."""
+        """Stops running functions, cancels the other tasks, and waits for them."""
         if self.current():
             raise Error("bad_event", "a function of the pool cannot close it")
         with self._door:
             handle, self._opened = self._opened, None
         if not handle:
             return
-        self._library.rota_pool_shut(handle, STOP, 2 ** 63 - 1)  # lets everybody out
+        self._library.rota_pool_shut(handle, STOP, 2 ** 63 - 1)  # releases all waiting threads
         with self._door:
             self._door.wait_for(lambda: not self._inside)
         self._library.rota_pool_close(handle)
@@ -290,7 +290,7 @@ class Pool:
         return number
 
     def _kept(self, error, job, numbers):
-        """The functions belong to the job; or it was refused, and they go."""
+        """The functions belong to the job; if it was refused they are dropped."""
         with self._lock:
             if error:
                 for number in numbers:
@@ -300,7 +300,7 @@ class Pool:
         self._check(error)
 
     def _let_go(self, job):
-        """Forgets the functions of jobs that the pool has forgotten, many at a time."""
+        """Drops the functions of jobs that the pool has forgotten, many at a time."""
         with self._lock:
             self._leaving.add(job)
             if len(self._leaving) < self._leaving_most:
@@ -342,7 +342,7 @@ class Pool:
         return given.job
 
     def add(self, function, *arguments):
-        """One function, without needs, forgotten when it is over. Returns its task."""
+        """One function, without dependencies, forgotten when it has ended. Returns its task."""
         given, number = _TaskId(), self._keep(function, arguments)
         error = self._ask("rota_pool_add", ctypes.cast(self._trampoline, ctypes.c_void_p), number,
                           ctypes.byref(given))
@@ -360,7 +360,7 @@ class Pool:
         self._check(_patiently(lambda some: self._ask("rota_pool_wait_all", some), timeout))
 
     def confirmed(self, client, most=64, timeout=0):
-        """What a client was told, in order; waits for the first."""
+        """Confirmations of a client, in order; waits for the first."""
         client, some = _fits(client, 64), (_Confirmation * most)()
         count = _patiently(
             lambda wait: self._ask("rota_pool_confirmed", client, some, most, wait), timeout,
@@ -381,7 +381,7 @@ class Pool:
     # ---- Handlers
 
     def fetch(self, handler, task=None, fetched_ok=False, failed_ok=False, timeout=0):
-        """A Grant, or None when any task would do and none came in that time."""
+        """A Grant, or None when any task was wanted and none became available in time."""
         grant, flags = _Grant(), fetched_ok * _FETCHED_OK | failed_ok * _FAILED_OK
         handler, name = _fits(handler, 64), _name(task)
         error = _patiently(
@@ -407,7 +407,7 @@ class Pool:
     def lost(self, handler):
         return self._ask("rota_pool_lost", _fits(handler, 64))
 
-    # ---- Questions
+    # ---- Queries
 
     def state(self, task):
         state = self._ask("rota_pool_state", _name(task))
@@ -417,7 +417,7 @@ class Pool:
         return self._ask("rota_pool_is_stopping", _name(task))
 
     def look(self):
-        """One moment: the set of available tasks, and blocked ones with the set of blockers."""
+        """A snapshot: the set of available tasks, and blocked ones with the set of blockers."""
         moment = _Snapshot()
         self._check(self._ask("rota_pool_look", ctypes.byref(moment)))
         available = {_pair(task) for task in moment.available[:moment.available_count]}
@@ -448,7 +448,7 @@ class Pool:
 
 
 class Queue:
-    """A queue that threads share. Items are any objects."""
+    """A queue shared by threads. Items are any objects."""
 
     def __init__(self, bound=0):
         self._library, self._items, self._numbers = _load(), {}, itertools.count(1)
@@ -463,7 +463,7 @@ class Queue:
         return _opened(self._opened, "the queue is closed")
 
     def put(self, item, timeout=None):
-        """False: there was no room in that time, or the queue has ended."""
+        """False: the queue was full for that time, or has ended."""
         handle, number = self._handle, next(self._numbers)
         self._items[number] = item
         error = _patiently(
@@ -475,7 +475,7 @@ class Queue:
         return not error
 
     def take(self, timeout=None):
-        """Raises LookupError when there was nothing in that time, or the queue has ended."""
+        """Raises LookupError when the queue was empty for that time, or has ended."""
         number = ctypes.c_void_p()
         if _patiently(lambda some: self._library.rota_queue_take(
                 self._handle, ctypes.byref(number), some), timeout):
@@ -492,7 +492,7 @@ class Queue:
         return self._library.rota_queue_count(self._handle)
 
     def close(self):
-        """Nobody may be using it any more; what is left in it is gone."""
+        """No thread may use it any more; remaining items are dropped."""
         self._opened = None
         self._close()
         self._items.clear()

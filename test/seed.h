@@ -13,7 +13,7 @@
 
 enum { SEED_MOST = 1000000000 };
 
-// The word behind --seed, or null. Most tests have a main() without arguments.
+// The word after --seed, or null. Most tests have a main() without arguments.
 static inline const char *seed_option(char *text, size_t size)
 {
     FILE *file = fopen("/proc/self/cmdline", "r");

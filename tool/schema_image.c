@@ -1,10 +1,10 @@
-// schema_image.c - prints a new database as a C array: made while building, so that nobody who
-// begins has to wait for tables to be made.
+// schema_image.c - prints a new database as a C array: made while building, so that a new database
+// needs no time to create its tables.
 #include "store/sqlite/sqlite.h"
 
 #include <stdio.h>
 
-// Bytes 18 and 19 of the header say that a log is used, as SQLite itself writes them.
+// Bytes 18 and 19 of the header say that a write-ahead log is used, as SQLite itself writes them.
 enum { LOG_FLAG = 18, LINE = 16 };
 
 int main(void)
@@ -12,13 +12,12 @@ int main(void)
     sqlite3 *db;
     sqlite3_int64 size;
     if (sqlite3_open(":memory:", &db)) return 1;
-    if (sqlite3_exec(db, SCHEMA_PAGES, NULL, NULL, NULL) || schema_migrate(db, 0)) return 1;
-    if (sqlite3_exec(db, "VACUUM", NULL, NULL, NULL)) return 1;  // older tables came and went
+    if (sqlite3_exec(db, SCHEMA_PAGES, NULL, NULL, NULL) || schema_create(db)) return 1;
     unsigned char *image = sqlite3_serialize(db, "main", &size, 0);
     if (!image) return 1;
     image[LOG_FLAG] = image[LOG_FLAG + 1] = 2;
     puts("// A new database. Made by tool/schema_image.c; not to be changed by hand.");
-    puts("#include \"store/sqlite.h\"\n\nconst unsigned char schema_image[] = {");
+    puts("#include \"store/sqlite/sqlite.h\"\n\nconst unsigned char schema_image[] = {");
     for (sqlite3_int64 i = 0; i < size; i++) {
         printf("%d,", image[i]);
         if (i % LINE == LINE - 1) putchar('\n');

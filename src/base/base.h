@@ -16,20 +16,39 @@ struct memory {
 };
 
 void *memory_resize_heap(void *context, void *old, size_t old_size, size_t new_size);
+extern const struct memory memory_heap;  // malloc and free
 
-// Makes room for `need` items of `size` bytes; new ones are zero. False: refused,
-// and nothing has changed.
-bool memory_grow(const struct memory *memory, void **items, uint32_t *capacity, uint64_t need,
+// `items` is the address of a pointer to the items. These make room for `need` items of `size`
+// bytes; new ones are zero. False: there is no memory, and nothing has changed.
+bool memory_grow(const struct memory *memory, void *items, uint32_t *capacity, uint64_t need,
                  size_t size);
-static inline bool memory_reserve(const struct memory *memory, void **items, uint32_t *capacity,
+static inline bool memory_reserve(const struct memory *memory, void *items, uint32_t *capacity,
                                   uint64_t need, size_t size)
 {
     return need <= *capacity || memory_grow(memory, items, capacity, need, size);
 }
 // The same for items that are always written before they are read.
-bool memory_reserve_raw(const struct memory *memory, void **items, uint32_t *capacity,
-                        uint64_t need, size_t size);
-void memory_release(const struct memory *memory, void **items, uint32_t *capacity, size_t size);
+bool memory_grow_raw(const struct memory *memory, void *items, uint32_t *capacity, uint64_t need,
+                     size_t size);
+static inline bool memory_reserve_raw(const struct memory *memory, void *items, uint32_t *capacity,
+                                      uint64_t need, size_t size)
+{
+    return need <= *capacity || memory_grow_raw(memory, items, capacity, need, size);
+}
+void memory_release(const struct memory *memory, void *items, uint32_t *capacity, size_t size);
+
+// The same for a pointer and its capacity, which are variables or members: the size is that of the
+// items. ARRAY_MORE makes room for one more than there are.
+#define ARRAY_RESERVE(memory, items, capacity, need)                                               \
+    memory_reserve(memory, &(items), &(capacity), need, sizeof *(items))
+#define ARRAY_RESERVE_RAW(memory, items, capacity, need)                                           \
+    memory_reserve_raw(memory, &(items), &(capacity), need, sizeof *(items))
+#define ARRAY_MORE(memory, items, count, capacity)                                                 \
+    ARRAY_RESERVE(memory, items, capacity, (uint64_t)(count) + 1)
+#define ARRAY_MORE_RAW(memory, items, count, capacity)                                             \
+    ARRAY_RESERVE_RAW(memory, items, capacity, (uint64_t)(count) + 1)
+#define ARRAY_RELEASE(memory, items, capacity)                                                     \
+    memory_release(memory, &(items), &(capacity), sizeof *(items))
 
 // And for items that each fill one cache line: the block starts at one.
 struct memory_block {
@@ -41,7 +60,7 @@ bool memory_reserve_lines(const struct memory *memory, struct memory_block *bloc
                           size_t size);
 void memory_release_lines(const struct memory *memory, struct memory_block *block);
 
-// ---- pool.c: items of one size, named by number; 0 is none ------------------
+// ---- pool.c: items of one size, with numbers from 1 -------------------------
 
 // The first four bytes of an item belong to the pool while the item is free.
 struct pool {
@@ -129,7 +148,7 @@ static inline bool bits_has(const struct bits *bits, uint32_t number)
     return bits->words[number / 64] >> number % 64 & 1;
 }
 
-// ---- map.c: from a 64-bit key to a number; 0 is none ------------------------
+// ---- map.c: from a 64-bit key to a number from 1 ----------------------------
 
 struct map {
     struct map_slot {
@@ -181,6 +200,23 @@ void heap_remove(struct heap *heap, uint32_t number);            // fine when it
 int64_t heap_due(const struct heap *heap, uint32_t number);      // INT64_MAX when it is not there
 void heap_release(const struct memory *memory, struct heap *heap);
 
+// The two moves of every binary heap, also of those with other items or another order. The item
+// belongs at `place`, a variable, or nearer the root (HEAP_UP), or farther from it (HEAP_DOWN);
+// afterwards `place` is where it belongs, and free. goes_first(context, a, b) compares two items,
+// put(context, place, item) stores one.
+#define HEAP_UP(context, items, place, item, goes_first, put)                                      \
+    while ((place) > 0 && goes_first(context, item, (items)[((place)-1) / 2])) {                   \
+        put(context, place, (items)[((place)-1) / 2]);                                             \
+        (place) = ((place)-1) / 2;                                                                 \
+    }
+#define HEAP_DOWN(context, items, count, place, item, goes_first, put)                             \
+    for (uint32_t child; (child = (place)*2 + 1) < (count); (place) = child) {                     \
+        if (child + 1 < (count) && goes_first(context, (items)[child + 1], (items)[child]))        \
+            child++;                                                                               \
+        if (!goes_first(context, (items)[child], item)) break;                                     \
+        put(context, place, (items)[child]);                                                       \
+    }
+
 // ---- text.c: text into a buffer that never overflows ------------------------
 
 struct text {
@@ -220,3 +256,11 @@ static inline uint64_t hash_mix(uint64_t hash, uint64_t value)
     hash ^= hash >> 29;
     return hash;
 }
+
+// ---- Ids: comparing and hashing them -----------------------------------------
+
+// Ids of objects, content keys and requests have a high and a low half. The arguments are evaluated
+// twice.
+#define SAME_ID(a, b) ((a).high == (b).high && (a).low == (b).low)
+#define ID_HASH(id) hash_mix((id).high, (id).low)
+#define SAME_TASK(a, b) ((a).job == (b).job && (a).task == (b).task)

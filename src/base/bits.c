@@ -4,14 +4,9 @@
 bool bits_reserve(const struct memory *memory, struct bits *bits, uint32_t numbers)
 {
     uint64_t words = ((uint64_t)numbers + 63) / 64, groups = (words + 63) / 64;
-    void *low = bits->words, *high = bits->groups;
-    // Groups first: whoever finds a word relies on its group.
-    bool there = memory_reserve(memory, &high, &bits->group_capacity, groups, sizeof(uint64_t));
-    bits->groups = high;
-    if (!there) return false;
-    there = memory_reserve(memory, &low, &bits->word_capacity, words, sizeof(uint64_t));
-    bits->words = low;
-    return there;
+    // Groups first: a search that finds a word relies on its group.
+    if (!ARRAY_RESERVE(memory, bits->groups, bits->group_capacity, groups)) return false;
+    return ARRAY_RESERVE(memory, bits->words, bits->word_capacity, words);
 }
 
 void bits_clear(struct bits *bits, uint32_t number)
@@ -24,8 +19,7 @@ void bits_clear(struct bits *bits, uint32_t number)
 
 void bits_release(const struct memory *memory, struct bits *bits)
 {
-    void *low = bits->words, *high = bits->groups;
-    memory_release(memory, &low, &bits->word_capacity, sizeof(uint64_t));
-    memory_release(memory, &high, &bits->group_capacity, sizeof(uint64_t));
+    ARRAY_RELEASE(memory, bits->words, bits->word_capacity);
+    ARRAY_RELEASE(memory, bits->groups, bits->group_capacity);
     *bits = (struct bits){0};
 }

@@ -5,18 +5,13 @@
 
 bool heap_reserve(const struct memory *memory, struct heap *heap, uint32_t places)
 {
-    void *entries = heap->entries, *table = heap->places;
-    bool there
-        = memory_reserve(memory, &table, &heap->place_capacity, places, sizeof *heap->places);
-    heap->places = table;
-    if (!there) return false;
-    there = memory_reserve(memory, &entries, &heap->capacity, places, sizeof *heap->entries);
-    heap->entries = entries;
-    return there;
+    if (!ARRAY_RESERVE(memory, heap->places, heap->place_capacity, places)) return false;
+    return ARRAY_RESERVE(memory, heap->entries, heap->capacity, places);
 }
 
-static bool before(struct heap_entry a, struct heap_entry b)
+static bool goes_first(const struct heap *heap, struct heap_entry a, struct heap_entry b)
 {
+    (void)heap;
     return a.due != b.due ? a.due < b.due : a.tag < b.tag;
 }
 
@@ -28,19 +23,8 @@ static void put(struct heap *heap, uint32_t place, struct heap_entry entry)
 
 static void sift(struct heap *heap, uint32_t place, struct heap_entry entry)
 {
-    while (place > 0 && before(entry, heap->entries[(place - 1) / 2])) {
-        put(heap, place, heap->entries[(place - 1) / 2]);
-        place = (place - 1) / 2;
-    }
-    for (;;) {
-        uint32_t child = place * 2 + 1;
-        if (child >= heap->count) break;
-        if (child + 1 < heap->count && before(heap->entries[child + 1], heap->entries[child]))
-            child++;
-        if (!before(heap->entries[child], entry)) break;
-        put(heap, place, heap->entries[child]);
-        place = child;
-    }
+    HEAP_UP(heap, heap->entries, place, entry, goes_first, put)
+    HEAP_DOWN(heap, heap->entries, heap->count, place, entry, goes_first, put)
     put(heap, place, entry);
 }
 
@@ -70,8 +54,7 @@ int64_t heap_due(const struct heap *heap, uint32_t number)
 
 void heap_release(const struct memory *memory, struct heap *heap)
 {
-    void *entries = heap->entries, *places = heap->places;
-    memory_release(memory, &entries, &heap->capacity, sizeof *heap->entries);
-    memory_release(memory, &places, &heap->place_capacity, sizeof *heap->places);
+    ARRAY_RELEASE(memory, heap->entries, heap->capacity);
+    ARRAY_RELEASE(memory, heap->places, heap->place_capacity);
     *heap = (struct heap){0};
 }

@@ -28,9 +28,7 @@ bool map_grow(const struct memory *memory, struct map *map, uint64_t need)
     while (wanted < need) wanted *= 2;
     if (wanted > UINT32_MAX) return false;
     struct map fresh = {0};
-    void *slots = NULL;
-    if (!memory_reserve(memory, &slots, &fresh.capacity, wanted, sizeof *fresh.slots)) return false;
-    fresh.slots = slots;
+    if (!ARRAY_RESERVE(memory, fresh.slots, fresh.capacity, wanted)) return false;
     fresh.capacity = (uint32_t)wanted;
     for (uint32_t i = 0; i < map->capacity; i++)
         if (map->slots[i].value) map_put(&fresh, map->slots[i].key, map->slots[i].value);
@@ -65,7 +63,7 @@ void map_remove(struct map *map, uint64_t key)
     uint32_t mask = map->capacity - 1, hole = slot_of(map, key);
     if (!map->slots[hole].value) return;
     map->count--;
-    // Whatever stands behind the hole and could stand in it moves up.
+    // Entries after the hole move up if they may stand in it.
     for (uint32_t i = (hole + 1) & mask; map->slots[i].value; i = (i + 1) & mask) {
         uint32_t wished = home(map, map->slots[i].key);
         if (((i - wished) & mask) < ((i - hole) & mask)) continue;
@@ -77,7 +75,6 @@ void map_remove(struct map *map, uint64_t key)
 
 void map_release(const struct memory *memory, struct map *map)
 {
-    void *slots = map->slots;
-    memory_release(memory, &slots, &map->capacity, sizeof *map->slots);
+    ARRAY_RELEASE(memory, map->slots, map->capacity);
     *map = (struct map){0};
 }

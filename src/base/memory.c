@@ -34,7 +34,7 @@ void *memory_resize_heap(void *context, void *old, size_t old_size, size_t new_s
     return block;
 }
 
-// Small tables double; large ones grow by a quarter, because slack is memory at rest.
+// Small tables double; large ones grow by a quarter, because spare room is unused memory.
 static uint64_t grown(uint64_t capacity, uint64_t need)
 {
     uint64_t wished = capacity < 65536 ? capacity * 2 : capacity + capacity / 4;
@@ -42,27 +42,43 @@ static uint64_t grown(uint64_t capacity, uint64_t need)
     return wished > need ? wished : need;
 }
 
-bool memory_reserve_raw(const struct memory *memory, void **items, uint32_t *capacity,
-                        uint64_t need, size_t size)
+const struct memory memory_heap = {memory_resize_heap, NULL};
+
+// The pointer at an address whose type is not known: to read it as a `void *` would break the
+// rules of aliasing.
+static void *pointer_at(const void *address)
 {
-    if (need <= *capacity) return true;
+    void *pointer;
+    memcpy(&pointer, address, sizeof pointer);
+    return pointer;
+}
+
+static void pointer_set(void *address, void *pointer)
+{
+    memcpy(address, &pointer, sizeof pointer);
+}
+
+bool memory_grow_raw(const struct memory *memory, void *items, uint32_t *capacity, uint64_t need,
+                     size_t size)
+{
     uint64_t wanted = grown(*capacity, need);
     if (wanted > UINT32_MAX) wanted = need;
     if (wanted > UINT32_MAX || wanted > SIZE_MAX / size) return false;
-    void *block = memory->resize(memory->context, *items, *capacity * size, (size_t)wanted * size);
+    void *block = memory->resize(memory->context, pointer_at(items), *capacity * size,
+                                 (size_t)wanted * size);
     if (!block) return false;
-    *items = block;
+    pointer_set(items, block);
     *capacity = (uint32_t)wanted;
     return true;
 }
 
-bool memory_grow(const struct memory *memory, void **items, uint32_t *capacity, uint64_t need,
+bool memory_grow(const struct memory *memory, void *items, uint32_t *capacity, uint64_t need,
                  size_t size)
 {
     uint32_t before = *capacity;
     if (need <= before) return true;  // also nothing of nothing, which has no address
-    if (!memory_reserve_raw(memory, items, capacity, need, size)) return false;
-    memset((char *)*items + before * size, 0, (*capacity - before) * size);
+    if (!memory_grow_raw(memory, items, capacity, need, size)) return false;
+    memset((char *)pointer_at(items) + before * size, 0, (*capacity - before) * size);
     return true;
 }
 
@@ -96,9 +112,10 @@ void memory_release_lines(const struct memory *memory, struct memory_block *bloc
     *block = (struct memory_block){0};
 }
 
-void memory_release(const struct memory *memory, void **items, uint32_t *capacity, size_t size)
+void memory_release(const struct memory *memory, void *items, uint32_t *capacity, size_t size)
 {
-    if (*items) memory->resize(memory->context, *items, *capacity * size, 0);
-    *items = NULL;
+    void *block = pointer_at(items);
+    if (block) memory->resize(memory->context, block, *capacity * size, 0);
+    pointer_set(items, NULL);
     *capacity = 0;
 }

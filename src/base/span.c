@@ -6,12 +6,9 @@
 
 bool span_find(const struct memory *memory, struct spans *spans, uint32_t count, uint32_t *first)
 {
-    void *free = spans->free;
     // Giving back every span taken, this one too, must never need memory.
-    bool there = memory_reserve(memory, &free, &spans->free_capacity, (uint64_t)spans->taken + 2,
-                                sizeof *spans->free);
-    spans->free = free;
-    if (!there) return false;
+    if (!ARRAY_RESERVE(memory, spans->free, spans->free_capacity, (uint64_t)spans->taken + 2))
+        return false;
     if (spans->end == 0) spans->end = 1;  // number 0 is nobody
     for (uint32_t i = 0; i < spans->free_count; i++) {
         *first = spans->free[i].first;
@@ -29,8 +26,9 @@ void span_take(struct spans *spans, uint32_t first, uint32_t count)
         return;
     }
     uint32_t i = 0;
-    while (spans->free[i].first != first) i++;
+    while (i < spans->free_count && spans->free[i].first != first) i++;
     assert(i < spans->free_count);
+    assert(count <= spans->free[i].count);
     spans->free[i].first += count;
     spans->free[i].count -= count;
     if (spans->free[i].count > 0) return;
@@ -38,7 +36,7 @@ void span_take(struct spans *spans, uint32_t first, uint32_t count)
     memmove(&spans->free[i], &spans->free[i + 1], (spans->free_count - i) * sizeof *spans->free);
 }
 
-// The place of the first free span behind `first`.
+// The place of the first free span after `first`.
 static uint32_t place_after(const struct spans *spans, uint32_t first)
 {
     uint32_t low = 0, high = spans->free_count;
@@ -82,7 +80,6 @@ void span_give(struct spans *spans, uint32_t first, uint32_t count)
 
 void span_release(const struct memory *memory, struct spans *spans)
 {
-    void *free = spans->free;
-    memory_release(memory, &free, &spans->free_capacity, sizeof *spans->free);
+    ARRAY_RELEASE(memory, spans->free, spans->free_capacity);
     *spans = (struct spans){0};
 }

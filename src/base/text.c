@@ -13,11 +13,8 @@ void text_add(const struct memory *memory, struct text *text, const char *format
     va_end(arguments);
     if (length <= 0) return;
     uint32_t size = (uint32_t)length < sizeof line ? (uint32_t)length : (uint32_t)sizeof line - 1;
-    void *data = text->data;
-    bool there
-        = memory_reserve(memory, &data, &text->capacity, (uint64_t)text->length + size + 1, 1);
-    text->data = data;
-    if (!there) return;
+    if (!ARRAY_RESERVE(memory, text->data, text->capacity, (uint64_t)text->length + size + 1))
+        return;
     for (uint32_t i = 0; i < size; i++) text->data[text->length + i] = line[i];
     text->length += size;
     text->data[text->length] = '\0';
@@ -25,7 +22,6 @@ void text_add(const struct memory *memory, struct text *text, const char *format
 
 void text_release(const struct memory *memory, struct text *text)
 {
-    void *data = text->data;
-    memory_release(memory, &data, &text->capacity, 1);
+    ARRAY_RELEASE(memory, text->data, text->capacity);
     *text = (struct text){0};
 }

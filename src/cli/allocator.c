@@ -1,20 +1,9 @@
-// allocator.c - `rota allocator`: stages what is due, over and over.
+// allocator.c - `rota allocator`: stages definitions when they are due.
 #include "cli/cli.h"
+#include "sim/play/pretend_worker.h"
 #include "os/os.h"
 
 #include <stdio.h>
-#include <string.h>
-
-static const char usage[]
-    = "usage: rota allocator --db DATABASE [--once] [--json] [--pretend] [--from T --until T]\n\n"
-      "    --once       look once and end; otherwise look when something is due, and every 2 s\n"
-      "                 for new definitions, until TERM\n"
-      "    --json       one object a line for each task that was staged or has ended\n"
-      "    --pretend    for tests: workers that execute nothing. A command succeeds at once;\n"
-      "                 `exit N` as a whole fails with N, `sleep N` as a whole takes N seconds\n"
-      "    --from T --until T\n"
-      "                 for tests: a clock that goes from one due time to the next, in UTC, as in\n"
-      "                 2026-11-16T23:59\n";
 
 enum { POLL = 2000000 };
 
@@ -47,7 +36,7 @@ static void ended_print(const struct round *round, enum definition_type type)
     }
 }
 
-// Called behind the commit only: what is printed has happened.
+// Called after the commit, so that the output tells only what is durable.
 static void turn_print(const struct round *round)
 {
     const struct allocator *allocator = &round->allocator;
@@ -62,7 +51,7 @@ static void turn_print(const struct round *round)
 
 // ---- Turns ---------------------------------------------------------------------------
 
-// Turns until nothing more happens at this time. Returns the exit status.
+// Makes turns until nothing more happens at this time. Returns the exit status.
 static int time_work(struct round *round)
 {
     struct server *server = &round->session.server;
@@ -116,8 +105,7 @@ static int virtual_run(struct round *round)
     return status;
 }
 
-// The file is let go between two looks, so that other commands can have it, and their definitions
-// are seen at the next one.
+// Closes the database between two turns, so that other commands can change its definitions.
 static int real_run(struct round *round)
 {
     os_signals_hold();
@@ -132,37 +120,57 @@ static int real_run(struct round *round)
     }
 }
 
-// Returns false when the word is not understood.
-static bool option_take(struct round *round, const char *word, const char *value, int *used)
+enum { ALLOCATOR_FROM, ALLOCATOR_UNTIL };
+
+static bool time_take(void *values, uint32_t number, const char *value)
 {
-    *used = 0;
-    if (strcmp(word, "--once") == 0) return round->once = true;
-    if (strcmp(word, "--json") == 0) return round->json = true;
-    if (strcmp(word, "--pretend") == 0) return round->pretends = true;
-    *used = 1;
-    if (!value) return false;
-    if (strcmp(word, "--db") == 0) return (round->path = value) != NULL;
-    if (strcmp(word, "--from") == 0) return round->virtual = time_read(value, &round->now);
-    return strcmp(word, "--until") == 0 && time_read(value, &round->until);
+    struct round *round = values;
+    if (number == ALLOCATOR_UNTIL) return time_read(value, &round->until);
+    return round->virtual = time_read(value, &round->now);
 }
 
-int command_allocator(int count, char **words)
+static int allocator_run(const struct command *command, int count, char **words)
 {
     struct round round = {.until = ROTA_NEVER, .pretend.look_at = ROTA_NEVER};
-    for (int i = 0, used; i < count; i += 1 + used) {
-        if (strcmp(words[i], "--help") == 0) {
-            fputs(usage, stdout);
-            return 0;
-        }
-        if (option_take(&round, words[i], i + 1 < count ? words[i + 1] : NULL, &used)) continue;
-        fprintf(stderr, "rota allocator: '%s' is not understood here\n%s", words[i], usage);
-        return 2;
-    }
-    if (!round.path || round.virtual != (round.until != ROTA_NEVER)) {
-        fputs(usage, stderr);
-        return 2;
-    }
-    int status = round.virtual ? virtual_run(&round) : real_run(&round);
+    struct arguments arguments;
+    int status = options_read(command, &round, time_take, &arguments, count, words);
+    if (status >= 0) return status;
+    if (!round.path) return command_wrong(command, "missing option --db");
+    if (round.virtual != (round.until != ROTA_NEVER))
+        return command_wrong(command, "options --from and --until need each other");
+    status = round.virtual ? virtual_run(&round) : real_run(&round);
     pretend_release(&round.pretend);
     return status;
 }
+
+static const struct option_row rows[]
+    = {
+    {0, "db", "DATABASE", "the database with the definitions", OPTION_PATH,
+     .at = offsetof(struct round, path)},
+    {0, "once", "", "stage what is due now, and end", OPTION_FLAG,
+     .at = offsetof(struct round, once)},
+    {0, "json", "", "print JSON, an object on each line", OPTION_FLAG,
+     .at = offsetof(struct round, json)},
+    {0, "pretend", "", "for tests: execute nothing; a command succeeds at once, `exit N` fails "
+     "with status N, `sleep N` takes N seconds", OPTION_FLAG,
+     .at = offsetof(struct round, pretends)},
+    {0, "from", "TIME", "for tests: use a virtual clock that starts at this time in UTC, such as "
+     "2026-11-16T23:59", OPTION_OTHER, .at = ALLOCATOR_FROM, .needs = "a time such as "
+     "2026-11-16T23:59"},
+    {0, "until", "TIME", "the end of the virtual clock", OPTION_OTHER, .at = ALLOCATOR_UNTIL,
+     .needs = "a time such as 2026-11-16T23:59"},
+    OPTION_ROWS_END};
+
+const struct command allocator_command = {
+    .name = "allocator",
+    .summary = "stage the definitions that are due by the calendar",
+    .group = GROUP_CALENDAR,
+    .run = allocator_run,
+    .options = rows,
+    .usage = "--db DATABASE [OPTION...]\n",
+    .text = "Runs until SIGTERM. Looks for new definitions every 2 seconds, and prints a line for "
+            "each task that was staged or has ended.\n",
+    .examples = "rota allocator --db state.db\tstage definitions when they are due\n"
+                "rota allocator --db state.db --once\tstage what is due now, and end\n",
+    .exits = "0\tdone\n2\tan option or the database is wrong\n70\tthe disk failed\n",
+};

@@ -1,7 +1,9 @@
-// attach.c - `rota submit --attach`: a job of a server, shown as `rota run` shows one of its own.
+// attach.c - `rota submit --attach`: shows a job of a server as `rota run` shows a local one.
 //
-// What happens is read from the server's journal, from before the job was there: so nothing is
-// missed, and whoever comes back after a restart of the server goes on where he was.
+// The command follows the server's journal (FOLLOW) from a position before the job, and watches the
+// job (WATCH) for reasons of failures and its end. So it misses no event; after a lost connection
+// it reconnects within five minutes and resumes after the last event. Logs come over a second
+// connection. The job belongs to the server: the command may leave at any time.
 #include "cli/attach.h"
 #include "run/loop.h"
 #include "os/os.h"
@@ -19,12 +21,12 @@ struct attached {
     struct run_options options;
     struct progress progress;
     int signals;
-    int64_t leave_at;   // ticks: unless somebody asks again; INT64_MAX: nobody did
-    bool is_cancelled, is_over, is_told;  // told: all that was before it was over
-    bool is_fine;       // all of it has succeeded
+    int64_t leave_at;   // ticks: after one Ctrl-C, unless a second one follows; INT64_MAX: none
+    bool is_cancelled, is_over, is_told;  // told: all events up to the end are shown
+    bool is_fine;       // all tasks have succeeded
 };
 
-// ---- Questions to the server -------------------------------------------------------------------
+// ---- Requests to the server --------------------------------------------------------------------
 
 static void follow_put(struct attach *attach, uint32_t flags)
 {
@@ -41,11 +43,11 @@ static void follow_put(struct attach *attach, uint32_t flags)
 
 bool attach_begin(struct attach *attach)
 {
-    struct client *client = &attach->reach->client;
+    struct rota_client *client = &attach->reach->client;
     struct wire_message message;
     follow_put(attach, WIRE_FOLLOW_FROM_NOW);
-    bool open = client_send(client);
-    while (open && client_next(client, &message, 0)) {
+    enum rota_client_code code = client_send(client, ROTA_NEVER);
+    while (!code && !client_next(client, &message, ROTA_NEVER)) {
         if (message.kind == WIRE_REFUSE_MESSAGE)
             return reach_fail(attach->reach, message.refuse.reason.bytes, 0);
         if (message.kind != WIRE_EVENT_MESSAGE) continue;
@@ -62,42 +64,40 @@ static bool watch_begin(struct attach *attach)
     struct wire_message message = {.kind = WIRE_WATCH_MESSAGE, .watch = {.job = attach->job}};
     wire_put(&attach->reach->client.link->out, &message);
     follow_put(attach, 0);
-    return client_send(&attach->reach->client);
+    return !client_send(&attach->reach->client, ROTA_NEVER);
 }
 
 static void cancel_put(struct attach *attach)
 {
     struct wire_message message = {.kind = WIRE_CHANGE_MESSAGE};
-    client_request_id(&message.change.high, &message.change.low);
+    struct request_id request = {0};
+    if (request_make(&attach->reach->client, &request)) return;
+    message.change.high = request.high;
+    message.change.low = request.low;
     message.change.verb = WIRE_CANCEL;
     message.change.task.job = attach->job;
     wire_put(&attach->reach->client.link->out, &message);
 }
 
-// Over a connection of its own: on ours events come between the pieces.
+// Over a second connection, because events come between the pieces on the first.
 static void log_show(void *context, rota_task_id task, uint32_t attempt)
 {
     struct attached *attached = context;
     struct reach *reach = attached->attach->reach;
-    struct client client;
-    struct plain_log log = {0};
-    struct wire_message message = {.kind = WIRE_LOG_MESSAGE};
-    message.log.request = 1;
-    message.log.task = task;
-    message.log.attempt = attempt;
-    bool open = client_open(&client, reach->server, reach->keys.items, WIRE_CLIENT, "attach");
-    for (uint64_t offset = 0; open;) {
-        struct wire_message answer;
-        message.log.offset = offset;
-        wire_put(&client.link->out, &message);
-        open = client_send(&client) && client_next(&client, &answer, LOG_PATIENCE)
-               && answer.kind == WIRE_LOGGED_MESSAGE && answer.logged.bytes.length;
-        if (!open) break;
-        plain_log_add(&log, answer.logged.bytes.bytes, answer.logged.bytes.length);
-        offset += answer.logged.bytes.length;
+    struct rota_client client = {0};
+    struct plain_log lines = {0};
+    struct wire_message piece;
+    struct wire_log log = {.task = task, .attempt = attempt};
+    enum rota_client_code code
+        = client_reach(&client, reach->server, reach->keys.items, WIRE_CLIENT, "attach",
+                       client_until(CLIENT_OPEN_PATIENCE));
+    while (!code && !client_log(&client, &log, client_until(LOG_PATIENCE), &piece)
+           && piece.logged.bytes.length) {
+        plain_log_add(&lines, piece.logged.bytes.bytes, piece.logged.bytes.length);
+        log.offset += piece.logged.bytes.length;
     }
-    plain_log_end(&log);
-    client_close(&client);
+    plain_log_end(&lines);
+    client_release(&client);
 }
 
 // ---- Events ------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ static void task_ends(struct attached *attached, uint32_t at, const struct wire_
     task->status = event->status;
     task->ended = event->at;
     if (!task->began) task->began = event->at;
-    if (phase == RUN_ABORTED && task->reason) {  // it was lost, not stopped: the reason says how
+    if (phase == RUN_ABORTED && task->reason) {  // it was lost, not stopped, as the reason shows
         phase = RUN_FAILED;
         task->end = 0;
     }
@@ -144,7 +144,7 @@ static void task_changes(struct attached *attached, const struct wire_event *eve
     if (phase == RUN_RUNNING && attached->options.json) progress_started(&attached->progress, at);
 }
 
-// It comes before the event of the same end, which has no reason.
+// ENDED comes before the event of the same end, which has no reason.
 static void reason_note(struct attached *attached, const struct wire_ended *ended)
 {
     struct run *run = &attached->run;
@@ -154,10 +154,10 @@ static void reason_note(struct attached *attached, const struct wire_ended *ende
     run->tasks[at].reason = NULL;
     if (!ended->reason.length) return;
     run->tasks[at].reason = strdup(ended->reason.bytes);
-    if (!run->tasks[at].reason) run_no_memory();
+    if (!run->tasks[at].reason) os_out_of_memory();
 }
 
-// -1: go on; else the exit status.
+// Returns -1, or the exit status.
 static int message_take(struct attached *attached, const struct wire_message *message)
 {
     struct attach *attach = attached->attach;
@@ -166,8 +166,8 @@ static int message_take(struct attached *attached, const struct wire_message *me
     if (message->kind == WIRE_OVER_MESSAGE && !attached->is_over) {
         attached->is_over = true;
         attached->is_fine = message->over.succeeded == message->over.tasks;
-        follow_put(attach, WIRE_FOLLOW_ENDS);  // what is told is told to its end
-        client_send(&attach->reach->client);
+        follow_put(attach, WIRE_FOLLOW_ENDS);  // stop after the events so far
+        client_send(&attach->reach->client, ROTA_NEVER);
     }
     if (message->kind == WIRE_ENDED_MESSAGE) reason_note(attached, &message->ended);
     if (message->kind != WIRE_EVENT_MESSAGE) return -1;
@@ -188,12 +188,12 @@ static int message_take(struct attached *attached, const struct wire_message *me
 static int leave(struct attached *attached, int number)
 {
     const struct attach *attach = attached->attach;
-    progress_say(&attached->progress, "job %u goes on without you: rota wait %u, rota cancel"
+    progress_say(&attached->progress, "job %u continues without you: rota wait %u, rota cancel"
                  " --server %s %u\n", attach->job, attach->job, attach->reach->server, attach->job);
     return number == SIGINT ? ATTACH_LEFT : 128 + number;
 }
 
-// -1: go on; else the exit status.
+// Returns -1, or the exit status.
 static int signals_take(struct attached *attached)
 {
     int number = os_signal_next(attached->signals);
@@ -202,36 +202,34 @@ static int signals_take(struct attached *attached)
     if (number != SIGINT) return leave(attached, number);
     if (attached->leave_at == INT64_MAX) {
         attached->leave_at = os_ticks() + TWICE_WITHIN;
-        progress_say(&attached->progress, "Ctrl-C again stops job %u; else it goes on without"
-                     " you\n", attached->attach->job);
+        progress_say(&attached->progress, "Ctrl-C again stops job %u; else it continues"
+                     " without you\n", attached->attach->job);
         return -1;
     }
     attached->leave_at = INT64_MAX;
     attached->is_cancelled = true;
-    progress_say(&attached->progress, "stops job %u\n", attached->attach->job);
+    progress_say(&attached->progress, "stopping job %u\n", attached->attach->job);
     cancel_put(attached->attach);
-    client_send(&attached->attach->reach->client);
+    client_send(&attached->attach->reach->client, ROTA_NEVER);
     return -1;
 }
 
 // ---- The loop ----------------------------------------------------------------------------------
 
-// The server is gone: a new connection, as soon as it is back. -1: there is one; else the exit
-// status.
+// Reconnects as soon as the server is back. Returns -1, or the exit status.
 static int come_back(struct attached *attached)
 {
     struct reach *reach = attached->attach->reach;
-    uint64_t database = reach->client.welcome.server;
+    uint64_t database = reach->client.server;
     int64_t until = os_ticks() + AWAY_MAX;
     int status = -1;
     progress_say(&attached->progress, "the server is gone; waiting for it\n");
     for (bool open = false; !open && status < 0; status = signals_take(attached)) {
         if (os_ticks() >= until) return reach_lost(reach);
         os_wait(NULL, 0, os_ticks() + SLICE * 3);
-        client_close(&reach->client);
-        open = client_open(&reach->client, reach->server, reach->keys.items, WIRE_CLIENT, "submit");
+        open = reach_quickly(reach, CLIENT_OPEN_PATIENCE);
     }
-    if (status < 0 && reach->client.welcome.server != database)
+    if (status < 0 && reach->client.server != database)
         return reach_fail(reach, "the server is back with another database", REACH_FAILED);
     attached->is_over = false;
     return status;
@@ -250,9 +248,9 @@ static int watch(struct attached *attached)
     int status = -1;
     bool open = watch_begin(attached->attach);
     while (status < 0 && !attached->is_told) {
-        if (open && client_next(&reach->client, &message, SLICE)) {
+        if (open && !client_next(&reach->client, &message, client_until(SLICE))) {
             status = message_take(attached, &message);
-        } else if (!open || reach->client.link->state != LINK_OPEN) {
+        } else if (!open || !client_is_open(&reach->client)) {
             status = come_back(attached);
             open = status < 0 && watch_begin(attached->attach);
         }
@@ -269,7 +267,7 @@ int attach_run(struct attach *attach)
     attached.signals = os_signals_open();
     run_open(&attached.run, attach->file, attach->folder);
     attached.run.job.number = attach->job;
-    run_sign(&attached.run, stamp_none);  // for the order of its tasks
+    run_sign(&attached.run, stamp_none);  // sorts the tasks
     progress_open(&attached.progress, &attached.options, &attached.run, NULL);
     attached.progress.server = attach->reach->server;
     attached.progress.log = log_show;

@@ -1,4 +1,4 @@
-// attach.h - a job of a server that is watched as if it ran here.
+// attach.h - shows a job of a server as if it ran here.
 #pragma once
 
 #include "cli/connect.h"
@@ -10,14 +10,14 @@ struct attach {
     const char *path, *folder;  // of the file
     uint32_t job;
     bool json;
-    uint64_t sequence;          // of the journal, before the job was handed in
+    uint64_t sequence;          // of the journal, before the job was submitted
     uint32_t place;
-    uint8_t *told;              // by task: the outcome that was told, plus one
+    uint8_t *told;              // by task: 1 + the outcome that was shown
 };
 
-enum { ATTACH_LEFT = 130 };  // exit status: the job goes on without us
+enum { ATTACH_LEFT = 130 };  // exit status: the job continues without the command
 
-// Where the journal is now. False: says why.
+// Asks for the present position in the journal. False: an error was printed.
 bool attach_begin(struct attach *attach);
-// Until nothing of the job can go on, or somebody wants to leave. Returns the exit status.
+// Shows the job until it has finished, or the user leaves. Returns the exit status.
 int attach_run(struct attach *attach);

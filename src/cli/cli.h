@@ -1,82 +1,60 @@
-// cli.h - the commands of rota.
+// cli.h - the commands of rota, and what several of them share.
 #pragma once
 
-#include "turn/turn.h"
+#include "cli/options.h"
+#include "net/wire/wire.h"
+#include "os/os.h"
+#include "os/print.h"
+#include "server/definitions/definitions.h"
+#include "turn/session/session.h"
 
 #include <stdio.h>
 
-// Each gets the words behind its name, which is words[-1], and returns the exit status.
-typedef int command_fn(int count, char **words);
+extern const struct command run_command, check_command, graph_command;  // run.c, check.c, graph.c
+extern const struct command ps_command, show_command, logs_command;     // ps.c, show.c, logs.c
+extern const struct command why_command, lanes_command, data_command;   // why.c, lanes.c, data.c
+extern const struct command top_command, retry_command, cancel_command; // top.c, retry.c
+extern const struct command trace_command, report_command;              // trace.c, report.c
+extern const struct command server_command, worker_command;             // server.c, worker.c
+extern const struct command worker_drain_command, worker_forget_command;  // pause.c
+extern const struct command keys_command, submit_command, wait_command; // keys.c, submit.c, wait.c
+extern const struct command close_command, events_command;              // remote.c, events.c
+extern const struct command pause_command, resume_command;              // pause.c
+extern const struct command fetch_command;                              // fetch.c
+extern const struct command renew_command, deliver_command, fail_command;  // handler.c
+extern const struct command define_command, allocator_command;          // define.c, allocator.c
+extern const struct command stage_command, start_command, green_command, red_command;
+extern const struct command reset_command, freeze_command, abort_command;  // task_state.c
+extern const struct command sql_command, jobs_command, history_command; // sql.c
+extern const struct command verify_command, replay_command;             // verify.c, replay.c
+extern const struct command simulate_command, play_command;             // simulate.c, play.c
+extern const struct command completion_command;                         // completion.c
+extern const struct command help_command, version_command;              // help.c
 
-command_fn command_play;                                // play.c
-command_fn command_simulate;                            // simulate.c
-command_fn command_swarm;                               // simulate_cluster.c, behind the other
-bool swarm_is_meant(int count, char **words);
-command_fn command_sql, command_jobs, command_history;  // sql.c
-command_fn command_verify;                              // verify.c
-command_fn command_replay;                              // replay.c
-command_fn command_define;                              // define.c
-command_fn command_act;                                 // task_state.c
-command_fn command_allocator;                           // allocator.c
-command_fn command_run;                                 // run.c
-command_fn command_check, command_graph;                // check.c, graph.c
-command_fn command_ps, command_show, command_logs;      // ps.c, show.c, logs.c
-command_fn command_why, command_lanes, command_data;    // why.c, lanes.c, data.c
-command_fn command_tell;                                // retry.c
-command_fn command_trace, command_report;               // trace.c, report.c
-command_fn command_keys;                                // keys.c
-command_fn command_worker;                              // worker.c
-command_fn command_completion;                          // completion.c
-command_fn command_server;                              // server.c
-command_fn command_submit;                              // submit.c
-command_fn command_close;                               // remote.c
-command_fn command_top;                                 // top.c
-command_fn command_wait, command_events;                // wait.c, events.c
-command_fn command_fetch;                               // fetch.c
-command_fn command_pause, command_resume, worker_drain, worker_name_forget; // pause.c
-command_fn command_renew, command_deliver, command_fail;  // handler.c
+// ---- server_options.c --------------------------------------------------------------------------
 
-// ---- main.c: the table of them -------------------------------------------------------
+struct serve_options;
+extern const struct option_row server_rows[];
+// Returns -1, or the exit status.
+int serve_options_read(struct serve_options *options, const struct command *command, int count,
+                       char **words);
 
-struct command {
-    const char *name;
-    command_fn *run;
-    const char *summary;
-    const char *words;    // what follows it, for completion: file, task, database, name
-    const char *options;  // with blanks between
-};
-const struct command *command_at(size_t place);  // null behind the last
+// ---- server_queries.c: which queries a server answers -----------------------------------------
+
+const char *server_query_fault(const wire_texts *words, char *text, size_t size);
 
 // ---- load_job.c: job files ---------------------------------------------------------------
 
 struct jobfile;
-bool jobfile_load(struct jobfile *file, const char *path);  // false: it has said what is wrong
-
-// ---- session.c: a database file with a core --------------------------------------
-
-struct session {
-    struct store *store;
-    struct server server;
-};
-
-enum session_mode { SESSION_THERE, SESSION_MADE };  // whether a file that is not there is made
-
-// Waits a moment if another process has the file. Returns the exit status, and has said why it is
-// not 0. Close it in either case.
-int session_open(struct session *session, const char *path, enum session_mode mode);
-void session_close(struct session *session);
-// Says what went wrong in a turn, and returns the exit status.
-int session_failed(const struct session *session);
-
-zone_read_fn zone_load;  // of /usr/share/zoneinfo
+bool jobfile_load(struct jobfile *file, const char *path);  // false: the errors were printed
 
 // ---- startup.c ------------------------------------------------------------------------
 
-// What we open next must not become our standard output: a text would end in a database. And a
-// umask may not lock us out of our own files.
+// Opens the standard streams that are closed, so that no database gets one of their numbers and
+// then a message. Clears the bits of the umask that would lock rota out of its own files.
 void surroundings_mend(void);
 
-// ---- cli/show/time_text.c: times and words for people -------------------------------------------
+// ---- show/time_text.c: times as text -------------------------------------------
 
 // "2026-11-16", "2026-11-16T23:59" or "2026-11-16T23:59:30", in UTC.
 bool time_read(const char *text, rota_time *time);
@@ -91,30 +69,9 @@ struct line_about {
 };
 void line_print(const struct line_about *line, bool json);
 
-// ---- table.c: what can be shown there ---------------------------------------------------
-
-bool terminal_is_able(FILE *out);  // to write over what it shows
-bool colour_is_wanted(FILE *out);  // NO_COLOR is not set, either
-
-// ---- cli/show/plain_text.c: texts of others, with nothing in them that could harm a terminal ----
-
-size_t plain_write(FILE *out, const char *text, size_t length);  // on one line; its columns
-void plain_word_write(FILE *out, const char *word);  // in quotes if a shell would take it apart
-void plain_lines_write(FILE *out, const char *text, size_t length);  // newlines and tabs stay
-
-// What a command has printed, on the standard output, in pieces that may cut a character.
-enum { PLAIN_CUT = 4 };
-struct plain_log {
-    char cut[PLAIN_CUT];  // a character that is not whole so far
-    size_t cut_length;
-    bool is_open;         // the last line has no end
-};
-void plain_log_add(struct plain_log *log, const char *bytes, size_t count);
-void plain_log_end(struct plain_log *log);  // with the end of a line, if that is missing
-
 // ---- define.c ----------------------------------------------------------------------
 
-// Does what the text says and tells the outcome; `file` is what mistakes are said to be in.
+// Applies the definitions of the text and prints the outcome; error messages name `file`.
 int session_define(struct session *session, const char *file, const char *text, size_t size);
 
 // ---- sql_write.c -------------------------------------------------------------------
@@ -124,18 +81,17 @@ int sql_write(const char *path, const char *sql);
 
 // ---- defaults.c: of a server -------------------------------------------------------------
 
-enum { PLACE_MAX = 4096 };
-const char *default_address(char path[PLACE_MAX]);  // where it listens, or is to be found
-const char *default_database(char path[PLACE_MAX]);
+const char *default_address(char path[OS_PATH_BYTES]);  // where it listens
+const char *default_database(char path[OS_PATH_BYTES]);
 
-// ---- remote.c: commands with --server among their words ------------------------------------
+// ---- remote.c: commands with --server ----------------------------------------------------------
 
-int remote_ask(const char *name, int count, char **words);
-int remote_change(const char *name, int count, char **words);
-int remote_logs(const char *name, int count, char **words);
+command_fn remote_query;   // a server answers the command
+command_fn remote_change;  // a server changes tasks
+command_fn remote_logs;
 
-// ---- data_remote.c: objects of a server ---------------------------------------------------------
+// ---- data_remote.c: objects of a server --------------------------------------------------------
 
 bool data_verb_is_remote(const char *verb);  // put, keep and unkeep need a server
-int remote_data(int count, char **words);
-char *path_absolute(const char *path);  // to be freed; null: no memory
+command_fn remote_data;
+char *path_absolute(const char *path);  // the caller frees it; null: no memory

@@ -1,15 +1,9 @@
-// completion.c - `rota completion`: what a shell has to know of the table of commands.
+// completion.c - `rota completion`: prints completion scripts from the table of commands.
 #include "cli/query_options.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char usage[]
-    = "    eval \"$(rota completion bash)\"                                in ~/.bashrc\n"
-      "    eval \"$(rota completion zsh)\"                                 in ~/.zshrc\n"
-      "    rota completion fish >~/.config/fish/completions/rota.fish\n\n"
-      "usage: rota completion bash|zsh|fish\n";
 
 // ---- bash, and zsh through its own bashcompinit ------------------------------------------------
 
@@ -31,10 +25,23 @@ static const char bash_end[]
 
 static const char *kind_of(const struct command *command)
 {
-    static const char *const kinds[] = {"task", "file", "database", "name", ""};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kinds[i], command->words) == 0) return kinds[i];
-    return "words";
+    static const char *const kinds[] = {[ARGUMENT_NONE] = "", [ARGUMENT_FILE] = "file",
+                                        [ARGUMENT_TASK] = "task",
+                                        [ARGUMENT_DATABASE] = "database",
+                                        [ARGUMENT_NAME] = "name", [ARGUMENT_VERB] = "words"};
+    return kinds[command->argument];
+}
+
+// A shell completes the first word of a name such as "worker drain".
+static bool is_one_word(const struct command *command)
+{
+    return !strchr(command->name, ' ');
+}
+
+static void option_list(const struct option_row *row)
+{
+    if (row->letter) printf("-%c ", row->letter);
+    printf("--%s", row->name);
 }
 
 static void bash_print(void)
@@ -44,14 +51,21 @@ static void bash_print(void)
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W \"",
           stdout);
     for (size_t i = 0; (command = command_at(i)); i++)
-        if (command->run) printf("%s ", command->name);
+        if (is_one_word(command)) printf("%s ", command->name);
     fputs("--help --version\" -- \"$word\"))\n        return\n    fi\n"
           "    case ${COMP_WORDS[1]} in\n",
           stdout);
-    for (size_t i = 0; (command = command_at(i)); i++)
-        if (command->run)
-            printf("        %s) options=\"%s\" kind=%s values=\"%s\" ;;\n", command->name,
-                   command->options, kind_of(command), command->words);
+    for (size_t i = 0; (command = command_at(i)); i++) {
+        if (!is_one_word(command)) continue;
+        printf("        %s) options=\"", command->name);
+        for (const struct option_row *row = command->options; *row->name; row++) {
+            option_list(row);
+            putchar(' ');
+        }
+        option_list(&option_help);
+        printf("\" kind=%s values=\"%s\" ;;\n", kind_of(command),
+               command->verbs ? command->verbs : "");
+    }
     fputs(bash_end, stdout);
 }
 
@@ -63,20 +77,11 @@ static void zsh_print(void)
 
 // ---- fish --------------------------------------------------------------------------------------
 
-static void fish_option(const char *command, const char *option, size_t length)
+static void fish_option(const struct command *command, const struct option_row *row)
 {
-    bool is_long = length > 2 && option[1] == '-';
-    printf("complete -c rota -n '__fish_seen_subcommand_from %s' -%c %.*s\n", command,
-           is_long ? 'l' : 's', (int)(length - (is_long ? 2 : 1)), option + (is_long ? 2 : 1));
-}
-
-static void fish_options(const struct command *command)
-{
-    for (const char *at = command->options; *at;) {
-        size_t length = strcspn(at, " ");
-        if (length > 1) fish_option(command->name, at, length);
-        at += length + (at[length] == ' ');
-    }
+    printf("complete -c rota -n '__fish_seen_subcommand_from %s'", command->name);
+    if (row->letter) printf(" -s %c", row->letter);
+    printf(" -l %s%s\n", row->name, *row->value ? " -r" : "");
 }
 
 static void fish_print(void)
@@ -84,32 +89,31 @@ static void fish_print(void)
     const struct command *command;
     puts("complete -c rota -f");
     for (size_t i = 0; (command = command_at(i)); i++) {
-        if (!command->run) continue;
+        if (!is_one_word(command)) continue;
         const char *kind = kind_of(command);
-        printf("complete -c rota -n __fish_use_subcommand -a %s -d '%s'\n", command->name,
+        printf("complete -c rota -n __fish_use_subcommand -a %s -d \"%s\"\n", command->name,
                command->summary);
-        fish_options(command);
+        for (const struct option_row *row = command->options; *row->name; row++)
+            fish_option(command, row);
+        fish_option(command, &option_help);
         if (strcmp(kind, "task") == 0)
             printf("complete -c rota -n '__fish_seen_subcommand_from %s'"
                    " -a '(rota completion tasks 2>/dev/null)'\n",
                    command->name);
         else if (strcmp(kind, "words") == 0)
             printf("complete -c rota -n '__fish_seen_subcommand_from %s' -a '%s'\n", command->name,
-                   command->words);
+                   command->verbs);
         else if (*kind)
             printf("complete -c rota -n '__fish_seen_subcommand_from %s' -F\n", command->name);
     }
 }
 
-// ---- What is asked for while somebody types ----------------------------------------------------
+// ---- Names of tasks, for the scripts ----------------------------------------------------
 
-static int tasks_print(void)
+static int tasks_print(const struct command *command)
 {
-    static const struct asker_use use = {"completion", usage, "", ASKER_TASKS};
-    char name[] = "completion", *words[] = {name, NULL};
-    struct asker asker;
-    int status = asker_open(&asker, &use, 0, words + 1);
-    if (status < 0 && access(".rota/rota.db", R_OK) == 0) status = asker_load(&asker);
+    struct asker asker = {.command = command};
+    int status = access(".rota/rota.db", R_OK) == 0 ? asker_load(&asker) : -1;
     for (uint32_t i = 0; status == 0 && i < asker.ask.task_count; i++) {
         name_write(stdout, &asker.ask, i);
         putchar('\n');
@@ -118,20 +122,41 @@ static int tasks_print(void)
     return status > 0 ? status : 0;
 }
 
-int command_completion(int count, char **words)
+static int completion(const struct command *command, int count, char **words)
 {
-    const char *shell = count == 1 ? words[0] : "";
-    if (strcmp(shell, "tasks") == 0) return tasks_print();
+    struct arguments arguments;
+    int status = options_read(command, NULL, NULL, &arguments, count, words);
+    if (status >= 0) return status;
+    const char *shell = arguments.items[0];
+    if (strcmp(shell, "tasks") == 0) return tasks_print(command);
     if (strcmp(shell, "bash") == 0)
         bash_print();
     else if (strcmp(shell, "zsh") == 0)
         zsh_print();
     else if (strcmp(shell, "fish") == 0)
         fish_print();
-    else {
-        bool help = strcmp(shell, "--help") == 0;
-        fputs(usage, help ? stdout : stderr);
-        return help ? 0 : 2;
-    }
+    else
+        return command_wrong(command, "expected bash, zsh or fish, not '%s'", shell);
     return 0;
 }
+
+static const struct option_row rows[] = {OPTION_ROWS_END};
+
+const struct command completion_command = {
+    .name = "completion",
+    .summary = "print a completion script for bash, zsh or fish",
+    .group = GROUP_OTHER,
+    .argument = ARGUMENT_VERB,
+    .argument_name = "SHELL",
+    .arguments_least = 1,
+    .arguments_most = 1,
+    .run = completion,
+    .options = rows,
+    .verbs = "bash zsh fish",
+    .usage = "bash|zsh|fish|tasks\n",
+    .text = "`tasks` prints the names of the tasks of the last job; the scripts use it.\n",
+    .examples = "eval \"$(rota completion bash)\"\tin ~/.bashrc\n"
+                "eval \"$(rota completion zsh)\"\tin ~/.zshrc\n"
+                "rota completion fish >~/.config/fish/completions/rota.fish\tfor fish\n",
+    .exits = "0\tdone\n2\tthe argument is wrong\n",
+};

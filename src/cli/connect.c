@@ -1,10 +1,9 @@
-// connect.c - the server that a command talks to: where it is, with which key, and the way there.
+// connect.c - connects a command to a server: its address, the key, and retries.
 #include "cli/connect.h"
 #include "os/os.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { PATIENCE = 300 * 1000000, FIRST_PATIENCE = 30 * 1000000 };
 enum { PAUSE_MIN = 50000, PAUSE_MAX = 2000000 };
@@ -15,15 +14,6 @@ void reach_init(struct reach *reach, const char *name)
     reach->server = default_address(reach->default_address);
 }
 
-int reach_take(struct reach *reach, int count, char **words)
-{
-    bool server = strcmp(words[0], "--server") == 0, key = strcmp(words[0], "--key") == 0;
-    if (!server && !key) return 0;
-    if (count < 2) return -1;
-    *(server ? &reach->server : &reach->key) = words[1];
-    return 2;
-}
-
 int reach_fail(const struct reach *reach, const char *reason, int status)
 {
     fprintf(stderr, "rota %s: %s\n", reach->name, reason);
@@ -32,7 +22,7 @@ int reach_fail(const struct reach *reach, const char *reason, int status)
 
 int reach_lost(const struct reach *reach)
 {
-    return reach_fail(reach, reach->client.error, REACH_FAILED);
+    return reach_fail(reach, reach->client.reason, REACH_FAILED);
 }
 
 int reach_keys(struct reach *reach)
@@ -41,15 +31,15 @@ int reach_keys(struct reach *reach)
     if (!reach->key || reach->keys.count) return 0;
     if (!link_keys_read(&reach->keys, reach->key, &error)) return reach_fail(reach, error.text, 2);
     if (!reach->keys.items[0].pem || reach->keys.items[0].role) return 0;
-    return reach_fail(reach, "the certificate of --key is that of a server, which cannot connect; "
-                             "use one of a client or an admin", 2);
+    return reach_fail(reach, "the certificate of --key belongs to a server; use one of a client or "
+                             "an admin", 2);
 }
 
 bool reach_pause(struct reach *reach, struct reach_patience *patience)
 {
     if (!patience->until) {
         *patience = (struct reach_patience){os_ticks() + FIRST_PATIENCE, PAUSE_MIN};
-        fprintf(stderr, "rota %s: %s; trying again for %d s\n", reach->name, reach->client.error,
+        fprintf(stderr, "rota %s: %s; trying again for %d s\n", reach->name, reach->client.reason,
                 FIRST_PATIENCE / 1000000);
     }
     if (os_ticks() > patience->until) return false;
@@ -58,18 +48,22 @@ bool reach_pause(struct reach *reach, struct reach_patience *patience)
     return true;
 }
 
-// Until it is there, the time is over, or trying again is of no use.
+bool reach_quickly(struct reach *reach, int64_t patience)
+{
+    return !client_reach(&reach->client, reach->server, reach->keys.items, reach->role,
+                         reach->name, client_until(patience));
+}
+
+// Tries until it succeeds, the time is up, or another try cannot succeed.
 static int first_open(struct reach *reach, bool patient)
 {
-    const struct client *client = &reach->client;
+    const struct rota_client *client = &reach->client;
     struct reach_patience patience = {0};
     int status = reach_keys(reach);
     if (status) return status;
-    while (!client_open(&reach->client, reach->server, reach->keys.items, reach->role,
-                        reach->name)) {
-        bool again = patient || client->was_cut || client->code == WIRE_REFUSED_BUSY;
+    while (!reach_quickly(reach, CLIENT_OPEN_PATIENCE)) {
+        bool again = patient || client->was_cut || client->refusal == WIRE_REFUSED_BUSY;
         if (client->is_final || !again || !reach_pause(reach, &patience)) return reach_lost(reach);
-        client_close(&reach->client);
     }
     return 0;
 }
@@ -84,15 +78,13 @@ int reach_patiently(struct reach *reach)
     return first_open(reach, true);
 }
 
-// The first time is soon, the others come later and later.
+// Starts with short pauses, which become longer.
 static bool open_in_time(struct reach *reach)
 {
     int64_t until = os_ticks() + PATIENCE, pause = PAUSE_MIN;
-    const struct link_key *key = reach->keys.items;
     do {
         os_sleep_until(os_now() + pause);
-        client_close(&reach->client);
-        if (client_open(&reach->client, reach->server, key, reach->role, reach->name)) return true;
+        if (reach_quickly(reach, CLIENT_OPEN_PATIENCE)) return true;
         pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
     } while (!reach->client.is_final && os_ticks() < until);
     return false;
@@ -100,22 +92,16 @@ static bool open_in_time(struct reach *reach)
 
 bool reach_again(struct reach *reach)
 {
-    uint64_t database = reach->client.welcome.server;
-    fprintf(stderr, "rota %s: the server is gone; waiting for it\n", reach->name);
+    uint64_t database = reach->client.server;
+    fprintf(stderr, "rota %s: lost the connection to the server; waiting for it\n", reach->name);
     if (!open_in_time(reach)) return false;
-    if (reach->client.welcome.server == database) return true;
-    return client_fail(&reach->client, "the server is back with another database");
-}
-
-bool reach_quickly(struct reach *reach, int64_t patience)
-{
-    client_close(&reach->client);
-    return client_open_within(&reach->client, reach->server, reach->keys.items, reach->role,
-                              reach->name, patience);
+    if (reach->client.server == database) return true;
+    client_say(&reach->client, ROTA_CLIENT_GONE, "the server is back with another database");
+    return false;
 }
 
 void reach_close(struct reach *reach)
 {
-    client_close(&reach->client);
+    client_release(&reach->client);
     link_keys_release(&reach->keys);
 }

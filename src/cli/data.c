@@ -1,31 +1,13 @@
-// data.c - `rota data`: the objects that tasks make.
+// data.c - `rota data`: the outputs of tasks.
 #include "cli/query_options.h"
 #include "os/os.h"
 #include "run/run.h"
 #include "object/cache/cache.h"
+#include "os/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char usage[]
-    = "    rota data                          what the tasks of the last job make, and how large\n"
-      "    rota data locate sum               where it lies\n"
-      "    rota data get sum [PATH]           a copy of it, here or at the path\n\n"
-      "of a server, with --server ADDRESS [--key FILE] or $ROTA_SERVER:\n\n"
-      "    rota data [ls] --server A --job 7  what the tasks of job 7 make\n"
-      "    rota data locate --server A 7/sum  where it lies\n"
-      "    rota data locate --server A --content KEY  who has a result for that content key;\n"
-      "                                       a task, such as 7.1: for the one it has\n"
-      "    rota data get --server A 7/sum [PATH]  as soon as it is made; 7 alone: all that is "
-      "kept\n"
-      "    rota data unkeep --server A 7/sum  is not needed any more; 7 alone: all of it\n"
-      "    rota data put --server A FILE      into the server's store, and print its name\n"
-      "    rota data get, keep, unkeep NAME   the same for that\n\n"
-      "usage: rota data [VERB] [--json] [--raw] [--job N] [--content KEY] [--db DATABASE]"
-      " [WORD...]\n\n"
-      "    --raw   a line each for programs: object, kind, kept, bytes, state, where, task, name\n"
-      "Exit status: 0, 1 it is not there, 2 a word is wrong, 4 the server cannot be reached.\n";
 
 static int refuse(const char *name, const char *reason, int status)
 {
@@ -33,7 +15,7 @@ static int refuse(const char *name, const char *reason, int status)
     return status;
 }
 
-// ---- Where it lies -----------------------------------------------------------------------------
+// ---- Where an object is ------------------------------------------------------------------------
 
 struct listing {
     const struct rota *rota;
@@ -53,7 +35,7 @@ static const char *worker_name(const struct listing *listing, rota_worker_id id,
 
 enum { PLACES_MAX = 8, PLACES_TEXT = 600 };
 
-// "one,two"; what is there and lies with no worker is the server's.
+// Writes "one,two"; an object that exists on no worker is in the server's object store.
 static const char *places_of(const struct listing *listing, rota_object_id object,
                              char text[PLACES_TEXT])
 {
@@ -70,9 +52,9 @@ static const char *places_of(const struct listing *listing, rota_object_id objec
     return count ? text : is_there ? "server" : "-";
 }
 
-// ---- A line each -------------------------------------------------------------------------------
+// ---- One line for each object ------------------------------------------------------------------
 
-// A job that was let go has no objects in the core; what its tasks came to is known.
+// The core has no objects of a job that was removed, but the states of its tasks are known.
 static const char *state_of(const struct rota *rota, const struct ask *ask,
                             const struct ask_object *object)
 {
@@ -86,30 +68,30 @@ static const char *state_of(const struct rota *rota, const struct ask *ask,
     return made ? "made" : "not made";
 }
 
-static void content_print(const struct rota *rota, rota_task_id task)
+static void id_put(struct json *json, const char *key, rota_object_id id)
 {
-    struct rota_task_view view;
-    if (!rota_task_look(rota, task, &view) || !view.key.high) return;
-    printf(",\"content\":\"%016" PRIx64 "-%016" PRIx64 "\"", view.key.high, view.key.low);
+    json_plain(json, key, "%016" PRIx64 "-%016" PRIx64, id.high, id.low);
 }
 
 static void json_print(const struct listing *listing, const struct ask_object *object)
 {
     const struct ask_task *task = &listing->ask->tasks[object->task];
+    struct rota_task_view view;
+    struct json json = {.out = stdout};
     char places[PLACES_TEXT];
-    fputs("{\"name\":", stdout);
-    json_text_part(stdout, object->name, (size_t)object->length);
-    printf(",\"kind\":\"%s\",\"id\":\"%u.%u\",\"task\":", object->kind, task->id.job,
-           task->id.task);
-    json_text(stdout, task->name);
-    printf(",\"bytes\":%" PRIu64 ",\"state\":\"%s\",\"keep\":%s",
-           rota_object_bytes(listing->rota, object->id),
-           state_of(listing->rota, listing->ask, object), object->keep ? "true" : "false");
-    content_print(listing->rota, task->id);
-    printf(",\"object\":\"%016" PRIx64 "-%016" PRIx64 "\",\"where\":", object->id.high,
-           object->id.low);
-    json_text(stdout, places_of(listing, object->id, places));
-    puts("}");
+    json_open(&json, NULL, '{');
+    json_bytes(&json, "name", object->name, (size_t)object->length);
+    json_string(&json, "kind", object->kind);
+    json_plain(&json, "id", "%u.%u", task->id.job, task->id.task);
+    json_string(&json, "task", task->name);
+    json_number(&json, "bytes", "%" PRIu64, rota_object_bytes(listing->rota, object->id));
+    json_string(&json, "state", state_of(listing->rota, listing->ask, object));
+    json_bool(&json, "keep", object->keep);
+    if (rota_task_look(listing->rota, task->id, &view) && view.key.high)
+        id_put(&json, "content", view.key);
+    id_put(&json, "object", object->id);
+    json_string(&json, "where", places_of(listing, object->id, places));
+    json_line(&json);
 }
 
 static void raw_print(const struct listing *listing, const struct ask_object *object)
@@ -139,12 +121,12 @@ static void row_add(const struct listing *listing, struct table *table,
 
 static void objects_print(const struct asker *asker, const struct listing *listing)
 {
-    static const char *const heads[] = {"NAME", "KIND", "TASK", "BYTES", "STATE", "WHERE"};
+    static const char *const headings[] = {"NAME", "KIND", "TASK", "BYTES", "STATE", "WHERE"};
     const struct ask *ask = listing->ask;
     struct ask_object object;
     struct table table;
     table_open(&table, 6);
-    for (int i = 0; i < 6; i++) table_add(&table, heads[i]);
+    for (int i = 0; i < 6; i++) table_add(&table, headings[i]);
     for (uint32_t i = 0; i < ask->task_count; i++)
         for (uint32_t k = 0; ask_object(ask, i, k, &object); k++) {
             if (asker->json)
@@ -156,7 +138,7 @@ static void objects_print(const struct asker *asker, const struct listing *listi
         }
     bool none = table.count == table.columns && !asker->json && !asker->raw;
     table_print(&table, stdout);
-    if (none) printf("job %u makes no objects\n", ask->job.number);
+    if (none) printf("job %u has no outputs\n", ask->job.number);
 }
 
 // ---- Results, by content key -------------------------------------------------------------------
@@ -177,21 +159,23 @@ static int content_show(const struct asker *asker, const struct listing *listing
     char places[PLACES_TEXT];
     if (!key_read(text, &key)) {
         if (!ask_id_read(text, &task))
-            return asker_wrong(asker, "'%s' is neither a content key nor a task", text);
+            return command_wrong(asker->command,
+                                 "option --content needs a content key or a task, not '%s'", text);
         if (!rota_task_look(listing->rota, task, &view))
-            return refuse(text, "there is no such task, or not any more", 1);
+            return refuse(text, "no such task, or its job was removed", 1);
         if (!view.key.high) return refuse(text, "the task has no content key", 1);
         key = view.key;
     }
     const char *where = places_of(listing, key, places);
-    printf(asker->json ? "{\"content\":\"%016" PRIx64 "-%016" PRIx64 "\",\"where\":"
-                       : "%016" PRIx64 "-%016" PRIx64 " ",
-           key.high, key.low);
-    if (asker->json)
-        json_text(stdout, where);
-    else
-        fputs(where, stdout);
-    puts(asker->json ? "}" : "");
+    struct json json = {.out = stdout};
+    if (asker->json) {
+        json_open(&json, NULL, '{');
+        id_put(&json, "content", key);
+        json_string(&json, "where", where);
+        json_line(&json);
+    } else {
+        printf("%016" PRIx64 "-%016" PRIx64 " %s\n", key.high, key.low, where);
+    }
     return strcmp(where, "-") == 0 ? 1 : 0;
 }
 
@@ -210,7 +194,7 @@ static int listing_show(struct asker *asker)
     return status;
 }
 
-// ---- One of them, of a run on this machine -----------------------------------------------------
+// ---- One object of a run on this machine -----------------------------------------------------
 
 static bool object_find(const struct ask *ask, const char *name, struct ask_object *object)
 {
@@ -231,7 +215,7 @@ static int copy_make(struct cache *cache, const struct cache_entry *entry, const
     return fine ? 0 : refuse(path, error.text, 1);
 }
 
-// In the cache of a run objects have names that outlive its jobs.
+// In the cache of a run, objects have names that stay the same from job to job.
 static bool entry_find(const struct asker *asker, struct cache *cache,
                        const struct ask_object *object, struct cache_entry *entry)
 {
@@ -244,16 +228,16 @@ static bool entry_find(const struct asker *asker, struct cache *cache,
 static int object_use(struct asker *asker, const struct ask_object *object, char **words,
                       uint32_t count, bool is_get)
 {
-    char folder[PLACE_MAX], text[CACHE_ENTRY_TEXT];
+    char folder[OS_PATH_BYTES], text[CACHE_ENTRY_TEXT];
     struct cache cache;
     struct cache_entry entry;
     struct cache_error error = {0};
     snprintf(folder, sizeof folder, "%s/cache", asker->folder);
-    if (!os_file_is_there(folder)) return refuse(words[0], "it is not there", 1);
+    if (!os_file_is_there(folder)) return refuse(words[0], "the object is not available", 1);
     if (!cache_open(&cache, folder, INT64_MAX, &error)) return refuse(folder, error.text, 1);
     int status = 0;
     if (!entry_find(asker, &cache, object, &entry)) {
-        status = refuse(words[0], "it is not there", 1);
+        status = refuse(words[0], "the object is not available", 1);
     } else if (is_get) {
         status = copy_make(&cache, &entry, count > 1 ? words[1] : words[0]);
     } else {
@@ -264,68 +248,110 @@ static int object_use(struct asker *asker, const struct ask_object *object, char
     return status;
 }
 
-// The words of a verb are its own; what is left are options.
-static uint32_t words_take(int *count, char **words, char **taken, uint32_t most)
+// Returns the exit status.
+static int object_run(struct asker *asker, char **names, uint32_t count, bool is_get)
 {
-    uint32_t found = 0;
-    int kept = 0;
-    for (int i = 0; i < *count; i++) {
-        bool is_option = words[i][0] == '-';
-        bool has_value = strcmp(words[i], "--db") == 0 || strcmp(words[i], "--job") == 0
-                         || strcmp(words[i], "--content") == 0;
-        if (!is_option && found < most) {
-            taken[found++] = words[i];
-            continue;
-        }
-        words[kept++] = words[i];
-        if (has_value && i + 1 < *count) words[kept++] = words[++i];
-    }
-    *count = kept;
-    return found;
-}
-
-enum { WORDS_MAX = 2 };
-static const struct asker_use use = {"data", usage, "rc", ASKER_FILE};
-
-static int local(int count, char **words, bool is_get)
-{
-    struct asker asker;
     struct ask_object object;
-    char *names[WORDS_MAX];
-    uint32_t name_count = words_take(&count, words, names, is_get ? WORDS_MAX : 1);
-    int status = asker_open(&asker, &use, count, words);
-    if (status < 0 && asker.content) {
-        status = asker_load(&asker);
-        if (!status) status = listing_show(&asker);
+    int status = asker_load(asker);
+    if (status) return status;
+    if (!object_find(&asker->ask, names[0], &object))
+        return refuse(names[0], "no task has this output", 2);
+    return object_use(asker, &object, names, count, is_get);
+}
+
+// The arguments of a verb are its own: they are no job file.
+static int verb_run(struct asker *asker, const struct arguments *arguments)
+{
+    char **names = arguments->items + 1;
+    uint32_t count = arguments->count - 1;
+    bool is_get = strcmp(arguments->items[0], "get") == 0;
+    if (asker->content) {
+        int status = asker_load(asker);
+        return status ? status : listing_show(asker);
     }
-    if (status < 0 && !name_count) status = refuse(is_get ? "get" : "locate", "which one?", 2);
-    if (status < 0) {
-        status = asker_load(&asker);
-        if (!status && !object_find(&asker.ask, names[0], &object))
-            status = refuse(names[0], "no task makes that", 2);
-        if (!status) status = object_use(&asker, &object, names, name_count, is_get);
-    }
+    if (!count) return command_wrong(asker->command, "missing argument OBJECT");
+    if (count > (is_get ? 2 : 1))
+        return command_wrong(asker->command, "unexpected argument '%s'", names[is_get ? 2 : 1]);
+    return object_run(asker, names, count, is_get);
+}
+
+static int list(struct asker *asker, const struct arguments *arguments, uint32_t first)
+{
+    if (arguments->count > first + 1)
+        return command_wrong(asker->command, "unexpected argument '%s'",
+                             arguments->items[first + 1]);
+    if (arguments->count > first) asker->file = arguments->items[first];
+    int status = asker_load(asker);
+    return status ? status : listing_show(asker);
+}
+
+static bool verb_is(const struct arguments *arguments, const char *verb)
+{
+    return arguments->count && strcmp(arguments->items[0], verb) == 0;
+}
+
+static const char *verb_given(const struct command *command, int count, char **words)
+{
+    struct option_walk walk
+        = {.command = command, .count = count, .words = words, .is_quiet = true};
+    enum walk_step step;
+    while ((step = option_next(&walk)) != WALK_END && step != WALK_WRONG)
+        if (step == WALK_ARGUMENT) return walk.value;
+    return "";
+}
+
+static int data(const struct command *command, int count, char **words)
+{
+    struct asker asker = {.command = command};
+    struct arguments arguments;
+    if (data_verb_is_remote(verb_given(command, count, words)))
+        return remote_data(command, count, words);
+    int status = options_read(command, &asker, NULL, &arguments, count, words);
+    if (status >= 0) return status;
+    if (asker.key) return command_wrong(command, "option --key needs --server");
+    if (verb_is(&arguments, "get") || verb_is(&arguments, "locate"))
+        status = verb_run(&asker, &arguments);
+    else
+        status = list(&asker, &arguments, verb_is(&arguments, "ls"));
     asker_close(&asker);
     return status;
 }
 
-int command_data(int count, char **words)
-{
-    struct asker asker;
-    const char *verb = count ? words[0] : "";
-    bool is_get = strcmp(verb, "get") == 0;
-    bool is_ls = strcmp(verb, "ls") == 0, is_local = is_get || strcmp(verb, "locate") == 0;
-    if (data_verb_is_remote(verb)) return remote_data(count, words);
-    if (is_ls || is_local) {
-        words[0] = words[-1];  // getopt() calls the word before the others the program
-        words++, count--;
-    }
-    if (is_local) return local(count, words, is_get);
-    int status = asker_open(&asker, &use, count, words);
-    if (status < 0) {
-        status = asker_load(&asker);
-        if (!status) status = listing_show(&asker);
-    }
-    asker_close(&asker);
-    return status;
-}
+static const struct option_row rows[] = {
+    {0, "raw", "", "print a line for programs: object, kind, kept, bytes, state, place, task, name",
+     OPTION_FLAG, .at = offsetof(struct asker, raw), .in_query = true},
+    {0, "content", "KEY", "locate the result with this content key, or with that of a task such as "
+     "7.1", OPTION_TEXT, .at = offsetof(struct asker, content), .in_query = true},
+    ASKER_ROWS,
+    OPTION_ROWS_END};
+
+const struct command data_command = {
+    .name = "data",
+    .summary = "list, locate and copy the outputs of tasks",
+    .group = GROUP_INSPECT,
+    .query = QUERY_PLAIN,
+    .argument = ARGUMENT_VERB,
+    .argument_name = "OBJECT",
+    .arguments_most = ARGUMENTS_ANY,
+    .run = data,
+    .remote = remote_data,
+    .options = rows,
+    .verbs = "ls locate get put keep unkeep",
+    .usage = "[ls] [OPTION...] [FILE]\n"
+             "locate [OPTION...] OBJECT\n"
+             "get [OPTION...] OBJECT [PATH]\n"
+             "put|keep|unkeep [--server ADDRESS] [--key FILE] [--json] WORD...\n",
+    .text = "On this machine, an object is the name of an output. With --server it is JOB/NAME, "
+            "such as 7/sum, or JOB for all outputs that the job keeps, or the name that put "
+            "printed.\n"
+            "put sends files to the object store of a server and prints their names; keep holds an "
+            "object there, and unkeep releases it. These three use $ROTA_SERVER if there is no "
+            "--server.\n",
+    .examples = "rota data\tlist the outputs of the last job\n"
+                "rota data locate sum\tprint where the output `sum` is\n"
+                "rota data get sum copy\tcopy it to the file `copy`\n"
+                "rota data get --server host:7450 7/sum\tcopy an output of job 7, once it exists\n"
+                "rota data put --server host:7450 input.csv\tsend a file to the object store\n",
+    .exits = "0\tdone\n1\tthe object is not available\n2\tan option or argument is wrong\n"
+             "4\tthe server cannot be reached\n",
+};

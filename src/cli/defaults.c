@@ -1,27 +1,27 @@
-// defaults.c - where a server is found and keeps its things, if nobody says otherwise.
+// defaults.c - the default address and database of a server.
 #include "cli/cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-const char *default_address(char path[PLACE_MAX])
+const char *default_address(char path[OS_PATH_BYTES])
 {
     const char *said = getenv("ROTA_SERVER"), *runtime = getenv("XDG_RUNTIME_DIR");
     if (said && *said) return said;
     if (runtime && *runtime)
-        snprintf(path, PLACE_MAX, "%s/rota/server.sock", runtime);
+        snprintf(path, OS_PATH_BYTES, "%s/rota/server.sock", runtime);
     else
-        snprintf(path, PLACE_MAX, "/tmp/rota-%u/server.sock", (unsigned)getuid());
+        snprintf(path, OS_PATH_BYTES, "/tmp/rota-%u/server.sock", (unsigned)getuid());
     return path;
 }
 
-const char *default_database(char path[PLACE_MAX])
+const char *default_database(char path[OS_PATH_BYTES])
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     if (state && *state)
-        snprintf(path, PLACE_MAX, "%s/rota/server.db", state);
+        snprintf(path, OS_PATH_BYTES, "%s/rota/server.db", state);
     else
-        snprintf(path, PLACE_MAX, "%s/.local/state/rota/server.db", home && *home ? home : "");
+        snprintf(path, OS_PATH_BYTES, "%s/.local/state/rota/server.db", home && *home ? home : "");
     return path;
 }

@@ -1,4 +1,4 @@
-// define.c - `rota define`: a file of definitions becomes one turn of a database.
+// define.c - `rota define`: applies a file of definitions to a database, all of it or nothing.
 #include "cli/cli.h"
 #include "os/os.h"
 
@@ -6,11 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char usage[] = "usage: rota define FILE --db DATABASE\n\n"
-                            "    FILE     insert_task, update_task, delete_task; - is the standard"
-                            " input\n"
-                            "    --db     the database file, which is made if there is none\n";
 
 static void mistake_print(const struct definition_error *error, const char *file)
 {
@@ -45,7 +40,7 @@ int session_define(struct session *session, const char *file, const char *text, 
     return status;
 }
 
-// A file that is wrong by itself makes no database.
+// A file with errors does not make a database.
 static int text_define(const char *path, const char *file, const char *text, size_t size)
 {
     struct definitions parsed = {0};
@@ -62,33 +57,47 @@ static int text_define(const char *path, const char *file, const char *text, siz
     return status;
 }
 
-int command_define(int count, char **words)
+struct define_options {
+    const char *db;
+};
+
+static int define(const struct command *command, int count, char **words)
 {
-    const char *file = NULL, *path = NULL;
-    bool wrong = false;
-    for (int i = 0; i < count; i++) {
-        if (strcmp(words[i], "--help") == 0) {
-            fputs(usage, stdout);
-            return 0;
-        }
-        if (strcmp(words[i], "--db") == 0 && i + 1 < count)
-            path = words[++i];
-        else if (!file && (words[i][0] != '-' || !words[i][1]))
-            file = words[i];
-        else
-            wrong = true;
-    }
-    if (wrong || !file || !path) {
-        fputs(usage, stderr);
-        return 2;
-    }
+    struct define_options options = {0};
+    struct arguments arguments;
+    int status = options_read(command, &options, NULL, &arguments, count, words);
+    if (status >= 0) return status;
+    if (!options.db) return command_wrong(command, "missing option --db");
     size_t size;
+    const char *file = arguments.items[0];
     char *text = os_file_read(file, DEFINITION_FILE_MAX, &size);
     if (!text) {
         fprintf(stderr, "rota: %s: %s\n", file, strerror(errno));
         return 2;
     }
-    int status = text_define(path, file, text, size);
+    status = text_define(options.db, file, text, size);
     free(text);
     return status;
 }
+
+static const struct option_row rows[] = {
+    {0, "db", "DATABASE", "the database; rota makes it if it does not exist", OPTION_PATH,
+     .at = offsetof(struct define_options, db)},
+    OPTION_ROWS_END};
+
+const struct command define_command = {
+    .name = "define",
+    .summary = "insert, update and delete definitions from a file",
+    .group = GROUP_CALENDAR,
+    .argument = ARGUMENT_FILE,
+    .argument_name = "FILE",
+    .arguments_least = 1,
+    .arguments_most = 1,
+    .run = define,
+    .options = rows,
+    .usage = "FILE --db DATABASE\n",
+    .text = "FILE has insert_task, update_task and delete_task entries; '-' is the standard input. "
+            "Either all of them are applied or none.\n",
+    .examples = "rota define night.txt --db state.db\tapply the definitions of a file\n",
+    .exits = "0\tdone\n2\tthe file, an option or the database is wrong\n70\tthe disk failed\n",
+};

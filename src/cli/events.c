@@ -1,31 +1,11 @@
-// events.c - `rota events`: what happens on a server, from now on or from a place in the past.
+// events.c - `rota events`: prints the events of a server, from now on or from an earlier one.
 #include "cli/connect.h"
+#include "os/json.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char usage[]
-    = "usage: rota events [OPTION...]\n\n"
-      "    rota events                        each change from now on, until it is interrupted\n"
-      "    rota events --after 0 --once       all that is kept, and no more\n"
-      "    rota events --after 812.3 --json   what came behind that event; nothing twice\n"
-      "    rota events --lane db --kind FAILED,SUCCESS\n\n"
-      "    --after SEQUENCE  behind this event, as it was printed; a number alone: that turn\n"
-      "    --once            ends with what there is now\n"
-      "    --job N           only this job; this and the next may be said several times: an event\n"
-      "                      is told if each kind of them has one that it meets\n"
-      "    --task TASK       only this task, by its numbers (7.3) or its name\n"
-      "    --lane LANE       only tasks of this lane\n"
-      "    --worker NAME     only what this worker does\n"
-      "    --kind KIND,...   task, job, worker, or a state such as RUNNING or FAILED\n"
-      "    --server ADDRESS  the path of a socket, or HOST:PORT ($ROTA_SERVER)\n"
-      "    --key FILE        a key of the server, for HOST:PORT ($ROTA_KEY)\n"
-      "    --json            one object a line\n\n"
-      "A line is: sequence, time, what, state and more. What is no longer kept is told as a gap.\n"
-      "Exit status: 0 that was all (--once), 2 an option is wrong or the server refuses, 4 the\n"
-      "server cannot be reached or has ended; then the last sequence is told, to go on with.\n";
 
 enum { TOPICS_MAX = 64, TOPIC_MAX = 300 };
 
@@ -37,12 +17,6 @@ struct events {
     char topics[TOPICS_MAX][TOPIC_MAX];
     uint32_t topic_count;
 };
-
-static int wrong(const char *what, const char *word)
-{
-    fprintf(stderr, "rota events: %s: '%s'\n'rota events --help' says more\n", what, word);
-    return 2;
-}
 
 // ---- Options -----------------------------------------------------------------------------------
 
@@ -85,74 +59,66 @@ static bool number_is(const char *text, const char *letters)
     return *text && strspn(text, letters) == strlen(text);
 }
 
-static bool value_take(struct events *events, const char *option, const char *value)
-{
-    if (strcmp(option, "--after") == 0) return sequence_read(events, value);
-    if (strcmp(option, "--kind") == 0) return kinds_add(events, value);
-    if (strcmp(option, "--job") == 0)
-        return number_is(value, "0123456789") && topic_add(events, "job", value, strlen(value));
-    if (strcmp(option, "--lane") == 0) return topic_add(events, "lane", value, strlen(value));
-    if (strcmp(option, "--worker") == 0) return topic_add(events, "worker", value, strlen(value));
-    if (strcmp(option, "--task") != 0) return false;
-    bool by_number = number_is(value, "0123456789.") && strchr(value, '.');
-    return topic_add(events, by_number ? "task" : "name", value, strlen(value));
-}
+enum {
+    EVENTS_AFTER,
+    EVENTS_ONCE,
+    EVENTS_JOB,
+    EVENTS_TASK,
+    EVENTS_LANE,
+    EVENTS_WORKER,
+    EVENTS_KIND
+};
 
-// -1: go on; else the exit status.
-static int words_read(struct events *events, int count, char **words)
+static bool value_take(void *values, uint32_t number, const char *value)
 {
-    events->flags = WIRE_FOLLOW_FROM_NOW;
-    for (int i = 0; i < count; i++) {
-        const char *word = words[i];
-        int taken = reach_take(&events->reach, count - i, words + i);
-        if (taken > 0) {
-            i += taken - 1;
-            continue;
-        }
-        if (strcmp(word, "--help") == 0) return fputs(usage, stdout), 0;
-        if (strcmp(word, "--json") == 0) {
-            events->json = true;
-        } else if (strcmp(word, "--once") == 0) {
-            events->flags |= WIRE_FOLLOW_ENDS;
-        } else {
-            if (i + 1 == count) return wrong("is not understood here, or lacks a value", word);
-            if (!value_take(events, word, words[i + 1])) return wrong(word, words[i + 1]);
-            i++;
-        }
+    struct events *events = values;
+    size_t length = value ? strlen(value) : 0;
+    switch (number) {
+    case EVENTS_AFTER: return sequence_read(events, value);
+    case EVENTS_ONCE: return events->flags |= WIRE_FOLLOW_ENDS;
+    case EVENTS_KIND: return kinds_add(events, value);
+    case EVENTS_LANE: return topic_add(events, "lane", value, length);
+    case EVENTS_WORKER: return topic_add(events, "worker", value, length);
+    case EVENTS_JOB:
+        return number_is(value, "0123456789") && topic_add(events, "job", value, length);
+    default: break;
     }
-    return -1;
+    bool by_number = number_is(value, "0123456789.") && strchr(value, '.');
+    return topic_add(events, by_number ? "task" : "name", value, length);
 }
 
 // ---- Lines -------------------------------------------------------------------------------------
 
-static void text_member(const char *name, const wire_text *text)
+static void text_member(struct json *json, const char *name, const wire_text *text)
 {
-    if (!text->length) return;
-    printf(",\"%s\":", name);
-    json_text(stdout, text->bytes);
+    if (text->length) json_string(json, name, text->bytes);
 }
 
 static void event_json(const struct wire_event *event, const char *sequence)
 {
     static const char *const words[]
         = {"", "begin", "task", "job", "worker", "gap", "end"};
-    printf("{\"event\":\"%s\",\"sequence\":\"%s\"", event->kind < 7 ? words[event->kind] : "",
-           sequence);
-    if (event->at) printf(",\"at\":%lld", (long long)event->at);
-    if (event->kind == WIRE_EVENT_TASK)
-        printf(",\"job\":%u,\"task\":\"%u.%u\"", event->task.job, event->task.job,
-               event->task.task);
-    text_member("name", &event->name);
-    if (event->kind == WIRE_EVENT_JOB) printf(",\"job\":%u", event->task.job);
-    text_member("state", &event->state);
-    if (event->kind == WIRE_EVENT_JOB && event->task.task)
-        printf(",\"first\":%u,\"tasks\":%d", event->task.task, event->status);
-    if (event->kind == WIRE_EVENT_TASK && strcmp(event->state.bytes, "FAILED") == 0)
-        printf(",\"exit\":%d", event->status);
-    if (event->attempt > 1) printf(",\"attempt\":%u", event->attempt);
-    text_member("worker", &event->worker);
-    text_member("lane", &event->lane);
-    puts("}");
+    bool is_task = event->kind == WIRE_EVENT_TASK, is_job = event->kind == WIRE_EVENT_JOB;
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_string(&json, "event", event->kind < 7 ? words[event->kind] : "");
+    json_string(&json, "sequence", sequence);
+    if (event->at) json_time(&json, "at", event->at);
+    if (is_task) json_number(&json, "job", "%u", event->task.job);
+    if (is_task) json_plain(&json, "task", "%u.%u", event->task.job, event->task.task);
+    text_member(&json, "name", &event->name);
+    if (is_job) json_number(&json, "job", "%u", event->task.job);
+    text_member(&json, "state", &event->state);
+    if (is_job && event->task.task) {
+        json_number(&json, "first", "%u", event->task.task);
+        json_number(&json, "tasks", "%d", event->status);
+    }
+    if (is_task && strcmp(event->state.bytes, "FAILED") == 0)
+        json_number(&json, "exit", "%d", event->status);
+    if (event->attempt > 1) json_number(&json, "attempt", "%u", event->attempt);
+    text_member(&json, "worker", &event->worker);
+    text_member(&json, "lane", &event->lane);
+    json_line(&json);
 }
 
 static void task_line(const struct wire_event *event)
@@ -172,7 +138,7 @@ static void event_line(const struct wire_event *event, const char *sequence)
 {
     char time[TIME_TEXT];
     if (event->kind == WIRE_EVENT_GAP) {
-        printf("%s gap: what came before is no longer kept\n", sequence);
+        printf("%s gap: earlier events were deleted\n", sequence);
         return;
     }
     if (event->kind < WIRE_EVENT_TASK || event->kind > WIRE_EVENT_WORKER) return;
@@ -205,7 +171,7 @@ static void event_print(const struct events *events, const struct wire_event *ev
 
 // ---- The command -------------------------------------------------------------------------------
 
-static void follow_put(struct client *client, struct events *events)
+static void follow_put(struct rota_client *client, struct events *events)
 {
     struct wire_message message = {.kind = WIRE_FOLLOW_MESSAGE};
     wire_text topics[TOPICS_MAX];
@@ -219,32 +185,72 @@ static void follow_put(struct client *client, struct events *events)
 
 static int follow(struct events *events)
 {
-    struct client *client = &events->reach.client;
+    struct rota_client *client = &events->reach.client;
     struct wire_message message;
     char sequence[48] = "0";
     follow_put(client, events);
-    bool open = client_send(client);
-    while (open && client_next(client, &message, 0)) {
-        if (message.kind == WIRE_REFUSE_MESSAGE)
-            return reach_fail(&events->reach, message.refuse.reason.bytes, 2);
+    enum rota_client_code code = client_send(client, ROTA_NEVER);
+    while (!code && !client_next(client, &message, ROTA_NEVER)) {
+        if (client_refusal(client, (struct request_id){0}, &message))
+            return reach_fail(&events->reach, client->reason, 2);
         if (message.kind != WIRE_EVENT_MESSAGE) continue;
         event_print(events, &message.event, sequence);
         if (message.event.kind == WIRE_EVENT_END) return 0;
-        if (fflush(stdout)) return 0;  // nobody reads it any more
+        if (fflush(stdout)) return 0;  // the reader has closed the pipe
     }
     int status = reach_lost(&events->reach);
-    fprintf(stderr, "rota events: --after %s goes on from here\n", sequence);
+    fprintf(stderr, "rota events: use --after %s to resume\n", sequence);
     return status;
 }
 
-int command_events(int count, char **words)
+static int events_run(const struct command *command, int count, char **words)
 {
-    struct events events = {0};
+    struct events events = {.flags = WIRE_FOLLOW_FROM_NOW};
+    struct arguments arguments;
     reach_init(&events.reach, "events");
-    int status = words_read(&events, count, words);
+    int status = options_read(command, &events, value_take, &arguments, count, words);
     if (status >= 0) return status;
     status = reach_open(&events.reach);
     if (!status) status = follow(&events);
     reach_close(&events.reach);
     return status;
 }
+
+static const struct option_row rows[] = {
+    {0, "after", "SEQUENCE", "start after this event, or after this turn if SEQUENCE has no dot",
+     OPTION_OTHER, .at = EVENTS_AFTER, .preset = "now", .needs = "a sequence such as 812 or 812.3"},
+    {0, "once", "", "end after the last event that has happened", OPTION_OTHER, .at = EVENTS_ONCE},
+    {0, "job", "N", "only events of this job", OPTION_OTHER, .at = EVENTS_JOB, .needs = "a number"},
+    {0, "task", "TASK", "only events of this task: its number, such as 7.3, or its name",
+     OPTION_OTHER, .at = EVENTS_TASK, .needs = "a task of at most 290 letters"},
+    {0, "lane", "LANE", "only events of tasks in this lane", OPTION_OTHER, .at = EVENTS_LANE,
+     .needs = "a lane of at most 290 letters"},
+    {0, "worker", "NAME", "only events of this worker", OPTION_OTHER, .at = EVENTS_WORKER,
+     .needs = "a worker of at most 290 letters"},
+    {0, "kind", "KIND,...", "only events of these kinds: task, job, worker, or states such as "
+     "RUNNING or FAILED", OPTION_OTHER, .at = EVENTS_KIND, .needs = "kinds with commas between"},
+    {0, "json", "", "print JSON, an object on each line", OPTION_FLAG,
+     .at = offsetof(struct events, json)},
+    CONNECT_ROWS(struct events),
+    OPTION_ROWS_END};
+
+const struct command events_command = {
+    .name = "events",
+    .summary = "print the events of a server as they happen",
+    .group = GROUP_CLUSTER,
+    .run = events_run,
+    .options = rows,
+    .usage = "[OPTION...]\n",
+    .text
+    = "A line has the sequence, the time, the subject, its state and more. --job, --task, "
+      "--lane, --worker and --kind can be given several times, 64 in all; an event is printed "
+      "if it matches one of each sort that is given. Events that the server has deleted are "
+      "reported as a gap.\n"
+      "If the connection breaks, the last sequence is printed, to resume with --after.\n",
+    .examples = "rota events\tprint every change from now on\n"
+                "rota events --after 0 --once\tprint all past events\n"
+                "rota events --after 812.3 --json\tresume after that event\n"
+                "rota events --lane db --kind FAILED,SUCCESS\tprint how tasks of a lane end\n",
+    .exits = "0\tdone (--once)\n2\tan option is wrong, or the server refuses\n"
+             "4\tthe server cannot be reached, or the connection broke\n",
+};

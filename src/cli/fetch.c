@@ -1,85 +1,57 @@
-// fetch.c - `rota fetch`: a task for whoever can run it.
+// fetch.c - `rota fetch`: fetches a task for an external worker.
 #include "cli/handler.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-static const char usage[]
-    = "usage: rota fetch [OPTION...] [JOB | JOB.TASK] [-- COMMAND...]\n\n"
-      "    eval \"$(rota fetch)\"            a task that handlers may run, as variables of the "
-      "shell\n"
-      "    rota fetch --wait --json 7      one of job 7, as soon as there is one\n"
-      "    rota fetch --wait -- ./work     runs ./work for it, keeps the lease meanwhile, and\n"
-      "                                    delivers it, or fails it when ./work fails\n\n"
-      "    --wait            until there is one\n"
-      "    --timeout SECONDS wait, but no longer than this\n"
-      "    --lease SECONDS   others may have it when it is not renewed for so long\n"
-      "    --failed-ok       JOB.TASK may have failed or been aborted: it is tried again\n"
-      "    --fetched-ok      JOB.TASK may have been fetched already: nothing happens then\n"
-      "    --json            one object on a line\n"
-      "    --server ADDRESS  the path of a socket, or HOST:PORT ($ROTA_SERVER)\n"
-      "    --key FILE        a worker's or admin's key, for HOST:PORT ($ROTA_KEY)\n\n"
-      "COMMAND has the variables in its environment and the object on its standard input.\n"
-      "Exit status: 0 fetched, or delivered, 1 nothing is there, 2 an option is wrong or there is\n"
-      "no such task, 3 refused, or the task was lost meanwhile, 4 the server cannot be reached,\n"
-      "5 COMMAND failed, and so the task has.\n";
 
 struct fetcher {
     struct reach reach;
     struct client_wish wish;
     bool json;
-    char **command;  // null: none
+    char **command;  // null: print the task
 };
 
-// How many words it is; 0: it is none.
-static int option_take(struct fetcher *fetcher, int count, char **words)
+enum { FETCH_FAILED_OK, FETCH_FETCHED_OK, FETCH_WAIT };
+
+static bool option_take(void *values, uint32_t number, const char *value)
 {
-    static const struct { const char *word; uint32_t flag; } flags[]
-        = {{"--failed-ok", ROTA_FAILED_OK}, {"--fetched-ok", ROTA_FETCHED_OK}};
-    const char *word = words[0];
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (strcmp(word, flags[i].word) == 0) return (fetcher->wish.flags |= flags[i].flag), 1;
-    if (strcmp(word, "--json") == 0) return (fetcher->json = true), 1;
-    if (strcmp(word, "--wait") == 0) return (fetcher->wish.wait = ROTA_NEVER), 1;
-    if (strcmp(word, "--timeout") == 0 && count > 1)
-        return seconds_read(words[1], &fetcher->wish.wait) ? 2 : 0;
-    if (strcmp(word, "--lease") == 0 && count > 1)
-        return seconds_read(words[1], &fetcher->wish.lease) ? 2 : 0;
-    return !fetcher->wish.task.job && task_name_read(word, &fetcher->wish.task);
+    struct client_wish *wish = &((struct fetcher *)values)->wish;
+    (void)value;
+    if (number == FETCH_WAIT)
+        wish->wait = ROTA_NEVER;
+    else
+        wish->flags |= number == FETCH_FAILED_OK ? ROTA_FAILED_OK : ROTA_FETCHED_OK;
+    return true;
 }
 
-// -1: go on; else the exit status.
-static int words_read(struct fetcher *fetcher, int count, char **words)
+// Returns -1, or the exit status.
+static int arguments_read(struct fetcher *fetcher, const struct command *command,
+                          const struct arguments *arguments)
 {
-    for (int i = 0, taken; i < count; i += taken) {
-        if (strcmp(words[i], "--help") == 0) return fputs(usage, stdout), 0;
-        if (strcmp(words[i], "--") == 0 && i + 1 < count) {
-            fetcher->command = words + i + 1;
-            break;
-        }
-        taken = reach_take(&fetcher->reach, count - i, words + i);
-        if (!taken) taken = option_take(fetcher, count - i, words + i);
-        if (taken > 0) continue;
-        fprintf(stderr, "rota fetch: '%s' is not understood here\n%s", words[i], usage);
-        return HANDLER_WRONG;
-    }
-    if (!fetcher->wish.flags || fetcher->wish.task.task) return -1;
-    return reach_fail(&fetcher->reach, "--failed-ok and --fetched-ok are about one task: which?",
-                      HANDLER_WRONG);
+    struct client_wish *wish = &fetcher->wish;
+    if (arguments->count > arguments->before_dashes)
+        fetcher->command = arguments->items + arguments->before_dashes;
+    if (arguments->before_dashes > 1)
+        return command_wrong(command, "unexpected argument '%s'", arguments->items[1]);
+    if (arguments->before_dashes && !task_name_read(arguments->items[0], &wish->task))
+        return command_wrong(command, "expected a job such as 7 or a task such as 7.3, not '%s'",
+                             arguments->items[0]);
+    if (!wish->flags || wish->task.task) return -1;
+    return command_wrong(command, "options --failed-ok and --fetched-ok need a task, JOB.TASK");
 }
 
 static int fetch(struct fetcher *fetcher)
 {
     struct client_grant grant;
-    struct client *client = &fetcher->reach.client;
+    struct rota_client *client = &fetcher->reach.client;
     int status = 0;
-    bool got = client_fetch(client, &fetcher->wish, &grant);
-    while (!got && !client->code && fetcher->wish.wait && reach_again(&fetcher->reach))
-        got = client_fetch(client, &fetcher->wish, &grant);
-    if (!got)
+    enum rota_client_code code = request_make(client, &fetcher->wish.request);
+    if (code) return reach_lost(&fetcher->reach);
+    do {
+        code = client_fetch(client, &fetcher->wish, ROTA_NEVER, &grant);
+    } while (code && !client->refusal && fetcher->wish.wait && reach_again(&fetcher->reach));
+    if (code)
         status = handler_failed(&fetcher->reach);
     else if (!grant.token)
-        fprintf(stderr, "rota fetch: it was fetched already\n");
+        fprintf(stderr, "rota fetch: the task has been fetched already\n");
     else if (fetcher->command)
         status = grant_run(&fetcher->reach, &grant, fetcher->command);
     else if (fetcher->json)
@@ -90,16 +62,59 @@ static int fetch(struct fetcher *fetcher)
     return status;
 }
 
-int command_fetch(int count, char **words)
+// The words after "--" must end with a null pointer, as those of main() do.
+static int fetch_run(const struct command *command, int count, char **words)
 {
     struct fetcher fetcher = {.command = NULL};
+    struct arguments arguments;
     reach_init(&fetcher.reach, "fetch");
     fetcher.reach.role = WIRE_HANDLER;
-    client_request_id(&fetcher.wish.high, &fetcher.wish.low);
-    int status = words_read(&fetcher, count, words);
+    int status = options_read(command, &fetcher, option_take, &arguments, count, words);
+    if (status >= 0) return status;
+    words[arguments.count] = NULL;
+    status = arguments_read(&fetcher, command, &arguments);
     if (status >= 0) return status;
     status = reach_open(&fetcher.reach);
     if (!status) status = fetch(&fetcher);
     reach_close(&fetcher.reach);
     return status;
 }
+
+static const struct option_row rows[] = {
+    {0, "wait", "", "wait until there is a task", OPTION_OTHER, .at = FETCH_WAIT},
+    {0, "timeout", "SECONDS", "wait at most so long for a task", OPTION_SECONDS,
+     .at = offsetof(struct fetcher, wish.wait)},
+    {0, "lease", "SECONDS", "time without renewal after which others may fetch the task",
+     OPTION_SECONDS, .at = offsetof(struct fetcher, wish.lease), .preset = "as the server says"},
+    {0, "failed-ok", "", "fetch JOB.TASK also if it failed or was cancelled", OPTION_OTHER,
+     .at = FETCH_FAILED_OK},
+    {0, "fetched-ok", "", "succeed also if JOB.TASK has been fetched already", OPTION_OTHER,
+     .at = FETCH_FETCHED_OK},
+    {0, "json", "", "print a JSON object instead of shell variables", OPTION_FLAG,
+     .at = offsetof(struct fetcher, json)},
+    CONNECT_ROWS(struct fetcher),
+    OPTION_ROWS_END};
+
+const struct command fetch_command = {
+    .name = "fetch",
+    .summary = "fetch a task from a server, and run a command for it",
+    .group = GROUP_EXTERNAL,
+    .argument = ARGUMENT_NAME,
+    .argument_name = "JOB",
+    .arguments_most = ARGUMENTS_ANY,
+    .run = fetch_run,
+    .options = rows,
+    .usage = "[OPTION...] [JOB | JOB.TASK] [-- COMMAND...]\n",
+    .text
+    = "Without COMMAND, prints the task as variables of the shell. COMMAND gets the variables "
+      "in its environment and the JSON object on its standard input; rota renews the lease "
+      "while it runs, then delivers the task or fails it. A key for HOST:PORT must be that of "
+      "a worker or an admin.\n",
+    .examples = "eval \"$(rota fetch)\"\tset shell variables from a task\n"
+                "rota fetch --wait --json 7\twait for a task of job 7\n"
+                "rota fetch --wait -- ./work\trun ./work for a task, and report how it ended\n",
+    .exits = "0\tfetched, or delivered\n1\tthere is no task\n"
+             "2\tan option is wrong, or the task does not exist\n"
+             "3\trefused, or the lease was lost\n4\tthe server cannot be reached\n"
+             "5\tCOMMAND failed, and so did the task\n",
+};

@@ -1,7 +1,8 @@
-// fetched_task.c - a task that was fetched, for people, scripts and programs.
+// fetched_task.c - prints a fetched task: for a shell, as JSON, as environment variables.
 #define _GNU_SOURCE
 #include "cli/handler.h"
 #include "job/file/jobfile.h"
+#include "os/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 // ---- For shells --------------------------------------------------------------------------------
 
-// As one word, whatever is in it.
+// Quotes any text as one word of a shell.
 static void word_write(FILE *out, const char *text)
 {
     putc('\'', out);
@@ -29,7 +30,7 @@ static void words_write(FILE *out, const wire_texts *texts)
     }
 }
 
-// NAME=PATH, as far as a file has one.
+// NAME=PATH of each input.
 static void inputs_write(FILE *out, const wire_files *files)
 {
     for (uint32_t i = 0; i < files->count; i++) {
@@ -47,7 +48,7 @@ static const char *text_of(wire_text text)
     return text.bytes ? text.bytes : "";
 }
 
-// What a handler is told, by name. Null behind the last.
+// Writes a property of the task, and returns the name of its variable. Null: there is no more.
 static const char *value_write(FILE *out, const struct client_grant *grant, uint32_t at)
 {
     const struct wire_run *run = &grant->run;
@@ -66,7 +67,7 @@ static const char *value_write(FILE *out, const struct client_grant *grant, uint
     }
 }
 
-// "NAME=VALUE", to be freed. Null: behind the last, or no memory.
+// "NAME=VALUE", to be freed. Null: after the last, or no memory.
 static char *pair_make(const struct client_grant *grant, uint32_t at)
 {
     char *value = NULL, *pair = NULL;
@@ -108,40 +109,43 @@ void grant_print_shell(FILE *out, const struct client_grant *grant)
 
 // ---- For programs ------------------------------------------------------------------------------
 
-static void list_write(FILE *out, const char *name, const wire_texts *texts)
+static void list_put(struct json *json, const char *name, const wire_texts *texts)
 {
-    fprintf(out, ",\"%s\":[", name);
-    for (uint32_t i = 0; i < texts->count; i++) {
-        if (i) putc(',', out);
-        json_text_part(out, texts->items[i].bytes, texts->items[i].length);
-    }
-    putc(']', out);
+    json_open(json, name, '[');
+    for (uint32_t i = 0; i < texts->count; i++)
+        json_bytes(json, NULL, texts->items[i].bytes, texts->items[i].length);
+    json_close(json, ']');
 }
 
-static void member_write(FILE *out, const char *name, wire_text text)
+static void text_put(struct json *json, const char *name, wire_text text)
 {
-    fprintf(out, ",\"%s\":", name);
-    json_text_part(out, text_of(text), text.length);
+    json_bytes(json, name, text_of(text), text.length);
 }
 
 void grant_print_json(FILE *out, const struct client_grant *grant)
 {
     const struct wire_run *run = &grant->run;
-    fprintf(out, "{\"task\":\"%u.%u\",\"token\":%" PRIu64 ",\"attempt\":%u,\"lease_seconds\":%g",
-            grant->task.job, grant->task.task, grant->token, grant->attempt,
-            (double)grant->lease / 1e6);
-    member_write(out, "name", run->name);
-    list_write(out, "command", &run->argv);
-    list_write(out, "env", &run->env);
-    member_write(out, "cwd", run->cwd);
-    member_write(out, "stdin", run->stdin_path);
-    fprintf(out, ",\"timeout_seconds\":%g,\"cores\":%u,\"memory_mib\":%u,\"inputs\":[",
-            (double)run->timeout / 1e6, run->cores, run->memory_mib);
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_plain(&json, "task", "%u.%u", grant->task.job, grant->task.task);
+    json_number(&json, "token", "%" PRIu64, grant->token);
+    json_number(&json, "attempt", "%u", grant->attempt);
+    json_real(&json, "lease_seconds", "%g", (double)grant->lease / 1e6);
+    text_put(&json, "name", run->name);
+    list_put(&json, "command", &run->argv);
+    list_put(&json, "env", &run->env);
+    text_put(&json, "cwd", run->cwd);
+    text_put(&json, "stdin", run->stdin_path);
+    json_real(&json, "timeout_seconds", "%g", (double)run->timeout / 1e6);
+    json_number(&json, "cores", "%u", run->cores);
+    json_number(&json, "memory_mib", "%u", run->memory_mib);
+    json_open(&json, "inputs", '[');
     for (uint32_t i = 0; i < run->inputs.count; i++) {
-        fputs(i ? ",{\"name\":" : "{\"name\":", out);
-        json_text(out, text_of(run->inputs.items[i].name));
-        member_write(out, "path", run->inputs.items[i].path);
-        putc('}', out);
+        json_open(&json, NULL, '{');
+        json_string(&json, "name", text_of(run->inputs.items[i].name));
+        text_put(&json, "path", run->inputs.items[i].path);
+        json_close(&json, '}');
     }
-    fputs("]}\n", out);
+    json_close(&json, ']');
+    json_line(&json);
 }

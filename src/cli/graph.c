@@ -1,18 +1,9 @@
-// graph.c - `rota graph`: the tasks of a job file as dot, as a drawing in text, or as JSON.
+// graph.c - `rota graph`: draws the tasks of a job file as text, for Graphviz or as JSON.
 #include "cli/cli.h"
 #include "job/file/jobfile.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-static const char usage[]
-    = "example: rota graph night.yaml | dot -Tsvg >night.svg\n\n"
-      "usage: rota graph [--text | --dot | --json] FILE\n\n"
-      "    FILE      .json, .jsonl, else YAML; - is YAML from the standard input\n"
-      "    --text    layer by layer, each task with what it waits for; the default on a terminal\n"
-      "    --dot     for Graphviz; the default elsewhere\n"
-      "    --json    {\"tasks\": [NAME...], \"edges\": [[BEFORE, AFTER, KIND]...]}\n";
 
 typedef void write_fn(const struct jobfile *file, FILE *out);
 
@@ -25,35 +16,56 @@ static int file_draw(const char *path, write_fn *write)
     return fine ? 0 : 2;
 }
 
-static write_fn *writer_named(const char *word)
+enum { FORMAT_TEXT = 1, FORMAT_DOT, FORMAT_JSON };
+
+static write_fn *const writers[] = {[FORMAT_TEXT] = jobfile_draw,
+                                    [FORMAT_DOT] = jobfile_dot_write,
+                                    [FORMAT_JSON] = jobfile_graph_write};
+
+struct graph_options {
+    uint32_t format;
+};
+
+static bool format_take(void *values, uint32_t number, const char *value)
 {
-    if (strcmp(word, "--text") == 0) return jobfile_draw;
-    if (strcmp(word, "--dot") == 0) return jobfile_dot_write;
-    return strcmp(word, "--json") == 0 ? jobfile_graph_write : NULL;
+    (void)value;
+    ((struct graph_options *)values)->format = number;
+    return true;
 }
 
-int command_graph(int count, char **words)
+static int graph(const struct command *command, int count, char **words)
 {
-    write_fn *write = NULL;
-    const char *path = NULL;
-    bool wrong = false;
-    for (int i = 0; i < count; i++) {
-        if (strcmp(words[i], "--help") == 0) {
-            fputs(usage, stdout);
-            return 0;
-        }
-        write_fn *named = writer_named(words[i]);
-        if (named)
-            write = named;
-        else if (!path && (words[i][0] != '-' || !words[i][1]))
-            path = words[i];
-        else
-            wrong = true;
-    }
-    if (wrong || !path) {
-        fputs(usage, stderr);
-        return 2;
-    }
-    if (!write) write = isatty(STDOUT_FILENO) ? jobfile_draw : jobfile_dot_write;
-    return file_draw(path, write);
+    struct graph_options options = {isatty(STDOUT_FILENO) ? FORMAT_TEXT : FORMAT_DOT};
+    struct arguments arguments;
+    int status = options_read(command, &options, format_take, &arguments, count, words);
+    return status >= 0 ? status : file_draw(arguments.items[0], writers[options.format]);
 }
+
+static const struct option_row rows[]
+    = {
+    {0, "text", "", "draw the layers of tasks, each task with its dependencies; the default on a "
+     "terminal", OPTION_OTHER, .at = FORMAT_TEXT},
+    {0, "dot", "", "print a graph for Graphviz; the default otherwise", OPTION_OTHER,
+     .at = FORMAT_DOT},
+    {0, "json", "", "print {\"tasks\": [NAME...], \"edges\": [[BEFORE, AFTER, KIND]...]}",
+     OPTION_OTHER, .at = FORMAT_JSON},
+    OPTION_ROWS_END};
+
+const struct command graph_command = {
+    .name = "graph",
+    .summary = "draw the tasks of a job file and their dependencies",
+    .group = GROUP_RUN,
+    .is_everyday = true,
+    .argument = ARGUMENT_FILE,
+    .argument_name = "FILE",
+    .arguments_least = 1,
+    .arguments_most = 1,
+    .run = graph,
+    .options = rows,
+    .usage = "[--text | --dot | --json] FILE\n",
+    .text = "The name of the file tells its format: .json, .jsonl, otherwise YAML. '-' is YAML "
+            "from the standard input.\n",
+    .examples = "rota graph build.yaml\tdraw the graph on the terminal\n"
+                "rota graph build.yaml | dot -Tsvg >build.svg\tmake a picture\n",
+    .exits = "0\tdone\n2\tthe file or an option is wrong\n",
+};

@@ -1,37 +1,11 @@
-// handler.c - `rota deliver`, `rota fail` and `rota renew`: about a task that was fetched.
+// handler.c - `rota deliver`, `rota fail` and `rota renew`: reports about a fetched task.
 #include "cli/handler.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char deliver_usage[]
-    = "usage: rota deliver [OPTION...] [TASK TOKEN]\n\n"
-      "    rota deliver 7.3 1700000000000001    task 3 of job 7, which was fetched, is done\n\n"
-      "    --message TEXT    what is to be said about it\n"
-      "    --delivered-ok    it may have been delivered already\n"
-      "    --nofetch-ok      nobody has fetched it; there is no token then\n";
-static const char fail_usage[]
-    = "usage: rota fail [OPTION...] [TASK TOKEN]\n\n"
-      "    rota fail 7.3 1700000000000001       it has failed, and what needs it is blocked\n\n"
-      "    --status N        what it ended with (1)\n"
-      "    --message TEXT    what is to be said about it\n"
-      "    --again           it is given back: others may fetch it\n"
-      "    --nofetch-ok      nobody has fetched it; there is no token then\n";
-static const char renew_usage[]
-    = "usage: rota renew [OPTION...] [TASK TOKEN]\n\n"
-      "    rota renew 7.3 1700000000000001      its lease begins anew\n\n"
-      "    --keep            again and again, until it is ended or the task is in other hands\n";
-static const char common_usage[]
-    = "    --server ADDRESS  the path of a socket, or HOST:PORT ($ROTA_SERVER)\n"
-      "    --key FILE        a worker's or admin's key, for HOST:PORT ($ROTA_KEY)\n\n"
-      "Without TASK and TOKEN: $ROTA_TASK and $ROTA_TOKEN, as `rota fetch` sets them.\n"
-      "Exit status: 0 done, 2 an option is wrong or there is no such task, 3 refused: the token "
-      "is\n"
-      "stale, or it is not the moment, 4 the server cannot be reached.\n";
-
-// ---- What several share ------------------------------------------------------------------------
+// ---- Shared with other files -------------------------------------------------------------------
 
 bool task_name_read(const char *text, rota_task_id *task)
 {
@@ -42,62 +16,38 @@ bool task_name_read(const char *text, rota_task_id *task)
     return plain && task->job && ((count == 1 && !strchr(text, '.')) || (count == 2 && task->task));
 }
 
-bool seconds_read(const char *text, rota_time *time)
-{
-    char *end;
-    errno = 0;
-    double value = strtod(text, &end);
-    if (errno || end == text || *end || !isfinite(value) || value < 0 || value > 1e9) return false;
-    *time = (rota_time)(value * 1e6);
-    return true;
-}
-
 int handler_failed(const struct reach *reach)
 {
-    if (!reach->client.code) return reach_lost(reach);
-    switch (reach->client.code) {
+    if (!reach->client.refusal) return reach_lost(reach);
+    switch (reach->client.refusal) {
     case WIRE_REFUSED_NOTHING: return HANDLER_NOTHING;
     case WIRE_REFUSED_STATE:
-    case WIRE_REFUSED_STALE: return reach_fail(reach, reach->client.error, HANDLER_REFUSED);
-    default: return reach_fail(reach, reach->client.error, HANDLER_WRONG);
+    case WIRE_REFUSED_STALE: return reach_fail(reach, reach->client.reason, HANDLER_REFUSED);
+    default: return reach_fail(reach, reach->client.reason, HANDLER_WRONG);
     }
 }
 
-// ---- Their words -------------------------------------------------------------------------------
+// ---- Options -----------------------------------------------------------------------------------
 
 struct handler {
     struct reach reach;
-    const char *usage;
     struct client_end end;
+    uint32_t status;
     bool keep, has_task, has_token;
 };
 
-static bool number_read(const char *text, uint64_t most, uint64_t *number)
+static bool flag_take(void *values, uint32_t number, const char *value)
+{
+    (void)value;
+    return ((struct handler *)values)->end.flags |= number;
+}
+
+static bool token_read(const char *text, uint64_t *number)
 {
     char *end;
     errno = 0;
     *number = strtoull(text, &end, 10);
-    return !errno && *text >= '0' && *text <= '9' && !*end && *number <= most;
-}
-
-// How many words it is; 0: it is none of these.
-static int option_take(struct handler *handler, int count, char **words)
-{
-    const char *word = words[0], *name = handler->reach.name;
-    bool delivers = strcmp(name, "deliver") == 0, fails = strcmp(name, "fail") == 0;
-    uint64_t number;
-    if ((delivers || fails) && strcmp(word, "--nofetch-ok") == 0)
-        return (handler->end.flags |= ROTA_NOFETCH_OK), 1;
-    if (delivers && strcmp(word, "--delivered-ok") == 0)
-        return (handler->end.flags |= ROTA_DELIVERED_OK), 1;
-    if (fails && strcmp(word, "--again") == 0) return (handler->end.flags |= ROTA_GIVEN_BACK), 1;
-    if (strcmp(name, "renew") == 0 && strcmp(word, "--keep") == 0) return (handler->keep = true), 1;
-    if (count < 2) return 0;
-    if ((delivers || fails) && strcmp(word, "--message") == 0)
-        return (handler->end.reason = words[1]), 2;
-    if (fails && strcmp(word, "--status") == 0 && number_read(words[1], INT32_MAX, &number))
-        return (handler->end.status = (int32_t)number), 2;
-    return 0;
+    return !errno && *text >= '0' && *text <= '9' && !*end;
 }
 
 static bool name_take(struct handler *handler, const char *word)
@@ -105,49 +55,42 @@ static bool name_take(struct handler *handler, const char *word)
     if (!handler->has_task)
         return handler->has_task
                = task_name_read(word, &handler->end.task) && handler->end.task.task;
-    if (!handler->has_token)
-        return handler->has_token = number_read(word, UINT64_MAX, &handler->end.token);
-    return false;
+    return handler->has_token = token_read(word, &handler->end.token);
 }
 
-// -1: go on; else the exit status.
-static int words_read(struct handler *handler, int count, char **words)
+// Returns -1, or the exit status.
+static int arguments_read(struct handler *handler, const struct command *command,
+                          const struct arguments *arguments)
 {
-    for (int i = 0, taken; i < count; i += taken) {
-        if (strcmp(words[i], "--help") == 0) {
-            fputs(handler->usage, stdout);
-            fputs(common_usage, stdout);
-            return 0;
-        }
-        taken = reach_take(&handler->reach, count - i, words + i);
-        if (!taken) taken = option_take(handler, count - i, words + i);
-        if (!taken) taken = name_take(handler, words[i]);
-        if (taken > 0) continue;
-        fprintf(stderr, "rota %s: '%s' is not understood here\n%s", handler->reach.name, words[i],
-                handler->usage);
-        return HANDLER_WRONG;
-    }
+    static const char *const expected[] = {"a task such as 7.3", "a token"};
     const char *task = getenv("ROTA_TASK"), *token = getenv("ROTA_TOKEN");
-    bool named = handler->has_task;
-    if (!named && task) name_take(handler, task);
-    if (!named && handler->has_task && token) name_take(handler, token);
-    bool whole = handler->has_task && (handler->has_token || handler->end.flags & ROTA_NOFETCH_OK);
-    if (whole) return -1;
-    fputs(handler->usage, stderr);
-    return HANDLER_WRONG;
+    for (uint32_t i = 0; i < arguments->count; i++)
+        if (!name_take(handler, arguments->items[i]))
+            return command_wrong(command, "expected %s, not '%s'", expected[i],
+                                 arguments->items[i]);
+    if (!arguments->count && task) name_take(handler, task);
+    if (!arguments->count && handler->has_task && token) name_take(handler, token);
+    if (!handler->has_task) return command_wrong(command, "missing argument TASK");
+    if (handler->has_token || handler->end.flags & ROTA_NOFETCH_OK) return -1;
+    return command_wrong(command, "missing argument TOKEN");
 }
 
-static int handler_begin(struct handler *handler, const char *name, const char *usage, int count,
+static int handler_begin(struct handler *handler, const struct command *command, int count,
                          char **words)
 {
-    *handler = (struct handler){.usage = usage};
-    reach_init(&handler->reach, name);
+    struct arguments arguments;
+    *handler = (struct handler){.status = 0};
+    reach_init(&handler->reach, command->name);
     handler->reach.role = WIRE_HANDLER;
-    client_request_id(&handler->end.high, &handler->end.low);
-    int status = words_read(handler, count, words);
+    int status = options_read(command, handler, flag_take, &arguments, count, words);
+    if (status < 0) status = arguments_read(handler, command, &arguments);
     if (status >= 0) return status;
+    handler->end.status = (int32_t)handler->status;
     status = reach_open(&handler->reach);
-    return status ? status : -1;
+    if (status) return status;
+    return request_make(&handler->reach.client, &handler->end.request)
+               ? handler_failed(&handler->reach)
+               : -1;
 }
 
 static int handler_finish(struct handler *handler, int status)
@@ -158,38 +101,110 @@ static int handler_finish(struct handler *handler, int status)
 
 // ---- The commands ------------------------------------------------------------------------------
 
-int command_deliver(int count, char **words)
+static int deliver_run(const struct command *command, int count, char **words)
 {
     struct handler handler;
-    int status = handler_begin(&handler, "deliver", deliver_usage, count, words);
+    int status = handler_begin(&handler, command, count, words);
     if (status < 0)
-        status = client_deliver(&handler.reach.client, &handler.end)
-                     ? 0
-                     : handler_failed(&handler.reach);
+        status = client_deliver(&handler.reach.client, &handler.end, ROTA_NEVER)
+                     ? handler_failed(&handler.reach)
+                     : 0;
     return handler_finish(&handler, status);
 }
 
-int command_fail(int count, char **words)
+static int fail_run(const struct command *command, int count, char **words)
 {
     struct handler handler;
-    int status = handler_begin(&handler, "fail", fail_usage, count, words);
+    int status = handler_begin(&handler, command, count, words);
     if (status < 0)
-        status = client_fail_task(&handler.reach.client, &handler.end)
-                     ? 0
-                     : handler_failed(&handler.reach);
+        status = client_fail(&handler.reach.client, &handler.end, ROTA_NEVER)
+                     ? handler_failed(&handler.reach)
+                     : 0;
     return handler_finish(&handler, status);
 }
 
-int command_renew(int count, char **words)
+static int renew_run(const struct command *command, int count, char **words)
 {
     struct handler handler;
     rota_time lease;
-    int status = handler_begin(&handler, "renew", renew_usage, count, words);
+    int status = handler_begin(&handler, command, count, words);
     if (status < 0 && handler.keep)
         status = claim_keep(&handler.reach, handler.end.task, handler.end.token);
     else if (status < 0)
-        status = client_renew(&handler.reach.client, handler.end.task, handler.end.token, &lease, 0)
-                     ? 0
-                     : handler_failed(&handler.reach);
+        status = client_renew(&handler.reach.client, handler.end.task, handler.end.token,
+                              ROTA_NEVER, &lease)
+                     ? handler_failed(&handler.reach)
+                     : 0;
     return handler_finish(&handler, status);
 }
+
+// ---- Their pages -------------------------------------------------------------------------------
+
+#define MESSAGE_ROW                                                                                \
+    {0, "message", "TEXT", "a message to record with the task", OPTION_TEXT,                       \
+     .at = offsetof(struct handler, end.reason)}
+#define NOFETCH_ROW                                                                                \
+    {0, "nofetch-ok", "", "accept that the task has not been fetched; it has no TOKEN then",       \
+     OPTION_OTHER, .at = ROTA_NOFETCH_OK}
+
+static const struct option_row deliver_rows[] = {
+    MESSAGE_ROW,
+    {0, "delivered-ok", "", "accept that the task has been delivered already", OPTION_OTHER,
+     .at = ROTA_DELIVERED_OK},
+    NOFETCH_ROW,
+    CONNECT_ROWS(struct handler),
+    OPTION_ROWS_END};
+
+static const struct option_row fail_rows[] = {
+    {0, "status", "N", "the exit status of the task", OPTION_NUMBER,
+     .at = offsetof(struct handler, status), .least = 0, .most = INT32_MAX, .preset = "1"},
+    MESSAGE_ROW,
+    {0, "again", "", "give the task back, so that others may fetch it", OPTION_OTHER,
+     .at = ROTA_GIVEN_BACK},
+    NOFETCH_ROW,
+    CONNECT_ROWS(struct handler),
+    OPTION_ROWS_END};
+
+static const struct option_row renew_rows[] = {
+    {0, "keep", "", "renew again and again, until the command is ended or the lease is lost",
+     OPTION_FLAG, .at = offsetof(struct handler, keep)},
+    CONNECT_ROWS(struct handler),
+    OPTION_ROWS_END};
+
+#define PAGE_END                                                                                   \
+    .group = GROUP_EXTERNAL, .argument = ARGUMENT_NAME, .argument_name = "TASK",                   \
+    .arguments_most = 2, .usage = "[OPTION...] [TASK TOKEN]\n",                                    \
+    .text = "TASK and TOKEN are those of rota fetch; the defaults are $ROTA_TASK and "             \
+            "$ROTA_TOKEN. A key for HOST:PORT must be that of a worker or an admin.\n",            \
+    .exits = "0\tdone\n2\tan option is wrong, or the task does not exist\n"                        \
+             "3\trefused: the token is stale, or the task is in another state\n"                   \
+             "4\tthe server cannot be reached\n"
+
+const struct command deliver_command = {
+    .name = "deliver",
+    .summary = "report that a fetched task succeeded",
+    .run = deliver_run,
+    .options = deliver_rows,
+    .examples = "rota deliver 7.3 1700000000000001\ttask 3 of job 7 succeeded\n",
+    PAGE_END,
+};
+
+const struct command fail_command = {
+    .name = "fail",
+    .summary = "report that a fetched task failed, or give it back",
+    .run = fail_run,
+    .options = fail_rows,
+    .examples = "rota fail 7.3 1700000000000001\ttask 3 of job 7 failed\n"
+                "rota fail --again 7.3 1700000000000001\tgive it back\n",
+    PAGE_END,
+};
+
+const struct command renew_command = {
+    .name = "renew",
+    .summary = "renew the lease of a fetched task",
+    .run = renew_run,
+    .options = renew_rows,
+    .examples = "rota renew 7.3 1700000000000001\trenew the lease once\n"
+                "rota renew --keep\tkeep the lease of $ROTA_TASK\n",
+    PAGE_END,
+};

@@ -1,29 +1,29 @@
-// handler.h - commands that run tasks by hand: what they share.
+// handler.h - commands of external workers: what they share.
 #pragma once
 
 #include "cli/connect.h"
 
-// Exit statuses, beside 0 and REACH_FAILED.
+// Exit statuses, in addition to 0 and REACH_FAILED.
 enum { HANDLER_NOTHING = 1, HANDLER_WRONG = 2, HANDLER_REFUSED = 3, HANDLER_TASK_FAILED = 5 };
 
 // ---- handler.c ---------------------------------------------------------------------------------
 
-bool task_name_read(const char *text, rota_task_id *task);  // "7.3", or "7": all of a job
-bool seconds_read(const char *text, rota_time *time);       // "2.5"
-// Says why the client's last call failed, and returns the exit status.
+bool task_name_read(const char *text, rota_task_id *task);  // "7.3", or "7" for a job
+// Prints why the client's last call failed, and returns the exit status.
 int handler_failed(const struct reach *reach);
 
-// ---- fetched_task.c: a task, for people, scripts and programs -----------------------------------
+// ---- fetched_task.c: a task as shell variables, JSON and environment ---------------------------
 
 void grant_print_shell(FILE *out, const struct client_grant *grant);
 void grant_print_json(FILE *out, const struct client_grant *grant);
-// NAME=VALUE, ends with null; freed with grant_environment_free(). Null: no memory.
+// NAME=VALUE, ends with null; free it with grant_environment_free(). Null: no memory.
 char **grant_environment(const struct client_grant *grant);
 void grant_environment_free(char **environment);
 
-// ---- handler_run.c ------------------------------------------------------------------------------
+// ---- handler_run.c -----------------------------------------------------------------------------
 
-// Runs a command for the task, keeps the lease meanwhile, and says how it ended. Exit status.
+// Runs a command for the task, renews the lease meanwhile, and reports how it ended. Returns the
+// exit status.
 int grant_run(struct reach *reach, const struct client_grant *grant, char **words);
-// Renews until somebody wants it to end, or the task is no longer ours. Exit status.
+// Renews until the command is ended or the lease is lost. Returns the exit status.
 int claim_keep(struct reach *reach, rota_task_id task, uint64_t token);

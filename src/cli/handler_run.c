@@ -1,4 +1,8 @@
-// handler_run.c - a command runs for a task that was fetched, and the lease is kept meanwhile.
+// handler_run.c - runs a command for a fetched task, and renews the lease meanwhile.
+//
+// The command is a child in its own process group. If the lease cannot be renewed in time, the
+// child is killed, because another worker may have the task then. A lost connection is opened
+// again; the end is reported with one request id, so that the server counts it once.
 #define _GNU_SOURCE
 #include "cli/handler.h"
 #include "os/os.h"
@@ -10,8 +14,8 @@
 
 enum { PAUSE = 300000, PATIENCE_MIN = 100000, PATIENCE_MAX = 1000000 };
 
-// `renewed` is when the last renewal that was answered had been sent: from then on the lease runs
-// at the server, or a little later. We let go after three quarters of it.
+// `renewed` is when the last answered renewal was sent: the server's lease runs from then on, or a
+// little later. The task is given up after three quarters of it.
 struct keep {
     struct reach *reach;
     rota_task_id task;
@@ -40,12 +44,12 @@ static int64_t fence_at(const struct keep *keep)
     return keep->renewed + keep->lease / 4 * 3;
 }
 
-// Said once, and again only when it has been well in between.
+// Printed once, and again only after a renewal has succeeded.
 static void trouble_tell(struct keep *keep)
 {
     if (!keep->was_told)
         fprintf(stderr, "rota %s: %s; trying again\n", keep->reach->name,
-                keep->reach->client.error);
+                keep->reach->client.reason);
     keep->was_told = true;
 }
 
@@ -59,15 +63,14 @@ static bool connect_again(struct keep *keep)
 
 static void renew(struct keep *keep)
 {
-    struct client *client = &keep->reach->client;
+    struct rota_client *client = &keep->reach->client;
     if (!connect_again(keep)) return;
     int64_t sent = os_ticks();
-    rota_time lease = keep->lease;
-    if (client_renew(client, keep->task, keep->token, &lease, patience_of(keep))) {
+    if (!client_renew(client, keep->task, keep->token, client_until(patience_of(keep)),
+                      &keep->lease)) {
         keep->renewed = sent;
-        keep->lease = lease;
         keep->was_told = false;
-    } else if (client->code) {
+    } else if (client->refusal) {
         keep->is_ours = false;
     } else {
         keep->is_connected = false;
@@ -75,7 +78,7 @@ static void renew(struct keep *keep)
     }
 }
 
-// True: something is there to be read, from the command or as a signal, which is counted.
+// Waits for the end of the command, a signal, which is counted, or the time of the next renewal.
 static void wait(struct keep *keep, int ended, bool *has_ended)
 {
     struct os_watch watches[] = {{.file = keep->signals}, {.file = ended}};
@@ -96,12 +99,12 @@ static bool keep_open(struct keep *keep, struct reach *reach, rota_task_id task,
     return keep->signals >= 0;
 }
 
-// Renews when it is time. False: the task is no longer ours.
+// Renews when it is time. False: the lease is lost.
 static bool keep_look(struct keep *keep)
 {
     if (os_ticks() >= next_try(keep)) renew(keep);
     if (keep->is_ours && os_ticks() < fence_at(keep)) return true;
-    if (keep->is_ours) client_fail(&keep->reach->client, "the lease is over");
+    if (keep->is_ours) client_say(&keep->reach->client, ROTA_CLIENT_STALE, "the lease has expired");
     keep->is_ours = false;
     return false;
 }
@@ -110,18 +113,19 @@ int claim_keep(struct reach *reach, rota_task_id task, uint64_t token)
 {
     struct keep keep;
     bool ended;
-    rota_time lease;
-    if (!client_renew(&reach->client, task, token, &lease, 0)) return handler_failed(reach);
+    rota_time lease = 0;
+    if (client_renew(&reach->client, task, token, ROTA_NEVER, &lease))
+        return handler_failed(reach);
     if (!keep_open(&keep, reach, task, token, lease)) return reach_fail(reach, strerror(errno), 70);
     while (keep_look(&keep) && !keep.interrupts) wait(&keep, -1, &ended);
     close(keep.signals);
-    return keep.is_ours ? 0 : reach_fail(reach, reach->client.error, HANDLER_REFUSED);
+    return keep.is_ours ? 0 : reach_fail(reach, reach->client.reason, HANDLER_REFUSED);
 }
 
 // ---- A command ---------------------------------------------------------------------------------
 
-// Until it has ended: a first interruption is passed on, and another one, like the loss of the
-// task, kills. Returns its status.
+// Waits for the end of the child, and returns its status. Forwards a first interruption as TERM; a
+// second one, or the loss of the lease, kills the child.
 static int child_wait(struct keep *keep, int child, int ended)
 {
     bool has_ended = false, was_killed = false;
@@ -135,7 +139,7 @@ static int child_wait(struct keep *keep, int child, int ended)
         wait(keep, ended, &has_ended);
     }
     int status = os_child_end(child);
-    os_command_stop(child, OS_STOP_KILL);  // what it has left behind
+    os_command_stop(child, OS_STOP_KILL);  // processes that it has left
     return status;
 }
 
@@ -161,15 +165,16 @@ static int child_run(struct keep *keep, const struct client_grant *grant, char *
     return child ? 0 : error ? error : ENOMEM;
 }
 
-// The same request over as many connections as it takes, unless somebody wants us to end.
+// Repeats the request over new connections until it is answered, or a signal comes.
 static bool end_tell(struct keep *keep, const struct client_end *end, bool delivers)
 {
-    struct client *client = &keep->reach->client;
+    struct rota_client *client = &keep->reach->client;
     uint32_t before = keep->interrupts;
     for (;;) {
         bool done = connect_again(keep)
-                    && (delivers ? client_deliver(client, end) : client_fail_task(client, end));
-        if (done || (keep->is_connected && client->code)) return done;
+                    && !(delivers ? client_deliver(client, end, ROTA_NEVER)
+                                  : client_fail(client, end, ROTA_NEVER));
+        if (done || (keep->is_connected && client->refusal)) return done;
         if (keep->is_connected) trouble_tell(keep);
         keep->is_connected = false;
         struct os_watch watch = {.file = keep->signals};
@@ -183,15 +188,15 @@ static int run_and_tell(struct keep *keep, const struct client_grant *grant, cha
 {
     int status = 0;
     struct client_end end = {.task = grant->task, .token = grant->token};
-    struct client *client = &keep->reach->client;
+    struct rota_client *client = &keep->reach->client;
     int error = child_run(keep, grant, words, &status);
     bool again = error || keep->interrupts;
     if (error) fprintf(stderr, "rota fetch: %s: %s\n", words[0], strerror(error));
-    if (!keep->is_ours) return reach_fail(keep->reach, client->error, HANDLER_REFUSED);
+    if (!keep->is_ours) return reach_fail(keep->reach, client->reason, HANDLER_REFUSED);
     bool delivers = !again && !status;
     end.flags = again ? ROTA_GIVEN_BACK : delivers ? ROTA_DELIVERED_OK : 0;
     end.status = status;
-    client_request_id(&end.high, &end.low);
+    if (request_make(client, &end.request)) return reach_lost(keep->reach);
     if (!end_tell(keep, &end, delivers)) return handler_failed(keep->reach);
     if (error) return HANDLER_WRONG;
     return delivers ? 0 : HANDLER_TASK_FAILED;

@@ -2,28 +2,13 @@
 #define _GNU_SOURCE
 #include "cli/cli.h"
 #include "net/link/link.h"
+#include "os/json.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const char usage[]
-    = "    rota keys make keys                      server.keys, and a file for each role\n"
-      "    rota keys list keys/server.keys          who may come in\n"
-      "    rota keys add worker keys/server.keys far.key\n"
-      "                                             one more worker's key, in both files\n"
-      "    rota keys revoke ID keys/server.keys     that key is no longer taken\n\n"
-      "usage: rota keys make FOLDER\n"
-      "       rota keys add ROLE FILE...\n"
-      "       rota keys list [--json] FILE\n"
-      "       rota keys revoke ID FILE...\n\n"
-      "    ROLE      client, worker, admin or peer\n"
-      "    FOLDER    is made, for its owner only; nothing in it is overwritten\n\n"
-      "A server has the keys of all who may come in, and everybody else one of his role, in a\n"
-      "file. Files of keys are their owner's alone, in a folder where only he may write. The exit\n"
-      "status is 2 when something is refused.\n";
 
 enum { ROLES = 4 };
 static const enum wire_role roles[ROLES] = {WIRE_CLIENT, WIRE_WORKER, WIRE_ADMIN, WIRE_PEER};
@@ -36,7 +21,7 @@ static int refused(const struct link_error *error)
 
 static int no_randomness(void)
 {
-    fputs("rota keys: the system has no random numbers to give\n", stderr);
+    fputs("rota keys: the system has no random numbers\n", stderr);
     return 1;
 }
 
@@ -44,7 +29,7 @@ static int no_randomness(void)
 
 enum { PATH_LONGEST = 4096, FILES = ROLES + 1 };
 
-// The files of the roles in their order, and last that of the server.
+// The path of a file: those of the roles in their order, then that of the server.
 static bool path_write(char path[PATH_LONGEST], const char *folder, int number)
 {
     const char *name = number < ROLES ? link_role_name(roles[number]) : "server";
@@ -58,12 +43,12 @@ static const char *folder_wrong(const char *folder)
     char path[PATH_LONGEST];
     if (mkdir(folder, 0700) && errno != EEXIST) return strerror(errno);
     if (lstat(folder, &status)) return strerror(errno);
-    if (!S_ISDIR(status.st_mode)) return "it is there already, and is no folder";
-    if (status.st_uid != geteuid()) return "it belongs to somebody else";
-    if (status.st_mode & (S_IRWXG | S_IRWXO)) return "others may look into it; chmod 700 it";
+    if (!S_ISDIR(status.st_mode)) return "it exists and is no folder";
+    if (status.st_uid != geteuid()) return "it belongs to another user";
+    if (status.st_mode & (S_IRWXG | S_IRWXO)) return "other users may read it (try chmod 700)";
     for (int i = 0; i < FILES; i++) {
         if (!path_write(path, folder, i)) return strerror(ENAMETOOLONG);
-        if (lstat(path, &status) == 0) return "there are keys in it already";
+        if (lstat(path, &status) == 0) return "it contains keys already";
     }
     return NULL;
 }
@@ -75,7 +60,7 @@ static bool all_write(const struct link_keys *keys, const char *folder, struct l
         const struct link_keys one = {&keys->items[i % ROLES], 1};
         path_write(path, folder, i);
         if (link_keys_write(i < ROLES ? &one : keys, path, LINK_WRITE_NEW, error)) continue;
-        while (i-- > 0) {  // half of them would be of no use
+        while (i-- > 0) {  // some of them alone are of no use
             path_write(path, folder, i);
             unlink(path);
         }
@@ -84,13 +69,12 @@ static bool all_write(const struct link_keys *keys, const char *folder, struct l
     return true;
 }
 
-static int keys_make(int count, char **words)
+static int keys_make(const char *folder)
 {
-    if (count != 1) return -1;
     struct link_key items[ROLES];
     struct link_error error;
     char path[PATH_LONGEST];
-    const char *folder = words[0], *wrong = folder_wrong(folder);
+    const char *wrong = folder_wrong(folder);
     if (wrong) {
         fprintf(stderr, "rota keys: %s: %s\n", folder, wrong);
         return 2;
@@ -137,7 +121,7 @@ static int file_add(const char *path, const struct link_key *key)
         fine = link_keys_write(&(struct link_keys){&copy, 1}, path, LINK_WRITE_NEW, &error);
     } else if ((fine = link_keys_read(&keys, path, &error))) {
         fine = key_add(&keys, key);
-        if (!fine) snprintf(error.text, sizeof error.text, "%.200s: it has no room", path);
+        if (!fine) snprintf(error.text, sizeof error.text, "%.200s: too many keys", path);
         fine = fine && link_keys_write(&keys, path, LINK_WRITE_OVER, &error);
         link_keys_release(&keys);
     }
@@ -146,7 +130,7 @@ static int file_add(const char *path, const struct link_key *key)
     return fine ? 0 : refused(&error);
 }
 
-// A key that got into some of the files only would be a riddle: all are looked at first.
+// Checks all files first, so that a key is added to all of them or none.
 static int files_check(int count, char **paths)
 {
     for (int i = 0; i < count; i++) {
@@ -164,9 +148,9 @@ static int keys_add(int count, char **words)
 {
     struct link_key key;
     enum wire_role role;
-    if (count < 2) return -1;
     if (!link_role_read(words[0], &role)) {
-        fprintf(stderr, "rota keys: a role is client, worker, admin or peer\n");
+        fprintf(stderr, "rota keys: unknown role '%s' (client, worker, admin or peer)\n",
+                words[0]);
         return 2;
     }
     int status = files_check(count - 1, words + 1);
@@ -190,8 +174,8 @@ static int file_revoke(const char *path, const char *id)
         fine = at < keys.count && keys.count > 1;
         if (!fine)
             snprintf(error.text, sizeof error.text, "%.200s: %s", path,
-                     at == keys.count ? "it has no key of this id"
-                                      : "it has no other key; remove the file");
+                     at == keys.count ? "no such key"
+                                      : "this is its only key; remove the file");
         else
             keys.items[at] = keys.items[--keys.count];
         fine = fine && link_keys_write(&keys, path, LINK_WRITE_OVER, &error);
@@ -203,7 +187,6 @@ static int file_revoke(const char *path, const char *id)
 
 static int keys_revoke(int count, char **words)
 {
-    if (count < 2) return -1;
     int status = 0;
     for (int i = 1; !status && i < count; i++) status = file_revoke(words[i], words[0]);
     return status;
@@ -211,26 +194,23 @@ static int keys_revoke(int count, char **words)
 
 // ---- list ---------------------------------------------------------------------------------
 
-static int keys_list(int count, char **words)
+static int keys_list(const char *path, bool json)
 {
     struct link_error error;
     struct link_keys keys;
-    const char *path = NULL;
-    bool json = false;
-    for (int i = 0; i < count; i++) {
-        if (strcmp(words[i], "--json") == 0)
-            json = true;
-        else if (!path && words[i][0] != '-')
-            path = words[i];
-        else
-            return -1;
-    }
-    if (!path) return -1;
     if (!link_keys_read(&keys, path, &error)) return refused(&error);
     for (uint32_t i = 0; i < keys.count; i++) {
         const struct link_key *key = &keys.items[i];
         const char *role = key->role ? link_role_name(key->role) : "server";  // a certificate
-        printf(json ? "{\"role\":\"%s\",\"id\":\"%s\"}\n" : "%-6s %s\n", role, key->id);
+        struct json line = {.out = stdout};
+        if (!json) {
+            printf("%-6s %s\n", role, key->id);
+            continue;
+        }
+        json_open(&line, NULL, '{');
+        json_string(&line, "role", role);
+        json_string(&line, "id", key->id);
+        json_line(&line);
     }
     link_keys_release(&keys);
     return 0;
@@ -238,22 +218,81 @@ static int keys_list(int count, char **words)
 
 // ---- The command --------------------------------------------------------------------------
 
-int command_keys(int count, char **words)
+struct keys_options {
+    bool json;
+};
+
+struct verb {
+    char name[8];
+    uint32_t least, most;  // arguments
+    char missing[24];      // the argument that is missing if there are fewer
+};
+
+// Returns -1, or the exit status.
+static int arguments_check(const struct command *command, const struct verb *verb,
+                           const struct arguments *arguments)
 {
-    static const struct {
-        const char *name;
-        command_fn *run;
-    } verbs[] = {{"make", keys_make}, {"add", keys_add}, {"list", keys_list},
-                 {"revoke", keys_revoke}};
-    for (int i = 0; i < count; i++) {
-        if (strcmp(words[i], "--help") != 0) continue;
-        fputs(usage, stdout);
-        return 0;
-    }
-    int status = -1;  // what was said makes no sense
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        if (count > 0 && strcmp(words[0], verbs[i].name) == 0)
-            status = verbs[i].run(count - 1, words + 1);
-    if (status < 0) fputs(usage, stderr);
-    return status < 0 ? 2 : status;
+    uint32_t given = arguments->count - 1;
+    if (given < verb->least) return command_wrong(command, "missing argument %s", verb->missing);
+    if (given <= verb->most) return -1;
+    return command_wrong(command, "unexpected argument '%s'", arguments->items[verb->most + 1]);
 }
+
+static int keys_run(const struct command *command, int count, char **words)
+{
+    static const struct verb verbs[] = {{"make", 1, 1, "FOLDER"},
+                                        {"add", 2, ARGUMENTS_ANY, "ROLE or FILE"},
+                                        {"list", 1, 1, "FILE"},
+                                        {"revoke", 2, ARGUMENTS_ANY, "ID or FILE"}};
+    struct keys_options options = {0};
+    struct arguments arguments;
+    int status = options_read(command, &options, NULL, &arguments, count, words);
+    if (status >= 0) return status;
+    size_t at = 0;
+    while (at < 4 && strcmp(arguments.items[0], verbs[at].name) != 0) at++;
+    if (at == 4)
+        return command_wrong(command, "expected make, add, list or revoke, not '%s'",
+                             arguments.items[0]);
+    status = arguments_check(command, &verbs[at], &arguments);
+    if (status >= 0) return status;
+    int given = (int)arguments.count - 1;
+    switch (at) {
+    case 0: return keys_make(arguments.items[1]);
+    case 1: return keys_add(given, arguments.items + 1);
+    case 2: return keys_list(arguments.items[1], options.json);
+    default: return keys_revoke(given, arguments.items + 1);
+    }
+}
+
+static const struct option_row rows[] = {
+    {0, "json", "", "list: print a JSON object for each key", OPTION_FLAG,
+     .at = offsetof(struct keys_options, json)},
+    OPTION_ROWS_END};
+
+const struct command keys_command = {
+    .name = "keys",
+    .summary = "make, add, list and revoke the keys of a cluster",
+    .group = GROUP_CLUSTER,
+    .argument = ARGUMENT_VERB,
+    .argument_name = "make, add, list or revoke",
+    .arguments_least = 1,
+    .arguments_most = ARGUMENTS_ANY,
+    .run = keys_run,
+    .options = rows,
+    .verbs = "make add list revoke",
+    .usage = "make FOLDER\n"
+             "add ROLE FILE...\n"
+             "list [--json] FILE\n"
+             "revoke ID FILE...\n",
+    .text
+    = "ROLE is client, worker, admin or peer. The server has a file with the keys of all that "
+      "may connect; every client and worker has a file with a key of its role.\n"
+      "Only the owner of a key file may read it, or write to its folder. FOLDER is made for "
+      "its owner only, and no file in it is overwritten.\n",
+    .examples = "rota keys make keys\tmake server.keys and a file for each role\n"
+                "rota keys list keys/server.keys\tlist the keys that may connect\n"
+                "rota keys add worker keys/server.keys far.key\tadd a worker's key to both files\n"
+                "rota keys revoke ID keys/server.keys\tremove a key\n",
+    .exits = "0\tdone\n1\tthe system has no random numbers\n"
+             "2\tan argument or a file is wrong\n",
+};

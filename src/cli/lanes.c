@@ -1,25 +1,21 @@
-// lanes.c - `rota lanes`: who is inside each lane, and who waits for it.
+// lanes.c - `rota lanes`: lists the tasks inside each lane, and those that wait for it.
 #include "cli/query_options.h"
+#include "os/json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[]
-    = "    rota lanes              the lanes of the last job of this folder\n\n"
-      "usage: rota lanes [--json] [--job N] [--db DATABASE] [FILE]\n\n"
-      "    Each with those inside, and those that wait, the head first: it goes next.\n";
-
 struct lane {
     uint32_t number, flags;
-    uint32_t *tasks;                     // of it; those that are held in their order
-    uint32_t inside, held, later, over;  // how many are
+    uint32_t *tasks;                     // of the lane; those that wait, in their order
+    uint32_t inside, held, later, over;  // their numbers
 };
 
-// ---- Finding them -------------------------------------------------------------------------------
+// ---- Finding them ------------------------------------------------------------------------------
 
 enum where { INSIDE, HELD, LATER, OVER };
 
-// An offer counts: whoever has it is inside.
+// A task that was offered to a worker counts as inside.
 static enum where where_is(const struct ask_task *task)
 {
     static const struct {
@@ -47,7 +43,7 @@ static int order_compare(const void *one, const void *other)
     return left->task < right->task ? -1 : left->task > right->task;
 }
 
-// Priorities may put a task before others; who is the head, the core knows.
+// Priorities can change the order, so the core tells which task is first.
 static void held_sort(const struct ask *ask, const struct rota *rota, struct lane *lane)
 {
     struct order *order = calloc(lane->held + 1, sizeof *order);
@@ -128,31 +124,36 @@ static void lane_print(const struct asker *asker, const struct lane *lane)
     if (lane->held > 1) list_print(ask, "then", lane->tasks + lane->inside + 1, lane->held - 1);
 }
 
-static void json_list(const struct ask *ask, const char *key, const uint32_t *tasks, uint32_t count)
+static void list_put(struct json *json, const struct ask *ask, const char *key,
+                     const uint32_t *tasks, uint32_t count)
 {
-    printf(",\"%s\":[", key);
+    json_open(json, key, '[');
     for (uint32_t i = 0; i < count; i++) {
         const struct ask_task *task = &ask->tasks[tasks[i]];
-        printf("%s{\"id\":\"%u.%u\",\"name\":", i ? "," : "", task->id.job, task->id.task);
-        json_text(stdout, task->name);
-        printf(",\"status\":\"%s\",\"access\":\"%s\"}", task->status, task->access);
+        json_open(json, NULL, '{');
+        json_plain(json, "id", "%u.%u", task->id.job, task->id.task);
+        json_string(json, "name", task->name);
+        json_string(json, "status", task->status);
+        json_string(json, "access", task->access);
+        json_close(json, '}');
     }
-    putchar(']');
+    json_close(json, ']');
 }
 
 static void json_print(const struct asker *asker, const struct lane *lane)
 {
     const struct ask *ask = &asker->ask;
-    fputs("{\"lane\":", stdout);
-    json_text(stdout, ask_lane_name(ask, lane->number));
-    printf(",\"order\":\"%s\",\"strict\":%s,\"paused\":%s,\"over\":%u",
-           lane->flags & ROTA_LANE_SUBMIT_ORDER ? "submit" : "ready",
-           lane->flags & ROTA_LANE_STRICT ? "true" : "false",
-           lane->flags & ROTA_LANE_PAUSED ? "true" : "false", lane->over);
-    json_list(ask, "inside", lane->tasks, lane->inside);
-    json_list(ask, "waiting", lane->tasks + lane->inside, lane->held);
-    json_list(ask, "not_yet", lane->tasks + lane->inside + lane->held, lane->later);
-    puts("}");
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_string(&json, "lane", ask_lane_name(ask, lane->number));
+    json_string(&json, "order", lane->flags & ROTA_LANE_SUBMIT_ORDER ? "submit" : "ready");
+    json_bool(&json, "strict", lane->flags & ROTA_LANE_STRICT);
+    json_bool(&json, "paused", lane->flags & ROTA_LANE_PAUSED);
+    json_number(&json, "over", "%u", lane->over);
+    list_put(&json, ask, "inside", lane->tasks, lane->inside);
+    list_put(&json, ask, "waiting", lane->tasks + lane->inside, lane->held);
+    list_put(&json, ask, "not_yet", lane->tasks + lane->inside + lane->held, lane->later);
+    json_line(&json);
 }
 
 // ---- The command -------------------------------------------------------------------------------
@@ -193,11 +194,10 @@ static int lanes_show(struct asker *asker)
     return status;
 }
 
-int command_lanes(int count, char **words)
+static int lanes(const struct command *command, int count, char **words)
 {
-    static const struct asker_use use = {"lanes", usage, "", ASKER_FILE};
     struct asker asker;
-    int status = asker_open(&asker, &use, count, words);
+    int status = asker_open(&asker, command, count, words);
     if (status < 0) {
         status = asker_load(&asker);
         if (!status) status = lanes_show(&asker);
@@ -205,3 +205,23 @@ int command_lanes(int count, char **words)
     asker_close(&asker);
     return status;
 }
+
+static const struct option_row rows[] = {ASKER_ROWS, OPTION_ROWS_END};
+
+const struct command lanes_command = {
+    .name = "lanes",
+    .summary = "list the lanes with their running and waiting tasks",
+    .group = GROUP_INSPECT,
+    .query = QUERY_PLAIN,
+    .argument = ARGUMENT_FILE,
+    .argument_name = "FILE",
+    .arguments_most = 1,
+    .run = lanes,
+    .remote = remote_query,
+    .options = rows,
+    .usage = "[OPTION...] [FILE]\n",
+    .text = "Waiting tasks are listed in the order in which they enter the lane.\n",
+    .examples = "rota lanes\tlist the lanes of the last job of this folder\n",
+    .exits = "0\tdone\n2\tan option is wrong, or the database or job does not exist\n"
+             "4\tthe server cannot be reached\n",
+};

@@ -1,4 +1,4 @@
-// load_job.c - a job file for a command: read, its schedule looked over, and its mistakes told.
+// load_job.c - reads a job file for a command, checks its schedule, and prints its errors.
 #include "cli/cli.h"
 #include "job/file/jobfile.h"
 #include "job/calendar/calendar.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// What the calendar does not understand is told where the text stands.
+// Prints an error of the schedule with its place in the file.
 static bool schedule_check(const struct jobfile *file)
 {
     static const char *const words[]

@@ -1,25 +1,16 @@
-// logs.c - `rota logs`: what a task has printed, and with -f what it prints.
+// logs.c - `rota logs`: prints the output of a task, with -f as the task writes it.
 #include "cli/query_options.h"
 #include "os/os.h"
 #include "worker/process/worker.h"
+#include "os/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-static const char usage[]
-    = "    rota logs build             what the last attempt of \"build\" has printed\n"
-      "    rota logs -f build          and what it prints, until it is over\n"
-      "    rota logs --attempt 1 build what the first attempt printed\n\n"
-      "usage: rota logs [-f] [--attempt N] [--raw] [--json] [--job N] [--db DATABASE] [FILE] "
-      "TASK...\n\n"
-      "    -f, --follow   goes on until the task is over, through all its attempts\n"
-      "    --raw          on a terminal, too, print what could change it (elsewhere this is so)\n"
-      "    --json         one object a line: task, attempt, text\n";
+enum { PAUSE = 50000, LOOK = 4 };  // pauses between two queries to the database
 
-enum { PAUSE = 50000, LOOK = 4 };  // pauses until the database is asked again
-
-// ---- Showing ------------------------------------------------------------------------------------
+// ---- Showing -----------------------------------------------------------------------------------
 
 struct viewer {
     const char *name;
@@ -33,11 +24,12 @@ static bool part_show(void *context, const char *bytes, size_t count)
     struct viewer *viewer = context;
     if (!count) return true;
     if (viewer->json) {
-        fputs("{\"task\":", stdout);
-        json_text(stdout, viewer->name);
-        printf(",\"attempt\":%u,\"text\":", viewer->attempt);
-        json_text_part(stdout, bytes, count);
-        puts("}");
+        struct json json = {.out = stdout};
+        json_open(&json, NULL, '{');
+        json_string(&json, "task", viewer->name);
+        json_number(&json, "attempt", "%u", viewer->attempt);
+        json_bytes(&json, "text", bytes, count);
+        json_line(&json);
         return true;
     }
     if (viewer->raw)
@@ -69,7 +61,7 @@ static bool attempt_show(const struct asker *asker, uint32_t at, uint32_t number
     char path[8192];
     viewer.attempt = number;
     log_path(path, sizeof path, asker->folder, task->id, number);
-    bool fine = log_read(path, part_show, &viewer) || errno == ENOENT;  // it printed nothing
+    bool fine = log_read(path, part_show, &viewer) || errno == ENOENT;  // no output
     viewer_end(&viewer);
     if (!fine) fprintf(stderr, "rota: %s: %s\n", path, strerror(errno));
     return fine;
@@ -89,7 +81,7 @@ struct follower {
     struct asker *asker;
     const char *name;
     struct viewer viewer;
-    struct log_reader *reader;  // null: there is no log so far
+    struct log_reader *reader;  // null: there is no log yet
 };
 
 static ssize_t more_show(struct follower *follower, rota_task_id id)
@@ -114,7 +106,7 @@ static void attempt_next(struct follower *follower, uint32_t attempt)
     follower->viewer.attempt = attempt;
 }
 
-// What was printed before the database said that it is over has been written before it.
+// A task writes its output before the database tells that it ended, so nothing is missed.
 static int state_look(struct follower *follower, rota_task_id *id, bool *over)
 {
     struct asker *asker = follower->asker;
@@ -126,8 +118,8 @@ static int state_look(struct follower *follower, rota_task_id *id, bool *over)
     const struct ask_task *task = &asker->ask.tasks[at];
     *id = task->id;
     *over = is_over(task) || strcmp(task->status, "BLOCKED") == 0;
-    if (!*over && !asker->at_work) {
-        fprintf(stderr, "rota: it is not over, but no rota run is at work\n");
+    if (!*over && !asker->is_running) {
+        fprintf(stderr, "rota: the task has not ended, but rota run is not running\n");
         *over = true;
     }
     more_show(follower, *id);
@@ -136,7 +128,7 @@ static int state_look(struct follower *follower, rota_task_id *id, bool *over)
                      follower->viewer.attempt ? follower->viewer.attempt + 1 : task->attempt);
     else
         return 0;
-    *over = false;  // the attempt that came has its own log
+    *over = false;  // a new attempt has its own log
     return 0;
 }
 
@@ -173,11 +165,11 @@ static int task_show(struct asker *asker, const char *name)
     uint32_t number = asker->attempt ? asker->attempt : task->attempt;
     if (task->is_bundle || !number) {
         fprintf(stderr, "rota: %s %s\n", name,
-                task->is_bundle ? "is a bundle" : "was not run so far");
+                task->is_bundle ? "is a bundle" : "has not run yet");
         return 0;
     }
     if (number > task->attempt) {
-        fprintf(stderr, "rota: %s has no attempt %u, the last is %u\n", name, number,
+        fprintf(stderr, "rota: %s: no such attempt: %u (the last one is %u)\n", name, number,
                 task->attempt);
         return 2;
     }
@@ -186,24 +178,55 @@ static int task_show(struct asker *asker, const char *name)
 
 static int all_show(struct asker *asker)
 {
-    bool heads = asker->name_count > 1 && !asker->json;
+    bool headings = asker->name_count > 1 && !asker->json;
     int status = asker_load(asker);
     for (uint32_t i = 0; !status && i < asker->name_count; i++) {
-        if (heads) printf("%s==> %s <==\n", i ? "\n" : "", asker->names[i]);
+        if (headings) printf("%s==> %s <==\n", i ? "\n" : "", asker->names[i]);
         status = asker->follow ? task_follow(asker, asker->names[i])
                                : task_show(asker, asker->names[i]);
     }
     return status;
 }
 
-int command_logs(int count, char **words)
+static int logs(const struct command *command, int count, char **words)
 {
-    static const struct asker_use use = {"logs", usage, "frn", ASKER_TASKS};
     struct asker asker;
-    int status = asker_open(&asker, &use, count, words);
-    if (status < 0) {
-        status = asker.name_count ? all_show(&asker) : asker_wrong(&asker, "of which task?");
-    }
+    int status = asker_open(&asker, command, count, words);
+    if (status < 0) status = all_show(&asker);
     asker_close(&asker);
     return status;
 }
+
+static const struct option_row rows[] = {
+    {'f', "follow", "", "print new output until the task ends, through all its attempts",
+     OPTION_FLAG, .at = offsetof(struct asker, follow)},
+    {0, "attempt", "N", "the number of the attempt", OPTION_NUMBER,
+     .at = offsetof(struct asker, attempt), .least = 1, .most = UINT32_MAX,
+     .preset = "the last one"},
+    {0, "raw", "", "print control characters on a terminal, too", OPTION_FLAG,
+     .at = offsetof(struct asker, raw)},
+    ASKER_ROWS,
+    OPTION_ROWS_END};
+
+const struct command logs_command = {
+    .name = "logs",
+    .summary = "print the output of a task",
+    .group = GROUP_INSPECT,
+    .is_everyday = true,
+    .argument = ARGUMENT_TASK,
+    .argument_name = "TASK",
+    .arguments_least = 1,
+    .arguments_most = ARGUMENTS_ANY,
+    .run = logs,
+    .remote = remote_logs,
+    .options = rows,
+    .usage = "[OPTION...] [FILE] TASK...\n",
+    .text
+    = "A task is given by its name or its number, such as 7.3. With --server only one task can "
+      "be given, by its number. In JSON, each object has `task`, `attempt` and `text`.\n",
+    .examples = "rota logs compile\tprint the output of the last attempt\n"
+                "rota logs -f compile\tprint new output until the task ends\n"
+                "rota logs --attempt 1 compile\tprint the output of the first attempt\n",
+    .exits = "0\tdone\n2\tan option is wrong, or the task, job or database does not exist\n"
+             "4\tthe server cannot be reached\n70\ta log cannot be read\n",
+};

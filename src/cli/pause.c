@@ -1,20 +1,7 @@
-// pause.c - `rota pause`, `rota resume`, `rota worker drain`: nothing new starts there; and
-// `rota worker forget`: a name may be used with another key.
+// pause.c - `rota pause`, `rota resume`, `rota worker drain` and `rota worker forget`.
 #include "cli/connect.h"
 
 #include <string.h>
-
-static const char usage[]
-    = "usage: rota pause lane|worker NAME       what runs goes on, nothing new starts there\n"
-      "       rota pause job N                  nor of that job\n"
-      "       rota resume lane|worker|job NAME  and now it does again\n"
-      "       rota worker drain NAME            paused, and told to end when nothing runs there\n"
-      "       rota worker forget NAME           another key may use this name from now on\n\n"
-      "    --server ADDRESS  the path of a socket, or HOST:PORT ($ROTA_SERVER)\n"
-      "    --key FILE        a key of the server, for HOST:PORT ($ROTA_KEY); an admin's for "
-      "workers\n\n"
-      "Exit status: 0 done, 2 there is no such lane, worker or job, 3 it is so already, or a\n"
-      "name to forget is in use, 4 the server cannot be reached.\n";
 
 enum { ALREADY = 3 };
 
@@ -24,61 +11,47 @@ struct rest {
     const char *name;
 };
 
-static bool word_take(struct rest *rest, const char *word)
+// Returns -1, or the exit status.
+static int part_read(struct rest *rest, const struct command *command, const char *word)
 {
-    uint32_t *part = &rest->message.rest.part;
-    if (!*part) {
-        *part = strcmp(word, "lane") == 0     ? WIRE_PART_LANE
-                : strcmp(word, "worker") == 0 ? WIRE_PART_WORKER
-                : strcmp(word, "job") == 0    ? WIRE_PART_JOB
-                                              : 0;
-        return *part;
-    }
-    if (rest->name || word[0] == '-') return false;
-    rest->name = word;
-    return true;
-}
-
-// -1: go on; else the exit status.
-static int words_read(struct rest *rest, int count, char **words)
-{
-    for (int i = 0, taken; i < count; i += taken) {
-        if (strcmp(words[i], "--help") == 0) return fputs(usage, stdout), 0;
-        taken = reach_take(&rest->reach, count - i, words + i);
-        if (!taken) taken = word_take(rest, words[i]);
-        if (taken > 0) continue;
-        fprintf(stderr, "rota %s: '%s' is not understood here\n%s", rest->reach.name, words[i],
-                usage);
-        return 2;
-    }
-    if (rest->name) return -1;
-    fputs(usage, stderr);
-    return 2;
+    static const struct {
+        const char *name;
+        uint32_t part;
+    } parts[] = {{"lane", WIRE_PART_LANE}, {"worker", WIRE_PART_WORKER}, {"job", WIRE_PART_JOB}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(word, parts[i].name) == 0) rest->message.rest.part = parts[i].part;
+    if (rest->message.rest.part) return -1;
+    return command_wrong(command, "expected lane, worker or job, not '%s'", word);
 }
 
 static int rest_tell(struct rest *rest)
 {
-    struct client *client = &rest->reach.client;
-    struct wire_message message = rest->message;
-    message.rest.name = wire_text_of(rest->name);
-    client_request_id(&message.rest.high, &message.rest.low);
-    wire_put(&client->link->out, &message);
-    bool open = client_send(client);
-    while (open && (open = client_next(client, &message, 0))) {
-        if (message.kind == WIRE_DONE_MESSAGE) return printf("%s: done\n", rest->name), 0;
-        if (message.kind == WIRE_REFUSE_MESSAGE)
-            return reach_fail(&rest->reach, message.refuse.reason.bytes,
-                              message.refuse.code == WIRE_REFUSED_STATE ? ALREADY : 2);
-    }
-    return reach_lost(&rest->reach);
+    struct rota_client *client = &rest->reach.client;
+    rest->message.rest.name = wire_text_of(rest->name);
+    enum rota_client_code code
+        = client_ask(client, (struct request_id){0}, ROTA_NEVER, &rest->message);
+    if (!code) return printf("%s: done\n", rest->name), 0;
+    if (!client->refusal) return reach_lost(&rest->reach);
+    return reach_fail(&rest->reach, client->reason,
+                      client->refusal == WIRE_REFUSED_STATE ? ALREADY : 2);
 }
 
-static int rest_run(struct rest *rest, enum wire_rest_how how, int count, char **words)
+static int rest_run(struct rest *rest, enum wire_rest_how how, const struct command *command,
+                    int count, char **words)
 {
+    struct arguments arguments;
     rest->message.kind = WIRE_REST_MESSAGE;
     rest->message.rest.how = how;
-    int status = words_read(rest, count, words);
+    reach_init(&rest->reach, command->name);
+    int status = options_read(command, rest, NULL, &arguments, count, words);
     if (status >= 0) return status;
+    bool names_part = !rest->message.rest.part;
+    if (names_part) {
+        status = part_read(rest, command, arguments.items[0]);
+        if (status >= 0) return status;
+        if (arguments.count < 2) return command_wrong(command, "missing argument NAME");
+    }
+    rest->name = arguments.items[names_part];
     if (rest->message.rest.part == WIRE_PART_WORKER) rest->reach.role = WIRE_ADMIN;
     status = reach_open(&rest->reach);
     if (!status) status = rest_tell(rest);
@@ -86,32 +59,105 @@ static int rest_run(struct rest *rest, enum wire_rest_how how, int count, char *
     return status;
 }
 
-int command_pause(int count, char **words)
+static int pause_run(const struct command *command, int count, char **words)
 {
     struct rest rest = {.name = NULL};
-    reach_init(&rest.reach, "pause");
-    return rest_run(&rest, WIRE_PAUSE, count, words);
+    return rest_run(&rest, WIRE_PAUSE, command, count, words);
 }
 
-int command_resume(int count, char **words)
+static int resume_run(const struct command *command, int count, char **words)
 {
     struct rest rest = {.name = NULL};
-    reach_init(&rest.reach, "resume");
-    return rest_run(&rest, WIRE_RESUME, count, words);
+    return rest_run(&rest, WIRE_RESUME, command, count, words);
 }
 
-int worker_drain(int count, char **words)
+static int drain_run(const struct command *command, int count, char **words)
 {
-    struct rest rest = {.name = NULL};
-    reach_init(&rest.reach, "worker drain");
-    rest.message.rest.part = WIRE_PART_WORKER;
-    return rest_run(&rest, WIRE_DRAIN_AND_QUIT, count, words);
+    struct rest rest = {.message.rest.part = WIRE_PART_WORKER};
+    return rest_run(&rest, WIRE_DRAIN_AND_QUIT, command, count, words);
 }
 
-int worker_name_forget(int count, char **words)
+static int forget_run(const struct command *command, int count, char **words)
 {
-    struct rest rest = {.name = NULL};
-    reach_init(&rest.reach, "worker forget");
-    rest.message.rest.part = WIRE_PART_WORKER;
-    return rest_run(&rest, WIRE_FORGET, count, words);
+    struct rest rest = {.message.rest.part = WIRE_PART_WORKER};
+    return rest_run(&rest, WIRE_FORGET, command, count, words);
 }
+
+static const struct option_row rows[] = {CONNECT_ROWS(struct rest), OPTION_ROWS_END};
+
+static const char verbs[] = "lane worker job";
+static const char exits[] = "0\tdone\n"
+                            "2\tan option is wrong, or the lane, worker or job does not exist\n"
+                            "3\tnothing to do: it is in this state already\n"
+                            "4\tthe server cannot be reached\n";
+
+const struct command pause_command = {
+    .name = "pause",
+    .summary = "pause a lane, a worker or a job of a server",
+    .group = GROUP_CLUSTER,
+    .argument = ARGUMENT_VERB,
+    .argument_name = "lane, worker or job",
+    .arguments_least = 1,
+    .arguments_most = 2,
+    .run = pause_run,
+    .options = rows,
+    .verbs = verbs,
+    .usage = "[OPTION...] lane|worker NAME\n[OPTION...] job N\n",
+    .text = "No new task starts there; running tasks continue. To pause a worker, the key must be "
+            "that of an admin.\n",
+    .examples = "rota pause lane db\tstart no task in the lane `db`\n"
+                "rota pause job 7\tstart no task of job 7\n",
+    .exits = exits,
+};
+
+const struct command resume_command = {
+    .name = "resume",
+    .summary = "resume a paused lane, worker or job",
+    .group = GROUP_CLUSTER,
+    .argument = ARGUMENT_VERB,
+    .argument_name = "lane, worker or job",
+    .arguments_least = 1,
+    .arguments_most = 2,
+    .run = resume_run,
+    .options = rows,
+    .verbs = verbs,
+    .usage = "[OPTION...] lane|worker NAME\n[OPTION...] job N\n",
+    .examples = "rota resume lane db\tstart tasks in the lane `db` again\n",
+    .exits = exits,
+};
+
+const struct command worker_drain_command = {
+    .name = "worker drain",
+    .summary = "end a worker when its running tasks have ended",
+    .group = GROUP_CLUSTER,
+    .argument = ARGUMENT_NAME,
+    .argument_name = "NAME",
+    .arguments_least = 1,
+    .arguments_most = 1,
+    .run = drain_run,
+    .options = rows,
+    .usage = "[OPTION...] NAME\n",
+    .text
+    = "The server pauses the worker and tells it to end when it is idle. The key must be that "
+      "of an admin.\n",
+    .examples = "rota worker drain node7\tend the worker `node7`\n",
+    .exits = exits,
+};
+
+const struct command worker_forget_command = {
+    .name = "worker forget",
+    .summary = "let another key use the name of a worker",
+    .group = GROUP_CLUSTER,
+    .argument = ARGUMENT_NAME,
+    .argument_name = "NAME",
+    .arguments_least = 1,
+    .arguments_most = 1,
+    .run = forget_run,
+    .options = rows,
+    .usage = "[OPTION...] NAME\n",
+    .text = "A server binds the name of a worker to its first key. The key of this command must be "
+            "that of an admin.\n",
+    .examples = "rota worker forget node7\tlet a new key use the name `node7`\n",
+    .exits = "0\tdone\n2\tan option is wrong, or the worker does not exist\n"
+             "3\tthe name is in use\n4\tthe server cannot be reached\n",
+};

@@ -1,4 +1,4 @@
-// play.c - `rota play`: reads plays from files and runs them, one after the other.
+// play.c - `rota play`: runs plays from files.
 #include "cli/cli.h"
 #include "os/os.h"
 #include "sim/play/play.h"
@@ -6,15 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char usage[] =
-    "usage: rota play [--trace] [--restart-everywhere] [--check | --no-check] FILE...\n"
-    "       rota play --db DATABASE [--log-pages N] ... FILE\n\n"
-    "    --trace               print every decision of the core as it happens\n"
-    "    --restart-everywhere  rebuild the core from its stored rows after every statement\n"
-    "    --check, --no-check   let the core check itself after every step (it does, unless told)\n"
-    "    --db DATABASE         keep the rows in this file, and go on where it ends\n"
-    "    --log-pages N         fold its log when it has so many pages (8192)\n";
 
 enum { PLAY_BYTES_MAX = 1 << 30 };
 
@@ -33,39 +24,10 @@ static enum play_result file_play(const char *path, const struct play_options *o
     return result;
 }
 
-static bool is_valued(const char *word)
-{
-    return strcmp(word, "--db") == 0 || strcmp(word, "--log-pages") == 0;
-}
-
-static bool value_take(const char *word, const char *value, struct play_options *options)
-{
-    if (!value || !*value) return false;
-    if (strcmp(word, "--db") == 0) {
-        options->database = value;
-        return true;
-    }
-    char *end;
-    long pages = strtol(value, &end, 10);
-    options->log_pages = pages > 0 && pages < INT32_MAX ? (uint32_t)pages : 0;
-    return !*end && options->log_pages;
-}
-
-// Returns false when there is no such option.
-static bool option_take(const char *word, struct play_options *options)
-{
-    if (strcmp(word, "--trace") == 0) options->trace = true;
-    else if (strcmp(word, "--restart-everywhere") == 0) options->restart_everywhere = true;
-    else if (strcmp(word, "--check") == 0) options->check = true;
-    else if (strcmp(word, "--no-check") == 0) options->check = false;
-    else return false;
-    return true;
-}
-
 static int files_play(int count, char **paths, const struct play_options *options)
 {
-    // A broken invariant stops the program on the spot; what was said before must be seen. A play
-    // on a database says itself when something may not wait.
+    // A broken invariant aborts the program; earlier output must be visible then. A play on a
+    // database flushes when it has to.
     setvbuf(stdout, NULL, options->database && !options->trace ? _IOFBF : _IOLBF, BUFSIZ);
     unsigned passed = 0, failed = 0;
     enum play_result worst = PLAY_PASSED;
@@ -79,31 +41,49 @@ static int files_play(int count, char **paths, const struct play_options *option
     return (int)worst;
 }
 
-static int refuse(const char *what, const char *word)
+static int play(const struct command *command, int count, char **words)
 {
-    fprintf(stderr, "rota play: %s '%s'\n%s", what, word, usage);
-    return 2;
+    struct play_options options = {.check = true};
+    struct arguments files;
+    int status = options_read(command, &options, NULL, &files, count, words);
+    if (status >= 0) return status;
+    if (options.database && files.count > 1)
+        return command_wrong(command, "unexpected argument '%s': a database belongs to one play",
+                             files.items[1]);
+    return files_play((int)files.count, files.items, &options);
 }
 
-int command_play(int count, char **words)
-{
-    struct play_options options = { .check = true };
-    int at = 0;
-    for (; at < count && words[at][0] == '-' && words[at][1]; at++) {
-        const char *word = words[at];
-        if (strcmp(word, "--help") == 0) {
-            fputs(usage, stdout);
-            return 0;
-        }
-        if (is_valued(word)) {
-            if (++at < count && value_take(word, words[at], &options)) continue;
-            return refuse("there is no proper value behind", word);
-        }
-        if (!option_take(word, &options)) return refuse("there is no option", word);
-    }
-    bool too_many = options.database && count - at > 1;
-    if (too_many) return refuse("a database keeps one play, and there is also", words[at + 1]);
-    if (at < count) return files_play(count - at, words + at, &options);
-    fputs(usage, stderr);
-    return 2;
-}
+static const struct option_row rows[]
+    = {
+    {0, "trace", "", "print every decision of the core", OPTION_FLAG,
+     .at = offsetof(struct play_options, trace)},
+    {0, "restart-everywhere", "", "restore the core from its stored rows after every statement",
+     OPTION_FLAG, .at = offsetof(struct play_options, restart_everywhere)},
+    {0, "check", "", "check the core after every step; the default", OPTION_FLAG,
+     .at = offsetof(struct play_options, check)},
+    {0, "no-check", "", "do not check the core", OPTION_OFF,
+     .at = offsetof(struct play_options, check)},
+    {0, "db", "DATABASE", "keep the rows in this file, and resume where it ends", OPTION_PATH,
+     .at = offsetof(struct play_options, database)},
+    {0, "log-pages", "N", "pages in the log of the database before a checkpoint", OPTION_NUMBER,
+     .at = offsetof(struct play_options, log_pages), .least = 1, .most = INT32_MAX,
+     .preset = "8192"},
+    OPTION_ROWS_END};
+
+const struct command play_command = {
+    .name = "play",
+    .summary = "run scenarios against the scheduling core in virtual time",
+    .group = GROUP_SIMULATION,
+    .argument = ARGUMENT_FILE,
+    .argument_name = "FILE",
+    .arguments_least = 1,
+    .arguments_most = ARGUMENTS_ANY,
+    .run = play,
+    .options = rows,
+    .usage = "[OPTION...] FILE...\n",
+    .text = "rota-play(5) describes the format of the files.\n",
+    .examples = "rota play examples/graph.play\trun a scenario\n"
+                "rota play --trace examples/graph.play\tprint every decision\n",
+    .exits = "0\tall plays passed\n1\tan expectation failed\n"
+             "2\tan option or a file is wrong\n",
+};

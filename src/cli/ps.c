@@ -1,17 +1,9 @@
-// ps.c - `rota ps`: the tasks of a job, and how far each is.
+// ps.c - `rota ps`: lists the tasks of a job with their states.
 #include "cli/query_options.h"
+#include "os/json.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static const char usage[]
-    = "    rota ps                 what runs, waits or failed in the last job of this folder\n"
-      "    rota ps -a night.yaml   all tasks of this file's job\n\n"
-      "usage: rota ps [-a] [--json] [--job N] [--db DATABASE] [FILE]\n\n"
-      "    -a, --all   also what has succeeded, and what is not to be run\n"
-      "    --json      one object a line; times are microseconds since 1970, and `paused` is said\n"
-      "                of the job\n"
-      "    --job N     an earlier job; rota jobs lists those that are there\n";
 
 static bool is_quiet(const struct ask_task *task)
 {
@@ -31,31 +23,27 @@ static rota_time cpu_of(const struct ask *ask, const struct ask_task *task)
 
 static void json_print(const struct asker *asker, uint32_t at)
 {
-    const struct ask_task *task = &asker->ask.tasks[at];
-    const struct ask_attempt *last = attempt_last(&asker->ask, task);
+    const struct ask *ask = &asker->ask;
+    const struct ask_task *task = &ask->tasks[at];
+    const struct ask_attempt *last = attempt_last(ask, task);
+    struct json json = {.out = stdout};
     char end[ASK_TEXT];
-    printf("{\"id\":\"%u.%u\",\"name\":", task->id.job, task->id.task);
-    json_text(stdout, task->name);
-    printf(",\"kind\":\"%s\",\"status\":\"%s\",\"attempt\":%u,\"bundle\":",
-           task->is_bundle ? "bundle" : "task", task->status, task->attempt);
-    if (task->bundle)
-        json_text(stdout, asker->ask.tasks[task->bundle - 1].name);
-    else
-        fputs("null", stdout);
-    if (task->since)
-        printf(",\"since\":%" PRId64, task->since);
-    else
-        fputs(",\"since\":null", stdout);
-    printf(",\"time_us\":%" PRId64 ",\"cpu_us\":%" PRId64 ",\"end\":",
-           ask_duration(&asker->ask, at, asker->now), cpu_of(&asker->ask, task));
-    if (last && last->ended)
-        json_text(stdout, ask_end_text(last, end));
-    else
-        fputs("null", stdout);
-    printf(",\"paused\":%s}\n", asker->ask.is_paused ? "true" : "false");
+    json_open(&json, NULL, '{');
+    json_plain(&json, "id", "%u.%u", task->id.job, task->id.task);
+    json_string(&json, "name", task->name);
+    json_string(&json, "kind", task->is_bundle ? "bundle" : "task");
+    json_string(&json, "status", task->status);
+    json_number(&json, "attempt", "%u", task->attempt);
+    json_string(&json, "bundle", task->bundle ? ask->tasks[task->bundle - 1].name : NULL);
+    json_time(&json, "since", task->since);
+    json_number(&json, "time_us", "%" PRId64, ask_duration(ask, at, asker->now));
+    json_number(&json, "cpu_us", "%" PRId64, cpu_of(ask, task));
+    json_string(&json, "end", last && last->ended ? ask_end_text(last, end) : NULL);
+    json_bool(&json, "paused", ask->is_paused);
+    json_line(&json);
 }
 
-// ---- For people -------------------------------------------------------------------------------
+// ---- As a table -------------------------------------------------------------------------------
 
 static void task_add(const struct asker *asker, struct table *table, uint32_t at)
 {
@@ -99,7 +87,7 @@ static void counts_print(const struct asker *asker)
         between = ", ";
     }
     if (asker->ask.is_paused) fputs("; paused", stdout);
-    puts(asker->at_work ? "" : "; no rota run is at work");
+    puts(asker->is_running ? "" : "; rota run is not running");
 }
 
 static void table_show(const struct asker *asker)
@@ -116,11 +104,10 @@ static void table_show(const struct asker *asker)
     counts_print(asker);
 }
 
-int command_ps(int count, char **words)
+static int ps(const struct command *command, int count, char **words)
 {
-    static const struct asker_use use = {"ps", usage, "a", ASKER_FILE};
     struct asker asker;
-    int status = asker_open(&asker, &use, count, words);
+    int status = asker_open(&asker, command, count, words);
     if (status < 0) {
         status = asker_load(&asker);
         if (!status && !asker.json) table_show(&asker);
@@ -130,3 +117,32 @@ int command_ps(int count, char **words)
     asker_close(&asker);
     return status;
 }
+
+static const struct option_row rows[] = {
+    {'a', "all", "", "also list tasks that succeeded, and tasks that are not to be run",
+     OPTION_FLAG, .at = offsetof(struct asker, all), .in_query = true},
+    ASKER_ROWS,
+    OPTION_ROWS_END};
+
+const struct command ps_command = {
+    .name = "ps",
+    .summary = "list the tasks that run, wait or failed",
+    .group = GROUP_INSPECT,
+    .is_everyday = true,
+    .query = QUERY_PLAIN,
+    .argument = ARGUMENT_FILE,
+    .argument_name = "FILE",
+    .arguments_most = 1,
+    .run = ps,
+    .remote = remote_query,
+    .options = rows,
+    .usage = "[OPTION...] [FILE]\n",
+    .text
+    = "Shows the last job of this folder, or of the folder of the job file FILE. In JSON, times "
+      "are microseconds since 1970, and `paused` tells whether the job is paused.\n",
+    .examples = "rota ps\tlist what runs, waits or failed\n"
+                "rota ps -a build.yaml\tlist all tasks of this job file\n"
+                "rota ps --server host:7450 --job 7 --key client.key\task a server\n",
+    .exits = "0\tdone\n2\tan option is wrong, or the database or job does not exist\n"
+             "4\tthe server cannot be reached\n",
+};

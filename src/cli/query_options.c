@@ -1,105 +1,30 @@
-// query_options.c - commands that ask about a run: their options, the database and the job.
+// query_options.c - commands that inspect or control a run: their options, the database, the job.
 #define _GNU_SOURCE
 #include "cli/query_options.h"
 #include "os/os.h"
 #include "run/run.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <libgen.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 // ---- Options --------------------------------------------------------------------------------
 
-enum { DB = 256, JSON };
-
-static const struct option longs[]
-    = {{"all", no_argument, NULL, 'a'},          {"follow", no_argument, NULL, 'f'},
-       {"raw", no_argument, NULL, 'r'},          {"attempt", required_argument, NULL, 'n'},
-       {"output", required_argument, NULL, 'o'}, {"job", required_argument, NULL, 'j'},
-       {"db", required_argument, NULL, DB},      {"json", no_argument, NULL, JSON},
-       {"help", no_argument, NULL, 'h'},         {"planned", required_argument, NULL, 'p'},
-       {"content", required_argument, NULL, 'c'}, {"waits", required_argument, NULL, 't'},
-       {0}};
-// Of `cancel`, where a whole job is meant and its number may be left out.
-static const struct option longs_whole[] = {{"job", optional_argument, NULL, 'w'},
-                                            {"db", required_argument, NULL, DB},
-                                            {"json", no_argument, NULL, JSON},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-
-int asker_wrong(const struct asker *asker, const char *format, ...)
+// `rota cancel --job` or `--job=7`.
+static bool job_take(void *values, uint32_t number, const char *value)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "rota %s: ", asker->use->name);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "\n'rota %s --help' says more\n", asker->use->name);
-    return 2;
-}
-
-static bool number_read(const char *text, uint32_t *number)
-{
+    struct asker *asker = values;
     char *end;
+    (void)number;
+    asker->whole_job = true;
+    if (!value) return true;
     errno = 0;
-    unsigned long value = strtoul(text, &end, 10);
-    if (errno || *end || *text < '0' || *text > '9' || !value || value > UINT32_MAX) return false;
-    *number = (uint32_t)value;
-    return true;
-}
-
-static bool option_take(struct asker *asker, int option)
-{
-    switch (option) {
-    case 'a': return asker->all = true;
-    case 'f': return asker->follow = true;
-    case 'r': return asker->raw = true;
-    case 'n': return number_read(optarg, &asker->attempt);
-    case 'o': return (asker->out = optarg) != NULL;
-    case 'p': return (asker->planned = optarg) != NULL;
-    case 'c': return (asker->content = optarg) != NULL;
-    case 't': return (asker->waits = optarg) != NULL;
-    case 'w': asker->whole_job = true; return !optarg || number_read(optarg, &asker->job);
-    case 'j': return number_read(optarg, &asker->job);
-    case DB: return (asker->db = optarg) != NULL;
-    case JSON: return asker->json = true;
-    default: return false;
-    }
-}
-
-static bool is_taken(const struct asker *asker, int option)
-{
-    return option == 'j' || option == 'h' || option > 255 || strchr(asker->use->options, option);
-}
-
-// -1: go on; else the exit status.
-static int options_read(struct asker *asker, int count, char **words)
-{
-    bool whole = strchr(asker->use->options, 'w') != NULL;
-    int option;
-    optind = 0;
-    opterr = 0;
-    while ((option = getopt_long(count + 1, words - 1, whole ? ":h" : ":afo:h",
-                                 whole ? longs_whole : longs, NULL))
-           != -1) {
-        const char *said = words[optind - 2];
-        if (option == 'h') {
-            fputs(asker->use->usage, stdout);
-            return 0;
-        }
-        if (option == ':') return asker_wrong(asker, "%s: something is missing behind it", said);
-        if (option == '?' || !is_taken(asker, option))
-            return asker_wrong(asker, "%s is not an option of it", said);
-        if (!option_take(asker, option)) return asker_wrong(asker, "'%s' is not a number", optarg);
-    }
-    asker->names = words + optind - 1;
-    asker->name_count = (uint32_t)(count + 1 - optind);
-    return -1;
+    unsigned long job = strtoul(value, &end, 10);
+    asker->job = (uint32_t)job;
+    return *value >= '0' && *value <= '9' && !errno && !*end && job && job <= UINT32_MAX;
 }
 
 static bool is_job_file(const char *word)
@@ -114,29 +39,37 @@ static bool is_job_file(const char *word)
     return false;
 }
 
-// A word that is a job file says where to look; all others are tasks.
-static int words_deal(struct asker *asker)
+// An argument that is a job file selects the database next to it; the others are tasks.
+static int arguments_sort(struct asker *asker)
 {
+    bool takes_tasks = asker->command->argument == ARGUMENT_TASK;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < asker->name_count; i++) {
         char *word = asker->names[i];
-        bool is_file = !asker->file && (asker->use->words == ASKER_FILE || is_job_file(word));
+        bool is_file = !asker->file && (!takes_tasks || is_job_file(word));
         if (is_file)
             asker->file = word;
         else
             asker->names[kept++] = word;
     }
     asker->name_count = kept;
-    if (asker->use->words == ASKER_FILE && kept)
-        return asker_wrong(asker, "'%s': one job file is enough", asker->names[0]);
+    if (!takes_tasks && kept)
+        return command_wrong(asker->command, "unexpected argument '%s'", asker->names[0]);
+    if (kept < asker->command->arguments_least)
+        return command_wrong(asker->command, "missing argument TASK");
     return -1;
 }
 
-int asker_open(struct asker *asker, const struct asker_use *use, int count, char **words)
+int asker_open(struct asker *asker, const struct command *command, int count, char **words)
 {
-    *asker = (struct asker){.use = use};
-    int status = options_read(asker, count, words);
-    return status >= 0 ? status : words_deal(asker);
+    struct arguments arguments;
+    *asker = (struct asker){.command = command};
+    int status = options_read(command, asker, job_take, &arguments, count, words);
+    asker->names = arguments.items;
+    asker->name_count = arguments.count;
+    if (status >= 0) return status;
+    if (asker->key && !asker->server) return command_wrong(command, "option --key needs --server");
+    return arguments_sort(asker);
 }
 
 // ---- The database ---------------------------------------------------------------------------
@@ -167,9 +100,9 @@ static int path_find(struct asker *asker)
         fprintf(stderr, "rota: %s: %s\n", asker->path, strerror(errno));
     else
         fprintf(stderr,
-                "rota: nothing was run %s: there is no %s\n"
-                "rota: run a job file first (rota run FILE), or name one, or say --db FILE\n",
-                asker->file ? "there" : "here", asker->path);
+                "rota: no database %s: nothing has been run %s yet\n"
+                "rota: run a job file first (rota run FILE), or name the database (--db FILE)\n",
+                asker->path, asker->file ? "there" : "here");
     return 2;
 }
 
@@ -182,7 +115,7 @@ static int job_of_file(struct asker *asker, rota_job_id *job)
     bool known = path && run_entry_find(asker->store, path, &entry);
     free(path);
     if (known) *job = entry.job;
-    if (!known) fprintf(stderr, "rota: %s was never run\n", asker->file);
+    if (!known) fprintf(stderr, "rota: %s has not been run yet\n", asker->file);
     return known ? 0 : 2;
 }
 
@@ -195,7 +128,7 @@ static int job_find(struct asker *asker, rota_job_id *job)
     if (!job->number && named) job->number = id.job;
     if (!job->number) job->number = look_last_job(asker->store);
     if (job->number) return 0;
-    fprintf(stderr, "rota: %s: has no job\n", asker->path);
+    fprintf(stderr, "rota: %s: no jobs\n", asker->path);
     return 2;
 }
 
@@ -206,7 +139,7 @@ int asker_load(struct asker *asker)
     int status = path_find(asker);
     if (status) return status;
     asker->now = os_now();
-    asker->at_work = store_is_held(asker->path);
+    asker->is_running = store_is_held(asker->path);
     asker->store = store_look(asker->path, &error);
     if (!asker->store) {
         fprintf(stderr, "rota: %s\n", error.text);
@@ -219,7 +152,7 @@ int asker_load(struct asker *asker)
     if (fault->fault)
         fprintf(stderr, "rota: %s\n", fault->text);
     else
-        fprintf(stderr, "rota: %s: has no job %u\n", asker->path, job.number);
+        fprintf(stderr, "rota: %s: no such job: %u\n", asker->path, job.number);
     return fault->fault ? store_exit_status(fault) : 2;
 }
 
@@ -257,19 +190,18 @@ bool asker_find(const struct asker *asker, const char *name, uint32_t *task)
     *task = ask_find(&asker->ask, name);
     if (*task != ASK_NONE) return true;
     const char *nearest = ask_nearest(&asker->ask, name);
-    fputs("rota: there is no task \"", stderr);
+    fprintf(stderr, "rota: no such task in job %u: ", asker->ask.job.number);
     plain_write(stderr, name, strlen(name));
-    fprintf(stderr, "\" in job %u", asker->ask.job.number);
     if (nearest) {
-        fputs("; did you mean \"", stderr);
+        fputs(" (did you mean ", stderr);
         plain_write(stderr, nearest, strlen(nearest));
-        fputs("\"?", stderr);
+        fputs("?)", stderr);
     }
     putc('\n', stderr);
     return false;
 }
 
-// ---- What is written to a file ----------------------------------------------------------------
+// ---- Output to a file --------------------------------------------------------------------------
 
 void asker_file_open(struct asker_file *file)
 {

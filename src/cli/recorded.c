@@ -1,6 +1,6 @@
-// recorded.c - a job that was run, as its database has it, for `rota simulate`.
+// recorded.c - reads a job that was run from its database, for `rota simulate`.
 //
-// A task takes what its last good attempt took; objects have the size the database still knows.
+// A task takes as long as its last successful attempt; objects have the size in the database.
 #include "cli/query_options.h"
 #include "cli/simulate.h"
 #include "store/line_buffer.h"
@@ -12,12 +12,12 @@ static const double mebibyte = 1048576, microsecond = 1e-6;
 
 struct recording {
     struct asker *asker;
-    struct rota *rota;       // knows what objects turned out to be
-    struct lab_job *job;
-    const struct ask_attempt **ran;  // by task: the attempt that counts; null: none ran
-    struct lab_edge *edges;
+    struct rota *rota;       // has the sizes of objects
+    struct whatif_job *job;
+    const struct ask_attempt **ran;  // by task: the attempt that counts; null: it did not run
+    struct whatif_edge *edges;
     uint32_t edge_count, edge_capacity;
-    uint32_t unknown;        // tasks nobody knows the duration of
+    uint32_t unknown;        // tasks without a known duration
 };
 
 // ---- What tasks took ---------------------------------------------------------------------------
@@ -48,7 +48,7 @@ static double seconds_of(const struct ask_attempt *attempt)
     return seconds > 0 ? seconds : 0;
 }
 
-// A task that did not run takes what the others of its kind took, or all, or what --seconds says.
+// The mean of the tasks of its kind, else of all tasks, else the value of --seconds.
 static double seconds_guess(const struct recording *recording, const char *kind, double otherwise)
 {
     double alike = 0, all = 0;
@@ -68,12 +68,12 @@ static double seconds_guess(const struct recording *recording, const char *kind,
 static void tasks_take(struct recording *recording, double otherwise)
 {
     const struct ask *ask = &recording->asker->ask;
-    struct lab_job *job = recording->job;
+    struct whatif_job *job = recording->job;
     for (uint32_t i = 0; i < ask->task_count; i++) {
-        job->names[i] = lab_text(ask->tasks[i].name);
-        job->kinds[i] = lab_kind(ask->tasks[i].name);
+        job->names[i] = whatif_text(ask->tasks[i].name);
+        job->kinds[i] = whatif_kind(ask->tasks[i].name);
         job->graph.tasks[i].cores = ask->tasks[i].cores ? ask->tasks[i].cores : 1;
-        lab_memory_set(job, i, ask->tasks[i].memory_mib);
+        whatif_memory_set(job, i, ask->tasks[i].memory_mib);
     }
     for (uint32_t i = 0; i < ask->task_count; i++) {
         if (ask->tasks[i].is_bundle) continue;
@@ -92,7 +92,7 @@ static bool is_stream(const struct recording *recording, uint32_t task, rota_obj
     struct rota_output output;
     while (*text && output_read(&text, &output)) {
         text_read_char(&text, ' ');
-        bool same = output.object.high == id.high && output.object.low == id.low;
+        bool same = SAME_ID(output.object, id);
         if (same) return output.flags & ROTA_OBJECT_STREAM;
     }
     return false;
@@ -100,13 +100,10 @@ static bool is_stream(const struct recording *recording, uint32_t task, rota_obj
 
 static void edge_add(struct recording *recording, uint32_t from, uint32_t to, rota_object_id id)
 {
-    if (recording->edge_count == recording->edge_capacity) {
-        uint32_t capacity = recording->edge_capacity ? recording->edge_capacity * 2 : 256;
-        recording->edges = realloc(recording->edges, capacity * sizeof *recording->edges);
-        if (!recording->edges) ask_no_memory();
-        recording->edge_capacity = capacity;
-    }
-    struct lab_edge edge = {.from = from, .to = to};
+    if (!ARRAY_MORE_RAW(&memory_heap, recording->edges, recording->edge_count,
+                        recording->edge_capacity))
+        ask_no_memory();
+    struct whatif_edge edge = {.from = from, .to = to};
     if (id.low) {
         char *file = ask_allocate(&recording->asker->ask, 40);
         snprintf(file, 40, "%llx-%llx", (unsigned long long)id.high, (unsigned long long)id.low);
@@ -142,7 +139,7 @@ static void edges_take(struct recording *recording, uint32_t task)
         }
         if (!reads) edge_add(recording, at->needs[i], task, (rota_object_id){0});
     }
-    if (!at->bundle) return;  // a bundle is over when its members are, and they wait as it does
+    if (!at->bundle) return;  // a bundle ends with its members, which wait for its dependencies
     const struct ask_task *bundle = &ask->tasks[at->bundle - 1];
     edge_add(recording, task, at->bundle - 1, (rota_object_id){0});
     for (uint32_t i = 0; i < bundle->need_count; i++)
@@ -151,7 +148,7 @@ static void edges_take(struct recording *recording, uint32_t task)
 
 // ---- How it went -------------------------------------------------------------------------------
 
-// The place of a worker, in the order in which they are first named.
+// The place of a worker in the order of their first attempts.
 static uint32_t worker_place(uint32_t *numbers, uint32_t *count, uint32_t number)
 {
     uint32_t at = 0;
@@ -160,8 +157,8 @@ static uint32_t worker_place(uint32_t *numbers, uint32_t *count, uint32_t number
     return at;
 }
 
-// A task that did not run is over when all it waited for is.
-static void course_fill_in(const struct recording *recording, struct lab_course *course)
+// A task that did not run ends when all its dependencies have ended.
+static void course_fill_in(const struct recording *recording, struct whatif_course *course)
 {
     const struct plan_graph *graph = &recording->job->graph;
     for (uint32_t i = 0; i < graph->task_count; i++) {
@@ -177,12 +174,12 @@ static void course_fill_in(const struct recording *recording, struct lab_course 
     }
 }
 
-// What must have moved: each object once to each worker that read it and did not make it.
-static void transfers_count(const struct recording *recording, struct lab_course *course,
+// Counts a transfer of each object to each worker that read it and did not make it.
+static void transfers_count(const struct recording *recording, struct whatif_course *course,
                             uint32_t workers)
 {
     const struct plan_graph *graph = &recording->job->graph;
-    uint32_t *last = plan_take(workers, sizeof *last);  // the object that came there last, and 1
+    uint32_t *last = plan_take(workers, sizeof *last);  // by worker: 1 + the last object there
     for (uint32_t i = 0; i < graph->object_count; i++) {
         const struct plan_object *object = &graph->objects[i];
         const uint32_t *users = graph->users + object->user;
@@ -199,14 +196,14 @@ static void transfers_count(const struct recording *recording, struct lab_course
     free(last);
 }
 
-// A task takes its cores, or gives them back.
+// A task occupies cores, or releases them.
 struct change {
     uint32_t worker;
     int32_t cores;
     double at;
 };
 
-// What ends at a moment makes room for what begins then.
+// An end comes before a start at the same time, so that cores are released first.
 static int change_compare(const void *one, const void *other)
 {
     const struct change *left = one, *right = other;
@@ -215,8 +212,8 @@ static int change_compare(const void *one, const void *other)
     return (left->cores > right->cores) - (left->cores < right->cores);
 }
 
-// As many as were in use at a time.
-static void cores_find(const struct recording *recording, const struct lab_course *course,
+// The largest number of cores in use at a time.
+static void cores_find(const struct recording *recording, const struct whatif_course *course,
                        uint32_t *cores)
 {
     const struct plan_graph *graph = &recording->job->graph;
@@ -238,13 +235,13 @@ static void cores_find(const struct recording *recording, const struct lab_cours
     free(changes);
 }
 
-static void course_take(const struct recording *recording, struct lab_setting *setting,
-                        struct lab_course *course)
+static void course_take(const struct recording *recording, struct whatif_setting *setting,
+                        struct whatif_course *course)
 {
     uint32_t tasks = recording->job->graph.task_count, workers = 0;
     uint32_t *numbers = plan_take(tasks, sizeof *numbers);
     rota_time first = ROTA_NEVER;
-    *course = lab_course_take(tasks);
+    *course = whatif_course_take(tasks);
     for (uint32_t i = 0; i < tasks; i++)
         if (recording->ran[i] && recording->ran[i]->began < first) first = recording->ran[i]->began;
     for (uint32_t i = 0; i < tasks; i++) {
@@ -272,33 +269,33 @@ static void course_take(const struct recording *recording, struct lab_setting *s
 // ---- All of it ---------------------------------------------------------------------------------
 
 static int recording_read(struct recording *recording, struct simulate_request *request,
-                          struct lab_course *course)
+                          struct whatif_course *course)
 {
     const struct ask *ask = &recording->asker->ask;
     char name[64];
     snprintf(name, sizeof name, "job %u", ask->job.number);
-    lab_job_init(recording->job, *ask->path ? ask->path : name, ask->task_count, 0, 0);
+    whatif_job_init(recording->job, *ask->path ? ask->path : name, ask->task_count, 0, 0);
     attempts_find(recording);
     tasks_take(recording, request->seconds_each);
     for (uint32_t i = 0; i < ask->task_count; i++) edges_take(recording, i);
-    if (!lab_edges_join(recording->job, recording->edges, recording->edge_count)) {
-        fprintf(stderr, "rota simulate: %s: the tasks wait for each other in a circle\n",
+    if (!whatif_edges_join(recording->job, recording->edges, recording->edge_count)) {
+        fprintf(stderr, "rota simulate: %s: the tasks depend on each other in a cycle\n",
                 request->file);
         return 2;
     }
-    lab_guess_by_kind(recording->job);
+    whatif_guess_by_kind(recording->job);
     if (request->recorded) course_take(recording, &request->setting, course);
     if (recording->unknown && !request->json)
         printf("%u of %u tasks did not run: %s\n", recording->unknown, ask->task_count,
                request->recorded ? "they are left out"
-                                 : "they take what others of their kind took");
+                                 : "they take as long as others of their kind");
     return 0;
 }
 
-int recorded_read(struct simulate_request *request, struct lab_job *job, struct lab_course *course)
+int recorded_read(struct simulate_request *request, struct whatif_job *job,
+                  struct whatif_course *course)
 {
-    static const struct asker_use use = {.name = "simulate", .usage = "", .options = ""};
-    struct asker asker = {.use = &use, .db = request->file, .job = request->job};
+    struct asker asker = {.command = &simulate_command, .db = request->file, .job = request->job};
     struct recording recording = {.asker = &asker, .job = job};
     int status = asker_load(&asker);
     if (!status) recording.rota = asker_core(&asker, &status);

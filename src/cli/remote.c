@@ -1,5 +1,6 @@
-// remote.c - commands that a server answers: `--server ADDRESS` behind any of them.
+// remote.c - commands that a server carries out: commands with --server.
 #include "cli/connect.h"
+#include "cli/query_options.h"
 #include "os/os.h"
 
 #include <stdio.h>
@@ -10,19 +11,47 @@ enum { WORDS_MAX = 64, LOG_PAUSE = 200000, LOG_PATIENCE = 1500 };
 
 struct remote {
     struct reach reach;
-    char *words[WORDS_MAX];
+    const struct command *command;
+    char options[WORDS_MAX][24];  // their names, in full
+    const char *words[WORDS_MAX]; // options, values and arguments, without --server and --key
     uint32_t count;
+    bool has_options;             // some of the words are options
 };
 
-// Takes --server and --key out of the words. False: a value is missing, or there are too many.
-static bool words_read(struct remote *remote, int count, char **words)
+static bool word_add(struct remote *remote, const char *word)
 {
-    for (int i = 0, taken; i < count; i += taken ? taken : 1) {
-        taken = reach_take(&remote->reach, count - i, words + i);
-        if (taken < 0 || (!taken && remote->count == WORDS_MAX)) return false;
-        if (!taken) remote->words[remote->count++] = words[i];
-    }
+    if (remote->count == WORDS_MAX) return false;
+    remote->words[remote->count++] = word;
     return true;
+}
+
+static bool option_add(struct remote *remote, const struct option_walk *walk)
+{
+    const char *name = walk->row->name;
+    if (remote->count == WORDS_MAX) return false;
+    if (strcmp(name, "server") == 0 || strcmp(name, "key") == 0) {
+        *(*name == 's' ? &remote->reach.server : &remote->reach.key) = walk->value;
+        return true;
+    }
+    char *option = remote->options[remote->count];
+    snprintf(option, sizeof remote->options[0], "--%s", name);
+    remote->has_options = true;
+    return word_add(remote, option) && (!walk->value || word_add(remote, walk->value));
+}
+
+// Returns -1, or the exit status.
+static int words_read(struct remote *remote, int count, char **words)
+{
+    struct option_walk walk = {.command = remote->command, .count = count, .words = words};
+    enum walk_step step;
+    while ((step = option_next(&walk)) != WALK_END) {
+        if (step == WALK_WRONG) return 2;
+        if (step == WALK_OPTION && walk.row == &option_help)
+            return help_print(remote->command, stdout), 0;
+        bool fits = step == WALK_OPTION ? option_add(remote, &walk) : word_add(remote, walk.value);
+        if (!fits) return command_wrong(remote->command, "too many words: at most %d", WORDS_MAX);
+    }
+    return -1;
 }
 
 static int fail(const struct remote *remote, const char *reason)
@@ -30,41 +59,37 @@ static int fail(const struct remote *remote, const char *reason)
     return reach_fail(&remote->reach, reason, 2);
 }
 
-static int remote_open(struct remote *remote, const char *name, int count, char **words)
+static void remote_init(struct remote *remote, const struct command *command)
 {
-    *remote = (struct remote){.count = 0};
-    reach_init(&remote->reach, name);
-    if (!words_read(remote, count, words)) return fail(remote, "'--server' needs an address");
-    return reach_open(&remote->reach);
+    *remote = (struct remote){.command = command};
+    reach_init(&remote->reach, command->name);
 }
 
-// ---- Questions ---------------------------------------------------------------------------------
+// ---- Queries -----------------------------------------------------------------------------------
 
-static int ask(struct remote *remote)
+static int query(struct remote *remote)
 {
-    struct wire_message message = {.kind = WIRE_ASK_MESSAGE};
+    struct rota_client *client = &remote->reach.client;
+    struct wire_message message;
     wire_text texts[WORDS_MAX + 1] = {wire_text_of(remote->reach.name)};
     for (uint32_t i = 0; i < remote->count; i++) texts[i + 1] = wire_text_of(remote->words[i]);
-    message.ask.request = 1;
-    message.ask.words = (wire_texts){texts, remote->count + 1};
-    wire_put(&remote->reach.client.link->out, &message);
-    if (!client_send(&remote->reach.client)) return reach_lost(&remote->reach);
-    while (client_next(&remote->reach.client, &message, 0)) {
-        if (message.kind == WIRE_REFUSE_MESSAGE)
-            return reach_fail(&remote->reach, message.refuse.reason.bytes,
-                              message.refuse.code == WIRE_REFUSED_BUSY ? REACH_FAILED : 2);
-        if (message.kind == WIRE_ANSWER_MESSAGE)
-            fwrite(message.answer.bytes.bytes, 1, message.answer.bytes.length, stdout);
+    struct request_id request = question_put(client, texts, remote->count + 1);
+    while (!client_answer(client, request, ROTA_NEVER, &message)) {
         if (message.kind == WIRE_ANSWERED_MESSAGE) return (int)message.answered.status;
+        fwrite(message.answer.bytes.bytes, 1, message.answer.bytes.length, stdout);
     }
-    return reach_lost(&remote->reach);
+    bool is_final = client->refusal && client->refusal != WIRE_REFUSED_BUSY;
+    return reach_fail(&remote->reach, client->reason, is_final ? 2 : REACH_FAILED);
 }
 
-int remote_ask(const char *name, int count, char **words)
+int remote_query(const struct command *command, int count, char **words)
 {
     struct remote remote;
-    int status = remote_open(&remote, name, count, words);
-    if (!status) status = ask(&remote);
+    remote_init(&remote, command);
+    int status = words_read(&remote, count, words);
+    if (status >= 0) return status;
+    status = reach_open(&remote.reach);
+    if (!status) status = query(&remote);
     reach_close(&remote.reach);
     return status;
 }
@@ -75,10 +100,10 @@ struct log_wish {
     rota_task_id task;
     uint32_t attempt;
     bool follow, raw;
-    bool is_told;  // whose it is, if it is not its own
+    bool is_told;  // the user knows that this is the log of another task
 };
 
-// "7.3", or "7" for a whole job.
+// "7.3", or "7" for a job.
 static bool task_read(const char *text, rota_task_id *task)
 {
     char rest;
@@ -87,42 +112,34 @@ static bool task_read(const char *text, rota_task_id *task)
     return (count == 1 && !strchr(text, '.')) || count == 2;
 }
 
-static bool wish_read(struct log_wish *wish, struct remote *remote)
+// Returns -1, or the exit status.
+static int wish_read(struct log_wish *wish, struct remote *remote, int count, char **words)
 {
-    for (uint32_t i = 0; i < remote->count; i++) {
-        const char *word = remote->words[i];
-        if (strcmp(word, "-f") == 0 || strcmp(word, "--follow") == 0)
-            wish->follow = true;
-        else if (strcmp(word, "--raw") == 0)
-            wish->raw = true;
-        else if (strcmp(word, "--attempt") == 0 && i + 1 < remote->count)
-            wish->attempt = (uint32_t)strtoul(remote->words[++i], NULL, 10);
-        else if (!task_read(word, &wish->task) || !wish->task.task)
-            return false;
-    }
-    return wish->task.job != 0;
+    const struct command *command = remote->command;
+    struct asker asker;
+    int status = asker_open(&asker, command, count, words);
+    if (status >= 0) return status;
+    remote->reach.server = asker.server;
+    if (asker.key) remote->reach.key = asker.key;
+    *wish = (struct log_wish){.follow = asker.follow, .raw = asker.raw, .attempt = asker.attempt};
+    if (asker.json || asker.job || asker.db)
+        return command_wrong(command, "options --json, --job and --db exclude --server");
+    if (asker.name_count > 1)
+        return command_wrong(command, "unexpected argument '%s'", asker.names[1]);
+    bool is_task = !asker.file && task_read(asker.names[0], &wish->task) && wish->task.task;
+    return is_task ? -1 : command_wrong(command, "a task of a server is given as JOB.TASK, such as "
+                                                 "7.3, not '%s'", words[0]);
 }
 
-static bool log_ask(struct remote *remote, const struct log_wish *wish, uint64_t offset)
+// Whether to try again: the server, or the worker that has the log, may come back.
+static bool log_continues(struct remote *remote, const struct log_wish *wish, int *patience)
 {
-    struct wire_message message = {.kind = WIRE_LOG_MESSAGE};
-    message.log.request = 1;
-    message.log.task = wish->task;
-    message.log.attempt = wish->attempt;
-    message.log.offset = offset;
-    wire_put(&remote->reach.client.link->out, &message);
-    return client_send(&remote->reach.client);
-}
-
-// Whether to ask again: the server may come back, and the worker that has the log.
-static bool log_goes_on(struct remote *remote, const struct log_wish *wish, int *patience)
-{
-    struct client *client = &remote->reach.client;
+    const struct rota_client *client = &remote->reach.client;
     if (!wish->follow || !*patience) return false;
-    if (client->link->state == LINK_CLOSED) return reach_again(&remote->reach);
+    if (!client_is_open(client)) return reach_again(&remote->reach);
     --*patience;
     os_sleep_until(os_now() + LOG_PAUSE);
-    return client->code == WIRE_REFUSED_STATE;
+    return client->refusal == WIRE_REFUSED_STATE;
 }
 
 static void log_print(struct plain_log *log, const struct log_wish *wish, wire_text bytes)
@@ -134,64 +151,50 @@ static void log_print(struct plain_log *log, const struct log_wish *wish, wire_t
     fflush(stdout);
 }
 
-// The next piece. False: there is none, and the client says why.
-static bool log_next(struct remote *remote, const struct log_wish *wish, uint64_t offset,
-                     struct wire_message *message)
-{
-    struct client *client = &remote->reach.client;
-    client->code = 0;
-    if (!log_ask(remote, wish, offset)) return false;
-    while (client_next(client, message, 0)) {
-        if (message->kind == WIRE_LOGGED_MESSAGE) return true;
-        if (message->kind != WIRE_REFUSE_MESSAGE) continue;
-        client->code = (enum wire_code)message->refuse.code;
-        return client_fail(client, message->refuse.reason.bytes);
-    }
-    return false;
-}
-
 static void maker_say(struct log_wish *wish, const struct wire_logged *piece)
 {
-    bool is_its = piece->task.job == wish->task.job && piece->task.task == wish->task.task;
+    bool is_its = SAME_TASK(piece->task, wish->task);
     if (is_its || wish->is_told) return;
     fflush(stdout);
-    fprintf(stderr, "rota logs: %u.%u shares the execution of %u.%u: this is its log\n",
+    fprintf(stderr, "rota logs: %u.%u shares the result of %u.%u, whose log follows\n",
             wish->task.job, wish->task.task, piece->task.job, piece->task.task);
     wish->is_told = true;
 }
 
-// Piece by piece; what is not whole is asked for again, after a while when nothing was new.
+// Prints piece by piece. While the log is incomplete, asks again, after a pause if nothing is new.
 static int log_print_all(struct remote *remote, struct log_wish *wish)
 {
+    struct rota_client *client = &remote->reach.client;
     struct wire_message message;
-    struct plain_log log = {.cut_length = 0};
+    struct plain_log lines = {.cut_length = 0};
     uint64_t offset = 0;
     int patience = LOG_PATIENCE;
     for (;;) {
-        if (!log_next(remote, wish, offset, &message)) {
-            if (log_goes_on(remote, wish, &patience)) continue;
-            const struct client *client = &remote->reach.client;
-            return client->code ? fail(remote, client->error) : reach_lost(&remote->reach);
+        struct wire_log log = {.task = wish->task, .attempt = wish->attempt, .offset = offset};
+        if (client_log(client, &log, ROTA_NEVER, &message)) {
+            if (log_continues(remote, wish, &patience)) continue;
+            return client->refusal ? fail(remote, client->reason) : reach_lost(&remote->reach);
         }
         const struct wire_logged *piece = &message.logged;
         if (!offset) maker_say(wish, piece);
-        log_print(&log, wish, piece->bytes);
+        log_print(&lines, wish, piece->bytes);
         patience = LOG_PATIENCE;
         offset += piece->bytes.length;
         wish->attempt = piece->attempt;
         bool more = piece->bytes.length || (wish->follow && !piece->whole);
-        if (!more) return plain_log_end(&log), 0;
+        if (!more) return plain_log_end(&lines), 0;
         if (!piece->bytes.length) os_sleep_until(os_now() + LOG_PAUSE);
     }
 }
 
-int remote_logs(const char *name, int count, char **words)
+int remote_logs(const struct command *command, int count, char **words)
 {
     struct remote remote;
-    struct log_wish wish = {.attempt = 0};
-    int status = remote_open(&remote, name, count, words);
-    if (!status && !wish_read(&wish, &remote))
-        status = fail(&remote, "usage: rota logs --server ADDRESS [-f] [--attempt N] JOB.TASK");
+    struct log_wish wish;
+    remote_init(&remote, command);
+    int status = wish_read(&wish, &remote, count, words);
+    if (status >= 0) return status;
+    status = reach_open(&remote.reach);
     if (!status) status = log_print_all(&remote, &wish);
     reach_close(&remote.reach);
     return status;
@@ -210,54 +213,56 @@ static enum wire_verb verb_of(const char *name)
     return WIRE_CANCEL;
 }
 
-// 0: done. -1: the connection is gone. Else the exit status.
-static int change_ask(struct remote *remote, const struct wire_message *change)
-{
-    struct client *client = &remote->reach.client;
-    struct wire_message message;
-    wire_put(&client->link->out, change);
-    while (client_send(client) && client_next(client, &message, 0)) {
-        if (message.kind == WIRE_DONE_MESSAGE) return 0;
-        if (message.kind == WIRE_REFUSE_MESSAGE) return fail(remote, message.refuse.reason.bytes);
-    }
-    return -1;
-}
-
 static int change(struct remote *remote, const char *word)
 {
-    struct wire_message message = {.kind = WIRE_CHANGE_MESSAGE};
-    client_request_id(&message.change.high, &message.change.low);
-    message.change.verb = verb_of(remote->reach.name);
-    if (!task_read(word, &message.change.task))
-        return fail(remote, "a task of a server is named by its numbers, such as 7.3");
-    int status = change_ask(remote, &message);
-    while (status < 0) {  // the same request twice is carried out once
-        bool there = reach_again(&remote->reach);
-        status = there ? change_ask(remote, &message) : reach_lost(&remote->reach);
-    }
-    if (!status) printf("%s: done\n", word);
-    return status;
+    struct rota_client *client = &remote->reach.client;
+    struct wire_message message;
+    struct wire_change change = {.verb = verb_of(remote->reach.name)};
+    struct request_id request = {0};
+    if (!task_read(word, &change.task))
+        return fail(remote, "a task of a server is given by its number, such as 7.3");
+    enum rota_client_code code = request_make(client, &request);
+    if (code) return reach_lost(&remote->reach);
+    do {  // the server carries out a repeated request once
+        message = (struct wire_message){.kind = WIRE_CHANGE_MESSAGE, .change = change};
+        code = client_ask(client, request, ROTA_NEVER, &message);
+    } while (code && !client->refusal && reach_again(&remote->reach));
+    if (!code) return printf("%s: done\n", word), 0;
+    return client->refusal ? fail(remote, client->reason) : reach_lost(&remote->reach);
 }
 
-int remote_change(const char *name, int count, char **words)
+int remote_change(const struct command *command, int count, char **words)
 {
     struct remote remote;
-    int status = remote_open(&remote, name, count, words);
-    if (!status && !remote.count) status = fail(&remote, "which task?");
+    remote_init(&remote, command);
+    int status = words_read(&remote, count, words);
+    if (status >= 0) return status;
+    if (remote.has_options)
+        return command_wrong(command, "only options --server and --key can be used with --server");
+    if (!remote.count) return command_wrong(command, "missing argument %s", command->argument_name);
+    status = reach_open(&remote.reach);
     for (uint32_t i = 0; i < remote.count && !status; i++)
         status = change(&remote, remote.words[i]);
     reach_close(&remote.reach);
     return status;
 }
 
-int command_close(int count, char **words)
-{
-    static const char usage[]
-        = "usage: rota close [--server ADDRESS] [--key FILE] JOB...\n\n"
-          "    rota close 7            the server forgets job 7, and what it made\n\n"
-          "What of it has not ended is stopped. Its history stays, and how it ended.\n"
-          "Exit status: 0 done, 2 there is no such job, 4 the server cannot be reached.\n";
-    for (int i = 0; i < count; i++)
-        if (strcmp(words[i], "--help") == 0) return fputs(usage, stdout), 0;
-    return remote_change("close", count, words);
-}
+static const struct option_row close_rows[] = {CONNECT_ROWS(struct remote), OPTION_ROWS_END};
+
+const struct command close_command = {
+    .name = "close",
+    .summary = "remove a job from a server",
+    .group = GROUP_CLUSTER,
+    .argument = ARGUMENT_NAME,
+    .argument_name = "JOB",
+    .arguments_least = 1,
+    .arguments_most = ARGUMENTS_ANY,
+    .run = remote_change,
+    .options = close_rows,
+    .usage = "[OPTION...] JOB...\n",
+    .text = "The server stops the tasks of the job that have not ended, and removes their "
+            "outputs. The history of the job stays in the database.\n",
+    .examples = "rota close 7\tremove job 7 and its outputs\n",
+    .exits = "0\tdone\n2\tan option is wrong, or the job does not exist\n"
+             "4\tthe server cannot be reached\n",
+};

@@ -1,18 +1,7 @@
-// replay.c - `rota replay`: the journal of a database once more, and whether it comes to the same.
+// replay.c - `rota replay`: replays the journal of a database, and compares the result.
 #include "query/replay.h"
 #include "cli/cli.h"
-
-#include <string.h>
-
-static const char usage[]
-    = "example: rota replay .rota/rota.db\n\n"
-      "usage: rota replay [--json] FILE\n\n"
-      "Repeats what the journal of a database has recorded, from its first turn on: each\n"
-      "change of each task, in order. A core is made from what comes out and another from\n"
-      "the rows of the database; they must be the same. A server may be at work meanwhile.\n\n"
-      "    --json    one object\n\n"
-      "The exit status is 0 when they are, 1 when they are not (each task that differs is\n"
-      "printed), and 2 when the file is no database of rota or a part of its journal is missing.\n";
+#include "os/json.h"
 
 static int refuse(const char *path, const char *reason)
 {
@@ -20,14 +9,22 @@ static int refuse(const char *path, const char *reason)
     return 2;
 }
 
-static void result_print(const char *path, const struct replay *replay, bool json)
+static void result_print(const char *path, const struct replay *replay, bool is_json)
 {
-    const char *text = json ? "{\"turns\":%llu,\"changes\":%llu,\"jobs\":%u,\"tasks\":%u,"
-                              "\"different\":%u}\n"
-                            : "%llu turns, %llu changes, %u jobs, %u tasks: %u different\n";
-    if (!json) printf("%s: ", path);
-    printf(text, (unsigned long long)replay->turns, (unsigned long long)replay->changes,
-           replay->jobs, replay->tasks, replay->different);
+    struct json json = {.out = stdout};
+    if (!is_json) {
+        printf("%s: %llu turns, %llu changes, %u jobs, %u tasks: %u different\n", path,
+               (unsigned long long)replay->turns, (unsigned long long)replay->changes, replay->jobs,
+               replay->tasks, replay->different);
+        return;
+    }
+    json_open(&json, NULL, '{');
+    json_number(&json, "turns", "%llu", (unsigned long long)replay->turns);
+    json_number(&json, "changes", "%llu", (unsigned long long)replay->changes);
+    json_number(&json, "jobs", "%u", replay->jobs);
+    json_number(&json, "tasks", "%u", replay->tasks);
+    json_number(&json, "different", "%u", replay->different);
+    json_line(&json);
 }
 
 static int file_replay(const char *path, bool json)
@@ -51,26 +48,39 @@ static int file_replay(const char *path, bool json)
     return status;
 }
 
-int command_replay(int count, char **words)
+struct replay_options {
+    bool json;
+};
+
+static int replay(const struct command *command, int count, char **words)
 {
-    bool json = false;
-    const char *path = NULL;
-    for (int i = 0; i < count; i++) {
-        if (strcmp(words[i], "--help") == 0) {
-            fputs(usage, stdout);
-            return 0;
-        }
-        bool option = words[i][0] == '-';
-        if (strcmp(words[i], "--json") == 0) {
-            json = true;
-        } else if (option || path) {
-            fprintf(stderr, "rota replay: '%s' is not understood here\n%s", words[i], usage);
-            return 2;
-        } else {
-            path = words[i];
-        }
-    }
-    if (path) return file_replay(path, json);
-    fputs(usage, stderr);
-    return 2;
+    struct replay_options options = {0};
+    struct arguments arguments;
+    int status = options_read(command, &options, NULL, &arguments, count, words);
+    return status >= 0 ? status : file_replay(arguments.items[0], options.json);
 }
+
+static const struct option_row rows[] = {
+    {0, "json", "", "print a JSON object", OPTION_FLAG,
+     .at = offsetof(struct replay_options, json)},
+    OPTION_ROWS_END};
+
+const struct command replay_command = {
+    .name = "replay",
+    .summary = "replay the journal of a database and compare the result",
+    .group = GROUP_DATABASE,
+    .argument = ARGUMENT_DATABASE,
+    .argument_name = "DATABASE",
+    .arguments_least = 1,
+    .arguments_most = 1,
+    .run = replay,
+    .options = rows,
+    .usage = "[--json] DATABASE\n",
+    .text = "Applies every recorded change of every task in order, and compares the outcome with "
+            "the rows of the database. A server may use the database at the same time. Tasks that "
+            "differ are printed.\n",
+    .examples = "rota replay .rota/rota.db\treplay the journal of the last runs\n",
+    .exits = "0\tthe journal leads to the same state\n1\tit does not\n"
+             "2\tan option is wrong, the file is no database of rota, or a part of its journal is "
+             "missing\n",
+};

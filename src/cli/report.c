@@ -1,24 +1,18 @@
-// report.c - `rota report`: how a job went, as one web page that asks nobody for anything.
+// report.c - `rota report`: writes a web page about a job, in one file.
 #include "cli/query_options.h"
+#include "os/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[]
-    = "    rota report                     rota-report.html: chart, critical path, lanes, tasks\n"
-      "    rota report -o night.html night.yaml\n\n"
-      "usage: rota report [-o FILE] [--json] [--job N] [--db DATABASE] [FILE]\n\n"
-      "    -o, --output FILE   instead of the standard output (a terminal gets rota-report.html)\n"
-      "    --json              only what the page is made of\n";
-
-// The files of the page, put in while building.
+// The build embeds the files of the page: tool/embed.
 extern const char report_html[], report_css[], report_chart_js[], report_js[];
 
-// ---- What the page shows, as JSON --------------------------------------------------------------
+// ---- The data of the page, as JSON -------------------------------------------------------------
 
 struct report {
-    FILE *out;
+    struct json json;
     struct asker *asker;
     struct ask *ask;
     rota_time first, last;  // of all attempts that ran
@@ -27,7 +21,7 @@ struct report {
 
 static void report_open(struct report *report, struct asker *asker, FILE *out)
 {
-    *report = (struct report){.out = out, .asker = asker, .ask = &asker->ask};
+    *report = (struct report){.json = {.out = out}, .asker = asker, .ask = &asker->ask};
     report->slots = ask_slots(report->ask, asker->now);
     for (uint32_t i = 0; i < report->ask->attempt_count; i++) {
         const struct ask_attempt *attempt = &report->ask->attempts[i];
@@ -38,10 +32,12 @@ static void report_open(struct report *report, struct asker *asker, FILE *out)
     }
 }
 
-static void key(struct report *report, const char *name, const char *text)
+static void numbers_write(struct json *json, const char *key, const uint32_t *numbers,
+                          uint32_t count)
 {
-    fprintf(report->out, ",\"%s\":", name);
-    json_text(report->out, text);
+    json_open(json, key, '[');
+    for (uint32_t i = 0; i < count; i++) json_number(json, NULL, "%u", numbers[i]);
+    json_close(json, ']');
 }
 
 static void task_write(struct report *report, uint32_t at)
@@ -56,36 +52,43 @@ static void task_write(struct report *report, uint32_t at)
         cpu += ask->attempts[i].user + ask->attempts[i].system;
         if (ask->attempts[i].memory_bytes > memory) memory = ask->attempts[i].memory_bytes;
     }
-    fprintf(report->out, "%s\n{\"id\":\"%u.%u\"", at ? "," : "", task->id.job, task->id.task);
-    key(report, "name", task->name);
-    key(report, "status", task->status);
-    key(report, "command", task->command);
-    key(report, "end", last ? ask_end_text(last, end) : "");
-    if (task->lane) {
-        key(report, "lane", ask_lane_name(ask, task->lane));
-        key(report, "access", task->access);
-    }
-    if (task->is_bundle) fputs(",\"isBundle\":true", report->out);
-    if (task->bundle) fprintf(report->out, ",\"bundle\":%u", task->bundle - 1);
-    fprintf(report->out,
-            ",\"attempt\":%u,\"time\":%" PRId64 ",\"cpu\":%" PRId64 ",\"memory\":%" PRIu64
-            ",\"needs\":[",
-            task->attempt, ask_duration(ask, at, report->asker->now), cpu, memory);
-    for (uint32_t i = 0; i < task->need_count; i++)
-        fprintf(report->out, "%s%u", i ? "," : "", task->needs[i]);
-    fputs("]}", report->out);
+    struct json *json = &report->json;
+    json_newline(json);
+    json_open(json, NULL, '{');
+    json_plain(json, "id", "%u.%u", task->id.job, task->id.task);
+    json_string(json, "name", task->name);
+    json_string(json, "status", task->status);
+    json_string(json, "command", task->command);
+    json_string(json, "end", last ? ask_end_text(last, end) : "");
+    if (task->lane) json_string(json, "lane", ask_lane_name(ask, task->lane));
+    if (task->lane) json_string(json, "access", task->access);
+    if (task->is_bundle) json_bool(json, "isBundle", true);
+    if (task->bundle) json_number(json, "bundle", "%u", task->bundle - 1);
+    json_number(json, "attempt", "%u", task->attempt);
+    json_number(json, "time", "%" PRId64, ask_duration(ask, at, report->asker->now));
+    json_number(json, "cpu", "%" PRId64, cpu);
+    json_number(json, "memory", "%" PRIu64, memory);
+    numbers_write(json, "needs", task->needs, task->need_count);
+    json_close(json, '}');
 }
 
 // [task, attempt, status, began, length, slot, how it ended, flags]
-static void attempt_write(struct report *report, const struct ask_attempt *attempt, bool is_first)
+static void attempt_write(struct report *report, const struct ask_attempt *attempt)
 {
     rota_time ended = attempt->ended ? attempt->ended : report->asker->now;
     char end[ASK_TEXT];
-    fprintf(report->out, "%s\n[%u,%u,\"%s\",%" PRId64 ",%" PRId64 ",%u,", is_first ? "" : ",",
-            attempt->task, attempt->attempt, attempt->status, attempt->drawn - report->first,
-            ended > attempt->drawn ? ended - attempt->drawn : 0, attempt->slot);
-    json_text(report->out, ask_end_text(attempt, end));
-    fprintf(report->out, ",%u]", attempt->flags);
+    struct json *json = &report->json;
+    json_newline(json);
+    json_open(json, NULL, '[');
+    json_number(json, NULL, "%u", attempt->task);
+    json_number(json, NULL, "%u", attempt->attempt);
+    json_string(json, NULL, attempt->status);
+    json_number(json, NULL, "%" PRId64, attempt->drawn - report->first);
+    json_number(json, NULL, "%" PRId64, ended > attempt->drawn ? ended - attempt->drawn : 0);
+    json_number(json, NULL, "%u", attempt->slot);
+    json_string(json, NULL, ask_end_text(attempt, end));
+    json_number(json, NULL, "%u", attempt->flags);
+    json_close(json, ']');
 }
 
 static void critical_write(struct report *report)
@@ -94,37 +97,39 @@ static void critical_write(struct report *report)
     uint32_t *path = ask_allocate(ask, ask->task_count * sizeof *path);
     rota_time length;
     uint32_t count = ask_critical(ask, report->asker->now, path, &length);
-    fprintf(report->out, ",\n\"criticalTime\":%" PRId64 ",\"critical\":[", length);
-    for (uint32_t i = 0; i < count; i++) fprintf(report->out, "%s%u", i ? "," : "", path[i]);
-    putc(']', report->out);
+    json_newline(&report->json);
+    json_number(&report->json, "criticalTime", "%" PRId64, length);
+    numbers_write(&report->json, "critical", path, count);
 }
 
 static void data_write(struct report *report)
 {
     const struct ask *ask = report->ask;
-    bool is_first = true;
-    fprintf(report->out,
-            "{\"job\":%u,\"began\":%" PRId64 ",\"wall\":%" PRId64 ",\"made\":%" PRId64
-            ",\"atWork\":%s,\"slots\":%u",
-            ask->job.number, report->first, report->last - report->first, report->asker->now,
-            report->asker->at_work ? "true" : "false", report->slots);
-    key(report, "path", ask->path);
-    fputs(",\n\"tasks\":[", report->out);
+    struct json *json = &report->json;
+    json_open(json, NULL, '{');
+    json_number(json, "job", "%u", ask->job.number);
+    json_number(json, "began", "%" PRId64, report->first);
+    json_number(json, "wall", "%" PRId64, report->last - report->first);
+    json_number(json, "made", "%" PRId64, report->asker->now);
+    json_bool(json, "atWork", report->asker->is_running);
+    json_number(json, "slots", "%u", report->slots);
+    json_string(json, "path", ask->path);
+    json_newline(json);
+    json_open(json, "tasks", '[');
     for (uint32_t i = 0; i < ask->task_count; i++) task_write(report, i);
-    fputs("],\n\"attempts\":[", report->out);
-    for (uint32_t i = 0; i < ask->attempt_count; i++) {
-        if (!ask->attempts[i].ran) continue;
-        attempt_write(report, &ask->attempts[i], is_first);
-        is_first = false;
-    }
-    putc(']', report->out);
+    json_close(json, ']');
+    json_newline(json);
+    json_open(json, "attempts", '[');
+    for (uint32_t i = 0; i < ask->attempt_count; i++)
+        if (ask->attempts[i].ran) attempt_write(report, &ask->attempts[i]);
+    json_close(json, ']');
     critical_write(report);
-    fputs("}\n", report->out);
+    json_line(json);
 }
 
 // ---- The page ----------------------------------------------------------------------------------
 
-// Inside of a script element nothing may look like its end; in JSON "<" only stands in texts.
+// Escapes "<", so that no text can end the script element; in JSON it occurs in texts only.
 static void script_write(FILE *out, const char *json)
 {
     for (; *json; json++) {
@@ -169,11 +174,10 @@ static int report_write(struct asker *asker)
     return asker_file_close(asker, &page, "rota-report.html");
 }
 
-int command_report(int count, char **words)
+static int report(const struct command *command, int count, char **words)
 {
-    static const struct asker_use use = {"report", usage, "o", ASKER_FILE};
     struct asker asker;
-    int status = asker_open(&asker, &use, count, words);
+    int status = asker_open(&asker, command, count, words);
     if (status < 0) {
         status = asker_load(&asker);
         if (!status) status = report_write(&asker);
@@ -181,3 +185,31 @@ int command_report(int count, char **words)
     asker_close(&asker);
     return status;
 }
+
+static const struct option_row rows[] = {
+    {'o', "output", "FILE", "write to this file", OPTION_PATH, .at = offsetof(struct asker, out),
+     .preset = "the standard output; rota-report.html if that is a terminal"},
+    ASKER_ROWS,
+    OPTION_ROWS_END};
+
+const struct command report_command = {
+    .name = "report",
+    .summary = "write a web page about a job",
+    .group = GROUP_INSPECT,
+    .is_everyday = true,
+    .query = QUERY_PLAIN,
+    .argument = ARGUMENT_FILE,
+    .argument_name = "FILE",
+    .arguments_most = 1,
+    .run = report,
+    .remote = remote_query,
+    .options = rows,
+    .usage = "[OPTION...] [FILE]\n",
+    .text
+    = "The page has a chart, the critical path, the lanes and the tasks, and needs no network. "
+      "With --json, the data of the page is written instead.\n",
+    .examples = "rota report\twrite rota-report.html about the last job\n"
+                "rota report -o build.html build.yaml\twrite about this job file\n",
+    .exits = "0\tdone\n2\tan option is wrong, or the database or job does not exist\n"
+             "4\tthe server cannot be reached\n70\tthe file cannot be written\n",
+};

@@ -1,37 +1,30 @@
-// retry.c - `rota retry` and `rota cancel`: to the run that is at work, or else to its database.
+// retry.c - `rota retry` and `rota cancel`: tell the rota run that is running, or else change its
+// database.
 #define _GNU_SOURCE
 #include "cli/query_options.h"
 #include "os/os.h"
+#include "os/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char retry_usage[]
-    = "    rota retry build        what failed or was stopped is tried again\n\n"
-      "usage: rota retry [--json] [--job N] [--db DATABASE] [FILE] TASK...\n\n"
-      "A rota run that is at work does it now; else the next one does.\n";
-static const char cancel_usage[]
-    = "    rota cancel build       stops one task; what needs it does not run\n"
-      "    rota cancel --job       stops the whole job\n\n"
-      "usage: rota cancel [--json] [--db DATABASE] [FILE] TASK... | --job[=N]\n";
+// ---- To a rota run that is running -------------------------------------------------------------
 
-// ---- To a run that is at work -------------------------------------------------------------------
-
-// Null: it was done; else why not, to be freed.
+// Returns null, or the reason why it failed, which the caller frees.
 static char *line_send(const struct asker *asker, const char *word, const char *name)
 {
     char *path, *line, answer[4096], *reason = NULL;
-    if (strchr(name, '\n')) return strdup("a name with an end of line in it cannot be sent");
+    if (strchr(name, '\n')) return strdup("a name with a line break cannot be sent");
     if (asprintf(&path, "%s/socket", asker->folder) < 0
         || asprintf(&line, "%s%s%s\n", word, *name ? " " : "", name) < 0)
         ask_no_memory();
     if (!os_socket_ask(path, line, answer, sizeof answer))
-        reason = strdup("the rota run that is at work does not answer");
+        reason = strdup("rota run does not answer");
     else if (strncmp(answer, "error ", 6) == 0)
         reason = strndup(answer + 6, strcspn(answer + 6, "\n"));
     else if (strcmp(answer, "ok\n") != 0)
-        reason = strdup("the rota run that is at work gave an answer of another kind");
+        reason = strdup("rota run sent an invalid answer");
     free(path);
     free(line);
     return reason;
@@ -51,18 +44,15 @@ static char *event_do(struct session *session, const char *word, rota_task_id ta
 static int told(const struct asker *asker, const char *word, const char *name, char *reason)
 {
     const char *done = strcmp(word, "cancel") == 0 ? "is cancelled"
-                       : asker->at_work            ? "is tried again"
-                                                   : "is tried again by the next rota run";
+                       : asker->is_running            ? "runs again"
+                                                   : "runs again with the next rota run";
     const char *whom = *name ? name : "the job";
     if (asker->json) {
-        printf("{\"%s\":", word);
-        json_text(stdout, whom);
-        fputs(",\"error\":", stdout);
-        if (reason)
-            json_text(stdout, reason);
-        else
-            fputs("null", stdout);
-        puts("}");
+        struct json json = {.out = stdout};
+        json_open(&json, NULL, '{');
+        json_string(&json, word, whom);
+        json_string(&json, "error", reason);
+        json_line(&json);
     } else {
         FILE *out = reason ? stderr : stdout;
         if (reason) fputs("rota: ", out);
@@ -103,7 +93,7 @@ static int tasks_write(const struct asker *asker, const char *word)
     return status;
 }
 
-// All names are looked at before the first of them is told.
+// An unknown name changes nothing: all names are checked first.
 static int names_check(const struct asker *asker)
 {
     int status = 0;
@@ -118,24 +108,84 @@ static int tell(struct asker *asker, const char *word)
     int status = asker_load(asker);
     if (!status) status = names_check(asker);
     if (status) return status;
-    return asker->at_work ? tasks_send(asker, word) : tasks_write(asker, word);
+    return asker->is_running ? tasks_send(asker, word) : tasks_write(asker, word);
 }
 
-int command_tell(int count, char **words)
+static int retry(const struct command *command, int count, char **words)
 {
-    static const struct asker_use uses[]
-        = {{"retry", retry_usage, "", ASKER_TASKS}, {"cancel", cancel_usage, "w", ASKER_TASKS}};
-    const struct asker_use *use = &uses[strcmp(words[-1], "cancel") == 0];
     struct asker asker;
-    int status = asker_open(&asker, use, count, words);
+    int status = asker_open(&asker, command, count, words);
+    if (status < 0) status = tell(&asker, command->name);
+    asker_close(&asker);
+    return status;
+}
+
+static int cancel(const struct command *command, int count, char **words)
+{
+    struct asker asker;
+    int status = asker_open(&asker, command, count, words);
     if (status < 0) {
         if (!asker.name_count && !asker.whole_job)
-            status = asker_wrong(&asker, "which task?%s", use == uses ? "" : " (or --job)");
+            status = command_wrong(command, "missing argument TASK, or option --job");
         else if (asker.name_count && asker.whole_job)
-            status = asker_wrong(&asker, "either tasks or --job");
+            status = command_wrong(command, "option --job and tasks exclude each other");
         else
-            status = tell(&asker, use->name);
+            status = tell(&asker, command->name);
     }
     asker_close(&asker);
     return status;
 }
+
+static const struct option_row retry_rows[] = {ASKER_ROWS, OPTION_ROWS_END};
+
+static const struct option_row cancel_rows[] = {
+    {0, "job", "N", "cancel all tasks of this job", OPTION_OTHER, .value_optional = true,
+     .preset = "the last one", .needs = "the number of a job"},
+    {0, "json", "", "print JSON, an object on each line", OPTION_FLAG,
+     .at = offsetof(struct asker, json)},
+    ASKER_DATABASE_ROWS,
+    OPTION_ROWS_END};
+
+const struct command retry_command = {
+    .name = "retry",
+    .summary = "run a failed or cancelled task again",
+    .group = GROUP_INSPECT,
+    .is_everyday = true,
+    .argument = ARGUMENT_TASK,
+    .argument_name = "TASK",
+    .arguments_least = 1,
+    .arguments_most = ARGUMENTS_ANY,
+    .run = retry,
+    .remote = remote_change,
+    .options = retry_rows,
+    .usage = "[OPTION...] [FILE] TASK...\n",
+    .text = "A rota run that is running starts the task at once; otherwise the next one does. With "
+            "--server a task is given by its number, such as 7.3.\n",
+    .examples = "rota retry compile\trun `compile` again\n"
+                "rota retry --server host:7450 --key client.key 7.3\ttell a server\n",
+    .exits = "0\tdone\n2\tan option is wrong, or the task, job or database does not exist\n"
+             "4\tthe server cannot be reached\n",
+};
+
+const struct command cancel_command = {
+    .name = "cancel",
+    .summary = "stop a task, or a whole job",
+    .group = GROUP_INSPECT,
+    .is_everyday = true,
+    .argument = ARGUMENT_TASK,
+    .argument_name = "TASK",
+    .arguments_most = ARGUMENTS_ANY,
+    .run = cancel,
+    .remote = remote_change,
+    .options = cancel_rows,
+    .usage = "[OPTION...] [FILE] TASK...\n"
+             "[OPTION...] [FILE] --job[=N]\n",
+    .text
+    = "Tasks that depend on a cancelled task do not run. With --server a task is given by its "
+      "number, such as 7.3, and a job by its number, such as 7.\n",
+    .examples = "rota cancel compile\tstop one task\n"
+                "rota cancel --job\tstop all tasks of the last job\n"
+                "rota cancel --server host:7450 --key client.key 7\tstop job 7 of a server\n",
+    .exits = "0\tdone\n2\tan option is wrong, or the task, job or database does not exist\n"
+             "4\tthe server cannot be reached\n",
+};

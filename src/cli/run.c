@@ -1,7 +1,9 @@
-// run.c - `rota run FILE`: a job file with real processes, on this machine.
+// run.c - `rota run FILE`: runs the tasks of a job file on this machine.
 #define _GNU_SOURCE
+#include "cli/cli.h"
 #include "run/loop.h"
 #include "os/os.h"
+#include "os/json.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,16 +20,16 @@ enum { HEAP_BYTES = 256 << 10, OVERBOOK = 16, WAL_PAGES = 4096 };
 
 // ---- Places -----------------------------------------------------------------------------------
 
-// Anything else may have no end, or keep us waiting, and its folder is not ours to write in.
+// A pipe or a device may have no end or block, and has no folder of its own for .rota.
 static bool file_is_regular(const char *path)
 {
     struct stat about;
     if (stat(path, &about) == 0 && S_ISREG(about.st_mode)) return true;
-    fprintf(stderr, "%s: this is not a regular file\n", path);
+    fprintf(stderr, "%s: not a regular file\n", path);
     return false;
 }
 
-// Others may not change what is done here, nor see what is printed, whatever the umask says.
+// Only the owner may read or change the database and the logs, whatever the umask is.
 static bool hidden_make(const char *path)
 {
     if (mkdir(path, 0700) == 0) return true;
@@ -46,7 +48,7 @@ static bool places_find(struct runner *runner)
     runner->folder = strdup(dirname(copy));
     free(copy);
     if (!runner->folder || asprintf(&runner->hidden, "%s/.rota", runner->folder) < 0)
-        run_no_memory();
+        os_out_of_memory();
     if (runner->options.dry || hidden_make(runner->hidden)) return true;
     fprintf(stderr, "rota: %s: %s\n", runner->hidden, strerror(errno));
     return false;
@@ -62,7 +64,7 @@ static int store_open(struct runner *runner)
     runner->session.store = store_open_sqlite(path, &options, &error);
     free(path);
     if (runner->session.store) return 0;
-    if (error.fault == STORE_IN_USE) fprintf(stderr, "rota: another rota run is at work here\n");
+    if (error.fault == STORE_IN_USE) fprintf(stderr, "rota: another rota run uses this folder\n");
     fprintf(stderr, "rota: %s\n", error.text);
     return store_exit_status(&error);
 }
@@ -131,7 +133,7 @@ static int file_digest(struct runner *runner)
     return 0;
 }
 
-// "500M"; 0: it is not said how large the cache may be.
+// "500M"; 0: the variable is not set.
 static bool cache_max_read(uint64_t *bytes)
 {
     static const char suffixes[] = "KMG";
@@ -146,7 +148,7 @@ static bool cache_max_read(uint64_t *bytes)
     *bytes = (uint64_t)number << shift;
     bool fits = !errno && number && *text >= '0' && *text <= '9' && *bytes >> shift == number;
     if (fits && (!*end || (suffix && !end[1]))) return true;
-    fprintf(stderr, "rota: ROTA_CACHE_MAX is not a size such as 500M or 20G: %s\n", text);
+    fprintf(stderr, "rota: ROTA_CACHE_MAX needs a size such as 500M or 20G, not '%s'\n", text);
     return false;
 }
 
@@ -164,7 +166,7 @@ static int worker_begin(struct runner *runner)
     runner->memory_mib = options.memory_mib;
     runner->worker = worker_fork(&options, &runner->socket);
     if (runner->worker > 0) return 0;
-    fprintf(stderr, "rota: no worker can be started: %s\n", strerror(errno));
+    fprintf(stderr, "rota: cannot start the worker process: %s\n", strerror(errno));
     return 70;
 }
 
@@ -172,12 +174,11 @@ static int only_refuse(const struct jobfile *file, const char *names, const char
 {
     struct word_meant meant = {0};
     char *name = strndup(names, strcspn(names, ","));
-    if (!name) run_no_memory();
+    if (!name) os_out_of_memory();
     for (uint32_t i = 0; i < file->task_count; i++) word_try(&meant, name, file->tasks[i].name);
-    fprintf(stderr, "rota run: --only: there is no task '");
+    fprintf(stderr, "rota run: --only: no such task in %s: ", path);
     plain_write(stderr, name, strlen(name));
-    fprintf(stderr, "' in %s", path);
-    if (meant.word) fprintf(stderr, "; did you mean '%s'?", meant.word);
+    if (meant.word) fprintf(stderr, " (did you mean %s?)", meant.word);
     fputc('\n', stderr);
     free(name);
     return 2;
@@ -204,8 +205,8 @@ static bool streams_fit(const struct runner *runner)
     uint32_t task, need;
     if (run_streams_fit(&runner->file, runner->cores, &task, &need)) return true;
     fprintf(stderr,
-            "%s: %s and those it shares streams with run side by side; they take %u"
-            " processors, and there are %u: try -j %u\n",
+            "%s: %s and the tasks that share streams with it run at the same time and need %u"
+            " cores, but there are %u (try -j %u)\n",
             runner->options.path, runner->file.tasks[task].name, need, runner->cores, need);
     return false;
 }
@@ -227,10 +228,17 @@ static int run_dry(struct runner *runner)
 
 static void nothing_print(const struct run_options *options)
 {
-    if (options->json)
-        puts("{\"event\":\"over\",\"exit\":0,\"ok\":0,\"nothing_to_do\":true}");
-    else if (!options->quiet)
-        puts("nothing to do");
+    struct json json = {.out = stdout};
+    if (!options->json) {
+        if (!options->quiet) puts("nothing to do");
+        return;
+    }
+    json_open(&json, NULL, '{');
+    json_string(&json, "event", "over");
+    json_number(&json, "exit", "0");
+    json_number(&json, "ok", "0");
+    json_bool(&json, "nothing_to_do", true);
+    json_line(&json);
 }
 
 static int run_file(struct runner *runner)
@@ -243,7 +251,7 @@ static int run_file(struct runner *runner)
         return 0;
     }
     runner->signals = os_signals_open();
-    status = worker_begin(runner);  // early: the less we have, the less it begins with
+    status = worker_begin(runner);  // early: a small process is copied faster
     if (status) return status;
     os_memory_ready(HEAP_BYTES);
     status = store_open(runner);
@@ -255,10 +263,25 @@ static int run_file(struct runner *runner)
     return status ? status : work(runner);
 }
 
-int command_run(int count, char **words)
+static int options_check(const struct command *command, const struct run_options *options)
+{
+    if (options->quiet && options->verbose)
+        return command_wrong(command, "options --quiet and --verbose exclude each other");
+    if (strcmp(options->path, "-") == 0)
+        return command_wrong(command, "cannot run a job file from the standard input: it has no "
+                                      "folder for the files and the database");
+    return -1;
+}
+
+static int run(const struct command *command, int count, char **words)
 {
     struct runner runner = {.socket = -1, .settled = -1, .control = -1};
-    int status = run_options_read(&runner.options, count, words);
+    struct arguments arguments;
+    int status = options_read(command, &runner.options, NULL, &arguments, count, words);
+    if (status < 0) {
+        runner.options.path = arguments.items[0];
+        status = options_check(command, &runner.options);
+    }
     if (status >= 0) return status;
     status = places_find(&runner) ? run_file(&runner) : 2;
     worker_end(&runner);
@@ -274,3 +297,55 @@ int command_run(int count, char **words)
     free(runner.path), free(runner.folder), free(runner.hidden);
     return status;
 }
+
+static const struct option_row rows[] = {
+    {'j', "jobs", "N", "number of tasks to run in parallel", OPTION_NUMBER,
+     .at = offsetof(struct run_options, jobs), .least = 1, .most = 100000,
+     .preset = "the number of cores"},
+    {'k', "keep-going", "", "after a failure, run all tasks that do not depend on the failed one; "
+     "job files with conditions such as failed(x) or done(x) always do so", OPTION_FLAG,
+     .at = offsetof(struct run_options, keep_going)},
+    {'n', "dry-run", "", "list the tasks that would run, and run nothing", OPTION_FLAG,
+     .at = offsetof(struct run_options, dry)},
+    {0, "fresh", "", "run all tasks, as if none had run before", OPTION_FLAG,
+     .at = offsetof(struct run_options, fresh)},
+    {0, "only", "NAME,...", "run only these tasks and their dependencies", OPTION_PATH,
+     .at = offsetof(struct run_options, only), .needs = "names of tasks"},
+    {0, "json", "", "print each event as a JSON object on a line of its own", OPTION_FLAG,
+     .at = offsetof(struct run_options, json)},
+    {'q', "quiet", "", "print only failures", OPTION_FLAG,
+     .at = offsetof(struct run_options, quiet)},
+    {'v', "verbose", "", "print a line for each task, on a terminal too", OPTION_FLAG,
+     .at = offsetof(struct run_options, verbose)},
+    {0, "contain", "best|tree", "how to kill every process of a task: with a process namespace "
+     "where the system allows one, or always as a tree of processes", OPTION_CHOICE,
+     .at = offsetof(struct run_options, contain), .preset = "best"},
+    OPTION_ROWS_END};
+
+const struct command run_command = {
+    .name = "run",
+    .summary = "run the tasks of a job file on this machine, or resume them",
+    .group = GROUP_RUN,
+    .is_everyday = true,
+    .argument = ARGUMENT_FILE,
+    .argument_name = "FILE",
+    .arguments_least = 1,
+    .arguments_most = 1,
+    .run = run,
+    .options = rows,
+    .usage = "[OPTION...] FILE\n",
+    .text = "Runs the tasks that have not succeeded yet, and those that have changed: their "
+            "command, their environment, the files they read or a dependency. A run can be "
+            "interrupted or killed at any time; the next one resumes it.\n"
+            "The database, the logs and the cache are in the folder .rota next to the job file. "
+            "$ROTA_CACHE_MAX limits the size of the cache, such as 500M (default: 10G).\n"
+            "SIGINT or SIGTERM stops the running tasks, which have 5 seconds to end; a second "
+            "signal kills them.\n",
+    .examples = "rota run build.yaml\trun a job file; the same command resumes it\n"
+                "rota run -j 8 -k build.yaml\trun up to 8 tasks in parallel, also after failures\n"
+                "rota run -n build.yaml\tlist what would run\n",
+    .exits = "0\tall tasks succeeded\n1\ta task failed\n"
+             "2\tthe job file or an option is wrong, or another rota run uses this folder\n"
+             "3\tthe job was cancelled\n5\tthe remaining tasks cannot run\n"
+             "70\tthe disk or the worker process failed\n130\tinterrupted\n",
+};

@@ -1,13 +1,10 @@
-// show.c - `rota show`: everything about a task.
+// show.c - `rota show`: prints everything about a task.
 #include "cli/query_options.h"
 #include "worker/process/worker.h"
+#include "os/json.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static const char usage[] = "    rota show build         everything about the task \"build\"\n"
-                            "    rota show 7.3           the same for task 3 of job 7\n\n"
-                            "usage: rota show [--json] [--job N] [--db DATABASE] [FILE] TASK...\n";
 
 // ---- Shared -----------------------------------------------------------------------------------
 
@@ -149,101 +146,97 @@ static void task_print(const struct asker *asker, uint32_t at)
 
 // ---- As JSON ----------------------------------------------------------------------------------
 
-static void json_pair(const char *key, const char *text)
+static void text_put(struct json *json, const char *key, const char *text)
 {
-    printf(",\"%s\":", key);
-    if (*text)
-        json_text(stdout, text);
-    else
-        fputs("null", stdout);
+    json_string(json, key, *text ? text : NULL);
 }
 
-static void json_names(const struct ask *ask, const struct ask_task *task)
+static void needs_put(struct json *json, const struct ask *ask, const struct ask_task *task)
 {
-    fputs(",\"needs\":[", stdout);
-    for (uint32_t i = 0; i < task->need_count; i++) {
-        if (i) putchar(',');
-        json_text(stdout, ask->tasks[task->needs[i]].name);
-    }
-    putchar(']');
+    json_open(json, "needs", '[');
+    for (uint32_t i = 0; i < task->need_count; i++)
+        json_string(json, NULL, ask->tasks[task->needs[i]].name);
+    json_close(json, ']');
 }
 
-static void json_objects(const struct ask *ask, uint32_t at)
+static void objects_put(struct json *json, const struct ask *ask, uint32_t at)
 {
     struct ask_object object;
-    fputs(",\"outputs\":[", stdout);
+    json_open(json, "outputs", '[');
     for (uint32_t i = 0; ask_object(ask, at, i, &object); i++) {
-        printf("%s{\"name\":", i ? "," : "");
-        json_text_part(stdout, object.name, (size_t)object.length);
-        printf(",\"kind\":\"%s\"}", object.kind);
+        json_open(json, NULL, '{');
+        json_bytes(json, "name", object.name, (size_t)object.length);
+        json_string(json, "kind", object.kind);
+        json_close(json, '}');
     }
-    fputs("],\"inputs\":[", stdout);
-    const char *between = "";
+    json_close(json, ']');
+    json_open(json, "inputs", '[');
     for (const char *line = ask->tasks[at].details; *line;) {
         size_t length = strcspn(line, "\n"), word = strcspn(line, " \n");
         bool is_input = strncmp(line, "in ", 3) == 0 || strncmp(line, "in-file ", 8) == 0;
-        if (is_input) {
-            fputs(between, stdout);
-            json_text_part(stdout, line + word + 1, length - word - 1);
-            between = ",";
-        }
+        if (is_input) json_bytes(json, NULL, line + word + 1, length - word - 1);
         line += length + (line[length] == '\n');
     }
-    putchar(']');
+    json_close(json, ']');
 }
 
-static void json_attempt(const struct asker *asker, const struct ask_attempt *attempt)
+static void attempt_put(struct json *json, const struct asker *asker,
+                        const struct ask_attempt *attempt)
 {
     char path[8192], text[ASK_TEXT];
-    printf("{\"attempt\":%u,\"status\":\"%s\",\"end\":\"%s\",\"code\":%d", attempt->attempt,
-           attempt->status, attempt->end, attempt->code);
-    json_pair("text", ask_end_text(attempt, text));
-    json_pair("reason", attempt->reason);
-    printf(",\"began\":%" PRId64, attempt->began);
-    if (attempt->ended)
-        printf(",\"ended\":%" PRId64, attempt->ended);
-    else
-        fputs(",\"ended\":null", stdout);
-    printf(",\"user_us\":%" PRId64 ",\"system_us\":%" PRId64 ",\"memory_bytes\":%" PRIu64
-           ",\"log_bytes\":%" PRIu64 ",\"cached\":%s,\"truncated\":%s",
-           attempt->user, attempt->system, attempt->memory_bytes, attempt->log_bytes,
-           attempt->flags & ASK_CACHED ? "true" : "false",
-           attempt->flags & ASK_TRUNCATED ? "true" : "false");
-    json_pair("log", place_of(asker, attempt, path));
-    putchar('}');
+    json_open(json, NULL, '{');
+    json_number(json, "attempt", "%u", attempt->attempt);
+    json_string(json, "status", attempt->status);
+    json_string(json, "end", attempt->end);
+    json_number(json, "code", "%d", attempt->code);
+    text_put(json, "text", ask_end_text(attempt, text));
+    text_put(json, "reason", attempt->reason);
+    json_number(json, "began", "%" PRId64, attempt->began);
+    json_time(json, "ended", attempt->ended);
+    json_number(json, "user_us", "%" PRId64, attempt->user);
+    json_number(json, "system_us", "%" PRId64, attempt->system);
+    json_number(json, "memory_bytes", "%" PRIu64, attempt->memory_bytes);
+    json_number(json, "log_bytes", "%" PRIu64, attempt->log_bytes);
+    json_bool(json, "cached", attempt->flags & ASK_CACHED);
+    json_bool(json, "truncated", attempt->flags & ASK_TRUNCATED);
+    text_put(json, "log", place_of(asker, attempt, path));
+    json_close(json, '}');
 }
 
 static void json_print(const struct asker *asker, uint32_t at)
 {
     const struct ask *ask = &asker->ask;
     const struct ask_task *task = &ask->tasks[at];
-    printf("{\"id\":\"%u.%u\"", task->id.job, task->id.task);
-    json_pair("name", task->name);
-    json_pair("kind", task->is_bundle ? "bundle" : "task");
-    json_pair("status", task->status);
-    json_pair("command", task->command);
-    json_pair("condition", task->when);
-    json_pair("bundle", task->bundle ? ask->tasks[task->bundle - 1].name : "");
-    json_pair("lane", task->lane ? ask_lane_name(ask, task->lane) : "");
-    json_pair("access", task->access);
-    json_names(ask, task);
-    json_objects(ask, at);
-    printf(",\"cpus\":%u,\"memory_mib\":%u,\"priority\":%d,\"retries\":%u,\"attempts\":[",
-           task->cores, task->memory_mib, task->priority, task->retries);
-    for (uint32_t i = 0; i < task->count; i++) {
-        if (i) putchar(',');
-        json_attempt(asker, &ask->attempts[task->first + i]);
-    }
-    puts("]}");
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_plain(&json, "id", "%u.%u", task->id.job, task->id.task);
+    text_put(&json, "name", task->name);
+    text_put(&json, "kind", task->is_bundle ? "bundle" : "task");
+    text_put(&json, "status", task->status);
+    text_put(&json, "command", task->command);
+    text_put(&json, "condition", task->when);
+    text_put(&json, "bundle", task->bundle ? ask->tasks[task->bundle - 1].name : "");
+    text_put(&json, "lane", task->lane ? ask_lane_name(ask, task->lane) : "");
+    text_put(&json, "access", task->access);
+    needs_put(&json, ask, task);
+    objects_put(&json, ask, at);
+    json_number(&json, "cpus", "%u", task->cores);
+    json_number(&json, "memory_mib", "%u", task->memory_mib);
+    json_number(&json, "priority", "%d", task->priority);
+    json_number(&json, "retries", "%u", task->retries);
+    json_open(&json, "attempts", '[');
+    for (uint32_t i = 0; i < task->count; i++)
+        attempt_put(&json, asker, &ask->attempts[task->first + i]);
+    json_close(&json, ']');
+    json_line(&json);
 }
 
-int command_show(int count, char **words)
+static int show(const struct command *command, int count, char **words)
 {
-    static const struct asker_use use = {"show", usage, "", ASKER_TASKS};
     struct asker asker;
-    int status = asker_open(&asker, &use, count, words);
+    int status = asker_open(&asker, command, count, words);
     if (status < 0) {
-        status = asker.name_count ? asker_load(&asker) : asker_wrong(&asker, "which task?");
+        status = asker_load(&asker);
         for (uint32_t i = 0, at; !status && i < asker.name_count; i++) {
             if (!asker_find(&asker, asker.names[i], &at))
                 status = 2;
@@ -256,3 +249,25 @@ int command_show(int count, char **words)
     asker_close(&asker);
     return status;
 }
+
+static const struct option_row rows[] = {ASKER_ROWS, OPTION_ROWS_END};
+
+const struct command show_command = {
+    .name = "show",
+    .summary = "show everything about a task",
+    .group = GROUP_INSPECT,
+    .query = QUERY_TASKS,
+    .argument = ARGUMENT_TASK,
+    .argument_name = "TASK",
+    .arguments_least = 1,
+    .arguments_most = ARGUMENTS_ANY,
+    .run = show,
+    .remote = remote_query,
+    .options = rows,
+    .usage = "[OPTION...] [FILE] TASK...\n",
+    .text = "A task is given by its name or its number, such as 7.3 for task 3 of job 7.\n",
+    .examples = "rota show compile\tshow the task `compile` of the last job\n"
+                "rota show 7.3\tshow task 3 of job 7\n",
+    .exits = "0\tdone\n2\tan option is wrong, or the task, job or database does not exist\n"
+             "4\tthe server cannot be reached\n",
+};

@@ -1,4 +1,4 @@
-// simulate.c - `rota simulate`: what a job would come to on workers that are not there.
+// simulate.c - `rota simulate`: predicts how a job runs on other workers.
 #include "cli/cli.h"
 #include "cli/simulate.h"
 #include "os/os.h"
@@ -10,7 +10,7 @@ static double seconds_now(void)
     return (double)os_spent() * 1e-9;
 }
 
-static bool fits_somewhere(const struct simulate_request *request, const struct lab_job *job,
+static bool fits_somewhere(const struct simulate_request *request, const struct whatif_job *job,
                            uint32_t task)
 {
     const struct plan_cluster *cluster = &request->setting.cluster;
@@ -19,7 +19,7 @@ static bool fits_somewhere(const struct simulate_request *request, const struct 
     return false;
 }
 
-static double disk_wanted(const struct lab_job *job, uint32_t task)
+static double disk_wanted(const struct whatif_job *job, uint32_t task)
 {
     const struct plan_graph *graph = &job->graph;
     const struct plan_task *row = &graph->tasks[task];
@@ -31,7 +31,7 @@ static double disk_wanted(const struct lab_job *job, uint32_t task)
     return mib;
 }
 
-static bool disks_fit(const struct simulate_request *request, const struct lab_job *job)
+static bool disks_fit(const struct simulate_request *request, const struct whatif_job *job)
 {
     const struct plan_cluster *cluster = &request->setting.cluster;
     double largest = 0;
@@ -39,14 +39,14 @@ static bool disks_fit(const struct simulate_request *request, const struct lab_j
         if (largest < cluster->disk_mib[i]) largest = cluster->disk_mib[i];
     for (uint32_t i = 0; cluster->disk_mib && i < job->graph.task_count; i++) {
         if (disk_wanted(job, i) <= largest) continue;
-        fprintf(stderr, "%s: task %s reads and makes %.6g MiB, and no disk has room for that\n",
+        fprintf(stderr, "%s: task %s reads and writes %.6g MiB, more than any disk has\n",
                 request->file, job->names[i], disk_wanted(job, i));
         return false;
     }
     return true;
 }
 
-static bool all_fit(const struct simulate_request *request, const struct lab_job *job)
+static bool all_fit(const struct simulate_request *request, const struct whatif_job *job)
 {
     for (uint32_t i = 0; i < job->graph.task_count; i++) {
         if (fits_somewhere(request, job, i)) continue;
@@ -54,42 +54,42 @@ static bool all_fit(const struct simulate_request *request, const struct lab_job
                 job->graph.tasks[i].cores);
         if (job->graph.memory_mib && request->setting.cluster.memory_mib)
             fprintf(stderr, " and %u MiB", job->graph.memory_mib[i]);
-        fputs(", and no worker has that\n", stderr);
+        fputs(", more than any worker has\n", stderr);
         return false;
     }
     return true;
 }
 
-static void never_ran(const struct simulate_request *request, const struct lab_job *job)
+static void never_ran(const struct simulate_request *request, const struct whatif_job *job)
 {
     fputs("rota simulate: some tasks never ran", stderr);
     if (request->setting.cluster.disk_mib)
-        fputs(": the disks may be too small for what they read and make", stderr);
+        fputs(": the disks may be too small for their inputs and outputs", stderr);
     else if (job->graph.group_count)
-        fputs(": there was no room for all that streams join to run at the same time", stderr);
+        fputs(": not all tasks that share streams fit on the workers at the same time", stderr);
     fputs("\n", stderr);
 }
 
-static int replay(const struct simulate_request *request, const struct lab_job *job,
-                  struct lab_course *course)
+static int replay(const struct simulate_request *request, const struct whatif_job *job,
+                  struct whatif_course *course)
 {
     struct plan_schedule schedule = plan_schedule_take(job->graph.task_count);
-    bool fine = lab_read_schedule(&schedule, request->replay, job, &request->setting);
+    bool fine = whatif_read_schedule(&schedule, request->replay, job, &request->setting);
     double before = seconds_now();
-    bool done = fine && lab_replay(job, &request->setting, &schedule, course);
+    bool done = fine && whatif_replay(job, &request->setting, &schedule, course);
     course->seconds = seconds_now() - before;
     plan_schedule_release(&schedule);
     if (fine && !done) never_ran(request, job);
     return !fine ? 2 : done ? 0 : 1;
 }
 
-static int run_once(const struct simulate_request *request, const struct lab_job *job,
-                    struct lab_course *course)
+static int run_once(const struct simulate_request *request, const struct whatif_job *job,
+                    struct whatif_course *course)
 {
-    if (lab_run(job, &request->setting, &request->options, course)) return 0;
+    if (whatif_run(job, &request->setting, &request->options, course)) return 0;
     if (request->has_faults)
-        fprintf(stderr, "rota simulate: with these faults the job fails: a task was tried too "
-                "often, no worker is left, or what is made is lost again and again%s\n",
+        fprintf(stderr, "rota simulate: with these faults the job fails: a task has no retries "
+                "left, no worker is left, or outputs are lost again and again%s\n",
                 request->setting.cluster.disk_mib ? "; or the disks may be too small" : "");
     else
         never_ran(request, job);
@@ -108,19 +108,19 @@ static int by_makespan(const void *a, const void *b)
     return one->seed < other->seed ? -1 : one->seed > other->seed;
 }
 
-// The course that is shown is that of the run in the middle.
-static int run_often(struct simulate_request *request, const struct lab_job *job,
-                     struct lab_course *course)
+// Shows the course of the median run.
+static int run_often(struct simulate_request *request, const struct whatif_job *job,
+                     struct whatif_course *course)
 {
     struct outcome *outcomes = plan_take(request->runs, sizeof *outcomes);
-    struct lab_options options = request->options;
+    struct whatif_options options = request->options;
     uint32_t count = 0;
     for (uint32_t i = 0; i < request->runs; i++) {
-        struct lab_course one = lab_course_take(job->graph.task_count);
+        struct whatif_course one = whatif_course_take(job->graph.task_count);
         options.seed = request->options.seed + i;
-        if (lab_run(job, &request->setting, &options, &one))
+        if (whatif_run(job, &request->setting, &options, &one))
             outcomes[count++] = (struct outcome){one.makespan, options.seed};
-        lab_course_release(&one);
+        whatif_course_release(&one);
     }
     qsort(outcomes, count, sizeof *outcomes, by_makespan);
     request->of_runs.failed = request->runs - count;
@@ -130,7 +130,7 @@ static int run_often(struct simulate_request *request, const struct lab_job *job
         request->of_runs.most_of_ten = outcomes[(count * 9 + 9) / 10 - 1].makespan;
         request->of_runs.most = outcomes[count - 1].makespan;
         options.seed = outcomes[(count - 1) / 2].seed;
-        lab_run(job, &request->setting, &options, course);
+        whatif_run(job, &request->setting, &options, course);
     } else {
         fprintf(stderr, "rota simulate: the job fails in all of %u runs\n", request->runs);
     }
@@ -139,39 +139,58 @@ static int run_often(struct simulate_request *request, const struct lab_job *job
 }
 
 // Returns the exit status.
-static int course_find(struct simulate_request *request, const struct lab_job *job,
-                       struct lab_course *course)
+static int course_find(struct simulate_request *request, const struct whatif_job *job,
+                       struct whatif_course *course)
 {
     if (request->replay) return replay(request, job, course);
     return request->runs > 1 ? run_often(request, job, course) : run_once(request, job, course);
 }
 
-static int job_read(struct simulate_request *request, struct lab_job *job,
-                    struct lab_course *course)
+static int job_read(struct simulate_request *request, struct whatif_job *job,
+                    struct whatif_course *course)
 {
     if (request->is_database) return recorded_read(request, job, course);
-    return lab_read(job, request->file, request->seconds_each) ? 0 : 2;
+    return whatif_read(job, request->file, request->seconds_each) ? 0 : 2;
 }
 
-int command_simulate(int count, char **words)
+static int simulate(const struct command *command, int count, char **words)
 {
-    if (swarm_is_meant(count, words)) return command_swarm(count, words);
     struct simulate_request request = {.options.seconds_now = seconds_now};
-    struct lab_job job = {0};
-    struct lab_course course = {0};
-    int status = simulate_words(&request, count, words);
+    struct whatif_job job = {0};
+    struct whatif_course course = {0};
+    int status = simulate_read(command, &request, count, words);
     if (status < 0) {
         status = job_read(&request, &job, &course);
         if (!status && !request.recorded) {
-            course = lab_course_take(job.graph.task_count);
+            course = whatif_course_take(job.graph.task_count);
             bool fits = all_fit(&request, &job) && disks_fit(&request, &job);
             status = fits ? course_find(&request, &job, &course) : 2;
         }
         if (!status) simulate_show(&request, &job, &course);
         if (!status && !simulate_files(&request, &job, &course)) status = 1;
     }
-    lab_course_release(&course);
-    lab_job_release(&job);
+    whatif_course_release(&course);
+    whatif_job_release(&job);
     simulate_release(&request);
     return status;
 }
+
+const struct command simulate_command = {
+    .name = "simulate",
+    .summary = "predict how a job runs on other workers (what-if)",
+    .group = GROUP_SIMULATION,
+    .argument = ARGUMENT_FILE,
+    .argument_name = "FILE",
+    .arguments_most = 1,
+    .run = simulate,
+    .options = simulate_rows,
+    .usage = "[OPTION...] FILE\n[OPTION...] --db DATABASE [--job N] [--recorded]\n",
+    .text = "FILE is a job file, a workflow in WfFormat 1.5, a graph in the format tg-1, or a "
+            "database. Nothing is executed.\n",
+    .examples = "rota simulate build.yaml --workers 8x4\tpredict a run on 8 workers of 4 cores\n"
+                "rota simulate --db .rota/rota.db --workers 2x16 --gantt\trun the last job "
+                "elsewhere\n"
+                "rota simulate --db .rota/rota.db --recorded --svg run.svg\tdraw how it ran\n",
+    .exits = "0\tdone\n1\tthe job fails, or a file cannot be written\n"
+             "2\tan option or a file is wrong\n",
+};

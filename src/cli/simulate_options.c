@@ -6,146 +6,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[]
-    = "    rota simulate job.yaml --workers 8x4 --bandwidth 1G\n\n"
-      "usage: rota simulate FILE [OPTION...]\n"
-      "       rota simulate --db DATABASE [--job N] [--recorded] [OPTION...]\n"
-      "       rota simulate --seed N [--seeds COUNT] [--trace] [--shrink] [--json]\n"
-      "       rota simulate --tape FILE [--trace]\n\n"
-      "    --workers 8x4         8 workers of 4 cores; 2x16,8x4 is several sizes (1x4);\n"
-      "                          8x4x16G has memory, 8x4/200G a disk, 2x16:1.5,8x4 some that\n"
-      "                          are faster\n"
-      "    --bandwidth 128M      of each worker, a second, both ways; a number alone is MiB (1G)\n"
-      "    --latency SECONDS     of a message, and before the first byte of a copy (0)\n"
-      "    --sources maker|any   copies come from who made it, or anybody who has one (maker)\n"
-      "    --faults WHAT,...     crash=N/h  back=SECONDS|never  lease=SECONDS  fail=SHARE\n"
-      "                          slow=SHARExTIMES  loss=SHARE  retries=N\n"
-      "    --runs N              with seeds from --seed on: the median, and the spread (1)\n"
-      "    --policy plan|pull    who decides where tasks run (plan)\n"
-      "    --info exact|user|mean  durations and sizes known: all, those of a kind, the mean\n"
-      "    --delay SECONDS       least time between two decisions (0)\n"
-      "    --effort STEPS        of looking for a plan; 0: none is made ahead (10000000)\n"
-      "    --patience SECONDS    pull: how long a task waits for a worker with its input (0.1)\n"
-      "    --by-rank             pull: the most urgent of all queues, not one by lot\n"
-      "    --seed N              of everything that is drawn by lot (1)\n"
-      "    --seconds S           what a task of a job file takes (1)\n"
-      "    --replay SCHEDULE     this schedule instead of deciding anything\n"
-      "    --network fair|free   links share their ends, or do not hinder each other (fair)\n"
-      "    --db DATABASE         a job that was run, with what its tasks took and made\n"
-      "    --job N               which one (the last)\n"
-      "    --recorded            how it really went, instead of deciding anything\n"
-      "    --price P             of a core for an hour, to say what it costs\n"
-      "    --gantt               a chart of the workers\n"
-      "    --svg FILE, --perfetto FILE, --workflow FILE, --schedule FILE\n"
-      "                          the course as a picture, trace, WfFormat 1.5, or schedule\n"
-      "    --json                one object\n\n"
-      "FILE is a job file, a workflow in WfFormat 1.5, a graph in the format tg-1, or a database.\n"
-      "doc/simulate.md says what is modelled.\n";
+// ---- Values ------------------------------------------------------------------------------------
 
-enum { RUNS_MAX = 100000 };
+enum { SIM_WORKERS, SIM_BANDWIDTH, SIM_FAULTS, SIM_EFFORT, SIM_SEED, SIM_DB };
 
-static bool job_take(struct simulate_request *request, const char *text)
+static bool whole_read(const char *text, uint64_t *number)
 {
     char *end;
     errno = 0;
-    unsigned long number = strtoul(text, &end, 10);
-    bool fine = *text >= '0' && *text <= '9' && !*end && !errno && number && number <= UINT32_MAX;
-    if (!fine) return value_refuse("--job", text, "the number of a job");
-    request->job = (uint32_t)number;
-    return true;
+    double value = strtod(text, &end);
+    *number = value >= 0 && value <= 1e15 ? (uint64_t)value : 0;
+    return end != text && !*end && value >= 0 && value <= 1e15;
 }
 
-static bool runs_take(struct simulate_request *request, const char *text)
+static bool value_take(void *values, uint32_t number, const char *value)
 {
-    uint64_t number;
-    if (!value_whole("--runs", text, &number)) return false;
-    if (!number || number > RUNS_MAX) return value_refuse("--runs", text, "1 to 100000");
-    request->runs = (uint32_t)number;
-    return true;
-}
-
-static bool choice_take(const char *option, const char *text, const char *words, int *choice)
-{
-    size_t length = strlen(text);
-    *choice = 0;
-    for (const char *at = words; length; (*choice)++) {
-        const char *end = strchr(at, '|');
-        size_t size = end ? (size_t)(end - at) : strlen(at);
-        if (size == length && memcmp(at, text, size) == 0) return true;
-        if (!end) break;
-        at = end + 1;
-    }
-    return value_refuse(option, text, words);
-}
-
-static bool value_take(struct simulate_request *request, const char *option, const char *text)
-{
-    struct lab_options *options = &request->options;
-    int choice;
-    if (!strcmp(option, "--workers")) return value_workers(&request->setting, text);
-    if (!strcmp(option, "--bandwidth"))
-        return value_bandwidth(text, &request->setting.cluster.bandwidth);
-    if (!strcmp(option, "--delay")) return value_number(option, text, &options->delay);
-    if (!strcmp(option, "--patience")) return value_number(option, text, &options->patience);
-    if (!strcmp(option, "--seconds")) return value_number(option, text, &request->seconds_each);
-    if (!strcmp(option, "--price")) return value_number(option, text, &request->price);
-    if (!strcmp(option, "--job")) return job_take(request, text);
-    if (!strcmp(option, "--latency"))
-        return value_number(option, text, &request->setting.cluster.latency);
-    if (!strcmp(option, "--faults")) {
+    struct simulate_request *request = values;
+    switch (number) {
+    case SIM_WORKERS: return value_workers(&request->setting, value);
+    case SIM_BANDWIDTH: return value_bandwidth(value, &request->setting.cluster.bandwidth);
+    case SIM_EFFORT: return whole_read(value, &request->options.steps_max);
+    case SIM_SEED: return whole_read(value, &request->options.seed);
+    case SIM_DB:
+        request->is_database = true;
+        return *(request->file = value);
+    default:
         request->has_faults = true;
-        return value_faults(text, &options->faults);
+        return value_faults(value, &request->options.faults);
     }
-    if (!strcmp(option, "--runs")) return runs_take(request, text);
-    if (!strcmp(option, "--effort")) return value_whole(option, text, &options->steps_max);
-    if (!strcmp(option, "--seed")) return value_whole(option, text, &options->seed);
-    if (!strcmp(option, "--policy")) {
-        if (!choice_take(option, text, "plan|pull", &choice)) return false;
-        options->policy = choice ? ROTA_POLICY_PULL : ROTA_POLICY_PLAN;
-    } else if (!strcmp(option, "--sources")) {
-        if (!choice_take(option, text, "maker|any", &choice)) return false;
-        request->setting.cluster.any_source = choice;
-    } else if (!strcmp(option, "--info")) {
-        if (!choice_take(option, text, "exact|user|mean", &choice)) return false;
-        options->info = (enum lab_info)choice;
-    } else {
-        if (!choice_take(option, text, "fair|free", &choice)) return false;
-        struct plan_cluster *cluster = &request->setting.cluster;
-        cluster->shared = !choice;
-        cluster->slots = choice ? UINT32_MAX : 4;
-        cluster->slots_each = choice ? UINT32_MAX : 2;
-    }
-    return true;
 }
 
-static const char **path_of(struct simulate_request *request, const char *option)
-{
-    if (!strcmp(option, "--db")) return &request->file;
-    if (!strcmp(option, "--replay")) return &request->replay;
-    if (!strcmp(option, "--svg")) return &request->svg;
-    if (!strcmp(option, "--perfetto")) return &request->perfetto;
-    if (!strcmp(option, "--workflow")) return &request->workflow;
-    return !strcmp(option, "--schedule") ? &request->schedule : NULL;
-}
-
-static bool is_valued(const char *word)
-{
-    static const char *const valued[] = {"--workers", "--bandwidth", "--delay",  "--patience",
-                                         "--seconds", "--effort",    "--seed",   "--policy",
-                                         "--info",    "--network",   "--price",  "--job",
-                                         "--latency", "--faults",    "--runs",   "--sources"};
-    for (size_t i = 0; i < sizeof valued / sizeof *valued; i++)
-        if (!strcmp(word, valued[i])) return true;
-    return false;
-}
-
-static int refuse_words(const char *reason)
-{
-    fprintf(stderr, "rota simulate: %s\n\n%s", reason, usage);
-    return 2;
-}
-
-// A database is known by how it begins, whether or not --db said so.
+// A database is recognized by its first bytes, also without --db.
 static bool begins_as_database(const char *path)
 {
     static const char first[] = "SQLite format 3";
@@ -157,21 +48,34 @@ static bool begins_as_database(const char *path)
     return same;
 }
 
-static int words_agree(struct simulate_request *request)
+// Returns -1, or the exit status.
+static int options_agree(const struct command *command, struct simulate_request *request)
 {
-    lab_setting_lose(&request->setting, request->options.faults.loss);
     bool decides = !request->replay && !request->recorded;
     if (!decides && (request->has_faults || request->runs > 1))
-        return refuse_words("--faults and --runs: not of a run that is fixed");
+        return command_wrong(command,
+                             "options --faults and --runs exclude --replay and --recorded");
     if (!request->is_database) request->is_database = begins_as_database(request->file);
     if (request->is_database) {
         if (request->recorded && request->replay)
-            return refuse_words("--recorded and --replay: either of them");
+            return command_wrong(command, "options --recorded and --replay exclude each other");
         return -1;
     }
-    if (request->recorded) return refuse_words("--recorded: only a database knows how it went");
-    if (request->job) return refuse_words("--job: only a database has several");
+    if (request->recorded) return command_wrong(command, "option --recorded needs a database");
+    if (request->job) return command_wrong(command, "option --job needs a database");
     return -1;
+}
+
+static void choices_apply(struct simulate_request *request)
+{
+    struct plan_cluster *cluster = &request->setting.cluster;
+    bool is_free = request->network;
+    request->options.policy = request->policy ? ROTA_POLICY_PULL : ROTA_POLICY_PLAN;
+    cluster->any_source = request->sources;
+    cluster->shared = !is_free;
+    cluster->slots = is_free ? UINT32_MAX : 4;
+    cluster->slots_each = is_free ? UINT32_MAX : 2;
+    whatif_setting_lose(&request->setting, request->options.faults.loss);
 }
 
 static void defaults_set(struct simulate_request *request)
@@ -181,46 +85,40 @@ static void defaults_set(struct simulate_request *request)
     request->runs = 1;
     request->setting.cluster
         = (struct plan_cluster){.slots = 4, .slots_each = 2, .bandwidth = 1024, .shared = true};
-    request->options = (struct lab_options){.policy = ROTA_POLICY_PLAN, .patience = 0.1,
+    request->options = (struct whatif_options){.policy = ROTA_POLICY_PLAN, .patience = 0.1,
                                             .steps_max = 10000000, .seed = 1,
                                             .faults = {.back = 60, .lease = 60, .retries = 3},
                                             .seconds_now = request->options.seconds_now};
     value_workers(&request->setting, "1x4");
 }
 
-int simulate_words(struct simulate_request *request, int count, char **words)
+// The options of the cluster simulator, which was a part of this command.
+static const char *cluster_option(int count, char **words)
 {
+    static const char *const options[] = {"--seeds", "--tape", "--trace", "--shrink"};
+    for (int i = 0; i < count; i++)
+        for (size_t k = 0; k < sizeof options / sizeof *options; k++)
+            if (strcmp(words[i], options[k]) == 0) return options[k];
+    return count && strcmp(words[0], "--seed") == 0 && count <= 2 ? "--seed" : NULL;
+}
+
+int simulate_read(const struct command *command, struct simulate_request *request, int count,
+                  char **words)
+{
+    struct arguments arguments;
+    const char *option = cluster_option(count, words);
+    if (option)
+        return command_wrong(command, "%s: the cluster simulator is now the program rota-sim (see "
+                                      "rota-sim --help)", option);
     defaults_set(request);
-    for (int i = 0; i < count; i++) {
-        const char *word = words[i], **path = path_of(request, word);
-        if (!strcmp(word, "--help")) {
-            fputs(usage, stdout);
-            return 0;
-        }
-        bool is_option = word[0] == '-' && word[1];
-        if ((path || is_valued(word)) && i + 1 == count) {
-            fprintf(stderr, "rota simulate: %s needs a value\n", word);
-            return 2;
-        }
-        if (path == &request->file) {
-            if (request->file) return refuse_words("one file at a time");
-            request->is_database = true;
-        }
-        if (path) *path = words[++i];
-        else if (is_valued(word) && !value_take(request, word, words[i + 1])) return 2;
-        else if (is_valued(word)) i++;
-        else if (!strcmp(word, "--json")) request->json = true;
-        else if (!strcmp(word, "--recorded")) request->recorded = true;
-        else if (!strcmp(word, "--gantt")) request->gantt = true;
-        else if (!strcmp(word, "--by-rank")) request->options.by_rank = true;
-        else if (!is_option && !request->file) request->file = word;
-        else {
-            fprintf(stderr, "rota simulate: %s: %s\n\n%s", word,
-                    is_option ? "no such option" : "one file at a time", usage);
-            return 2;
-        }
-    }
-    return request->file ? words_agree(request) : refuse_words("which file?");
+    int status = options_read(command, request, value_take, &arguments, count, words);
+    if (status >= 0) return status;
+    if (request->file && arguments.count)
+        return command_wrong(command, "unexpected argument '%s'", arguments.items[0]);
+    if (arguments.count) request->file = arguments.items[0];
+    if (!request->file) return command_wrong(command, "missing argument FILE");
+    choices_apply(request);
+    return options_agree(command, request);
 }
 
 void simulate_release(struct simulate_request *request)
@@ -228,3 +126,61 @@ void simulate_release(struct simulate_request *request)
     free(request->setting.cores), free(request->setting.speed), free(request->setting.memory_mib);
     free(request->setting.disk_mib);
 }
+
+// ---- The table ---------------------------------------------------------------------------------
+
+#define AT(field) offsetof(struct simulate_request, field)
+
+const struct option_row simulate_rows[] = {
+    {0, "workers", "LIST", "workers x cores, such as 8x4 or 2x16,8x4; 8x4x16G has memory, 8x4/200G "
+     "a disk, 8x4:1.5 a speed", OPTION_OTHER, .at = SIM_WORKERS, .preset = "1x4",
+     .needs = "workers x cores such as 8x4 or 2x16,8x4, with memory 8x4x16G, a disk 8x4/200G or a "
+     "speed 8x4:1.5"},
+    {0, "bandwidth", "SIZE", "bandwidth of each worker in each direction, in MiB a second or with "
+     "K, M, G or T", OPTION_OTHER, .at = SIM_BANDWIDTH, .preset = "1G",
+     .needs = "a number of MiB, or one with K, M, G or T"},
+    {0, "latency", "SECONDS", "latency of a message, and of a copy", OPTION_DECIMAL,
+     .at = AT(setting.cluster.latency), .preset = "0"},
+    {0, "network", "fair|free", "whether transfers share the bandwidth of a worker", OPTION_CHOICE,
+     .at = AT(network), .preset = "fair"},
+    {0, "sources", "maker|any", "whether copies come from the worker that made the file, or from "
+     "any that has it", OPTION_CHOICE, .at = AT(sources), .preset = "maker"},
+    {0, "policy", "plan|pull", "whether a plan assigns the tasks, or idle workers pull them",
+     OPTION_CHOICE, .at = AT(policy), .preset = "plan"},
+    {0, "info", "exact|user|mean", "which durations and sizes the scheduler knows: all, the mean "
+     "of each kind of task, or the mean of all", OPTION_CHOICE, .at = AT(options.info),
+     .preset = "exact"},
+    {0, "delay", "SECONDS", "least time between two decisions", OPTION_DECIMAL,
+     .at = AT(options.delay), .preset = "0"},
+    {0, "effort", "STEPS", "steps to search for a plan; 0 makes no plan", OPTION_OTHER,
+     .at = SIM_EFFORT, .preset = "10000000", .needs = "a number"},
+    {0, "patience", "SECONDS", "pull: how long a task waits for a worker that has its input",
+     OPTION_DECIMAL, .at = AT(options.patience), .preset = "0.1"},
+    {0, "by-rank", "", "pull: take the most urgent task of all queues, not a random one",
+     OPTION_FLAG, .at = AT(options.by_rank)},
+    {0, "seed", "N", "seed of all random numbers", OPTION_OTHER, .at = SIM_SEED, .preset = "1",
+     .needs = "a number"},
+    {0, "runs", "N", "simulate so many times, with seeds from --seed on, and show the spread",
+     OPTION_NUMBER, .at = AT(runs), .least = 1, .most = 100000, .preset = "1"},
+    {0, "faults", "LIST", "faults: crash=N/h, back=SECONDS or never, lease=SECONDS, fail=SHARE, "
+     "slow=SHARExTIMES, loss=SHARE, retries=N", OPTION_OTHER, .at = SIM_FAULTS,
+     .needs = "crash=N/h, back=SECONDS or never, lease=SECONDS, fail=SHARE, slow=SHARExTIMES, "
+     "loss=SHARE up to 0.9 or retries=N"},
+    {0, "seconds", "SECONDS", "duration of a task of a job file", OPTION_DECIMAL,
+     .at = AT(seconds_each), .preset = "1"},
+    {0, "replay", "SCHEDULE", "follow this schedule", OPTION_PATH, .at = AT(replay)},
+    {0, "db", "DATABASE", "simulate a job that was run, with its durations and sizes", OPTION_OTHER,
+     .at = SIM_DB, .needs = "a path"},
+    {0, "job", "N", "the number of the job in the database", OPTION_NUMBER, .at = AT(job),
+     .least = 1, .most = UINT32_MAX, .preset = "the last one", .needs = "the number of a job"},
+    {0, "recorded", "", "show how the job of the database really ran", OPTION_FLAG,
+     .at = AT(recorded)},
+    {0, "price", "P", "price of a core for an hour, to show what the job costs", OPTION_DECIMAL,
+     .at = AT(price)},
+    {0, "gantt", "", "print a chart of the workers", OPTION_FLAG, .at = AT(gantt)},
+    {0, "svg", "FILE", "write a picture", OPTION_PATH, .at = AT(svg)},
+    {0, "perfetto", "FILE", "write a trace for Perfetto", OPTION_PATH, .at = AT(perfetto)},
+    {0, "workflow", "FILE", "write WfFormat 1.5", OPTION_PATH, .at = AT(workflow)},
+    {0, "schedule", "FILE", "write the schedule, for --replay", OPTION_PATH, .at = AT(schedule)},
+    {0, "json", "", "print a JSON object", OPTION_FLAG, .at = AT(json)},
+    OPTION_ROWS_END};

@@ -1,24 +1,25 @@
-// simulate_show.c - `rota simulate`: what comes out.
+// simulate_show.c - `rota simulate`: prints the results.
 #include "cli/cli.h"
 #include "cli/simulate.h"
 #include "os/os.h"
+#include "os/json.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef void write_fn(const struct lab_job *job, const struct lab_setting *setting,
-                      const struct lab_course *course, FILE *out);
+typedef void write_fn(const struct whatif_job *job, const struct whatif_setting *setting,
+                      const struct whatif_course *course, FILE *out);
 
-static void schedule_write(const struct lab_job *job, const struct lab_setting *setting,
-                           const struct lab_course *course, FILE *out)
+static void schedule_write(const struct whatif_job *job, const struct whatif_setting *setting,
+                           const struct whatif_course *course, FILE *out)
 {
     (void)setting;
-    lab_schedule(job, course, out);
+    whatif_schedule(job, course, out);
 }
 
 static bool file_write(const char *path, write_fn *write, const struct simulate_request *request,
-                       const struct lab_job *job, const struct lab_course *course)
+                       const struct whatif_job *job, const struct whatif_course *course)
 {
     if (!path) return true;
     char *text = NULL;
@@ -33,7 +34,7 @@ static bool file_write(const char *path, write_fn *write, const struct simulate_
     return fine;
 }
 
-static double plan_us(const struct lab_course *course)
+static double plan_us(const struct whatif_course *course)
 {
     return course->planned ? course->plan_seconds / (double)course->planned * 1e6 : 0;
 }
@@ -46,7 +47,7 @@ static double cores_of(const struct simulate_request *request)
     return cores;
 }
 
-static double used_of(const struct lab_job *job, const struct lab_course *course)
+static double used_of(const struct whatif_job *job, const struct whatif_course *course)
 {
     double used = 0;
     for (uint32_t i = 0; i < job->graph.task_count; i++)
@@ -54,8 +55,8 @@ static double used_of(const struct lab_job *job, const struct lab_course *course
     return used;
 }
 
-// All workers are paid for as long as the run takes.
-static double cost_of(const struct simulate_request *request, const struct lab_course *course)
+// All workers are paid for the duration of the run.
+static double cost_of(const struct simulate_request *request, const struct whatif_course *course)
 {
     return cores_of(request) * course->makespan / 3600 * request->price;
 }
@@ -67,61 +68,80 @@ static const char *policy_of(const struct simulate_request *request)
     return request->options.policy == ROTA_POLICY_PLAN ? "plan" : "pull";
 }
 
-static void json_write(const struct simulate_request *request, const struct lab_job *job,
-                       const struct lab_course *course)
+// Figures of a run, in the order of their keys.
+static void figures_put(struct json *json, const struct simulate_request *request,
+                        const struct whatif_job *job, const struct whatif_course *course)
 {
     static const char *const infos[] = {"exact", "user", "mean"};
-    const struct lab_options *options = &request->options;
-    struct lab_stage *stages = plan_take(job->graph.task_count, sizeof *stages);
-    uint32_t count = lab_critical_path(job, course, stages);
+    const struct whatif_options *options = &request->options;
+    const struct plan_cluster *cluster = &request->setting.cluster;
     double total = course->search_seconds + course->plan_seconds + course->core_seconds;
-    fputs("{\"name\":", stdout);
-    json_text(stdout, job->name);
-    printf(",\"tasks\":%u,\"workers\":%u,\"bandwidth_mib\":%g,\"policy\":\"%s\",\"info\":\"%s\","
-           "\"delay\":%g,\"makespan\":%.17g,\"lower_bound\":%.17g,"
-           "\"predicted\":%.17g,\"transfers\":%llu,"
-           "\"mib_moved\":%.17g,\"plan_us_per_task\":%.3f,\"plans\":%u,\"search_seconds\":%.6f,"
-           "\"replans\":%u,\"replan_us\":%.3f,"
-           "\"deciding_seconds\":%.6f,\"seconds\":%.6f,\"events\":%llu,\"moves\":%llu,"
-           "\"core_seconds\":%.17g",
-           job->graph.task_count, request->setting.cluster.worker_count,
-           request->setting.cluster.bandwidth,
-           policy_of(request), infos[options->info], options->delay, course->makespan,
-           plan_lower_bound(&job->graph, &request->setting.cluster), course->predicted,
-           (unsigned long long)course->transfers, course->mib, plan_us(course), course->plans,
-           course->search_seconds, course->replans,
-           course->replans ? course->replan_seconds / course->replans * 1e6 : 0, total,
-           course->seconds, (unsigned long long)course->events,
-           (unsigned long long)course->moves, used_of(job, course));
-    if (request->has_faults)
-        printf(",\"crashes\":%llu,\"failed_attempts\":%llu",
-               (unsigned long long)course->crashes, (unsigned long long)course->failed);
+    double replan = course->replans ? course->replan_seconds / course->replans * 1e6 : 0;
+    json_number(json, "tasks", "%u", job->graph.task_count);
+    json_number(json, "workers", "%u", cluster->worker_count);
+    json_real(json, "bandwidth_mib", "%g", cluster->bandwidth);
+    json_string(json, "policy", policy_of(request));
+    json_string(json, "info", infos[options->info]);
+    json_real(json, "delay", "%g", options->delay);
+    json_real(json, "makespan", "%.17g", course->makespan);
+    json_real(json, "lower_bound", "%.17g", plan_lower_bound(&job->graph, cluster));
+    json_real(json, "predicted", "%.17g", course->predicted);
+    json_number(json, "transfers", "%llu", (unsigned long long)course->transfers);
+    json_real(json, "mib_moved", "%.17g", course->mib);
+    json_real(json, "plan_us_per_task", "%.3f", plan_us(course));
+    json_number(json, "plans", "%u", course->plans);
+    json_real(json, "search_seconds", "%.6f", course->search_seconds);
+    json_number(json, "replans", "%u", course->replans);
+    json_real(json, "replan_us", "%.3f", replan);
+    json_real(json, "deciding_seconds", "%.6f", total);
+    json_real(json, "seconds", "%.6f", course->seconds);
+    json_number(json, "events", "%llu", (unsigned long long)course->events);
+    json_number(json, "moves", "%llu", (unsigned long long)course->moves);
+    json_real(json, "core_seconds", "%.17g", used_of(job, course));
+}
+
+static void runs_put(struct json *json, const struct simulate_request *request)
+{
+    const struct simulate_runs *runs = &request->of_runs;
+    json_number(json, "runs", "%u", request->runs);
+    json_number(json, "failed_runs", "%u", runs->failed);
+    json_real(json, "least", "%.17g", runs->least);
+    json_real(json, "median", "%.17g", runs->median);
+    json_real(json, "nine_of_ten", "%.17g", runs->most_of_ten);
+    json_real(json, "most", "%.17g", runs->most);
+}
+
+static void json_write(const struct simulate_request *request, const struct whatif_job *job,
+                       const struct whatif_course *course)
+{
+    struct whatif_stage *stages = plan_take(job->graph.task_count, sizeof *stages);
+    uint32_t count = whatif_critical_path(job, course, stages);
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_string(&json, "name", job->name);
+    figures_put(&json, request, job, course);
+    if (request->has_faults) {
+        json_number(&json, "crashes", "%llu", (unsigned long long)course->crashes);
+        json_number(&json, "failed_attempts", "%llu", (unsigned long long)course->failed);
+    }
     if (request->setting.cluster.disk_mib)
-        printf(",\"no_room\":%llu", (unsigned long long)course->no_room);
-    if (request->runs > 1) {
-        const struct simulate_runs *runs = &request->of_runs;
-        printf(",\"runs\":%u,\"failed_runs\":%u,\"least\":%.17g,\"median\":%.17g,"
-               "\"nine_of_ten\":%.17g,\"most\":%.17g",
-               request->runs, runs->failed, runs->least, runs->median, runs->most_of_ten,
-               runs->most);
-    }
-    if (request->price >= 0) printf(",\"cost\":%.17g", cost_of(request, course));
-    fputs(",\"critical_path\":[", stdout);
-    for (uint32_t i = 0; i < count; i++) {
-        if (i) fputs(",", stdout);
-        json_text(stdout, job->names[stages[i].task]);
-    }
-    puts("]}");
+        json_number(&json, "no_room", "%llu", (unsigned long long)course->no_room);
+    if (request->runs > 1) runs_put(&json, request);
+    if (request->price >= 0) json_real(&json, "cost", "%.17g", cost_of(request, course));
+    json_open(&json, "critical_path", '[');
+    for (uint32_t i = 0; i < count; i++) json_string(&json, NULL, job->names[stages[i].task]);
+    json_close(&json, ']');
+    json_line(&json);
     free(stages);
 }
 
-static void path_write(const struct lab_job *job, const struct lab_course *course)
+static void path_write(const struct whatif_job *job, const struct whatif_course *course)
 {
     static const char *const waits[] = {"", "", "after a transfer", "when a core was free",
                                         "some time later", "with it, over a stream"};
     enum { SHOWN = 12 };
-    struct lab_stage *stages = plan_take(job->graph.task_count, sizeof *stages);
-    uint32_t count = lab_critical_path(job, course, stages);
+    struct whatif_stage *stages = plan_take(job->graph.task_count, sizeof *stages);
+    uint32_t count = whatif_critical_path(job, course, stages);
     printf("the way to its end, %u tasks:\n", count);
     for (uint32_t i = 0; i < count; i++) {
         if (count > SHOWN && i == SHOWN / 2) {
@@ -149,8 +169,8 @@ static void runs_write(const struct simulate_request *request)
     fputs("\nthe one in the middle:\n", stdout);
 }
 
-static void text_write(const struct simulate_request *request, const struct lab_job *job,
-                       const struct lab_course *course)
+static void text_write(const struct simulate_request *request, const struct whatif_job *job,
+                       const struct whatif_course *course)
 {
     double bound = plan_lower_bound(&job->graph, &request->setting.cluster);
     if (request->runs > 1) runs_write(request);
@@ -173,22 +193,22 @@ static void text_write(const struct simulate_request *request, const struct lab_
         printf("%u plans were tried in %.3f s; one costs %.2f us a task\n", course->plans,
                course->search_seconds, plan_us(course));
     path_write(job, course);
-    if (request->gantt) lab_chart(job, &request->setting, course, stdout);
+    if (request->gantt) whatif_chart(job, &request->setting, course, stdout);
 }
 
 
-void simulate_show(const struct simulate_request *request, const struct lab_job *job,
-                   const struct lab_course *course)
+void simulate_show(const struct simulate_request *request, const struct whatif_job *job,
+                   const struct whatif_course *course)
 {
     if (request->json) json_write(request, job, course);
     else text_write(request, job, course);
 }
 
-bool simulate_files(const struct simulate_request *request, const struct lab_job *job,
-                    const struct lab_course *course)
+bool simulate_files(const struct simulate_request *request, const struct whatif_job *job,
+                    const struct whatif_course *course)
 {
-    return file_write(request->svg, lab_svg, request, job, course)
-           && file_write(request->perfetto, lab_perfetto, request, job, course)
-           && file_write(request->workflow, lab_workflow, request, job, course)
+    return file_write(request->svg, whatif_svg, request, job, course)
+           && file_write(request->perfetto, whatif_perfetto, request, job, course)
+           && file_write(request->workflow, whatif_workflow, request, job, course)
            && file_write(request->schedule, schedule_write, request, job, course);
 }

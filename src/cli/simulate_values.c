@@ -1,4 +1,4 @@
-// simulate_values.c - `rota simulate`: what stands behind its options.
+// simulate_values.c - `rota simulate`: reads the values of its options.
 #include "cli/simulate.h"
 
 #include <stdlib.h>
@@ -7,13 +7,7 @@
 enum { WORKERS_MAX = 100000, CORES_MAX = 65536 };
 static const double loss_most = 0.9;
 
-bool value_refuse(const char *option, const char *word, const char *expected)
-{
-    fprintf(stderr, "rota simulate: %s %s: expected %s\n", option, word, expected);
-    return false;
-}
-
-// A number of MiB, or one with a unit; moves `text` behind it.
+// Reads a number of MiB, or one with a unit, and moves `text` past it.
 static bool size_read(const char **text, double *mib)
 {
     static const char units[] = "KMGT";
@@ -33,35 +27,17 @@ bool value_bandwidth(const char *text, double *mib)
     bool fine = size_read(&at, mib);
     bool unit = fine && at > text && strchr("KMGT", at[-1]);
     if (unit && (!strcmp(at, "iB/s") || !strcmp(at, "B/s"))) at += strlen(at);
-    if (fine && !*at) return true;
-    return value_refuse("--bandwidth", text, "a number of MiB, or one with K, M, G or T");
-}
-
-bool value_number(const char *option, const char *text, double *number)
-{
-    char *end;
-    *number = strtod(text, &end);
-    if (end == text || *end || !(*number >= 0) || *number > 1e15)
-        return value_refuse(option, text, "a number from 0 on");
-    return true;
-}
-
-bool value_whole(const char *option, const char *text, uint64_t *number)
-{
-    double value;
-    if (!value_number(option, text, &value)) return false;
-    *number = (uint64_t)value;
-    return true;
+    return fine && !*at;
 }
 
 // ---- Workers -----------------------------------------------------------------------------------
 
-struct workers {  // some that are alike
+struct workers {  // equal ones
     unsigned long count, cores;
-    double memory_mib, disk_mib, speed;  // 0: not said
+    double memory_mib, disk_mib, speed;  // 0: not given
 };
 
-// "8x4", "8x4x16G", "8x4/200G", "8x4:1.5"; moves `text` behind it.
+// Reads "8x4", "8x4x16G", "8x4/200G" or "8x4:1.5", and moves `text` past it.
 static bool workers_read(const char **text, struct workers *workers)
 {
     char *end;
@@ -88,7 +64,7 @@ static bool workers_read(const char **text, struct workers *workers)
     return !*at || *at == ',';
 }
 
-bool value_workers(struct lab_setting *setting, const char *text)
+bool value_workers(struct whatif_setting *setting, const char *text)
 {
     uint32_t count = 0;
     bool has_memory = false, has_disk = false, has_speed = false;
@@ -100,9 +76,7 @@ bool value_workers(struct lab_setting *setting, const char *text)
     for (const char *at = text;; at++) {
         struct workers workers;
         if (!workers_read(&at, &workers) || workers.count > WORKERS_MAX - count)
-            return value_refuse("--workers", text,
-                                "workers x cores, like 8x4 or 2x16,8x4; with memory 8x4x16G, "
-                                "with a disk 8x4/200G, with speed 8x4:1.5");
+            return false;
         has_memory |= workers.memory_mib > 0;
         has_disk |= workers.disk_mib > 0;
         has_speed |= workers.speed > 0;
@@ -131,7 +105,7 @@ static bool share_read(const char *text, char **end, double *share)
     return *end != text && *share >= 0 && *share <= 1;
 }
 
-// "2/h": so often in a minute, an hour or a day.
+// Reads a rate for a minute, an hour or a day, such as "2/h".
 static bool rate_read(const char *text, double *an_hour)
 {
     char *end;
@@ -143,14 +117,14 @@ static bool rate_read(const char *text, double *an_hour)
     return true;
 }
 
-static bool seconds_read(const char *text, double *seconds)
+static bool duration_read(const char *text, double *seconds)
 {
     char *end;
     *seconds = strtod(text, &end);
     return end != text && !*end && *seconds >= 0 && *seconds <= 1e9;
 }
 
-static bool fault_take(const char *name, const char *value, struct lab_faults *faults)
+static bool fault_take(const char *name, const char *value, struct whatif_faults *faults)
 {
     char *end;
     if (!strcmp(name, "crash")) return rate_read(value, &faults->crashes);
@@ -158,8 +132,8 @@ static bool fault_take(const char *name, const char *value, struct lab_faults *f
         faults->back = -1;
         return true;
     }
-    if (!strcmp(name, "back")) return seconds_read(value, &faults->back);
-    if (!strcmp(name, "lease")) return seconds_read(value, &faults->lease);
+    if (!strcmp(name, "back")) return duration_read(value, &faults->back);
+    if (!strcmp(name, "lease")) return duration_read(value, &faults->lease);
     if (!strcmp(name, "fail")) return share_read(value, &end, &faults->failures) && !*end;
     if (!strcmp(name, "loss"))
         return share_read(value, &end, &faults->loss) && !*end && faults->loss <= loss_most;
@@ -178,22 +152,18 @@ static bool fault_take(const char *name, const char *value, struct lab_faults *f
     return *value >= '0' && *value <= '9' && !*end && retries <= 1000000;
 }
 
-bool value_faults(const char *text, struct lab_faults *faults)
+bool value_faults(const char *text, struct whatif_faults *faults)
 {
-    char *copy = lab_text(text), *next = copy, *wrong = NULL;
-    while (next && !wrong) {
+    char *copy = whatif_text(text), *next = copy;
+    bool fine = true;
+    while (next && fine) {
         char *name = next, *value;
         next = strchr(name, ',');
         if (next) *next++ = 0;
         value = strchr(name, '=');
         if (value) *value = 0;
-        if (!value || !fault_take(name, value + 1, faults)) wrong = name;
-        if (value) *value = '=';
+        fine = value && fault_take(name, value + 1, faults);
     }
-    if (wrong)
-        value_refuse("--faults", wrong,
-                     "some of crash=N/h, back=SECONDS or never, lease=SECONDS, fail=SHARE, "
-                     "slow=SHARExTIMES, loss=SHARE up to 0.9, retries=N");
     free(copy);
-    return !wrong;
+    return fine;
 }

@@ -1,16 +1,8 @@
-// sql.c - `rota sql`, `rota jobs`, `rota history`: questions to a database file.
+// sql.c - `rota sql`, `rota jobs`, `rota history`: queries to a database file.
 #include "cli/cli.h"
 #include "store/sqlite/query.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-static const char sql_usage[]
-    = "usage: rota sql [--json] FILE \"select ...\"\n\n"
-      "    --json   one object a line instead of a table\n\n"
-      "insert, update and delete on sched_job change definitions, as rota define does.\n";
-static const char jobs_usage[] = "usage: rota jobs [--json] FILE\n";
-static const char history_usage[] = "usage: rota history [--json] [--task JOB.TASK] FILE\n";
 
 static const char jobs_sql[]
     = "SELECT g.job, g.state, g.client, count(*) AS tasks,"
@@ -20,88 +12,132 @@ static const char jobs_sql[]
       "1"
       " GROUP BY g.job ORDER BY g.job";
 
-// What stands behind the name of the command.
 struct question {
-    const char *words[2];  // the file; the statement
+    const char *server, *key;  // jobs and history: main() handles them
     const char *task;
-    enum query_format format;
-    int count;
+    bool json;
 };
 
-// Returns 0 to go on, or 1 more than the exit status.
-static int question_read(int count, char **words, const char *usage, struct question *question)
+static int question_ask(const struct question *question, const char *path, const char *statement)
 {
-    for (int i = 0; i < count; i++) {
-        const char *word = words[i];
-        bool option = word[0] == '-' && word[1];
-        if (strcmp(word, "--help") == 0) {
-            fputs(usage, stdout);
-            return 1;
-        }
-        if (strcmp(word, "--json") == 0)
-            question->format = QUERY_JSON;
-        else if (strcmp(word, "--task") == 0 && i + 1 < count)
-            question->task = words[++i];
-        else if (!option && question->count < 2)
-            question->words[question->count++] = word;
-        else {
-            fprintf(stderr, "rota: '%s' is not understood here\n%s", word, usage);
-            return 3;
-        }
-    }
-    return 0;
-}
-
-static int question_ask(const struct question *question, const char *sql)
-{
+    enum query_format format = question->json ? QUERY_JSON : QUERY_TABLE;
     struct store_error error;
-    if (store_query(question->words[0], sql, question->format, stdout, &error)) return 0;
+    if (store_query(path, statement, format, stdout, &error)) return 0;
     fprintf(stderr, "rota: %s\n", error.text);
     return store_exit_status(&error);
 }
 
-static int wrong(const char *usage)
-{
-    fputs(usage, stderr);
-    return 2;
-}
-
-int command_sql(int count, char **words)
+static int sql(const struct command *command, int count, char **words)
 {
     struct question question = {0};
-    int done = question_read(count, words, sql_usage, &question);
-    if (done) return done - 1;
-    if (question.count != 2 || question.task) return wrong(sql_usage);
-    if (sql_writes(question.words[1])) return sql_write(question.words[0], question.words[1]);
-    return question_ask(&question, question.words[1]);
+    struct arguments arguments;
+    int status = options_read(command, &question, NULL, &arguments, count, words);
+    if (status >= 0) return status;
+    if (arguments.count < 2) return command_wrong(command, "missing argument STATEMENT");
+    const char *path = arguments.items[0], *statement = arguments.items[1];
+    if (sql_writes(statement)) return sql_write(path, statement);
+    return question_ask(&question, path, statement);
 }
 
-int command_jobs(int count, char **words)
+static int jobs(const struct command *command, int count, char **words)
 {
     struct question question = {0};
-    int done = question_read(count, words, jobs_usage, &question);
-    if (done) return done - 1;
-    if (question.count != 1 || question.task) return wrong(jobs_usage);
-    return question_ask(&question, jobs_sql);
+    struct arguments arguments;
+    int status = options_read(command, &question, NULL, &arguments, count, words);
+    return status >= 0 ? status : question_ask(&question, arguments.items[0], jobs_sql);
 }
 
-int command_history(int count, char **words)
+static int history(const struct command *command, int count, char **words)
 {
     struct question question = {0};
-    int done = question_read(count, words, history_usage, &question);
-    if (done) return done - 1;
-    if (question.count != 1) return wrong(history_usage);
-    char sql[400], where[80] = "", *end = NULL;
+    struct arguments arguments;
+    int status = options_read(command, &question, NULL, &arguments, count, words);
+    if (status >= 0) return status;
+    char sql_text[400], where[80] = "", *end = NULL;
     if (question.task) {
         unsigned long job = strtoul(question.task, &end, 10), task = 0;
         bool named = end != question.task && *end == '.';
         if (named) task = strtoul(end + 1, &end, 10);
-        if (!named || *end) return wrong(history_usage);
+        if (!named || *end)
+            return command_wrong(command, "option --task needs JOB.TASK, not '%s'", question.task);
         snprintf(where, sizeof where, " WHERE id = %llu", (unsigned long long)job << 32 | task);
     }
-    snprintf(sql, sizeof sql,
+    snprintf(sql_text, sizeof sql_text,
              "SELECT seq, job, task, attempt, worker, status, exit, started, ended"
              " FROM sched_history%s ORDER BY seq",
              where);
-    return question_ask(&question, sql);
+    return question_ask(&question, arguments.items[0], sql_text);
 }
+
+#define JSON_ROW                                                                                   \
+    {0, "json", "", "print an object on each line instead of a table", OPTION_FLAG,                \
+     .at = offsetof(struct question, json), .in_query = true}
+#define SERVER_ROWS                                                                                \
+    {0, "server", "ADDRESS", "ask a server instead of a file: a Unix socket or HOST:PORT",         \
+     OPTION_PATH, .at = offsetof(struct question, server)},                                        \
+    {0, "key", "FILE", "a key file for a server at HOST:PORT", OPTION_PATH,                        \
+     .at = offsetof(struct question, key), .preset = "$ROTA_KEY"}
+
+static const struct option_row sql_rows[] = {JSON_ROW, OPTION_ROWS_END};
+static const struct option_row jobs_rows[] = {JSON_ROW, SERVER_ROWS, OPTION_ROWS_END};
+static const struct option_row history_rows[] = {
+    JSON_ROW,
+    {0, "task", "JOB.TASK", "only the attempts of this task", OPTION_TEXT,
+     .at = offsetof(struct question, task), .in_query = true},
+    SERVER_ROWS,
+    OPTION_ROWS_END};
+
+static const char exits[] = "0\tdone\n2\tan option is wrong, or the file is no database of rota\n"
+                            "4\tthe server cannot be reached\n";
+
+const struct command sql_command = {
+    .name = "sql",
+    .summary = "query a database, or change its definitions",
+    .group = GROUP_DATABASE,
+    .argument = ARGUMENT_DATABASE,
+    .argument_name = "DATABASE",
+    .arguments_least = 1,
+    .arguments_most = 2,
+    .run = sql,
+    .options = sql_rows,
+    .usage = "[--json] DATABASE STATEMENT\n",
+    .text = "insert, update and delete on the view sched_job change definitions, as rota define "
+            "does.\n",
+    .examples = "rota sql .rota/rota.db \"select name, status from sched_stage\"\tlist tasks\n",
+    .exits = exits,
+};
+
+const struct command jobs_command = {
+    .name = "jobs",
+    .summary = "list the jobs of a database or a server",
+    .group = GROUP_DATABASE,
+    .query = QUERY_PLAIN,
+    .argument = ARGUMENT_DATABASE,
+    .argument_name = "DATABASE",
+    .arguments_least = 1,
+    .arguments_most = 1,
+    .run = jobs,
+    .remote = remote_query,
+    .options = jobs_rows,
+    .usage = "[--json] DATABASE\n[--json] --server ADDRESS [--key FILE]\n",
+    .examples = "rota jobs .rota/rota.db\tlist the jobs of the last runs\n",
+    .exits = exits,
+};
+
+const struct command history_command = {
+    .name = "history",
+    .summary = "list the attempts of a database or a server",
+    .group = GROUP_DATABASE,
+    .query = QUERY_PLAIN,
+    .argument = ARGUMENT_DATABASE,
+    .argument_name = "DATABASE",
+    .arguments_least = 1,
+    .arguments_most = 1,
+    .run = history,
+    .remote = remote_query,
+    .options = history_rows,
+    .usage = "[--json] [--task JOB.TASK] DATABASE\n"
+             "[--json] [--task JOB.TASK] --server ADDRESS [--key FILE]\n",
+    .examples = "rota history --task 1.2 .rota/rota.db\tlist the attempts of one task\n",
+    .exits = exits,
+};

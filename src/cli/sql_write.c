@@ -1,4 +1,4 @@
-// sql_write.c - `rota sql` with a statement that writes: definitions inserted, changed, deleted.
+// sql_write.c - `rota sql` with a statement that inserts, changes or deletes definitions.
 #include "cli/cli.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-// startup.c - what a program needs of whoever started it.
+// startup.c - repairs the environment of the program: standard streams and umask.
 #include "cli/cli.h"
 
 #include <fcntl.h>

@@ -1,5 +1,6 @@
-// submit.c - `rota submit FILE`: a job file goes to a server.
+// submit.c - `rota submit FILE`: sends a job file to a server.
 #include "cli/attach.h"
+#include "os/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,100 +9,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[]
-    = "usage: rota submit [OPTION...] FILE\n\n"
-      "    rota submit build.yaml          hand it to the server, and print the number of the job\n"
-      "    rota submit --wait build.yaml   and wait until all of it is over\n"
-      "    rota submit --attach build.yaml and show what happens, as 'rota run' does\n\n"
-      "    --server ADDRESS  the path of a socket, or HOST:PORT ($ROTA_SERVER)\n"
-      "    --key FILE        a key of the server, for HOST:PORT ($ROTA_KEY)\n"
-      "    --policy POLICY   who runs it: plan, pull (workers) or claim (handlers: rota fetch),\n"
-      "                      whatever the file says\n"
-      "    --wait            exit with 0 if all succeeded, else with 1; what is kept is put\n"
-      "                      beside the file, as 'rota run' does\n"
-      "    --attach          the same, with a line of progress and all that failing tasks print;\n"
-      "                      Ctrl-C leaves the job to the server, twice stops it\n"
-      "    --shared          the workers see your files under the same names: send none\n"
-      "    --json            one object a line\n\n"
-      "Files that tasks read and none makes are sent along, unless the server has them.\n"
-      "A server that cannot be reached is tried again for 30 s; one that goes away later is\n"
-      "waited for, up to five minutes.\n"
-      "Exit status: 0 accepted, or all is done, 1 a task failed, 2 the file or an option is "
-      "wrong,\n"
-      "4 the server cannot be reached or refuses, 130 it was left to go on (--attach).\n";
+enum { POLICY_OF_FILE = UINT32_MAX };
 
 struct submit_options {
     const char *path;
-    enum rota_policy policy;  // DEFAULT: as the file says
+    uint32_t policy;          // its place in plan|pull|claim
     bool wait, attach, shared, json;
-    bool came_back;  // the connection of the submission is gone, and its watch with it
+    bool came_back;  // the connection of the submission broke, and its watch ended
     struct reach reach;
-    uint8_t *told;  // by task: the outcome that was printed, plus one
+    uint8_t *told;  // by task: 1 + the outcome that was printed
 };
 
 struct submitting {
     struct submit_options *options;
-    struct client *client;
+    struct rota_client *client;
     struct client_place place;
     struct client_submission job;
     struct client_uploads uploads;
 };
 
-static bool policy_read(const char *word, enum rota_policy *policy)
-{
-    static const char *const words[] = {[ROTA_POLICY_CLAIM] = "claim",
-                                        [ROTA_POLICY_PULL] = "pull",
-                                        [ROTA_POLICY_PLAN] = "plan"};
-    for (int i = ROTA_POLICY_CLAIM; i <= ROTA_POLICY_PLAN; i++)
-        if (strcmp(word, words[i]) == 0) *policy = (enum rota_policy)i;
-    return *policy != ROTA_POLICY_DEFAULT;
-}
+// ---- Uploads ------------------------------------------------------------------------
 
-static int options_read(struct submit_options *options, int count, char **words)
+// The exit status of a refusal. A busy server may accept the job later.
+static int refused(const struct rota_client *client)
 {
-    *options = (struct submit_options){.path = NULL};
-    reach_init(&options->reach, "submit");
-    for (int i = 0, taken; i < count; i += taken ? taken : 1) {
-        const char *word = words[i];
-        taken = reach_take(&options->reach, count - i, words + i);
-        if (taken > 0) continue;
-        if (strcmp(word, "--help") == 0) return fputs(usage, stdout), 0;
-        if (strcmp(word, "--wait") == 0) {
-            options->wait = true;
-        } else if (strcmp(word, "--attach") == 0) {
-            options->attach = true;
-        } else if (strcmp(word, "--shared") == 0) {
-            options->shared = true;
-        } else if (strcmp(word, "--json") == 0) {
-            options->json = true;
-        } else if (strcmp(word, "--policy") == 0 && i + 1 < count
-                   && policy_read(words[i + 1], &options->policy)) {
-            taken = 2;
-        } else if (word[0] != '-' && !options->path) {
-            options->path = word;
-        } else {
-            fprintf(stderr, "rota submit: '%s' is not understood here\n%s", word, usage);
-            return 2;
-        }
-    }
-    if (options->path) return -1;
-    fputs(usage, stderr);
-    return 2;
-}
-
-// ---- What is sent along ------------------------------------------------------------------------
-
-// The exit status of a refusal. A server that is busy has refused nothing for good.
-static int refused(const struct client *client)
-{
-    return client->code && client->code != WIRE_REFUSED_BUSY ? 2 : REACH_FAILED;
+    return client->refusal && client->refusal != WIRE_REFUSED_BUSY ? 2 : REACH_FAILED;
 }
 
 static int uploads_collect(struct submitting *submitting)
 {
     struct client_fault fault;
     const struct client_submission *job = &submitting->job;
-    if (client_uploads_collect(&submitting->uploads, job->file, job->folder, job->high, job->low,
+    if (client_uploads_collect(&submitting->uploads, job->file, job->folder, job->request,
                                &fault)) {
         submitting->job.uploads = &submitting->uploads;
         return 0;
@@ -115,37 +54,43 @@ static int uploads_send(struct submitting *submitting)
 {
     const struct client_uploads *uploads = &submitting->uploads;
     struct reach *reach = &submitting->options->reach;
-    struct client_put *puts = run_allocate(uploads->count, sizeof *puts);
+    struct client_put *puts = os_allocate(uploads->count, sizeof *puts);
     struct client_sent sent = {0};
     for (uint32_t i = 0; i < uploads->count; i++)
         puts[i] = (struct client_put){&uploads->items[i].survey, uploads->items[i].become.object};
     bool fine = !uploads->count
-                || client_put_all(submitting->client, &submitting->place, puts, uploads->count,
-                                  &sent);
+                || !client_put_all(submitting->client, &submitting->place, puts, uploads->count,
+                                   &sent);
     free(puts);
     if (!fine)
-        return reach_fail(reach, reach->client.error, refused(&reach->client));
-    if (uploads->count && submitting->options->json)
-        printf("{\"event\":\"sent\",\"inputs\":%u,\"files\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n",
-               uploads->count, sent.files, sent.bytes);
+        return reach_fail(reach, reach->client.reason, refused(&reach->client));
+    if (uploads->count && submitting->options->json) {
+        struct json json = {.out = stdout};
+        json_open(&json, NULL, '{');
+        json_string(&json, "event", "sent");
+        json_number(&json, "inputs", "%u", uploads->count);
+        json_number(&json, "files", "%" PRIu64, sent.files);
+        json_number(&json, "bytes", "%" PRIu64, sent.bytes);
+        json_line(&json);
+    }
     return 0;
 }
 
-// ---- What comes back ---------------------------------------------------------------------------
+// ---- Outputs ---------------------------------------------------------------------------
 
 static bool output_get(struct submitting *submitting, uint32_t task, uint32_t output)
 {
     const char *name = submitting->job.file->tasks[task].outputs[output].name;
-    char *path = run_path_in(submitting->job.folder, name);
+    char *path = client_path_in(submitting->job.folder, name);
     rota_object_id object = client_output(&submitting->job, task, output);
-    bool fine = client_get(submitting->client, &submitting->place, object, path);
-    if (!fine) fprintf(stderr, "rota submit: %s: %s\n", name, submitting->client->error);
+    bool fine = !client_get(submitting->client, &submitting->place, object, path);
+    if (!fine) fprintf(stderr, "rota submit: %s: %s\n", name, submitting->client->reason);
     free(path);
     return fine;
 }
 
-// Returns the exit status: that of the job, unless something does not come. A job that fails as a
-// whole has let go of what it made.
+// Returns the exit status: that of the job, unless an output cannot be copied. A job with
+// on_failure: fail_job has released its outputs.
 static int outputs_get(struct submitting *submitting, int status)
 {
     const struct jobfile *file = submitting->job.file;
@@ -171,11 +116,14 @@ static void ended_print(const struct submit_options *options, const struct jobfi
     const char *name = file->tasks[at].name;
     bool fine = ended->outcome == ROTA_OUTCOME_OK;
     if (options->json) {
-        printf("{\"event\":\"ended\",\"task\":");
-        json_text(stdout, name);
-        printf(",\"ok\":%s,\"status\":%d", fine ? "true" : "false", ended->status);
-        if (ended->reason.length) printf(",\"reason\":"), json_text(stdout, ended->reason.bytes);
-        puts("}");
+        struct json json = {.out = stdout};
+        json_open(&json, NULL, '{');
+        json_string(&json, "event", "ended");
+        json_string(&json, "task", name);
+        json_bool(&json, "ok", fine);
+        json_number(&json, "status", "%d", ended->status);
+        if (ended->reason.length) json_string(&json, "reason", ended->reason.bytes);
+        json_line(&json);
     } else if (!fine && ended->reason.length) {
         printf("FAILED %s: ", name);
         plain_lines_write(stdout, ended->reason.bytes, ended->reason.length);
@@ -185,44 +133,63 @@ static void ended_print(const struct submit_options *options, const struct jobfi
     }
 }
 
-static int over_print(const struct submit_options *options, const struct wire_over *over)
+int over_print(const struct wire_over *over, bool is_json)
 {
-    const char *format = options->json ? "{\"event\":\"over\",\"job\":%u,\"ok\":%u,"
-                                         "\"failed\":%u,\"aborted\":%u}\n"
-                                       : "job %u: %u ok, %u failed, %u aborted\n";
-    printf(format, over->job, over->succeeded, over->failed, over->aborted);
-    return over->succeeded == over->tasks ? 0 : 1;
+    int status = over->succeeded == over->tasks ? 0 : 1;
+    struct json json = {.out = stdout};
+    if (!is_json) {
+        printf("job %u: %u ok, %u failed, %u aborted\n", over->job, over->succeeded, over->failed,
+               over->aborted);
+        return status;
+    }
+    json_open(&json, NULL, '{');
+    json_string(&json, "event", "over");
+    json_number(&json, "job", "%u", over->job);
+    json_number(&json, "ok", "%u", over->succeeded);
+    json_number(&json, "failed", "%u", over->failed);
+    json_number(&json, "aborted", "%u", over->aborted);
+    json_line(&json);
+    return status;
 }
 
-// -1: the connection is gone; else the exit status.
+static void accepted_print(uint32_t job)
+{
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_string(&json, "event", "accepted");
+    json_number(&json, "job", "%u", job);
+    json_line(&json);
+}
+
+// Returns the exit status, or -1 if the connection broke.
 static int job_watch(struct submitting *submitting, uint32_t job)
 {
     const struct jobfile *file = submitting->job.file;
     struct wire_message message;
     struct submit_options *options = submitting->options;
-    while (client_next(submitting->client, &message, 0)) {
+    while (!client_next(submitting->client, &message, ROTA_NEVER)) {
         if (message.kind == WIRE_REFUSE_MESSAGE)
             return reach_fail(&options->reach, message.refuse.reason.bytes, REACH_FAILED);
         if (message.kind == WIRE_ENDED_MESSAGE && message.ended.task.job == job)
             ended_print(options, file, &message.ended);
         if (message.kind == WIRE_OVER_MESSAGE && message.over.job == job)
-            return outputs_get(submitting, over_print(submitting->options, &message.over));
+            return outputs_get(submitting, over_print(&message.over, submitting->options->json));
     }
     return -1;
 }
 
-// Who comes back is told again what has ended meanwhile, and before.
+// The server reports all tasks that have ended again on a new connection.
 static int job_watch_again(struct submitting *submitting, uint32_t job)
 {
     struct wire_message message = {.kind = WIRE_WATCH_MESSAGE, .watch = {.job = job}};
     wire_put(&submitting->client->link->out, &message);
-    return client_send(submitting->client) ? job_watch(submitting, job) : -1;
+    return client_send(submitting->client, ROTA_NEVER) ? -1 : job_watch(submitting, job);
 }
 
 static int job_wait(struct submitting *submitting, uint32_t job)
 {
     struct submit_options *options = submitting->options;
-    options->told = run_allocate((size_t)submitting->job.file->task_count + 1, 1);
+    options->told = os_allocate((size_t)submitting->job.file->task_count + 1, 1);
     int status = options->came_back ? job_watch_again(submitting, job)
                                     : job_watch(submitting, job);
     while (status < 0) {
@@ -235,7 +202,7 @@ static int job_wait(struct submitting *submitting, uint32_t job)
 
 static int job_attach(struct submitting *submitting, struct attach *attach, uint32_t job)
 {
-    uint8_t *told = run_allocate((size_t)submitting->job.file->task_count + 1, 1);
+    uint8_t *told = os_allocate((size_t)submitting->job.file->task_count + 1, 1);
     submitting->options->told = attach->told = told;
     attach->job = job;
     int status = attach_run(attach);
@@ -250,8 +217,8 @@ static int job_attach(struct submitting *submitting, struct attach *attach, uint
 static bool is_sent_again(struct submitting *submitting, struct reach_patience *patience)
 {
     struct reach *reach = &submitting->options->reach;
-    if (submitting->client->code == WIRE_REFUSED_BUSY) return reach_pause(reach, patience);
-    if (submitting->client->code || !reach_again(reach)) return false;
+    if (submitting->client->refusal == WIRE_REFUSED_BUSY) return reach_pause(reach, patience);
+    if (submitting->client->refusal || !reach_again(reach)) return false;
     return submitting->options->came_back = true;
 }
 
@@ -259,7 +226,7 @@ static int job_hand_in(struct submitting *submitting)
 {
     struct reach_patience patience = {0};
     struct submit_options *options = submitting->options;
-    struct client *client = submitting->client;
+    struct rota_client *client = submitting->client;
     const struct client_submission *given = &submitting->job;
     struct attach attach = {.reach = &options->reach,
                             .file = given->file,
@@ -267,15 +234,13 @@ static int job_hand_in(struct submitting *submitting)
                             .folder = given->folder,
                             .json = options->json};
     uint32_t job;
+    enum rota_client_code code;
     if (options->attach && !attach_begin(&attach)) return REACH_FAILED;
-    do {  // the same request twice is carried out once
-        client->code = 0;
-        client_submit_put(client, given);
-        job = client_send(client) ? client_accepted(client, given->high, given->low) : 0;
-    } while (!job && is_sent_again(submitting, &patience));
-    if (!job) return reach_fail(&options->reach, client->error, refused(client));
+    do code = client_submit(client, given, &job);  // the same request twice is carried out once
+    while (code && is_sent_again(submitting, &patience));
+    if (code) return reach_fail(&options->reach, client->reason, refused(client));
     if (options->json)
-        printf("{\"event\":\"accepted\",\"job\":%u}\n", job);
+        accepted_print(job);
     else
         printf("job %u\n", job);
     fflush(stdout);
@@ -292,7 +257,7 @@ static int job_submit(struct submitting *submitting)
                                               options->reach.name};
     if (!status) status = reach_patiently(&options->reach);
     if (!status && submitting->uploads.count) {
-        client_close(submitting->client);  // files go over a connection of their own
+        client_leave(submitting->client);  // files go over a connection of their own
         status = uploads_send(submitting);
         if (!status) status = reach_patiently(&options->reach);
     }
@@ -313,24 +278,71 @@ static int file_submit(struct submit_options *options, const struct jobfile *fil
     submitting.job.file = file;
     submitting.job.folder = dirname(path);
     submitting.job.flags = options->wait ? WIRE_SUBMIT_WATCH : 0;
-    client_request_id(&submitting.job.high, &submitting.job.low);
-    int status = job_submit(&submitting);
+    int status = request_make(submitting.client, &submitting.job.request)
+                     ? reach_lost(&options->reach)
+                     : job_submit(&submitting);
     free(path);
     return status;
 }
 
-int command_submit(int count, char **words)
+static int submit(const struct command *command, int count, char **words)
 {
-    struct submit_options options;
+    static const enum rota_policy policies[] = {ROTA_POLICY_PLAN, ROTA_POLICY_PULL,
+                                                ROTA_POLICY_CLAIM};
+    struct submit_options options = {.policy = POLICY_OF_FILE};
+    struct arguments arguments;
     struct jobfile file;
-    int status = options_read(&options, count, words);
+    reach_init(&options.reach, "submit");
+    int status = options_read(command, &options, NULL, &arguments, count, words);
     if (status >= 0) return status;
+    options.path = arguments.items[0];
     status = 2;
     if (jobfile_load(&file, options.path)) {
-        if (options.policy) file.policy = options.policy;
+        if (options.policy != POLICY_OF_FILE) file.policy = policies[options.policy];
         if (file.policy == ROTA_POLICY_CLAIM) options.shared = true;  // handlers hold no objects
         status = file_submit(&options, &file);
     }
     jobfile_release(&file);
     return status;
 }
+
+static const struct option_row rows[]
+    = {
+    {0, "wait", "", "wait until the job ends, and copy the outputs that it keeps to the folder of "
+     "the job file", OPTION_FLAG, .at = offsetof(struct submit_options, wait)},
+    {0, "attach", "", "wait, and show progress and the output of failed tasks like rota run; "
+     "Ctrl-C detaches from the job, a second Ctrl-C within 2 seconds cancels it", OPTION_FLAG,
+     .at = offsetof(struct submit_options, attach)},
+    {0, "policy", "plan|pull|claim", "how tasks get to workers: planned ahead, pulled by idle "
+     "workers, or fetched by external workers", OPTION_CHOICE,
+     .at = offsetof(struct submit_options, policy), .preset = "as the job file says"},
+    {0, "shared", "", "send no files: the workers see them under the same paths", OPTION_FLAG,
+     .at = offsetof(struct submit_options, shared)},
+    {0, "json", "", "print JSON, an object on each line", OPTION_FLAG,
+     .at = offsetof(struct submit_options, json)},
+    CONNECT_ROWS(struct submit_options),
+    OPTION_ROWS_END};
+
+const struct command submit_command = {
+    .name = "submit",
+    .summary = "submit a job file to a server",
+    .group = GROUP_CLUSTER,
+    .is_everyday = true,
+    .argument = ARGUMENT_FILE,
+    .argument_name = "FILE",
+    .arguments_least = 1,
+    .arguments_most = 1,
+    .run = submit,
+    .options = rows,
+    .usage = "[OPTION...] FILE\n",
+    .text = "Input files that no task produces are uploaded, unless the server has them already. "
+            "If the server cannot be reached, rota tries again for 30 seconds; if the connection "
+            "breaks later, for 5 minutes.\n",
+    .examples = "rota submit build.yaml\tprint the number of the job\n"
+                "rota submit --wait build.yaml\twait until the job ends\n"
+                "rota submit --attach build.yaml\tshow progress, like rota run\n",
+    .exits = "0\tthe job was accepted, or all its tasks succeeded\n1\ta task failed\n"
+             "2\tthe job file or an option is wrong\n"
+             "4\tthe server cannot be reached, or refuses the job\n"
+             "130\tdetached from the job (--attach)\n",
+};

@@ -1,4 +1,4 @@
-// top.c - `rota top`: what a server, or a run in this folder, does just now.
+// top.c - `rota top`: shows what a run or a server is doing now.
 #include "cli/connect.h"
 #include "cli/show/top.h"
 #include "os/os.h"
@@ -7,34 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[]
-    = "usage: rota top [OPTION...]\n\n"
-      "    rota top                   the run of this folder, until q is pressed\n"
-      "    rota top --server ADDRESS  a server\n\n"
-      "    --server ADDRESS  the path of a socket, or HOST:PORT\n"
-      "    --key FILE        a key of the server, for HOST:PORT ($ROTA_KEY)\n"
-      "    --db FILE         a database (.rota/rota.db)\n"
-      "    --interval TIME   seconds between two pictures (1)\n"
-      "    --once            one picture, as text; so it is when the output is no terminal\n"
-      "    --json            the same as one object; times are microseconds\n\n"
-      "Keys: q quit; tab, left, right or 0 to 5 another view; up, down and pages scroll; p pause.\n"
-      "Exit status: 0, 2 an option is wrong or there is no such database, 4 the server cannot be\n"
-      "reached.\n";
-
 struct top_options {
     struct reach reach;
-    bool remote, once, json, framed;
+    bool once, json, framed;
     const char *db;
-    int64_t interval;
+    rota_time interval;
     struct top_wish wish;
     struct top_planner planner;
 };
-
-static int wrong(const char *word)
-{
-    fprintf(stderr, "rota top: '%s' is not understood here; 'rota top --help' says more\n", word);
-    return 2;
-}
 
 static bool wish_read(struct top_options *options, const char *text)
 {
@@ -55,41 +35,19 @@ static bool planner_read(struct top_planner *planner, const char *text)
     return planner->is_there = count == 3;
 }
 
-static bool value_take(struct top_options *options, const char *word, const char *value)
+enum { TOP_FRAME, TOP_PLANNER, TOP_INTERVAL };
+
+static bool value_take(void *values, uint32_t number, const char *value)
 {
-    char *end;
-    if (strcmp(word, "--db") == 0) return *(options->db = value) != 0;
-    if (strcmp(word, "--frame") == 0) return wish_read(options, value);
-    if (strcmp(word, "--planner") == 0) return planner_read(&options->planner, value);
-    if (strcmp(word, "--interval") != 0) return false;
-    double seconds = strtod(value, &end);
-    options->interval = (int64_t)(seconds * 1000000);
-    return *value && !*end && seconds >= 0.1 && seconds <= 3600;
+    struct top_options *options = values;
+    rota_time least = 100000, most = 3600000000;
+    if (number == TOP_FRAME) return wish_read(options, value);
+    if (number == TOP_PLANNER) return planner_read(&options->planner, value);
+    return seconds_read(value, &options->interval) && options->interval >= least
+           && options->interval <= most;
 }
 
-// -1: go on; else the exit status.
-static int words_read(struct top_options *options, int count, char **words)
-{
-    for (int i = 0, taken; i < count; i += taken ? taken : 1) {
-        const char *word = words[i];
-        taken = reach_take(&options->reach, count - i, words + i);
-        if (taken < 0) return wrong(word);
-        options->remote |= taken > 0 && strcmp(word, "--server") == 0;
-        if (taken) continue;
-        if (strcmp(word, "--help") == 0) return fputs(usage, stdout), 0;
-        if (strcmp(word, "--once") == 0) {
-            options->once = true;
-        } else if (strcmp(word, "--json") == 0) {
-            options->json = true;
-        } else {
-            if (i + 1 == count || !value_take(options, word, words[i + 1])) return wrong(word);
-            taken = 2;
-        }
-    }
-    return -1;
-}
-
-// Without the bytes that say how it looks.
+// Prints without the bytes that set the appearance.
 static void plain_draw(const struct top *top, const struct top_wish *wish)
 {
     char *text = NULL;
@@ -124,36 +82,86 @@ static int look_once(const struct top_options *options, const char *path)
     return fine ? 0 : store_exit_status(&error);
 }
 
-int command_top(int count, char **words)
+// A server answers with a process that has no terminal.
+static int remote_once(const struct command *command, const struct top_options *options)
 {
-    struct top_options options = {.interval = 1000000};
-    reach_init(&options.reach, "top");
-    int status = words_read(&options, count, words);
-    if (status >= 0) return status;
-    bool once = options.once || options.json || options.framed || !os_is_terminal(1)
-                || !os_is_terminal(0);
-    const char *path = options.db ? options.db : ".rota/rota.db";
-    if (options.remote && options.db) return wrong("--db");
-    if (options.remote && once) {
-        // There it is asked by a process without a terminal.
-        char *asked[] = {(char *)(uintptr_t) "--server", (char *)(uintptr_t)options.reach.server,
-                         (char *)(uintptr_t) "--key", (char *)(uintptr_t)options.reach.key,
-                         (char *)(uintptr_t) "--json"};
-        int key = options.reach.key ? 2 : 0;
-        asked[2 + key] = asked[4];
-        return remote_ask("top", 2 + key + options.json, asked);
+    char server[] = "--server", key[] = "--key", json[] = "--json";
+    char *words[5] = {server, (char *)(uintptr_t)options->reach.server};
+    int count = 2;
+    if (options->reach.key) {
+        words[count++] = key;
+        words[count++] = (char *)(uintptr_t)options->reach.key;
     }
-    if (once) return look_once(&options, path);
-    struct top_source source = {options.remote ? NULL : path, &options.reach};
+    if (options->json) words[count++] = json;
+    return remote_query(command, count, words);
+}
+
+static int screen_show(struct top_options *options, const char *path, bool is_remote)
+{
+    struct top_source source = {is_remote ? NULL : path, &options->reach};
     struct store_error error;
-    struct store *store = options.remote ? NULL : store_look(path, &error);
-    if (!options.remote && !store) {
+    struct store *store = is_remote ? NULL : store_look(path, &error);
+    if (!is_remote && !store) {
         fprintf(stderr, "rota top: %s\n", error.text);
         return store_exit_status(&error);
     }
     store_close(store);
-    if (options.remote) status = reach_open(&options.reach);
-    if (!options.remote || !status) status = top_screen(&source, options.interval);
-    if (options.remote) reach_close(&options.reach);
+    int status = is_remote ? reach_open(&options->reach) : 0;
+    if (!status) status = top_screen(&source, options->interval);
+    if (is_remote) reach_close(&options->reach);
     return status;
 }
+
+static int top(const struct command *command, int count, char **words)
+{
+    struct top_options options = {.interval = 1000000};
+    struct arguments arguments;
+    bool is_remote = option_is_given(command, "server", count, words);
+    reach_init(&options.reach, "top");
+    int status = options_read(command, &options, value_take, &arguments, count, words);
+    if (status >= 0) return status;
+    if (is_remote && options.db)
+        return command_wrong(command, "options --db and --server exclude each other");
+    bool once = options.once || options.json || options.framed || !os_is_terminal(1)
+                || !os_is_terminal(0);
+    const char *path = options.db ? options.db : ".rota/rota.db";
+    if (!once) return screen_show(&options, path, is_remote);
+    return is_remote ? remote_once(command, &options) : look_once(&options, path);
+}
+
+static const struct option_row rows[] = {
+    {0, "interval", "SECONDS", "time between two updates", OPTION_OTHER, .at = TOP_INTERVAL,
+     .preset = "1", .needs = "a number of seconds from 0.1 to 3600", .in_query = true},
+    {0, "once", "", "print the state once, as text; the default if the output is no terminal",
+     OPTION_FLAG, .at = offsetof(struct top_options, once), .in_query = true},
+    {0, "json", "", "print the state once, as a JSON object; times are microseconds", OPTION_FLAG,
+     .at = offsetof(struct top_options, json), .in_query = true},
+    {0, "db", "FILE", "the database of a run", OPTION_PATH, .at = offsetof(struct top_options, db),
+     .preset = ".rota/rota.db"},
+    {0, "server", "ADDRESS", "show a server: a Unix socket or HOST:PORT", OPTION_PATH,
+     .at = offsetof(struct top_options, reach.server)},
+    {0, "key", "FILE", "a key file for a server at HOST:PORT", OPTION_PATH,
+     .at = offsetof(struct top_options, reach.key), .preset = "$ROTA_KEY"},
+    {0, "frame", "W,H,VIEW,SKIP", "draw one screen of this size; a client adds this option to its "
+     "query", OPTION_OTHER, .at = TOP_FRAME, .needs = "columns, rows, view and skipped rows",
+     .in_query = true},
+    {0, "planner", "COUNT,AT,TIME", "state of the planner; a server that answers a query adds this "
+     "option", OPTION_OTHER, .at = TOP_PLANNER, .needs = "three numbers"},
+    OPTION_ROWS_END};
+
+const struct command top_command = {
+    .name = "top",
+    .summary = "watch a run or a server on one screen",
+    .group = GROUP_INSPECT,
+    .query = QUERY_PLAIN,
+    .run = top,
+    .options = rows,
+    .usage = "[OPTION...]\n",
+    .text = "Keys: q quits; Tab, Left, Right and 0 to 5 select a view; Up, Down and Page keys "
+            "scroll; p pauses.\n",
+    .examples = "rota top\twatch the run of this folder\n"
+                "rota top --server host:7450 --key client.key\twatch a server\n"
+                "rota top --once\tprint the state once\n",
+    .exits = "0\tdone\n2\tan option is wrong, or the database does not exist\n"
+             "4\tthe server cannot be reached\n",
+};

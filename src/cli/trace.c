@@ -1,16 +1,9 @@
-// trace.c - `rota trace`: all attempts of a job in the trace format of Chrome, which Perfetto
-// reads.
+// trace.c - `rota trace`: writes all attempts of a job in the trace format of Chrome and Perfetto.
 #include "cli/query_options.h"
+#include "os/json.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static const char usage[]
-    = "    rota trace -o night.json    then open it in ui.perfetto.dev or chrome://tracing\n\n"
-      "usage: rota trace [-o FILE] [--job N] [--db DATABASE] [FILE]\n\n"
-      "    -o, --output FILE   instead of the standard output (a terminal gets rota-trace.json)\n\n"
-      "Attempts that ran side by side are on lines of their own; arrows lead from a task to those\n"
-      "that waited for it.\n";
 
 enum { PROCESS = 1 };
 
@@ -24,67 +17,94 @@ static rota_time first_of(const struct ask *ask)
     return first;
 }
 
-static void lines_write(FILE *out, const struct ask *ask, uint32_t slots)
+static void event_open(struct json *json, const char *phase)
 {
-    fprintf(out, "{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":", PROCESS);
-    json_text(out, *ask->path ? ask->path : "rota");
-    fputs("}}", out);
-    for (uint32_t i = 0; i < slots; i++)
-        fprintf(out,
-                ",\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%u,\"name\":\"thread_name\","
-                "\"args\":{\"name\":\"slot %u\"}}",
-                PROCESS, i + 1, i + 1);
+    json_newline(json);
+    json_open(json, NULL, '{');
+    json_string(json, "ph", phase);
 }
 
-static void attempt_write(FILE *out, const struct asker *asker, const struct ask_attempt *attempt,
-                          rota_time first)
+// The name of the process, or of one of its slots.
+static void label_write(struct json *json, uint32_t slot, const char *kind, const char *name)
+{
+    event_open(json, "M");
+    json_number(json, "pid", "%d", PROCESS);
+    if (slot) json_number(json, "tid", "%u", slot);
+    json_string(json, "name", kind);
+    json_open(json, "args", '{');
+    json_string(json, "name", name);
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
+static void names_write(struct json *json, const struct ask *ask, uint32_t slots)
+{
+    char name[32];
+    label_write(json, 0, "process_name", *ask->path ? ask->path : "rota");
+    for (uint32_t i = 1; i <= slots; i++) {
+        snprintf(name, sizeof name, "slot %u", i);
+        label_write(json, i, "thread_name", name);
+    }
+}
+
+static void attempt_write(struct json *json, const struct asker *asker,
+                          const struct ask_attempt *attempt, rota_time first)
 {
     const struct ask *ask = &asker->ask;
     const struct ask_task *task = &ask->tasks[attempt->task];
     rota_time ended = attempt->ended ? attempt->ended : asker->now;
     char text[ASK_TEXT];
-    fputs(",\n{\"ph\":\"X\",\"name\":", out);
-    json_text(out, task->name);
-    fprintf(out,
-            ",\"cat\":\"%s\",\"pid\":%d,\"tid\":%u,\"ts\":%" PRId64 ",\"dur\":%" PRId64
-            ",\"args\":{\"id\":\"%u.%u\",\"attempt\":%u,\"end\":",
-            attempt->status, PROCESS, attempt->slot + 1, attempt->drawn - first,
-            ended > attempt->drawn ? ended - attempt->drawn : 0, task->id.job, task->id.task,
-            attempt->attempt);
-    json_text(out, ask_end_text(attempt, text));
-    fputs(",\"command\":", out);
-    json_text(out, task->command);
-    if (task->lane) {
-        fputs(",\"lane\":", out);
-        json_text(out, ask_lane_name(ask, task->lane));
-    }
-    fprintf(out, ",\"cpu_us\":%" PRId64 ",\"memory_bytes\":%" PRIu64 "}}",
-            attempt->user + attempt->system, attempt->memory_bytes);
+    event_open(json, "X");
+    json_string(json, "name", task->name);
+    json_string(json, "cat", attempt->status);
+    json_number(json, "pid", "%d", PROCESS);
+    json_number(json, "tid", "%u", attempt->slot + 1);
+    json_number(json, "ts", "%" PRId64, attempt->drawn - first);
+    json_number(json, "dur", "%" PRId64, ended > attempt->drawn ? ended - attempt->drawn : 0);
+    json_open(json, "args", '{');
+    json_plain(json, "id", "%u.%u", task->id.job, task->id.task);
+    json_number(json, "attempt", "%u", attempt->attempt);
+    json_string(json, "end", ask_end_text(attempt, text));
+    json_string(json, "command", task->command);
+    if (task->lane) json_string(json, "lane", ask_lane_name(ask, task->lane));
+    json_number(json, "cpu_us", "%" PRId64, attempt->user + attempt->system);
+    json_number(json, "memory_bytes", "%" PRIu64, attempt->memory_bytes);
+    json_close(json, '}');
+    json_close(json, '}');
 }
 
-// The last attempt that ran; null: none did.
+// The last attempt that ran; null: no attempt ran.
 static const struct ask_attempt *ran(const struct ask *ask, uint32_t task)
 {
     const struct ask_attempt *last = attempt_last(ask, &ask->tasks[task]);
     return last && last->ran ? last : NULL;
 }
 
-// From within the one to the beginning of the other.
-static void arrow_write(FILE *out, const struct ask_attempt *from, const struct ask_attempt *to,
-                        uint64_t number, rota_time first)
+// One end of an arrow: `s` at its start, `f` at its tip.
+static void arrow_end(struct json *json, const char *phase, uint64_t number, uint32_t slot,
+                      rota_time at)
 {
-    rota_time at = from->ended > from->drawn ? from->ended - 1 : from->drawn;
-    fprintf(out,
-            ",\n{\"ph\":\"s\",\"id\":%" PRIu64 ",\"name\":\"needs\",\"cat\":\"needs\",\"pid\":%d,"
-            "\"tid\":%u,\"ts\":%" PRId64 "}",
-            number, PROCESS, from->slot + 1, at - first);
-    fprintf(out,
-            ",\n{\"ph\":\"f\",\"bp\":\"e\",\"id\":%" PRIu64
-            ",\"name\":\"needs\",\"cat\":\"needs\",\"pid\":%d,\"tid\":%u,\"ts\":%" PRId64 "}",
-            number, PROCESS, to->slot + 1, to->drawn - first);
+    event_open(json, phase);
+    if (*phase == 'f') json_string(json, "bp", "e");
+    json_number(json, "id", "%" PRIu64, number);
+    json_string(json, "name", "needs");
+    json_string(json, "cat", "needs");
+    json_number(json, "pid", "%d", PROCESS);
+    json_number(json, "tid", "%u", slot + 1);
+    json_number(json, "ts", "%" PRId64, at);
+    json_close(json, '}');
 }
 
-static void arrows_write(FILE *out, const struct ask *ask, rota_time first)
+// From the end of one attempt to the beginning of the other.
+static void arrow_write(struct json *json, const struct ask_attempt *from,
+                        const struct ask_attempt *to, uint64_t number, rota_time first)
+{
+    rota_time at = from->ended > from->drawn ? from->ended - 1 : from->drawn;
+    arrow_end(json, "s", number, from->slot, at - first);
+    arrow_end(json, "f", number, to->slot, to->drawn - first);
+}
+
+static void arrows_write(struct json *json, const struct ask *ask, rota_time first)
 {
     uint64_t number = 0;
     for (uint32_t i = 0; i < ask->task_count; i++) {
@@ -93,7 +113,7 @@ static void arrows_write(FILE *out, const struct ask *ask, rota_time first)
         for (uint32_t k = 0; to && to->ran && k < task->need_count; k++) {
             const struct ask_attempt *from = ran(ask, task->needs[k]);
             bool before = from && from->ended && from->ended <= to->began;
-            if (before) arrow_write(out, from, to, ++number, first);
+            if (before) arrow_write(json, from, to, ++number, first);
         }
     }
 }
@@ -105,23 +125,29 @@ static int trace_write(struct asker *asker)
     uint32_t slots = ask_slots(ask, asker->now);
     rota_time first = first_of(ask);
     asker_file_open(&file);
-    fprintf(file.out,
-            "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"job\":%u,\"began_us\":%" PRId64
-            "},\n\"traceEvents\":[\n",
-            ask->job.number, first);
-    lines_write(file.out, ask, slots);
+    struct json json = {.out = file.out};
+    json_open(&json, NULL, '{');
+    json_string(&json, "displayTimeUnit", "ms");
+    json_open(&json, "otherData", '{');
+    json_number(&json, "job", "%u", ask->job.number);
+    json_number(&json, "began_us", "%" PRId64, first);
+    json_close(&json, '}');
+    json_newline(&json);
+    json_open(&json, "traceEvents", '[');
+    names_write(&json, ask, slots);
     for (uint32_t i = 0; i < ask->attempt_count; i++)
-        if (ask->attempts[i].ran) attempt_write(file.out, asker, &ask->attempts[i], first);
-    arrows_write(file.out, ask, first);
-    fputs("\n]}\n", file.out);
+        if (ask->attempts[i].ran) attempt_write(&json, asker, &ask->attempts[i], first);
+    arrows_write(&json, ask, first);
+    putc('\n', file.out);
+    json_close(&json, ']');
+    json_line(&json);
     return asker_file_close(asker, &file, "rota-trace.json");
 }
 
-int command_trace(int count, char **words)
+static int trace(const struct command *command, int count, char **words)
 {
-    static const struct asker_use use = {"trace", usage, "o", ASKER_FILE};
     struct asker asker;
-    int status = asker_open(&asker, &use, count, words);
+    int status = asker_open(&asker, command, count, words);
     if (status < 0) {
         status = asker_load(&asker);
         if (!status) status = trace_write(&asker);
@@ -129,3 +155,30 @@ int command_trace(int count, char **words)
     asker_close(&asker);
     return status;
 }
+
+static const struct option_row rows[] = {
+    {'o', "output", "FILE", "write to this file", OPTION_PATH, .at = offsetof(struct asker, out),
+     .preset = "the standard output; rota-trace.json if that is a terminal"},
+    ASKER_ROWS,
+    OPTION_ROWS_END};
+
+const struct command trace_command = {
+    .name = "trace",
+    .summary = "export all attempts as a trace for Perfetto or Chrome",
+    .group = GROUP_INSPECT,
+    .query = QUERY_PLAIN,
+    .argument = ARGUMENT_FILE,
+    .argument_name = "FILE",
+    .arguments_most = 1,
+    .run = trace,
+    .remote = remote_query,
+    .options = rows,
+    .usage = "[OPTION...] [FILE]\n",
+    .text
+    = "Attempts that ran at the same time are on different lines; arrows lead from a task to its "
+      "dependents. The output is always JSON.\n",
+    .examples = "rota trace -o build.json\twrite a file to open in ui.perfetto.dev or "
+                "chrome://tracing\n",
+    .exits = "0\tdone\n2\tan option is wrong, or the database or job does not exist\n"
+             "4\tthe server cannot be reached\n70\tthe file cannot be written\n",
+};

@@ -1,29 +1,26 @@
-// verify.c - `rota verify`: checks every promise about a database file.
+// verify.c - `rota verify`: checks the guarantees about a database file.
 #define _GNU_SOURCE
 #include "cli/cli.h"
 #include "job/file/jobfile.h"
 #include "store/sqlite/query.h"
+#include "os/json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[]
-    = "usage: rota verify [--json] FILE\n\n"
-      "Prints each promise that is broken, with --json as one object a line. The exit status is 0\n"
-      "when none is, 1 when some are, and 2 when the file is no database of rota.\n";
-
-// One object for each line, and one for all of them.
+// An object for each line, and one for all of them.
 static void objects_print(const char *path, char *text, uint32_t broken)
 {
+    struct json json = {.out = stdout};
     for (char *line = text, *end; line && (end = strchr(line, '\n')); line = end + 1) {
-        *end = 0;
-        fputs("{\"broken\":", stdout);
-        json_text(stdout, line);
-        fputs("}\n", stdout);
+        json_open(&json, NULL, '{');
+        json_bytes(&json, "broken", line, (size_t)(end - line));
+        json_line(&json);
     }
-    fputs("{\"file\":", stdout);
-    json_text(stdout, path);
-    printf(",\"count\":%u}\n", broken);
+    json_open(&json, NULL, '{');
+    json_string(&json, "file", path);
+    json_number(&json, "count", "%u", broken);
+    json_line(&json);
 }
 
 static int file_verify(const char *path, bool json)
@@ -32,7 +29,7 @@ static int file_verify(const char *path, bool json)
     char *text = NULL;
     size_t size = 0;
     FILE *out = json ? open_memstream(&text, &size) : stdout;
-    if (!out) return fputs("rota verify: no memory\n", stderr), 70;
+    if (!out) return fputs("rota verify: out of memory\n", stderr), 70;
     uint32_t broken = store_verify(path, out, &error);
     if (json) fclose(out);
     if (error.fault)
@@ -45,16 +42,36 @@ static int file_verify(const char *path, bool json)
     return error.fault ? store_exit_status(&error) : broken ? 1 : 0;
 }
 
-int command_verify(int count, char **words)
+struct verify_options {
+    bool json;
+};
+
+static int verify(const struct command *command, int count, char **words)
 {
-    if (count == 1 && strcmp(words[0], "--help") == 0) {
-        fputs(usage, stdout);
-        return 0;
-    }
-    bool json = count && strcmp(words[0], "--json") == 0;
-    if (count != 1 + json || words[json][0] == '-') {
-        fputs(usage, stderr);
-        return 2;
-    }
-    return file_verify(words[json], json);
+    struct verify_options options = {0};
+    struct arguments arguments;
+    int status = options_read(command, &options, NULL, &arguments, count, words);
+    return status >= 0 ? status : file_verify(arguments.items[0], options.json);
 }
+
+static const struct option_row rows[] = {
+    {0, "json", "", "print each violation as a JSON object on a line of its own", OPTION_FLAG,
+     .at = offsetof(struct verify_options, json)},
+    OPTION_ROWS_END};
+
+const struct command verify_command = {
+    .name = "verify",
+    .summary = "check that a database keeps all guarantees",
+    .group = GROUP_DATABASE,
+    .argument = ARGUMENT_DATABASE,
+    .argument_name = "DATABASE",
+    .arguments_least = 1,
+    .arguments_most = 1,
+    .run = verify,
+    .options = rows,
+    .usage = "[--json] DATABASE\n",
+    .text = "Prints each guarantee that does not hold.\n",
+    .examples = "rota verify .rota/rota.db\tcheck the database of the last runs\n",
+    .exits = "0\tall guarantees hold\n1\tsome do not\n"
+             "2\tan option is wrong, or the file is no database of rota\n",
+};

@@ -1,32 +1,23 @@
-// wait.c - `rota wait`: a server tells when jobs or tasks are over, all of them or the first.
+// wait.c - `rota wait`: waits until jobs or tasks of a server end, all of them or the first.
 #include "cli/handler.h"
+#include "os/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[]
-    = "usage: rota wait [--server ADDRESS] [--key FILE] [--json] [--any] ID...\n\n"
-      "    rota wait 7             until nothing of job 7 can go on\n"
-      "    rota wait 7.3           until task 3 of job 7 has ended, or cannot run\n"
-      "    rota wait 7 8.1         until both are over\n"
-      "    rota wait --any 7 8.1   until one of them is; without any ID that is at once\n\n"
-      "A line is printed for each that is over. A server that goes away meanwhile is waited for,\n"
-      "up to five minutes.\n"
-      "Exit status: 0 all of it succeeded, with --any what was over first, 1 it did not, 2 there\n"
-      "is no such job or task, 4 the server cannot be reached.\n";
-
 enum { IDS_MAX = 64 };
 enum wanted_state { WANTED_OPEN, WANTED_FINE, WANTED_BAD };
 
-// A job is watched first, and looked at behind that, with the task. So if the job goes on, each end
-// is told, and if it was forgotten, its own was told before the answer to the look.
+// The command watches a job first, and then asks for its state and that of the task. So if the job
+// is running, the server reports every end; if the server has removed the job, it reports the end
+// of the job before it answers.
 struct wanted {
-    rota_task_id id;         // task 0: the whole job
+    rota_task_id id;         // task 0: the job
     enum wanted_state state;
     bool is_there;           // the task was seen
-    bool is_over;            // its job is; with so many tasks
-    uint32_t tasks;
+    bool is_over;            // its job has ended
+    uint32_t tasks;          // of the job that ended
 };
 
 struct watcher {
@@ -36,34 +27,25 @@ struct watcher {
     bool json, any;
 };
 
-enum { LOOK_TASK = 1, LOOK_JOB };  // the upper half of a request; the lower is the place
+enum { LOOK_TASK = 1, LOOK_JOB };  // `high` of a request id; `low` is the index
 
-// -1: go on; else the exit status.
-static int words_read(struct watcher *watcher, int count, char **words)
+// Returns -1, or the exit status.
+static int arguments_read(struct watcher *watcher, const struct command *command,
+                          const struct arguments *arguments)
 {
-    for (int i = 0, taken; i < count; i += taken ? taken : 1) {
-        const char *word = words[i];
-        taken = reach_take(&watcher->reach, count - i, words + i);
-        if (taken > 0) continue;
-        if (strcmp(word, "--help") == 0) return fputs(usage, stdout), 0;
-        if (strcmp(word, "--json") == 0) {
-            watcher->json = true;
-        } else if (strcmp(word, "--any") == 0) {
-            watcher->any = true;
-        } else if (watcher->count == IDS_MAX) {
-            return reach_fail(&watcher->reach, "that is too much to wait for: 64 are allowed", 2);
-        } else if (!task_name_read(word, &watcher->wanted[watcher->count++].id)) {
-            fprintf(stderr, "rota wait: '%s' is not understood here\n%s", word, usage);
-            return 2;
-        }
-    }
-    if (watcher->count) return -1;
-    if (watcher->any) return 0;  // none of none is over
-    fputs(usage, stderr);
-    return 2;
+    if (!arguments->count && watcher->any) return 0;
+    if (!arguments->count) return command_wrong(command, "missing argument ID");
+    if (arguments->count > IDS_MAX)
+        return command_wrong(command, "too many arguments: at most %d", IDS_MAX);
+    for (uint32_t i = 0; i < arguments->count; i++)
+        if (!task_name_read(arguments->items[i], &watcher->wanted[watcher->count++].id))
+            return command_wrong(command,
+                                 "expected a job such as 7 or a task such as 7.3, not '%s'",
+                                 arguments->items[i]);
+    return -1;
 }
 
-// ---- What is over ------------------------------------------------------------------------------
+// ---- Ends of jobs and tasks --------------------------------------------------------------------
 
 static bool is_open(const struct wanted *wanted, uint32_t job)
 {
@@ -73,21 +55,24 @@ static bool is_open(const struct wanted *wanted, uint32_t job)
 static void job_over(const struct watcher *watcher, struct wanted *wanted,
                      const struct wire_over *over)
 {
-    wanted->state = over->succeeded == over->tasks ? WANTED_FINE : WANTED_BAD;
-    printf(watcher->json
-               ? "{\"event\":\"over\",\"job\":%u,\"ok\":%u,\"failed\":%u,\"aborted\":%u}\n"
-               : "job %u: %u ok, %u failed, %u aborted\n",
-           over->job, over->succeeded, over->failed, over->aborted);
+    wanted->state = over_print(over, watcher->json) ? WANTED_BAD : WANTED_FINE;
 }
 
 static void task_over(const struct watcher *watcher, struct wanted *wanted, const char *how,
                       int32_t status)
 {
+    struct json json = {.out = stdout};
     wanted->state = strcmp(how, "ok") == 0 ? WANTED_FINE : WANTED_BAD;
-    printf(watcher->json ? "{\"event\":\"over\",\"task\":\"%u.%u\",\"outcome\":\"%s\","
-                           "\"status\":%d}\n"
-                         : "task %u.%u: %s, status %d\n",
-           wanted->id.job, wanted->id.task, how, status);
+    if (!watcher->json) {
+        printf("task %u.%u: %s, status %d\n", wanted->id.job, wanted->id.task, how, status);
+        return;
+    }
+    json_open(&json, NULL, '{');
+    json_string(&json, "event", "over");
+    json_plain(&json, "task", "%u.%u", wanted->id.job, wanted->id.task);
+    json_string(&json, "outcome", how);
+    json_number(&json, "status", "%d", status);
+    json_line(&json);
 }
 
 static const char *outcome_word(uint32_t outcome)
@@ -119,7 +104,7 @@ static void on_over(struct watcher *watcher, const struct wire_over *over)
     }
 }
 
-// The exit status, or -1: not yet.
+// The exit status; -1: keep waiting.
 static int status_of(const struct watcher *watcher)
 {
     bool bad = false, open = false;
@@ -171,13 +156,13 @@ static int no_such(const struct watcher *watcher, rota_task_id id)
 {
     char reason[80];
     if (id.task)
-        snprintf(reason, sizeof reason, "there is no such task: %u.%u", id.job, id.task);
+        snprintf(reason, sizeof reason, "no such task: %u.%u", id.job, id.task);
     else
-        snprintf(reason, sizeof reason, "there is no such job: %u", id.job);
+        snprintf(reason, sizeof reason, "no such job: %u", id.job);
     return reach_fail(&watcher->reach, reason, 2);
 }
 
-// Of a job that is forgotten all have succeeded. -1: go on; else the exit status.
+// All tasks of a job that was removed have succeeded. Returns -1, or the exit status.
 static int on_seen(struct watcher *watcher, const struct wire_seen *seen)
 {
     struct wanted *wanted = &watcher->wanted[seen->low % IDS_MAX];
@@ -191,7 +176,7 @@ static int on_seen(struct watcher *watcher, const struct wire_seen *seen)
     return -1;
 }
 
-// -1: go on; else the exit status.
+// Returns -1, or the exit status.
 static int on_refuse(const struct watcher *watcher, const struct wire_refuse *refuse)
 {
     if (refuse->high == LOOK_TASK) return -1;
@@ -202,13 +187,13 @@ static int on_refuse(const struct watcher *watcher, const struct wire_refuse *re
     return no_such(watcher, (rota_task_id){job, 0});
 }
 
-// -1: the connection is gone; else the exit status.
+// Returns the exit status, or -1 if the connection broke.
 static int watch(struct watcher *watcher)
 {
-    struct client *client = &watcher->reach.client;
+    struct rota_client *client = &watcher->reach.client;
     struct wire_message message;
     all_ask(watcher);
-    while (client_send(client) && client_next(client, &message, 0)) {
+    while (!client_send(client, ROTA_NEVER) && !client_next(client, &message, ROTA_NEVER)) {
         int status = -1;
         switch (message.kind) {
         case WIRE_REFUSE_MESSAGE: status = on_refuse(watcher, &message.refuse); break;
@@ -223,11 +208,13 @@ static int watch(struct watcher *watcher)
     return -1;
 }
 
-int command_wait(int count, char **words)
+static int wait_run(const struct command *command, int count, char **words)
 {
     struct watcher watcher = {.count = 0};
+    struct arguments arguments;
     reach_init(&watcher.reach, "wait");
-    int status = words_read(&watcher, count, words);
+    int status = options_read(command, &watcher, NULL, &arguments, count, words);
+    if (status < 0) status = arguments_read(&watcher, command, &arguments);
     if (status >= 0) return status;
     status = reach_open(&watcher.reach);
     if (!status) status = watch(&watcher);
@@ -236,3 +223,31 @@ int command_wait(int count, char **words)
     reach_close(&watcher.reach);
     return status;
 }
+
+static const struct option_row rows[] = {
+    {0, "any", "", "wait for the first of the IDs, not for all", OPTION_FLAG,
+     .at = offsetof(struct watcher, any)},
+    {0, "json", "", "print JSON, an object on each line", OPTION_FLAG,
+     .at = offsetof(struct watcher, json)},
+    CONNECT_ROWS(struct watcher),
+    OPTION_ROWS_END};
+
+const struct command wait_command = {
+    .name = "wait",
+    .summary = "wait until jobs or tasks of a server end",
+    .group = GROUP_CLUSTER,
+    .argument = ARGUMENT_NAME,
+    .argument_name = "ID",
+    .arguments_most = ARGUMENTS_ANY,
+    .run = wait_run,
+    .options = rows,
+    .usage = "[OPTION...] ID...\n",
+    .text = "An ID is a job, such as 7, or a task, such as 7.3. Prints a line for each one that "
+            "ended. If the connection to the server breaks, rota tries again for 5 minutes.\n",
+    .examples = "rota wait 7\twait until job 7 ends\n"
+                "rota wait 7.3\twait until task 3 of job 7 ends, or cannot run\n"
+                "rota wait --any 7 8.1\twait for the first of both\n",
+    .exits = "0\tall succeeded; with --any, the first one did\n1\tnot all succeeded\n"
+             "2\tan option is wrong, or the job or task does not exist\n"
+             "4\tthe server cannot be reached\n",
+};

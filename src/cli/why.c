@@ -1,15 +1,12 @@
-// why.c - `rota why`: what keeps a task from running, and what to do about it.
+// why.c - `rota why`: explains what keeps a task from running, and what to do about it.
 #include "cli/query_options.h"
 #include "store/line_buffer.h"
+#include "os/json.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char usage[]
-    = "    rota why report         what \"report\" waits for, and what that waits for\n\n"
-      "usage: rota why [--json] [--job N] [--db DATABASE] [FILE] TASK...\n";
 
 enum { CHAIN_MAX = 12, BLOCKERS = 20 };
 
@@ -35,7 +32,7 @@ static const char *worker_name(const void *context, rota_worker_id id)
 {
     const struct ask *ask = ((const struct naming *)context)->ask;
     const char *name = ask_name(ask, CATALOG_WORKER, id.number);
-    return name ? name : "local";  // what rota run calls it
+    return name ? name : "local";  // the worker of rota run
 }
 
 static const char *lane_name(const void *context, uint32_t lane)
@@ -43,7 +40,7 @@ static const char *lane_name(const void *context, uint32_t lane)
     return ask_lane_name(((const struct naming *)context)->ask, lane);
 }
 
-// The core numbers groups; what they are called stands with the tasks.
+// The core has numbers for groups; the tasks have their names.
 static const char *group_name(const void *context, uint32_t group)
 {
     const struct naming *naming = context;
@@ -64,7 +61,7 @@ static const char *machine_name(const void *context, uint32_t machine)
     const char *name = ask_name(ask, CATALOG_MACHINE, machine);
     size_t length = strlen(ask->path);
     if (name && !length) return name;
-    // Those of `rota run` have the path of the file before them, and its own have no sign.
+    // Names of rota run begin with the path of the job file and ":@"; other names are internal.
     bool named = name && strncmp(name, ask->path, length) == 0 && name[length] == ':'
                  && name[length + 1] == '@';
     return named ? name + length + 2 : "of this run";
@@ -79,9 +76,9 @@ static void time_name(rota_time time, char *out, size_t size)
 // ---- One task ---------------------------------------------------------------------------------
 
 struct part {
-    uint32_t task, next;  // the place of what it waits for, or ASK_NONE
+    uint32_t task, next;  // the place of the task it waits for, or ASK_NONE
     enum rota_hold hold;
-    char text[1024];  // without its name
+    char text[1024];  // without the name of the task
 };
 
 static bool is(const struct ask_task *task, const char *status)
@@ -105,12 +102,12 @@ static void over_write(const struct ask *ask, const struct ask_task *task, struc
                        : is(task, "ABORTED") ? "was stopped"
                        : is(task, "IDLE")    ? "is not to be run"
                        : is(task, "CLOSED")  ? "was not run before a later job took its place"
-                                             : "is over";
+                                             : "has ended";
     bool lost = is(task, "ABORTED") && strcmp(task->outcome, "lost") == 0;
     bool by_itself = last && (strcmp(last->end, "exit") == 0 || strcmp(last->end, "signal") == 0);
     if (is(task, "FAILED") && *how)
         snprintf(part->text, sizeof part->text, "failed%s %s%s", by_itself ? " with" : ":", how,
-                 task->tries > 1 ? ", as often as it was tried" : "");
+                 task->attempt > 1 && task->tries > 1 ? ", as often as it was tried" : "");
     else if (lost)
         snprintf(part->text, sizeof part->text, "was lost as often as it was tried%s%s",
                  *how ? "; the last time: " : "", how);
@@ -121,7 +118,7 @@ static void over_write(const struct ask *ask, const struct ask_task *task, struc
 static void running_write(const struct asker *asker, const struct ask_task *task, struct part *part)
 {
     char text[ASK_TEXT];
-    if (asker->at_work)
+    if (asker->is_running)
         snprintf(part->text, sizeof part->text, "runs since %s (attempt %u)",
                  ask_time_text(asker->now - task->since, text), task->attempt);
     else
@@ -133,13 +130,13 @@ static bool is_read(const struct ask_task *reader, rota_object_id object)
 {
     struct rota_input input;
     for (const char *text = reader->inputs; *text && input_read(&text, &input);) {
-        if (input.object.high == object.high && input.object.low == object.low) return true;
+        if (SAME_ID(input.object, object)) return true;
         text_read_char(&text, ' ');
     }
     return false;
 }
 
-// The writer of a stream is named as such: the reader has to run again with it.
+// Names the writer of a stream, because the reader runs again together with it.
 static void stream_write(const struct ask *ask, const struct part *part, char out[ASK_TEXT])
 {
     struct ask_object object;
@@ -179,7 +176,7 @@ static void when_write(const struct ask_task *task, struct part *part)
     if (dead) part->next = ASK_NONE;
 }
 
-// It has been handed out, and others run where it is to run.
+// The worker has the task, but runs others now.
 static bool place_write(const struct ask *ask, const struct rota *rota, rota_worker_id worker,
                         struct part *part)
 {
@@ -194,7 +191,7 @@ static bool place_write(const struct ask *ask, const struct rota *rota, rota_wor
         if (part->next == ASK_NONE) part->next = i;
     }
     if (part->next == ASK_NONE) return false;
-    int length = snprintf(part->text, sizeof part->text, "waits for room on %s behind %s",
+    int length = snprintf(part->text, sizeof part->text, "waits for room on %s after %s",
                           worker_name(&naming, worker), ask->tasks[part->next].name);
     if (others)
         snprintf(part->text + length, sizeof part->text - (size_t)length, " and %u other%s",
@@ -202,7 +199,7 @@ static bool place_write(const struct ask *ask, const struct rota *rota, rota_wor
     return true;
 }
 
-// The sentences begin without the name of the task, and some without a verb.
+// The sentences of why_text() begin without a subject, and some without a verb.
 static const char *verb_of(enum rota_hold hold)
 {
     switch (hold) {
@@ -261,7 +258,7 @@ static void waiting_write(const struct asker *asker, struct rota *rota, struct p
     }
 }
 
-// A bundle is what its members are; the first that is not done says more.
+// Counts the members of a bundle that succeeded, and continues with the first other one.
 static void bundle_write(const struct ask *ask, struct part *part)
 {
     uint32_t members = 0, done = 0;
@@ -276,7 +273,7 @@ static void bundle_write(const struct ask *ask, struct part *part)
              ask->tasks[part->task].status, done, members);
 }
 
-// Another rota run could not start it either.
+// The next rota run could not start the task either.
 static bool is_lack(enum rota_hold hold)
 {
     return hold == ROTA_HOLD_MACHINE || hold == ROTA_HOLD_TOO_BIG;
@@ -290,8 +287,8 @@ static void part_write(const struct asker *asker, struct rota *rota, uint32_t at
         bundle_write(&asker->ask, part);
     else if (is(task, "RUNNING"))
         running_write(asker, task, part);
-    else if (is_ready(task) && !asker->at_work && !is_lack(rota_why(rota, task->id).hold))
-        snprintf(part->text, sizeof part->text, "could run, but no rota run is at work");
+    else if (is_ready(task) && !asker->is_running && !is_lack(rota_why(rota, task->id).hold))
+        snprintf(part->text, sizeof part->text, "could run, but rota run is not running");
     else if (is(task, "WAITING") || is(task, "BLOCKED") || is(task, "HELD") || is(task, "SHARED")
              || is_ready(task))
         waiting_write(asker, rota, part);
@@ -299,7 +296,7 @@ static void part_write(const struct asker *asker, struct rota *rota, uint32_t at
         over_write(&asker->ask, task, part);
 }
 
-// ---- The chain ----------------------------------------------------------------------------------
+// ---- The chain ---------------------------------------------------------------------------------
 
 struct answer {
     struct part parts[CHAIN_MAX];
@@ -324,7 +321,7 @@ static void answer_make(const struct asker *asker, struct rota *rota, uint32_t a
     }
 }
 
-// As the commands take it: a server wants the numbers of a task, and its jobs have no file.
+// Writes a task as an argument for commands: a server needs its number.
 static void word_write(const struct ask *ask, const struct ask_task *task)
 {
     if (*ask->path)
@@ -345,7 +342,7 @@ static void advice_write(const struct asker *asker, const struct part *last)
         putchar(')');
     }
     bool can = (is_ready(task) && !is_lack(last->hold)) || is(task, "RUNNING");
-    if (!asker->at_work && can && *asker->ask.path) {
+    if (!asker->is_running && can && *asker->ask.path) {
         fputs(" (rota run ", stdout);
         plain_word_write(stdout, asker->ask.path);
         putchar(')');
@@ -365,7 +362,7 @@ static void text_print(const struct asker *asker, const struct answer *answer)
     putchar('\n');
 }
 
-// All that failed, where more than one thing did.
+// Prints all failed tasks if there are several.
 static void blockers_print(const struct asker *asker, struct rota *rota, uint32_t at)
 {
     rota_task_id found[BLOCKERS];
@@ -385,23 +382,27 @@ static void json_print(const struct asker *asker, const struct answer *answer)
 {
     const struct ask *ask = &asker->ask;
     const struct ask_task *task = &ask->tasks[answer->parts[0].task];
-    printf("{\"id\":\"%u.%u\",\"name\":", task->id.job, task->id.task);
-    json_text(stdout, task->name);
-    printf(",\"status\":\"%s\",\"at_work\":%s,\"chain\":[", task->status,
-           asker->at_work ? "true" : "false");
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_plain(&json, "id", "%u.%u", task->id.job, task->id.task);
+    json_string(&json, "name", task->name);
+    json_string(&json, "status", task->status);
+    json_bool(&json, "at_work", asker->is_running);
+    json_open(&json, "chain", '[');
     for (uint32_t i = 0; i < answer->count; i++) {
         const struct part *part = &answer->parts[i];
-        printf("%s{\"name\":", i ? "," : "");
-        json_text(stdout, ask->tasks[part->task].name);
-        printf(",\"status\":\"%s\",\"why\":", ask->tasks[part->task].status);
-        json_text(stdout, part->text);
-        putchar('}');
+        json_open(&json, NULL, '{');
+        json_string(&json, "name", ask->tasks[part->task].name);
+        json_string(&json, "status", ask->tasks[part->task].status);
+        json_string(&json, "why", part->text);
+        json_close(&json, '}');
     }
-    puts("]}");
+    json_close(&json, ']');
+    json_line(&json);
 }
 
-// What a server says of its plans: "7.3=4 7.9=2", a task and its worker each. The core refuses
-// what it does not have any more.
+// Reads the plans of a server, "7.3=4 7.9=2": tasks and their workers. The core refuses tasks and
+// workers that no longer exist.
 static void plan_tell(struct rota *rota, rota_time now, const char *text)
 {
     unsigned job, task, worker;
@@ -436,16 +437,42 @@ static int task_explain(struct asker *asker, const char *name)
     return 0;
 }
 
-int command_why(int count, char **words)
+static int why(const struct command *command, int count, char **words)
 {
-    static const struct asker_use use = {"why", usage, "pt", ASKER_TASKS};
     struct asker asker;
-    int status = asker_open(&asker, &use, count, words);
+    int status = asker_open(&asker, command, count, words);
     if (status < 0) {
-        status = asker.name_count ? asker_load(&asker) : asker_wrong(&asker, "which task?");
+        status = asker_load(&asker);
         for (uint32_t i = 0; !status && i < asker.name_count; i++)
             status = task_explain(&asker, asker.names[i]);
     }
     asker_close(&asker);
     return status;
 }
+
+static const struct option_row rows[] = {
+    ASKER_ROWS,
+    {0, "planned", "LIST", "planned tasks and workers such as 7.3=4; a server that answers a query "
+     "adds this option", OPTION_TEXT, .at = offsetof(struct asker, planned)},
+    {0, "waits", "CACHE,INPUTS", "waiting times of the pull policy in microseconds; a server that "
+     "answers a query adds this option", OPTION_TEXT, .at = offsetof(struct asker, waits)},
+    OPTION_ROWS_END};
+
+const struct command why_command = {
+    .name = "why",
+    .summary = "explain what keeps a task from running",
+    .group = GROUP_INSPECT,
+    .is_everyday = true,
+    .query = QUERY_TASKS,
+    .argument = ARGUMENT_TASK,
+    .argument_name = "TASK",
+    .arguments_least = 1,
+    .arguments_most = ARGUMENTS_ANY,
+    .run = why,
+    .remote = remote_query,
+    .options = rows,
+    .usage = "[OPTION...] [FILE] TASK...\n",
+    .examples = "rota why link\texplain what `link` waits for, and what that task waits for\n",
+    .exits = "0\tdone\n2\tan option is wrong, or the task, job or database does not exist\n"
+             "4\tthe server cannot be reached\n",
+};

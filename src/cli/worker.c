@@ -1,54 +1,16 @@
-// worker.c - `rota worker`: this machine runs commands for a server.
+// worker.c - `rota worker`: runs tasks for a server on this machine.
 #define _GNU_SOURCE
 #include "worker/agent/agent.h"
 #include "cli/worker.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[]
-    = "usage: rota worker --server ADDRESS[,ADDRESS...] [OPTION...]\n\n"
-      "    rota worker --server /run/rota/socket           a server on this machine\n"
-      "    rota worker drain NAME                          that one ends when nothing runs there\n"
-      "    rota worker forget NAME                         another key may use that name\n"
-      "    rota worker --server a:7777,b:7777 --key FILE   servers elsewhere, tried in turn\n"
-      "    rota worker --server /run/rota/socket -j 4 --memory 8G --name night\n\n"
-      "    --server A,...    a Unix socket (with a / in front) or HOST:PORT\n"
-      "    --key FILE        a key with the role of a worker; only its owner may read the file\n"
-      "    --listen ADDRESS  where other workers fetch what was made here (FOLDER/data/sock if "
-      "the\n"
-      "                      servers are Unix sockets, else nowhere)\n"
-      "    --peer-key FILE   keys with the role of a peer, the same on all workers\n"
-      "    --name NAME       who this is; no other worker has it (the name of the host, and under\n"
-      "                      Slurm, PBS, LSF and SGE the number of the job behind it)\n"
-      "    --folder DIR      for logs, files and reports ($XDG_STATE_HOME/rota/NAME, or\n"
-      "                      ~/.local/state/rota/NAME)\n"
-      "    -j, --jobs N      so many cores (as many as it may use)\n"
-      "    --memory SIZE     such as 8G (what it may use)\n"
-      "    --machine M       which machine tasks may ask for (the name of the host)\n"
-      "    --alone TIME      so long commands go on without a server, such as 30m (1h); those "
-      "that\n"
-      "                      hold something exclusive end with their lease\n"
-      "    --user NAME       run commands as this user; the worker is root and stays it\n"
-      "    --env NAME        commands get this variable, too: NAME, NAME=VALUE or START*; may be\n"
-      "                      repeated (PATH HOME USER LANG LC_* TZ TMPDIR)\n"
-      "    --contain tree    do not use a namespace for processes\n"
-      "    --ssh HOST,...    start such a worker on each of these machines, over ssh ($ROTA_SSH);\n"
-      "                      keys go with it, what it says comes back, and all end together\n"
-      "    --remote PATH     what rota is called there (rota)\n"
-      "    --key-from-stdin  the keys, up to an empty line; the worker ends with that input\n\n"
-      "SIGTERM: nothing more starts, and it ends when what runs has ended; again: commands have 5 "
-      "s;\n"
-      "a third time: all is killed.\n"
-      "Exit status: 0 it was told to end, 2 an option is wrong or its name is in use, 70 the\n"
-      "disk or a process failed.\n";
-
-enum { SERVER = 256, KEY, NAME, FOLDER, MEMORY, MACHINE, ALONE, CONTAIN, LISTEN, PEER_KEY,
-       SSH, REMOTE, FROM_STDIN, ENV, USER };
+enum { WORK_SERVER, WORK_NAME, WORK_MEMORY, WORK_MACHINE, WORK_ALONE, WORK_SSH, WORK_REMOTE,
+       WORK_ENV, WORK_CONTAIN };
 enum { SERVERS_MAX = 16, ENV_MAX = 64, NAME_MAX_BYTES = 64 };
 
 struct work {
@@ -69,13 +31,13 @@ struct work {
 
 static int wrong(const char *what, const char *value)
 {
-    fprintf(stderr, "rota worker: %s: '%s'\n'rota worker --help' says more\n", what, value);
+    fprintf(stderr, "rota worker: %s: '%s'\nsee 'rota worker --help'\n", what, value);
     return 2;
 }
 
 // ---- Values ----------------------------------------------------------------------------------
 
-// A number with a letter behind it, which may be missing: "8G" with {"K", 1024}, ...
+// A number and an optional letter: "8G".
 struct unit {
     char letter;
     uint64_t factor;
@@ -113,17 +75,7 @@ static bool time_amount_read(const char *text, int64_t *time)
     return true;
 }
 
-static bool cores_read(const char *text, uint32_t *cores)
-{
-    char *end;
-    errno = 0;
-    unsigned long value = strtoul(text, &end, 10);
-    if (errno || *end || *text < '0' || *text > '9' || value < 1 || value > 100000) return false;
-    *cores = (uint32_t)value;
-    return true;
-}
-
-// It becomes part of a path, and others read it.
+// The name becomes part of a path, and other users read it.
 static bool name_is_plain(const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -148,7 +100,7 @@ static bool servers_read(struct work *work, char *text)
     return true;
 }
 
-// It becomes a word of a command: nothing that ssh takes for an option, or a shell for more.
+// A host becomes a word of a command: it is no option of ssh, and has no meaning for a shell.
 static bool hosts_read(struct work *work, char *text)
 {
     for (char *at = text; at;) {
@@ -162,23 +114,33 @@ static bool hosts_read(struct work *work, char *text)
     return true;
 }
 
-// What is said here is said there, but for what stays here.
-static bool word_pass_on(struct work *work, int option, const char *name)
+// Options that a worker started over ssh does not get: keys go through its standard input.
+static bool stays_here(const char *name)
 {
-    static const int stays[] = {KEY, PEER_KEY, SSH, REMOTE, FROM_STDIN};
-    struct work_ssh *ssh = &work->ssh;
-    for (size_t i = 0; i < sizeof stays / sizeof *stays; i++)
-        if (option == stays[i]) return true;
-    if (ssh->word_count + 2 > WORK_FAR_WORDS) return false;
-    size_t size = strlen(name) + 3;
-    char *word = malloc(size);
-    if (!word) return false;
-    snprintf(word, size, "--%s", name);
-    ssh->words[ssh->word_count++] = word;
-    return (ssh->words[ssh->word_count] = strdup(optarg)) && ssh->word_count++;
+    static const char *const names[] = {"key", "peer-key", "ssh", "remote", "key-from-stdin"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
 }
 
-// A name, its beginning with a star, or a name with a value.
+// Copies the words for workers that are started over ssh. False: too many, or no memory.
+static bool words_copy(struct work_ssh *ssh, const struct command *command, int count,
+                       char **words)
+{
+    struct option_walk walk
+        = {.command = command, .count = count, .words = words, .is_quiet = true};
+    while (option_next(&walk) == WALK_OPTION) {
+        if (walk.row == &option_help || stays_here(walk.row->name)) continue;
+        if (ssh->word_count + 2 > WORK_FAR_WORDS) return false;
+        char **word = &ssh->words[ssh->word_count];
+        if (asprintf(word, "--%s", walk.row->name) < 0) return false;
+        ssh->word_count++;
+        if (walk.value && !(ssh->words[ssh->word_count++] = strdup(walk.value))) return false;
+    }
+    return true;
+}
+
+// NAME, NAME=VALUE or START*.
 static bool env_take(struct work *work, const char *text)
 {
     struct worker_options *worker = &work->options.worker;
@@ -189,82 +151,26 @@ static bool env_take(struct work *work, const char *text)
     return true;
 }
 
-static bool option_take(struct work *work, int option)
+static bool option_take(void *values, uint32_t number, const char *value)
 {
+    struct work *work = values;
     struct agent_options *options = &work->options;
-    switch (option) {
-    case SERVER: return servers_read(work, optarg);
-    case KEY: return *(work->key_path = optarg) != 0;
-    case PEER_KEY: return *(work->peer_path = optarg) != 0;
-    case LISTEN: return *(options->address = optarg) != 0;
-    case NAME: return name_is_plain(options->name = optarg);
-    case FOLDER: return *(options->folder = optarg) != 0;
-    case 'j': return cores_read(optarg, &options->worker.cores);
-    case MEMORY: return memory_read(optarg, &options->worker.memory_mib);
-    case MACHINE: return name_is_plain(options->machine = optarg);
-    case ALONE: return time_amount_read(optarg, &options->alone_max);
-    case SSH: return hosts_read(work, optarg);
-    case REMOTE: return *(work->ssh.program = optarg) && *optarg != '-';
-    case ENV: return env_take(work, optarg);
-    case USER: return *(work->user_name = optarg) != 0;
-    case FROM_STDIN: return work->from_stdin = true;
-    case CONTAIN: options->worker.contain = WORKER_CONTAIN_TREE; return strcmp(optarg, "tree") == 0;
-    default: return false;
+    switch (number) {
+    case WORK_SERVER: return servers_read(work, (char *)(uintptr_t)value);
+    case WORK_NAME: return name_is_plain(options->name = value);
+    case WORK_MEMORY: return memory_read(value, &options->worker.memory_mib);
+    case WORK_MACHINE: return name_is_plain(options->machine = value);
+    case WORK_ALONE: return time_amount_read(value, &options->alone_max);
+    case WORK_SSH: return hosts_read(work, (char *)(uintptr_t)value);
+    case WORK_REMOTE: return *(work->ssh.program = value) && *value != '-';
+    case WORK_CONTAIN:
+        options->worker.contain = WORKER_CONTAIN_TREE;
+        return strcmp(value, "tree") == 0;
+    default: return env_take(work, value);
     }
 }
 
-static const char *expected(int option)
-{
-    switch (option) {
-    case SERVER: return "--server takes up to 16 addresses such as /run/rota/socket or host:7777";
-    case NAME: return "--name takes up to 64 letters, digits, '.', '_' and '-'";
-    case MACHINE: return "--machine takes up to 64 letters, digits, '.', '_' and '-'";
-    case 'j': return "--jobs takes a number from 1 to 100000";
-    case MEMORY: return "--memory takes a size such as 500M or 8G";
-    case ALONE: return "--alone takes a time such as 30m or 2h";
-    case CONTAIN: return "--contain takes the word tree";
-    case ENV: return "--env takes NAME, NAME=VALUE or START*, up to 64 times, and no variable that"
-                     " rota itself sets for each command, such as ROTA_TOKEN";
-    case SSH: return "--ssh takes up to 64 names of hosts";
-    default: return "this option takes a path";
-    }
-}
-
-// The exit status; -1: go on.
-static int options_read(struct work *work, int count, char **words)
-{
-    static const struct option longs[] = {{"server", required_argument, NULL, SERVER},
-                                          {"key", required_argument, NULL, KEY},
-                                          {"listen", required_argument, NULL, LISTEN},
-                                          {"peer-key", required_argument, NULL, PEER_KEY},
-                                          {"name", required_argument, NULL, NAME},
-                                          {"folder", required_argument, NULL, FOLDER},
-                                          {"jobs", required_argument, NULL, 'j'},
-                                          {"memory", required_argument, NULL, MEMORY},
-                                          {"machine", required_argument, NULL, MACHINE},
-                                          {"alone", required_argument, NULL, ALONE},
-                                          {"user", required_argument, NULL, USER},
-                                          {"env", required_argument, NULL, ENV},
-                                          {"contain", required_argument, NULL, CONTAIN},
-                                          {"ssh", required_argument, NULL, SSH},
-                                          {"remote", required_argument, NULL, REMOTE},
-                                          {"key-from-stdin", no_argument, NULL, FROM_STDIN},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
-    int option, place = 0;
-    optind = 1;
-    while ((option = getopt_long(count + 1, words - 1, "j:h", longs, &place)) != -1) {
-        if (option == 'h') return fputs(usage, stdout), 0;
-        if (option == '?') return fputs("'rota worker --help' says more\n", stderr), 2;
-        if (!word_pass_on(work, option, option == 'j' ? "jobs" : longs[place].name))
-            return wrong("there are too many options", "");
-        if (!option_take(work, option)) return wrong(expected(option), optarg);
-    }
-    if (optind <= count) return wrong("this is no option", words[optind - 1]);
-    return -1;
-}
-
-// ---- What was not said -------------------------------------------------------------------------
+// ---- Defaults -------------------------------------------------------------------------
 
 static int names_fill(struct work *work)
 {
@@ -272,7 +178,7 @@ static int names_fill(struct work *work)
     if (!options->name || !options->machine) {
         gethostname(work->host, sizeof work->host - 1);
         if (!name_is_plain(work->host))
-            return wrong("the name of this host cannot be used, so --name and --machine are needed",
+            return wrong("the host name is no valid name; use --name and --machine",
                          work->host);
     }
     work_name_make(work->host, work->name, sizeof work->name);
@@ -296,7 +202,7 @@ static int folder_fill(struct work *work)
     else if (home && *home == '/')
         length = snprintf(work->folder, sizeof work->folder, "%s/.local/state/rota/%s", home, name);
     if (length <= 0 || (size_t)length >= sizeof work->folder)
-        return wrong("there is no HOME to keep things in, so --folder is needed", home ? home : "");
+        return wrong("HOME is not set; use --folder", home ? home : "");
     work->options.folder = work->folder;
     return -1;
 }
@@ -307,22 +213,23 @@ static int key_read(struct work *work)
     if (work->from_stdin) {
         if (!work_keys_read(&work->keys, &error))
             return fprintf(stderr, "rota worker: %s\n", error.text), 2;
-        work->key_path = "the standard input";
+        work->key_path = "standard input";
         work->options.leash = STDIN_FILENO;
     }
     for (uint32_t i = 0; i < work->options.server_count && !work->key_path; i++)
         if (!link_address_is_local(work->servers[i]))
-            return wrong("a server that is no Unix socket needs --key FILE", work->servers[i]);
+            return wrong("missing option --key for a server that is no Unix socket",
+                         work->servers[i]);
     if (!work->key_path) return -1;
     if (!work->from_stdin && !link_keys_read(&work->keys, work->key_path, &error))
         return fprintf(stderr, "rota worker: %s\n", error.text), 2;
     for (uint32_t i = 0; i < work->keys.count && !work->options.key; i++)
         if (work->keys.items[i].role == WIRE_WORKER) work->options.key = &work->keys.items[i];
-    if (!work->options.key) return wrong("there is no key for a worker in it", work->key_path);
+    if (!work->options.key) return wrong("the file has no worker's key", work->key_path);
     return -1;
 }
 
-// Those of the keys that came together which are for other workers: they are put in front.
+// Takes the peer keys from the keys of the standard input.
 static void peers_choose(struct work *work)
 {
     struct link_keys *peers = &work->peer_keys;
@@ -333,8 +240,8 @@ static void peers_choose(struct work *work)
     if (peers->count) work->options.peer_keys = peers;
 }
 
-// On one machine others find it by its path; the path of a socket is short. Its folder is its own:
-// whoever listens locks it, and the worker's is locked already.
+// On one machine, other workers find the socket by its path, which must be short. The socket has a
+// folder of its own, because a listener locks its folder, and the worker has locked its own.
 static int address_fill(struct work *work)
 {
     enum { SOCKET_PATH_MAX = 100 };
@@ -359,16 +266,16 @@ static int address_fill(struct work *work)
     return -1;
 }
 
-// ---- Elsewhere ---------------------------------------------------------------------------------
+// ---- Over ssh ---------------------------------------------------------------------------------
 
 static const char *ssh_fault(const struct work *work)
 {
-    if (work->from_stdin) return "--ssh takes keys from files";
+    if (work->from_stdin) return "options --ssh and --key-from-stdin exclude each other";
     if (work->options.name && work->ssh.host_count > 1)
-        return "workers on several hosts cannot have one name";
+        return "workers on several hosts cannot share a name";
     for (uint32_t i = 0; i < work->options.server_count; i++)
         if (link_address_is_local(work->servers[i]))
-            return "a Unix socket cannot be reached from another machine; the server needs a port";
+            return "other hosts cannot reach a Unix socket; use HOST:PORT";
     return NULL;
 }
 
@@ -382,7 +289,7 @@ static int elsewhere(struct work *work)
     int status = key_read(work);
     if (status >= 0) return status;
     if (work->options.key->pem)
-        return wrong("certificates are not sent along; --ssh needs a key", work->key_path);
+        return wrong("--ssh needs a key, not a certificate", work->key_path);
     ssh->keys[ssh->key_count++] = work->options.key;
     if (work->peer_path && !link_keys_read(&work->peer_keys, work->peer_path, &error))
         return fprintf(stderr, "rota worker: %s\n", error.text), 2;
@@ -391,7 +298,7 @@ static int elsewhere(struct work *work)
     return work_ssh(ssh);
 }
 
-// Unless --env has set it to something else.
+// Does nothing if --env sets the variable.
 static void env_add_default(struct work *work, const char *item)
 {
     struct worker_options *worker = &work->options.worker;
@@ -427,20 +334,90 @@ static int here(struct work *work)
     return status < 0 ? agent_main(&work->options) : status;
 }
 
-int command_worker(int count, char **words)
+static int worker(const struct command *command, int count, char **words)
 {
     struct work work = {.options.leash = -1,
                         .options.worker = {.cleans_environment = true, .apart = true}};
+    struct arguments arguments;
     work.options.worker.env = work.env;
-    if (count && strcmp(words[0], "drain") == 0) return worker_drain(count - 1, words + 1);
-    if (count && strcmp(words[0], "forget") == 0) return worker_name_forget(count - 1, words + 1);
     os_service_read(&work.service);
     work.options.service = &work.service;
-    int status = options_read(&work, count, words);
-    if (status < 0 && !work.options.server_count) status = (fputs(usage, stderr), 2);
+    int status = -1;
+    if (!words_copy(&work.ssh, command, count, words))
+        status = command_wrong(command, "too many options");
+    if (status < 0) status = options_read(command, &work, option_take, &arguments, count, words);
+    if (status < 0 && !work.options.server_count)
+        status = command_wrong(command, "missing option --server");
     if (status < 0) status = work.ssh.host_count ? elsewhere(&work) : here(&work);
     link_keys_release(&work.keys);
     link_keys_release(&work.peer_keys);
     for (uint32_t i = 0; i < work.ssh.word_count; i++) free(work.ssh.words[i]);
     return status;
 }
+
+// ---- The table ---------------------------------------------------------------------------------
+
+#define AT(field) offsetof(struct work, field)
+
+static const struct option_row rows[] = {
+    {0, "server", "ADDRESS,...", "the servers, tried in turn: Unix sockets (absolute paths) or "
+     "HOST:PORT", OPTION_OTHER, .at = WORK_SERVER, .needs = "up to 16 addresses such as "
+     "/run/rota/socket or host:7777"},
+    {0, "key", "FILE", "a file with a worker's key; only its owner may read it", OPTION_PATH,
+     .at = AT(key_path)},
+    {0, "name", "NAME", "the unique name of this worker", OPTION_OTHER, .at = WORK_NAME,
+     .preset = "the host name, and the number of a batch job", .needs = "up to 64 letters, digits, "
+     "'.', '_' and '-'"},
+    {0, "folder", "DIR", "the folder for logs, files and reports", OPTION_PATH,
+     .at = AT(options.folder), .preset = "$XDG_STATE_HOME/rota/NAME or ~/.local/state/rota/NAME"},
+    {'j', "jobs", "N", "number of cores to use", OPTION_NUMBER, .at = AT(options.worker.cores),
+     .least = 1, .most = 100000, .preset = "the number of cores"},
+    {0, "memory", "SIZE", "memory to use, such as 8G", OPTION_OTHER, .at = WORK_MEMORY,
+     .preset = "the memory of this machine", .needs = "a size such as 500M or 8G"},
+    {0, "machine", "NAME", "the name of this machine, for tasks that need a certain one",
+     OPTION_OTHER, .at = WORK_MACHINE, .preset = "the host name",
+     .needs = "up to 64 letters, digits, '.', '_' and '-'"},
+    {0, "listen", "ADDRESS", "where other workers fetch the outputs of this one", OPTION_PATH,
+     .at = AT(options.address), .preset = "FOLDER/data/sock if all servers are Unix sockets"},
+    {0, "peer-key", "FILE", "a file with the peer keys of all workers", OPTION_PATH,
+     .at = AT(peer_path)},
+    {0, "alone", "TIME", "how long tasks continue without a server, such as 30m; tasks with "
+     "exclusive access end with their lease", OPTION_OTHER, .at = WORK_ALONE, .preset = "1h",
+     .needs = "a time such as 30m or 2h"},
+    {0, "user", "NAME", "run commands as this user; the worker must be root", OPTION_PATH,
+     .at = AT(user_name), .needs = "the name of a user"},
+    {0, "env", "NAME", "pass this variable to commands: NAME, NAME=VALUE or START*; can be "
+     "repeated", OPTION_OTHER, .at = WORK_ENV, .preset = "PATH HOME USER LANG LC_* TZ TMPDIR",
+     .needs = "NAME, NAME=VALUE or START*, up to 64 times, and no variable that rota sets, such as "
+     "ROTA_TOKEN"},
+    {0, "contain", "tree", "use no process namespace to kill every process of a task", OPTION_OTHER,
+     .at = WORK_CONTAIN, .needs = "the word tree"},
+    {0, "ssh", "HOST,...", "start a worker on each of these hosts over ssh ($ROTA_SSH) with these "
+     "options; all of them end together", OPTION_OTHER, .at = WORK_SSH,
+     .needs = "up to 64 host names"},
+    {0, "remote", "PATH", "the path of rota on those hosts", OPTION_OTHER, .at = WORK_REMOTE,
+     .preset = "rota", .needs = "a path"},
+    {0, "key-from-stdin", "", "read the keys from the standard input up to an empty line, and end "
+     "when the input ends", OPTION_FLAG, .at = AT(from_stdin)},
+    OPTION_ROWS_END};
+
+const struct command worker_command = {
+    .name = "worker",
+    .summary = "run tasks for a server on this machine",
+    .group = GROUP_CLUSTER,
+    .is_everyday = true,
+    .argument = ARGUMENT_VERB,
+    .run = worker,
+    .options = rows,
+    .verbs = "drain forget",
+    .usage = "--server ADDRESS[,ADDRESS...] [OPTION...]\n",
+    .text = "After SIGTERM, the worker starts nothing more and ends when its tasks have ended; a "
+            "second SIGTERM gives them 5 seconds, a third one kills them.\n"
+            "'rota worker drain' and 'rota worker forget' are commands of their own.\n",
+    .examples
+    = "rota worker --server /run/rota/socket\tserve a server on this machine\n"
+      "rota worker --server a:7777,b:7777 --key FILE\tserve one of two servers\n"
+      "rota worker --server /run/rota/socket -j 4 --memory 8G\tuse a part of the machine\n",
+    .exits = "0\tthe worker was told to end\n2\tan option is wrong, or the name is in use\n"
+             "4\tssh cannot reach a host\n70\tthe disk or a process failed\n",
+};

@@ -1,4 +1,4 @@
-// worker.h - `rota worker`, as its parts share it.
+// worker.h - `rota worker`: what its files share.
 #pragma once
 
 #include "cli/cli.h"
@@ -8,36 +8,36 @@
 
 enum { WORK_HOSTS_MAX = 64, WORK_FAR_WORDS = 160, WORK_PEER_KEYS = 64 };
 
-// Workers elsewhere: on which hosts, and with which words and keys.
+// Workers on other hosts: the hosts, the options and the keys.
 struct work_ssh {
     const char *hosts[WORK_HOSTS_MAX];
     uint32_t host_count;
-    const char *program;  // what rota is called there
+    const char *program;  // the path of rota on the hosts
     char *words[WORK_FAR_WORDS];
     uint32_t word_count;
     const struct link_key *keys[WORK_PEER_KEYS + 1];
     uint32_t key_count;
 };
 
-// Starts all, and waits until they have ended. Returns the exit status.
+// Starts all of them, and waits until they end. Returns the exit status.
 int work_ssh(const struct work_ssh *ssh);
 
-// ---- worker_name.c: a name for a worker that was given none -------------------------------------
+// ---- worker_name.c: a name for a worker that was given none ------------------------------------
 
-// The host's, and under a batch system the number of the job behind it.
+// The host name, and in a batch system the number of the batch job.
 void work_name_make(const char *host, char *name, size_t size);
 
-// ---- worker_environment.c -----------------------------------------------------------------------
+// ---- worker_environment.c ----------------------------------------------------------------------
 
-// From now on the environment has only what commands get. False with errno: no memory.
+// Removes all variables that commands do not get. False with errno: no memory.
 bool work_environment_hide(const struct worker_options *options);
 
-// ---- worker_keys.c: keys of the standard input --------------------------------------------------
+// ---- worker_keys.c: keys of the standard input -------------------------------------------------
 
-// Up to an empty line. What comes behind it is left there.
+// Reads up to an empty line, and nothing after it.
 bool work_keys_read(struct link_keys *keys, struct link_error *error);
 
-// ---- worker_user.c ------------------------------------------------------------------------------
+// ---- worker_user.c -----------------------------------------------------------------------------
 
 enum { WORK_USER_NAME = 64 };
 

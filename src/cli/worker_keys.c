@@ -1,4 +1,4 @@
-// worker_keys.c - keys that a worker is given through its standard input.
+// worker_keys.c - reads the keys of a worker from its standard input.
 #define _GNU_SOURCE
 #include "cli/worker.h"
 
@@ -9,7 +9,7 @@
 
 enum { KEYS_BYTES_MAX = (WORK_PEER_KEYS + 1) * LINK_LINE_MAX };
 
-// Byte by byte, so that nothing is taken that is not ours; there are few.
+// Reads byte by byte, so that nothing after the keys is consumed.
 static bool text_read(char *text, size_t *length)
 {
     *length = 0;
@@ -30,10 +30,10 @@ bool work_keys_read(struct link_keys *keys, struct link_error *error)
     size_t length;
     bool fine = text_read(text, &length);
     if (fine)
-        fine = link_keys_parse(keys, text, length - 1, "the standard input", error);
+        fine = link_keys_parse(keys, text, length - 1, "standard input", error);
     else
         snprintf(error->text, sizeof error->text,
-                 "the standard input: no keys with an empty line behind them");
+                 "standard input: expected keys and an empty line");
     explicit_bzero(text, sizeof text);
     return fine;
 }

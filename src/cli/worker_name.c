@@ -1,9 +1,9 @@
-// worker_name.c - what a worker is called that was not given a name.
+// worker_name.c - the default name of a worker.
 //
 // Under a batch system many workers start on one host, one after the other or at once, often with
 // one home folder. So the name has the number of the job, and that of the process within it if
 // there are several. In Kubernetes the host's name is that of the pod, unless the pod uses the
-// network of its node; $POD_NAME says it in any case.
+// network of its node; $POD_NAME has it in any case.
 #include "base/base.h"
 #include "cli/worker.h"
 
@@ -15,7 +15,7 @@ enum { PARTS = 2, HOST_MAX = 24 };
 
 struct engine {
     const char *word, *job;    // in the name; the variable that has the job
-    const char *parts[PARTS];  // further variables; null: none
+    const char *parts[PARTS];  // further variables, or null
 };
 
 static const struct engine engines[] = {
@@ -25,7 +25,7 @@ static const struct engine engines[] = {
     {"sge", "JOB_ID", {"SGE_TASK_ID", NULL}},
 };
 
-// PBS jobs are called 12[3].server: the server is left out, and a letter that no name has is '-'.
+// PBS jobs are called 12[3].server: leaves out the server, and writes '-' for invalid letters.
 static void part_add(char *name, size_t size, const char *part)
 {
     size_t length = strlen(name);
@@ -37,8 +37,8 @@ static void part_add(char *name, size_t size, const char *part)
     name[length] = 0;
 }
 
-// SGE says "undefined" and LSF 0 where there is only one. Slurm sets the number of a process in a
-// batch script, too, where it says nothing.
+// SGE sets "undefined" and LSF 0 if there is only one. Slurm sets the number of a process also in a
+// batch script, where it means nothing.
 static bool counts(const char *variable, const char *value)
 {
     if (!value || !*value || strcmp(value, "undefined") == 0) return false;
@@ -46,7 +46,7 @@ static bool counts(const char *variable, const char *value)
     return strcmp(variable, "SLURM_PROCID") != 0 || getenv("SLURM_STEP_ID");
 }
 
-// JOB_ID is a common word: only with SGE's own variable beside it does it count.
+// JOB_ID is a common name: it counts only together with SGE's own variable.
 static const struct engine *engine_find(void)
 {
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
@@ -57,7 +57,7 @@ static const struct engine *engine_find(void)
     return NULL;
 }
 
-// A host whose name is cut gets four digits that stand for all of it.
+// A long host name is cut, and gets four digits of its hash.
 static void host_add(char *name, size_t size, const char *host)
 {
     uint64_t hash = 0;

@@ -1,8 +1,7 @@
-// worker_ssh.c - `rota worker --ssh`: workers on other machines, started over ssh, that end with
-// us.
+// worker_ssh.c - `rota worker --ssh`: starts workers on other hosts over ssh, and ends them.
 //
-// Keys go through the standard input, where no list of processes shows them. It stays open as long
-// as we live: when it ends, however that came about, the worker far away does, too.
+// Keys go through the standard input, where no list of processes shows them. The input stays open
+// while this process lives: when it closes, for whatever reason, the remote worker ends.
 #define _GNU_SOURCE
 #include "cli/worker.h"
 
@@ -32,7 +31,7 @@ struct fleet {
 
 // ---- What is run ------------------------------------------------------------------------------
 
-// A shell far away reads the words again: in quotes they stay what they are.
+// Quotes a word, because a shell on the other host reads it again.
 static char *quoted(const char *word)
 {
     size_t size = 3;
@@ -50,7 +49,7 @@ static char *quoted(const char *word)
     return text;
 }
 
-// $ROTA_SSH may have options with it: "ssh -p 2222".
+// $ROTA_SSH may contain options: "ssh -p 2222".
 static uint32_t program_read(char *text, char **words)
 {
     uint32_t count = 0;
@@ -82,7 +81,7 @@ static bool far_start(struct far *far, const struct work_ssh *ssh)
     return far->child;
 }
 
-// One for the server, and those with which workers know each other; an empty line ends them.
+// Sends the key for the server, the peer keys, and an empty line.
 static bool keys_send(const struct far *far, const struct work_ssh *ssh)
 {
     char text[(WORK_PEER_KEYS + 1) * LINK_LINE_MAX + 2] = "";
@@ -118,7 +117,7 @@ static void far_end(struct fleet *fleet, struct far *far)
     far->child = 0;
     fleet->alive--;
     if (far->status == 255)
-        fprintf(stderr, "%s: ssh does not get there\n", far->host);
+        fprintf(stderr, "%s: ssh cannot connect\n", far->host);
     else if (far->status)
         fprintf(stderr, "%s: the worker ended with status %d\n", far->host, far->status);
 }
@@ -175,12 +174,12 @@ static void fleet_start(struct fleet *fleet, const struct work_ssh *ssh)
         struct far *far = &fleet->items[i];
         *far = (struct far){.host = ssh->hosts[i], .input = -1, .status = 70};
         if (!far_start(far, ssh)) {
-            fprintf(stderr, "%s: ssh cannot be started: %s\n", far->host, strerror(errno));
+            fprintf(stderr, "%s: cannot start ssh: %s\n", far->host, strerror(errno));
             continue;
         }
         fleet->alive++;
         os_loop_add(fleet->loop, far->output, far);
-        if (!keys_send(far, ssh)) fprintf(stderr, "%s: it takes no key\n", far->host);
+        if (!keys_send(far, ssh)) fprintf(stderr, "%s: cannot send the key\n", far->host);
     }
 }
 

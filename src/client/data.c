@@ -1,86 +1,41 @@
-// data.c - objects by the names that people have for them: where they are, and that they stay.
+// data.c - finds objects by name, keeps and releases them.
+//
+// An output of a task is "7/sum" or "7.3/sum"; the server's listing (`rota data --raw`) translates
+// the name into an id. A content in the server's object store is named by its hash.
 #define _GNU_SOURCE
 #include "client/internal.h"
 #include "os/os.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 // ---- Names ---------------------------------------------------------------------------------
 
-// "7/sum" or "7.3/sum".
-struct name {
-    rota_task_id task;  // task 0: any of the job
-    const char *rest;
-};
-
-static bool name_read(const char *text, struct name *name)
+static enum rota_client_code output_find(struct rota_client *client,
+                                         const struct output_name *name,
+                                         struct client_object *object)
 {
-    int job = 0, task = 0;
-    *name = (struct name){.rest = NULL};
-    if (sscanf(text, "%" SCNu32 "%n", &name->task.job, &job) != 1) return false;
-    const char *at = text + job;
-    if (*at == '.') {
-        if (sscanf(at, ".%" SCNu32 "%n", &name->task.task, &task) != 1) return false;
-        at += task;
-        if (!name->task.task) return false;
-    }
-    name->rest = at + 1;
-    return name->task.job && at[0] == '/' && at[1];
-}
-
-// A line of `rota data --raw`: object, kind, kept, bytes, state, where, task, name.
-static bool row_read(const char *line, size_t length, const struct name *name,
-                     struct client_object *object)
-{
-    struct rota_client_object *view = &object->view;
-    char kind[16], kept[8];
-    int used = 0;
-    int count = sscanf(line,
-                       "%16" SCNx64 "-%16" SCNx64 " %15s %7s %" SCNu64 " %15s %599s %" SCNu32
-                       ".%" SCNu32 " %n",
-                       &object->id.high, &object->id.low, kind, kept, &view->bytes, view->state,
-                       view->where, &view->task.job, &view->task.task, &used);
-    if (count != 9 || !used || (size_t)used > length) return false;
-    view->is_directory = strcmp(kind, "directory") == 0;
-    view->is_stream = strcmp(kind, "stream") == 0;
-    view->is_kept = strcmp(kept, "kept") == 0;
-    bool is_its = !name->task.task || view->task.task == name->task.task;
-    return is_its && strlen(name->rest) == length - (size_t)used
-           && memcmp(line + used, name->rest, length - (size_t)used) == 0;
-}
-
-static enum rota_client_code made_find(struct rota_client *client, const struct name *name,
-                                       struct client_object *object)
-{
-    char job[16];
-    const char *words[] = {"data", "--raw", "--job", job, NULL}, *text;
-    uint32_t found = 0;
-    snprintf(job, sizeof job, "%" PRIu32, name->task.job);
-    enum rota_client_code code = rota_client_ask(client, words, &text);
-    if (code == ROTA_CLIENT_REFUSED)
-        return client_say(client, ROTA_CLIENT_NOT_FOUND, "there is no job %s", job);
+    struct output_row row;
+    uint32_t found = 0, status;
+    enum rota_client_code code
+        = listing_ask(client, name->task.job, client_until(client->patience), &status);
+    if (!code && status)
+        code = client_say(client, ROTA_CLIENT_NOT_FOUND, "no such job: %u", name->task.job);
     if (code) return code;
-    for (size_t length; *text && found < 2; text += length + (text[length] == '\n')) {
-        struct client_object row = {.is_content = false};
-        length = strcspn(text, "\n");
-        if (!row_read(text, length, name, &row)) continue;
-        *object = row;
-        found++;
+    for (char *text = client->text; found < 2 && listing_next(&text, name, &row); found++) {
+        object->id = row.object;
+        object->view = row.view;
     }
     if (found == 1) return ROTA_CLIENT_OK;
-    if (!found) return client_say(client, ROTA_CLIENT_NOT_FOUND, "no task makes that");
-    return client_say(client, ROTA_CLIENT_WRONG, "several tasks make that: it is JOB.TASK/NAME");
+    if (!found) return client_say(client, ROTA_CLIENT_NOT_FOUND, "no task has this output");
+    return client_say(client, ROTA_CLIENT_WRONG, "several tasks produce it: use JOB.TASK/NAME");
 }
 
 enum rota_client_code client_object_find(struct rota_client *client, const char *text,
                                          struct client_object *object)
 {
-    struct name name;
+    struct output_name name;
     enum rota_client_code code = client_ready(client);
     *object = (struct client_object){.is_content = false};
     if (code) return code;
@@ -89,11 +44,12 @@ enum rota_client_code client_object_find(struct rota_client *client, const char 
         object->id = wire_entry_object(&object->entry);
         return ROTA_CLIENT_OK;
     }
-    if (text && name_read(text, &name)) return made_find(client, &name, object);
+    if (text && output_name_read(text, &name) && name.name)
+        return output_find(client, &name, object);
     return client_say(client, ROTA_CLIENT_WRONG, "an object is named JOB/NAME, such as 7/sum");
 }
 
-// ---- Where they are, and that they stay ------------------------------------------------------
+// ---- Locate, keep, release ---------------------------------------------------------------
 
 enum rota_client_code rota_client_locate(struct rota_client *client, const char *name,
                                          struct rota_client_object *object)
@@ -101,7 +57,7 @@ enum rota_client_code rota_client_locate(struct rota_client *client, const char 
     struct client_object found;
     enum rota_client_code code = client_object_find(client, name, &found);
     if (!code && found.is_content)
-        code = client_say(client, ROTA_CLIENT_WRONG, "a content is in the store, or nowhere");
+        code = client_say(client, ROTA_CLIENT_WRONG, "only the output of a task can be located");
     *object = found.view;
     return code;
 }
@@ -109,12 +65,7 @@ enum rota_client_code rota_client_locate(struct rota_client *client, const char 
 static enum rota_client_code change(struct rota_client *client, enum wire_data_verb verb,
                                     const struct client_object *object)
 {
-    struct wire_message message = {.kind = WIRE_DATA_MESSAGE};
-    enum rota_client_code code
-        = request_make(client, &message.data.high, &message.data.low);
-    message.data.verb = verb;
-    message.data.object = object->id;
-    return code ? code : client_ask(client, &message, client_until(client->patience), &message);
+    return client_keep(client, verb, object->id, client_until(client->patience));
 }
 
 enum rota_client_code rota_client_keep(struct rota_client *client, const char *name)
@@ -137,7 +88,7 @@ enum rota_client_code rota_client_unkeep(struct rota_client *client, const char 
     return code ? code : change(client, WIRE_DATA_RELEASE, &object);
 }
 
-// ---- Sums of files -----------------------------------------------------------------------------
+// ---- Hashes of files ---------------------------------------------------------------------------
 
 enum rota_client_code file_sum_open(struct rota_client *client, struct file_sum *sum)
 {
@@ -146,7 +97,7 @@ enum rota_client_code file_sum_open(struct rota_client *client, struct file_sum 
     if (!sum->digest) return client_say(client, ROTA_CLIENT_NO_MEMORY, "%s", error.text);
     sum->sum = os_sum_open(sum->digest);
     if (sum->sum) return ROTA_CLIENT_OK;
-    return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for a sum");
+    return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for a hash");
 }
 
 void file_sum_close(struct file_sum *sum)
@@ -166,7 +117,7 @@ enum rota_client_code file_sum_add(struct rota_client *client, struct file_sum *
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0)
             return client_say(client, ROTA_CLIENT_FILE, "the file: %s",
-                              got ? strerror(errno) : "it has fewer bytes");
+                              got ? strerror(errno) : "it became shorter");
         os_sum_add(sum->sum, piece, (size_t)got);
         at += (uint64_t)got;
     }

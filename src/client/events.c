@@ -1,4 +1,4 @@
-// events.c - what happens at a server, from any place in its history on.
+// events.c - subscribes to the events of a server, from any position in its journal.
 #include "client/internal.h"
 
 enum { TOPICS_MAX = 64 };
@@ -14,7 +14,7 @@ enum rota_client_code rota_client_follow(struct rota_client *client,
     if (code) return code;
     for (; topics && topics[count]; count++) {
         if (count == TOPICS_MAX)
-            return client_say(client, ROTA_CLIENT_WRONG, "there are at most 64 topics");
+            return client_say(client, ROTA_CLIENT_WRONG, "too many topics: 64 are allowed");
         texts[count] = wire_text_of(topics[count]);
     }
     message.follow.flags = place ? 0 : WIRE_FOLLOW_FROM_NOW;
@@ -35,11 +35,11 @@ enum rota_client_code rota_client_event(struct rota_client *client, rota_time ti
     *event = (struct rota_client_event){.state = ""};
     if (!client->link || !client->follows)
         return client_say(client, client->link ? ROTA_CLIENT_WRONG : ROTA_CLIENT_GONE,
-                          "nothing is followed over this connection");
+                          "rota_client_follow() was not called on this connection");
     do {
         enum rota_client_code code = client_next(client, &message, until);
-        if (code == ROTA_CLIENT_TIMED_OUT) client_say(client, code, "nothing has happened");
-        if (!code) code = client_refusal(client, (struct request){0}, &message);
+        if (code == ROTA_CLIENT_TIMED_OUT) client_say(client, code, "no event came in time");
+        if (!code) code = client_refusal(client, (struct request_id){0}, &message);
         if (code) return code;
     } while (message.kind != WIRE_EVENT_MESSAGE);
     const struct wire_event *told = &message.event;

@@ -1,4 +1,9 @@
-// get.c - the bytes of an object, from whoever has it, into a file of the program's.
+// get.c - writes the bytes of an object to a file of the program.
+//
+// The server names holders of the object and a ticket (FETCH). get() asks each holder for the
+// content and its bytes (GET, WANT), over a connection of its own, and continues at the next holder
+// where one broke off. The hash of all bytes decides: on a mismatch it starts again without the
+// holder that sent wrong bytes. If no holder can be reached, the server fetches the object itself.
 #define _GNU_SOURCE
 #include "client/internal.h"
 #include "os/os.h"
@@ -17,24 +22,24 @@ struct getting {
     int file;
     bool is_regular;
     uint64_t written;
-    struct file_sum sum;      // of what is written
-    bool is_known;            // of which content that is
-    bool is_mixed;            // it comes from several sources, or an earlier call
+    struct file_sum sum;      // of the written bytes
+    bool is_known;            // `entry` is set
+    bool is_mixed;            // bytes came from several sources, or an earlier call
     struct wire_entry entry;  // the content
-    uint32_t liars;           // a bit for each source that sent what is wrong
+    uint32_t liars;           // a bit for each source that sent wrong bytes
 };
 
-// ---- What is written ------------------------------------------------------------------------
+// ---- The file -------------------------------------------------------------------------------
 
 static enum rota_client_code begin_again(struct getting *getting)
 {
     struct rota_client *client = getting->client;
     if (getting->written && !getting->is_regular)
-        return client_say(client, ROTA_CLIENT_DAMAGED, "what came does not fit together");
+        return client_say(client, ROTA_CLIENT_DAMAGED, "two sources sent different contents");
     getting->written = 0;
     getting->is_known = getting->is_mixed = false;
     if (os_sum_begin(getting->sum.sum)) return ROTA_CLIENT_OK;
-    return client_say(client, ROTA_CLIENT_NO_MEMORY, "SHA-256 does not start");
+    return client_say(client, ROTA_CLIENT_NO_MEMORY, "cannot start SHA-256");
 }
 
 static enum rota_client_code bytes_write(struct getting *getting, const char *bytes, size_t count)
@@ -54,7 +59,7 @@ static enum rota_client_code bytes_write(struct getting *getting, const char *by
     return ROTA_CLIENT_OK;
 }
 
-// ---- One who has it ---------------------------------------------------------------------------
+// ---- One holder -------------------------------------------------------------------------------
 
 static enum rota_client_code content_ask(struct getting *getting, struct rota_client *peer,
                                          const struct wire_fetch *fetch,
@@ -67,10 +72,10 @@ static enum rota_client_code content_ask(struct getting *getting, struct rota_cl
     wire_put(&peer->link->out, message);
     enum rota_client_code code = client_send(peer, until);
     if (!code) code = client_next(peer, message, until);
-    if (!code) code = client_refusal(peer, (struct request){0}, message);
+    if (!code) code = client_refusal(peer, (struct request_id){0}, message);
     if (code) return peer_fail(getting->client, peer, code);
     if (message->kind == WIRE_CONTENT_MESSAGE) return ROTA_CLIENT_OK;
-    return client_say(getting->client, ROTA_CLIENT_DAMAGED, "what it sends is no file");
+    return client_say(getting->client, ROTA_CLIENT_DAMAGED, "the peer sent an unexpected message");
 }
 
 static bool is_same(const struct wire_entry *one, const struct wire_entry *other)
@@ -88,7 +93,7 @@ static enum rota_client_code content_take(struct getting *getting, const struct 
         || (fetch->bytes && fetch->bytes != entry.bytes)
         || (fetch->content.kind && !wire_entry_is(&entry, &fetch->content))
         || (getting->object.is_content && !is_same(&entry, &getting->object.entry)))
-        return client_say(client, ROTA_CLIENT_DAMAGED, "it has something else");
+        return client_say(client, ROTA_CLIENT_DAMAGED, "the peer has another content");
     if (entry.letter == 'd')
         return client_say(client, ROTA_CLIENT_REFUSED, "it is a directory, not a file");
     bool is_other = getting->is_known && !is_same(&entry, &getting->entry);
@@ -112,12 +117,13 @@ static enum rota_client_code piece_ask(struct getting *getting, struct rota_clie
     wire_put(&peer->link->out, &message);
     enum rota_client_code code = client_send(peer, until);
     if (!code) code = client_next(peer, &message, until);
-    if (!code) code = client_refusal(peer, (struct request){0}, &message);
+    if (!code) code = client_refusal(peer, (struct request_id){0}, &message);
     if (code) return peer_fail(getting->client, peer, code);
     bool is_it = message.kind == WIRE_PIECE_MESSAGE && message.piece.offset == getting->written
                  && message.piece.bytes == getting->entry.bytes - getting->written;
     return is_it ? ROTA_CLIENT_OK
-                 : client_say(getting->client, ROTA_CLIENT_DAMAGED, "it sends something else");
+                 : client_say(getting->client, ROTA_CLIENT_DAMAGED,
+                              "the peer sent an unexpected message");
 }
 
 static enum rota_client_code bytes_take(struct getting *getting, struct rota_client *peer)
@@ -134,13 +140,13 @@ static enum rota_client_code bytes_take(struct getting *getting, struct rota_cli
         } else if (peer->link->state == LINK_CLOSED) {
             return client_say(getting->client, ROTA_CLIENT_GONE, "%s", peer->link->reason);
         } else if (!client_wait(peer, until)) {
-            return client_say(getting->client, ROTA_CLIENT_TIMED_OUT, "it sends nothing more");
+            return client_say(getting->client, ROTA_CLIENT_TIMED_OUT, "the peer stopped sending");
         }
     }
     return ROTA_CLIENT_OK;
 }
 
-// Of bytes of several sources nobody can say which are wrong.
+// If the bytes came from several sources, the wrong one is unknown.
 static enum rota_client_code sum_check(struct getting *getting, uint32_t source)
 {
     uint8_t hash[OS_SUM];
@@ -150,7 +156,7 @@ static enum rota_client_code sum_check(struct getting *getting, uint32_t source)
     enum rota_client_code code = begin_again(getting);
     return code ? code
                 : client_say(getting->client, ROTA_CLIENT_DAMAGED,
-                             "the bytes it sent are not those it had named");
+                             "the received bytes do not match their hash");
 }
 
 static enum rota_client_code source_try(struct getting *getting, const struct wire_fetch *fetch,
@@ -170,9 +176,9 @@ static enum rota_client_code source_try(struct getting *getting, const struct wi
     return code;
 }
 
-// ---- All of them ------------------------------------------------------------------------------
+// ---- All holders ------------------------------------------------------------------------------
 
-// Whether another one may do better.
+// Whether no other holder can help.
 static bool is_final(const struct getting *getting, enum rota_client_code code)
 {
     bool is_stuck = code == ROTA_CLIENT_DAMAGED && getting->written && !getting->is_regular;
@@ -180,14 +186,14 @@ static bool is_final(const struct getting *getting, enum rota_client_code code)
            || code == ROTA_CLIENT_REFUSED;
 }
 
-// The ticket may not have reached them yet, or they are starting again.
+// Tries several times: a holder may not have received the ticket yet, or may be restarting.
 static enum rota_client_code sources_try(struct getting *getting, const struct wire_fetch *fetch)
 {
     static const int pauses[ROUNDS] = {0, 300, 2000};
     uint32_t count = fetch->addresses.count;
     if (count > SOURCES_MAX) count = SOURCES_MAX;
     enum rota_client_code code
-        = client_say(getting->client, ROTA_CLIENT_NOT_NOW, "nobody who has it can be reached");
+        = client_say(getting->client, ROTA_CLIENT_NOT_NOW, "cannot reach any holder of the object");
     getting->liars = 0;
     for (int round = 0; round < ROUNDS; round++) {
         if (getting->liars == (1u << count) - 1) break;
@@ -201,29 +207,13 @@ static enum rota_client_code sources_try(struct getting *getting, const struct w
     return code;
 }
 
-// Who has it; the message is valid as long as nothing else comes over this connection.
+// The message is valid until the next one arrives over this connection.
 static enum rota_client_code fetch_ask(struct getting *getting, enum wire_data_verb verb,
                                        int64_t until, struct wire_message *message)
 {
     struct rota_client *client = getting->client;
-    struct request request = {0, 0};
-    enum rota_client_code code = request_make(client, &request.high, &request.low);
-    if (code) return code;
-    message->kind = WIRE_DATA_MESSAGE;
-    message->data.high = request.high;
-    message->data.low = request.low;
-    message->data.verb = verb;
-    message->data.object = getting->object.id;
-    wire_put(&client->link->out, message);
-    code = client_send(client, client_until(client->patience));
-    while (!code && !(code = client_next(client, message, until))) {
-        code = client_refusal(client, request, message);
-        const rota_object_id *object = &message->fetch.object;
-        if (message->kind == WIRE_FETCH_MESSAGE && object->high == getting->object.id.high
-            && object->low == getting->object.id.low)
-            break;
-    }
-    if (code == ROTA_CLIENT_TIMED_OUT) client_say(client, code, "it is not made");
+    enum rota_client_code code = client_locate(client, verb, getting->object.id, until, message);
+    if (code == ROTA_CLIENT_TIMED_OUT) client_say(client, code, "the object does not exist yet");
     return code;
 }
 
@@ -240,7 +230,7 @@ static enum rota_client_code get(struct getting *getting, rota_time timeout)
     return code ? code : sources_try(getting, &message.fetch);
 }
 
-// What is there already counts, if it can be read.
+// Hashes the bytes that the file has from an earlier call.
 static enum rota_client_code file_begin(struct getting *getting, uint64_t offset)
 {
     struct stat about;
@@ -249,14 +239,14 @@ static enum rota_client_code file_begin(struct getting *getting, uint64_t offset
         return client_say(client, ROTA_CLIENT_FILE, "the file: %s", strerror(errno));
     getting->is_regular = S_ISREG(about.st_mode);
     if (offset && (!getting->is_regular || (uint64_t)about.st_size < offset))
-        return client_say(client, ROTA_CLIENT_WRONG, "the file does not have these bytes");
+        return client_say(client, ROTA_CLIENT_WRONG, "the file has fewer bytes than the offset");
     enum rota_client_code code = file_sum_open(client, &getting->sum);
     if (!code) code = file_sum_add(client, &getting->sum, getting->file, offset);
     getting->written = offset;
     return code;
 }
 
-// What a regular file had behind that is of something else.
+// Cuts what a regular file had after the object.
 static enum rota_client_code file_end(struct getting *getting)
 {
     if (!getting->is_regular || ftruncate(getting->file, (off_t)getting->written) == 0)
@@ -269,7 +259,7 @@ enum rota_client_code rota_client_get(struct rota_client *client, const char *na
 {
     struct getting getting = {.client = client, .file = file};
     enum rota_client_code code = ROTA_CLIENT_OK;
-    if (timeout < 0) code = client_say(client, ROTA_CLIENT_WRONG, "a time is not below 0");
+    if (timeout < 0) code = client_say(client, ROTA_CLIENT_WRONG, "negative time");
     if (!code) code = client_object_find(client, name, &getting.object);
     if (code) return code;
     code = file_begin(&getting, *offset);

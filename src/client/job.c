@@ -1,15 +1,15 @@
-// job.c - tasks become the pieces of a submission, one each, as they are added.
+// job.c - builds a submission: each task that is added becomes one encoded piece.
+//
+// Nothing is sent before rota_client_submit(). A task that is refused changes nothing; a lack of
+// memory makes the job unusable.
 #include "client/internal.h"
-#include "os/os.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRACE = 5000000, PRIORITY_MAX = 127 };
-
-static const struct memory heap = {memory_resize_heap, NULL};
+enum { PRIORITY_MAX = 127 };
 
 static bool refuse(struct rota_client_job *job, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -22,7 +22,7 @@ static bool refuse(struct rota_client_job *job, const char *format, ...)
     return false;
 }
 
-// What is half there cannot be submitted.
+// An incomplete job cannot be submitted.
 static bool no_memory(struct rota_client_job *job)
 {
     job->has_failed = true;
@@ -34,16 +34,14 @@ static bool no_memory(struct rota_client_job *job)
 struct rota_client_job *rota_client_job_open(const struct rota_client_job_options *options)
 {
     struct rota_client_job *job = calloc(1, sizeof *job);
-    uint64_t words[2];
     if (!job) return NULL;
     job->policy = options->policy;
     job->on_failure = options->on_failure;
     if (options->name) job->name = strdup(options->name);
-    if ((options->name && !job->name) || !os_random(words, sizeof words)) {
+    if ((options->name && !job->name) || !request_draw(&job->request)) {
         rota_client_job_close(job);
         return NULL;
     }
-    job->request = (struct request){words[0] >> 1, words[1] | 1};
     return job;
 }
 
@@ -52,10 +50,10 @@ void rota_client_job_close(struct rota_client_job *job)
     if (!job) return;
     wire_out_release(&job->frames);
     wire_out_release(&job->body);
-    map_release(&heap, &job->lanes.by_hash);
-    map_release(&heap, &job->groups.by_hash);
-    map_release(&heap, &job->machines.by_hash);
-    map_release(&heap, &job->outputs);
+    map_release(&memory_heap, &job->lanes.by_hash);
+    map_release(&memory_heap, &job->groups.by_hash);
+    map_release(&memory_heap, &job->machines.by_hash);
+    map_release(&memory_heap, &job->outputs);
     free(job->name);
     free(job);
 }
@@ -86,11 +84,11 @@ static uint64_t hash_of(uint64_t hash, const char *name)
     return hash;
 }
 
-// Its number; `is_new` if it has to be told to the server. 0: no memory.
+// The number of a name; `is_new`: the server does not know it yet. 0: no memory.
 static uint32_t name_number(struct names *names, const char *name, bool *is_new)
 {
     *is_new = false;
-    if (!map_reserve(&heap, &names->by_hash, 1)) return 0;
+    if (!map_reserve(&memory_heap, &names->by_hash, 1)) return 0;
     uint32_t *number = map_place(&names->by_hash, hash_of(1, name));
     *is_new = !*number;
     if (*is_new) *number = ++names->count;
@@ -102,11 +100,11 @@ enum rota_client_code rota_client_lane_add(struct rota_client_job *job, const ch
 {
     struct wire_lane row = {wire_text_of(lane), flags};
     bool is_new = false;
-    if (!lane || !lane[0]) return refuse(job, "a lane has a name"), ROTA_CLIENT_WRONG;
+    if (!lane || !lane[0]) return refuse(job, "the lane has no name"), ROTA_CLIENT_WRONG;
     if (flags & ~(uint32_t)(ROTA_LANE_STRICT | ROTA_LANE_SUBMIT_ORDER))
-        return refuse(job, "a lane has no such flag"), ROTA_CLIENT_WRONG;
+        return refuse(job, "unknown lane flag"), ROTA_CLIENT_WRONG;
     if (!name_number(&job->lanes, lane, &is_new)) return no_memory(job), ROTA_CLIENT_NO_MEMORY;
-    if (!is_new) return refuse(job, "the lane is there already"), ROTA_CLIENT_WRONG;
+    if (!is_new) return refuse(job, "the job has this lane already"), ROTA_CLIENT_WRONG;
     struct wire_submit lists = {.lanes = {&row, 1}};
     job_piece_put(job, &job->frames, &lists, WIRE_SUBMIT_MORE);
     if (job->frames.failed) return no_memory(job), ROTA_CLIENT_NO_MEMORY;
@@ -115,7 +113,7 @@ enum rota_client_code rota_client_lane_add(struct rota_client_job *job, const ch
 
 // ---- A task ----------------------------------------------------------------------------------
 
-// The lists of one task, while it is written.
+// The lists of one task, while it is encoded.
 struct draft {
     struct rota_client_job *job;
     const struct rota_client_task *task;
@@ -126,7 +124,7 @@ struct draft {
     struct wire_edge *edges;
     struct wire_use *uses;
     struct wire_make *makes;
-    char *command, *details;   // for people
+    char *command, *details;   // shown to people
     struct wire_lane lane;
     wire_text group, machine;
     struct wire_spec spec;
@@ -156,9 +154,10 @@ static bool inputs_check(struct draft *draft)
     const struct rota_client_task *task = draft->task;
     for (uint32_t i = 0; i < task->input_count; i++) {
         const struct rota_client_input *input = &task->inputs[i];
-        if (!input->name || !input->output) return refuse(draft->job, "an input has two names");
+        if (!input->name || !input->output)
+            return refuse(draft->job, "an input needs a name and an output");
         if (!map_find(&draft->job->outputs, output_key(input->task, input->output)))
-            return refuse(draft->job, "task %u makes no '%.100s'", input->task, input->output);
+            return refuse(draft->job, "task %u has no output '%.100s'", input->task, input->output);
     }
     return true;
 }
@@ -167,21 +166,21 @@ static bool task_check(struct draft *draft)
 {
     const struct rota_client_task *task = draft->task;
     struct rota_client_job *job = draft->job;
-    if (!draft->argc || !task->argv[0][0]) return refuse(job, "a task has a command");
+    if (!draft->argc || !task->argv[0][0]) return refuse(job, "the task has no command");
     for (uint32_t i = 0; i < draft->env_count; i++)
-        if (!strchr(task->env[i], '=')) return refuse(job, "an environment is NAME=VALUE");
+        if (!strchr(task->env[i], '=')) return refuse(job, "an environment variable is NAME=VALUE");
     for (uint32_t i = 0; i < task->need_count; i++)
         if (!task->needs[i] || task->needs[i] >= draft->number)
-            return refuse(job, "task %u needs task %u, which was not added before it",
+            return refuse(job, "task %u depends on task %u, which was not added before it",
                           draft->number, task->needs[i]);
-    if (task->cwd && task->cwd[0] != '/') return refuse(job, "a directory is an absolute path");
+    if (task->cwd && task->cwd[0] != '/') return refuse(job, "cwd is not an absolute path");
     bool has_access = task->access == ROTA_ACCESS_READ || task->access == ROTA_ACCESS_WRITE;
     if (task->lane ? !has_access : (int)task->access)
-        return refuse(job, "in a lane a task reads or writes, elsewhere it does neither");
-    if (task->group && !task->lane) return refuse(job, "a group is one of a lane");
-    if (task->timeout < 0) return refuse(job, "a time is not below 0");
+        return refuse(job, "access is READ or WRITE in a lane, and NONE without a lane");
+    if (task->group && !task->lane) return refuse(job, "a group needs a lane");
+    if (task->timeout < 0) return refuse(job, "negative time");
     if (task->priority < -PRIORITY_MAX - 1 || task->priority > PRIORITY_MAX)
-        return refuse(job, "priorities are -128 to 127");
+        return refuse(job, "a priority is -128 to 127");
     return inputs_check(draft);
 }
 
@@ -203,9 +202,9 @@ static bool draft_reserve(struct draft *draft)
     draft->makes = calloc(draft->output_count + 1u, sizeof *draft->makes);
     draft->command = calloc(command, 1);
     draft->details = calloc(details, 1);
-    return draft->argv && draft->env && draft->files && draft->edges && draft->uses
-           && draft->makes && draft->command && draft->details
-           && map_reserve(&heap, &draft->job->outputs, draft->output_count);
+    return draft->argv && draft->env && draft->files && draft->edges && draft->uses && draft->makes
+           && draft->command && draft->details
+           && map_reserve(&memory_heap, &draft->job->outputs, draft->output_count);
 }
 
 static void draft_release(struct draft *draft)
@@ -238,7 +237,7 @@ static char *detail_add(char *at, const char *word, const char *name)
     return at + word_length + length + 1;
 }
 
-// Whoever reads what another makes waits for it: the server knows that by itself.
+// The server derives the dependency of a reader on its producer from the objects.
 static void files_write(struct draft *draft)
 {
     const struct rota_client_task *task = draft->task;
@@ -279,7 +278,7 @@ static void body_write(struct draft *draft)
     run->cwd = wire_text_of(task->cwd);
     run->stdin_path = wire_text_of("");
     run->timeout = task->timeout;
-    run->grace = GRACE;
+    run->grace = WIRE_GRACE;
     run->cores = draft->spec.cores;
     run->memory_mib = task->memory_mib;
     run->flags = task->lane ? WIRE_RUN_EXCLUSIVE : 0;

@@ -1,4 +1,8 @@
-// put.c - a file of the program's goes into the store of a server.
+// put.c - sends a file of the program to the server's object store.
+//
+// OFFER names the content; the server answers with WANT, and the offset of an earlier upload,
+// unless it has the content. PIECE carries the bytes, STORED confirms them, BIND gives the object
+// its name.
 #define _GNU_SOURCE
 #include "client/internal.h"
 #include "os/os.h"
@@ -8,16 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The next message; a refusal is none.
+// Sends, and takes the next message; a refusal is an error.
 static enum rota_client_code next(struct rota_client *peer, enum wire_kind kind,
                                   struct wire_message *message)
 {
     int64_t until = client_until(peer->patience);
     enum rota_client_code code = client_send(peer, until);
     if (!code) code = client_next(peer, message, until);
-    if (!code) code = client_refusal(peer, (struct request){0}, message);
+    if (!code) code = client_refusal(peer, (struct request_id){0}, message);
     if (code || message->kind == kind || !kind) return code;
-    return client_say(peer, ROTA_CLIENT_GONE, "the server says what it was not asked for");
+    return client_say(peer, ROTA_CLIENT_GONE, "the server sent an unexpected message");
 }
 
 enum rota_client_code content_bind(struct rota_client *peer, const struct wire_entry *entry)
@@ -46,21 +50,21 @@ static enum rota_client_code bytes_send(struct rota_client *peer, int file, uint
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0)
             return client_say(peer, ROTA_CLIENT_FILE, "the file: %s",
-                              got ? strerror(errno) : "it has become shorter");
+                              got ? strerror(errno) : "it became shorter");
         at += (uint64_t)got;
         code = client_send(peer, client_until(peer->patience));
     }
     return code;
 }
 
-// From where another connection was cut off, if one was.
+// Starts at the offset where an earlier connection broke off.
 static enum rota_client_code content_send(struct rota_client *peer, int file,
                                           const struct wire_entry *entry, uint64_t from)
 {
     struct wire_message message = {.kind = WIRE_PIECE_MESSAGE};
     char text[WIRE_ENTRY_TEXT];
     if (from > entry->bytes)
-        return client_say(peer, ROTA_CLIENT_GONE, "the server wants what is not there");
+        return client_say(peer, ROTA_CLIENT_GONE, "the server sent an unexpected message");
     wire_entry_write(entry, text);
     message.piece.entry = wire_text_of(text);
     message.piece.offset = from;
@@ -88,12 +92,12 @@ static enum rota_client_code put(struct rota_client *peer, int file,
     uint64_t from = is_wanted ? message.want.offset : 0;
     if (is_wanted) code = next(peer, WIRE_NONE, &message);
     if (!code && message.kind != WIRE_OFFERED_MESSAGE)
-        code = client_say(peer, ROTA_CLIENT_GONE, "the server says what it was not asked for");
+        code = client_say(peer, ROTA_CLIENT_GONE, "the server sent an unexpected message");
     if (!code && is_wanted) code = content_send(peer, file, entry, from);
     return code ? code : content_bind(peer, entry);
 }
 
-// Its name is its content, so it is read before it is sent.
+// The name is the hash of the content, so the file is read before it is sent.
 static enum rota_client_code entry_make(struct rota_client *client, int file,
                                         struct wire_entry *entry)
 {
@@ -102,7 +106,7 @@ static enum rota_client_code entry_make(struct rota_client *client, int file,
     if (fstat(file, &about) != 0)
         return client_say(client, ROTA_CLIENT_FILE, "the file: %s", strerror(errno));
     if (!S_ISREG(about.st_mode))
-        return client_say(client, ROTA_CLIENT_WRONG, "it is not a regular file");
+        return client_say(client, ROTA_CLIENT_WRONG, "not a regular file");
     *entry = (struct wire_entry){.letter = about.st_mode & S_IXUSR ? 'x' : 'f',
                                  .bytes = (uint64_t)about.st_size};
     enum rota_client_code code = file_sum_open(client, &sum);

@@ -1,56 +1,11 @@
-// request.c - requests and their answers: changes, how things are, and what commands print.
+// request.c - requests of a program: changes, states, queries and logs.
 #include "client/internal.h"
-#include "os/os.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-// ---- A request and its answer --------------------------------------------------------------
-
-enum rota_client_code request_make(struct rota_client *client, uint64_t *high, uint64_t *low)
+static enum rota_client_code ask(struct rota_client *client, struct wire_message *message)
 {
-    uint64_t words[2];
-    if (*high || *low) return ROTA_CLIENT_OK;
-    if (!os_random(words, sizeof words))
-        return client_say(client, ROTA_CLIENT_NO_MEMORY, "the system has no random numbers");
-    *high = words[0] >> 1;  // the highest ones are the server's own
-    *low = words[1] | 1;
-    return ROTA_CLIENT_OK;
-}
-
-// All of these begin with the id of their request.
-static bool is_answer(const struct wire_message *message)
-{
-    switch (message->kind) {
-    case WIRE_ACCEPTED_MESSAGE:
-    case WIRE_DONE_MESSAGE:
-    case WIRE_GRANTED_MESSAGE:
-    case WIRE_RENEWED_MESSAGE:
-    case WIRE_SEEN_MESSAGE: return true;
-    default: return false;
-    }
-}
-
-enum rota_client_code client_answer(struct rota_client *client, struct request request,
-                                    int64_t until, struct wire_message *answer)
-{
-    enum rota_client_code code = client_send(client, until);
-    while (!code && !(code = client_next(client, answer, until))) {
-        code = client_refusal(client, request, answer);
-        if (is_answer(answer) && answer->done.high == request.high
-            && answer->done.low == request.low)
-            break;
-    }
-    return code;
-}
-
-enum rota_client_code client_ask(struct rota_client *client, const struct wire_message *question,
-                                 int64_t until, struct wire_message *answer)
-{
-    struct request request = {question->change.high, question->change.low};
-    wire_put(&client->link->out, question);
-    return client_answer(client, request, until, answer);
+    return client_ask(client, (struct request_id){0}, client_until(client->patience), message);
 }
 
 // ---- Changes ----------------------------------------------------------------------------------
@@ -60,10 +15,9 @@ static enum rota_client_code change(struct rota_client *client, enum wire_verb v
 {
     struct wire_message message = {.kind = WIRE_CHANGE_MESSAGE};
     enum rota_client_code code = client_ready(client);
-    if (!code) code = request_make(client, &message.change.high, &message.change.low);
     message.change.verb = verb;
     message.change.task = task;
-    return code ? code : client_ask(client, &message, client_until(client->patience), &message);
+    return code ? code : ask(client, &message);
 }
 
 enum rota_client_code rota_client_cancel(struct rota_client *client, rota_task_id task)
@@ -87,15 +41,14 @@ static enum rota_client_code rest(struct rota_client *client, enum wire_rest_how
     struct wire_message message = {.kind = WIRE_REST_MESSAGE};
     enum rota_client_code code = client_ready(client);
     if (!code && part == WIRE_PART_WORKER && client->role != ROTA_CLIENT_ROLE_ADMIN)
-        code = client_say(client, ROTA_CLIENT_DENIED, "only an admin pauses workers");
+        code = client_say(client, ROTA_CLIENT_DENIED, "only an admin may pause workers");
     if (!code && (!name || !name[0]))
-        code = client_say(client, ROTA_CLIENT_WRONG, "a name is missing");
-    if (!code) code = request_make(client, &message.rest.high, &message.rest.low);
+        code = client_say(client, ROTA_CLIENT_WRONG, "the name is missing");
     if (code) return code;
     message.rest.how = how;
     message.rest.part = part;
     message.rest.name = wire_text_of(name);
-    return client_ask(client, &message, client_until(client->patience), &message);
+    return ask(client, &message);
 }
 
 static enum rota_client_code job_rest(struct rota_client *client, enum wire_rest_how how,
@@ -150,9 +103,8 @@ enum rota_client_code rota_client_look(struct rota_client *client, rota_task_id 
     const struct wire_seen *seen = &message.seen;
     *view = (struct rota_client_view){.state = ROTA_TASK_NONE};
     enum rota_client_code code = client_ready(client);
-    if (!code) code = request_make(client, &message.look.high, &message.look.low);
     message.look.task = task;
-    if (!code) code = client_ask(client, &message, client_until(client->patience), &message);
+    if (!code) code = ask(client, &message);
     if (code) return code;
     view->state = (enum rota_task_state)seen->state;
     view->outcome = (enum rota_outcome)seen->outcome;
@@ -167,53 +119,13 @@ enum rota_client_code rota_client_look(struct rota_client *client, rota_task_id 
     return ROTA_CLIENT_OK;
 }
 
-// ---- What commands print ------------------------------------------------------------------------
+// ---- Questions and logs -------------------------------------------------------------------------
 
-bool client_text_add(struct rota_client *client, const char *bytes, uint32_t length)
-{
-    uint64_t need = (uint64_t)client->text_length + length + 1;
-    if (need > client->text_capacity) {
-        uint64_t capacity = need < UINT32_MAX / 2 ? need * 2 : need;
-        char *text = capacity <= UINT32_MAX ? realloc(client->text, capacity) : NULL;
-        if (!text) return false;
-        client->text = text;
-        client->text_capacity = (uint32_t)capacity;
-    }
-    if (length) memcpy(client->text + client->text_length, bytes, length);
-    client->text_length += length;
-    client->text[client->text_length] = 0;
-    return true;
-}
-
-enum rota_client_code client_text_begin(struct rota_client *client)
+enum rota_client_code text_begin(struct rota_client *client)
 {
     enum rota_client_code code = client_ready(client);
-    client->text_length = 0;
-    client->questions++;
-    if (!code && !client_text_add(client, "", 0))
-        code = client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the answer");
-    return code;
-}
-
-static enum rota_client_code answer_take(struct rota_client *client, int64_t until)
-{
-    struct wire_message message;
-    struct request request = {0, client->questions};
-    bool whole = true;
-    for (;;) {
-        enum rota_client_code code = client_next(client, &message, until);
-        if (!code) code = client_refusal(client, request, &message);
-        if (code) return code;
-        if (message.kind == WIRE_ANSWER_MESSAGE && message.answer.request == request.low)
-            whole = whole && client_text_add(client, message.answer.bytes.bytes,
-                                             message.answer.bytes.length);
-        if (message.kind != WIRE_ANSWERED_MESSAGE || message.answered.request != request.low)
-            continue;
-        if (!whole) return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the answer");
-        if (!message.answered.status) return ROTA_CLIENT_OK;
-        return client_say(client, ROTA_CLIENT_REFUSED, "%.400s",
-                          client->text_length ? client->text : "it cannot be answered");
-    }
+    if (code || client_text_begin(client)) return code;
+    return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the answer");
 }
 
 enum rota_client_code rota_client_ask(struct rota_client *client, const char *const *words,
@@ -222,24 +134,21 @@ enum rota_client_code rota_client_ask(struct rota_client *client, const char *co
     enum { WORDS_MAX = 64 };
     wire_text texts[WORDS_MAX];
     uint32_t count = 0;
-    struct wire_message message = {.kind = WIRE_ASK_MESSAGE};
-    enum rota_client_code code = client_text_begin(client);
+    uint32_t status;
+    enum rota_client_code code = text_begin(client);
     *text = "";
     while (!code && words[count]) {
         if (count == WORDS_MAX)
-            return client_say(client, ROTA_CLIENT_WRONG, "a question has 1 to 64 words");
+            return client_say(client, ROTA_CLIENT_WRONG, "a query has 1 to 64 words");
         texts[count] = wire_text_of(words[count]);
         count++;
     }
     if (code) return code;
-    int64_t until = client_until(client->patience);
-    message.ask.request = client->questions;
-    message.ask.words = (wire_texts){texts, count};
-    wire_put(&client->link->out, &message);
-    code = client_send(client, until);
-    if (!code) code = answer_take(client, until);
-    *text = client->text;
-    return code;
+    code = question_ask(client, texts, count, client_until(client->patience), &status);
+    *text = client->text ? client->text : "";
+    if (code || !status) return code;
+    return client_say(client, ROTA_CLIENT_REFUSED, "%.400s",
+                      client->text_length ? client->text : "the server cannot answer this");
 }
 
 enum rota_client_code rota_client_log(struct rota_client *client, rota_task_id task,
@@ -252,25 +161,12 @@ enum rota_client_code rota_client_log_of(struct rota_client *client, rota_task_i
                                          uint32_t attempt, uint64_t offset, const char **text,
                                          size_t *length)
 {
-    struct wire_message message = {.kind = WIRE_LOG_MESSAGE};
-    int64_t until = client_until(client->patience);
-    enum rota_client_code code = client_text_begin(client);
+    struct wire_log log = {.task = task, .attempt = attempt, .offset = offset};
+    struct wire_message message;
+    enum rota_client_code code = text_begin(client);
     *text = "";
     *length = 0;
-    if (code) return code;
-    struct request request = {0, client->questions};
-    message.log.request = request.low;
-    message.log.task = task;
-    message.log.attempt = attempt;
-    message.log.offset = offset;
-    wire_put(&client->link->out, &message);
-    code = client_send(client, until);
-    while (!code) {
-        code = client_next(client, &message, until);
-        if (!code) code = client_refusal(client, request, &message);
-        if (!code && message.kind == WIRE_LOGGED_MESSAGE && message.logged.request == request.low)
-            break;
-    }
+    if (!code) code = client_log(client, &log, client_until(client->patience), &message);
     if (code) return code;
     if (!client_text_add(client, message.logged.bytes.bytes, message.logged.bytes.length))
         return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the log");

@@ -1,4 +1,4 @@
-// submit_text.c - the text of a job file goes to a server.
+// submit_text.c - submits the text of a job file.
 #include "client/internal.h"
 #include "job/file/jobfile.h"
 #include "job/message/submission.h"
@@ -15,7 +15,7 @@ struct reading {
 
 // ---- Mistakes ------------------------------------------------------------------------------
 
-// As `rota check` has them; the first one is the reason, too.
+// The same lines as those of `rota check`; the first one is the reason, too.
 static void mistake_add(struct reading *reading, struct jobfile_place place, const char *reason)
 {
     struct rota_client *client = reading->client;
@@ -35,12 +35,12 @@ static void file_refuse(struct reading *reading, const struct jobfile_task *task
 {
     char reason[600];
     snprintf(reason, sizeof reason,
-             "an input of %.60s: no task makes %.400s, and files are not sent from here",
+             "an input of %.60s: no task produces %.400s, and this call sends no files",
              task->name, path);
     mistake_add(reading, task->place, reason);
 }
 
-// Without a folder there is nothing that workers could see.
+// Without a folder, tasks can read only the outputs of other tasks.
 static void files_check(struct reading *reading)
 {
     const struct jobfile *file = &reading->file;
@@ -50,7 +50,8 @@ static void files_check(struct reading *reading)
             if (!task->inputs[k].producer) file_refuse(reading, task, task->inputs[k].path);
         if (task->stdin_path && !task->stdin_input) file_refuse(reading, task, task->stdin_path);
         if (task->cwd && task->cwd[0] != '/')
-            mistake_add(reading, task->place, "a cwd that is not absolute has no folder here");
+            mistake_add(reading, task->place,
+                        "cwd is not an absolute path, and the job has no folder");
     }
 }
 
@@ -81,10 +82,8 @@ static enum rota_client_code job_send(struct reading *reading, rota_job_id *id)
 {
     struct rota_client *client = reading->client;
     const struct rota_client_text *options = reading->options;
-    struct wire_message message;
     struct wire_out frames = {0};
-    struct request request = {options->high, options->low};
-    struct submit_job job = {.file = &reading->file, .high = request.high, .low = request.low};
+    struct submit_job job = {.file = &reading->file, .request = {options->high, options->low}};
     job.folder = options->folder ? options->folder : "";
     job.upload = options->folder ? NULL : upload_none;
     submit_put(&job, &frames);
@@ -92,23 +91,17 @@ static enum rota_client_code job_send(struct reading *reading, rota_job_id *id)
     if (fine) wire_out_append(&client->link->out, frames.bytes, frames.length);
     wire_out_release(&frames);
     if (!fine) return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory for the job");
-    enum rota_client_code code
-        = client_answer(client, request, client_until(client->patience), &message);
-    if (code) return code;
-    if (message.kind != WIRE_ACCEPTED_MESSAGE)
-        return client_say(client, ROTA_CLIENT_REFUSED, "the server answers something else");
-    *id = (rota_job_id){message.accepted.job};
-    return ROTA_CLIENT_OK;
+    return client_accepted(client, job.request, client_until(client->patience), &id->number);
 }
 
 static enum rota_client_code options_check(struct rota_client *client,
                                            const struct rota_client_text *options)
 {
     if ((unsigned)options->format > ROTA_CLIENT_JSON_LINES)
-        return client_say(client, ROTA_CLIENT_WRONG, "there is no such format");
+        return client_say(client, ROTA_CLIENT_WRONG, "unknown format");
     if (options->folder && options->folder[0] != '/')
-        return client_say(client, ROTA_CLIENT_WRONG, "the folder is not absolute");
-    return client_text_begin(client);
+        return client_say(client, ROTA_CLIENT_WRONG, "the folder is not an absolute path");
+    return text_begin(client);
 }
 
 enum rota_client_code rota_client_submit_text(struct rota_client *client, const char *text,
@@ -118,9 +111,12 @@ enum rota_client_code rota_client_submit_text(struct rota_client *client, const 
     struct reading reading = {.client = client, .options = options};
     *id = (rota_job_id){0};
     options->mistakes = "";
+    struct request_id request = {options->high, options->low};
     enum rota_client_code code = options_check(client, options);
-    if (!code) code = request_make(client, &options->high, &options->low);
+    if (!code) code = request_make(client, &request);
     if (code) return code;
+    options->high = request.high;
+    options->low = request.low;
     code = text_parse(&reading, text, length);
     if (options->policy) reading.file.policy = options->policy;
     if (!code) code = job_send(&reading, id);

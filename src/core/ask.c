@@ -1,4 +1,4 @@
-// ask.c - states in every vocabulary, computed from the one there is.
+// ask.c - answers about jobs and tasks: their state as shown to users, tables, unknown tasks.
 #include "core/core.h"
 
 enum rota_task_state rota_task_state(const struct rota *rota, rota_task_id id)
@@ -44,16 +44,17 @@ bool rota_task_look(const struct rota *rota, rota_task_id id, struct rota_task_v
     return true;
 }
 
-// ---- The words of the tables ---------------------------------------------------------------
+// ---- States as the tables show them ---------------------------------------------------------
 
 static const char *const status_names[ROTA_TASK_STATES] = {
     "",      "IDLE",  "STAGED",  "QUEUED",  "WAITING", "WAITING", "READY",   "READY",
     "READY", "READY", "RUNNING", "RUNNING", "SUCCESS", "FAILED",  "ABORTED", "FROZEN",
 };
 
-// A task that shares an execution is where its leader is.
+// A task that shares an execution is in the state of its leader.
 static const struct task *leader_of(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     return task->state == ROTA_TASK_SHARED ? &rota->task[task_extra(rota, row)->leader] : task;
 }
@@ -80,6 +81,12 @@ const char *rota_job_status(const struct rota *rota, rota_job_id id)
     if (job->state == ROTA_JOB_CLOSED) return "CLOSED";
     if (job->state == ROTA_JOB_FAILED) return "FAILED";
     return status_names[counts_state(job->counts, true)];
+}
+
+uint32_t rota_job_attempts(const struct rota *rota, rota_job_id id)
+{
+    job_row row = job_find(rota, id);
+    return row ? JOB(rota, row)->out : 0;
 }
 
 bool rota_plan_look(const struct rota *rota, rota_task_id id, struct rota_plan_view *view)
@@ -110,6 +117,7 @@ bool rota_plan_look(const struct rota *rota, rota_task_id id, struct rota_plan_v
 
 static bool has_failed_need(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     rota_task_id none[1];
     return rota_blockers(rota, task_id(rota, row), none, 0) > 0;
 }
@@ -122,7 +130,7 @@ static bool is_blocked(const struct rota *rota, task_row row)
 #define STATE(name) (1u << ROTA_TASK_##name)
 #define STATES(first, last) ((2u << ROTA_TASK_##last) - STATE(first))
 
-// The states of its tasks, of which some lists do not have all.
+// Which task states a list contains; some lists leave states out.
 static const uint16_t list_states[] = {
     [ROTA_LIST_AVAILABLE] = STATES(READY, RUNNING),
     [ROTA_LIST_FETCHABLE] = STATE(OFFERED),
@@ -147,7 +155,8 @@ static const uint16_t list_states[] = {
 
 static bool in_queues(const struct rota *rota, task_row row, enum rota_list list, worker_row worker)
 {
-    bool queued = task_policy(rota, row) == ROTA_POLICY_PULL && gate_is_next(rota, row)
+    assert(IS_TASK(rota, row));
+    bool queued = task_policy(rota, row) == ROTA_POLICY_PULL && lane_is_next(rota, row)
                   && task_extra(rota, row)->phase != PHASE_NONE;
     if (!queued) return false;
     return pull_offers(rota, row, list == ROTA_LIST_GLOBAL ? 0 : worker, list == ROTA_LIST_INPUT);
@@ -155,6 +164,7 @@ static bool in_queues(const struct rota *rota, task_row row, enum rota_list list
 
 static bool in_list(const struct rota *rota, task_row row, enum rota_list list, worker_row worker)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     if (list == ROTA_LIST_ALL) return true;
     bool queue = list >= ROTA_LIST_NEAR && list <= ROTA_LIST_GLOBAL;
@@ -165,7 +175,7 @@ static bool in_list(const struct rota *rota, task_row row, enum rota_list list, 
     uint8_t state = table ? leader_of(rota, row)->state : task->state;
     if (!(list_states[list] >> state & 1)) return false;
     switch (list) {
-    case ROTA_LIST_FETCHABLE: return gate_is_next(rota, row) && !place_rests(rota, row);
+    case ROTA_LIST_FETCHABLE: return lane_is_next(rota, row) && !place_is_paused(rota, row);
     case ROTA_LIST_BLOCKED: return has_failed_need(rota, row);
     case ROTA_LIST_UNSCHEDULABLE: return place_unschedulable(rota, row);
     case ROTA_LIST_NEAR:
@@ -175,7 +185,7 @@ static bool in_list(const struct rota *rota, task_row row, enum rota_list list, 
     }
 }
 
-// Jobs come in order of their ids, whatever rows they have.
+// Jobs are listed by id, independent of their rows.
 static job_row next_job(const struct rota *rota, uint32_t after)
 {
     job_row best = 0;
@@ -193,14 +203,16 @@ struct listing {
 
 static void list_add(const struct rota *rota, struct listing *listing, task_row row)
 {
+    assert(IS_TASK(rota, row));
     if (listing->count < listing->max) listing->out[listing->count] = task_id(rota, row);
     listing->count++;
 }
 
-// ---- unknown: all that is needed is blocked or unknown itself ----------------------------------
+// ---- unknown: all dependencies of the task are blocked or unknown ---------------------------
 
 static uint32_t need_count(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
     uint32_t count = task[1].before - task->before;
@@ -213,6 +225,7 @@ static uint32_t need_count(const struct rota *rota, task_row row)
 
 static task_row need_at(const struct rota *rota, task_row row, uint32_t index)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
     uint32_t edges = task[1].before - task->before;
@@ -229,9 +242,11 @@ static task_row need_at(const struct rota *rota, task_row row, uint32_t index)
     return 0;
 }
 
-// Depth first with the way back kept in the marks: 1 unknown, 2 not, above that in progress.
+// Depth-first search without recursion. A mark is 1: unknown, 2: not unknown, above 2: the way back
+// of a task in progress.
 static bool find_unknown(const struct rota *rota, task_row row, uint8_t *marks, task_row *stack)
 {
+    assert(IS_TASK(rota, row));
     enum { OPEN, UNKNOWN, KNOWN };
     uint32_t height = 0;
     stack[height++] = row;
@@ -260,23 +275,24 @@ static bool find_unknown(const struct rota *rota, task_row row, uint8_t *marks, 
 
 static void list_unknown(const struct rota *rota, struct listing *listing)
 {
-    void *marks = NULL, *stack = NULL;
+    uint8_t *marks = NULL;
+    task_row *stack = NULL;
     uint32_t mark_capacity = 0, stack_capacity = 0;
-    bool there = memory_reserve(&rota->memory, &marks, &mark_capacity, rota->task_capacity, 1)
-                 && memory_reserve(&rota->memory, &stack, &stack_capacity, rota->task_capacity,
-                                   sizeof(task_row));
+    bool there = ARRAY_RESERVE(&rota->memory, marks, mark_capacity, rota->task_capacity)
+                 && ARRAY_RESERVE(&rota->memory, stack, stack_capacity, rota->task_capacity);
     for (job_row job = next_job(rota, 0); there && job; job = next_job(rota, JOB(rota, job)->id))
         for (task_row row = job_next_task(rota, job, 0); row; row = job_next_task(rota, job, row))
             if (!(rota->task[row].flags & (TASK_IS_BUNDLE | TASK_AGAIN))
                 && find_unknown(rota, row, marks, stack))
                 list_add(rota, listing, row);
-    memory_release(&rota->memory, &marks, &mark_capacity, 1);
-    memory_release(&rota->memory, &stack, &stack_capacity, sizeof(task_row));
+    ARRAY_RELEASE(&rota->memory, marks, mark_capacity);
+    ARRAY_RELEASE(&rota->memory, stack, stack_capacity);
 }
 
 static void list_job(const struct rota *rota, struct listing *listing, job_row job,
                      enum rota_list list, worker_row worker)
 {
+    assert(IS_ROW(rota->jobs, job));
     for (batch_row at = JOB(rota, job)->first_batch; at; at = BATCH(rota, at)->next) {
         task_row first = BATCH(rota, at)->first, end = first + BATCH(rota, at)->count;
         for (task_row row = first; row < end; row++)
@@ -301,6 +317,7 @@ uint32_t rota_list(const struct rota *rota, enum rota_list list, rota_worker_id 
 
 static bool made_for(const struct rota *rota, task_row row, task_row other)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[other];
     return task->extra && task->attempt && task->state == rota->task[row].state
            && task_extra(rota, other)->key == task_extra(rota, row)->key;
@@ -331,13 +348,14 @@ uint32_t rota_worker_tasks(const struct rota *rota, rota_worker_id worker, rota_
 
 static void add_blocker(const struct rota *rota, struct listing *listing, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     if (task->flags & TASK_AGAIN
         || (task->state != ROTA_TASK_FAILED && task->state != ROTA_TASK_ABORTED))
         return;
     rota_task_id id = task_id(rota, row);
     for (uint32_t i = 0; i < listing->count && i < listing->max; i++)
-        if (listing->out[i].job == id.job && listing->out[i].task == id.task) return;
+        if (SAME_TASK(listing->out[i], id)) return;
     list_add(rota, listing, row);
 }
 

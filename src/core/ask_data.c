@@ -16,6 +16,7 @@ bool rota_lane_counter(const struct rota *rota, uint32_t lane, int32_t *counter)
 
 uint32_t rota_lane_groups(const struct rota *rota, uint32_t lane, uint32_t *out, uint32_t max)
 {
+    assert(out || !max);
     lane_row at = map_find(&rota->lane_by_number, lane);
     uint32_t count = 0;
     for (group_row row = 1; at && row < rota->groups.count; row++) {
@@ -53,6 +54,7 @@ bool rota_object_content(const struct rota *rota, rota_object_id id, struct rota
 
 static bool in_set(const struct replica *replica, enum rota_object_set set)
 {
+    assert(replica->object);
     switch (set) {
     case ROTA_SET_SCHEDULED: return replica->flags & REPLICA_PRIMARY || replica->users > 0;
     case ROTA_SET_LOCATED: return replica->flags & REPLICA_LOCATED;
@@ -63,6 +65,7 @@ static bool in_set(const struct replica *replica, enum rota_object_set set)
 uint32_t rota_object_workers(const struct rota *rota, rota_object_id id, enum rota_object_set set,
                              rota_worker_id *out, uint32_t max)
 {
+    assert(out || !max);
     object_row object = object_find(rota, id);
     uint32_t count = 0;
     if (!object) return 0;

@@ -1,22 +1,24 @@
-// attempt.c - one run of a task: it takes room, its lane's turn and copies, and gives them back.
+// attempt.c - starts and ends attempts: room on the worker, a place in the lane, copies of inputs.
 //
-// A worker knows an attempt by the id and number it was told. When the task of that id
-// goes and another one takes the execution over, the old name stays with the attempt.
+// A worker knows an attempt by the task id and attempt number it was told. If that task is removed
+// and another task takes over the execution, the attempt keeps the old name.
 #include "base/planted.h"
 #include "core/core.h"
 #include "core/prefetch.h"
 
 rota_task_id attempt_name(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     uint32_t packed = map_find(&rota->run_as, row);
     if (!packed) return task_id(rota, row);
     const struct late *name = LATE(rota, packed);
     return (rota_task_id){name->kind, name->target};
 }
 
-// Where it is written, or where the rest of it waits to be read.
+// The worker that writes the stream, or that holds the rest of it for its readers.
 static worker_row stream_worker(const struct rota *rota, const struct object *object)
 {
+    assert(object->flags & ROTA_OBJECT_STREAM);
     const struct task *producer = &rota->task[object->producer];
     if (producer->state == ROTA_TASK_ASSIGNED || producer->state == ROTA_TASK_RUNNING)
         return producer->worker;
@@ -27,6 +29,7 @@ static worker_row stream_worker(const struct rota *rota, const struct object *ob
 
 static void tell_stream(struct rota *rota, object_row at, worker_row to, task_row consumer)
 {
+    assert(IS_ROW(rota->objects, at));
     const struct object *object = OBJECT(rota, at);
     worker_row from = stream_worker(rota, object);
     if (!from) return;
@@ -39,6 +42,7 @@ static void tell_stream(struct rota *rota, object_row at, worker_row to, task_ro
 
 static void fetch(struct rota *rota, object_row object, worker_row worker, task_row row)
 {
+    assert(IS_ROW(rota->workers, worker));
     replica_row there = replica_find(rota, object, worker);
     worker_row source = replica_source(rota, object, worker, WORKER(rota, worker)->id);
     if (there && REPLICA(rota, there)->flags & REPLICA_LOCATED) return;
@@ -54,6 +58,7 @@ static void fetch(struct rota *rota, object_row object, worker_row worker, task_
 
 static void ship_inputs(struct rota *rota, task_row row, worker_row worker)
 {
+    assert(rota->task[row].extra);
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->input_count; i++) {
         object_row at = rota->use[extra->use_first + i].object;
@@ -68,12 +73,12 @@ static void ship_inputs(struct rota *rota, task_row row, worker_row worker)
 
 static void expect_outputs(struct rota *rota, task_row row, worker_row worker)
 {
+    assert(rota->task[row].extra);
     const struct extra *extra = task_extra(rota, row);
     streams_renew(rota, row);
     for (uint32_t i = 0; i < extra->output_count; i++) {
         object_row at = rota->use[extra->use_first + extra->input_count + i].object;
-        if (OBJECT(rota, at)->flags & OBJECT_REMOVED)
-            continue;  // nobody needs it, this time either
+        if (OBJECT(rota, at)->flags & OBJECT_REMOVED) continue;  // no task needs it
         replica_row replica = replica_find(rota, at, worker);
         if (!replica) replica = replica_add(rota, at, worker);
         REPLICA(rota, replica)->flags |= REPLICA_PRIMARY;
@@ -90,15 +95,16 @@ static void count_attempt(struct task *task)
     if (task->tries < TASK_TRIES_MAX) task->tries++;
 }
 
-// It is out of the queues already.
+// The caller has already removed the task from the queues.
 void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t flags)
 {
+    assert(worker);
     struct task *task = &rota->task[row];
     task->flags |= (uint16_t)flags;
     task->worker = worker;
     count_attempt(task);
     task_move(rota, row, CAUSE_ASSIGNED);
-    if (task->flags & TASK_GATED) gate_handed_out(rota, row);
+    if (task->flags & TASK_HAS_LANE) lane_handed_out(rota, row);
     worker_charge(rota, worker, row);
     struct rota_action *action = effect_action(rota, ROTA_ACTION_RUN);
     action->run.body = task->body;
@@ -109,11 +115,12 @@ void attempt_assign(struct rota *rota, task_row row, worker_row worker, uint32_t
     if (!task->extra) return;
     ship_inputs(rota, row, worker);
     expect_outputs(rota, row, worker);
+    assert(task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING);
 }
 
-// ---- Handlers, while they hold something ------------------------------------------------
+// ---- Handlers that hold tasks ---------------------------------------------------------------
 
-// Whoever claimed last has a row as long as it holds something.
+// The handler that claimed last has a row as long as it holds a task.
 static bool handler_is_last(const struct rota *rota, uint64_t id)
 {
     return HANDLER(rota, rota->last_handler)->id == id;
@@ -128,6 +135,7 @@ bool handler_reserve(struct rota *rota, uint64_t id)
 
 static __attribute__((noinline)) uint32_t handler_get(struct rota *rota, uint64_t id)
 {
+    assert(id);
     uint32_t at = map_find(&rota->handler_by_id, id);
     if (!at) {
         at = pool_take(&rota->handlers);
@@ -150,6 +158,7 @@ void handler_take(struct rota *rota, task_row row, uint64_t id)
 
 static void handler_give(struct rota *rota, task_row row)
 {
+    assert(rota->out > 0);
     uint32_t at = rota->task[row].next;
     rota->task[row].next = 0;
     rota->out--;
@@ -173,17 +182,19 @@ void attempt_claim(struct rota *rota, task_row row, uint64_t handler)
     count_attempt(task);
     task_move(rota, row, CAUSE_CLAIMED);
     handler_take(rota, row, handler);
-    if (task->flags & TASK_GATED) gate_handed_out(rota, row);
+    if (task->flags & TASK_HAS_LANE) lane_handed_out(rota, row);
     struct rota_action *action = effect_action(rota, ROTA_ACTION_GRANT);
     action->grant.handler = handler;
     action->grant.body = task->body;
     action->grant.task = task_id(rota, row);
     action->grant.attempt = task->attempt;
+    assert(task->state == ROTA_TASK_RUNNING && task->flags & TASK_CLAIMED);
 }
 
-// What was to be written here is not. A consumer may still expect an earlier one.
+// The output will not be written here. A consumer may still expect an earlier copy.
 static void give_back_output(struct rota *rota, replica_row row)
 {
+    assert(IS_ROW(rota->replicas, row));
     struct replica *replica = REPLICA(rota, row);
     if (replica->flags & (REPLICA_LOCATED | REPLICA_KEPT)) return;
     if (!replica->users) {
@@ -196,6 +207,7 @@ static void give_back_output(struct rota *rota, replica_row row)
 
 static void give_back_copies(struct rota *rota, task_row row, worker_row worker)
 {
+    assert(worker);
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->input_count; i++) {
         object_row at = rota->use[extra->use_first + i].object;
@@ -210,22 +222,24 @@ static void give_back_copies(struct rota *rota, task_row row, worker_row worker)
 
 void attempt_put_name(struct rota *rota, task_row row, rota_task_id id)
 {
+    assert(!map_find(&rota->run_as, row));
     late_row packed = pool_take(&rota->lates);
     *LATE(rota, packed) = (struct late){0, id.job, id.task, 0};
     map_put(&rota->run_as, row, packed);
     map_put(&rota->runs, (uint64_t)id.job << 32 | id.task, row);
 }
 
-// The task that runs under an id on its worker: its own, or one that took over.
+// The task that runs on a worker under this id: the task itself, or the one that took it over.
 task_row attempt_find(const struct rota *rota, rota_task_id id)
 {
     task_row row = map_find(&rota->runs, (uint64_t)id.job << 32 | id.task);
     return row ? row : task_find(rota, id);
 }
 
-// The name under which a worker knows an attempt is needed no longer than the attempt.
+// The name by which a worker knows an attempt is removed together with the attempt.
 static void forget_name(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     uint32_t packed = map_find(&rota->run_as, row);
     if (!packed) return;
     const struct late *name = LATE(rota, packed);
@@ -234,9 +248,11 @@ static void forget_name(struct rota *rota, task_row row)
     pool_give(&rota->lates, packed);
 }
 
-// Another task takes over what a worker runs for this one.
+// Another task takes over the attempt that a worker runs for this one.
 void attempt_transfer(struct rota *rota, task_row from, task_row to)
 {
+    assert(rota->task[from].worker);
+    assert(from != to);
     worker_row worker = rota->task[from].worker;
     rota_task_id name = attempt_name(rota, from);
     bool running = rota->task[from].state == ROTA_TASK_RUNNING;
@@ -249,7 +265,7 @@ void attempt_transfer(struct rota *rota, task_row from, task_row to)
     task->tries = rota->task[from].tries;
     task->worker = worker;
     task_move(rota, to, CAUSE_ASSIGNED);
-    if (task->flags & TASK_GATED) gate_starts_anew(rota, to);
+    if (task->flags & TASK_HAS_LANE) lane_starts_anew(rota, to);
     worker_charge(rota, worker, to);
     const struct extra *extra = task_extra(rota, to);
     for (uint32_t i = 0; i < extra->input_count; i++) {
@@ -259,39 +275,42 @@ void attempt_transfer(struct rota *rota, task_row from, task_row to)
     attempt_put_name(rota, to, name);
     if (running) {
         task_move(rota, to, CAUSE_STARTED);
-        if (task->flags & TASK_GATED) gate_started(rota, to);
+        if (task->flags & TASK_HAS_LANE) lane_started(rota, to);
     }
     worker_settle_overbooked(rota, worker);
 }
 
-// Still in its state: the caller moves it on. Afterwards it holds nothing.
+// The attempt releases all it holds. The task keeps its state: the caller changes it.
 void attempt_end(struct rota *rota, task_row row)
 {
     struct task *task = &rota->task[row];
     worker_row worker = task->worker;
-    warm_scout(rota);
+    prefetch_scout(rota);
     if (worker) {
         worker_refund(rota, worker, row);
         if (task->extra) give_back_copies(rota, row, worker);
         forget_name(rota, row);
     }
     if (task->flags & TASK_CLAIMED) handler_give(rota, row);
-    if (task->flags & TASK_GATED) gate_leave(rota, row);
+    if (task->flags & TASK_HAS_LANE) lane_leave(rota, row);
     task->worker = 0;
     task->flags &= (uint16_t) ~(TASK_OVERBOOKED | TASK_STOPPING | TASK_DISCARDED | TASK_CLAIMED
                                 | TASK_STARTING | TASK_DECIDED);
+    assert(!task->worker && !(task->flags & TASK_CLAIMED));
 }
 
 void attempt_begun(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].worker);
     struct task *task = &rota->task[row];
     task_move(rota, row, CAUSE_STARTED);
-    if (task->flags & TASK_GATED) gate_started(rota, row);
+    if (task->flags & TASK_HAS_LANE) lane_started(rota, row);
     worker_unsettle(rota, task->worker);
 }
 
 void attempt_stop(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].worker);
     const struct task *task = &rota->task[row];
     if (WORKER(rota, task->worker)->lost) return;
     struct rota_action *action = effect_action(rota, ROTA_ACTION_STOP);

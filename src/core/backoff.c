@@ -1,43 +1,47 @@
-// backoff.c - a task rests between two attempts: one more need, which time meets.
+// backoff.c - backoff between two attempts: counts as one more dependency, met when time is up.
 #include "core/core.h"
 
-bool rest_reserve(struct rota *rota)
+bool backoff_reserve(struct rota *rota)
 {
-    return heap_reserve(&rota->memory, &rota->rests, rota->task_capacity);
+    return heap_reserve(&rota->memory, &rota->backoffs, rota->task_capacity);
 }
 
-// It came back from an attempt, and is out of its place again before anybody could see it there.
-void rest_begin(struct rota *rota, task_row row, rota_time until)
+// The task returned from an attempt; it leaves its queue before any handler or worker can get it.
+void backoff_begin(struct rota *rota, task_row row, rota_time until)
 {
-    heap_set(&rota->rests, row, until);
-    rota->task[row].flags |= TASK_RESTS;
+    assert(IS_TASK(rota, row));
+    heap_set(&rota->backoffs, row, until);
+    rota->task[row].flags |= TASK_BACKOFF;
     effect_mark_task(rota, row);
     graph_need(rota, row, NEED_MET, 0);
+    assert(rota->task[row].flags & TASK_BACKOFF);
 }
 
-void rest_end(struct rota *rota, task_row row)
+void backoff_end(struct rota *rota, task_row row)
 {
-    heap_remove(&rota->rests, row);
-    rota->task[row].flags &= (uint16_t)~TASK_RESTS;
+    assert(rota->task[row].flags & TASK_BACKOFF);
+    heap_remove(&rota->backoffs, row);
+    rota->task[row].flags &= (uint16_t)~TASK_BACKOFF;
     effect_mark_task(rota, row);
     graph_need(rota, row, 0, NEED_MET);
 }
 
-// Whoever calls moves it on.
-void rest_forget(struct rota *rota, task_row row)
+// The caller changes the state of the task.
+void backoff_forget(struct rota *rota, task_row row)
 {
-    heap_remove(&rota->rests, row);
-    rota->task[row].flags &= (uint16_t)~TASK_RESTS;
+    assert(rota->task[row].flags & TASK_BACKOFF);
+    heap_remove(&rota->backoffs, row);
+    rota->task[row].flags &= (uint16_t)~TASK_BACKOFF;
     rota->unmet[row]--;
 }
 
-rota_time rest_until(const struct rota *rota, task_row row)
+rota_time backoff_until(const struct rota *rota, task_row row)
 {
-    return rota->task[row].flags & TASK_RESTS ? heap_due(&rota->rests, row) : 0;
+    return rota->task[row].flags & TASK_BACKOFF ? heap_due(&rota->backoffs, row) : 0;
 }
 
-void rests_end(struct rota *rota)
+void backoffs_end(struct rota *rota)
 {
-    while (rota->rests.count && rota->rests.entries[0].due <= rota->now)
-        rest_end(rota, (uint32_t)rota->rests.entries[0].tag);
+    while (rota->backoffs.count && rota->backoffs.entries[0].due <= rota->now)
+        backoff_end(rota, (uint32_t)rota->backoffs.entries[0].tag);
 }

@@ -1,15 +1,14 @@
-// backoff.h - what holds a task up that is ready: the time between two attempts, a pause of its
-// job.
+// backoff.h - delays of a ready task: backoff between attempts, and a pause of its job.
 #pragma once
 
-bool rest_reserve(struct rota *rota);
-void rest_begin(struct rota *rota, task_row row, rota_time until);
-void rest_end(struct rota *rota, task_row row);
-void rest_forget(struct rota *rota, task_row row);
-rota_time rest_until(const struct rota *rota, task_row row);  // 0: it does not
-void rests_end(struct rota *rota);                            // all that are over by now
+bool backoff_reserve(struct rota *rota);
+void backoff_begin(struct rota *rota, task_row row, rota_time until);
+void backoff_end(struct rota *rota, task_row row);
+void backoff_forget(struct rota *rota, task_row row);
+rota_time backoff_until(const struct rota *rota, task_row row);  // 0: no backoff
+void backoffs_end(struct rota *rota);                            // all whose time is up
 
-// place.c: its job is paused, so that it is in no queue; one that is not may wait for another one
-// to run for it too.
-bool place_rests(const struct rota *rota, task_row row);
+// place.c: the job of the task is paused, so the task is in no queue. A task whose job is not
+// paused may also wait for a task with the same key that runs for it.
+bool place_is_paused(const struct rota *rota, task_row row);
 bool place_shared(struct rota *rota, task_row row);

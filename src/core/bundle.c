@@ -1,4 +1,4 @@
-// bundle.c - named tasks whose states add up to one.
+// bundle.c - bundles: named groups of tasks with one common state.
 #include "base/planted.h"
 #include "core/core.h"
 
@@ -9,7 +9,7 @@ struct bundle *bundle_get(const struct rota *rota, task_row row)
     return BUNDLE(rota, at);
 }
 
-// Members that no failure keeps from running, but that never will, do no harm.
+// Members that will never run, but are not blocked by a failure, do not make the bundle fail.
 enum rota_task_state counts_state(const uint32_t *counts, bool staged)
 {
     uint32_t all = 0;
@@ -24,6 +24,7 @@ enum rota_task_state counts_state(const uint32_t *counts, bool staged)
 
 void bundle_count(struct rota *rota, task_row row, enum task_class from, enum task_class to)
 {
+    assert(from != to);
     struct bundle *bundle = bundle_get(rota, row);
     if (from != CLASS_NONE) bundle->counts[from]--;
     if (to != CLASS_NONE) bundle->counts[to]++;
@@ -42,6 +43,7 @@ static enum task_cause cause_of(enum rota_task_state state, uint8_t before)
 
 void bundle_look(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].flags & TASK_IS_BUNDLE);
     struct bundle *bundle = bundle_get(rota, row);
     enum rota_task_state state = counts_state(bundle->counts, bundle->ever_staged);
     if (state == (enum rota_task_state)rota->task[row].state) return;

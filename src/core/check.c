@@ -1,4 +1,4 @@
-// check.c - recomputes every cached fact from scratch, and asserts what must always hold.
+// check.c - recomputes all derived state from scratch and asserts the invariants.
 #include "core/core.h"
 
 static void check_counters(const struct rota *rota, task_row row)
@@ -13,7 +13,7 @@ static void check_counters(const struct rota *rota, task_row row)
     if (bound && extra->clause_count) assert(extra->verdict == condition_evaluate(rota, row));
 }
 
-// I-5, I-6: available tasks have all they need; blocked ones cannot get it.
+// I-5, I-6: all dependencies of an available task are met; a blocked task has one that cannot be.
 static void check_state(const struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
@@ -22,7 +22,7 @@ static void check_state(const struct rota *rota, task_row row)
     case ROTA_TASK_WAITING: assert(unmet > 0 && task->dead == 0); break;
     case ROTA_TASK_BLOCKED:
         assert(unmet > 0 && task->dead > 0);
-        assert(!(task->flags & TASK_MOOT) == graph_has_real_cause(rota, row));
+        assert(!(task->flags & TASK_UNFAILED) == graph_has_real_cause(rota, row));
         break;
     case ROTA_TASK_HELD:
     case ROTA_TASK_OFFERED:
@@ -34,9 +34,9 @@ static void check_state(const struct rota *rota, task_row row)
     assert(task->state != ROTA_TASK_STAGED && task->state != ROTA_TASK_QUEUED);
     assert(task->state != ROTA_TASK_READY);
     assert(!(task->flags & TASK_QUEUED_LOOK));
-    bool rests = task->flags & TASK_RESTS;
-    assert(rests == (heap_due(&rota->rests, row) != ROTA_NEVER));
-    if (rests) assert(task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED);
+    bool waits = task->flags & TASK_BACKOFF;
+    assert(waits == (heap_due(&rota->backoffs, row) != ROTA_NEVER));
+    if (waits) assert(task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED);
     if (task->flags & TASK_CLAIMED) assert(task->state == ROTA_TASK_RUNNING && !task->worker);
     bool out = task->worker || task->flags & TASK_CLAIMED;
     if (task->flags & TASK_DISCARDED) assert(task->flags & TASK_STOPPING);
@@ -50,8 +50,8 @@ static void check_key(const struct rota *rota, task_row row)
     if (!extra->key) return;
     task_row runner = OBJECT(rota, extra->key)->runner;
     bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
-    bool placed = task->state == ROTA_TASK_OFFERED && gate_is_next(rota, row)
-                  && !place_rests(rota, row);
+    bool placed = task->state == ROTA_TASK_OFFERED && lane_is_next(rota, row)
+                  && !place_is_paused(rota, row);
     assert((runner == row) == (out || placed));
     if (task->state == ROTA_TASK_SHARED) assert(runner == extra->leader && runner != row);
 }
@@ -70,7 +70,7 @@ void task_check(const struct rota *rota, task_row row)
     check_key(rota, row);
 }
 
-// I-4: one of a group, one side, the counter is the sum, and the line is in order.
+// I-4: one task of a group, readers or writers, the counter is correct, and the queue is in order.
 static void check_lane_members(const struct rota *rota, lane_row at, int32_t *counter,
                                uint32_t *inside, uint32_t *starting)
 {
@@ -111,7 +111,7 @@ void lane_check(const struct rota *rota, lane_row row)
     assert(!lane->looking && !lane->looking_strict);
 }
 
-// I-7: room is what the attempts there take.
+// I-7: the room taken on a worker is the sum of its attempts.
 void worker_check(const struct rota *rota, worker_row row)
 {
     const struct worker *worker = WORKER(rota, row);
@@ -133,7 +133,7 @@ void worker_check(const struct rota *rota, worker_row row)
             assert(rota->task[OFFER(rota, at)->task].state == ROTA_TASK_OFFERED);
 }
 
-// I-3, I-9: what consumers were told is true; nobody needs what is gone.
+// I-3, I-9: consumers have seen the current state of the object; no task needs a removed object.
 void object_check(const struct rota *rota, object_row row)
 {
     const struct object *object = OBJECT(rota, row);
@@ -155,7 +155,7 @@ void object_check(const struct rota *rota, object_row row)
     if (idle && object->flags & OBJECT_FINISHED) assert(object->flags & OBJECT_REMOVED);
 }
 
-// I-10: what a job and its bundles say is the sum of their tasks.
+// I-10: the counters of a job and of its bundles are the sums over their tasks.
 static void check_job(const struct rota *rota, job_row row)
 {
     const struct job *job = JOB(rota, row);
@@ -170,7 +170,7 @@ static void check_job(const struct rota *rota, job_row row)
         out += attempt && (task->worker || task->flags & TASK_CLAIMED);
     }
     assert(job->task_count == tasks && job->out == out);
-    assert(!job->paused || rota->resting);
+    assert(!job->paused || rota->paused_jobs);
     for (int class = CLASS_ACTIVE; class < TASK_CLASSES; class ++)
         assert(job->counts[class] == counts[class]);
     assert(!job->looking);
@@ -194,9 +194,9 @@ static void check_empty(const struct rota *rota)
     assert(pool_used(&rota->extras) == 0 && pool_used(&rota->groups) == 0);
     assert(pool_used(&rota->profiles) == 0 && pool_used(&rota->batches) == 0);
     assert(pool_used(&rota->handlers) == 0 && pool_used(&rota->offers) == 0
-           && rota->phases.count == 0 && rota->rests.count == 0);
+           && rota->phases.count == 0 && rota->backoffs.count == 0);
     assert(rota->plan_active == 0 && rota->plan_unplaced == 0 && rota->closing == 0);
-    assert(rota->resting == 0);
+    assert(rota->paused_jobs == 0);
 }
 
 void rota_check(const struct rota *rota)

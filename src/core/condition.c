@@ -1,7 +1,7 @@
 // condition.c - start conditions beyond "all succeeded", as clauses in postfix order.
 //
-// Each clause has two answers: is it true now, and could it still become true
-// while everything that failed stays failed. A condition that cannot is dead.
+// Each clause has two results: is it true now, and could it still become true while everything that
+// failed stays failed. A condition that can no longer become true is dead.
 #include "base/planted.h"
 #include "core/core.h"
 
@@ -9,7 +9,7 @@ enum { TRUE_NOW = 1, POSSIBLE = 2 };
 
 static uint32_t clause_value(const struct rota *rota, const struct rota_clause *clause)
 {
-    const struct task *task = &rota->task[clause->task.job];  // the row; see core.h
+    const struct task *task = &rota->task[clause->task.job];  // a row number; see core.h
     enum rota_task_state state = task_shown(task);
     bool now = false, possible = state != ROTA_TASK_BLOCKED;
     bool over = task_is_over(task);
@@ -30,10 +30,11 @@ static uint32_t clause_value(const struct rota *rota, const struct rota_clause *
     return now ? TRUE_NOW | POSSIBLE : possible ? POSSIBLE : 0;
 }
 
-// AND and OR work bit by bit on both answers. Values are kept as two stacks of bits;
-// on_submit refuses conditions that need more than 64.
+// AND and OR work bitwise on both results. Values are kept in two stacks of bits; on_submit rejects
+// conditions that need more than 64.
 enum verdict condition_evaluate(const struct rota *rota, task_row row)
 {
+    assert(task_extra(rota, row)->clause_count);
     const struct extra *extra = task_extra(rota, row);
     if (extra->clause_count == 0 || rota->task[row].flags & TASK_BYPASS) return VERDICT_TRUE;
     uint8_t stack[64];
@@ -62,6 +63,7 @@ static uint32_t need_of(enum verdict verdict)
 
 uint32_t condition_need(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     return need_of((enum verdict)task_extra(rota, row)->verdict);
 }
 
@@ -71,9 +73,11 @@ static bool is_bound(const struct task *task)
            || task->state == ROTA_TASK_BLOCKED;
 }
 
-// The verdict is kept current while the task is bound by it, and counts as true otherwise.
+// The verdict is updated while the condition still applies to the task; otherwise it counts as
+// true.
 void condition_look(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     struct extra *extra = task_extra(rota, row);
     if (!is_bound(&rota->task[row]) || !extra->clause_count) return;
     enum verdict verdict = condition_evaluate(rota, row), before = (enum verdict)extra->verdict;
@@ -95,6 +99,7 @@ void condition_unbind(struct rota *rota, task_row row)
 
 bool condition_has_real_cause(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct extra *extra = task_extra(rota, row);
     if (extra->verdict != VERDICT_DEAD) return false;
     for (uint32_t i = 0; i < extra->clause_count; i++) {

@@ -1,5 +1,5 @@
-// condition_text.c - start conditions as text: "su(a) & (fa(b) | nr(c))", left to right, no
-// precedence.
+// condition_text.c - parses start conditions: "success(a) & (failed(b) | notrunning(c))", evaluated
+// from left to right without precedence.
 #include "core/core.h"
 
 struct reader {
@@ -29,6 +29,7 @@ static bool wrong(struct reader *reader, const char *reason)
 static bool emit(struct reader *reader, enum rota_clause_kind kind, const char *name,
                  uint32_t length)
 {
+    assert(kind <= ROTA_CLAUSE_OR);
     if (reader->count == reader->max) return wrong(reader, "the condition is too long");
     reader->clauses[reader->count] = (struct rota_clause){.kind = kind};
     reader->names[reader->count] = name;
@@ -60,6 +61,7 @@ static bool is_name(char c)
 
 static uint32_t word_length(const char *word)
 {
+    assert(word);
     uint32_t length = 0;
     while (is_name(word[length])) length++;
     return length;
@@ -73,19 +75,19 @@ static bool read_clause(struct reader *reader)
     enum rota_clause_kind kind = kind_named(word, length);
     if (!kind) return wrong(reader, "expected su, fa, nr or done, or an opening parenthesis");
     reader->at += length;
-    if (peek(reader) != '(') return wrong(reader, "expected ( behind the kind of clause");
+    if (peek(reader) != '(') return wrong(reader, "expected ( after the kind of clause");
     reader->at++;
     peek(reader);
     const char *name = reader->text + reader->at;
     length = word_length(name);
     if (!length) return wrong(reader, "expected the name of a task");
     reader->at += length;
-    if (peek(reader) != ')') return wrong(reader, "expected ) behind the name");
+    if (peek(reader) != ')') return wrong(reader, "expected ) after the name");
     reader->at++;
     return emit(reader, kind, name, length);
 }
 
-// One stack entry per open parenthesis: the operator that waits for its right side, or 0.
+// One stack entry for each open parenthesis: the operator that waits for its right side, or 0.
 static bool close_value(struct reader *reader, enum rota_clause_kind *waiting)
 {
     if (*waiting && !emit(reader, *waiting, NULL, 0)) return false;
@@ -96,14 +98,15 @@ static bool close_value(struct reader *reader, enum rota_clause_kind *waiting)
 // An operand: opening parentheses, a clause, then closing ones.
 static bool read_operand(struct reader *reader, enum rota_clause_kind *waiting, uint32_t *depth)
 {
+    assert(*depth <= 64);
     while (peek(reader) == '(') {
-        if (*depth + 1 == DEPTH_MAX) return wrong(reader, "too many parentheses inside each other");
+        if (*depth + 1 == DEPTH_MAX) return wrong(reader, "parentheses are nested too deeply");
         reader->at++;
         waiting[++*depth] = 0;
     }
     if (!read_clause(reader) || !close_value(reader, &waiting[*depth])) return false;
     while (peek(reader) == ')') {
-        if (*depth == 0) return wrong(reader, "a closing parenthesis too many");
+        if (*depth == 0) return wrong(reader, "unexpected closing parenthesis");
         reader->at++;
         --*depth;
         if (!close_value(reader, &waiting[*depth])) return false;
@@ -118,7 +121,7 @@ static bool read_all(struct reader *reader)
     for (;;) {
         if (!read_operand(reader, waiting, &depth)) return false;
         char c = peek(reader);
-        if (!c) return depth ? wrong(reader, "a closing parenthesis is missing") : true;
+        if (!c) return depth ? wrong(reader, "missing closing parenthesis") : true;
         if (c != '&' && c != '|') return wrong(reader, "expected & or | between clauses");
         waiting[depth] = c == '&' ? ROTA_CLAUSE_AND : ROTA_CLAUSE_OR;
         reader->at++;
@@ -128,6 +131,7 @@ static bool read_all(struct reader *reader)
 int rota_condition_parse(const char *text, struct rota_clause *clauses, const char **names,
                          uint32_t *lengths, uint32_t max, uint32_t *place, const char **reason)
 {
+    assert(text && place && reason);
     struct reader reader
         = {.text = text, .clauses = clauses, .names = names, .lengths = lengths, .max = max};
     *place = 0;

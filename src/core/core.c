@@ -1,4 +1,4 @@
-// core.c - the core from outside: open, step, deadline, close.
+// core.c - the public functions of the core: open, step, deadline, close.
 #include "core/core.h"
 
 struct rota_config rota_config_default(void)
@@ -36,27 +36,27 @@ static bool config_is_sound(const struct rota_config *config)
 }
 
 struct held {
-    void **items;
+    void *items;  // the address of a pointer
     uint32_t *capacity;
     size_t size;
 };
 
-// Every table that is one block, for giving back.
+// All tables that are a single allocation, so that they can be freed in one loop.
 static void release_tables(struct rota *rota)
 {
     uint32_t room = rota->room_capacity, records = ROTA_RECORDS_MAX;
     const struct held tables[] = {
-        {(void **)&rota->unmet, &rota->unmet_capacity, sizeof *rota->unmet},
-        {(void **)&rota->bound, &rota->bound_capacity, sizeof *rota->bound},
-        {(void **)&rota->link, &rota->link_capacity, sizeof *rota->link},
-        {(void **)&rota->use, &rota->use_capacity, sizeof *rota->use},
-        {(void **)&rota->clause, &rota->clause_capacity, sizeof *rota->clause},
-        {(void **)&rota->room_cores, &rota->room_capacity, sizeof *rota->room_cores},
-        {(void **)&rota->room_memory, &room, sizeof *rota->room_memory},
-        {(void **)&rota->marks, &rota->mark_capacity, sizeof *rota->marks},
-        {(void **)&rota->tombs, &rota->tomb_capacity, sizeof *rota->tombs},
-        {(void **)&rota->actions, &rota->action_capacity, sizeof *rota->actions},
-        {(void **)&rota->records, &records, sizeof *rota->records},
+        {&rota->unmet, &rota->unmet_capacity, sizeof *rota->unmet},
+        {&rota->bound, &rota->bound_capacity, sizeof *rota->bound},
+        {&rota->link, &rota->link_capacity, sizeof *rota->link},
+        {&rota->use, &rota->use_capacity, sizeof *rota->use},
+        {&rota->clause, &rota->clause_capacity, sizeof *rota->clause},
+        {&rota->room_cores, &rota->room_capacity, sizeof *rota->room_cores},
+        {&rota->room_memory, &room, sizeof *rota->room_memory},
+        {&rota->marks, &rota->mark_capacity, sizeof *rota->marks},
+        {&rota->tombs, &rota->tomb_capacity, sizeof *rota->tombs},
+        {&rota->actions, &rota->action_capacity, sizeof *rota->actions},
+        {&rota->records, &records, sizeof *rota->records},
     };
     memory_release_lines(&rota->memory, &rota->task_block);
     rota->task = NULL;
@@ -76,15 +76,15 @@ static void release_all(struct rota *rota)
                           &rota->handler_by_id,   &rota->run_as,          &rota->runs};
     struct spans *spans[] = {&rota->rows, &rota->links, &rota->uses, &rota->clauses};
     for (job_row row = 1; row < rota->jobs.count; row++) {
-        void *later = JOB(rota, row)->later;
-        memory_release(&rota->memory, &later, &JOB(rota, row)->later_capacity, sizeof(batch_row));
+        struct job *job = JOB(rota, row);
+        ARRAY_RELEASE(&rota->memory, job->later, job->later_capacity);
     }
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) pool_release(&rota->memory, pools[i]);
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) map_release(&rota->memory, maps[i]);
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) span_release(&rota->memory, spans[i]);
     heap_release(&rota->memory, &rota->leases);
     heap_release(&rota->memory, &rota->phases);
-    heap_release(&rota->memory, &rota->rests);
+    heap_release(&rota->memory, &rota->backoffs);
     bits_release(&rota->memory, &rota->task_marks);
     text_release(&rota->memory, &rota->trace);
     release_tables(rota);
@@ -109,28 +109,26 @@ static void set_sizes(struct rota *rota)
     rota->tables.size = sizeof(struct table);
 }
 
-// Row 0 of these is looked at as "nothing", so it has to be there.
+// Row 0 of these tables means "nothing" and is read, so it has to exist.
 static bool reserve_first_rows(struct rota *rota)
 {
     struct pool *pools[] = {&rota->extras, &rota->objects, &rota->workers,
                             &rota->jobs,   &rota->batches, &rota->handlers};
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
         if (!pool_reserve(&rota->memory, pools[i], 1)) return false;
-    void *records = NULL;
     uint32_t capacity = 0;
     if (!memory_reserve_lines(&rota->memory, &rota->task_block, 2, sizeof *rota->task))
         return false;
     rota->task = rota->task_block.items;
     rota->task_capacity = rota->task_block.capacity;
     memset(rota->task, 0, 2 * sizeof *rota->task);
-    bool there = memory_reserve_raw(&rota->memory, &records, &capacity, ROTA_RECORDS_MAX,
-                                    sizeof *rota->records);
-    rota->records = records;
-    return there && room_reserve(rota, 1) && effect_cover(rota);
+    return ARRAY_RESERVE_RAW(&rota->memory, rota->records, capacity, ROTA_RECORDS_MAX)
+           && room_reserve(rota, 1) && effect_cover(rota);
 }
 
 static enum rota_error start(struct rota *rota)
 {
+    assert(rota->jobs.count == 0);
     set_sizes(rota);
     rota->now = INT64_MIN;
     rota->random = rota->config.seed;
@@ -167,7 +165,7 @@ void rota_close(struct rota *rota)
     memory.resize(memory.context, rota, sizeof *rota, 0);
 }
 
-// A restore that fails leaves an empty core, as it found it.
+// A failed restore leaves the core empty, as it was before.
 void core_reset(struct rota *rota)
 {
     struct rota fresh = {.memory = rota->memory, .config = rota->config};
@@ -176,6 +174,7 @@ void core_reset(struct rota *rota)
     *rota = fresh;
     start(rota);
     rota->reason = reason;
+    assert(rota->tasks == 0 && rota->edges == 0);
 }
 
 typedef enum rota_error handler(struct rota *rota, const struct rota_event *event);
@@ -218,6 +217,8 @@ static handler *const handlers[ROTA_EVENTS] = {
 
 enum rota_error refuse(struct rota *rota, enum rota_error error, const char *reason)
 {
+    assert(reason);
+    assert(error != ROTA_OK);
     rota->reason = reason;
     return error;
 }
@@ -232,9 +233,10 @@ struct rota_fault rota_fault(const struct rota *rota)
     return rota->fault;
 }
 
-// What was taken is gone.
+// Records and actions that the caller has taken are removed.
 static void forget_taken(struct rota *rota)
 {
+    assert(rota->taken);
     if (rota->taken) {
         rota->taken = false;
         rota->action_count = 0;
@@ -248,21 +250,24 @@ static void settle(struct rota *rota)
     graph_settle(rota);
     if (rota->look_waits) wait_settle(rota);
     if (rota->look_jobs) job_settle(rota);
+    assert(!graph_is_unsettled(rota));
 }
 
 enum rota_error rota_step(struct rota *rota, const struct rota_event *event)
 {
     if (event->kind < ROTA_EVENT_RESTORE || event->kind >= ROTA_EVENTS)
-        return refuse(rota, ROTA_BAD_EVENT, "there is no such event");
+        return refuse(rota, ROTA_BAD_EVENT, "unknown event");
     if (!rota->records && start(rota))
-        return refuse(rota, ROTA_NO_MEMORY, "no memory to begin with");
-    if (event->now < rota->now) return refuse(rota, ROTA_BAD_EVENT, "time goes back");
+        return refuse(rota, ROTA_NO_MEMORY, "out of memory at startup");
+    if (event->now < rota->now)
+        return refuse(rota, ROTA_BAD_EVENT, "the time of an event is before the last one");
     if (rota->taken || rota->mark_taken) forget_taken(rota);
     rota_time before = rota->now;
     rota->now = event->now;
     uint64_t turn = rota->turn++;
     bool is_report = event->kind == ROTA_EVENT_TASK_STARTED
-                     || event->kind == ROTA_EVENT_TASK_FINISHED;  // these do not ask who is beyond
+                     // these do not depend on which attempts are overbooked
+                     || event->kind == ROTA_EVENT_TASK_FINISHED;
     if (rota->unsettled && !is_report) workers_settle(rota);
     enum rota_error error = handlers[event->kind](rota, event);
     if (error) {
@@ -282,6 +287,7 @@ rota_time rota_deadline(const struct rota *rota)
     rota_time due = plan_deadline(rota);
     if (rota->leases.count && rota->leases.entries[0].due < due) due = rota->leases.entries[0].due;
     if (rota->phases.count && rota->phases.entries[0].due < due) due = rota->phases.entries[0].due;
-    if (rota->rests.count && rota->rests.entries[0].due < due) due = rota->rests.entries[0].due;
+    if (rota->backoffs.count && rota->backoffs.entries[0].due < due)
+        due = rota->backoffs.entries[0].due;
     return due;
 }

@@ -1,18 +1,20 @@
-// digest.c - one number for the whole state, by names and not by rows: equal states, equal digests.
+// digest.c - a hash of all state, by ids and not by rows: equal states have equal digests.
 #include "core/core.h"
 
-// Entities are added up, so that the order of rows does not count.
+// Hashes of entities are added up, so that the order of rows does not matter.
 static uint64_t of_task(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
     rota_task_id id = task_id(rota, row);
     bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
     bool bundle = task->flags & TASK_IS_BUNDLE;
     uint64_t hash = hash_mix((uint64_t)id.job << 32 | id.task, task->state);
-    // Who is beyond the room follows from the rest, and is looked at later.
+    // Which attempts are overbooked follows from the other state, and is computed later.
     uint32_t flags = task->flags & ~(uint32_t)TASK_OVERBOOKED;
-    hash = hash_mix(hash, flags >> TASK_STORED_SHIFT << TASK_STORED_SHIFT | (flags & TASK_MOOT));
+    hash
+        = hash_mix(hash, flags >> TASK_STORED_SHIFT << TASK_STORED_SHIFT | (flags & TASK_UNFAILED));
     hash = hash_mix(hash,
                     (uint64_t)task->attempt << 32 | (uint32_t)task->tries << 8 | task->outcome);
     hash = hash_mix(hash, (uint64_t)rota->unmet[row] << 32 | task->dead);
@@ -24,7 +26,7 @@ static uint64_t of_task(const struct rota *rota, task_row row)
     hash = hash_mix(hash, (uint64_t)extra->since);
     hash = hash_mix(hash,
                     (uint64_t)extra->verdict << 16 | (uint64_t)extra->resume << 8 | extra->phase);
-    if (task->flags & TASK_RESTS) hash = hash_mix(hash, (uint64_t)rest_until(rota, row));
+    if (task->flags & TASK_BACKOFF) hash = hash_mix(hash, (uint64_t)backoff_until(rota, row));
     rota_task_id name = attempt_name(rota, row);
     return hash_mix(hash, (uint64_t)name.job << 32 | name.task);
 }
@@ -88,8 +90,7 @@ static uint64_t of_replicas(const struct rota *rota, const struct object *object
     uint64_t sum = 0;
     for (replica_row row = object->replicas; row; row = REPLICA(rota, row)->next_of_object) {
         const struct replica *replica = REPLICA(rota, row);
-        uint64_t hash = hash_mix(hash_mix(object->id.high, object->id.low),
-                                 WORKER(rota, replica->worker)->id);
+        uint64_t hash = hash_mix(ID_HASH(object->id), WORKER(rota, replica->worker)->id);
         uint32_t flags = replica->flags & (REPLICA_LOCATED | REPLICA_PRIMARY | REPLICA_KEPT);
         sum += hash_mix(hash, (uint64_t)replica->users << 32 | flags);
     }
@@ -103,7 +104,7 @@ static uint64_t of_objects(const struct rota *rota)
         const struct object *object = OBJECT(rota, row);
         sum += of_replicas(rota, object);
         if (!object->job) continue;
-        uint64_t hash = hash_mix(hash_mix(object->id.high, object->id.low), object->bytes);
+        uint64_t hash = hash_mix(ID_HASH(object->id), object->bytes);
         uint32_t flags = object->flags & ~(uint32_t)(OBJECT_MARKED | OBJECT_CHANGED);
         if (object->content.kind) hash = hash_mix(hash, content_digest(&object->content));
         sum += hash_mix(hash_mix(hash, flags), (uint64_t)object->need << 32 | object->view);

@@ -1,16 +1,17 @@
-// effect.c - what a step asks for: rows that changed, each written once, and messages in order.
+// effect.c - the effects of a step: changed rows, each recorded once, and actions in order.
 #include "core/core.h"
 
-// ---- Room, before anything changes --------------------------------------------------------
+// ---- Reserving memory before anything changes -----------------------------------------------
 
-// The most actions the end of one task can cause: itself, who waits, copies to drop, shared
-// tasks, consumers to call back, and whole jobs that fail with it.
+// An upper bound of the actions that the end of one task can cause: for itself, waiting clients,
+// copies to drop, tasks that share its execution, consumers to recall, and jobs that fail with it.
 static uint64_t bound(const struct rota *rota)
 {
     uint64_t most = 8 + (uint64_t)pool_used(&rota->waits) + pool_used(&rota->replicas);
     most += 4 * (uint64_t)rota->shared + 3 * (uint64_t)rota->fail_job_tasks;
     if (pool_used(&rota->objects) || rota->fail_job_tasks) most += rota->out;
-    if (rota->shared) most += pool_used(&rota->objects);  // made by one task for another
+    // objects that one task makes for another one
+    if (rota->shared) most += pool_used(&rota->objects);
     return most;
 }
 
@@ -19,9 +20,9 @@ static uint64_t tomb_bound(const struct rota *rota)
     return 2 + (uint64_t)rota->closing + pool_used(&rota->waits) + pool_used(&rota->replicas);
 }
 
-// A shared execution that is handed over keeps its old name, which needs a place, and the inputs
-// of its new task are used where it runs. Who shares may change within the step; so this counts
-// those with keys that are out.
+// A shared execution that is handed over keeps its old name, which takes a row, and the inputs of
+// its new task are in use where it runs. Which tasks share may change within the step, so all
+// assigned tasks with a key are counted.
 static bool reserve_names(struct rota *rota)
 {
     uint32_t names = rota->keyed < rota->out ? rota->keyed : rota->out;
@@ -38,37 +39,29 @@ bool effect_reserve_all(struct rota *rota, uint64_t more)
 {
     uint64_t actions = rota->action_count + bound(rota) + more;
     uint64_t tombs = rota->tomb_count + tomb_bound(rota) + more;
-    void *items = rota->actions;
-    bool there = memory_reserve_raw(&rota->memory, &items, &rota->action_capacity, actions,
-                                    sizeof *rota->actions);
-    rota->actions = items;
-    if (!there) return false;
-    items = rota->tombs;
-    there = memory_reserve_raw(&rota->memory, &items, &rota->tomb_capacity, tombs,
-                               sizeof *rota->tombs);
-    rota->tombs = items;
-    return there && reserve_names(rota);
+    if (!ARRAY_RESERVE_RAW(&rota->memory, rota->actions, rota->action_capacity, actions))
+        return false;
+    return ARRAY_RESERVE_RAW(&rota->memory, rota->tombs, rota->tomb_capacity, tombs)
+           && reserve_names(rota);
 }
 
 bool effect_cover_all(struct rota *rota, uint64_t rows)
 {
     if (!bits_reserve(&rota->memory, &rota->task_marks, rota->task_capacity)) return false;
-    void *items = rota->marks;
-    bool there
-        = memory_reserve(&rota->memory, &items, &rota->mark_capacity, rows, sizeof *rota->marks);
-    rota->marks = items;
-    return there;
+    return ARRAY_RESERVE(&rota->memory, rota->marks, rota->mark_capacity, rows);
 }
 
-// ---- Marking and asking ----------------------------------------------------------------------
+// ---- Marking rows and adding actions --------------------------------------------------------
 
 void effect_mark(struct rota *rota, enum rota_record_kind kind, uint32_t number)
 {
+    assert(number);
+    assert(kind <= ROTA_RECORD_WAIT);
     assert(rota->mark_count < rota->mark_capacity);
     rota->marks[rota->mark_count++] = (struct mark){kind, number};
 }
 
-// The row goes before its record was taken.
+// The row is removed before its record was taken.
 void effect_forget_marks(struct rota *rota, enum rota_record_kind kind, uint32_t number)
 {
     uint32_t kept = rota->mark_taken;
@@ -91,6 +84,7 @@ void effect_core(struct rota *rota)
 
 void effect_confirm(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     struct rota_action *action = effect_action(rota, ROTA_ACTION_CONFIRM);
     action->confirm.client = JOB(rota, task_job(rota, row))->client;

@@ -1,9 +1,9 @@
-// effect.h - what a step asks for: rows to write, messages to send, lines of a trace.
+// effect.h - the effects of a step: rows to write, actions to send, lines of the trace.
 #pragma once
 
-// ---- effect.c, trace.c: what a step asks for ------------------------------------
+// ---- effect.c, trace.c: the effects of a step -----------------------------------------------
 
-// Room for whatever the end of one task can cause, and `more` actions on top.
+// Reserves room for everything the end of one task can cause, and for `more` further actions.
 bool effect_reserve_all(struct rota *rota, uint64_t more);
 static inline bool effect_reserve(struct rota *rota, uint64_t more)
 {
@@ -15,7 +15,7 @@ static inline bool effect_reserve(struct rota *rota, uint64_t more)
     return (!special && there) || effect_reserve_all(rota, more);
 }
 bool effect_cover_all(struct rota *rota, uint64_t rows);
-static inline bool effect_cover(struct rota *rota)  // marks for every row there may be
+static inline bool effect_cover(struct rota *rota)  // marks for every possible row
 {
     uint64_t rows = (uint64_t)rota->jobs.capacity + rota->batches.capacity + rota->lanes.capacity
                     + rota->workers.capacity + rota->objects.capacity + rota->replicas.capacity

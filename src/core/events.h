@@ -1,9 +1,9 @@
-// events.h - how events come in: submissions on their way, and one function for each event.
+// events.h - one function for each event, and the steps of a submission.
 #pragma once
 
-// ---- submit_*.c, job_remove.c: how rows come and go ----------------------------------
+// ---- submit_*.c, job_remove.c: adding and removing rows -------------------------------------
 
-// A submission on its way in: what it needs is found, counted and reserved before anything
+// A submission while it is processed: all it needs is found, counted and reserved before anything
 // changes. The arrays are indexed by new task, from 0.
 struct intake {
     const struct rota_job_spec *spec;
@@ -12,31 +12,33 @@ struct intake {
     enum rota_policy policy;
     uint32_t inner;  // edges between new tasks
     uint32_t extras, groups, profiles, lates, objects, bundles, uses;
-    uint32_t staged;         // objects of the submission that have a row already
-    uint32_t groups_staged;  // groups that are in the map and have no row yet
+    uint32_t staged;         // objects of the submission that already have a row
+    uint32_t groups_staged;  // groups that are in the map but have no row yet
     uint32_t lane_number;    // looked up last, with its row
     lane_row lane;
-    bool sorted;                          // every need goes to a larger number
-    bool keys, members, idle, estimates;  // some task has a key, is in a bundle, starts idle, ...
-    bool plain;                           // new tasks with edges among themselves, and nothing else
-    bool apart;                  // they may have lanes too, but none looks at what another is
-    bool unconditional;          // restored and closed: conditions do not count any more
+    bool sorted;  // every edge goes to a larger number
+    // some task has a key, is in a bundle, starts idle, has an estimate
+    bool keys, members, idle, estimates;
+    bool plain;  // new tasks that have only edges among themselves
+    // as plain, but also with lanes; no task depends on the state of another but by edges
+    bool apart;
+    bool unconditional;          // restored and closed: conditions no longer apply
     uint32_t *after, *before;    // counts, then ends of the lists of edges
-    uint32_t *inputs, *outputs;  // the same for objects; null when there are none
-    uint32_t *order;             // topological; null when the numbers are one
+    uint32_t *inputs, *outputs;  // the same for objects; null without objects
+    uint32_t *order;             // topological; null if the task numbers are in that order already
     uint32_t capacity[5];
     task_row row;                // of the first new task
-    uint32_t link, use, clause;  // where its spans begin
+    uint32_t link, use, clause;  // first free place for its links, uses and clauses
 };
 
-// Who needs whom, written out: `before` and `after` are indices of new tasks, or `before` the
-// row of an old one.
+// Edges as pairs: `before` and `after` are indices of new tasks, or `before` is the row of an old
+// task.
 struct submit_pairs {
     struct rota_edge *items;
     uint32_t count, capacity;
 };
 
-// One more task of a circle, in which each waits for the next.
+// Adds a task to the reported cycle, in which each task waits for the next.
 void submit_cycle_add(struct rota *rota, const struct intake *intake, rota_task_id task);
 enum rota_error submit_old_bundles(struct rota *rota, const struct intake *intake,
                                    const struct submit_pairs *inner,
@@ -50,17 +52,17 @@ enum rota_error submit_reserve(struct rota *rota, struct intake *intake);
 enum rota_error submit_stage_objects(struct rota *rota, struct intake *intake);
 void submit_unstage(struct rota *rota, struct intake *intake);
 void submit_release(struct rota *rota, struct intake *intake);
-batch_row submit_rows(struct rota *rota, struct intake *intake);  // all but states
+batch_row submit_rows(struct rota *rota, struct intake *intake);  // everything except states
 void submit_rank(struct rota *rota, const struct intake *intake);
 job_row submit_job(struct rota *rota, const struct intake *intake);
-enum { GROUP_STAGED = UINT32_MAX };  // in the map of groups, until it gets its row
+enum { GROUP_STAGED = UINT32_MAX };  // in the map of groups, until the group gets its row
 lane_row submit_lane(const struct rota *rota, struct intake *intake, uint32_t number);
 struct wants submit_wants(const struct intake *intake, const struct rota_task_spec *task);
 bool submit_needs_extra(const struct intake *intake, uint32_t index);
 void remove_conditions(struct rota *rota, job_row own);
 void remove_job(struct rota *rota, job_row row);
 
-// ---- on_*.c: what can happen -------------------------------------------------------
+// ---- on_*.c: events -------------------------------------------------------------------------
 
 // ---- core.c
 

@@ -1,14 +1,15 @@
-// graph.c - who waits for whom, and is blocked by whom: counters, and a list of tasks to look at.
+// graph.c - dependencies between tasks: counters, and a list of tasks to look at again.
 //
-// A task is MET to its dependents when it succeeded or is frozen, DEAD when it
-// cannot get there before somebody retries something. Every change adjusts the
-// counters of the direct dependents at once and puts them on a list; settling
-// works the list off, so a graph of any depth needs no recursion.
+// A task is MET to its dependents when it succeeded or is frozen, and DEAD when it cannot succeed
+// before a retry. Every change updates the counters of the direct dependents at once and puts them
+// on a list. Settling processes the list, so a graph of any depth needs no recursion.
 #include "base/planted.h"
 #include "core/core.h"
 
 static void look_append(struct rota *rota, struct look_list *list, task_row row)
 {
+    assert(!(rota->task[row].flags & TASK_QUEUED_LOOK));
+    assert(IS_TASK(rota, row));
     rota->task[row].flags |= TASK_QUEUED_LOOK;
     if (list->last)
         rota->task[list->last].child = row;
@@ -36,12 +37,13 @@ static task_row look_next(struct rota *rota, struct look_list *list)
     return row;
 }
 
-// A need of the task is gone. An attempt is called back when the event has had all its direct
-// effects. A task that runs for others, too, leaves its attempt to one that has all it needs. A
-// task without a content key may read or write streams: all readers give up their streams before a
-// writer is called back (settle_recalled).
+// A dependency of the task is no longer met. Its attempt is recalled after the event has had all
+// its direct effects. A task that leads a shared execution leaves its attempt to a follower whose
+// dependencies are met. A task without a content key may read or write streams: all readers give up
+// their streams before a writer is recalled (settle_recalled).
 static void need_is_gone(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     bool assigned = task->state == ROTA_TASK_ASSIGNED && task->extra;
     bool keyed = task_extra(rota, row)->key;
@@ -51,10 +53,11 @@ static void need_is_gone(struct rota *rota, task_row row)
         look_append(rota, keyed ? &rota->look_leaders : &rota->look_recalled, row);
 }
 
-// One need of a task changed from `before` to `after`. An offered task stands in
-// the ready heap, which shares a column with the look list, so it steps back at once.
+// One dependency of a task changed from `before` to `after`. An offered task is in the ready heap,
+// which shares a column with the look list, so the task leaves the heap at once.
 void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after)
 {
+    assert(before != after);
     struct task *task = &rota->task[row];
     if ((before ^ after) & NEED_MET) rota->unmet[row] += before & NEED_MET ? 1u : -1u;
     if ((before ^ after) & NEED_DEAD && !PLANTED(DEATH_UNTOLD))
@@ -81,6 +84,7 @@ late_row graph_late_first(const struct rota *rota, task_row row)
 
 static void tell_late(struct rota *rota, task_row row, uint32_t before, uint32_t after)
 {
+    assert(rota->task[row].flags & TASK_LINKED);
     late_row next;
     for (late_row late = graph_late_first(rota, row); late; late = next) {
         next = LATE(rota, late)->next;
@@ -90,8 +94,8 @@ static void tell_late(struct rota *rota, task_row row, uint32_t before, uint32_t
     }
 }
 
-// What happens to nearly every task nearly always: only the last need is worth a look. The counts
-// were asked for when the task was handed out.
+// The usual case: a dependency is met, and only the last one requires a look at the task. The
+// counters were prefetched when the task was handed out.
 static void tell_met(struct rota *rota, const struct task *task)
 {
     const uint32_t *link = rota->link;
@@ -120,10 +124,11 @@ void graph_tell(struct rota *rota, task_row row, uint32_t before, uint32_t after
 
 static void look_waiting(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     struct task *task = &rota->task[row];
     bool blocked = task->state == ROTA_TASK_BLOCKED;
     if (rota->unmet[row] == 0 && task->extra && task_extra(rota, row)->clause_count) {
-        if (blocked) task_move(rota, row, CAUSE_UNMET);  // those behind it are not, at once
+        if (blocked) task_move(rota, row, CAUSE_UNMET);  // unlike its dependents, at once
         look_append(rota, &rota->look_ready, row);
     } else if (rota->unmet[row] == 0) {
         outcome_ready(rota, row);
@@ -131,8 +136,8 @@ static void look_waiting(struct rota *rota, task_row row)
         task_move(rota, row, CAUSE_DOOMED);
     } else if (blocked
                && (task->dead == 0
-                   || !(task->flags & TASK_MOOT) != graph_has_real_cause(rota, row))) {
-        task_move(rota, row, CAUSE_UNMET);  // alive again, or blocked for another reason
+                   || !(task->flags & TASK_UNFAILED) != graph_has_real_cause(rota, row))) {
+        task_move(rota, row, CAUSE_UNMET);  // it can run again, or is blocked for another reason
         if (task->dead > 0) task_move(rota, row, CAUSE_DOOMED);
     }
 }
@@ -142,6 +147,7 @@ void graph_settle_bundles(struct rota *rota)
     for (task_row row = look_next(rota, &rota->look_bundles); row;
          row = look_next(rota, &rota->look_bundles))
         bundle_look(rota, row);
+    assert(!rota->look_bundles.first);
 }
 
 static bool is_waiting(const struct task *task)
@@ -151,14 +157,15 @@ static bool is_waiting(const struct task *task)
 
 static void look(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     if (is_waiting(&rota->task[row]))
         look_waiting(rota, row);
     else if (rota->task[row].state == ROTA_TASK_SUCCEEDED)
         object_look_producer(rota, row);
 }
 
-// A condition may hold for a moment only, while a bundle it names still shows what its members
-// were. So tasks with conditions get ready when nothing else changes any more, all together.
+// A condition may hold only for a moment, while a bundle it names still shows the old states of its
+// members. So tasks with conditions become ready when nothing else changes any more, all together.
 static void settle_ready(struct rota *rota)
 {
     struct look_list ready = {0, 0};
@@ -177,7 +184,7 @@ static void settle_ready(struct rota *rota)
         outcome_ready(rota, row);
 }
 
-// Those that only waited for others come by the dozen: all of them in one go.
+// Tasks that only waited for other tasks come in large numbers, so they are processed in one loop.
 static void settle_tasks(struct rota *rota)
 {
     for (task_row row = look_next(rota, &rota->look_tasks); row;
@@ -194,7 +201,8 @@ void graph_settle_leaders(struct rota *rota)
         if (rota->task[row].state == ROTA_TASK_ASSIGNED && rota->unmet[row] > 0)
             outcome_unready(rota, row);
         else if (is_waiting(&rota->task[row]))
-            graph_look_at(rota, row);  // it fell back when it had no followers any more
+            graph_look_at(rota, row);  // it went back to waiting when it lost its last follower
+    assert(!rota->look_leaders.first);
 }
 
 static bool lacks_need(const struct rota *rota, task_row row)
@@ -202,24 +210,25 @@ static bool lacks_need(const struct rota *rota, task_row row)
     return rota->task[row].state == ROTA_TASK_ASSIGNED && rota->unmet[row] > 0;
 }
 
-// Several attempts may lose their needs in one event. All of them give up their streams while the
-// writers are still ASSIGNED, so that the order of the tasks decides nothing. The list grows
-// meanwhile: a stream that is given up may have other readers. An attempt that goes on without its
-// needs begins last, because its streams are there again from then on.
+// Several attempts may lose dependencies in one event. All of them give up their streams while the
+// writers are still ASSIGNED, so that the order of the tasks does not matter. The list grows
+// meanwhile: a stream that is given up may have other readers. Attempts that continue without their
+// dependencies are processed last, because their streams are available again from then on.
 static void settle_recalled(struct rota *rota)
 {
     struct look_list *recalled = &rota->look_recalled, begun = {0, 0};
     for (task_row row = recalled->first; row; row = rota->task[row].child)
-        if (lacks_need(rota, row) && !outcome_goes_on(rota, row)) streams_give_up(rota, row);
+        if (lacks_need(rota, row) && !outcome_continues(rota, row)) streams_give_up(rota, row);
     for (task_row row = look_next(rota, recalled); row; row = look_next(rota, recalled))
         if (!lacks_need(rota, row))
-            graph_look_at(rota, row);  // it was cancelled, or its need is back
-        else if (outcome_goes_on(rota, row))
+            graph_look_at(rota, row);  // it was cancelled, or its dependency is met again
+        else if (outcome_continues(rota, row))
             look_append(rota, &begun, row);
         else
             outcome_unready(rota, row);
     for (task_row row = look_next(rota, &begun); row; row = look_next(rota, &begun))
         outcome_unready(rota, row);
+    assert(!rota->look_recalled.first);
 }
 
 void graph_settle_all(struct rota *rota)
@@ -240,13 +249,14 @@ void graph_settle_all(struct rota *rota)
         else if (rota->orphans)
             share_settle(rota);
         else if (rota->look_lanes)
-            gate_settle(rota);
+            lane_settle(rota);
         else if (rota->look_strict)
-            gate_settle_strict(rota);
+            lane_settle_strict(rota);
     }
+    assert(!graph_is_unsettled(rota));
 }
 
-// ---- Late links: edges of later submissions, conditions that watch, waits -------
+// ---- Late links: edges of later submissions, conditions that watch a task, waits ------------
 
 bool graph_late_reserve(struct rota *rota, uint32_t more)
 {
@@ -256,6 +266,7 @@ bool graph_late_reserve(struct rota *rota, uint32_t more)
 
 void graph_late_add(struct rota *rota, task_row row, enum late_kind kind, uint32_t target)
 {
+    assert(IS_TASK(rota, row));
     late_row late = pool_take(&rota->lates), last = graph_late_first(rota, row);
     *LATE(rota, late) = (struct late){0, kind, target, 0};
     rota->task[row].flags |= TASK_LINKED;
@@ -263,13 +274,15 @@ void graph_late_add(struct rota *rota, task_row row, enum late_kind kind, uint32
         map_put(&rota->late_of, row, late);
         return;
     }
-    // The first stays first; the new one goes behind it, so that adding costs the same always.
+    // The first entry stays first; the new one is inserted after it, so that adding takes constant
+    // time.
     LATE(rota, late)->next = LATE(rota, last)->next;
     LATE(rota, last)->next = late;
 }
 
 void graph_late_remove(struct rota *rota, task_row row, enum late_kind kind, uint32_t target)
 {
+    assert(rota->task[row].flags & TASK_LINKED);
     late_row previous = 0, late = graph_late_first(rota, row);
     while (late && !(LATE(rota, late)->kind == kind && LATE(rota, late)->target == target)) {
         previous = late;
@@ -288,14 +301,15 @@ void graph_late_remove(struct rota *rota, task_row row, enum late_kind kind, uin
     pool_give(&rota->lates, late);
 }
 
-// ---- The same from scratch: for restoring, checking and explaining ---------------
+// ---- The same counters from scratch: for restoring, checking and explaining -----------------
 
 void graph_count_needs(const struct rota *rota, task_row row, uint32_t *unmet, uint32_t *dead)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
     uint32_t need = condition_need(rota, row);
-    *unmet = !(need & NEED_MET) + ((task->flags & TASK_RESTS) != 0);
+    *unmet = !(need & NEED_MET) + ((task->flags & TASK_BACKOFF) != 0);
     *dead = (need & NEED_DEAD) != 0;
     for (uint32_t i = task->before; i < task[1].before; i++) {
         uint32_t view = graph_view(&rota->task[rota->link[i]]);
@@ -313,6 +327,7 @@ void graph_count_needs(const struct rota *rota, task_row row, uint32_t *unmet, u
 
 bool graph_has_real_cause(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = task->before; i < task[1].before; i++)

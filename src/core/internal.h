@@ -1,7 +1,7 @@
-// internal.h - what the files of the core offer each other, in reading order.
+// internal.h - functions shared between the files of the core, in reading order.
 #pragma once
 
-// ---- task.c: tasks; the only place where a state changes --------------------
+// ---- task.c: tasks; the only file that changes a state --------------------------------------
 
 enum task_cause {
     CAUSE_DEFINED,
@@ -23,35 +23,36 @@ enum task_cause {
     CAUSE_RESET,
     CAUSE_FROZEN,
     CAUSE_AGAIN,
-    CAUSE_LET_BE,
+    CAUSE_NOT_REMADE,
     TASK_CAUSES
 };
 
 void task_move(struct rota *rota, task_row row, enum task_cause cause);
 void task_restore(struct rota *rota, task_row row, enum rota_task_state state, uint16_t flags);
-void task_begin_waiting(struct task *task);  // new, and counted with its submission:
+void task_begin_waiting(struct task *task);  // a new task, counted with its submission:
 void task_count_begun(struct rota *rota, job_row job, uint32_t tasks);
-struct task_look {  // how its job counts it; enum need: what it is to its dependents
+struct task_look {  // how the job counts the task; `view`: enum need, as its dependents see it
     uint8_t class, view;
 };
 extern const struct task_look task_looks[ROTA_TASK_STATES];
 struct task_look task_look_special(const struct task *task);
 static inline struct task_look task_look(const struct task *task)
 {
-    bool special = task->flags & (TASK_AGAIN | TASK_MOOT);
+    bool special = task->flags & (TASK_AGAIN | TASK_UNFAILED);
     return special ? task_look_special(task) : task_looks[task->state];
 }
 static inline enum task_class task_class(const struct task *task)
 {
     return (enum task_class)task_look(task).class;
 }
-static inline enum rota_task_state task_shown(const struct task *task)  // what others see
+// as other tasks and users see it
+static inline enum rota_task_state task_shown(const struct task *task)
 {
     return task->flags & TASK_AGAIN ? ROTA_TASK_SUCCEEDED : (enum rota_task_state)task->state;
 }
-bool task_is_over(const struct task *task);    // SUCCEEDED, FAILED or ABORTED, as others see it
+bool task_is_over(const struct task *task);    // SUCCEEDED, FAILED or ABORTED, as shown
 bool task_is_inside(const struct task *task);  // counts in its lane
-bool task_is_starting(const struct task *task);  // inside, and not yet running
+bool task_is_starting(const struct task *task);  // admitted to its lane, and not yet running
 static inline rota_task_id task_id(const struct rota *rota, task_row row)
 {
     if (!row) return (rota_task_id){0, 0};
@@ -59,7 +60,7 @@ static inline rota_task_id task_id(const struct rota *rota, task_row row)
     return (rota_task_id){batch->job_id, batch->number + (row - batch->first)};
 }
 task_row task_find(const struct rota *rota, rota_task_id id);
-static inline bool task_older(const struct rota *rota, task_row a, task_row b)  // submitted first
+static inline bool task_older(const struct rota *rota, task_row a, task_row b)  // submitted earlier
 {
     batch_row one = rota->task[a].batch, other = rota->task[b].batch;
     if (one == other) return a < b;
@@ -69,26 +70,28 @@ static inline job_row task_job(const struct rota *rota, task_row row)
 {
     return BATCH(rota, rota->task[row].batch)->job;
 }
-static inline struct extra *task_extra(const struct rota *rota, task_row row)  // all zero when none
+// all zero if it has none
+static inline struct extra *task_extra(const struct rota *rota, task_row row)
 {
     return EXTRA(rota, rota->task[row].extra);
 }
 enum rota_policy task_policy(const struct rota *rota, task_row row);
 void task_check(const struct rota *rota, task_row row);
 
-// ---- graph.c: who waits for whom, and is blocked by whom ---------------------
+// ---- graph.c: dependencies between tasks ----------------------------------------------------
 
-enum need { NEED_MET = 1, NEED_DEAD = 2, NEED_REAL = 4 };  // REAL: a failure is behind DEAD
+enum need { NEED_MET = 1, NEED_DEAD = 2, NEED_REAL = 4 };  // REAL: DEAD because of a failure
 
-static inline uint32_t graph_view(const struct task *task)  // what a task is to its dependents
+static inline uint32_t graph_view(const struct task *task)  // how dependents see the task
 {
     return task_look(task).view;
 }
 void graph_tell(struct rota *rota, task_row row, uint32_t before, uint32_t after);
 void graph_need(struct rota *rota, task_row row, uint32_t before, uint32_t after);
 void graph_look_at(struct rota *rota, task_row row);
-void graph_settle_bundles(struct rota *rota);  // conditions may ask for them
-void graph_settle_leaders(struct rota *rota);  // nobody joins one that loses its attempt
+void graph_settle_bundles(struct rota *rota);  // before conditions that name a bundle
+// so that no task joins an execution that loses its attempt
+void graph_settle_leaders(struct rota *rota);
 static inline bool graph_is_unsettled(const struct rota *rota)
 {
     return (rota->look_tasks.first | rota->look_bundles.first | rota->look_ready.first
@@ -97,7 +100,7 @@ static inline bool graph_is_unsettled(const struct rota *rota)
            != 0;
 }
 void graph_settle_all(struct rota *rota);
-static inline void graph_settle(struct rota *rota)  // until nothing is left to look at
+static inline void graph_settle(struct rota *rota)  // until the look lists are empty
 {
     if (graph_is_unsettled(rota)) graph_settle_all(rota);
 }
@@ -112,11 +115,12 @@ bool graph_has_real_cause(const struct rota *rota, task_row row);
 
 enum verdict condition_evaluate(const struct rota *rota, task_row row);
 void condition_look(struct rota *rota, task_row row);            // its verdict may have changed
-void condition_unbind(struct rota *rota, task_row row);          // it is past its condition
-uint32_t condition_need(const struct rota *rota, task_row row);  // the part in unmet and dead
+void condition_unbind(struct rota *rota, task_row row);          // the condition no longer applies
+// the part of `unmet` and `dead` due to the condition
+uint32_t condition_need(const struct rota *rota, task_row row);
 bool condition_has_real_cause(const struct rota *rota, task_row row);
 
-// ---- bundle.c, job.c: how far, and how it ended ------------------------------
+// ---- bundle.c, job.c: progress and result ---------------------------------------------------
 
 void bundle_count(struct rota *rota, task_row bundle, enum task_class from, enum task_class to);
 void bundle_look(struct rota *rota, task_row bundle);
@@ -130,70 +134,73 @@ static inline job_row job_find(const struct rota *rota, rota_job_id id)
 }
 void job_look_at(struct rota *rota, job_row row);
 void job_settle(struct rota *rota);
-void job_cancel_tasks(struct rota *rota, job_row row, task_row bundle);  // bundle 0: all of it
-job_row job_pick_of_client(struct rota *rota, uint64_t client);  // a list, by next_picked
+// bundle 0: all tasks of the job
+void job_cancel_tasks(struct rota *rota, job_row row, task_row bundle);
+job_row job_pick_of_client(struct rota *rota, uint64_t client);  // a list linked by next_picked
 void job_fails_with(struct rota *rota, task_row row);
 void job_fail_next(struct rota *rota);
 void job_close(struct rota *rota, job_row row);
 void job_mark(struct rota *rota, job_row row);
-task_row job_next_task(const struct rota *rota, job_row row, task_row after);  // 0: first, then all
+// 0: the first; then the next, until 0
+task_row job_next_task(const struct rota *rota, job_row row, task_row after);
 
 // ---- lane.c: lanes: order, groups, readers and writers -----------------------
 
-void gate_request(struct rota *rota, task_row row);     // it is ready and wants in
-void gate_enlist(struct rota *rota, task_row row);      // submit order: it has its place already
-void gate_leave(struct rota *rota, task_row row);       // out of the line, or from inside
-void gate_handed_out(struct rota *rota, task_row row);  // the next one may be
-void gate_started(struct rota *rota, task_row row);
-bool gate_is_strict(const struct rota *rota, task_row row);
-void gate_starts_anew(struct rota *rota, task_row row);
-void gate_offer_again(struct rota *rota, task_row row);
-void gate_look_at(struct rota *rota, lane_row lane);
-void gate_settle(struct rota *rota);
-void gate_settle_strict(struct rota *rota);  // one lane, when nothing else is left to settle
-void gate_pause(struct rota *rota, lane_row row, bool pause);
-bool gate_is_placing(const struct rota *rota, task_row row);
-static inline bool gate_is_next(const struct rota *rota, task_row row)
+void lane_request(struct rota *rota, task_row row);     // the task is ready and requests its turn
+void lane_enlist(struct rota *rota, task_row row);      // in submit order: it already has its place
+void lane_leave(struct rota *rota, task_row row);       // leaves the queue, or the lane
+void lane_handed_out(struct rota *rota, task_row row);  // the next task may be offered
+void lane_started(struct rota *rota, task_row row);
+bool lane_is_strict(const struct rota *rota, task_row row);
+void lane_starts_anew(struct rota *rota, task_row row);
+void lane_offer_again(struct rota *rota, task_row row);
+void lane_look_at(struct rota *rota, lane_row lane);
+void lane_settle(struct rota *rota);
+void lane_settle_strict(struct rota *rota);  // one lane, when nothing else is left to settle
+void lane_pause(struct rota *rota, lane_row row, bool pause);
+bool lane_is_placing(const struct rota *rota, task_row row);
+static inline bool lane_is_next(const struct rota *rota, task_row row)
 {
-    return !(rota->task[row].flags & TASK_GATED) || gate_is_placing(rota, row);
+    return !(rota->task[row].flags & TASK_HAS_LANE) || lane_is_placing(rota, row);
 }
-bool gate_admits_now(const struct rota *rota, task_row row);  // with nobody in line
-void gate_enter(struct rota *rota, task_row row);
-void gate_restore_offered(struct rota *rota, task_row row);
-void gate_restore_placing(struct rota *rota);
+bool lane_admits_now(const struct rota *rota, task_row row);  // with an empty queue
+void lane_enter(struct rota *rota, task_row row);
+void lane_restore_offered(struct rota *rota, task_row row);
+void lane_restore_placing(struct rota *rota);
 void lane_check(const struct rota *rota, lane_row row);
 
-// ---- place.c: offers; place_claim.c, place_pull.c, place_plan.c ---------------
+// ---- place.c: placement; place_claim.c, place_pull.c, place_plan.c --------------------------
 
-void place_add(struct rota *rota, task_row row);     // it may be handed out
-void place_remove(struct rota *rota, task_row row);  // it may no longer
-bool place_fits(const struct worker *worker, const struct profile *profile);      // when empty
-bool place_has_room(const struct worker *worker, const struct profile *profile);  // now
+void place_add(struct rota *rota, task_row row);     // the task may be handed out
+void place_remove(struct rota *rota, task_row row);  // the task may no longer be handed out
+// if the worker were empty
+bool place_fits(const struct worker *worker, const struct profile *profile);
+bool place_has_room(const struct worker *worker, const struct profile *profile);  // at present
 bool place_unschedulable(const struct rota *rota, task_row row);
-bool place_reserve(struct rota *rota, task_row row);  // for handing it out
+bool place_reserve(struct rota *rota, task_row row);  // reserves memory for handing it out
 
 profile_row profile_find(const struct rota *rota, const struct wants *wants);
 bool profile_reserve(struct rota *rota, uint32_t more);
-profile_row profile_get(struct rota *rota, const struct wants *wants);  // room must be reserved
-void profile_use(struct rota *rota, profile_row row, uint32_t tasks);   // so many more have it
+profile_row profile_get(struct rota *rota, const struct wants *wants);  // memory must be reserved
+void profile_use(struct rota *rota, profile_row row, uint32_t tasks);   // so many more tasks use it
 void profile_give(struct rota *rota, profile_row row);
 void profile_list(struct rota *rota, profile_row row);  // it has ready tasks
 void profile_unlist(struct rota *rota, profile_row row);
 
 void claim_add(struct rota *rota, task_row row);
 void claim_remove(struct rota *rota, task_row row);
-task_row claim_best(const struct rota *rota, job_row job, uint32_t machine);  // 0: any
+task_row claim_best(const struct rota *rota, job_row job, uint32_t machine);  // job 0: any job
 
 task_row ready_first(const struct rota *rota, const struct profile *profile);
 void ready_grow(struct rota *rota, profile_row at);  // it has many tasks now
 void ready_push(struct rota *rota, task_row row);
-void ready_push_back(struct rota *rota, task_row row);  // it was the first a moment ago
+void ready_push_back(struct rota *rota, task_row row);  // it was the head a moment ago
 void ready_remove(struct rota *rota, task_row row);
 
 void pull_add(struct rota *rota, task_row row);
-void pull_patience_changed(struct rota *rota, task_row row);  // of its lane
+void pull_patience_changed(struct rota *rota, task_row row);  // of the lane of the task
 void pull_remove(struct rota *rota, task_row row);
-void pull_news(struct rota *rota, object_row object);  // its holders changed
+void pull_news(struct rota *rota, object_row object);  // the workers that hold it changed
 void pull_object_seen(struct rota *rota, object_row object);
 void pull_worker_gone(struct rota *rota, worker_row row);
 void pull_turn(struct rota *rota);
@@ -202,23 +209,23 @@ bool pull_offers(const struct rota *rota, task_row row, worker_row worker, uint3
 bool pull_own_located(const struct rota *rota, task_row row);
 rota_time pull_due(const struct rota *rota, task_row row);  // when its phase ends
 
-void plan_news(struct rota *rota, uint32_t strength);  // 1 update, 2 submission
+void plan_news(struct rota *rota, uint32_t strength);  // strength 1: update, 2: submission
 rota_time plan_deadline(const struct rota *rota);
 void plan_turn(struct rota *rota);
 
-// ---- worker.c, worker_room.c, attempt.c: workers, their room, who runs what ----------
+// ---- worker.c, worker_room.c, attempt.c: workers, their room, and attempts ------------------
 
 worker_row worker_find(const struct rota *rota, rota_worker_id id);
 bool worker_reserve(struct rota *rota);
-worker_row worker_add(struct rota *rota, rota_worker_id id);   // room must be reserved
-worker_row worker_meet(struct rota *rota, rota_worker_id id);  // likewise
+worker_row worker_add(struct rota *rota, rota_worker_id id);   // memory must be reserved
+worker_row worker_meet(struct rota *rota, rota_worker_id id);  // memory must be reserved
 void worker_mark(struct rota *rota, worker_row row);
-void worker_lose(struct rota *rota, worker_row row);  // with all it had
-void workers_lose(struct rota *rota);                 // all whose lease is over
+void worker_lose(struct rota *rota, worker_row row);  // with all its attempts and copies
+void workers_lose(struct rota *rota);                 // all whose lease expired
 void worker_charge(struct rota *rota, worker_row row, task_row task);
 void worker_refund(struct rota *rota, worker_row row, task_row task);
 void worker_settle_overbooked(struct rota *rota, worker_row row);
-void worker_unsettle(struct rota *rota, worker_row row);  // it is done before anybody can see it
+void worker_unsettle(struct rota *rota, worker_row row);  // done before the end of the step
 void workers_settle(struct rota *rota);
 void worker_check(const struct rota *rota, worker_row row);
 
@@ -231,32 +238,35 @@ void attempt_claim(struct rota *rota, task_row row, uint64_t handler);
 bool handler_reserve(struct rota *rota, uint64_t id);
 void handler_take(struct rota *rota, task_row row, uint64_t id);
 uint64_t handler_of(const struct rota *rota, task_row row);
-void attempt_begun(struct rota *rota, task_row row);  // its worker says so, or may have begun
-void attempt_end(struct rota *rota, task_row row);   // gives back worker, lane and copies
-void attempt_stop(struct rota *rota, task_row row);  // tells the worker
+// its worker reported it, or may have started it
+void attempt_begun(struct rota *rota, task_row row);
+void attempt_end(struct rota *rota, task_row row);   // releases worker, lane and copies
+void attempt_stop(struct rota *rota, task_row row);  // orders the worker to stop it
 void attempt_transfer(struct rota *rota, task_row from, task_row to);
 rota_task_id attempt_name(const struct rota *rota, task_row row);
 void attempt_put_name(struct rota *rota, task_row row, rota_task_id id);
 task_row attempt_find(const struct rota *rota, rota_task_id id);
 
-// ---- outcome.c: how a task ends, and what follows ------------------------------
+// ---- outcome.c: how a task ends, and the consequences ---------------------------------------
 
-void outcome_admit(struct rota *rota, task_row row);    // QUEUED: look at its needs
-void outcome_ready(struct rota *rota, task_row row);    // READY: on to the gate or placement
-void outcome_unready(struct rota *rota, task_row row);  // a need is gone again: back to waiting
-bool outcome_goes_on(const struct rota *rota, task_row row);  // ASSIGNED, also without its needs
+void outcome_admit(struct rota *rota, task_row row);  // QUEUED: evaluates its dependencies
+void outcome_ready(struct rota *rota, task_row row);  // READY: to its lane, or to placement
+// a dependency is no longer met: back to WAITING
+void outcome_unready(struct rota *rota, task_row row);
+// ASSIGNED, and continues without its dependencies
+bool outcome_continues(const struct rota *rota, task_row row);
 void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rota_outcome outcome,
                     int32_t status);
 void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum rota_outcome outcome);
 void outcome_cancel(struct rota *rota, task_row row);
-void outcome_discard(struct rota *rota, task_row row);  // a writer of what it reads failed
-void outcome_withdraw(struct rota *rota, task_row row);  // out of every queue
-// Tries are counted no further; it is above all that retries and losses allow.
+void outcome_discard(struct rota *rota, task_row row);   // a writer of its input streams failed
+void outcome_withdraw(struct rota *rota, task_row row);  // removes it from every queue
+// The counter of tries stops here; the limit is above all that retries and losses allow.
 enum { TASK_TRIES_MAX = 1023 };
-void outcome_again(struct rota *rota, task_row row);     // make its lost result again
-void outcome_restart(struct rota *rota, task_row row);   // over or idle: becomes QUEUED
+void outcome_again(struct rota *rota, task_row row);    // makes its lost result again
+void outcome_restart(struct rota *rota, task_row row);  // finished or idle: becomes QUEUED
 
-// ---- wait.c: clients that wait -------------------------------------------------
+// ---- wait.c: clients that wait --------------------------------------------------------------
 
 bool wait_reserve(struct rota *rota, uint32_t more);
 void wait_task_over(struct rota *rota, task_row row);
@@ -265,4 +275,4 @@ void wait_object_over(struct rota *rota, object_row row);
 void wait_drop_task(struct rota *rota, task_row row);
 wait_row wait_add(struct rota *rota, const struct wait *like, wait_row last);
 void wait_settle(struct rota *rota);
-void wait_look(struct rota *rota, wait_row first);  // is it satisfied by now?
+void wait_look(struct rota *rota, wait_row first);  // is the wait satisfied now?

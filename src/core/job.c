@@ -1,8 +1,9 @@
-// job.c - jobs: how far, how they ended, and when they can be forgotten.
+// job.c - jobs: their progress, their result, and when they can be removed.
 #include "core/core.h"
 
 void job_mark(struct rota *rota, job_row row)
 {
+    assert(IS_ROW(rota->jobs, row));
     if (JOB(rota, row)->marked) return;
     JOB(rota, row)->marked = true;
     effect_mark(rota, ROTA_RECORD_JOB, row);
@@ -10,6 +11,7 @@ void job_mark(struct rota *rota, job_row row)
 
 void job_look_at(struct rota *rota, job_row row)
 {
+    assert(IS_ROW(rota->jobs, row));
     struct job *job = JOB(rota, row);
     if (job->looking) return;
     job->looking = true;
@@ -19,6 +21,7 @@ void job_look_at(struct rota *rota, job_row row)
 
 task_row job_next_task(const struct rota *rota, job_row row, task_row after)
 {
+    assert(IS_ROW(rota->jobs, row));
     batch_row at = after ? rota->task[after].batch : JOB(rota, row)->first_batch;
     if (after && after + 1 < BATCH(rota, at)->first + BATCH(rota, at)->count) return after + 1;
     if (after) at = BATCH(rota, at)->next;
@@ -28,6 +31,7 @@ task_row job_next_task(const struct rota *rota, job_row row, task_row after)
 
 static void tell_over(struct rota *rota, job_row row)
 {
+    assert(IS_ROW(rota->jobs, row));
     struct job *job = JOB(rota, row);
     bool over = job->counts[CLASS_ACTIVE] == 0 && job->state == ROTA_JOB_LAST;
     if (job->state == ROTA_JOB_FAILED) over = job->out == 0;
@@ -43,7 +47,7 @@ static void tell_over(struct rota *rota, job_row row)
     action->job_over.failed_task = job->failed_task;
 }
 
-// Last in a step. Forgetting a job may let go of another one that its conditions named.
+// Runs last in a step. Removing a job may release another one that its conditions named.
 void job_settle(struct rota *rota)
 {
     while (rota->look_jobs) {
@@ -59,33 +63,35 @@ void job_settle(struct rota *rota)
 
 static void cancel_tasks(struct rota *rota, job_row row, task_row bundle, bool followers)
 {
+    assert(IS_ROW(rota->jobs, row));
     for (task_row at = job_next_task(rota, row, 0); at; at = job_next_task(rota, row, at)) {
         if (rota->task[at].flags & TASK_IS_BUNDLE) continue;
-        bool again = rota->task[at].flags & TASK_AGAIN;  // goes with its job only
+        bool again = rota->task[at].flags & TASK_AGAIN;  // removed only with its job
         if (bundle && (task_extra(rota, at)->bundle != bundle || again)) continue;
         if (followers && rota->task[at].state != ROTA_TASK_SHARED) continue;
         outcome_cancel(rota, at);
     }
 }
 
-// Behind the tasks come those that wait for them, so that nothing is let in on the way. Where
-// executions are shared, followers go first, so that an execution is left to a task that stays, or
-// stopped.
+// Dependents come after the tasks they wait for, so cancelling in this order starts nothing on the
+// way. With shared executions, followers are cancelled first, so that an execution passes to a task
+// that stays, or stops.
 void job_cancel_tasks(struct rota *rota, job_row row, task_row bundle)
 {
     if (rota->shared) cancel_tasks(rota, row, bundle, true);
     cancel_tasks(rota, row, bundle, false);
 }
 
-// Who wanted to read something of it hears that it will not be there.
+// Clients that wait to read an object of the job are told that it will not exist.
 static void end_reads(struct rota *rota, job_row row)
 {
+    assert(IS_ROW(rota->jobs, row));
     for (object_row at = JOB(rota, row)->objects; at; at = OBJECT(rota, at)->next_of_job)
         if (OBJECT(rota, at)->reads) wait_object_over(rota, at);
 }
 
-// Two lists of jobs, each from the oldest to the youngest, become one. What happens to several
-// jobs in one step happens in that order, in whatever rows a restart has put them.
+// Merges two lists of jobs, each ordered by age. An event that concerns several jobs handles them
+// in that order, independent of the rows they have after a restart.
 static job_row merge(struct rota *rota, job_row left, job_row right)
 {
     job_row first = 0, *link = &first;
@@ -101,7 +107,7 @@ static job_row merge(struct rota *rota, job_row left, job_row right)
 
 job_row job_pick_of_client(struct rota *rota, uint64_t client)
 {
-    job_row lists[32] = {0}, all = 0;  // lists[i] has 2^i jobs, or none
+    job_row lists[32] = {0}, all = 0;  // lists[i] has 2^i jobs, or is empty
     for (job_row row = 1; row < rota->jobs.count; row++) {
         struct job *job = JOB(rota, row);
         if (!job->id || job->client != client) continue;
@@ -114,10 +120,11 @@ job_row job_pick_of_client(struct rota *rota, uint64_t client)
     return all;
 }
 
-// Under fail_job the whole job fails with one of its tasks; not here and now, in the middle of
-// whatever made the task fail, but when that is done.
+// Under fail_job the job fails with the first task that fails. It fails at the end of the step, not
+// in the middle of whatever made the task fail.
 void job_fails_with(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     job_row at = task_job(rota, row);
     struct job *job = JOB(rota, at);
     bool policy = job->on_failure == ROTA_FAILURE_FAIL_JOB && job->state <= ROTA_JOB_LAST;
@@ -129,6 +136,7 @@ void job_fails_with(struct rota *rota, task_row row)
 
 void job_fail_next(struct rota *rota)
 {
+    assert(rota->failing_jobs);
     job_row row = rota->failing_jobs;
     struct job *job = JOB(rota, row);
     task_row culprit = job->culprit;
@@ -137,7 +145,8 @@ void job_fail_next(struct rota *rota)
     if (job->state > ROTA_JOB_LAST) return;
     job->state = ROTA_JOB_FAILED;
     job->failed_task = task_id(rota, culprit).task;
-    trace_say(rota, "job %u fails with task %u -> stops all its tasks", job->id, job->failed_task);
+    trace_say(rota, "job %u fails with task %u -> all its tasks are stopped", job->id,
+              job->failed_task);
     job_mark(rota, row);
     job_look_at(rota, row);
     job_cancel_tasks(rota, row, 0);
@@ -148,6 +157,7 @@ void job_fail_next(struct rota *rota)
 
 void job_close(struct rota *rota, job_row row)
 {
+    assert(IS_ROW(rota->jobs, row));
     struct job *job = JOB(rota, row);
     if (job->state == ROTA_JOB_CLOSED) return;
     job->state = ROTA_JOB_CLOSED;
@@ -164,4 +174,5 @@ void job_close(struct rota *rota, job_row row)
     }
     end_reads(rota, row);
     remove_conditions(rota, row);
+    assert(job->state == ROTA_JOB_CLOSED);
 }

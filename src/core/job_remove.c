@@ -1,8 +1,9 @@
-// job_remove.c - forgets a job: its tasks, edges, objects and whatever named them.
+// job_remove.c - removes a job: its tasks, edges, objects, and all references to them.
 #include "core/core.h"
 
 static void unwatch(struct rota *rota, task_row row, job_row own)
 {
+    assert(IS_TASK(rota, row));
     struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->clause_count; i++) {
         task_row named = rota->clause[extra->clause_first + i].task.job;
@@ -16,9 +17,10 @@ static void unwatch(struct rota *rota, task_row row, job_row own)
     extra->clause_count = 0;
 }
 
-// What is closed waits for nothing, so that closed jobs never keep each other alive.
+// Conditions of closed jobs no longer apply, so closed jobs never keep each other in memory.
 void remove_conditions(struct rota *rota, job_row own)
 {
+    assert(IS_ROW(rota->jobs, own));
     for (task_row row = job_next_task(rota, own, 0); row; row = job_next_task(rota, own, row))
         if (rota->task[row].extra) unwatch(rota, row, own);
 }
@@ -29,7 +31,7 @@ static void forget_uses(struct rota *rota, const struct extra *extra)
         uint32_t at = extra->use_first + i;
         object_row row = rota->use[at].object;
         struct object *object = OBJECT(rota, row);
-        if (object->job) continue;  // goes with the job
+        if (object->job) continue;  // removed with the job
         uint32_t *link = &object->uses;
         while (*link != at) link = &rota->use[*link].next;
         *link = rota->use[at].next;
@@ -40,6 +42,7 @@ static void forget_uses(struct rota *rota, const struct extra *extra)
 
 static void forget_group(struct rota *rota, group_row row)
 {
+    assert(IS_ROW(rota->groups, row));
     struct group *group = GROUP(rota, row);
     if (--group->uses > 0) return;
     map_remove(&rota->group_by_number, (uint64_t)group->lane << 32 | group->number);
@@ -66,6 +69,7 @@ static void forget_extra(struct rota *rota, task_row row, job_row own)
 
 static void forget_links(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     wait_drop_task(rota, row);
     while (graph_late_first(rota, row)) {
         const struct late *late = LATE(rota, graph_late_first(rota, row));
@@ -89,6 +93,8 @@ static void forget_tasks(struct rota *rota, job_row own, const struct batch *bat
 
 static void forget_batch(struct rota *rota, batch_row row)
 {
+    assert(rota->tasks >= BATCH(rota, row)->count);
+    assert(IS_ROW(rota->batches, row));
     const struct batch *batch = BATCH(rota, row);
     for (uint32_t i = 0; i < batch->count; i++) bits_clear(&rota->task_marks, batch->first + i);
     rota->tasks -= batch->count;
@@ -103,9 +109,10 @@ static void forget_batch(struct rota *rota, batch_row row)
     pool_give(&rota->batches, row);
 }
 
-// Most objects went with the close; some were kept for tasks that had not ended.
+// Most objects were removed when the job was closed; some were kept for tasks that still ran.
 static void forget_objects(struct rota *rota, object_row row)
 {
+    assert(row == 0 || IS_ROW(rota->objects, row));
     object_row next;
     for (; row; row = next) {
         next = OBJECT(rota, row)->next_of_job;
@@ -119,11 +126,12 @@ static void forget_objects(struct rota *rota, object_row row)
 
 void remove_job(struct rota *rota, job_row row)
 {
+    assert(JOB(rota, row)->state == ROTA_JOB_CLOSED);
     struct job *job = JOB(rota, row);
     struct rota_record tomb = {.kind = ROTA_RECORD_JOB, .gone = true};
     tomb.job.id.number = job->id;
     effect_tomb(rota, tomb);
-    trace_say(rota, "job %u is closed and nothing of it runs -> forgotten", job->id);
+    trace_say(rota, "job %u is closed and none of its tasks runs -> removed", job->id);
     for (batch_row at = job->first_batch; at; at = BATCH(rota, at)->next)
         forget_tasks(rota, row, BATCH(rota, at));
     forget_objects(rota, job->objects);
@@ -135,12 +143,11 @@ void remove_job(struct rota *rota, job_row row)
         next = BATCH(rota, at)->next;
         forget_batch(rota, at);
     }
-    void *later = job->later;
-    memory_release(&rota->memory, &later, &job->later_capacity, sizeof *job->later);
-    rota->resting -= job->paused;
+    ARRAY_RELEASE(&rota->memory, job->later, job->later_capacity);
+    rota->paused_jobs -= job->paused;
     rota->closing--;
     if (rota->last_job == row) rota->last_job = 0;
-    if (job->looking) {  // named again by what was just forgotten
+    if (job->looking) {  // referenced again by the job that was just removed
         job_row *link = &rota->look_jobs;
         while (*link != row) link = &JOB(rota, *link)->next_look;
         *link = job->next_look;

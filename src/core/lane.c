@@ -1,8 +1,8 @@
-// lane.c - lanes: in order of request, one task of a group, only readers or only writers.
+// lane.c - lanes: tasks in order of request, one task of a group, readers or writers only.
 //
-// A lane is a line of held tasks. Only its head may be let in, and a head that found its
-// group free keeps it while it waits for its class. Who was let in is offered; of those
-// only the first, `placing`, can be handed out, so that starts keep the order.
+// A lane has a queue of held tasks. Only its head may be admitted. A head that found its group free
+// reserves the group while it waits for the readers or writers inside. Admitted tasks are offered,
+// but only the first of them, `placing`, can be handed out, so that starts keep the order.
 #include "base/planted.h"
 #include "core/core.h"
 
@@ -11,8 +11,9 @@ static int32_t side(const struct task *task)
     return task->flags & TASK_WRITES ? +1 : -1;
 }
 
-void gate_look_at(struct rota *rota, lane_row row)
+void lane_look_at(struct rota *rota, lane_row row)
 {
+    assert(IS_ROW(rota->lanes, row));
     struct lane *lane = LANE(rota, row);
     if (lane->looking) return;
     lane->looking = true;
@@ -36,6 +37,7 @@ static void unreserve(struct rota *rota, struct lane *lane)
 
 static bool comes_before(const struct rota *rota, task_row a, task_row b)
 {
+    assert(a != b);
     const struct lane *lane = LANE(rota, task_extra(rota, a)->lane);
     if (lane->flags & ROTA_LANE_SUBMIT_ORDER) return task_older(rota, a, b);
     if (PLANTED(LANE_BACKWARDS)) return task_older(rota, b, a);
@@ -43,9 +45,10 @@ static bool comes_before(const struct rota *rota, task_row a, task_row b)
     return one != other ? one < other : task_older(rota, a, b);
 }
 
-// Most come last; one that comes back goes in front by its old request.
+// New requests go to the tail; a retried task keeps its original position.
 static void line_insert(struct rota *rota, struct lane *lane, task_row row)
 {
+    assert(!task_extra(rota, row)->in_line);
     task_row next = 0, previous = lane->held_last;
     bool last = !previous || !comes_before(rota, row, previous);
     if (!last && comes_before(rota, row, lane->held_first)) {
@@ -63,13 +66,15 @@ static void line_insert(struct rota *rota, struct lane *lane, task_row row)
 
 static void line_leave(struct rota *rota, struct lane *lane, task_row row)
 {
+    assert(task_extra(rota, row)->in_line);
     task_extra(rota, row)->in_line = false;
     list_unlink(rota, row, &lane->held_first, &lane->held_last);
 }
 
 // In a lane that keeps submit order a task has its place before it is ready.
-void gate_enlist(struct rota *rota, task_row row)
+void lane_enlist(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].flags & TASK_HAS_LANE);
     struct extra *extra = task_extra(rota, row);
     struct lane *lane = LANE(rota, extra->lane);
     if (!(lane->flags & ROTA_LANE_SUBMIT_ORDER) || extra->in_line) return;
@@ -78,18 +83,21 @@ void gate_enlist(struct rota *rota, task_row row)
     effect_mark_task(rota, row);
 }
 
-void gate_request(struct rota *rota, task_row row)
+void lane_request(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].flags & TASK_HAS_LANE);
     struct extra *extra = task_extra(rota, row);
     task_move(rota, row, CAUSE_HELD);
     effect_mark_task(rota, row);
     if (!extra->asked) extra->asked = rota->turn;
     if (!extra->in_line) line_insert(rota, LANE(rota, extra->lane), row);
-    gate_look_at(rota, extra->lane);
+    lane_look_at(rota, extra->lane);
+    assert(rota->task[row].state == ROTA_TASK_HELD && extra->in_line);
 }
 
 static void offered_insert(struct rota *rota, struct lane *lane, task_row row)
 {
+    assert(rota->task[row].state == ROTA_TASK_OFFERED);
     task_row next = 0, previous = lane->offered_last;
     while (previous && comes_before(rota, row, previous)) {
         next = previous;
@@ -98,9 +106,10 @@ static void offered_insert(struct rota *rota, struct lane *lane, task_row row)
     list_insert(rota, row, previous, next, &lane->offered_first, &lane->offered_last);
 }
 
-// Under pull its waits go on when it is the next again.
+// Under pull its phases resume when it is the next task again.
 static void step_back(struct rota *rota, struct lane *lane, task_row row)
 {
+    assert(lane->placing == row);
     struct extra *extra = task_extra(rota, row);
     uint8_t phase = extra->phase ? extra->phase : extra->resume;
     rota_time since = extra->since;
@@ -117,15 +126,15 @@ static bool is_paused(const struct lane *lane)
     return lane->flags & ROTA_LANE_PAUSED;
 }
 
-// Of those let in the first is to be handed out. Nobody has to step back for a task that another
-// one leads, unless that is the one.
+// The first admitted task is the one to hand out. A task does not have to leave the placement queue
+// for a task that runs as a follower of another, unless that other is itself.
 static void place_first(struct rota *rota, struct lane *lane)
 {
     while (lane->offered_first && (!is_paused(lane) || PLANTED(PAUSE_ENTERS))) {
         task_row first = lane->offered_first, placing = lane->placing;
         if (placing && !comes_before(rota, first, placing)) return;
         list_unlink(rota, first, &lane->offered_first, &lane->offered_last);
-        task_row leader = place_rests(rota, first) ? 0 : share_leader(rota, first);
+        task_row leader = place_is_paused(rota, first) ? 0 : share_leader(rota, first);
         if (!placing || !leader || leader == placing) {
             if (placing) step_back(rota, lane, placing);
             lane->placing = first;
@@ -147,29 +156,32 @@ static bool class_is_free(const struct lane *lane, const struct task *task)
     return lane->counter == 0 || (lane->counter > 0) == (side(task) > 0);
 }
 
-void gate_enter(struct rota *rota, task_row row)
+void lane_enter(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].flags & TASK_HAS_LANE);
     struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
     group_row group = task_extra(rota, row)->group;
     if (group) GROUP(rota, group)->holder = row;
     lane->counter += side(&rota->task[row]);
     lane->inside++;
     lane->starting++;
+    assert(lane->starting <= lane->inside);
 }
 
-// In a strict lane nobody is let in before all that are inside have started.
+// A strict lane admits a task only after all tasks inside have started.
 static bool all_have_started(const struct lane *lane)
 {
     return !(lane->flags & ROTA_LANE_STRICT) || lane->starting == 0;
 }
 
-bool gate_is_strict(const struct rota *rota, task_row row)
+bool lane_is_strict(const struct rota *rota, task_row row)
 {
     return LANE(rota, task_extra(rota, row)->lane)->flags & ROTA_LANE_STRICT;
 }
 
-bool gate_admits_now(const struct rota *rota, task_row row)
+bool lane_admits_now(const struct rota *rota, task_row row)
 {
+    assert(rota->task[row].flags & TASK_HAS_LANE);
     const struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
     return !lane->held_first && !lane->placing && !is_paused(lane) && all_have_started(lane)
            && group_is_free(rota, row) && class_is_free(lane, &rota->task[row]);
@@ -177,19 +189,21 @@ bool gate_admits_now(const struct rota *rota, task_row row)
 
 static void let_in(struct rota *rota, lane_row at, task_row row)
 {
+    assert(rota->task[row].state == ROTA_TASK_HELD);
     line_leave(rota, LANE(rota, at), row);
-    gate_enter(rota, row);
+    lane_enter(rota, row);
     task_move(rota, row, CAUSE_OFFERED);
     offered_insert(rota, LANE(rota, at), row);
 }
 
-// Lets the head in if it may; false when it has to wait.
+// Admits the head if possible; false if it has to wait.
 static bool admit_head(struct rota *rota, lane_row at)
 {
+    assert(IS_ROW(rota->lanes, at));
     struct lane *lane = LANE(rota, at);
     task_row row = lane->held_first;
-    bool rests = is_paused(lane) && !PLANTED(PAUSE_ENTERS);
-    if (!row || rests || !all_have_started(lane)) return false;
+    bool paused = is_paused(lane) && !PLANTED(PAUSE_ENTERS);
+    if (!row || paused || !all_have_started(lane)) return false;
     if (rota->task[row].state != ROTA_TASK_HELD) return false;
     if (!group_is_free(rota, row)) return false;
     if (!class_is_free(lane, &rota->task[row])) {
@@ -203,8 +217,9 @@ static bool admit_head(struct rota *rota, lane_row at)
     return true;
 }
 
-// A SHARED task counts as started in a strict lane, but it is offered again when its leader steps
-// back in another lane. So strict lanes let their heads in after all other lanes have settled.
+// A SHARED task counts as started in a strict lane, but it is offered again when its leader goes
+// back to waiting in another lane. So strict lanes admit their heads after all other lanes have
+// settled.
 static void look_at_strict(struct rota *rota, lane_row row)
 {
     struct lane *lane = LANE(rota, row);
@@ -214,9 +229,9 @@ static void look_at_strict(struct rota *rota, lane_row row)
     rota->look_strict = row;
 }
 
-// All that may go in go in before one of them is placed: the first of the lane is the first of them
-// all, also when a task that is already inside waits for its turn.
-void gate_settle(struct rota *rota)
+// All tasks that may enter are admitted before one of them is placed: the first in the order of the
+// lane is placed first, also if it was admitted earlier and waits for its turn.
+void lane_settle(struct rota *rota)
 {
     while (rota->look_lanes) {
         lane_row row = rota->look_lanes;
@@ -228,40 +243,43 @@ void gate_settle(struct rota *rota)
             while (admit_head(rota, row)) continue;
         place_first(rota, LANE(rota, row));
     }
+    assert(!rota->look_lanes);
 }
 
-// A head that is let in makes nobody step back: all that are inside have started.
-void gate_settle_strict(struct rota *rota)
+// An admitted head displaces no task: all tasks inside have started.
+void lane_settle_strict(struct rota *rota)
 {
+    assert(rota->look_strict);
     lane_row row = rota->look_strict;
     rota->look_strict = LANE(rota, row)->next_strict;
     LANE(rota, row)->looking_strict = false;
     if (admit_head(rota, row)) place_first(rota, LANE(rota, row));
 }
 
-// Who was let in and not handed out waits with the others; what runs goes on.
-void gate_pause(struct rota *rota, lane_row row, bool pause)
+// Tasks that were admitted but not handed out wait with the others; running tasks continue.
+void lane_pause(struct rota *rota, lane_row row, bool pause)
 {
+    assert(is_paused(LANE(rota, row)) != pause);
     struct lane *lane = LANE(rota, row);
     if (pause && lane->placing) {
         step_back(rota, lane, lane->placing);
         lane->placing = 0;
     }
-    if (pause && !PLANTED(PAUSE_RESERVES)) unreserve(rota, lane);  // as a restart finds it
+    if (pause && !PLANTED(PAUSE_RESERVES)) unreserve(rota, lane);  // as after a restart
     lane->flags ^= ROTA_LANE_PAUSED;
-    gate_look_at(rota, row);
+    lane_look_at(rota, row);
 }
 
-// Who had been let in before a restart is inside again; when all are, the first of each lane
+// Tasks that were admitted before a restart are inside again. When all are, the first of each lane
 // is placed.
-void gate_restore_offered(struct rota *rota, task_row row)
+void lane_restore_offered(struct rota *rota, task_row row)
 {
-    gate_enter(rota, row);
+    lane_enter(rota, row);
     task_move(rota, row, CAUSE_OFFERED);
     offered_insert(rota, LANE(rota, task_extra(rota, row)->lane), row);
 }
 
-void gate_restore_placing(struct rota *rota)
+void lane_restore_placing(struct rota *rota)
 {
     for (lane_row at = 1; at < rota->lanes.count; at++) {
         struct lane *lane = LANE(rota, at);
@@ -273,30 +291,31 @@ void gate_restore_placing(struct rota *rota)
     }
 }
 
-bool gate_is_placing(const struct rota *rota, task_row row)
+bool lane_is_placing(const struct rota *rota, task_row row)
 {
     return LANE(rota, task_extra(rota, row)->lane)->placing == row;
 }
 
-// Somebody else ran for it, which counts as started; now it is to start itself.
-void gate_starts_anew(struct rota *rota, task_row row)
+// Another task ran for it, which counts as started; now it has to start itself.
+void lane_starts_anew(struct rota *rota, task_row row)
 {
     struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
     lane->starting++;
     if (!all_have_started(lane)) unreserve(rota, lane);
+    assert(lane->starting <= lane->inside);
 }
 
-// It takes its place among those that were let in; the first of them is found when the lane
-// is looked at, so that the order in which several come back does not matter.
-void gate_offer_again(struct rota *rota, task_row row)
+// The task takes its place among the admitted ones. Which of them is first is determined when the
+// lane is settled, so the order in which several return does not matter.
+void lane_offer_again(struct rota *rota, task_row row)
 {
     lane_row at = task_extra(rota, row)->lane;
-    gate_starts_anew(rota, row);
+    lane_starts_anew(rota, row);
     offered_insert(rota, LANE(rota, at), row);
-    gate_look_at(rota, at);
+    lane_look_at(rota, at);
 }
 
-void gate_handed_out(struct rota *rota, task_row row)
+void lane_handed_out(struct rota *rota, task_row row)
 {
     struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
     if (lane->placing != row) return;
@@ -306,21 +325,23 @@ void gate_handed_out(struct rota *rota, task_row row)
     place_add(rota, lane->placing);
 }
 
-void gate_started(struct rota *rota, task_row row)
+void lane_started(struct rota *rota, task_row row)
 {
+    assert(LANE(rota, task_extra(rota, row)->lane)->starting > 0);
     lane_row at = task_extra(rota, row)->lane;
     LANE(rota, at)->starting--;
-    gate_look_at(rota, at);
+    lane_look_at(rota, at);
 }
 
-// Out of the line, or out of the lane, whatever the task was doing there. The caller has
-// taken it out of the placement queues and moves it on afterwards.
-void gate_leave(struct rota *rota, task_row row)
+// Removes the task from the queue or from the lane, whatever its state there. The caller has
+// removed it from the placement queues and changes its state afterwards.
+void lane_leave(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].flags & TASK_HAS_LANE);
     const struct task *task = &rota->task[row];
     lane_row at = task_extra(rota, row)->lane;
     struct lane *lane = LANE(rota, at);
-    gate_look_at(rota, at);
+    lane_look_at(rota, at);
     if (task_extra(rota, row)->in_line) {
         if (lane->reserved == row) unreserve(rota, lane);
         line_leave(rota, lane, row);

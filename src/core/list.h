@@ -1,4 +1,4 @@
-// list.h - lists of tasks, linked through the tasks themselves; a task is in one at a time.
+// list.h - lists of tasks, linked through the task rows; a task is in one list at a time.
 #pragma once
 
 static inline void list_insert(struct rota *rota, task_row row, task_row previous, task_row next,

@@ -1,8 +1,8 @@
-// object.c - objects: are they there, who makes them, who still needs them.
+// object.c - objects: whether they are available, which task makes them, which tasks need them.
 //
-// Consumers see an object as a need: met while it is present, dead when its
-// producer cannot make it before somebody retries. What was last told to them is
-// kept in `view`; object_refresh() compares and tells.
+// For its consumers an object is a dependency: met while it is present, dead when its producer
+// cannot make it without a retry. `view` holds what they were last told; object_refresh() compares
+// it with the current state and tells them about a change.
 #include "base/planted.h"
 #include "core/core.h"
 
@@ -27,6 +27,7 @@ bool object_reserve(struct rota *rota, uint32_t more)
 
 object_row object_add(struct rota *rota, rota_object_id id)
 {
+    assert(!object_find(rota, id));
     object_row row = pool_take(&rota->objects);
     OBJECT(rota, row)->id = id;
     OBJECT(rota, row)->same = map_find(&rota->object_by_id, hash_of(id));
@@ -36,6 +37,7 @@ object_row object_add(struct rota *rota, rota_object_id id)
 
 void object_forget(struct rota *rota, object_row row)
 {
+    assert(IS_ROW(rota->objects, row));
     struct object *object = OBJECT(rota, row);
     uint64_t hash = hash_of(object->id);
     if (object->flags & OBJECT_CHANGED) pull_object_seen(rota, row);
@@ -53,7 +55,7 @@ void object_forget(struct rota *rota, object_row row)
     pool_give(&rota->objects, row);
 }
 
-// Artifacts live while somebody names them or holds them.
+// An artifact is kept while a task names it or a worker holds it.
 void object_drop_unused_artifact(struct rota *rota, object_row row)
 {
     const struct object *object = OBJECT(rota, row);
@@ -63,15 +65,17 @@ void object_drop_unused_artifact(struct rota *rota, object_row row)
 
 void object_mark(struct rota *rota, object_row row)
 {
+    assert(IS_ROW(rota->objects, row));
     struct object *object = OBJECT(rota, row);
     if (!object->job || object->flags & OBJECT_MARKED) return;
     object->flags |= OBJECT_MARKED;
     effect_mark(rota, ROTA_RECORD_OBJECT, row);
 }
 
-// The worker of a producer that is done holds the rest of a stream until everybody has read it.
+// The worker of a finished producer holds the rest of a stream until all readers have read it.
 static bool stream_is_kept(const struct rota *rota, const struct object *object)
 {
+    assert(object->flags & ROTA_OBJECT_STREAM);
     for (replica_row at = object->replicas; at; at = REPLICA(rota, at)->next_of_object)
         if (REPLICA(rota, at)->flags & REPLICA_KEPT
             && !WORKER(rota, REPLICA(rota, at)->worker)->lost)
@@ -92,23 +96,24 @@ bool object_is_present(const struct rota *rota, const struct object *object)
 uint32_t object_view(const struct rota *rota, const struct object *object)
 {
     const struct task *producer = &rota->task[object->producer];
-    // A worker may report an output before its task is cancelled. From the cancel on it counts no
-    // longer: the task cannot succeed any more.
+    // A worker may report an output before its task is cancelled. After the cancel the output no
+    // longer counts, because the task cannot succeed any more.
     bool cancelled = (producer->flags & (TASK_STOPPING | TASK_DISCARDED)) == TASK_STOPPING;
     bool in_vain = object->flags & OBJECT_EARLY
                    && (producer->state == ROTA_TASK_FAILED || producer->state == ROTA_TASK_ABORTED
                        || cancelled);
     if (object_is_present(rota, object) && !in_vain) return NEED_MET;
     if (!object->producer) return 0;
-    // Who cannot make a lost object again has succeeded all the same, but not for its readers.
+    // A producer that cannot make a lost object again still counts as succeeded, but not to its
+    // readers.
     bool doomed = producer->flags & TASK_AGAIN && producer->state == ROTA_TASK_BLOCKED;
     if (doomed && !PLANTED(REMAKE_WAITS))
-        return producer->flags & TASK_MOOT ? NEED_DEAD : NEED_DEAD | NEED_REAL;
+        return producer->flags & TASK_UNFAILED ? NEED_DEAD : NEED_DEAD | NEED_REAL;
     return graph_view(producer) & (NEED_DEAD | NEED_REAL);
 }
 
-// Only a consumer that is about to run, or a client that waits for it, justifies making a lost
-// object again.
+// A lost object is made again only for a consumer that is about to run or a client that waits for
+// it.
 bool object_is_wanted(const struct rota *rota, const struct object *object)
 {
     if (object->reads) return true;
@@ -121,25 +126,28 @@ bool object_is_wanted(const struct rota *rota, const struct object *object)
 
 static bool must_be_made_again(const struct rota *rota, const struct object *object)
 {
+    assert(object->producer);
     bool existed = object->flags & (OBJECT_FINISHED | OBJECT_REMOVED | ROTA_OBJECT_STREAM);
     bool runs = rota->task[object->producer].state == ROTA_TASK_RUNNING;
-    if (object->flags & ROTA_OBJECT_STREAM && runs) return false;  // not before that has ended
+    if (object->flags & ROTA_OBJECT_STREAM && runs) return false;  // only after the reader ended
     return existed && !object_is_present(rota, object) && object_is_wanted(rota, object)
            && JOB(rota, object->job)->state < ROTA_JOB_FAILED;
 }
 
-// Its next maker's word will count.
+// The report of its next producer will count.
 static void expect_again(struct rota *rota, object_row row)
 {
+    assert(IS_ROW(rota->objects, row));
     OBJECT(rota, row)->content = (struct rota_content){.kind = 0};
     OBJECT(rota, row)->flags
         &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_EARLY | OBJECT_REMOVED | OBJECT_SERVED);
     object_mark(rota, row);
 }
 
-// A producer that succeeded is looked at because one of its objects may be gone.
+// Called for a producer that succeeded, because one of its objects may be lost.
 void object_look_producer(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct extra *extra = task_extra(rota, row);
     bool again = false;
     if (streams_are_read(rota, row)) return;
@@ -152,16 +160,18 @@ void object_look_producer(struct rota *rota, task_row row)
     if (again) outcome_again(rota, row);
 }
 
-// To others a result that is made again is there, also while that is blocked; not to its readers.
+// Other tasks see a result that is made again as present, even while its producer is blocked; its
+// readers do not.
 static bool is_hopeless(const struct rota *rota, const struct object *object)
 {
     bool blocked = rota->task[object->producer].state == ROTA_TASK_BLOCKED;
     return object->view & NEED_DEAD || (object->producer && blocked && !(object->view & NEED_MET));
 }
 
-// It is not there. A producer that has succeeded may have to make it again.
+// The object is missing. A producer that has succeeded may have to make it again.
 static void look_for_maker(struct rota *rota, object_row row)
 {
+    assert(OBJECT(rota, row)->producer);
     const struct object *object = OBJECT(rota, row);
     const struct task *producer = &rota->task[object->producer];
     if (producer->state == ROTA_TASK_SUCCEEDED)
@@ -172,6 +182,7 @@ static void look_for_maker(struct rota *rota, object_row row)
 
 void object_refresh(struct rota *rota, object_row row)
 {
+    assert(IS_ROW(rota->objects, row));
     struct object *object = OBJECT(rota, row);
     if (!object->job) return;
     uint32_t before = object->view, after = object_view(rota, object);
@@ -179,7 +190,7 @@ void object_refresh(struct rota *rota, object_row row)
     for (uint32_t use = object->uses; use && before != after; use = rota->use[use].next) {
         graph_need(rota, rota->use[use].task, before, after);
     }
-    // Before its reads end: also a read that is in vain asks for it to be made again.
+    // Before its reads end, because even a read that fails requests that the object be made again.
     if (object->producer && !(after & NEED_MET)) look_for_maker(rota, row);
     bool decided = after & NEED_MET || is_hopeless(rota, object);
     if (object->reads && decided) wait_object_over(rota, row);
@@ -187,6 +198,7 @@ void object_refresh(struct rota *rota, object_row row)
 
 void object_producer_changed(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].extra);
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->output_count; i++)
         object_refresh(rota, rota->use[extra->use_first + extra->input_count + i].object);
@@ -199,6 +211,7 @@ bool object_holds_inputs(enum rota_task_state state)
 
 void object_inputs_held(struct rota *rota, task_row row, int change)
 {
+    assert(IS_TASK(rota, row));
     if (change == 0) return;
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->input_count; i++) {
@@ -213,8 +226,8 @@ void object_inputs_held(struct rota *rota, task_row row, int change)
     }
 }
 
-// A consumer keeps its copy while it runs, so an object with users is never removed; nor is
-// one whose producer may be writing it.
+// A consumer keeps its copy while it runs, so an object in use is never removed, nor is one that
+// its producer may be writing.
 static bool is_idle(const struct rota *rota, const struct object *object)
 {
     const struct task *producer = &rota->task[object->producer];
@@ -233,6 +246,7 @@ void object_shown(struct rota *rota, object_row row, worker_row worker)
 
 void object_purge(struct rota *rota, object_row row)
 {
+    assert(IS_ROW(rota->objects, row));
     struct object *object = OBJECT(rota, row);
     if (!is_idle(rota, object)) return;
     if (object->flags & ROTA_OBJECT_KEEP) {
@@ -243,7 +257,7 @@ void object_purge(struct rota *rota, object_row row)
     surplus_drop_all(rota, row);
     OBJECT(rota, row)->flags |= OBJECT_REMOVED;
     OBJECT(rota, row)->flags &= ~(uint32_t)(OBJECT_FINISHED | OBJECT_EARLY | OBJECT_SERVED);
-    trace_say(rota, "object %llx is needed by nobody -> removed",
+    trace_say(rota, "object %llx is no longer needed -> removed",
               (unsigned long long)OBJECT(rota, row)->id.low);
     object_mark(rota, row);
     wait_object_over(rota, row);
@@ -252,9 +266,10 @@ void object_purge(struct rota *rota, object_row row)
 
 void object_finish(struct rota *rota, object_row row, worker_row worker)
 {
+    assert(IS_ROW(rota->objects, row));
     struct object *object = OBJECT(rota, row);
     bool stream = object->flags & ROTA_OBJECT_STREAM;
-    if (stream && object->flags & OBJECT_REMOVED) return;  // it broke off while it was written
+    if (stream && object->flags & OBJECT_REMOVED) return;  // it was given up while it was written
     object->flags &= ~(uint32_t)(OBJECT_REMOVED | OBJECT_EARLY);
     if (!stream) object->flags |= OBJECT_FINISHED;
     if (worker) {
@@ -267,7 +282,7 @@ void object_finish(struct rota *rota, object_row row, worker_row worker)
         object->flags |= OBJECT_SERVED;
     }
     object_mark(rota, row);
-    if (stream) return;  // nobody is told before its producer is over
+    if (stream) return;  // consumers are told when its producer has ended
     bound_object_made(rota, row);
     wait_object_over(rota, row);
     if (worker && object->flags & ROTA_OBJECT_KEEP)

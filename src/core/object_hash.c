@@ -1,8 +1,8 @@
-// object_hash.c - the hash of an object: reported by the attempt that made it, and by nobody else.
+// object_hash.c - the hash of an object, as reported by the attempt that made it.
 //
-// Other workers may hold copies of that content, and only of that one. An object that is made again
-// may become another content: the word of the newer maker counts, and copies of the older content
-// go.
+// Other workers may hold copies of that content only. An object that is made again may get another
+// content: then the report of the newer producer counts, and copies of the older content are
+// dropped.
 #include "core/core.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static replica_row older_find(const struct rota *rota, object_row row, worker_ro
     return at;
 }
 
-// Its readers that have not started are taken back, and get the newer content.
+// Readers of the older content that have not started are recalled, and get the newer one.
 static void older_drop(struct rota *rota, object_row row, worker_row maker,
                        const struct rota_content *older)
 {
@@ -61,7 +61,8 @@ static void set(struct rota *rota, object_row row, worker_row maker,
     if (older.kind && !is_same(&older, content)) older_drop(rota, row, maker, &older);
 }
 
-// A worker that runs a task under the name of another one names the outputs of that one, in order.
+// A worker that runs an execution under the id of another task reports the outputs of that task, in
+// order.
 static object_row made_find(const struct rota *rota, task_row row, const struct rota_output *made,
                             uint32_t place)
 {
@@ -75,6 +76,7 @@ static object_row made_find(const struct rota *rota, task_row row, const struct 
 void content_note(struct rota *rota, task_row row, worker_row worker,
                   const struct rota_output *sizes, uint32_t count)
 {
+    assert(count == 0 || sizes);
     for (uint32_t i = 0; i < count && rota->task[row].extra; i++) {
         object_row at = made_find(rota, row, &sizes[i], i);
         if (!at) continue;
@@ -86,6 +88,7 @@ void content_note(struct rota *rota, task_row row, worker_row worker,
 
 void content_copy(struct rota *rota, task_row from, task_row to)
 {
+    assert(from != to);
     const struct extra *one = task_extra(rota, from), *other = task_extra(rota, to);
     uint32_t count
         = one->output_count < other->output_count ? one->output_count : other->output_count;

@@ -1,4 +1,4 @@
-// on_claim.c - handlers claim tasks by hand, deliver them or say that they failed.
+// on_claim.c - handlers claim tasks, deliver them, or report that they failed.
 #include "core/core.h"
 
 static bool is_claimed(const struct task *task)
@@ -15,31 +15,33 @@ static bool is_owner(const struct rota *rota, task_row row, uint64_t handler)
 
 static void claim_task(struct rota *rota, task_row row, const struct rota_event *event)
 {
+    assert(IS_TASK(rota, row));
     attempt_claim(rota, row, event->claim.handler);
-    if (!(rota->task[row].flags & TASK_GATED)) return;
-    if (event->claim.flags & ROTA_STARTS_LATER && gate_is_strict(rota, row))
+    if (!(rota->task[row].flags & TASK_HAS_LANE)) return;
+    if (event->claim.flags & ROTA_STARTS_LATER && lane_is_strict(rota, row))
         rota->task[row].flags |= TASK_STARTING;
     else
-        gate_started(rota, row);
+        lane_started(rota, row);
 }
 
 static enum rota_error claim_failed(struct rota *rota, task_row row,
                                     const struct rota_event *event)
 {
+    assert(IS_TASK(rota, row));
     struct task *task = &rota->task[row];
     if (rota->unmet[row] > !(condition_need(rota, row) & NEED_MET))
-        return refuse(rota, ROTA_NOT_NOW, "a prerequisite of the task is not there");
-    if (task->flags & TASK_GATED && !gate_admits_now(rota, row))
-        return refuse(rota, ROTA_NOT_NOW, "its lane does not let it in now");
+        return refuse(rota, ROTA_NOT_NOW, "a dependency of the task is not met");
+    if (task->flags & TASK_HAS_LANE && !lane_admits_now(rota, row))
+        return refuse(rota, ROTA_NOT_NOW, "the lane of the task is occupied");
     object_row key = task_extra(rota, row)->key;
     if (key && OBJECT(rota, key)->runner)
-        return refuse(rota, ROTA_NOT_NOW, "another task with the same content key is under way");
+        return refuse(rota, ROTA_NOT_NOW, "another task with the same content key is running");
     if (key) OBJECT(rota, key)->runner = row;
     wait_task_not_over(rota, row);
     task->tries = 0;
-    if (task->flags & TASK_GATED) {
+    if (task->flags & TASK_HAS_LANE) {
         task_extra(rota, row)->asked = rota->turn;
-        gate_enter(rota, row);
+        lane_enter(rota, row);
     }
     claim_task(rota, row, event);
     return ROTA_OK;
@@ -48,26 +50,28 @@ static enum rota_error claim_failed(struct rota *rota, task_row row,
 static enum rota_error claim_this(struct rota *rota, task_row row, bool any,
                                   const struct rota_event *event)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     uint32_t flags = event->claim.flags;
     bool ended = task->state == ROTA_TASK_FAILED || task->state == ROTA_TASK_ABORTED;
     if (task->flags & TASK_IS_BUNDLE)
         return refuse(rota, ROTA_NOT_NOW, "a bundle cannot be claimed");
     bool waits = task->state == ROTA_TASK_OFFERED || (ended && flags & ROTA_FAILED_OK);
-    if (waits && place_rests(rota, row)) return refuse(rota, ROTA_NOT_NOW, "its job is paused");
+    if (waits && place_is_paused(rota, row)) return refuse(rota, ROTA_NOT_NOW, "the job is paused");
     if (ended && flags & ROTA_FAILED_OK && JOB(rota, task_job(rota, row))->state <= ROTA_JOB_LAST)
         return claim_failed(rota, row, event);
     if (is_claimed(task) && flags & ROTA_FETCHED_OK) return ROTA_OK;
-    bool again = task->flags & TASK_AGAIN && !any;  // to whoever names it, it is delivered
-    if (task->state == ROTA_TASK_OFFERED && gate_is_next(rota, row) && !again) {
+    // to a handler that names the task it is already delivered
+    bool again = task->flags & TASK_AGAIN && !any;
+    if (task->state == ROTA_TASK_OFFERED && lane_is_next(rota, row) && !again) {
         claim_task(rota, row, event);
         return ROTA_OK;
     }
     if (task_shown(task) == ROTA_TASK_SUCCEEDED)
-        return refuse(rota, ROTA_NOT_NOW, "the task is delivered and cannot be claimed again");
+        return refuse(rota, ROTA_NOT_NOW, "the task is already delivered");
     if (ended) return refuse(rota, ROTA_NOT_NOW, "the task has failed");
     if (task->state >= ROTA_TASK_ASSIGNED)
-        return refuse(rota, ROTA_NOT_NOW, "the task is claimed already");
+        return refuse(rota, ROTA_NOT_NOW, "the task is already claimed");
     return refuse(rota, ROTA_NOT_NOW, "the task is not available");
 }
 
@@ -76,46 +80,45 @@ enum rota_error on_claim(struct rota *rota, const struct rota_event *event)
     rota_task_id id = event->claim.task;
     bool any = id.task == 0;
     job_row job = any && id.job ? job_find(rota, (rota_job_id){id.job}) : 0;
-    if (any && id.job && !job) return refuse(rota, ROTA_NOT_FOUND, "there is no such job");
+    if (any && id.job && !job) return refuse(rota, ROTA_NOT_FOUND, "no such job");
     task_row row = any ? claim_best(rota, job, event->claim.machine) : task_find(rota, id);
-    if (!row) return refuse(rota, any ? ROTA_NOT_NOW : ROTA_NOT_FOUND, "there is no such task");
+    if (!row) return refuse(rota, any ? ROTA_NOT_NOW : ROTA_NOT_FOUND, "no such task");
     if (!handler_reserve(rota, event->claim.handler) || !effect_reserve(rota, 2))
-        return refuse(rota, ROTA_NO_MEMORY, "no memory for the claim");
+        return refuse(rota, ROTA_NO_MEMORY, "out of memory for the claim");
     return claim_this(rota, row, any, event);
 }
 
-// The task a handler speaks of is claimed by it, or (NOFETCH_OK) there for the taking.
+// The handler has claimed the task it names, or (NOFETCH_OK) the task is available.
 static enum rota_error check_claimed(struct rota *rota, const struct rota_event *event,
                                      task_row row)
 {
-    if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such task");
+    assert(event->kind == ROTA_EVENT_DELIVER || event->kind == ROTA_EVENT_FAIL);
+    if (!row) return refuse(rota, ROTA_NOT_FOUND, "no such task");
     const struct task *task = &rota->task[row];
     uint32_t taking = event->claim.flags & (ROTA_NOFETCH_OK | ROTA_GIVEN_BACK);
     bool open = taking == ROTA_NOFETCH_OK && task->state == ROTA_TASK_OFFERED
-                && !(task->flags & TASK_AGAIN) && gate_is_next(rota, row);
+                && !(task->flags & TASK_AGAIN) && lane_is_next(rota, row);
     bool again = task->flags & TASK_AGAIN && task->flags & TASK_CLAIMED;
     if (!is_claimed(task) && !open && !again)
         return refuse(rota, ROTA_NOT_NOW, "the task is not claimed");
     if (!open && !is_owner(rota, row, event->claim.handler))
         return refuse(rota, ROTA_NOT_NOW, "another handler claimed the task");
-    if (!effect_reserve(rota, 2))
-        return refuse(rota, ROTA_NO_MEMORY, "no memory for what this causes");
+    if (!effect_reserve(rota, 2)) return refuse(rota, ROTA_NO_MEMORY, "out of memory");
     return ROTA_OK;
 }
 
 enum rota_error on_claim_started(struct rota *rota, const struct rota_event *event)
 {
     task_row row = task_find(rota, event->claim.task);
-    if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such task");
+    if (!row) return refuse(rota, ROTA_NOT_FOUND, "no such task");
     if (!is_claimed(&rota->task[row]))
         return refuse(rota, ROTA_NOT_NOW, "the task is not claimed");
     if (!is_owner(rota, row, event->claim.handler))
         return refuse(rota, ROTA_NOT_NOW, "another handler claimed the task");
-    if (!effect_reserve(rota, 0))
-        return refuse(rota, ROTA_NO_MEMORY, "no memory for what this causes");
+    if (!effect_reserve(rota, 0)) return refuse(rota, ROTA_NO_MEMORY, "out of memory");
     if (!(rota->task[row].flags & TASK_STARTING)) return ROTA_OK;
     rota->task[row].flags &= (uint16_t)~TASK_STARTING;
-    gate_started(rota, row);
+    lane_started(rota, row);
     return ROTA_OK;
 }
 

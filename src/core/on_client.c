@@ -1,35 +1,36 @@
-// on_client.c - what clients ask for beside submitting: close, cancel, retry, stage, manual
-// actions, lanes.
+// on_client.c - requests of clients: close, cancel, retry, stage, manual actions, lanes.
 #include "core/core.h"
 
 static enum rota_error find_task(struct rota *rota, rota_task_id id, task_row *row)
 {
     *row = task_find(rota, id);
-    return *row ? ROTA_OK : refuse(rota, ROTA_NOT_FOUND, "there is no such task");
+    return *row ? ROTA_OK : refuse(rota, ROTA_NOT_FOUND, "no such task");
 }
 
 static enum rota_error no_memory(struct rota *rota)
 {
-    return refuse(rota, ROTA_NO_MEMORY, "no memory for what this causes");
+    return refuse(rota, ROTA_NO_MEMORY, "out of memory");
 }
 
-// Room for the end of every task of a job.
+// Reserves memory for the end of every task of a job.
 static bool reserve_job(struct rota *rota, job_row row)
 {
+    assert(IS_ROW(rota->jobs, row));
     return effect_reserve(rota, 4 * (uint64_t)JOB(rota, row)->task_count + rota->out);
 }
 
 static void plan_changed(struct rota *rota, job_row row)
 {
+    assert(IS_ROW(rota->jobs, row));
     if (JOB(rota, row)->policy == ROTA_POLICY_PLAN) plan_news(rota, 1);
 }
 
 enum rota_error on_close(struct rota *rota, const struct rota_event *event)
 {
     job_row row = job_find(rota, event->close.job);
-    if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such job");
+    if (!row) return refuse(rota, ROTA_NOT_FOUND, "no such job");
     if (JOB(rota, row)->state == ROTA_JOB_CLOSED)
-        return refuse(rota, ROTA_NOT_NOW, "the job is closed already");
+        return refuse(rota, ROTA_NOT_NOW, "the job is already closed");
     if (!reserve_job(rota, row)) return no_memory(rota);
     plan_changed(rota, row);
     job_close(rota, row);
@@ -60,6 +61,7 @@ static bool can_cancel(const struct task *task)
 
 static bool can_cancel_members(const struct rota *rota, task_row bundle)
 {
+    assert(rota->task[bundle].flags & TASK_IS_BUNDLE);
     job_row job = task_job(rota, bundle);
     task_row at = 0;
     do at = job_next_task(rota, job, at);
@@ -71,7 +73,7 @@ enum rota_error on_cancel(struct rota *rota, const struct rota_event *event)
 {
     rota_task_id id = event->task.task;
     job_row job = job_find(rota, (rota_job_id){id.job});
-    if (!job) return refuse(rota, ROTA_NOT_FOUND, "there is no such job");
+    if (!job) return refuse(rota, ROTA_NOT_FOUND, "no such job");
     if (!reserve_job(rota, job)) return no_memory(rota);
     if (id.task == 0) {
         job_cancel_tasks(rota, job, 0);
@@ -83,7 +85,7 @@ enum rota_error on_cancel(struct rota *rota, const struct rota_event *event)
     if (error) return error;
     bool bundle = rota->task[row].flags & TASK_IS_BUNDLE;
     if (bundle ? !can_cancel_members(rota, row) : !can_cancel(&rota->task[row]))
-        return refuse(rota, ROTA_NOT_NOW, "it is over, idle, or being stopped already");
+        return refuse(rota, ROTA_NOT_NOW, "the task is finished, idle, or already being stopped");
     if (bundle)
         job_cancel_tasks(rota, job, row);
     else
@@ -94,9 +96,10 @@ enum rota_error on_cancel(struct rota *rota, const struct rota_event *event)
 
 static enum rota_error job_is_live(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     enum rota_job_state state = JOB(rota, task_job(rota, row))->state;
     if (state != ROTA_JOB_FAILED && state != ROTA_JOB_CLOSED) return ROTA_OK;
-    return refuse(rota, ROTA_NOT_NOW, "its job has failed or is closed");
+    return refuse(rota, ROTA_NOT_NOW, "the job has failed or is closed");
 }
 
 enum rota_error on_retry(struct rota *rota, const struct rota_event *event)
@@ -121,10 +124,11 @@ static bool can_stage(const struct task *task)
     return !(task->flags & TASK_AGAIN) && (task->state == ROTA_TASK_IDLE || task_is_over(task));
 }
 
-// Each member begins anew. A member that was blocked in the run before is out of its lane's line,
-// does not rest, and has all its attempts again.
+// Each member starts from scratch. A member that was blocked in the previous run is removed from
+// the queue of its lane, has no backoff, and gets all its attempts again.
 static void restart_member(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     bool blocked = task->state == ROTA_TASK_BLOCKED && !(task->flags & TASK_AGAIN);
     if (blocked) outcome_withdraw(rota, row);
@@ -133,6 +137,7 @@ static void restart_member(struct rota *rota, task_row row)
 
 static void stage_bundle(struct rota *rota, task_row bundle)
 {
+    assert(rota->task[bundle].flags & TASK_IS_BUNDLE);
     job_row job = task_job(rota, bundle);
     bundle_get(rota, bundle)->ever_staged = true;
     effect_mark_task(rota, bundle);
@@ -155,7 +160,7 @@ enum rota_error on_stage(struct rota *rota, const struct rota_event *event)
     bool bundle = rota->task[row].flags & TASK_IS_BUNDLE;
     if (!can_stage(&rota->task[row]))
         return refuse(rota, ROTA_NOT_NOW,
-                      bundle ? "the bundle is running" : "the task is staged already, or frozen");
+                      bundle ? "the bundle is running" : "the task is already staged, or frozen");
     if (!effect_reserve(rota, 0)) return no_memory(rota);
     if (bundle) {
         stage_bundle(rota, row);
@@ -167,22 +172,23 @@ enum rota_error on_stage(struct rota *rota, const struct rota_event *event)
     return ROTA_OK;
 }
 
-// Past its condition, not past its edges, its lane or the room it needs.
+// A manual start skips the condition, but not edges, the lane, or the room on a worker.
 static enum rota_error manual_start(struct rota *rota, task_row row)
 {
+    assert(!(rota->task[row].flags & TASK_IS_BUNDLE));
     struct task *task = &rota->task[row];
     uint32_t condition = !(condition_need(rota, row) & NEED_MET);
-    uint32_t rest = task->flags & TASK_RESTS ? 1 : 0;
+    uint32_t rest = task->flags & TASK_BACKOFF ? 1 : 0;
     bool waits = (task->state == ROTA_TASK_WAITING || task->state == ROTA_TASK_BLOCKED)
                  && !(task->flags & TASK_AGAIN);
     if (!waits && !can_stage(task))
-        return refuse(rota, ROTA_NOT_NOW, "not effective on an active task");
+        return refuse(rota, ROTA_NOT_NOW, "not possible while the task is active");
     if (rota->unmet[row] > condition + rest)
-        return refuse(rota, ROTA_NOT_NOW, "a prerequisite or an input is not there yet");
+        return refuse(rota, ROTA_NOT_NOW, "a dependency or an input is not available yet");
     if (!waits) outcome_restart(rota, row);
     task->flags |= TASK_BYPASS;
     effect_mark_task(rota, row);
-    if (rest) rest_end(rota, row);
+    if (rest) backoff_end(rota, row);
     if (waits)
         condition_look(rota, row);
     else
@@ -190,9 +196,10 @@ static enum rota_error manual_start(struct rota *rota, task_row row)
     return ROTA_OK;
 }
 
-// Somebody's word, not the end of an attempt: who waits is told, nobody else.
+// A person sets the state, no attempt ends: only clients that wait are told.
 static void manual_set(struct rota *rota, task_row row, enum rota_manual action)
 {
+    assert(!(rota->task[row].flags & TASK_IS_BUNDLE));
     struct task *task = &rota->task[row];
     bool was_over = task_is_over(task);
     static const struct {
@@ -218,13 +225,13 @@ enum rota_error on_manual(struct rota *rota, const struct rota_event *event)
     if (error) return error;
     const struct task *task = &rota->task[row];
     if (event->manual.action < ROTA_MANUAL_START || event->manual.action > ROTA_MANUAL_FREEZE)
-        return refuse(rota, ROTA_BAD_EVENT, "there is no such manual action");
+        return refuse(rota, ROTA_BAD_EVENT, "unknown manual action");
     if (task->flags & TASK_IS_BUNDLE)
-        return refuse(rota, ROTA_NOT_NOW, "a bundle is what its members are; act on them");
+        return refuse(rota, ROTA_NOT_NOW, "a bundle has no state of its own; act on its members");
     if (!effect_reserve(rota, 0)) return no_memory(rota);
     if (event->manual.action != ROTA_MANUAL_START) {
         if (!can_stage(task) && task->state != ROTA_TASK_FROZEN)
-            return refuse(rota, ROTA_NOT_NOW, "not effective on an active task");
+            return refuse(rota, ROTA_NOT_NOW, "not possible while the task is active");
         manual_set(rota, row, event->manual.action);
     } else if ((error = manual_start(rota, row))) {
         return error;
@@ -233,12 +240,13 @@ enum rota_error on_manual(struct rota *rota, const struct rota_event *event)
     return ROTA_OK;
 }
 
-// Nobody stands in it, and whoever looked at lanes is through.
+// No task is in the lane, and no list refers to it.
 static enum rota_error lane_forget(struct rota *rota, lane_row row)
 {
-    if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such lane");
+    assert(row == 0 || IS_ROW(rota->lanes, row));
+    if (!row) return refuse(rota, ROTA_NOT_FOUND, "no such lane");
     struct lane *lane = LANE(rota, row);
-    if (lane->named) return refuse(rota, ROTA_NOT_NOW, "there are tasks for that lane");
+    if (lane->named) return refuse(rota, ROTA_NOT_NOW, "the lane still has tasks");
     if (lane->flags & ROTA_LANE_PAUSED) return refuse(rota, ROTA_NOT_NOW, "the lane is paused");
     if (!effect_reserve(rota, 1)) return no_memory(rota);
     struct rota_record tomb = {.kind = ROTA_RECORD_LANE, .gone = true};
@@ -257,13 +265,14 @@ enum rota_error on_lane(struct rota *rota, const struct rota_event *event)
     uint32_t flags = event->lane.flags;
     if (flags == ROTA_LANE_GONE) return lane_forget(rota, row);
     if (!event->lane.lane || flags & ~(uint32_t)(ROTA_LANE_STRICT | ROTA_LANE_SUBMIT_ORDER))
-        return refuse(rota, ROTA_BAD_EVENT, "a lane has a number and known flags");
-    if (event->lane.patience < 0) return refuse(rota, ROTA_BAD_EVENT, "patience is negative");
+        return refuse(rota, ROTA_BAD_EVENT, "invalid lane number or flags");
+    if (event->lane.patience < 0)
+        return refuse(rota, ROTA_BAD_EVENT, "the patience of a lane must not be negative");
     uint32_t paused = row ? LANE(rota, row)->flags & ROTA_LANE_PAUSED : 0;
     if (row && LANE(rota, row)->named && LANE(rota, row)->flags != (flags | paused))
-        return refuse(rota, ROTA_NOT_NOW, "a lane cannot change while there are tasks for it");
+        return refuse(rota, ROTA_NOT_NOW, "a lane cannot be changed while it has tasks");
     if (!row && pool_used(&rota->lanes) >= rota->config.lanes_max)
-        return refuse(rota, ROTA_TOO_MANY, "more lanes than the configuration allows");
+        return refuse(rota, ROTA_TOO_MANY, "too many lanes for the configured limit");
     if (!pool_reserve(&rota->memory, &rota->lanes, 1) || !effect_cover(rota)
         || !map_reserve(&rota->memory, &rota->lane_by_number, 1) || !effect_reserve(rota, 0))
         return no_memory(rota);
@@ -278,6 +287,6 @@ enum rota_error on_lane(struct rota *rota, const struct rota_event *event)
     if (lane->placing) pull_patience_changed(rota, lane->placing);
     if (!lane->marked) effect_mark(rota, ROTA_RECORD_LANE, row);
     lane->marked = true;
-    gate_look_at(rota, row);
+    lane_look_at(rota, row);
     return ROTA_OK;
 }

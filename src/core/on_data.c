@@ -1,11 +1,11 @@
-// on_data.c - what clients ask about objects and ends: keep, release, read, wait.
+// on_data.c - requests of clients about objects and results: keep, release, read, wait.
 #include "core/core.h"
 
 static enum rota_error find_object(struct rota *rota, rota_object_id id, object_row *row)
 {
     *row = object_find(rota, id);
     if (*row && OBJECT(rota, *row)->job) return ROTA_OK;
-    return refuse(rota, ROTA_NOT_FOUND, "there is no such object");
+    return refuse(rota, ROTA_NOT_FOUND, "no such object");
 }
 
 enum rota_error on_keep(struct rota *rota, const struct rota_event *event)
@@ -23,11 +23,10 @@ enum rota_error on_release(struct rota *rota, const struct rota_event *event)
     if (error) return error;
     struct object *object = OBJECT(rota, row);
     if (JOB(rota, object->job)->state >= ROTA_JOB_FAILED)
-        return refuse(rota, ROTA_NOT_NOW, "its job has failed or is closed");
+        return refuse(rota, ROTA_NOT_NOW, "the job has failed or is closed");
     if (!(object->flags & ROTA_OBJECT_KEEP))
         return refuse(rota, ROTA_NOT_NOW, "the object is not kept");
-    if (!effect_reserve(rota, 0))
-        return refuse(rota, ROTA_NO_MEMORY, "no memory for what this causes");
+    if (!effect_reserve(rota, 0)) return refuse(rota, ROTA_NO_MEMORY, "out of memory");
     object->flags &= ~(uint32_t)ROTA_OBJECT_KEEP;
     object->flags |= OBJECT_USED;
     object_mark(rota, row);
@@ -42,18 +41,18 @@ enum rota_error on_read(struct rota *rota, const struct rota_event *event)
     if (error) return error;
     const struct object *object = OBJECT(rota, row);
     if (JOB(rota, object->job)->state >= ROTA_JOB_FAILED)
-        return refuse(rota, ROTA_NOT_NOW, "its job has failed or is closed");
+        return refuse(rota, ROTA_NOT_NOW, "the job has failed or is closed");
     if (!(object->flags & ROTA_OBJECT_KEEP) || object->flags & OBJECT_REMOVED)
         return refuse(rota, ROTA_NOT_NOW, "the object is not kept, or was removed");
     if (!wait_reserve(rota, 1) || !effect_cover(rota) || !effect_reserve(rota, 1))
-        return refuse(rota, ROTA_NO_MEMORY, "no memory for the wait");
+        return refuse(rota, ROTA_NO_MEMORY, "out of memory for the wait");
     struct wait like = {.number = rota->next_wait++, .client = event->object.client, .object = row};
     effect_core(rota);
     wait_add(rota, &like, 0);
     if (object_is_present(rota, object))
         wait_object_over(rota, row);
     else
-        object_refresh(rota, row);  // it is made again, if it was lost
+        object_refresh(rota, row);  // so that it is made again if it was lost
     return ROTA_OK;
 }
 
@@ -63,15 +62,16 @@ static enum rota_error check_one(struct rota *rota, rota_task_id id, uint64_t *i
 {
     job_row job = job_find(rota, (rota_job_id){id.job});
     if (!job || (id.task && !task_find(rota, id)))
-        return refuse(rota, ROTA_NOT_FOUND, "a wait names a task that does not exist");
+        return refuse(rota, ROTA_NOT_FOUND, "a wait names an unknown task");
     if (JOB(rota, job)->state >= ROTA_JOB_FAILED)
-        return refuse(rota, ROTA_NOT_NOW, "the job of a task waited for has failed or is closed");
+        return refuse(rota, ROTA_NOT_NOW, "a task to wait for belongs to a failed or closed job");
     *items += id.task ? 1 : JOB(rota, job)->task_count;
     return ROTA_OK;
 }
 
 static wait_row add_job(struct rota *rota, struct wait *like, wait_row last, uint32_t id)
 {
+    assert(last == 0 || IS_ROW(rota->waits, last));
     job_row job = job_find(rota, (rota_job_id){id});
     for (task_row at = job_next_task(rota, job, 0); at; at = job_next_task(rota, job, at)) {
         if (rota->task[at].flags & TASK_IS_BUNDLE) continue;
@@ -97,10 +97,10 @@ enum rota_error on_wait(struct rota *rota, const struct rota_event *event)
         if (error) return error;
     }
     if (event->wait.mode > ROTA_WAIT_SOME)
-        return refuse(rota, ROTA_BAD_EVENT, "no such way of waiting");
+        return refuse(rota, ROTA_BAD_EVENT, "unknown kind of wait");
     if (items > UINT32_MAX / 2 || !wait_reserve(rota, (uint32_t)items) || !effect_cover(rota)
         || !effect_reserve(rota, items + 1))
-        return refuse(rota, ROTA_NO_MEMORY, "no memory for the wait");
+        return refuse(rota, ROTA_NO_MEMORY, "out of memory for the wait");
     struct wait like
         = {.number = rota->next_wait++, .mode = event->wait.mode, .client = event->wait.client};
     wait_row last = 0;

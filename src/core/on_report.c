@@ -1,18 +1,18 @@
-// on_report.c - what workers say about tasks and objects.
+// on_report.c - reports of workers about tasks and objects.
 #include "base/planted.h"
 #include "core/core.h"
 
 static enum rota_error no_memory(struct rota *rota)
 {
-    return refuse(rota, ROTA_NO_MEMORY, "no memory for what the report causes");
+    return refuse(rota, ROTA_NO_MEMORY, "out of memory for the report");
 }
 
-// A report counts only from the worker and about the attempt that are current.
+// A report counts only if it comes from the current worker and is about the current attempt.
 static enum rota_error find_attempt(struct rota *rota, const struct rota_event *event,
                                     task_row *row)
 {
     *row = attempt_find(rota, event->report.task);
-    if (!*row) return refuse(rota, ROTA_NOT_FOUND, "there is no such task");
+    if (!*row) return refuse(rota, ROTA_NOT_FOUND, "no such task");
     const struct task *task = &rota->task[*row];
     bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
     bool same = task->attempt == event->report.attempt || PLANTED(STALE_ATTEMPT);
@@ -20,14 +20,14 @@ static enum rota_error find_attempt(struct rota *rota, const struct rota_event *
                    && WORKER(rota, task->worker)->id == event->report.worker.number;
     if (current && map_find(&rota->run_as, *row)) {
         rota_task_id name = attempt_name(rota, *row);
-        current = name.job == event->report.task.job && name.task == event->report.task.task;
+        current = SAME_TASK(name, event->report.task);
     }
-    return current ? ROTA_OK
-                   : refuse(rota, ROTA_STALE, "the attempt is not, or no longer, the current one");
+    return current ? ROTA_OK : refuse(rota, ROTA_STALE, "the attempt is not the current one");
 }
 
 static void plan_report(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     if (PROFILE(rota, rota->task[row].profile)->wants.policy == ROTA_POLICY_PLAN)
         plan_news(rota, 1);
 }
@@ -39,20 +39,21 @@ enum rota_error on_task_started(struct rota *rota, const struct rota_event *even
     if (error) return error;
     struct task *task = &rota->task[row];
     if (task->state == ROTA_TASK_RUNNING)
-        return refuse(rota, ROTA_STALE, "the task was started already");
+        return refuse(rota, ROTA_STALE, "the task has already started");
     if (!effect_reserve(rota, 0)) return no_memory(rota);
     plan_report(rota, row);
     attempt_begun(rota, row);
     return ROTA_OK;
 }
 
-// Only what comes back rests.
-static void rest_after(struct rota *rota, task_row row, rota_time rest)
+// Only a task that will be attempted again gets a backoff.
+static void backoff_after(struct rota *rota, task_row row, rota_time rest)
 {
+    assert(rest >= 0);
     uint8_t state = rota->task[row].state;
     bool back = state >= ROTA_TASK_WAITING && state <= ROTA_TASK_OFFERED;
     rota_time until = rest < ROTA_NEVER - rota->now ? rota->now + rest : ROTA_NEVER - 1;
-    if (back) rest_begin(rota, row, until);
+    if (back) backoff_begin(rota, row, until);
 }
 
 enum rota_error on_task_finished(struct rota *rota, const struct rota_event *event)
@@ -63,10 +64,11 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
     enum rota_outcome outcome = event->report.outcome;
     if (outcome < ROTA_OUTCOME_OK || outcome > ROTA_OUTCOME_LOST)
         return refuse(rota, ROTA_BAD_EVENT, "a report must say how the attempt ended");
-    if (event->report.rest < 0) return refuse(rota, ROTA_BAD_EVENT, "a rest is negative");
+    if (event->report.rest < 0)
+        return refuse(rota, ROTA_BAD_EVENT, "the backoff must not be negative");
     uint32_t copies = rota->task[row].extra ? share_outputs(rota, row) + 1 : 0;
     if (!pool_reserve(&rota->memory, &rota->replicas, copies) || (copies && !effect_cover(rota))
-        || !effect_reserve(rota, 2) || (event->report.rest > 0 && !rest_reserve(rota)))
+        || !effect_reserve(rota, 2) || (event->report.rest > 0 && !backoff_reserve(rota)))
         return no_memory(rota);
     plan_report(rota, row);
     bool in_vain = outcome != ROTA_OUTCOME_OK || rota->task[row].flags & TASK_STOPPING
@@ -82,17 +84,17 @@ enum rota_error on_task_finished(struct rota *rota, const struct rota_event *eve
     bool failed = outcome == ROTA_OUTCOME_EXIT || outcome == ROTA_OUTCOME_ERROR;
     bool unread = failed && rota->task[row].extra && streams_lost_reader(rota, row);
     bool discarded = rota->task[row].flags & TASK_DISCARDED;
-    bool blameless = (unstarted || unread) && !discarded;  // it did not have its chance
+    bool blameless = (unstarted || unread) && !discarded;  // it had no chance to run
     if (blameless && rota->task[row].tries) rota->task[row].tries--;
     if (event->report.final && !unread && !discarded) rota->task[row].tries = TASK_TRIES_MAX;
     outcome_finish(rota, row, rota->task[row].worker, outcome, event->report.status);
-    if (event->report.rest > 0 && !discarded) rest_after(rota, row, event->report.rest);
+    if (event->report.rest > 0 && !discarded) backoff_after(rota, row, event->report.rest);
     return ROTA_OK;
 }
 
-// ---- Cache news -----------------------------------------------------------------------------
+// ---- Changes of caches ----------------------------------------------------------------------
 
-// A worker may be heard of here for the first time, and so may a content key.
+// The report may name a worker or a content key for the first time.
 static bool reserve_news(struct rota *rota)
 {
     return worker_reserve(rota) && object_reserve(rota, 1)
@@ -103,13 +105,13 @@ static bool reserve_news(struct rota *rota)
 static enum rota_error check_news(struct rota *rota, rota_worker_id worker, rota_object_id object)
 {
     if (!worker.number || (!object.high && !object.low))
-        return refuse(rota, ROTA_BAD_EVENT, "cache news must name a worker and an object");
+        return refuse(rota, ROTA_BAD_EVENT, "a cache report must name a worker and an object");
     bool many
         = (!worker_find(rota, worker) && pool_used(&rota->workers) >= rota->config.workers_max)
           || (!object_find(rota, object) && pool_used(&rota->objects) >= rota->config.objects_max);
-    return many ? refuse(rota, ROTA_TOO_MANY,
-                         "more workers or objects than the configuration allows")
-                : ROTA_OK;
+    return many
+               ? refuse(rota, ROTA_TOO_MANY, "too many workers or objects for the configured limit")
+               : ROTA_OK;
 }
 
 static object_row object_met(struct rota *rota, rota_object_id id)
@@ -119,20 +121,22 @@ static object_row object_met(struct rota *rota, rota_object_id id)
     row = object_add(rota, id);
     OBJECT(rota, row)->flags = ROTA_OBJECT_ARTIFACT;
     return row;
+    assert(IS_ROW(rota->objects, row));
 }
 
 static void locate(struct rota *rota, object_row object, worker_row worker)
 {
+    assert(IS_ROW(rota->workers, worker));
     replica_row at = replica_find(rota, object, worker);
     if (!at) at = replica_add(rota, object, worker);
-    // An upload that nobody held so far lies where it is first seen.
+    // The first worker that reports an upload becomes its location.
     bool first = OBJECT(rota, object)->flags & ROTA_OBJECT_AWAY && !OBJECT(rota, object)->producer;
     if (first && OBJECT(rota, object)->need == 0 && !(OBJECT(rota, object)->flags & OBJECT_USED))
         REPLICA(rota, at)->flags |= REPLICA_PRIMARY;
     replica_locate(rota, at);
 }
 
-// Before its producer is over only the producer's own worker can have an object.
+// Until its producer has ended, only the worker of the producer can have an object.
 static bool may_hold(const struct rota *rota, const struct object *object, worker_row worker)
 {
     if (object->flags & (OBJECT_REMOVED | ROTA_OBJECT_STREAM)) return false;
@@ -153,14 +157,14 @@ enum rota_error on_object_held(struct rota *rota, const struct rota_event *event
         return refuse(rota, ROTA_NOT_NOW,
                       "the object is not finished, was removed, or is a stream");
     if (object && content_is_false(OBJECT(rota, object), &event->replica.content))
-        return refuse(rota, ROTA_NOT_NOW, "its content is not the one that its maker reported");
+        return refuse(rota, ROTA_NOT_NOW, "the content differs from the one its producer reported");
     if (!reserve_news(rota)) return no_memory(rota);
     worker = worker_meet(rota, event->replica.worker);
     object = object_met(rota, event->replica.object);
     bool early = OBJECT(rota, object)->producer && !(OBJECT(rota, object)->flags & OBJECT_FINISHED);
     if (event->replica.bytes && !OBJECT(rota, object)->content.kind)
         OBJECT(rota, object)->bytes = event->replica.bytes;
-    if (early) OBJECT(rota, object)->content = event->replica.content;  // by its maker
+    if (early) OBJECT(rota, object)->content = event->replica.content;  // reported by its producer
     if (OBJECT(rota, object)->job)
         OBJECT(rota, object)->flags |= OBJECT_FINISHED | (early ? (uint32_t)OBJECT_EARLY : 0);
     object_mark(rota, object);
@@ -203,12 +207,12 @@ static bool names(const struct rota_event *event, rota_object_id object)
     return false;
 }
 
-// What a worker was believed to hold and does not name is gone. A content key only says where it is
-// worth asking for a result.
+// Objects that a worker was known to hold and does not list are lost. A content key only says where
+// to ask for a result.
 enum rota_error on_held_all(struct rota *rota, const struct rota_event *event)
 {
     worker_row worker = worker_find(rota, event->held_all.worker);
-    if (!worker) return refuse(rota, ROTA_NOT_FOUND, "there is no such worker");
+    if (!worker) return refuse(rota, ROTA_NOT_FOUND, "no such worker");
     for (uint32_t i = 1; i < event->held_all.count; i++)
         if (compare(event->held_all.objects[i - 1], event->held_all.objects[i]) > 0)
             return refuse(rota, ROTA_BAD_EVENT, "a list of objects is not sorted");
@@ -228,33 +232,36 @@ enum rota_error on_held_all(struct rota *rota, const struct rota_event *event)
 enum rota_error on_streamed(struct rota *rota, const struct rota_event *event)
 {
     object_row row = object_find(rota, event->replica.object);
-    if (!row) return refuse(rota, ROTA_NOT_FOUND, "there is no such object");
+    if (!row) return refuse(rota, ROTA_NOT_FOUND, "no such object");
     struct object *object = OBJECT(rota, row);
     const struct task *producer = &rota->task[object->producer];
     worker_row worker = worker_find(rota, event->replica.worker);
     bool flows = object->flags & ROTA_OBJECT_STREAM && !(object->flags & OBJECT_REMOVED)
                  && producer->state == ROTA_TASK_RUNNING && worker && producer->worker == worker;
-    if (!flows) return refuse(rota, ROTA_NOT_NOW, "the object is no stream that flows");
+    if (!flows)
+        return refuse(rota, ROTA_NOT_NOW, "the object is not a stream that is being written");
     if (object->bytes == event->replica.bytes) return ROTA_OK;
     object->bytes = event->replica.bytes;
     object_mark(rota, row);
     return ROTA_OK;
 }
 
-// ---- A result for a content key, asked for or not ---------------------------------------------
+// ---- Results for a content key --------------------------------------------------------------
 
 static bool may_complete(const struct rota *rota, task_row row, worker_row worker)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
     if (task->state == ROTA_TASK_OFFERED) return true;
     if (!out || task->flags & TASK_STOPPING) return false;
-    return task->worker == worker || !(task->flags & TASK_GATED);
+    return task->worker == worker || !(task->flags & TASK_HAS_LANE);
 }
 
 static void complete(struct rota *rota, task_row row, worker_row worker,
                      const struct rota_event *event)
 {
+    assert(IS_TASK(rota, row));
     struct task *task = &rota->task[row];
     bool out = task->state != ROTA_TASK_OFFERED;
     if (out && task->worker && task->worker != worker) {
@@ -274,7 +281,7 @@ enum rota_error on_key_completed(struct rota *rota, const struct rota_event *eve
         return refuse(rota, ROTA_BAD_EVENT, "a result is ok, an exit status or an error");
     object_row known = object_find(rota, event->completed.key);
     if (known && OBJECT(rota, known)->job)
-        return refuse(rota, ROTA_BAD_EVENT, "an object is no content key");
+        return refuse(rota, ROTA_BAD_EVENT, "the object is not a content key");
     task_row runner = known ? OBJECT(rota, known)->runner : 0;
     uint32_t copies = runner ? share_outputs(rota, runner) : 0;
     if (!reserve_news(rota) || !pool_reserve(&rota->memory, &rota->replicas, copies + 2)

@@ -1,7 +1,7 @@
-// on_restore.c - rows come back from the store. What can be derived is derived again.
+// on_restore.c - restores the core from stored records; derived state is computed again.
 //
-// First every row gets its place, then its stored state; then counters, lanes and attempts are
-// rebuilt, and what was waiting is admitted anew: the same needs give the same states.
+// First every row gets its place, then its stored state. Then counters, lanes and attempts are
+// rebuilt, and waiting tasks are admitted again: the same dependencies give the same states.
 #include "base/planted.h"
 #include "core/core.h"
 
@@ -9,12 +9,12 @@ typedef enum rota_error restore_fn(struct rota *rota, const struct rota_record *
 
 static enum rota_error damaged(struct rota *rota)
 {
-    return refuse(rota, ROTA_BAD_EVENT, "a stored row does not fit the others");
+    return refuse(rota, ROTA_BAD_EVENT, "a stored record contradicts the others");
 }
 
 static enum rota_error no_memory(struct rota *rota)
 {
-    return refuse(rota, ROTA_NO_MEMORY, "no memory for the stored rows");
+    return refuse(rota, ROTA_NO_MEMORY, "out of memory for the stored records");
 }
 
 static enum rota_error restore_core(struct rota *rota, const struct rota_record *record)
@@ -66,7 +66,8 @@ static enum rota_error restore_worker(struct rota *rota, const struct rota_recor
     return ROTA_OK;
 }
 
-// Submissions come before the job's last state is set: they would be refused after it.
+// Submissions are restored before the last state of the job is set: afterwards they would be
+// refused.
 static enum rota_error restore_job(struct rota *rota, const struct rota_record *record)
 {
     struct rota_job_spec spec = {
@@ -81,7 +82,7 @@ static enum rota_error restore_job(struct rota *rota, const struct rota_record *
     job_row row = submit_job(rota, &intake);
     JOB(rota, row)->failed_task = record->job.failed_task;
     JOB(rota, row)->paused = record->job.paused;
-    rota->resting += record->job.paused;
+    rota->paused_jobs += record->job.paused;
     JOB(rota, row)->was_closed = record->job.state == ROTA_JOB_CLOSED;
     return ROTA_OK;
 }
@@ -123,6 +124,7 @@ static enum rota_error restore_submit(struct rota *rota, const struct rota_recor
 static enum rota_error restore_attempt(struct rota *rota, const struct rota_record *record,
                                        task_row row)
 {
+    assert(IS_TASK(rota, row));
     struct task *task = &rota->task[row];
     if (task->flags & TASK_CLAIMED) {
         if (!handler_reserve(rota, record->task.handler)) return no_memory(rota);
@@ -141,7 +143,7 @@ static enum rota_error restore_attempt(struct rota *rota, const struct rota_reco
     return ROTA_OK;
 }
 
-// What waited waits again; the gate and placement find their places once more.
+// Waiting tasks wait again; lanes and placement find their places again.
 static enum rota_task_state state_to_begin_with(enum rota_task_state state)
 {
     bool waits = state >= ROTA_TASK_STAGED && state <= ROTA_TASK_SHARED;
@@ -150,6 +152,7 @@ static enum rota_task_state state_to_begin_with(enum rota_task_state state)
 
 static void restore_extra(struct rota *rota, const struct rota_record *record, task_row row)
 {
+    assert(IS_TASK(rota, row));
     struct extra *extra = task_extra(rota, row);
     if (!rota->task[row].extra) return;
     extra->asked = record->task.asked;
@@ -158,12 +161,12 @@ static void restore_extra(struct rota *rota, const struct rota_record *record, t
     extra->since = record->task.since;
 }
 
-// What is being stopped runs, on a worker or in the hands of a handler.
+// A task that is being stopped runs, on a worker or with a handler.
 static bool flags_fit(enum rota_task_state state, uint16_t flags)
 {
     bool stopping = flags & TASK_STOPPING, claimed = flags & TASK_CLAIMED;
     bool waits = state == ROTA_TASK_WAITING || state == ROTA_TASK_BLOCKED;
-    if (flags & TASK_RESTS && !waits) return false;
+    if (flags & TASK_BACKOFF && !waits) return false;
     if (flags & TASK_DISCARDED && !stopping) return false;
     return (!stopping && !claimed) || state == ROTA_TASK_RUNNING;
 }
@@ -188,9 +191,9 @@ static enum rota_error restore_task(struct rota *rota, const struct rota_record 
     if (record->task.asked > rota->turn) rota->turn = record->task.asked;
     uint16_t flags = (uint16_t)(task->flags | record->task.flags << TASK_STORED_SHIFT);
     if (!flags_fit(state, flags)) return damaged(rota);
-    if (flags & TASK_RESTS) {
-        if (!rest_reserve(rota)) return no_memory(rota);
-        heap_set(&rota->rests, row, record->task.since);  // its needs are counted later
+    if (flags & TASK_BACKOFF) {
+        if (!backoff_reserve(rota)) return no_memory(rota);
+        heap_set(&rota->backoffs, row, record->task.since);  // its dependencies are counted later
         if (task->extra) task_extra(rota, row)->since = 0;
     }
     task_restore(rota, row, state_to_begin_with(state), flags);
@@ -251,7 +254,7 @@ static enum rota_error restore_wait(struct rota *rota, const struct rota_record 
     return ROTA_OK;
 }
 
-// ---- After the rows: what follows from them ------------------------------------------------
+// ---- After all rows are restored: derived state ---------------------------------------------
 
 typedef void each_fn(struct rota *rota, task_row row);
 
@@ -264,9 +267,10 @@ static void for_each_task(struct rota *rota, each_fn *call)
     }
 }
 
-// Members of a bundle that was never staged, without a row of their own.
+// Members of a bundle that was never staged have no record of their own.
 static void restore_idle(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct extra *extra = task_extra(rota, row);
     bool fresh = extra->bundle && !extra->restored && rota->task[row].state == ROTA_TASK_QUEUED;
     if (fresh && !bundle_get(rota, extra->bundle)->ever_staged)
@@ -275,6 +279,7 @@ static void restore_idle(struct rota *rota, task_row row)
 
 static void restore_need(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct extra *extra = task_extra(rota, row);
     bool holds = object_holds_inputs((enum rota_task_state)rota->task[row].state);
     for (uint32_t i = 0; i < extra->input_count; i++) {
@@ -296,12 +301,14 @@ static void restore_uploads(struct rota *rota)
 
 static bool has_passed(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     uint8_t state = task_extra(rota, row)->restored;
     return state >= ROTA_TASK_HELD && state <= ROTA_TASK_RUNNING;
 }
 
 static void restore_bundle(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     if (!is_bundle_row(rota, row)) return;
     const struct bundle *bundle = bundle_get(rota, row);
     task_restore(rota, row, counts_state(bundle->counts, bundle->ever_staged),
@@ -310,6 +317,7 @@ static void restore_bundle(struct rota *rota, task_row row)
 
 static void restore_counters(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     struct extra *extra = task_extra(rota, row);
     bool bound = rota->task[row].state == ROTA_TASK_QUEUED && !has_passed(rota, row);
     if (extra->clause_count)
@@ -319,6 +327,7 @@ static void restore_counters(struct rota *rota, task_row row)
 
 static void restore_running(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
     bool out = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
@@ -330,21 +339,24 @@ static void restore_running(struct rota *rota, task_row row)
         if (plain) replica_use(rota, at, task->worker);
     }
     if (extra->key) OBJECT(rota, extra->key)->runner = row;
-    if (!(task->flags & TASK_GATED)) return;
-    gate_enter(rota, row);
-    if (task->state == ROTA_TASK_RUNNING) gate_started(rota, row);
+    if (!(task->flags & TASK_HAS_LANE)) return;
+    lane_enter(rota, row);
+    if (task->state == ROTA_TASK_RUNNING) lane_started(rota, row);
 }
 
 static void restore_lined_up(struct rota *rota, task_row row)
 {
-    if (rota->task[row].state != ROTA_TASK_QUEUED || !(rota->task[row].flags & TASK_GATED)) return;
+    assert(IS_TASK(rota, row));
+    if (rota->task[row].state != ROTA_TASK_QUEUED || !(rota->task[row].flags & TASK_HAS_LANE))
+        return;
     uint8_t state = task_extra(rota, row)->restored;
     if (state == ROTA_TASK_HELD) outcome_ready(rota, row);
-    if (state == ROTA_TASK_OFFERED) gate_restore_offered(rota, row);
+    if (state == ROTA_TASK_OFFERED) lane_restore_offered(rota, row);
 }
 
 static void restore_offered(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     if (rota->task[row].state != ROTA_TASK_QUEUED) return;
     if (task_extra(rota, row)->restored != ROTA_TASK_OFFERED) return;
     outcome_ready(rota, row);
@@ -352,28 +364,31 @@ static void restore_offered(struct rota *rota, task_row row)
 
 static void restore_shared(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     if (rota->task[row].state != ROTA_TASK_QUEUED) return;
     if (task_extra(rota, row)->restored != ROTA_TASK_SHARED) return;
     task_move(rota, row, CAUSE_OFFERED);
-    if (rota->task[row].flags & TASK_GATED) gate_enter(rota, row);
+    if (rota->task[row].flags & TASK_HAS_LANE) lane_enter(rota, row);
     if (!place_shared(rota, row)) place_add(rota, row);
 }
 
 static void restore_waiting(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     bool shared = task_extra(rota, row)->restored == ROTA_TASK_SHARED;
     if (rota->task[row].state == ROTA_TASK_QUEUED && !shared) outcome_admit(rota, row);
 }
 
-// Phases of pull go on where they were; their rows kept them through all this.
+// Phases of pull resume where they were; the extra rows kept them until now.
 static bool restore_phases(struct rota *rota, const struct rota_record *records, uint32_t count)
 {
+    assert(records || !count);
     for (uint32_t i = 0; i < count; i++) {
         if (records[i].kind != ROTA_RECORD_TASK) continue;
         task_row row = task_find(rota, records[i].task.id);
         const struct task *task = &rota->task[row];
         bool queued = task->state == ROTA_TASK_OFFERED && task_policy(rota, row) == ROTA_POLICY_PULL
-                      && gate_is_next(rota, row) && !place_rests(rota, row);
+                      && lane_is_next(rota, row) && !place_is_paused(rota, row);
         if (queued && !pull_restore(rota, row, records[i].task.phase & 15u, records[i].task.since))
             return false;
     }
@@ -393,7 +408,7 @@ static void restore_job_states(struct rota *rota, const struct rota_record *reco
     }
 }
 
-// Nothing of this is news to the store or to anybody.
+// The store already has these rows, so no records are written.
 static void forget_effects(struct rota *rota)
 {
     struct rota_effects effects;
@@ -404,8 +419,8 @@ static void forget_effects(struct rota *rota)
     rota->taken = false;
 }
 
-// Rows close up where workers had gone. Who has another one now than the record says is written
-// anew: those who come later would be mixed up with them at the next restore.
+// Restored workers get rows without gaps. A worker whose row differs from its record is recorded
+// again: otherwise it would be confused with later workers at the next restore.
 static void number_workers(struct rota *rota, const struct rota_record *records, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -418,6 +433,7 @@ static void number_workers(struct rota *rota, const struct rota_record *records,
 static enum rota_error restore_rows(struct rota *rota, const struct rota_record *records,
                                     uint32_t count, enum rota_record_kind kind, restore_fn *restore)
 {
+    assert(kind <= ROTA_RECORD_WAIT);
     for (uint32_t i = 0; i < count; i++) {
         if (records[i].kind != kind || records[i].gone) continue;
         enum rota_error error = restore(rota, &records[i]);
@@ -436,10 +452,10 @@ static enum rota_error rebuild(struct rota *rota, const struct rota_record *reco
     if (!effect_reserve(rota, 0) || !effect_cover(rota)) return no_memory(rota);
     for_each_task(rota, restore_running);
     for_each_task(rota, restore_lined_up);
-    gate_restore_placing(rota);
+    lane_restore_placing(rota);
     for_each_task(rota, restore_offered);
     for_each_task(rota, restore_waiting);
-    for_each_task(rota, restore_shared);  // whoever leads is in place by now
+    for_each_task(rota, restore_shared);  // all leaders are in place by now
     graph_settle(rota);
     if (!restore_phases(rota, records, count)) return no_memory(rota);
     restore_job_states(rota, records, count);
@@ -465,7 +481,7 @@ enum rota_error on_restore(struct rota *rota, const struct rota_event *event)
                              steps[i].restore);
     uint32_t news = rota->plan_due;
     if (!error) error = rebuild(rota, event->restore.records, event->restore.count);
-    rota->plan_due = news;  // admitting again what was there is no news
+    rota->plan_due = news;  // admitting known tasks again is no reason to plan
     if (error) {
         core_reset(rota);
         return error;

@@ -1,8 +1,9 @@
-// on_submit.c - a client hands in a job, or more of one that is open.
+// on_submit.c - a client submits a job, or adds tasks to one that is open.
 #include "core/core.h"
 
 static void accept(struct rota *rota, job_row row, uint32_t first)
 {
+    assert(IS_ROW(rota->jobs, row));
     struct rota_action *action = effect_action(rota, ROTA_ACTION_ACCEPT);
     action->accept.client = JOB(rota, row)->client;
     action->accept.key = JOB(rota, row)->key;
@@ -16,8 +17,8 @@ static bool starts_idle(const struct rota *rota, const struct rota_task_spec *sp
     return spec->flags & ROTA_TASK_ON_DEMAND || (bundle && !bundle_get(rota, bundle)->ever_staged);
 }
 
-// Nothing but edges, to tasks that are just as plain or to older ones: no condition, here or
-// elsewhere, can look at it before it has been looked at itself.
+// The task has only edges, to tasks that are just as plain or to older tasks. No condition can see
+// its state before it is admitted.
 static bool is_plain(const struct rota *rota, const struct intake *intake, uint32_t index)
 {
     const struct task *task = &rota->task[intake->row + index];
@@ -26,8 +27,8 @@ static bool is_plain(const struct rota *rota, const struct intake *intake, uint3
            && task->state == ROTA_TASK_NONE;
 }
 
-// No conditions, bundles, objects or keys: what a task is matters to its dependents alone, and
-// each can be seen to by itself. A trace wants to see all of them admitted first.
+// No conditions, bundles, objects or keys: the state of a task matters to its dependents alone, so
+// tasks can be admitted one by one. With a trace all of them are submitted first.
 static bool all_apart(const struct rota *rota, const struct intake *intake)
 {
     return !intake->bundles && !intake->members && !intake->lates && !intake->idle && !intake->uses
@@ -36,13 +37,14 @@ static bool all_apart(const struct rota *rota, const struct intake *intake)
 
 static void admit_apart(struct rota *rota, const struct intake *intake)
 {
+    assert(intake->apart);
     for (task_row row = intake->row; row < intake->row + intake->spec->task_count; row++) {
         if (rota->task[row].extra) task_move(rota, row, CAUSE_ADMITTED);
         outcome_admit(rota, row);
     }
 }
 
-// All that lack something wait already.
+// All tasks with unmet dependencies are already WAITING.
 
 static void admit_plain(struct rota *rota, const struct intake *intake)
 {
@@ -55,9 +57,10 @@ static void admit_plain(struct rota *rota, const struct intake *intake)
     task_count_begun(rota, intake->job, tasks - ready);
 }
 
-// First all are there, then each is looked at: a condition must see the others as queued.
+// First all tasks exist, then each is admitted: a condition must see the others as queued.
 static void admit_tasks(struct rota *rota, const struct intake *intake)
 {
+    assert(intake->row);
     const struct rota_job_spec *spec = intake->spec;
     for (uint32_t i = 0; i < spec->task_count; i++) {
         task_row row = intake->row + i;
@@ -76,7 +79,7 @@ static void admit_tasks(struct rota *rota, const struct intake *intake)
     }
 }
 
-// The same client and key again is the same job, told again.
+// A submission with a known client and key is a repetition: it gets the same job.
 static job_row job_again(const struct rota *rota, const struct rota_job_spec *spec)
 {
     if (!spec->key || spec->job.number) return 0;
@@ -112,6 +115,7 @@ static void apply(struct rota *rota, struct intake *intake)
     else
         admit_tasks(rota, intake);
     if (intake->policy == ROTA_POLICY_PLAN && intake->spec->task_count) plan_news(rota, 2);
+    assert(intake->row && intake->job_id);
 }
 
 enum rota_error on_submit(struct rota *rota, const struct rota_event *event)
@@ -121,7 +125,7 @@ enum rota_error on_submit(struct rota *rota, const struct rota_event *event)
     job_row known = job_again(rota, &event->submit);
     if (known) {
         if (!effect_reserve(rota, 1))
-            return refuse(rota, ROTA_NO_MEMORY, "no memory for the answer");
+            return refuse(rota, ROTA_NO_MEMORY, "out of memory for the reply");
         accept(rota, known, 1);
         return ROTA_OK;
     }

@@ -1,20 +1,21 @@
-// on_worker.c - workers come, are heard of, fall silent, ask for work, and go.
+// on_worker.c - workers join, report, become silent, ask for tasks, and leave.
 #include "base/planted.h"
 #include "core/core.h"
 
 static enum rota_error find_worker(struct rota *rota, rota_worker_id id, worker_row *row)
 {
     *row = worker_find(rota, id);
-    return *row ? ROTA_OK : refuse(rota, ROTA_NOT_FOUND, "there is no such worker");
+    return *row ? ROTA_OK : refuse(rota, ROTA_NOT_FOUND, "no such worker");
 }
 
 static enum rota_error no_memory(struct rota *rota)
 {
-    return refuse(rota, ROTA_NO_MEMORY, "no memory for the worker");
+    return refuse(rota, ROTA_NO_MEMORY, "out of memory for the worker");
 }
 
 static void hear(struct rota *rota, worker_row row)
 {
+    assert(IS_ROW(rota->workers, row));
     WORKER(rota, row)->silent_since = ROTA_NEVER;
     WORKER(rota, row)->lost = false;
     heap_remove(&rota->leases, row);
@@ -26,9 +27,9 @@ static void hear(struct rota *rota, worker_row row)
 enum rota_error on_worker_joined(struct rota *rota, const struct rota_event *event)
 {
     worker_row row = worker_find(rota, event->worker.id);
-    if (!event->worker.id.number) return refuse(rota, ROTA_BAD_EVENT, "a worker has no number");
+    if (!event->worker.id.number) return refuse(rota, ROTA_BAD_EVENT, "a worker has no id");
     if (!row && pool_used(&rota->workers) >= rota->config.workers_max)
-        return refuse(rota, ROTA_TOO_MANY, "more workers than the configuration allows");
+        return refuse(rota, ROTA_TOO_MANY, "too many workers for the configured limit");
     if (!worker_reserve(rota) || !effect_cover(rota) || !effect_reserve(rota, 0))
         return no_memory(rota);
     if (!row) row = worker_add(rota, event->worker.id);
@@ -61,14 +62,14 @@ enum rota_error on_worker_silent(struct rota *rota, const struct rota_event *eve
     if (error) return error;
     struct worker *worker = WORKER(rota, row);
     if (worker->silent_since != ROTA_NEVER)
-        return refuse(rota, ROTA_NOT_NOW, "the worker is silent already");
+        return refuse(rota, ROTA_NOT_NOW, "the worker is already silent");
     if (!effect_reserve(rota, 0)) return no_memory(rota);
     worker->silent_since = rota->now;
     rota_time lease = rota->config.lease / (PLANTED(LEASE_SHORT) ? 2 : 1);
     heap_set(&rota->leases, row, rota->now > ROTA_NEVER - lease ? ROTA_NEVER : rota->now + lease);
     worker_mark(rota, row);
     room_update(rota, row);
-    trace_say(rota, "worker %u is silent -> gets nothing new", worker->id);
+    trace_say(rota, "worker %u is silent -> gets no new tasks", worker->id);
     return ROTA_OK;
 }
 
@@ -87,9 +88,9 @@ enum rota_error on_worker_asks(struct rota *rota, const struct rota_event *event
 {
     worker_row row = worker_find(rota, event->asks.id);
     if (!event->asks.id.number || !event->asks.count)
-        return refuse(rota, ROTA_BAD_EVENT, "a worker asks for at least one task");
+        return refuse(rota, ROTA_BAD_EVENT, "a worker must ask for at least one task");
     if (!row && pool_used(&rota->workers) >= rota->config.workers_max)
-        return refuse(rota, ROTA_TOO_MANY, "more workers than the configuration allows");
+        return refuse(rota, ROTA_TOO_MANY, "too many workers for the configured limit");
     if (!worker_reserve(rota) || !effect_cover(rota) || !effect_reserve(rota, 0))
         return no_memory(rota);
     if (!row) row = worker_meet(rota, event->asks.id);

@@ -1,22 +1,24 @@
-// outcome.c - how a task gets ready, how it ends, and what follows from that.
+// outcome.c - how a task becomes ready, how it ends, and the consequences.
 #include "base/planted.h"
 #include "core/core.h"
 
-// All it needs is there. Outside lanes nothing lies between ready and offered.
+// All dependencies are met. Without a lane the task is offered at once.
 void outcome_ready(struct rota *rota, task_row row)
 {
-    if (rota->task[row].flags & TASK_GATED) {
+    assert(IS_TASK(rota, row));
+    if (rota->task[row].flags & TASK_HAS_LANE) {
         if (rota->task[row].state != ROTA_TASK_READY) task_move(rota, row, CAUSE_MET);
-        gate_request(rota, row);
+        lane_request(rota, row);
         return;
     }
     task_move(rota, row, CAUSE_OFFERED);
     place_add(rota, row);
 }
 
-// A result that somebody needs again may have been let go or lost meanwhile.
+// An input may have been released or lost since it was made; then it is made again.
 static void ask_for_inputs(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->input_count; i++) {
         object_row at = rota->use[extra->use_first + i].object;
@@ -26,11 +28,12 @@ static void ask_for_inputs(struct rota *rota, task_row row)
 
 void outcome_admit(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     struct task *task = &rota->task[row];
     if (task->extra) {
         condition_look(rota, row);
         ask_for_inputs(rota, row);
-        if (task->flags & TASK_GATED) gate_enlist(rota, row);
+        if (task->flags & TASK_HAS_LANE) lane_enlist(rota, row);
     }
     bool is_met = rota->unmet[row] == 0 || (PLANTED(NEED_EARLY) && rota->unmet[row] == 1);
     bool has_condition = task->extra && task_extra(rota, row)->clause_count;
@@ -39,15 +42,16 @@ void outcome_admit(struct rota *rota, task_row row)
         return;
     }
     task_move(rota, row, task->dead ? CAUSE_DOOMED : CAUSE_UNMET);
-    if (is_met) graph_look_at(rota, row);  // its condition may hold for a moment only
+    if (is_met) graph_look_at(rota, row);  // its condition may hold only for a moment
 }
 
-// Takes the task out of every queue and ends its attempt; its state is still the old one.
+// Removes the task from every queue and ends its attempt; its state is still the old one.
 void outcome_withdraw(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     struct task *task = &rota->task[row];
     bool attempt = task->state == ROTA_TASK_ASSIGNED || task->state == ROTA_TASK_RUNNING;
-    if (task->flags & TASK_RESTS && task->state <= ROTA_TASK_BLOCKED) rest_forget(rota, row);
+    if (task->flags & TASK_BACKOFF && task->state <= ROTA_TASK_BLOCKED) backoff_forget(rota, row);
     if (task->extra && task_extra(rota, row)->key) {
         if (task->state == ROTA_TASK_SHARED)
             share_detach(rota, row);
@@ -60,62 +64,65 @@ void outcome_withdraw(struct rota *rota, task_row row)
         return;
     }
     if (task->state == ROTA_TASK_OFFERED) place_remove(rota, row);
-    if (task->flags & TASK_GATED) gate_leave(rota, row);
+    if (task->flags & TASK_HAS_LANE) lane_leave(rota, row);
 }
 
-// In a lane, what a worker was told may have begun: others wait until it says more.
+// In a lane, an assigned attempt may have started: other tasks wait until its worker reports.
 static bool keeps_lane(const struct rota *rota, const struct task *task)
 {
-    return rota->config.told_is_begun && task->flags & TASK_GATED;
+    return rota->config.told_is_begun && task->flags & TASK_HAS_LANE;
 }
 
-// Where it counts as begun, a worker that has what it needs goes on, and one that lacks it will say
-// so: it waits then.
-bool outcome_goes_on(const struct rota *rota, task_row row)
+// If the attempt counts as started, its worker continues when it has the inputs, and reports when
+// it lacks them; the task waits until then.
+bool outcome_continues(const struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
     bool assigned = task->state == ROTA_TASK_ASSIGNED && task->worker;
     return assigned && keeps_lane(rota, task) && !PLANTED(INPUT_FREES);
 }
 
-// A task that asked for its lane and lost a need in one event was never ready: it has no place in
-// front of tasks that ask before it is.
+// A task that requested its lane and lost a dependency in the same event was never ready: it must
+// not keep a place ahead of tasks that become ready before it.
 static void forget_request(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].extra);
     struct extra *extra = task_extra(rota, row);
     if (extra->asked == rota->turn) extra->asked = 0;
 }
 
 void outcome_unready(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     struct task *task = &rota->task[row];
     bool assigned = task->state == ROTA_TASK_ASSIGNED && task->worker;
-    if (outcome_goes_on(rota, row)) {
+    if (outcome_continues(rota, row)) {
         attempt_begun(rota, row);
         return;
     }
     if (assigned && !share_has_heir(rota, row)) attempt_stop(rota, row);
     outcome_withdraw(rota, row);
-    if (assigned && task->tries) task->tries--;  // it did not have its chance
+    if (assigned && task->tries) task->tries--;  // it had no chance to run
     task_move(rota, row, CAUSE_UNMET);
     if (task->extra) {
         forget_request(rota, row);
         condition_look(rota, row);
         ask_for_inputs(rota, row);
     }
-    if (task->flags & TASK_GATED) gate_enlist(rota, row);
+    if (task->flags & TASK_HAS_LANE) lane_enlist(rota, row);
     graph_look_at(rota, row);
 }
 
-// Nobody writes them any more, so what nobody needs can go.
+// The outputs are no longer written, so those that no task needs can be removed.
 static void purge_outputs(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].extra);
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->output_count; i++)
         object_purge(rota, rota->use[extra->use_first + extra->input_count + i].object);
 }
 
-// It holds nothing any more. A result made again that succeeds is no news.
+// The task holds nothing any more. The success of a result made again is not reported.
 void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum rota_outcome outcome)
 {
     struct task *task = &rota->task[row];
@@ -130,11 +137,13 @@ void outcome_end(struct rota *rota, task_row row, enum task_cause cause, enum ro
     if (!was_over) wait_task_over(rota, row);
     if (cause == CAUSE_FAILED || (cause == CAUSE_ABORTED && outcome == ROTA_OUTCOME_LOST))
         job_fails_with(rota, row);
+    assert(task->state != ROTA_TASK_RUNNING);
 }
 
 static void keep_result(struct rota *rota, task_row row, worker_row worker,
                         enum rota_outcome outcome)
 {
+    assert(rota->task[row].extra);
     const struct extra *extra = task_extra(rota, row);
     bool result = outcome == ROTA_OUTCOME_OK || outcome == ROTA_OUTCOME_EXIT;
     if (result && extra->key && worker) {
@@ -158,19 +167,21 @@ static enum task_cause cause_of(enum rota_outcome outcome)
     }
 }
 
-// What its leader has tried a follower has tried too: whoever has it retried wants more than to
-// hear of the same failure once more.
+// A follower has used the tries of its leader: otherwise a retry of the follower would only report
+// the same failure again.
 static void count_as_tried(struct task *follower, const struct task *leader)
 {
     if (follower->attempt < leader->attempt) follower->attempt = leader->attempt;
+    assert(follower->attempt >= leader->attempt);
 }
 
-// The followers of a shared execution end as their leader does, with what it made.
+// The followers of a shared execution end like their leader, with its outputs.
 static void end_followers(struct rota *rota, task_row row, worker_row worker,
                           enum rota_outcome outcome, int32_t status)
 {
     if (!task_extra(rota, row)->key) return;
-    // One may be a prerequisite of another, made again: its end must not stop the others'.
+    // One follower may be a dependency of another that makes a lost result again: the end of one
+    // must not stop the others.
     rota->task[row].flags |= TASK_DECIDED;
     for (task_row at = task_extra(rota, row)->leader; at; at = rota->task[at].next)
         rota->task[at].flags |= TASK_DECIDED;
@@ -182,7 +193,7 @@ static void end_followers(struct rota *rota, task_row row, worker_row worker,
             share_alias(rota, row, next, worker, false);
         }
         keep_result(rota, next, worker, outcome);
-        if (rota->task[next].flags & TASK_GATED) gate_leave(rota, next);
+        if (rota->task[next].flags & TASK_HAS_LANE) lane_leave(rota, next);
         if (outcome != ROTA_OUTCOME_OK) count_as_tried(&rota->task[next], &rota->task[row]);
         rota->task[next].status = status;
         outcome_end(rota, next, cause_of(outcome), outcome);
@@ -191,8 +202,9 @@ static void end_followers(struct rota *rota, task_row row, worker_row worker,
 
 static bool comes_back(const struct rota *rota, task_row row, enum rota_outcome outcome)
 {
+    assert(outcome != ROTA_OUTCOME_OK);
     const struct task *task = &rota->task[row];
-    // What a handler failed stays so until somebody asks for it; what it lost does not.
+    // A task that a handler failed is not retried automatically; one that a handler lost is.
     if (task->flags & TASK_CLAIMED && outcome != ROTA_OUTCOME_LOST) return false;
     if (task->attempt >= TASK_ATTEMPT_MAX) return false;
     uint32_t retries_max = PROFILE(rota, task->profile)->wants.retries_max;
@@ -207,35 +219,38 @@ static bool comes_back(const struct rota *rota, task_row row, enum rota_outcome 
 
 static void come_back(struct rota *rota, task_row row, enum rota_outcome outcome)
 {
+    assert(!(rota->task[row].flags & TASK_IS_BUNDLE));
     struct task *task = &rota->task[row];
     if (task->extra) streams_give_up(rota, row);
     bool writes = task->extra && task_extra(rota, row)->output_count;
-    bool gated = task->flags & TASK_GATED, met = rota->unmet[row] == 0;
+    bool gated = task->flags & TASK_HAS_LANE, met = rota->unmet[row] == 0;
     task->outcome = (uint8_t)outcome;
     attempt_end(rota, row);
-    task->flags |= TASK_BYPASS;  // a repeated attempt was let through already
+    task->flags |= TASK_BYPASS;  // a repeated attempt was already admitted
     task_move(rota, row, met && !writes ? CAUSE_RETURNED : CAUSE_UNMET);
-    met = rota->unmet[row] == 0;  // those that read what it wrote may have given up what it reads
-    if (gated || !met) share_release(rota, row);  // who has to wait does not lead
+    met = rota->unmet[row] == 0;  // readers of its streams may have given up its inputs
+    if (gated || !met) share_release(rota, row);  // a task that has to wait cannot lead
     if (met) {
         outcome_ready(rota, row);
         return;
     }
     ask_for_inputs(rota, row);
-    if (gated) gate_enlist(rota, row);
+    if (gated) lane_enlist(rota, row);
     graph_look_at(rota, row);
 }
 
-// A lost result that was to be made again is not, after all.
-static void let_be(struct rota *rota, task_row row)
+// A lost result is not made again.
+static void cancel_remake(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].flags & TASK_AGAIN);
     rota->task[row].outcome = ROTA_OUTCOME_OK;
     if (rota->task[row].extra) task_extra(rota, row)->asked = 0;
-    task_move(rota, row, CAUSE_LET_BE);
+    task_move(rota, row, CAUSE_NOT_REMADE);
     if (rota->task[row].extra) purge_outputs(rota, row);
+    assert(!(rota->task[row].flags & TASK_AGAIN));
 }
 
-// A task of nothing but edges has run, and it went well: most ends are like this.
+// The usual end: a task that has only edges ran and succeeded.
 static bool ends_plainly(const struct task *task, enum rota_outcome outcome)
 {
     return outcome == ROTA_OUTCOME_OK && !task->extra && task->state != ROTA_TASK_OFFERED
@@ -252,8 +267,8 @@ static void end_plainly(struct rota *rota, task_row row, int32_t status)
     effect_confirm(rota, row);
 }
 
-// An attempt is over, or (OFFERED) a result came without one. What it made lies on `worker`,
-// or with the server.
+// An attempt ended, or (OFFERED) a result arrived without one. Its outputs are on `worker`, or on
+// the server.
 void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rota_outcome outcome,
                     int32_t status)
 {
@@ -280,11 +295,11 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
     }
     if (task->extra) keep_result(rota, row, worker, outcome);
     if (stopped) share_release(rota, row);
-    // From here on nobody joins it, also not the next of its lane.
+    // From now on no task joins the execution, not even the next one of its lane.
     if (task->extra && task_extra(rota, row)->key) share_end(rota, row);
     if (task->state == ROTA_TASK_OFFERED) {
         place_remove(rota, row);
-        if (task->flags & TASK_GATED) gate_leave(rota, row);
+        if (task->flags & TASK_HAS_LANE) lane_leave(rota, row);
     } else {
         attempt_end(rota, row);
     }
@@ -293,56 +308,67 @@ void outcome_finish(struct rota *rota, task_row row, worker_row worker, enum rot
     if (ends_all) end_followers(rota, row, worker, outcome, status);
     if (outcome != ROTA_OUTCOME_OK && out && task->extra) streams_give_up(rota, row);
     if (stopped && again) {
-        let_be(rota, row);
+        cancel_remake(rota, row);
         return;
     }
     outcome_end(rota, row, cause_of(outcome), outcome);
 }
 
-static void stop_running(struct rota *rota, task_row row)
+// Outputs that were reported early do not count once their task is being stopped.
+static void mark_stopping(struct rota *rota, task_row row)
 {
-    struct task *task = &rota->task[row];
-    if (task->flags & TASK_STOPPING) return;
-    attempt_stop(rota, row);
-    task->flags |= TASK_STOPPING;
+    assert(!(rota->task[row].flags & TASK_STOPPING));
+    rota->task[row].flags |= TASK_STOPPING;
     effect_mark_task(rota, row);
     if (task_extra(rota, row)->output_count) object_producer_changed(rota, row);
 }
 
-// Whether the worker has begun, or may have by the time it hears of the cancel.
+static void stop_running(struct rota *rota, task_row row)
+{
+    if (rota->task[row].flags & TASK_STOPPING) return;
+    attempt_stop(rota, row);
+    mark_stopping(rota, row);
+    assert(rota->task[row].flags & TASK_STOPPING);
+}
+
+// Whether the worker has started the attempt, or may have by the time the cancel arrives.
 static bool may_run(const struct rota *rota, const struct task *task)
 {
     bool told = keeps_lane(rota, task) && !PLANTED(CANCEL_FREES);
     return task->state == ROTA_TASK_RUNNING || told;
 }
 
-// A handler holds its place in a lane until it has heard of the cancel, or its lease is over.
-static bool is_in_hands(const struct rota *rota, const struct task *task)
+// A handler keeps its place in a lane until it received the cancel, or its lease expired.
+static bool is_with_handler(const struct rota *rota, const struct task *task)
 {
-    return rota->config.told_is_begun && task->flags & TASK_GATED && task->flags & TASK_CLAIMED
+    return rota->config.told_is_begun && task->flags & TASK_HAS_LANE && task->flags & TASK_CLAIMED
            && task->state == ROTA_TASK_RUNNING && !PLANTED(CANCEL_FREES_HANDS);
 }
 
-// A writer of what it reads has not succeeded: whatever it ends with, it runs again with that
-// writer. What was lost with its worker ends by itself; what no worker has begun falls back.
+// A writer of its input streams has not succeeded: the task runs again with that writer, whatever
+// its own outcome. An attempt that was lost with its worker ends by itself; a task that no worker
+// has started goes back to waiting.
 void outcome_discard(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     struct task *task = &rota->task[row];
     bool assigned = task->state == ROTA_TASK_ASSIGNED;
     if (task->flags & TASK_STOPPING || (task->state != ROTA_TASK_RUNNING && !assigned)) return;
     if (task->worker && WORKER(rota, task->worker)->lost) return;
     if (assigned && !keeps_lane(rota, task)) return;
     if (assigned) attempt_begun(rota, row);
-    trace_say(rota, "the writer of what it reads did not succeed -> it is stopped, to run again");
+    trace_say(rota,
+              "the writer of its input stream did not succeed -> it is stopped, to run again");
     if (task->worker) attempt_stop(rota, row);
     streams_unread(rota, row);
     task->flags |= TASK_STOPPING | TASK_DISCARDED;
     effect_mark_task(rota, row);
 }
 
-// It was to run again; now it ends, when its worker says so. A handler is not waited for.
+// The task was to run again; now it ends when its worker reports. A handler is not waited for.
 static void cancel_discarded(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].flags & TASK_DISCARDED);
     struct task *task = &rota->task[row];
     task->flags &= (uint16_t)~TASK_DISCARDED;
     if (!task->worker) task->flags &= (uint16_t)~TASK_STOPPING;
@@ -350,16 +376,16 @@ static void cancel_discarded(struct rota *rota, task_row row)
     if (task_extra(rota, row)->output_count) object_producer_changed(rota, row);
 }
 
-// What had not started is released now; what runs, when its worker says so.
+// A task that has not started is released now; a running one, when its worker reports.
 void outcome_cancel(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     struct task *task = &rota->task[row];
     if (task->state < ROTA_TASK_STAGED || task->state > ROTA_TASK_RUNNING) return;
     if (task->flags & TASK_DISCARDED) cancel_discarded(rota, row);
     if (task->flags & TASK_STOPPING) return;
-    if (is_in_hands(rota, task)) {
-        task->flags |= TASK_STOPPING;
-        effect_mark_task(rota, row);
+    if (is_with_handler(rota, task)) {
+        mark_stopping(rota, row);
         return;
     }
     bool out = task->worker && !share_has_heir(rota, row)
@@ -373,14 +399,15 @@ void outcome_cancel(struct rota *rota, task_row row)
     outcome_withdraw(rota, row);
     task->status = 0;
     if (task->flags & TASK_AGAIN)
-        let_be(rota, row);
+        cancel_remake(rota, row);
     else
         outcome_end(rota, row, CAUSE_ABORTED, ROTA_OUTCOME_ABORTED);
 }
 
-// To everybody else it stays what it was; only its consumers wait.
+// Other tasks still see the task as succeeded; only its consumers wait.
 void outcome_again(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].state == ROTA_TASK_SUCCEEDED);
     rota->task[row].tries = 0;
     task_move(rota, row, CAUSE_AGAIN);
     outcome_admit(rota, row);
@@ -395,4 +422,5 @@ void outcome_restart(struct rota *rota, task_row row)
     if (task->extra) task_extra(rota, row)->asked = 0;
     task_move(rota, row, CAUSE_STAGED);
     task_move(rota, row, CAUSE_ADMITTED);
+    assert(rota->task[row].state == ROTA_TASK_QUEUED);
 }

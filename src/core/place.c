@@ -1,14 +1,14 @@
 // place.c - placement: an offered task goes to the queue of its job's policy.
 //
-// Three policies read one location index and make one thing, the set of those who may
-// take the task: claim (any handler), pull (holders of the result, then of an input, then
-// every worker), plan (one worker, chosen by score).
+// Three policies use the same index of locations to decide which workers may take a task: claim
+// (any handler), pull (holders of the result, then of an input, then every worker), plan (one
+// worker, chosen by score).
 #include "base/planted.h"
 #include "core/core.h"
 
-bool place_rests(const struct rota *rota, task_row row)
+bool place_is_paused(const struct rota *rota, task_row row)
 {
-    return rota->resting && JOB(rota, task_job(rota, row))->paused;
+    return rota->paused_jobs && JOB(rota, task_job(rota, row))->paused;
 }
 
 bool place_shared(struct rota *rota, task_row row)
@@ -17,18 +17,19 @@ bool place_shared(struct rota *rota, task_row row)
     if (!task->extra || !task_extra(rota, row)->key) return false;
     graph_settle_leaders(rota);
     if (!share_attach(rota, row)) return false;
-    if (task->flags & TASK_GATED) {
-        gate_handed_out(rota, row);
-        gate_started(rota, row);
+    if (task->flags & TASK_HAS_LANE) {
+        lane_handed_out(rota, row);
+        lane_started(rota, row);
     }
     return true;
 }
 
-// Of a job that is paused nothing is in a queue, nor waits for another to run for it.
+// A task of a paused job is in no queue, and does not wait for another task that runs for it.
 void place_add(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].state == ROTA_TASK_OFFERED);
     const struct task *task = &rota->task[row];
-    if ((place_rests(rota, row) && !PLANTED(PAUSE_LATE)) || place_shared(rota, row)) return;
+    if ((place_is_paused(rota, row) && !PLANTED(PAUSE_LATE)) || place_shared(rota, row)) return;
     switch (PROFILE(rota, task->profile)->wants.policy) {
     case ROTA_POLICY_CLAIM: claim_add(rota, row); break;
     case ROTA_POLICY_PULL: pull_add(rota, row); break;
@@ -40,10 +41,11 @@ void place_add(struct rota *rota, task_row row)
     }
 }
 
-// In a lane only the first in line is in a queue.
+// Of a lane, only the first admitted task is in a queue.
 void place_remove(struct rota *rota, task_row row)
 {
-    if (!gate_is_next(rota, row) || place_rests(rota, row)) return;
+    assert(IS_TASK(rota, row));
+    if (!lane_is_next(rota, row) || place_is_paused(rota, row)) return;
     switch (PROFILE(rota, rota->task[row].profile)->wants.policy) {
     case ROTA_POLICY_CLAIM: claim_remove(rota, row); break;
     case ROTA_POLICY_PULL: pull_remove(rota, row); break;
@@ -71,6 +73,7 @@ bool place_has_room(const struct worker *worker, const struct profile *profile)
 
 bool place_unschedulable(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     const struct profile *profile = PROFILE(rota, task->profile);
     bool waits = task->state == ROTA_TASK_HELD || task->state == ROTA_TASK_OFFERED;
@@ -92,9 +95,10 @@ static uint32_t stream_consumers(const struct rota *rota, const struct extra *ex
     return count;
 }
 
-// One RUN, a FETCH or STREAM for each input, a STREAM for each consumer; a copy for each.
+// One RUN, a FETCH or STREAM for each input, a STREAM for each consumer, and a copy for each.
 bool place_reserve(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct extra *extra = task_extra(rota, row);
     if (!rota->task[row].extra) return effect_reserve(rota, 1);
     uint32_t copies = extra->input_count + extra->output_count;

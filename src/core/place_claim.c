@@ -1,9 +1,10 @@
-// place_claim.c - the policy claim: whoever asks gets the task that waited longest.
+// place_claim.c - the policy claim: a handler gets the task that waited longest.
 #include "core/core.h"
 #include "core/prefetch.h"
 
 void claim_add(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].state == ROTA_TASK_OFFERED);
     struct task *task = &rota->task[row];
     struct bucket *line = &PROFILE(rota, task->profile)->line;
     if (!line->first) profile_list(rota, task->profile);
@@ -12,14 +13,15 @@ void claim_add(struct rota *rota, task_row row)
 
 void claim_remove(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     struct task *task = &rota->task[row];
     struct bucket *line = &PROFILE(rota, task->profile)->line;
-    warm_handed_out(rota, row);
+    prefetch_handed_out(rota, row);
     list_unlink(rota, row, &line->first, &line->last);
     if (!line->first) profile_unlist(rota, task->profile);
 }
 
-// Whoever wants a task of one job looks past those of others, one by one.
+// A handler that wants a task of one job skips the tasks of other jobs, one by one.
 static task_row first_of(const struct rota *rota, const struct profile *profile, job_row job)
 {
     task_row row = profile->line.first;

@@ -1,10 +1,10 @@
 // place_plan.c - the policy plan: one worker for each ready task, chosen by score.
 //
-// A plan takes ready tasks by priority and rank. Among equals it looks at a window of them
-// and places the one first that has most to gain from its best worker: many bytes that need
-// not move, then many cores. It never waits for a better place while there is room
-// anywhere. What finds no room may overbook a worker, outside lanes, within a bound; that is
-// taken back as soon as another worker has room.
+// A plan takes ready tasks by priority and rank. Among equal ones it compares a window of tasks and
+// places first the task that gains most from its best worker: most bytes that need not be moved,
+// then most cores. It never waits for a better place while a worker has room. A task that finds no
+// room, and has no lane, may overbook a worker up to a limit; it is recalled as soon as another
+// worker has room.
 #include "core/core.h"
 
 enum { WINDOW = 32, HOLDERS = 16, CORE_WORTH = 5000 };
@@ -12,13 +12,14 @@ enum { WINDOW = 32, HOLDERS = 16, CORE_WORTH = 5000 };
 struct candidate {
     task_row task;
     worker_row worker;  // the best one with room; 0: none
-    uint64_t local;     // input bytes that lie there
+    uint64_t local;     // input bytes that are already there
 };
 
 // ---- When to plan ---------------------------------------------------------------------
 
 void plan_news(struct rota *rota, uint32_t strength)
 {
+    assert(strength == 1 || strength == 2);
     if (rota->plan_due < strength) {
         rota->plan_due = strength;
         effect_core(rota);
@@ -32,8 +33,8 @@ static rota_time threshold(const struct rota *rota)
     return by_news[rota->plan_due];
 }
 
-// A plan may run when more time has passed since the last one than the news are worth, and
-// more than the last one took, so that less than half of the time goes into planning.
+// A plan may run when more time has passed since the last one than the change is worth, and more
+// than the last one took, so that planning takes less than half of the time.
 rota_time plan_deadline(const struct rota *rota)
 {
     if (rota->plan_more) return rota->now;
@@ -45,9 +46,9 @@ rota_time plan_deadline(const struct rota *rota)
     return wait >= ROTA_NEVER - rota->plan_end ? ROTA_NEVER : rota->plan_end + wait + 1;
 }
 
-// ---- Where a task would go ----------------------------------------------------------------
+// ---- The best worker for a task -------------------------------------------------------------
 
-// Artifacts of unknown size count one byte: better near than not.
+// Artifacts of unknown size count one byte, so that a near one is preferred.
 static uint64_t worth(const struct object *object)
 {
     return object->bytes ? object->bytes : 1;
@@ -65,6 +66,7 @@ struct holder {
 
 static void holder_add(struct holder *holders, uint32_t *count, worker_row worker, uint64_t bytes)
 {
+    assert(worker);
     uint32_t i = 0;
     while (i < *count && holders[i].worker != worker) i++;
     if (i == *count) {
@@ -74,9 +76,10 @@ static void holder_add(struct holder *holders, uint32_t *count, worker_row worke
     holders[i].local = add_capped(holders[i].local, bytes);
 }
 
-// Workers that hold inputs, or the result. Of very many copies the first few will do.
+// Workers that hold inputs, or the result. Of very many copies the first few are enough.
 static uint32_t find_holders(const struct rota *rota, task_row row, struct holder *holders)
 {
+    assert(IS_TASK(rota, row));
     const struct extra *extra = task_extra(rota, row);
     uint32_t count = 0;
     for (uint32_t i = 0; i < extra->input_count; i++) {
@@ -86,7 +89,7 @@ static uint32_t find_holders(const struct rota *rota, task_row row, struct holde
                 holder_add(holders, &count, REPLICA(rota, at)->worker, worth(object));
     }
     if (!extra->key) return count;
-    // Who has made the same before need not do it again, wherever the inputs are.
+    // A worker that holds the result need not run the task, wherever the inputs are.
     const struct object *result = OBJECT(rota, extra->key);
     for (replica_row at = result->replicas; at; at = REPLICA(rota, at)->next_of_object)
         if (REPLICA(rota, at)->flags & REPLICA_LOCATED)
@@ -94,9 +97,10 @@ static uint32_t find_holders(const struct rota *rota, task_row row, struct holde
     return count;
 }
 
-// `anywhere` has room, if anybody has.
+// `anywhere` is a worker with room, if there is one.
 static void find_worker(const struct rota *rota, struct candidate *candidate, worker_row anywhere)
 {
+    assert(IS_TASK(rota, candidate->task));
     const struct task *task = &rota->task[candidate->task];
     const struct profile *profile = PROFILE(rota, task->profile);
     struct holder holders[HOLDERS];
@@ -152,15 +156,17 @@ static struct candidate best_ready(const struct rota *rota)
 
 static bool same_level(const struct rota *rota, task_row a, task_row b)
 {
+    assert(a && b);
     const struct task *one = &rota->task[a], *other = &rota->task[b];
     return one->rank == other->rank
            && PROFILE(rota, one->profile)->wants.priority
                   == PROFILE(rota, other->profile)->wants.priority;
 }
 
-// Takes the next tasks of one level out of the queues.
+// Takes the next tasks of one priority and rank out of the queues.
 static uint32_t take_window(struct rota *rota, struct candidate *window, uint32_t most)
 {
+    assert(most > 0);
     uint32_t count = 0;
     while (count < most) {
         struct candidate best = best_ready(rota);
@@ -180,6 +186,7 @@ static uint64_t gain(const struct rota *rota, const struct candidate *candidate)
 
 static uint32_t most_gain(const struct rota *rota, const struct candidate *window, uint32_t count)
 {
+    assert(count > 0);
     uint32_t best = 0;
     for (uint32_t i = 1; i < count; i++) {
         uint64_t one = gain(rota, &window[i]), other = gain(rota, &window[best]);
@@ -189,9 +196,10 @@ static uint32_t most_gain(const struct rota *rota, const struct candidate *windo
     return best;
 }
 
-// The task is out of its queue; without memory it goes back there.
+// The task is out of its queue; if memory runs out it returns there.
 static bool assign(struct rota *rota, task_row row, worker_row worker, uint32_t flags)
 {
+    assert(IS_ROW(rota->workers, worker));
     if (!place_reserve(rota, row)) {
         rota->starved = true;
         ready_push_back(rota, row);
@@ -204,6 +212,7 @@ static bool assign(struct rota *rota, task_row row, worker_row worker, uint32_t 
 
 static bool has_place(const struct rota *rota, struct candidate *candidate)
 {
+    assert(candidate->task);
     const struct profile *profile = PROFILE(rota, rota->task[candidate->task].profile);
     if (!candidate->worker) return false;
     if (place_has_room(WORKER(rota, candidate->worker), profile)) return true;
@@ -211,7 +220,8 @@ static bool has_place(const struct rota *rota, struct candidate *candidate)
     return candidate->worker != 0;
 }
 
-// Places one window; who lost its place to another looks again. Returns how many found one.
+// Places one window; a task whose worker was taken by another one is evaluated again. Returns the
+// number of placed tasks.
 static uint32_t place_window(struct rota *rota, uint32_t work)
 {
     struct candidate window[WINDOW], left[WINDOW];
@@ -223,7 +233,7 @@ static uint32_t place_window(struct rota *rota, uint32_t work)
         if (rota->starved || !has_place(rota, &window[i])) {
             left[left_count++] = window[i];
         } else if (window[i].worker != before) {
-            continue;  // with less to gain there, another one may come first
+            continue;  // it gains less there, so another task may be placed first
         } else if (assign(rota, window[i].task, window[i].worker, 0)) {
             placed++;
         }
@@ -233,7 +243,7 @@ static uint32_t place_window(struct rota *rota, uint32_t work)
     return rota->starved ? 0 : placed;
 }
 
-// ---- Beyond the room ---------------------------------------------------------------------------
+// ---- Overbooking ----------------------------------------------------------------------------
 
 static uint32_t overbook_max(const struct rota *rota, const struct worker *worker, bool reads)
 {
@@ -262,16 +272,16 @@ static worker_row least_overbooked(const struct rota *rota, const struct profile
 static bool overbook_one(struct rota *rota)
 {
     const struct profile *best = NULL;
-    worker_row worker = 0;  // for the best
+    worker_row worker = 0;  // for the best task
     for (profile_row row = rota->ready_plan; row; row = PROFILE(rota, row)->next) {
         const struct profile *profile = PROFILE(rota, row);
-        bool gated = rota->task[ready_first(rota, profile)].flags & TASK_GATED;
+        bool gated = rota->task[ready_first(rota, profile)].flags & TASK_HAS_LANE;
         if (gated || (best && !profile_goes_first(rota, profile, best))) continue;
         worker_row found = bound_worker(rota, ready_first(rota, profile));
         if (!found)
             found = least_overbooked(rota, profile);
         else if (!bound_may_wait(rota, ready_first(rota, profile), found))
-            continue;  // it waits for its worker, or for one that is idle
+            continue;  // it waits for its worker, or for an idle one
         if (!found) continue;
         best = profile;
         worker = found;
@@ -284,15 +294,16 @@ static bool overbook_one(struct rota *rota)
 
 static bool take_back_one(struct rota *rota, worker_row at)
 {
+    assert(IS_ROW(rota->workers, at));
     for (task_row row = WORKER(rota, at)->first; row; row = rota->task[row].next) {
         const struct task *task = &rota->task[row];
         if (!(task->flags & TASK_OVERBOOKED) || task->state != ROTA_TASK_ASSIGNED) continue;
-        if (task->flags & TASK_GATED || bound_worker(rota, row) == at) continue;
+        if (task->flags & TASK_HAS_LANE || bound_worker(rota, row) == at) continue;
         if (PROFILE(rota, task->profile)->wants.policy != ROTA_POLICY_PLAN) continue;
         if (!room_find(rota, PROFILE(rota, task->profile)) || !effect_reserve(rota, 1)) continue;
         attempt_stop(rota, row);
         attempt_end(rota, row);
-        rota->task[row].tries--;  // it did not have its chance
+        rota->task[row].tries--;  // it had no chance to run
         task_move(rota, row, CAUSE_RETURNED);
         outcome_ready(rota, row);
         return true;
@@ -300,12 +311,12 @@ static bool take_back_one(struct rota *rota, worker_row at)
     return false;
 }
 
-// Work that waits behind other work goes where there is room. Nobody looks for it while no worker
-// has a core to spare: there may be a million such tasks.
+// Attempts that wait on an overbooked worker are recalled when another worker has room. Skipped
+// while no worker has a free core: there may be a million such attempts.
 static bool take_back(struct rota *rota)
 {
     if (!rota->room_leaves || rota->room_cores[1] <= 1) return false;
-    workers_settle(rota);  // one that was taken back may have left room for another
+    workers_settle(rota);  // a recalled attempt may have left room for another
     for (worker_row at = 1; rota->overbooked && at < rota->workers.count; at++)
         if (WORKER(rota, at)->overbooked && take_back_one(rota, at)) return true;
     return false;
@@ -323,8 +334,8 @@ void plan_turn(struct rota *rota)
     do {
         for (uint32_t placed = 1; work && placed; work -= placed) placed = place_window(rota, work);
     } while (work && take_back(rota) && work--);
-    // What found no memory may have room somewhere: it is no case for overbooking.
+    // A task that found no memory may fit somewhere, so it is not overbooked.
     while (work && !rota->starved && rota->config.overbook && overbook_one(rota)) work--;
-    rota->plan_due = 0;  // what the plan itself made ready it has looked at
+    rota->plan_due = 0;  // the plan has already looked at the tasks it made ready
     rota->plan_more = rota->starved || (work == 0 && best_ready(rota).task != 0);
 }

@@ -1,22 +1,19 @@
-// place_planned.c - tasks whose worker is planned: bound before they are ready.
+// place_planned.c - tasks that a plan binds to a worker before they are ready.
 //
-// A plan made elsewhere (ROTA_EVENT_PLAN) says where tasks of a job will run. It is a hint: it is
-// not stored, and what it says of a worker that is gone or too small counts as not said. While a
-// bound task waits, its inputs are fetched to its worker as soon as they are there; when it is
-// ready it goes there at the end of the turn, whether or not a plan is due, also beyond the room.
+// An external plan (ROTA_EVENT_PLAN) says where tasks of a job will run. It is a hint: it is not
+// stored, and ignored for a worker that is gone or too small. While a bound task waits, its inputs
+// are fetched to its worker as soon as they exist. When the task is ready it is handed out at the
+// end of the turn, whether or not a plan is due, even if that overbooks the worker.
 #include "core/core.h"
 
 bool bound_reserve(struct rota *rota)
 {
-    void *bound = rota->bound;
-    bool there = memory_reserve(&rota->memory, &bound, &rota->bound_capacity, rota->task_capacity,
-                                sizeof *rota->bound);
-    rota->bound = bound;
-    return there;
+    return ARRAY_RESERVE(&rota->memory, rota->bound, rota->bound_capacity, rota->task_capacity);
 }
 
 void bound_forget(struct rota *rota, task_row first, uint32_t count)
 {
+    assert(first + count <= rota->task_capacity);
     for (task_row row = first; row < first + count && row < rota->bound_capacity; row++) {
         task_row *link = &rota->asks_ahead;
         while (rota->bound[row].is_asking && *link != row) link = &rota->bound[*link].next;
@@ -41,12 +38,13 @@ uint32_t bound_order(const struct rota *rota, task_row row)
     return row < rota->bound_capacity ? rota->bound[row].order : 0;
 }
 
-// ---- Ready ones ------------------------------------------------------------------------------
+// ---- Ready tasks ----------------------------------------------------------------------------
 
-enum { SORTED = 64 };  // of those that became ready in one turn, so many are put in order
+enum { SORTED = 64 };  // tasks that become ready in one turn are sorted up to this number
 
 static bool is_sooner(const struct rota *rota, task_row a, task_row b)
 {
+    assert(a != b);
     return rota->bound[a].order > rota->bound[b].order;
 }
 
@@ -65,6 +63,7 @@ bool bound_add(struct rota *rota, task_row row)
 
 bool bound_remove(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     if (row >= rota->bound_capacity || !rota->bound[row].is_due) return false;
     rota->bound[row].is_due = false;
     list_unlink(rota, row, &rota->due_first, &rota->due_last);
@@ -73,15 +72,17 @@ bool bound_remove(struct rota *rota, task_row row)
 
 bool bound_may_wait(const struct rota *rota, task_row row, worker_row at)
 {
+    assert(IS_TASK(rota, row));
     const struct worker *worker = WORKER(rota, at);
-    if (rota->task[row].flags & TASK_GATED || worker->overbooked >= rota->config.bound_max)
+    if (rota->task[row].flags & TASK_HAS_LANE || worker->overbooked >= rota->config.bound_max)
         return false;
     return !worker->slots || worker->tasks < worker->slots;
 }
 
-// False: there is no memory for it, and it is still due.
+// False: memory ran out, and the task is still due.
 static bool hand_out(struct rota *rota, task_row row)
 {
+    assert(rota->bound[row].is_due);
     worker_row worker = bound_worker(rota, row);
     const struct profile *profile = PROFILE(rota, rota->task[row].profile);
     bool room = worker && place_has_room(WORKER(rota, worker), profile);
@@ -98,7 +99,7 @@ static bool hand_out(struct rota *rota, task_row row)
     return true;
 }
 
-// ---- Inputs of those that wait ---------------------------------------------------------------
+// ---- Inputs of waiting tasks ----------------------------------------------------------------
 
 void bound_object_made(struct rota *rota, object_row row)
 {
@@ -109,9 +110,10 @@ void bound_object_made(struct rota *rota, object_row row)
     rota->spread = row;
 }
 
-// The inputs that are there go ahead of a bound task, to where it will run.
+// Fetches the existing inputs of a bound task to its worker.
 static void fetch_ahead(struct rota *rota, object_row at, task_row row)
 {
+    assert(IS_ROW(rota->objects, at));
     uint8_t state = rota->task[row].state;
     worker_row worker = bound_worker(rota, row);
     if (!worker || state < ROTA_TASK_QUEUED || state > ROTA_TASK_OFFERED) return;
@@ -128,6 +130,7 @@ static void fetch_ahead(struct rota *rota, object_row at, task_row row)
 
 static bool spread_one(struct rota *rota, object_row at)
 {
+    assert(IS_ROW(rota->objects, at));
     struct object *object = OBJECT(rota, at);
     uint32_t users = 0;
     bool there = object_is_present(rota, object);
@@ -140,6 +143,7 @@ static bool spread_one(struct rota *rota, object_row at)
 
 static bool ask_one(struct rota *rota, task_row row)
 {
+    assert(rota->bound[row].is_asking);
     const struct extra *extra = task_extra(rota, row);
     if (!effect_reserve(rota, extra->input_count)) return false;
     for (uint32_t i = 0; i < extra->input_count; i++) {
@@ -168,9 +172,10 @@ static bool fetch_inputs(struct rota *rota)
     return true;
 }
 
-// An object that is forgotten is in no list any more.
+// A removed object leaves the lists.
 void bound_object_gone(struct rota *rota, object_row row)
 {
+    assert(IS_ROW(rota->objects, row));
     if (!(OBJECT(rota, row)->flags & OBJECT_SPREADING)) return;
     object_row *link = &rota->spread;
     while (*link != row) link = &OBJECT(rota, *link)->next_spread;
@@ -184,22 +189,23 @@ void bound_turn(struct rota *rota)
         if (!hand_out(rota, rota->due_first)) return;
 }
 
-// ---- A plan comes in --------------------------------------------------------------------------
+// ---- A plan arrives -------------------------------------------------------------------------
 
 bool bound_must_move(const struct rota *rota, task_row row, rota_worker_id to)
 {
     const struct task *task = &rota->task[row];
-    if (task->state != ROTA_TASK_ASSIGNED || !task->worker || task->flags & TASK_GATED)
+    if (task->state != ROTA_TASK_ASSIGNED || !task->worker || task->flags & TASK_HAS_LANE)
         return false;
     if (task->extra && task_extra(rota, row)->key) return false;
     return to.number && WORKER(rota, task->worker)->id != to.number && worker_find(rota, to);
 }
 
-enum { USERS_SEEN = 64 };  // with more than that, one of them will want it
+enum { USERS_SEEN = 64 };  // with more users than this, one of them will need the object
 
-// Somebody else who is, or will be, there reads it.
+// Another task that runs, or will run, on the worker reads the object.
 static bool is_wanted(const struct rota *rota, object_row at, worker_row worker, task_row but)
 {
+    assert(IS_ROW(rota->workers, worker));
     replica_row there = replica_find(rota, at, worker);
     if (there && (REPLICA(rota, there)->users || REPLICA(rota, there)->flags)) return true;
     uint32_t seen = 0;
@@ -213,7 +219,7 @@ static bool is_wanted(const struct rota *rota, object_row at, worker_row worker,
     return false;
 }
 
-// What was asked for ahead of a task that goes elsewhere need not come.
+// Inputs that were ordered for a task that now goes to another worker are cancelled.
 static void call_off(struct rota *rota, task_row row, worker_row worker)
 {
     const struct extra *extra = task_extra(rota, row);
@@ -240,12 +246,13 @@ static void ask_for_inputs(struct rota *rota, task_row row)
     rota->asks_ahead = row;
 }
 
-// Memory is reserved. Who has not started goes where it is bound to now.
+// Memory is reserved. A task that has not started moves to its newly bound worker.
 void bound_put(struct rota *rota, task_row row, rota_worker_id worker, uint32_t order)
 {
+    assert(rota->bound);
     struct bound *bound = &rota->bound[row];
     bool moves = bound->worker != worker.number;
-    bool offered = rota->task[row].state == ROTA_TASK_OFFERED && gate_is_next(rota, row);
+    bool offered = rota->task[row].state == ROTA_TASK_OFFERED && lane_is_next(rota, row);
     worker_row before = bound_worker(rota, row);
     if (offered && moves) place_remove(rota, row);
     if (moves) call_off(rota, row, before);
@@ -258,7 +265,7 @@ void bound_put(struct rota *rota, task_row row, rota_worker_id worker, uint32_t 
     } else if (bound_must_move(rota, row, worker)) {
         attempt_stop(rota, row);
         attempt_end(rota, row);
-        rota->task[row].tries--;  // it did not have its chance
+        rota->task[row].tries--;  // it had no chance to run
         task_move(rota, row, CAUSE_RETURNED);
         outcome_ready(rota, row);
     }

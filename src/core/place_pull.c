@@ -1,9 +1,9 @@
-// place_pull.c - the policy pull: near queues, then input queues, then one for everybody.
+// place_pull.c - the policy pull: near queues, then input queues, then a global one.
 //
-// Membership is a function of the location index and of the phase a task is in, so the order
-// in which tasks and cache news arrive does not matter. An offer row is one membership; the
-// queues are kept in the order in which tasks were offered. Tasks and objects that changed
-// wait in two lists until the turn ends: only then is memory for offers asked for.
+// Which queues a task is in depends only on the locations of its objects and on its phase, so the
+// order in which tasks and cache reports arrive does not matter. An offer row puts a task into one
+// queue; queues are ordered by the time of the offer. Changed tasks and objects wait in two lists
+// until the turn ends: only then is memory for offers reserved.
 #include "core/core.h"
 
 enum { NEAR, INPUT };
@@ -25,7 +25,7 @@ rota_time pull_due(const struct rota *rota, task_row row)
     return extra->since > ROTA_NEVER - wait ? ROTA_NEVER : extra->since + wait;
 }
 
-// ---- What a worker holds -----------------------------------------------------------
+// ---- Objects that a worker holds ------------------------------------------------------------
 
 static bool holds(const struct rota *rota, object_row object, worker_row worker)
 {
@@ -33,21 +33,23 @@ static bool holds(const struct rota *rota, object_row object, worker_row worker)
     return row && REPLICA(rota, row)->flags & REPLICA_LOCATED;
 }
 
-// The objects of one kind of queue: its own results, or its inputs.
+// The objects that decide about one kind of queue: the results of the task, or its inputs.
 static uint32_t object_count(const struct extra *extra, uint32_t kind)
 {
+    assert(kind < 2);
     return kind == INPUT ? extra->input_count : extra->output_count + (extra->key != 0);
 }
 
 static object_row object_at(const struct rota *rota, const struct extra *extra, uint32_t kind,
                             uint32_t i)
 {
+    assert(i < object_count(extra, kind));
     if (kind == INPUT) return rota->use[extra->use_first + i].object;
     if (i == extra->output_count) return extra->key;
     return rota->use[extra->use_first + extra->input_count + i].object;
 }
 
-// The copies of a worker that is being lost are still there while its attempts end.
+// The copies of a lost worker still exist while its attempts end.
 static bool is_located(const struct rota *rota, const struct object *object)
 {
     for (replica_row at = object->located ? object->replicas : 0; at;
@@ -68,6 +70,7 @@ bool pull_own_located(const struct rota *rota, task_row row)
 
 bool pull_offers(const struct rota *rota, task_row row, worker_row worker, uint32_t kind)
 {
+    assert(IS_TASK(rota, row));
     const struct extra *extra = task_extra(rota, row);
     if (!worker) return extra->phase == PHASE_GLOBAL;
     if (kind == INPUT && extra->phase < PHASE_INPUT) return false;
@@ -95,6 +98,7 @@ static bool offered_before(const struct rota *rota, task_row a, task_row b)
 
 static void offer_add(struct rota *rota, task_row row, worker_row worker, uint32_t kind)
 {
+    assert(kind < 2);
     offer_row at = pool_take(&rota->offers);
     struct offer *offer = OFFER(rota, at);
     *offer = (struct offer){.task = row, .worker = worker, .kind = kind};
@@ -119,6 +123,7 @@ static void offer_add(struct rota *rota, task_row row, worker_row worker, uint32
 
 static void offer_remove(struct rota *rota, offer_row at)
 {
+    assert(IS_ROW(rota->offers, at));
     struct offer *offer = OFFER(rota, at);
     if (offer->next)
         OFFER(rota, offer->next)->previous = offer->previous;
@@ -143,6 +148,7 @@ static bool has_offer(const struct rota *rota, task_row row, worker_row worker, 
 
 static void drop_stale(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     offer_row next;
     for (offer_row at = rota->task[row].child; at; at = next) {
         const struct offer *offer = OFFER(rota, at);
@@ -153,6 +159,7 @@ static void drop_stale(struct rota *rota, task_row row)
 
 static void add_holders(struct rota *rota, task_row row, uint32_t kind)
 {
+    assert(kind < 2);
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < object_count(extra, kind); i++) {
         object_row object = object_at(rota, extra, kind, i);
@@ -168,6 +175,7 @@ static void add_holders(struct rota *rota, task_row row, uint32_t kind)
 
 static bool reserve_offers(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct extra *extra = task_extra(rota, row);
     uint32_t most = 1;
     for (uint32_t kind = NEAR; kind <= INPUT; kind++)
@@ -187,9 +195,11 @@ static void set_timer(struct rota *rota, task_row row)
         heap_set(&rota->phases, rota->task[row].extra, due);
 }
 
-// A phase that is over gives way to the next; the next begins when the one before ended.
+// A phase that ended is followed by the next, which began at the moment when the previous one
+// ended.
 static void advance_phase(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].extra);
     struct extra *extra = task_extra(rota, row);
     uint8_t before = extra->phase;
     if (extra->phase == PHASE_NONE) extra->phase = extra->resume;
@@ -223,7 +233,7 @@ static bool is_queued(const struct rota *rota, task_row row)
 {
     const struct task *task = &rota->task[row];
     return task->state == ROTA_TASK_OFFERED && task->extra
-           && task_extra(rota, row)->phase != PHASE_NONE && gate_is_next(rota, row);
+           && task_extra(rota, row)->phase != PHASE_NONE && lane_is_next(rota, row);
 }
 
 void pull_patience_changed(struct rota *rota, task_row row)
@@ -233,6 +243,7 @@ void pull_patience_changed(struct rota *rota, task_row row)
 
 void pull_add(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].extra);
     struct task *task = &rota->task[row];
     struct extra *extra = task_extra(rota, row);
     if (!extra->resume) {
@@ -251,9 +262,10 @@ static void leave_fresh(struct rota *rota, task_row row)
     list_unlink(rota, row, &rota->fresh_first, &rota->fresh_last);
 }
 
-// Back from the store: the phase goes on where it was.
+// Restored from the store: the phase resumes where it was.
 bool pull_restore(struct rota *rota, task_row row, uint32_t phase, rota_time since)
 {
+    assert(rota->task[row].extra);
     struct extra *extra = task_extra(rota, row);
     extra->since = since;
     if (phase == PHASE_NONE) return true;
@@ -264,6 +276,7 @@ bool pull_restore(struct rota *rota, task_row row, uint32_t phase, rota_time sin
 
 void pull_remove(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].extra);
     struct extra *extra = task_extra(rota, row);
     if (extra->phase == PHASE_NONE) leave_fresh(rota, row);
     while (rota->task[row].child) offer_remove(rota, rota->task[row].child);
@@ -274,6 +287,7 @@ void pull_remove(struct rota *rota, task_row row)
 
 void pull_news(struct rota *rota, object_row row)
 {
+    assert(IS_ROW(rota->objects, row));
     struct object *object = OBJECT(rota, row);
     if (object->flags & OBJECT_CHANGED) return;
     object->flags |= OBJECT_CHANGED;
@@ -297,6 +311,7 @@ void pull_object_seen(struct rota *rota, object_row row)
 
 void pull_worker_gone(struct rota *rota, worker_row row)
 {
+    assert(IS_ROW(rota->workers, row));
     for (uint32_t kind = NEAR; kind <= INPUT; kind++)
         while (WORKER(rota, row)->queue_first[kind])
             offer_remove(rota, WORKER(rota, row)->queue_first[kind]);
@@ -312,7 +327,7 @@ static bool sync_object(struct rota *rota, object_row row)
     return true;
 }
 
-// Everything that changed since the last turn, and every phase that is over. False: no memory.
+// Processes all changes since the last turn, and all phases that ended. False: out of memory.
 static bool catch_up(struct rota *rota)
 {
     while (rota->fresh_first) {
@@ -334,10 +349,11 @@ static bool catch_up(struct rota *rota)
     return true;
 }
 
-// ---- Serving those who ask ----------------------------------------------------------------
+// ---- Serving workers that ask ---------------------------------------------------------------
 
 static bool may_take(const struct rota *rota, const struct worker *worker, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct profile *profile = PROFILE(rota, rota->task[row].profile);
     if (worker->asks == ROTA_ASK_ALWAYS) return place_has_room(worker, profile);
     return place_fits(worker, profile) && !worker->paused
@@ -357,8 +373,8 @@ static void queues_of(const struct rota *rota, const struct worker *worker, offe
     queues[2] = rota->global_first;
 }
 
-// The highest rank of all that could ever run there. If it is wide and there is no room for it yet,
-// nobody else gets the room that is: narrow tasks of lower rank would keep it out for ever.
+// The task of highest rank that could ever run on the worker. If it is wide and there is no room
+// for it yet, no other task gets the free room: narrow tasks of lower rank would block it forever.
 static task_row choose_by_rank(const struct rota *rota, const struct worker *worker)
 {
     task_row best = 0;
@@ -374,7 +390,8 @@ static task_row choose_by_rank(const struct rota *rota, const struct worker *wor
     return best && may_take(rota, worker, best) ? best : 0;
 }
 
-// One of its queues that have something for it, by lot; in a queue the oldest. Or by rank.
+// A random one of the worker's queues that have a task for it, and the oldest task of that queue.
+// Or the task of highest rank.
 static task_row choose(struct rota *rota, const struct worker *worker)
 {
     if (rota->config.pull_by_rank) return choose_by_rank(rota, worker);
@@ -393,6 +410,7 @@ static task_row choose(struct rota *rota, const struct worker *worker)
 
 static bool serve(struct rota *rota, worker_row at)
 {
+    assert(IS_ROW(rota->workers, at));
     struct worker *worker = WORKER(rota, at);
     if (!worker->id || !worker->asks || worker->silent_since != ROTA_NEVER) return false;
     task_row row = choose(rota, worker);
@@ -416,7 +434,7 @@ static bool serve(struct rota *rota, worker_row at)
     return true;
 }
 
-// Everybody who asks gets one, in order of joining, until nobody gets any more.
+// Every worker that asks gets one task in turn, in order of joining, until none is left.
 void pull_turn(struct rota *rota)
 {
     rota->pull_more = false;

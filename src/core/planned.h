@@ -3,20 +3,21 @@
 
 enum { BOUND_ORDER_MAX = (1 << 30) - 1 };
 
-// Where a plan wants a task; beside the tasks, when there was a plan.
+// The worker that a plan chose for a task; an array parallel to the tasks, if there was a plan.
 struct bound {
-    uint32_t worker;      // its id; 0: nobody said
-    uint32_t order : 30;  // what is urgent on a worker
+    uint32_t worker;      // its id; 0: not planned
+    uint32_t order : 30;  // smaller orders run first on a worker
     uint32_t is_due : 1;  // ready, and to be handed out at the end of the turn
-    uint32_t is_asking : 1;  // for inputs that were there when it was bound
-    task_row next;           // that asks
+    uint32_t is_asking : 1;  // its inputs that exist already have to be fetched
+    task_row next;           // in the list of those that ask
 };
 
 bool bound_reserve(struct rota *rota);
 void bound_forget(struct rota *rota, task_row first, uint32_t count);
 worker_row bound_worker(const struct rota *rota, task_row row);  // 0: none that can take it
 uint32_t bound_order(const struct rota *rota, task_row row);
-bool bound_may_wait(const struct rota *rota, task_row row, worker_row at);  // beyond its room
+// although the worker is full
+bool bound_may_wait(const struct rota *rota, task_row row, worker_row at);
 bool bound_add(struct rota *rota, task_row row);     // false: it is not bound
 bool bound_remove(struct rota *rota, task_row row);  // false: it was not due
 void bound_object_made(struct rota *rota, object_row row);

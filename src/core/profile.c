@@ -1,4 +1,4 @@
-// profile.c - what tasks want of a worker. Tasks that want the same share one queue.
+// profile.c - requirements of tasks. Tasks with the same requirements share one queue.
 #include "core/core.h"
 
 static uint64_t hash_of(const struct wants *wants)
@@ -24,6 +24,7 @@ bool profile_reserve(struct rota *rota, uint32_t more)
 
 void profile_use(struct rota *rota, profile_row row, uint32_t tasks)
 {
+    assert(IS_ROW(rota->profiles, row));
     uint32_t before = PROFILE(rota, row)->uses, after = before + tasks;
     PROFILE(rota, row)->uses = after;
     if (before <= READY_FEW && after > READY_FEW) ready_grow(rota, row);
@@ -42,6 +43,7 @@ profile_row profile_get(struct rota *rota, const struct wants *wants)
 
 void profile_give(struct rota *rota, profile_row row)
 {
+    assert(PROFILE(rota, row)->uses > 0);
     struct profile *profile = PROFILE(rota, row);
     if (--profile->uses > 0) return;
     uint64_t hash = hash_of(&profile->wants);
@@ -65,6 +67,7 @@ static profile_row *list_of(struct rota *rota, const struct profile *profile)
 
 void profile_list(struct rota *rota, profile_row row)
 {
+    assert(IS_ROW(rota->profiles, row));
     struct profile *profile = PROFILE(rota, row);
     profile_row *first = list_of(rota, profile);
     profile->previous = 0;
@@ -75,6 +78,7 @@ void profile_list(struct rota *rota, profile_row row)
 
 void profile_unlist(struct rota *rota, profile_row row)
 {
+    assert(IS_ROW(rota->profiles, row));
     struct profile *profile = PROFILE(rota, row);
     if (profile->next) PROFILE(rota, profile->next)->previous = profile->previous;
     if (profile->previous)

@@ -1,9 +1,9 @@
 // ready_queue.c - ready tasks of one profile under plan: highest rank first, then the oldest.
 //
-// A profile of few tasks has one list, in order. With many tasks there are buckets by rank.
-// Ranks below 16 have a bucket each, larger ones share two for every doubling. In a bucket
-// tasks stand by rank and age while there are few; once there are many, a task that gets
-// ready goes to the end, because looking for its place would cost more than it is worth.
+// A profile with few tasks has one sorted list. With many tasks there are buckets by rank. Ranks
+// below 16 have a bucket each, larger ones share two for every doubling. A short bucket is sorted
+// by rank and age; in a long one a new task goes to the tail, because finding its place would cost
+// more than it is worth.
 #include "core/core.h"
 #include "core/prefetch.h"
 
@@ -17,6 +17,7 @@ static uint32_t bucket_of(uint32_t rank)
 
 static bool goes_first(const struct rota *rota, task_row a, task_row b)
 {
+    assert(a != b);
     uint32_t one = rota->task[a].rank, other = rota->task[b].rank;
     return one != other ? one > other : task_older(rota, a, b);
 }
@@ -71,8 +72,9 @@ static void unlink_from(struct rota *rota, task_row row, struct bucket *bucket)
 
 void ready_remove(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     struct profile *profile = PROFILE(rota, rota->task[row].profile);
-    warm_handed_out(rota, row);
+    prefetch_handed_out(rota, row);
     if (profile->table) {
         struct table *table = TABLE(rota, profile->table);
         uint32_t at = bucket_of(rota->task[row].rank);
@@ -85,7 +87,7 @@ void ready_remove(struct rota *rota, task_row row)
     rota->plan_unplaced--;
 }
 
-// Buckets make many tasks cheap; without memory for them one list has to do.
+// Buckets make many tasks cheap; if memory runs out, one list is used.
 void ready_grow(struct rota *rota, profile_row at)
 {
     struct profile *profile = PROFILE(rota, at);

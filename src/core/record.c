@@ -1,4 +1,4 @@
-// record.c - rows for the store: what each kind of row says about the state, and handing them out.
+// record.c - records for the store: the content of each kind, and handing them to the caller.
 #include "core/core.h"
 
 static void write_core(const struct rota *rota, struct rota_record *record)
@@ -16,6 +16,7 @@ static void write_core(const struct rota *rota, struct rota_record *record)
 
 static void write_lane(struct rota *rota, lane_row row, struct rota_record *record)
 {
+    assert(IS_ROW(rota->lanes, row));
     struct lane *lane = LANE(rota, row);
     lane->marked = false;
     record->lane.lane = lane->number;
@@ -25,6 +26,7 @@ static void write_lane(struct rota *rota, lane_row row, struct rota_record *reco
 
 static void write_worker(struct rota *rota, worker_row row, struct rota_record *record)
 {
+    assert(IS_ROW(rota->workers, row));
     struct worker *worker = WORKER(rota, row);
     worker->marked = false;
     record->worker.id.number = worker->id;
@@ -41,6 +43,7 @@ static void write_worker(struct rota *rota, worker_row row, struct rota_record *
 
 static void write_job(struct rota *rota, job_row row, struct rota_record *record)
 {
+    assert(IS_ROW(rota->jobs, row));
     struct job *job = JOB(rota, row);
     job->marked = false;
     record->job.id.number = job->id;
@@ -55,6 +58,7 @@ static void write_job(struct rota *rota, job_row row, struct rota_record *record
 
 static void write_submit(struct rota *rota, batch_row row, struct rota_record *record)
 {
+    assert(BATCH(rota, row)->spec);
     struct batch *batch = BATCH(rota, row);
     record->submit.job.number = JOB(rota, batch->job)->id;
     record->submit.first = batch->number;
@@ -82,17 +86,18 @@ static void write_task(const struct rota *rota, task_row row, struct rota_record
     }
     if (task->flags & TASK_CLAIMED) record->task.handler = HANDLER(rota, task->next)->id;
     if (task->flags & TASK_IS_BUNDLE) record->task.phase = bundle_get(rota, row)->ever_staged;
-    record->task.since = rest_until(rota, row);
+    record->task.since = backoff_until(rota, row);
     if (!task->extra) return;
     const struct extra *extra = EXTRA(rota, task->extra);
     if (!(task->flags & TASK_IS_BUNDLE))
         record->task.phase = (uint8_t)(extra->phase | extra->resume << 4);
     record->task.asked = extra->asked;
-    if (!(task->flags & TASK_RESTS)) record->task.since = extra->since;
+    if (!(task->flags & TASK_BACKOFF)) record->task.since = extra->since;
 }
 
 static void write_object(struct rota *rota, object_row row, struct rota_record *record)
 {
+    assert(IS_ROW(rota->objects, row));
     struct object *object = OBJECT(rota, row);
     object->flags &= ~(uint32_t)OBJECT_MARKED;
     record->object.id = object->id;
@@ -104,6 +109,7 @@ static void write_object(struct rota *rota, object_row row, struct rota_record *
 
 static void write_replica(struct rota *rota, replica_row row, struct rota_record *record)
 {
+    assert(IS_ROW(rota->replicas, row));
     struct replica *replica = REPLICA(rota, row);
     replica->flags &= ~(uint32_t)REPLICA_MARKED;
     record->replica.object = OBJECT(rota, replica->object)->id;
@@ -114,6 +120,7 @@ static void write_replica(struct rota *rota, replica_row row, struct rota_record
 
 static void write_wait(struct rota *rota, wait_row row, struct rota_record *record)
 {
+    assert(IS_ROW(rota->waits, row));
     struct wait *item = WAIT(rota, row);
     item->marked = false;
     record->wait.number = item->number;
@@ -140,7 +147,7 @@ static void write_mark(struct rota *rota, struct mark mark, struct rota_record *
     }
 }
 
-// Rows that are gone come first: their names may have been taken again since.
+// Removed rows come first: their ids may have been reused since.
 static bool next_but_tasks(struct rota *rota, struct rota_record *record)
 {
     if (rota->tomb_taken < rota->tomb_count) {
@@ -168,7 +175,7 @@ static uint32_t write_records(struct rota *rota)
     return count;
 }
 
-// A step before everything was taken: what is left moves to the front.
+// A step began before all records were taken: the remaining ones move to the front.
 void record_compact(struct rota *rota)
 {
     uint32_t taken = rota->mark_taken;

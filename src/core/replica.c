@@ -1,4 +1,4 @@
-// replica.c - the location index: which worker was told of, makes or holds a copy of what.
+// replica.c - the index of locations: which worker holds, makes or expects a copy of an object.
 #include "core/core.h"
 
 replica_row replica_find(const struct rota *rota, object_row object, worker_row worker)
@@ -10,6 +10,7 @@ replica_row replica_find(const struct rota *rota, object_row object, worker_row 
 
 void replica_mark(struct rota *rota, replica_row row)
 {
+    assert(IS_ROW(rota->replicas, row));
     if (REPLICA(rota, row)->flags & REPLICA_MARKED) return;
     REPLICA(rota, row)->flags |= REPLICA_MARKED;
     effect_mark(rota, ROTA_RECORD_REPLICA, row);
@@ -17,6 +18,7 @@ void replica_mark(struct rota *rota, replica_row row)
 
 replica_row replica_add(struct rota *rota, object_row object, worker_row worker)
 {
+    assert(!replica_find(rota, object, worker));
     replica_row row = pool_take(&rota->replicas);
     struct replica *replica = REPLICA(rota, row);
     replica->object = object;
@@ -35,16 +37,19 @@ replica_row replica_add(struct rota *rota, object_row object, worker_row worker)
 
 void replica_locate(struct rota *rota, replica_row row)
 {
+    assert(IS_ROW(rota->replicas, row));
     struct replica *replica = REPLICA(rota, row);
     replica_mark(rota, row);
     if (replica->flags & REPLICA_LOCATED) return;
     replica->flags |= REPLICA_LOCATED;
     OBJECT(rota, replica->object)->located++;
     pull_news(rota, replica->object);
+    assert(REPLICA(rota, row)->flags & REPLICA_LOCATED);
 }
 
 static void unlink_from_object(struct rota *rota, replica_row row)
 {
+    assert(REPLICA(rota, row)->object);
     struct object *object = OBJECT(rota, REPLICA(rota, row)->object);
     replica_row *at = &object->replicas;
     while (*at != row) at = &REPLICA(rota, *at)->next_of_object;
@@ -53,6 +58,7 @@ static void unlink_from_object(struct rota *rota, replica_row row)
 
 static void unlink_from_worker(struct rota *rota, replica_row row)
 {
+    assert(REPLICA(rota, row)->worker);
     struct replica *replica = REPLICA(rota, row);
     if (replica->next_of_worker)
         REPLICA(rota, replica->next_of_worker)->previous_of_worker = replica->previous_of_worker;
@@ -79,9 +85,10 @@ void replica_remove(struct rota *rota, replica_row row)
     pool_give(&rota->replicas, row);
 }
 
-// Who runs there is still told to have it.
+// Attempts that run there keep their use of the copy.
 void replica_lose(struct rota *rota, replica_row row)
 {
+    assert(IS_ROW(rota->replicas, row));
     object_row object = REPLICA(rota, row)->object;
     worker_row worker = REPLICA(rota, row)->worker;
     uint32_t users = REPLICA(rota, row)->users;
@@ -97,14 +104,16 @@ void replica_lose(struct rota *rota, replica_row row)
 
 void replica_use(struct rota *rota, object_row object, worker_row worker)
 {
+    assert(IS_ROW(rota->workers, worker));
     replica_row row = replica_find(rota, object, worker);
     if (!row) row = replica_add(rota, object, worker);
     REPLICA(rota, row)->users++;
 }
 
-// A copy that never arrived is forgotten with its last user.
+// A copy that never arrived is removed with its last user.
 void replica_unuse(struct rota *rota, object_row object, worker_row worker)
 {
+    assert(IS_ROW(rota->workers, worker));
     replica_row row = replica_find(rota, object, worker);
     if (!row) return;
     struct replica *replica = REPLICA(rota, row);

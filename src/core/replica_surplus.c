@@ -1,13 +1,13 @@
-// replica_surplus.c - copies that go: all of an object that nobody needs, all but one of one that
-// is kept.
+// replica_surplus.c - drops copies: all of an object that is not needed, all but one of a kept one.
 //
-// A copy may be gone without anybody having noticed: a file was removed, a disk was wiped. So
-// nothing is dropped because another worker once said that it has a copy. The one whose copy is to
-// stay is asked to look; only when it says that it has it do the others go.
+// A copy may be lost without notice: a file was removed, a disk was wiped. So a copy is never
+// dropped because another worker once reported one. The worker whose copy stays is asked to verify
+// it; only when it confirms are the others dropped.
 #include "core/core.h"
 
 static void drop(struct rota *rota, replica_row row)
 {
+    assert(IS_ROW(rota->replicas, row));
     const struct replica *replica = REPLICA(rota, row);
     if (!WORKER(rota, replica->worker)->lost) {
         struct rota_action *action = effect_action(rota, ROTA_ACTION_DROP);
@@ -37,10 +37,11 @@ static bool is_safe(const struct rota *rota, const struct replica *replica)
     return replica->flags & REPLICA_LOCATED && !silent;
 }
 
-// The copy that stays is always the same one, whoever speaks first: two workers that are each told
-// that the other one has it would both drop theirs.
+// The copy that stays does not depend on the order of reports: two workers that are each told that
+// the other one keeps it would both drop theirs.
 static replica_row staying(const struct rota *rota, object_row row)
 {
+    assert(IS_ROW(rota->objects, row));
     replica_row first = 0;
     for (replica_row at = OBJECT(rota, row)->replicas; at; at = REPLICA(rota, at)->next_of_object) {
         const struct replica *replica = REPLICA(rota, at);
@@ -58,6 +59,7 @@ static bool may_go(const struct replica *replica)
 
 void surplus_ask(struct rota *rota, object_row row)
 {
+    assert(IS_ROW(rota->objects, row));
     replica_row stays = staying(rota, row), at = OBJECT(rota, row)->replicas;
     while (at && (at == stays || !may_go(REPLICA(rota, at))))
         at = REPLICA(rota, at)->next_of_object;
@@ -69,6 +71,7 @@ void surplus_ask(struct rota *rota, object_row row)
 
 void surplus_drop(struct rota *rota, object_row row, worker_row worker)
 {
+    assert(IS_ROW(rota->objects, row));
     replica_row stays = staying(rota, row), next;
     if (!stays || REPLICA(rota, stays)->worker != worker) {
         surplus_ask(rota, row);

@@ -1,12 +1,13 @@
-// replica_surplus.h - copies that go.
+// replica_surplus.h - drops copies that are not needed.
 #pragma once
 
 void surplus_drop_all(struct rota *rota, object_row row);
 void surplus_drop_others(struct rota *rota, object_row row, worker_row stays);
-void surplus_ask(struct rota *rota, object_row row);  // whoever is to keep it whether it has it
-void surplus_drop(struct rota *rota, object_row row, worker_row worker);  // that one says so
+// asks the worker that keeps it to verify its copy
+void surplus_ask(struct rota *rota, object_row row);
+void surplus_drop(struct rota *rota, object_row row, worker_row worker);  // that worker confirmed
 
 // ---- object.c
 
-// A worker says that it has a copy; 0: another one that it has none.
+// A worker reports that it has a copy; 0: another one reports that it has none.
 void object_shown(struct rota *rota, object_row row, worker_row worker);

@@ -1,4 +1,4 @@
-// rows.h - the rows of the core's tables: what there is, and what always holds of it.
+// rows.h - the rows of the core's tables and their invariants.
 #pragma once
 
 #include "base/base.h"
@@ -10,55 +10,55 @@ typedef uint32_t table_row, worker_row, object_row, replica_row, late_row, offer
 // ---- Rows -------------------------------------------------------------------
 
 enum task_flag {
-    TASK_GATED = 0x1,   // stands in a lane
-    TASK_WRITES = 0x2,  // in its lane; otherwise it reads
+    TASK_HAS_LANE = 0x1,  // it has a lane
+    TASK_WRITES = 0x2,    // in its lane; otherwise it reads
     TASK_IS_BUNDLE = 0x4,
-    TASK_LINKED = 0x8,        // the late map has something for it
-    TASK_STARTING = 0x10,     // claimed in a strict lane, and its handler did not say it started
+    TASK_LINKED = 0x8,        // the map of late links has entries for it
+    TASK_STARTING = 0x10,     // claimed in a strict lane; the start is not reported yet
     TASK_QUEUED_LOOK = 0x20,  // in one of the look lists
-    TASK_MOOT = 0x40,         // blocked, and no failure is behind it
-    TASK_DECIDED = 0x80,      // how it ends is known; what it needed does not matter any more
+    TASK_UNFAILED = 0x40,     // blocked, but not because of a failure
+    TASK_DECIDED = 0x80,      // its outcome is known; changes of its dependencies no longer matter
     TASK_STOPPING = 0x100,    // from here on: stored
-    TASK_AGAIN = 0x200,       // a result that was lost is made again
+    TASK_AGAIN = 0x200,       // makes a lost result again
     TASK_OVERBOOKED = 0x400,
-    TASK_CLAIMED = 0x800,  // runs in the hands of a handler
-    TASK_BYPASS = 0x1000,  // started by hand: its condition does not count
-    TASK_RESTS = 0x2000,   // WAITING or BLOCKED, until a time in rota.rests
-    TASK_DISCARDED = 0x4000,  // STOPPING, and repeated: a writer of what it reads did not succeed
+    TASK_CLAIMED = 0x800,     // claimed by a handler
+    TASK_BYPASS = 0x1000,     // started by a person: its condition does not apply
+    TASK_BACKOFF = 0x2000,    // WAITING or BLOCKED, until a time in rota.backoffs
+    TASK_DISCARDED = 0x4000,  // STOPPING, to run again: a writer it reads from did not succeed
 };
 #define TASK_STORED_SHIFT 8
 #define TASK_ENDING                                                                                \
-    (TASK_AGAIN | TASK_STOPPING | TASK_CLAIMED | TASK_BYPASS | TASK_MOOT | TASK_OVERBOOKED         \
+    (TASK_AGAIN | TASK_STOPPING | TASK_CLAIMED | TASK_BYPASS | TASK_UNFAILED | TASK_OVERBOOKED     \
      | TASK_DECIDED | TASK_DISCARDED)
 #define TASK_ATTEMPT_MAX ((1u << 22) - 1)
 #define TASK_RETRIES_MAX 1000
 
-// One cache line, so that touching a task costs one miss. How many needs it lacks stands
-// apart, in rota.unmet: a need that is met touches the task only when it was the last.
+// One cache line, so that touching a task costs one miss. The number of unmet dependencies is in
+// rota.unmet: a dependency that is met touches the task only if it was the last.
 struct task {
-    uint32_t dead;            // how many needs cannot come before somebody retries
+    uint32_t dead;            // number of dependencies that cannot be met without a retry
     uint32_t next, previous;  // lane, worker, claim queue, or followers of a shared key;
                               // claimed: `next` is the row of the handler
     uint32_t child;           // in a look list: the next one; under pull: its first offer
     batch_row batch;
     uint32_t after, after_end;  // its dependents are links[after ... after_end)
-    uint32_t before;            // its prerequisites are links[before ... (this + 1)->before)
-    uint32_t rank;              // longest way to the end of its submission
+    uint32_t before;            // its dependencies are links[before ... (this + 1)->before)
+    uint32_t rank;              // longest path to the end of its submission
     profile_row profile;
-    extra_row extra;  // 0: none of the rarer columns
+    extra_row extra;  // 0: none of the rare columns
     union {
-        worker_row worker;  // ASSIGNED, RUNNING; 0 in the hands of a handler
+        worker_row worker;  // ASSIGNED, RUNNING; 0 if claimed by a handler
         int32_t status;     // otherwise: exit status of the last attempt
     };
     uint8_t state;    // enum rota_task_state; written in task.c only
     uint8_t outcome;  // enum rota_outcome of the last attempt that ended
     uint16_t flags;
-    uint32_t attempt : 22, tries : 10;  // tries: attempts since somebody last asked for it
+    uint32_t attempt : 22, tries : 10;  // tries: attempts since the last request by a client
     uint64_t body;
 };
 _Static_assert(sizeof(struct task) == 64, "a task is one cache line");
 
-// What few tasks have.
+// Columns that few tasks need.
 struct extra {
     task_row task;
     lane_row lane;
@@ -67,27 +67,27 @@ struct extra {
     uint32_t clause_first, clause_count;
     uint32_t use_first, input_count, output_count;  // uses: inputs, then outputs
     object_row key;
-    task_row leader;     // SHARED: who runs for it; a leader: its first follower
+    task_row leader;     // SHARED: its leader; of a leader: its first follower
     uint8_t verdict;     // enum verdict of its condition
     uint8_t phase : 4;   // enum pull_phase
-    uint8_t resume : 4;  // the phase to go on with when it is placed again
-    uint8_t restored;    // the state it had in the store, while restoring
-    bool in_line;        // stands in the line of its lane
-    uint64_t asked;      // the turn of its request; 0: has not asked
-    rota_time since;     // OFFERED under pull: when its present phase began
+    uint8_t resume : 4;  // the phase to resume when it is placed again
+    uint8_t restored;    // its state in the store, while restoring
+    bool in_line;        // in the queue of its lane
+    uint64_t asked;      // the turn of its request; 0: has not requested its lane
+    rota_time since;     // OFFERED under pull: when its current phase began
 };
 _Static_assert(sizeof(struct extra) == 64, "one more cache line");
 
 enum verdict { VERDICT_TRUE, VERDICT_FALSE, VERDICT_DEAD };
 enum pull_phase { PHASE_NONE, PHASE_NEAR, PHASE_INPUT, PHASE_GLOBAL };
 
-// One submission: a run of task rows, closed by a row that only ends the lists.
+// One submission: consecutive task rows, followed by a row that only ends the lists.
 struct batch {
     uint32_t link;
     job_row job;
     task_row first;
     uint32_t number, count;  // number of its first task in the job
-    uint32_t job_id;         // that of its job: naming a task then reads one row less
+    uint32_t job_id;         // copy of the job's id, to find the id of a task with one read less
     uint64_t sequence;       // order of submission
     batch_row next;          // in the job
     uint32_t edge_count, link_first, link_count, use_first, use_count, clause_first, clause_count;
@@ -98,7 +98,7 @@ enum task_class {
     CLASS_NONE,
     CLASS_ACTIVE,
     CLASS_STUCK,
-    CLASS_MOOT,
+    CLASS_BLOCKED_UNFAILED,
     CLASS_SUCCEEDED,
     CLASS_FAILED,
     CLASS_ABORTED,
@@ -113,21 +113,21 @@ struct job {
     enum rota_on_failure on_failure;
     enum rota_job_state state;
     batch_row first_batch, last_batch;
-    batch_row *later;  // all its batches but the first, by task number
+    batch_row *later;  // all its batches except the first, by task number
     uint32_t later_count, later_capacity;
     uint32_t task_count, failed_task;
-    uint32_t counts[TASK_CLASSES];  // of its callable tasks
+    uint32_t counts[TASK_CLASSES];  // of its tasks without bundles
     uint32_t out;                   // attempts on workers and with handlers
     uint32_t watched;               // clauses of other jobs that name its tasks
     job_row next_look, next_picked;
-    task_row culprit;    // it failed, and the job is about to fail with it
+    task_row culprit;    // the failed task with which the job is about to fail
     object_row objects;  // list through object.next_of_job
     bool looking, marked, told;
-    bool paused;      // nothing of it is handed out
+    bool paused;      // none of its tasks is handed out
     bool was_closed;  // while restoring
 };
 
-struct bundle {  // beside the task row of a bundle, by map
+struct bundle {  // parallel to the task row of a bundle, found by a map
     uint32_t link;
     uint32_t counts[TASK_CLASSES];
     bool ever_staged;
@@ -137,13 +137,13 @@ struct lane {
     uint32_t link;
     uint32_t number, flags;
     rota_time patience;
-    int32_t counter;                       // writers inside count up, readers down
-    uint32_t named;                        // by so many tasks, whatever they do
-    uint32_t inside, starting;             // starting: of those inside, not yet running
-    task_row held_first, held_last;        // the line, in order
-    task_row offered_first, offered_last;  // let in, behind `placing`
-    task_row placing;                      // let in, first to be handed out
-    task_row reserved;                     // the head, when it has its group but not its class
+    int32_t counter;                       // incremented by writers inside, decremented by readers
+    uint32_t named;                        // number of tasks that name the lane, in any state
+    uint32_t inside, starting;             // starting: tasks inside that do not run yet
+    task_row held_first, held_last;        // the queue, in order
+    task_row offered_first, offered_last;  // admitted, after `placing`
+    task_row placing;                      // admitted, and the first to be handed out
+    task_row reserved;  // the head, if only the readers or writers inside block it
     lane_row next_look, next_strict;
     bool looking, looking_strict, marked;
 };
@@ -172,8 +172,8 @@ struct table {
     struct bucket bucket[READY_BUCKETS];
 };
 
-// What a task wants of a worker. Tasks that want the same share a profile; their ready ones are one
-// queue.
+// Requirements of a task. Tasks with the same requirements share a profile; its ready tasks form
+// one queue.
 struct wants {
     uint32_t cores, memory_mib, machine, retries_max;
     int16_t priority;
@@ -187,7 +187,7 @@ struct profile {
     struct wants wants;
     struct bucket line;          // its ready tasks, while there are few
     table_row table;             // or buckets of them, by rank
-    profile_row next, previous;  // of those with ready tasks, by policy
+    profile_row next, previous;  // list of profiles with ready tasks, by policy
     profile_row same;            // with the same hash
 };
 
@@ -202,23 +202,23 @@ struct worker {
     task_row first;                           // its attempts
     offer_row queue_first[2], queue_last[2];  // near, input
     replica_row replicas;
-    rota_time silent_since;  // ROTA_NEVER: it is heard
-    bool marked, lost;       // lost: it is being forgotten, nothing can be said to it
-    uint8_t paused;          // enum pause_bits: gets nothing new
+    rota_time silent_since;  // ROTA_NEVER: it is not silent
+    bool marked, lost;       // lost: it is being removed and gets no messages
+    uint8_t paused;          // enum pause_bits: gets no new tasks
     bool unsettled;
     worker_row unsettled_next;
 };
 
-enum object_bits {  // beside rota_object_flag in object.flags
+enum object_bits {  // in addition to rota_object_flag in object.flags
     OBJECT_FINISHED = 0x100,
     OBJECT_REMOVED = 0x200,
     OBJECT_SERVED = 0x400,  // held by the server
-    OBJECT_USED = 0x800,    // a consumer has been over
+    OBJECT_USED = 0x800,    // a consumer has ended
     OBJECT_MARKED = 0x1000,
     OBJECT_CHANGED = 0x2000,
-    OBJECT_STAGED = 0x4000,  // its submission is being looked over; producer is index + 1
-    OBJECT_SPREADING = 0x8000,  // was just made; bound consumers are to fetch it
-    OBJECT_EARLY = 0x10000,     // was told of while its producer ran, which has not succeeded since
+    OBJECT_STAGED = 0x4000,     // its submission is being verified; producer is index + 1
+    OBJECT_SPREADING = 0x8000,  // just made; bound consumers have to fetch it
+    OBJECT_EARLY = 0x10000,     // reported while its producer ran, which has not succeeded since
 };
 
 struct object {
@@ -231,11 +231,11 @@ struct object {
     uint32_t flags;
     uint32_t uses;   // consumers, through use.next
     uint32_t need;   // consumers that may still read it
-    uint32_t view;   // what consumers were told: enum need
-    uint32_t named;  // tasks that have it as key or dependency
+    uint32_t view;   // the state its consumers have seen: enum need
+    uint32_t named;  // tasks that name it as key or dependency
     replica_row replicas;
     uint32_t located;  // replicas that are located
-    task_row runner;   // artifact: the task that leads its execution
+    task_row runner;   // artifact: the leader of its execution
     object_row same, next_of_job, next_changed, previous_changed, next_spread;
     wait_row reads;
 };
@@ -267,7 +267,7 @@ struct late {
     late_row next;
 };  // target: task row or wait item
 
-// A task in one of the queues of pull; worker 0: the global one.
+// A task in one of the queues of pull; worker 0: the global queue.
 struct offer {
     uint32_t link;
     task_row task;
@@ -276,11 +276,11 @@ struct offer {
     offer_row next, previous, next_of_task;
 };
 
-// One thing a client waits for. All items of a wait share its number.
+// One task or object that a client waits for. All items of a wait share its number.
 struct wait {
     uint32_t link;
     uint32_t number, index, mode;
-    uint32_t left;  // in the first item: how many are not over
+    uint32_t left;  // in the first item: number of unfinished tasks
     uint64_t client;
     task_row task;
     object_row object;  // a read

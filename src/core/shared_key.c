@@ -1,13 +1,14 @@
 // shared_key.c - one execution for all tasks with the same content key.
 //
-// The first task to be placed leads; the artifact's `runner` names it. Others attach as
-// followers, linked through next and previous behind the leader's extra.leader. When the
-// leader goes while a worker runs it, its first follower that can takes the execution over as it
-// is; else its followers are on their own again, and one of them will lead.
+// The first task to be placed becomes the leader; the artifact's `runner` names it. Other tasks
+// attach as followers, linked through next and previous, starting at the leader's extra.leader.
+// When the leader is removed while a worker runs it, its first suitable follower takes over the
+// execution; otherwise the followers are offered again, and one of them becomes the leader.
 #include "core/core.h"
 
 static struct object *key_of(const struct rota *rota, task_row row)
 {
+    assert(task_extra(rota, row)->key);
     return OBJECT(rota, task_extra(rota, row)->key);
 }
 
@@ -21,10 +22,11 @@ bool share_leads(const struct rota *rota, task_row row)
     return rota->task[row].state != ROTA_TASK_SHARED && task_extra(rota, row)->leader;
 }
 
-// The worker knows the attempt by its number, so only a task that has not had that number itself
+// The worker knows the attempt by its number, so only a task that has not used that number itself
 // can take it over.
 static task_row heir_of(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     task_row at = task_extra(rota, row)->leader;
     while (at && rota->task[at].attempt >= rota->task[row].attempt) at = rota->task[at].next;
     return at;
@@ -37,6 +39,7 @@ bool share_has_heir(const struct rota *rota, task_row row)
 
 bool share_attach(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].extra);
     struct extra *extra = task_extra(rota, row);
     struct object *artifact = OBJECT(rota, extra->key);
     if (!artifact->runner) artifact->runner = row;
@@ -44,9 +47,9 @@ bool share_attach(struct rota *rota, task_row row)
     if (leader == row) return false;
     task_move(rota, row, CAUSE_SHARED);
     rota->shared++;
-    extra->resume = 0;  // its waits under pull are over; they begin anew if it is offered again
+    extra->resume = 0;  // its phases under pull ended; they start again if it is offered again
     extra->since = 0;
-    // Oldest first, whatever the order in which they came.
+    // Oldest first, whatever the order in which they attached.
     task_row previous = 0, next = task_extra(rota, leader)->leader;
     while (next && task_older(rota, next, row)) {
         previous = next;
@@ -63,7 +66,7 @@ bool share_attach(struct rota *rota, task_row row)
     return true;
 }
 
-// Where the list begins that a follower is in.
+// The head of the list that contains a follower.
 static task_row *list_of(struct rota *rota, task_row row)
 {
     task_row leader = task_extra(rota, row)->leader;
@@ -72,6 +75,7 @@ static task_row *list_of(struct rota *rota, task_row row)
 
 void share_detach(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].state == ROTA_TASK_SHARED);
     struct task *task = &rota->task[row];
     if (task->next) rota->task[task->next].previous = task->previous;
     if (task->previous)
@@ -83,9 +87,10 @@ void share_detach(struct rota *rota, task_row row)
     rota->shared--;
 }
 
-// All other followers stand behind the new leader.
+// All other followers come after the new leader.
 static void lead(struct rota *rota, task_row row, task_row followers)
 {
+    assert(IS_TASK(rota, row));
     task_extra(rota, row)->leader = followers;
     for (task_row at = followers; at; at = rota->task[at].next) task_extra(rota, at)->leader = row;
     key_of(rota, row)->runner = row;
@@ -99,6 +104,7 @@ static bool leads(const struct rota *rota, task_row row)
 
 void share_alias(struct rota *rota, task_row from, task_row to, worker_row worker, bool later)
 {
+    assert(from != to);
     const struct extra *one = task_extra(rota, from), *other = task_extra(rota, to);
     uint32_t count
         = one->output_count < other->output_count ? one->output_count : other->output_count;
@@ -115,6 +121,7 @@ void share_alias(struct rota *rota, task_row from, task_row to, worker_row worke
 
 bool share_hand_over(struct rota *rota, task_row row)
 {
+    assert(task_extra(rota, row)->key);
     struct task *task = &rota->task[row];
     if (!leads(rota, row)) return false;
     task_row next = heir_of(rota, row);
@@ -135,6 +142,7 @@ bool share_hand_over(struct rota *rota, task_row row)
 
 void share_release(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     if (!leads(rota, row)) return;
     task_row first = task_extra(rota, row)->leader, last = first;
     key_of(rota, row)->runner = 0;
@@ -149,18 +157,19 @@ void share_release(struct rota *rota, task_row row)
     rota->orphans = first;
 }
 
-// Those whose leader is gone are offered once more.
+// Followers that lost their leader are offered again.
 void share_settle(struct rota *rota)
 {
     while (rota->orphans) {
         task_row row = rota->orphans;
         share_detach(rota, row);
         task_move(rota, row, CAUSE_OFFERED);
-        if (rota->task[row].flags & TASK_GATED)
-            gate_offer_again(rota, row);
+        if (rota->task[row].flags & TASK_HAS_LANE)
+            lane_offer_again(rota, row);
         else
             place_add(rota, row);
     }
+    assert(!rota->orphans);
 }
 
 uint32_t share_outputs(const struct rota *rota, task_row row)
@@ -174,5 +183,6 @@ uint32_t share_outputs(const struct rota *rota, task_row row)
 
 void share_end(struct rota *rota, task_row row)
 {
+    assert(task_extra(rota, row)->key);
     if (key_of(rota, row)->runner == row) key_of(rota, row)->runner = 0;
 }

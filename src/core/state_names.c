@@ -1,4 +1,4 @@
-// state_names.c - the words of the core as text.
+// state_names.c - names of states and texts of errors.
 #include "core/core.h"
 
 const char *rota_error_name(enum rota_error error)
@@ -12,13 +12,13 @@ const char *rota_error_text(enum rota_error error)
 {
     static const char *const texts[ROTA_ERRORS] = {
         "done",
-        "there is not enough memory",
-        "a limit of the configuration would be passed",
-        "the graph has a cycle, or an edge that cannot be there",
-        "there is no such thing",
-        "it exists, but this cannot happen to it now",
+        "out of memory",
+        "a configured limit would be exceeded",
+        "the graph has a cycle or an invalid edge",
+        "no such job, task, worker, lane or object",
+        "not possible in the present state",
         "the report is about an attempt that is no longer current",
-        "the event makes no sense",
+        "invalid event",
     };
     return error < ROTA_ERRORS ? texts[error] : "unknown error";
 }

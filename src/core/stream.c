@@ -1,8 +1,8 @@
-// stream.c - streams: each is read once, from its beginning, by an attempt that gets to its end.
+// stream.c - streams: each is read once, from its beginning, by an attempt that reads to its end.
 //
-// Nobody keeps what has flowed. So a stream whose reader gave up is REMOVED, also while it is
-// still written, and is there again when its producer has begun once more. It is not REMOVED when
-// its producer has failed: what was not made cannot be gone.
+// Data that was read is not kept. So a stream whose reader gave up is REMOVED, even while it is
+// still written, and becomes available again when its producer has started again. It is not REMOVED
+// when its producer has failed, because then it was never made.
 #include "base/planted.h"
 #include "core/core.h"
 
@@ -18,10 +18,11 @@ static object_row input_at(const struct rota *rota, const struct extra *extra, u
 
 static object_row output_at(const struct rota *rota, const struct extra *extra, uint32_t number)
 {
+    assert(number < extra->output_count);
     return input_at(rota, extra, extra->input_count + number);
 }
 
-// Who failed may be retried, but nobody can wait for that with a command that writes.
+// A failed reader may be retried, but a command that writes cannot wait for that.
 static bool has_reader(enum rota_task_state state)
 {
     return object_holds_inputs(state) && state != ROTA_TASK_FAILED;
@@ -35,20 +36,22 @@ static bool is_expected(const struct rota *rota, const struct object *object)
     return false;
 }
 
-// What an earlier attempt has left goes; the one that was handed out will write it.
+// Data of an earlier attempt is dropped; the assigned attempt will write it again.
 static void leave_to_next(struct rota *rota, object_row row, worker_row worker)
 {
+    assert(is_stream(OBJECT(rota, row)));
     surplus_drop_others(rota, row, worker);
     replica_row replica = replica_find(rota, row, worker);
     REPLICA(rota, replica)->flags &= ~(uint32_t)REPLICA_KEPT;
     replica_mark(rota, replica);
 }
 
-// Whoever writes it is told that nobody reads on.
+// The worker that writes it is told that no reader is left.
 static void break_off(struct rota *rota, object_row row)
 {
+    assert(is_stream(OBJECT(rota, row)));
     const struct task *producer = &rota->task[OBJECT(rota, row)->producer];
-    trace_say(rota, "stream %llx is read no further -> it is gone",
+    trace_say(rota, "stream %llx has no reader any more -> removed",
               (unsigned long long)OBJECT(rota, row)->id.low);
     OBJECT(rota, row)->flags &= ~(uint32_t)OBJECT_SERVED;
     bool soon = producer->state == ROTA_TASK_ASSIGNED && !WORKER(rota, producer->worker)->lost;
@@ -62,9 +65,10 @@ static void break_off(struct rota *rota, object_row row)
     object_refresh(rota, row);
 }
 
-// What goes with a lost worker, or ends in this moment, needs nobody's word.
+// A stream that is lost with its worker, or ends in this step, needs no order to stop.
 static bool is_written(const struct rota *rota, const struct object *object)
 {
+    assert(is_stream(object));
     const struct task *producer = &rota->task[object->producer];
     if (producer->state != ROTA_TASK_RUNNING || producer->flags & TASK_DECIDED) return false;
     return !producer->worker || !WORKER(rota, producer->worker)->lost;
@@ -83,7 +87,7 @@ static bool is_out(enum rota_task_state state)
     return state == ROTA_TASK_ASSIGNED || state == ROTA_TASK_RUNNING;
 }
 
-// Who reads the rest of one would lose it if its producer began again.
+// A task that reads the rest of a stream would lose it if the producer started again.
 bool streams_are_read(const struct rota *rota, task_row row)
 {
     const struct extra *extra = task_extra(rota, row);
@@ -113,6 +117,7 @@ void streams_reader_moved(struct rota *rota, task_row row, enum rota_task_state 
 // A new attempt writes them from the beginning.
 void streams_renew(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->output_count; i++) {
         object_row at = output_at(rota, extra, i);
@@ -122,7 +127,7 @@ void streams_renew(struct rota *rota, task_row row)
     }
 }
 
-// Nobody may be there to read, as when it runs again for another of its results.
+// There may be no reader, for example when the task runs again for another of its results.
 void streams_begun(struct rota *rota, task_row row)
 {
     const struct extra *extra = task_extra(rota, row);
@@ -132,6 +137,7 @@ void streams_begun(struct rota *rota, task_row row)
 
 void streams_unread(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct extra *extra = task_extra(rota, row);
     if (PLANTED(STREAM_KEPT)) return;
     for (uint32_t i = 0; i < extra->input_count; i++) {
@@ -153,10 +159,11 @@ static void drop_left(struct rota *rota, object_row row)
     object_mark(rota, row);
 }
 
-// A writer has not succeeded. What its readers have got may be half of it, so they run again with
-// it: all read what the next attempt writes, nobody what an earlier one has left.
+// A writer has not succeeded. Its readers may have received half of the data, so they run again
+// with it: all read what the next attempt writes, none the rest of an earlier attempt.
 void streams_failed(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->output_count; i++) {
         const struct object *object = OBJECT(rota, output_at(rota, extra, i));
@@ -167,11 +174,12 @@ void streams_failed(struct rota *rota, task_row row)
         drop_left(rota, output_at(rota, extra, i));
 }
 
-// An attempt ended before it was done. It may have begun, although nobody has heard of that; the
-// task is still in its state, and is not to be called back for what it loses here. One that was
-// discarded gave up its streams then; they may have been written anew since.
+// An attempt ended without success. It may have started without a report; the task still has its
+// state, and must not be recalled for what it loses here. A discarded attempt gave up its streams
+// earlier; they may have been written again since.
 void streams_give_up(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     uint16_t decided = rota->task[row].flags & TASK_DECIDED;
     if (rota->task[row].flags & TASK_DISCARDED) return;
     rota->task[row].flags |= TASK_DECIDED;
@@ -186,7 +194,7 @@ static bool is_discarded(const struct rota *rota, const struct object *object)
     return false;
 }
 
-// Its writer may have failed for want of a reader, who will be back.
+// Its writer may have failed because it had no reader; the reader will return.
 bool streams_lost_reader(const struct rota *rota, task_row row)
 {
     const struct extra *extra = task_extra(rota, row);

@@ -1,23 +1,23 @@
-// submit_bundle.c - refuses a cycle through a bundle that is there already.
+// submit_bundle.c - rejects a cycle through a bundle that already exists.
 //
-// A new member makes an old bundle wait for it. If that member waits, by whatever way, for
-// the bundle, both wait for ever. The search goes from the new members back over everything
-// they need, new tasks and old, and must not come to the bundle.
+// A new member makes an old bundle wait for it. If that member waits for the bundle, on any path,
+// both wait forever. The search goes from the new members back over all their dependencies, new and
+// old tasks, and must not reach the bundle.
 #include "core/core.h"
 
 enum { BLOCKS = 7 };
 static const uint32_t NOBODY = UINT32_MAX;
 
-// Nodes are new tasks by index, then old ones by row behind them.
+// Nodes are new tasks by index, followed by old tasks by row.
 struct search {
     const struct rota *rota;
     const struct intake *intake;
-    uint32_t *inner, *inner_first;  // new tasks that a new task needs
-    uint32_t *outer, *outer_first;  // old ones, by row
+    uint32_t *inner, *inner_first;  // new tasks that a new task depends on
+    uint32_t *outer, *outer_first;  // old tasks, by row
     uint8_t *seen;
     uint32_t *stack;
-    uint32_t *from;  // by node: who needs it, and was looked at for that; NOBODY: a new member
-    uint32_t at;     // the node whose needs are visited
+    uint32_t *from;  // by node: the dependent from which it was reached; NOBODY: a new member
+    uint32_t at;     // the node whose dependencies are visited
     uint32_t height, capacity[BLOCKS];
 };
 
@@ -44,6 +44,7 @@ static void visit_new_needs(struct search *search, uint32_t index)
 
 static void visit_members(struct search *search, task_row bundle)
 {
+    assert(IS_TASK(search->rota, bundle));
     const struct rota *rota = search->rota;
     job_row job = task_job(rota, bundle);
     for (task_row row = job_next_task(rota, job, 0); row; row = job_next_task(rota, job, row))
@@ -54,7 +55,7 @@ static void visit_members(struct search *search, task_row bundle)
         if (spec->tasks[i].bundle == id.task) visit(search, i);
 }
 
-// By definition, not by what is there now: any of them may be staged again.
+// By definition, not by present state: any of them may be staged again.
 static void visit_older_in_lane(struct search *search, task_row row)
 {
     const struct rota *rota = search->rota;
@@ -83,6 +84,7 @@ static void visit_old_needs(struct search *search, task_row row)
 
 static bool reaches(struct search *search, task_row bundle)
 {
+    assert(IS_TASK(search->rota, bundle));
     uint32_t tasks = search->intake->spec->task_count;
     uint32_t number = task_id(search->rota, bundle).task;
     memset(search->seen, 0, (size_t)tasks + search->rota->task_capacity);
@@ -100,10 +102,11 @@ static bool reaches(struct search *search, task_row bundle)
     return search->seen[tasks + bundle];
 }
 
-// The way back from the bundle is told from its other end: from the new member that it would wait
-// for, over what that needs. The stack is not used any more.
+// The path found leads from the bundle back; it is reported from its other end, the new member that
+// the bundle would wait for. The stack is no longer used and holds the reversed path.
 static void tell_cycle(struct rota *rota, struct search *search, task_row bundle)
 {
+    assert(IS_TASK(rota, bundle));
     const struct intake *intake = search->intake;
     uint32_t tasks = intake->spec->task_count, length = 0;
     for (uint32_t node = tasks + bundle; node != NOBODY; node = search->from[node])
@@ -115,9 +118,10 @@ static void tell_cycle(struct rota *rota, struct search *search, task_row bundle
     }
 }
 
-// Lists of what each task needs: the pairs, grouped by their end.
+// Groups the pairs by their end: the dependencies of each task.
 static void group(const struct submit_pairs *pairs, uint32_t tasks, uint32_t *first, uint32_t *list)
 {
+    assert(first && list);
     for (uint32_t i = 0; i < pairs->count; i++) first[pairs->items[i].after + 2]++;
     for (uint32_t i = 0; i < tasks; i++) first[i + 2] += first[i + 1];
     for (uint32_t i = 0; i < pairs->count; i++)
@@ -175,7 +179,7 @@ enum rota_error submit_old_bundles(struct rota *rota, const struct intake *intak
         if (cycle) tell_cycle(rota, &search, row);
     }
     release(rota, &search);
-    if (!there) return refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
+    if (!there) return refuse(rota, ROTA_NO_MEMORY, "out of memory for the submission");
     if (cycle)
         return refuse(rota, ROTA_BAD_GRAPH, "a bundle would wait for a task that waits for it");
     return ROTA_OK;

@@ -1,21 +1,18 @@
-// submit_order.c - refuses cycles, through edges, data, conditions, bundles and lanes that keep
-// the order of submission; and finds ranks.
+// submit_order.c - rejects cycles through edges, data, conditions, bundles and ordered lanes, and
+// computes ranks.
 //
-// Tasks numbered in topological order, the usual case, need no walk at all. Otherwise all
-// needs are written out as pairs and worked off from those without needs.
+// Tasks numbered in topological order, the usual case, need no search. Otherwise all dependencies
+// are written as pairs and processed from the tasks without dependencies.
 #include "core/core.h"
 
 static bool pair_add(struct rota *rota, struct submit_pairs *pairs, uint32_t before, uint32_t after)
 {
-    void *items = pairs->items;
-    bool there = memory_reserve(&rota->memory, &items, &pairs->capacity, (uint64_t)pairs->count + 1,
-                                sizeof *pairs->items);
-    pairs->items = items;
+    bool there = ARRAY_MORE(&rota->memory, pairs->items, pairs->count, pairs->capacity);
     if (there) pairs->items[pairs->count++] = (struct rota_edge){before, after};
     return there;
 }
 
-// The new task a clause names, or the count of new tasks when it names another one.
+// The new task that a clause names, or the number of new tasks if it names another one.
 static uint32_t clause_index(const struct intake *intake, const struct rota_clause *clause)
 {
     bool own = clause->task.job == 0 || clause->task.job == intake->job_id;
@@ -75,7 +72,7 @@ static bool add_task_pairs(struct rota *rota, const struct intake *intake,
     return true;
 }
 
-// In a lane that keeps the order of submission each task needs the one before it.
+// In a lane that keeps submit order each task depends on the one before it.
 static bool add_lane_pairs(struct rota *rota, const struct intake *intake,
                            struct submit_pairs *pairs)
 {
@@ -113,7 +110,7 @@ static bool collect(struct rota *rota, const struct intake *intake, struct submi
     return add_lane_pairs(rota, intake, pairs);
 }
 
-// The last old task of a lane that keeps the order of submission.
+// The last old task of a lane that keeps submit order.
 static task_row youngest_in_lane(const struct rota *rota, uint32_t number)
 {
     lane_row lane = number ? map_find(&rota->lane_by_number, number) : 0;
@@ -127,7 +124,7 @@ static task_row youngest_in_lane(const struct rota *rota, uint32_t number)
     return youngest;
 }
 
-// Old tasks, by row, that new ones need.
+// Old tasks, by row, that new tasks depend on.
 static bool collect_outer(struct rota *rota, const struct intake *intake,
                           struct submit_pairs *outer)
 {
@@ -161,14 +158,14 @@ static bool collect_outer(struct rota *rota, const struct intake *intake,
 
 static void pairs_release(struct rota *rota, struct submit_pairs *pairs)
 {
-    void *items = pairs->items;
-    memory_release(&rota->memory, &items, &pairs->capacity, sizeof *pairs->items);
+    ARRAY_RELEASE(&rota->memory, pairs->items, pairs->capacity);
 }
 
-// Successor lists behind each other; first[i] is where those of i begin.
+// Lists of successors, one after the other; first[i] is the beginning of the list of i.
 static void list_successors(const struct submit_pairs *pairs, uint32_t tasks, uint32_t *first,
                             uint32_t *next, uint32_t *missing)
 {
+    assert(first && next && missing);
     for (uint32_t i = 0; i < pairs->count; i++) {
         first[pairs->items[i].before + 2]++;
         missing[pairs->items[i].after]++;
@@ -178,10 +175,11 @@ static void list_successors(const struct submit_pairs *pairs, uint32_t tasks, ui
         next[first[pairs->items[i].before + 1]++] = pairs->items[i].after;
 }
 
-// Kahn's way: true when every task could be put in order.
+// Kahn's algorithm: true if every task could be put in order.
 static bool put_in_order(uint32_t *order, uint32_t tasks, const uint32_t *first,
                          const uint32_t *next, uint32_t *missing)
 {
+    assert(order);
     uint32_t count = 0;
     for (uint32_t i = 0; i < tasks; i++)
         if (missing[i] == 0) order[count++] = i;
@@ -200,9 +198,9 @@ void submit_cycle_add(struct rota *rota, const struct intake *intake, rota_task_
     fault->cycle_length++;
 }
 
-// Who could not be put in order waits for another such one: whoever goes on from one to the next
-// comes into a circle. Told from its smallest number on. Writes into the lists, which are of no
-// use any more.
+// Every task that could not be put in order waits for another such task, so following the edges
+// leads into a cycle. The cycle is reported starting from its smallest number. The lists are
+// overwritten, because they are no longer needed.
 static void find_cycle(struct rota *rota, const struct intake *intake,
                        const struct submit_pairs *pairs, const uint32_t *missing,
                        uint32_t *waits_for)
@@ -228,22 +226,19 @@ static enum rota_error walk(struct rota *rota, struct intake *intake,
                             const struct submit_pairs *pairs)
 {
     uint32_t tasks = intake->spec->task_count, capacity[3] = {0};
-    void *arrays[3] = {NULL}, *order = NULL;
+    uint32_t *arrays[3] = {NULL};
     uint64_t sizes[3] = {(uint64_t)tasks + 2, (uint64_t)pairs->count + 1, tasks};
-    bool there
-        = memory_reserve(&rota->memory, &order, &intake->capacity[4], tasks, sizeof(uint32_t));
-    intake->order = order;
+    bool there = ARRAY_RESERVE(&rota->memory, intake->order, intake->capacity[4], tasks);
     for (int i = 0; i < 3 && there; i++)
-        there = memory_reserve(&rota->memory, &arrays[i], &capacity[i], sizes[i], sizeof(uint32_t));
+        there = ARRAY_RESERVE(&rota->memory, arrays[i], capacity[i], sizes[i]);
     bool acyclic = there;
     if (there) {
         list_successors(pairs, tasks, arrays[0], arrays[1], arrays[2]);
         acyclic = put_in_order(intake->order, tasks, arrays[0], arrays[1], arrays[2]);
         if (!acyclic) find_cycle(rota, intake, pairs, arrays[2], arrays[0]);
     }
-    for (int i = 0; i < 3; i++)
-        memory_release(&rota->memory, &arrays[i], &capacity[i], sizeof(uint32_t));
-    if (!there) return refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
+    for (int i = 0; i < 3; i++) ARRAY_RELEASE(&rota->memory, arrays[i], capacity[i]);
+    if (!there) return refuse(rota, ROTA_NO_MEMORY, "out of memory for the submission");
     if (!acyclic) return refuse(rota, ROTA_BAD_GRAPH, "the tasks wait for each other in a cycle");
     return ROTA_OK;
 }
@@ -255,7 +250,7 @@ enum rota_error submit_order(struct rota *rota, struct intake *intake)
     struct submit_pairs inner = {0}, outer = {0};
     enum rota_error error = ROTA_OK;
     if (!collect(rota, intake, &inner) || (old && !collect_outer(rota, intake, &outer)))
-        error = refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
+        error = refuse(rota, ROTA_NO_MEMORY, "out of memory for the submission");
     if (!error) error = walk(rota, intake, &inner);
     if (!error && old) error = submit_old_bundles(rota, intake, &inner, &outer);
     pairs_release(rota, &inner);
@@ -263,7 +258,7 @@ enum rota_error submit_order(struct rota *rota, struct intake *intake)
     return error;
 }
 
-// ---- Ranks: the longest way to the end, in milliseconds where they are known ---------------
+// ---- Ranks: the longest path to the end, in milliseconds where estimates are known ----------
 
 static uint32_t mean_estimate(const struct intake *intake)
 {
@@ -288,6 +283,7 @@ static uint32_t weight(const struct intake *intake, uint32_t index, uint32_t mea
 static void raise(uint32_t *rank, uint32_t least)
 {
     if (*rank < least) *rank = least;
+    assert(*rank >= least);
 }
 
 static void raise_producers(const struct rota *rota, const struct intake *intake, uint32_t *rank,
@@ -301,10 +297,11 @@ static void raise_producers(const struct rota *rota, const struct intake *intake
     }
 }
 
-// The counting arrays have done their work: `before` tells where the lists of prerequisites
-// end, and `after` serves as a compact column of ranks.
+// The counting arrays are free for other use: `before` holds the ends of the lists of dependencies,
+// and `after` is used as a compact column of ranks.
 void submit_rank(struct rota *rota, const struct intake *intake)
 {
+    assert(intake->after && intake->before);
     uint32_t *rank = intake->after, tasks = intake->spec->task_count;
     uint32_t mean = mean_estimate(intake), lists = intake->link + intake->inner;
     memset(rank, 0, tasks * sizeof *rank);

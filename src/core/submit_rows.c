@@ -1,11 +1,11 @@
-// submit_rows.c - reserves room for a submission, then writes its rows. Only reserving can fail.
+// submit_rows.c - reserves memory for a submission, then writes its rows. Only reserving can fail.
 #include "core/core.h"
 
-enum { AHEAD = 16 };  // edges
+enum { AHEAD = 16 };  // edges to prefetch ahead
 
 // ---- Reserving ------------------------------------------------------------------------
 
-// A span that fits, and a table long enough for it.
+// Finds a free span, and makes the table long enough for it.
 static bool reserve_span(struct rota *rota, struct spans *spans, uint32_t count, void **items,
                          uint32_t *capacity, size_t size, uint32_t *first)
 {
@@ -17,21 +17,20 @@ static bool reserve_span(struct rota *rota, struct spans *spans, uint32_t count,
 
 static bool reserve_tasks(struct rota *rota, uint32_t count, task_row *first)
 {
-    void *unmet = rota->unmet;
+    assert(count > 0);
     bool there = span_find(&rota->memory, &rota->rows, count, first)
                  && memory_reserve_lines(&rota->memory, &rota->task_block, (uint64_t)*first + count,
                                          sizeof *rota->task);
     rota->task = rota->task_block.items;
     rota->task_capacity = rota->task_block.capacity;
-    there = there
-            && memory_reserve_raw(&rota->memory, &unmet, &rota->unmet_capacity,
-                                  (uint64_t)*first + count, sizeof *rota->unmet);
-    rota->unmet = unmet;
-    return there;
+    return there
+           && ARRAY_RESERVE_RAW(&rota->memory, rota->unmet, rota->unmet_capacity,
+                                (uint64_t)*first + count);
 }
 
 static bool reserve_spans(struct rota *rota, struct intake *intake)
 {
+    assert(intake->spec);
     const struct rota_job_spec *spec = intake->spec;
     uint64_t links = (uint64_t)intake->inner + spec->edge_count;
     void *link = rota->link, *use = rota->use, *clause = rota->clause;
@@ -55,11 +54,7 @@ static bool reserve_batch_of(struct rota *rota, const struct intake *intake)
 {
     if (!intake->job) return true;
     struct job *job = JOB(rota, intake->job);
-    void *items = job->later;
-    bool there = memory_reserve(&rota->memory, &items, &job->later_capacity,
-                                (uint64_t)job->later_count + 1, sizeof *job->later);
-    job->later = items;
-    return there;
+    return ARRAY_MORE(&rota->memory, job->later, job->later_count, job->later_capacity);
 }
 
 static bool reserve_pools(struct rota *rota, const struct intake *intake)
@@ -82,21 +77,17 @@ enum rota_error submit_reserve(struct rota *rota, struct intake *intake)
                  && reserve_spans(rota, intake) && effect_reserve(rota, 2) && effect_cover(rota);
     if (there && intake->policy == ROTA_POLICY_PULL)
         there = heap_reserve(&rota->memory, &rota->phases, rota->extras.capacity);
-    return there ? ROTA_OK : refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
+    return there ? ROTA_OK : refuse(rota, ROTA_NO_MEMORY, "out of memory for the submission");
 }
 
 void submit_release(struct rota *rota, struct intake *intake)
 {
     uint32_t **arrays[5]
         = {&intake->after, &intake->before, &intake->inputs, &intake->outputs, &intake->order};
-    for (int i = 0; i < 5; i++) {
-        void *items = *arrays[i];
-        memory_release(&rota->memory, &items, &intake->capacity[i], sizeof(uint32_t));
-        *arrays[i] = NULL;
-    }
+    for (int i = 0; i < 5; i++) ARRAY_RELEASE(&rota->memory, *arrays[i], intake->capacity[i]);
 }
 
-// ---- Objects get their rows first, so that inputs can be looked up -----------------------
+// ---- Objects get their rows first, so that inputs can be found ------------------------------
 
 void submit_unstage(struct rota *rota, struct intake *intake)
 {
@@ -113,8 +104,8 @@ void submit_unstage(struct rota *rota, struct intake *intake)
         object_forget(rota, object_find(rota, intake->spec->outputs[--intake->staged].object));
 }
 
-// Tasks with one key share an execution and what it made. What flows is made for one reader, and
-// nobody keeps it, so a stream cannot be shared.
+// Tasks with the same key share an execution and its outputs. A stream is made for one reader and
+// is not kept, so it cannot be shared.
 static bool shares_stream(const struct intake *intake, uint32_t number, uint32_t flags)
 {
     if (!intake->keys || !(flags & ROTA_OBJECT_STREAM)) return false;
@@ -125,7 +116,7 @@ static bool shares_stream(const struct intake *intake, uint32_t number, uint32_t
 static enum rota_error refuse_stream(struct rota *rota, uint32_t number)
 {
     return submit_refuse(rota, number, ROTA_BAD_GRAPH,
-                         "a task with a content key writes or reads a stream");
+                         "a task with a content key cannot write or read a stream");
 }
 
 static enum rota_error check_inputs(struct rota *rota, const struct intake *intake)
@@ -138,12 +129,12 @@ static enum rota_error check_inputs(struct rota *rota, const struct intake *inta
         if (input->flags & ROTA_OBJECT_ARTIFACT) {
             if (known && (object->job || object->flags & OBJECT_STAGED))
                 return submit_refuse(rota, input->task, ROTA_BAD_GRAPH,
-                                     "a dependency names an object, not a content key");
+                                     "a dependency names an object that is not a content key");
             continue;
         }
         if (!known || !own || object->flags & OBJECT_REMOVED)
             return submit_refuse(rota, input->task, ROTA_BAD_GRAPH,
-                                 "an input is unknown, removed, or of another job");
+                                 "an input is unknown, removed, or belongs to another job");
         if (shares_stream(intake, input->task, object->flags))
             return refuse_stream(rota, input->task);
     }
@@ -151,7 +142,7 @@ static enum rota_error check_inputs(struct rota *rota, const struct intake *inta
         const struct object *object = OBJECT(rota, object_find(rota, intake->spec->tasks[i].key));
         if (object->job || object->flags & OBJECT_STAGED)
             return submit_refuse(rota, intake->first + i, ROTA_BAD_EVENT,
-                                 "a content key is the id of an object");
+                                 "the content key is already the id of an object");
     }
     return ROTA_OK;
 }
@@ -162,7 +153,7 @@ enum rota_error submit_stage_objects(struct rota *rota, struct intake *intake)
         const struct rota_output *output = &intake->spec->outputs[i];
         if (object_find(rota, output->object))
             return submit_refuse(rota, output->task, ROTA_BAD_GRAPH,
-                                 "an object has two producers, or its id is taken");
+                                 "the object has two producers, or its id is already in use");
         struct object *object = OBJECT(rota, object_add(rota, output->object));
         object->bytes = output->bytes;
         if (!output->task) object->content = output->content;
@@ -198,6 +189,7 @@ job_row submit_job(struct rota *rota, const struct intake *intake)
 
 static batch_row add_batch(struct rota *rota, struct intake *intake)
 {
+    assert(intake->job);
     const struct rota_job_spec *spec = intake->spec;
     batch_row row = pool_take(&rota->batches);
     struct job *job = JOB(rota, intake->job);
@@ -246,9 +238,10 @@ static void write_late_link(struct rota *rota, const struct intake *intake, stru
     rota->task[after].dead += (view & NEED_DEAD) != 0;
 }
 
-// Counts become places: first where each list begins, then, as it fills, where it ends.
+// Turns counts into positions: first the beginning of each list, then, as it is filled, its end.
 static uint32_t counts_to_places(uint32_t *counts, uint32_t tasks, uint32_t first)
 {
+    assert(counts);
     for (uint32_t i = 0; i < tasks; i++) {
         uint32_t count = counts[i];
         counts[i] = first;
@@ -257,7 +250,7 @@ static uint32_t counts_to_places(uint32_t *counts, uint32_t tasks, uint32_t firs
     return first;
 }
 
-// Dependents are anywhere: where each will be written is asked for some edges ahead.
+// Dependents are spread over memory: the row of each is prefetched some edges ahead.
 static void write_links(struct rota *rota, const struct intake *intake)
 {
     const struct rota_edge *edges = intake->spec->edges;
@@ -302,6 +295,7 @@ static group_row group_named(struct rota *rota, lane_row lane, uint32_t number)
 static void write_condition(struct rota *rota, const struct intake *intake, task_row row,
                             const struct rota_task_spec *spec)
 {
+    assert(spec->clause_count);
     struct extra *extra = task_extra(rota, row);
     extra->clause_first = intake->clause + spec->clause_first;
     extra->clause_count = spec->clause_count;
@@ -322,6 +316,7 @@ static void write_condition(struct rota *rota, const struct intake *intake, task
 
 static void write_extra(struct rota *rota, struct intake *intake, uint32_t index)
 {
+    assert(index < intake->spec->task_count);
     const struct rota_task_spec *spec = &intake->spec->tasks[index];
     task_row row = intake->row + index;
     extra_row at = pool_take(&rota->extras);
@@ -334,7 +329,8 @@ static void write_extra(struct rota *rota, struct intake *intake, uint32_t index
         extra->lane = submit_lane(rota, intake, spec->lane);
         LANE(rota, extra->lane)->named++;
         if (spec->group) extra->group = group_named(rota, extra->lane, spec->group);
-        rota->task[row].flags |= TASK_GATED | (spec->access == ROTA_ACCESS_WRITE ? TASK_WRITES : 0);
+        rota->task[row].flags
+            |= TASK_HAS_LANE | (spec->access == ROTA_ACCESS_WRITE ? TASK_WRITES : 0);
     }
     if (spec->key.high || spec->key.low) {
         extra->key = artifact_named(rota, spec->key);
@@ -379,7 +375,7 @@ static void write_object(struct rota *rota, const struct intake *intake,
     object_mark(rota, row);
 }
 
-// Inputs and outputs of a task stand behind each other.
+// The inputs of a task are followed by its outputs.
 static void write_objects(struct rota *rota, const struct intake *intake)
 {
     const struct rota_job_spec *spec = intake->spec;
@@ -404,13 +400,14 @@ static void write_objects(struct rota *rota, const struct intake *intake)
 
 static void write_bundle(struct rota *rota, task_row row, const struct rota_task_spec *spec)
 {
+    assert(IS_TASK(rota, row));
     uint32_t bundle = pool_take(&rota->bundles);
     rota->task[row].flags |= TASK_IS_BUNDLE;
     BUNDLE(rota, bundle)->ever_staged = !(spec->flags & ROTA_TASK_ON_DEMAND);
     map_put(&rota->bundle_of, row, bundle);
 }
 
-// Neighbours mostly want the same, so their profile is looked up and counted once for all.
+// Neighbours usually have the same requirements, so their profile is looked up and counted once.
 struct like {
     struct wants wants;
     profile_row profile;
@@ -424,7 +421,7 @@ static void like_change(struct rota *rota, struct like *like, const struct wants
     *like = (struct like){*wants, profile_get(rota, wants), 0};
 }
 
-// Each row is written once, from front to back; the arrays say where its lists begin.
+// Each row is written once, from first to last; the arrays hold the beginnings of its lists.
 static void write_tasks(struct rota *rota, struct intake *intake, batch_row batch)
 {
     const struct rota_task_spec *specs = intake->spec->tasks;

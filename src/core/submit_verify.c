@@ -1,5 +1,6 @@
-// submit_verify.c - looks a submission over and counts what it will need. Changes nothing, but
-// for names of groups in their map, which submit_unstage takes out again.
+// submit_verify.c - verifies a submission and counts the rows it needs.
+//
+// It changes nothing except the map of groups, to which it adds names that submit_unstage removes.
 #include "core/core.h"
 
 enum { GROUPS_MANY = 4096 };
@@ -7,6 +8,7 @@ enum { GROUPS_MANY = 4096 };
 enum rota_error submit_refuse(struct rota *rota, uint32_t number, enum rota_error error,
                               const char *reason)
 {
+    assert(error != ROTA_OK);
     rota->fault.task.task = number;
     return refuse(rota, error, reason);
 }
@@ -36,6 +38,7 @@ static bool id_is_none(rota_object_id id)
 
 bool submit_needs_extra(const struct intake *intake, uint32_t index)
 {
+    assert(index < intake->spec->task_count);
     const struct rota_task_spec *task = &intake->spec->tasks[index];
     return task->lane || task->bundle || task->clause_count || !id_is_none(task->key)
            || (intake->inputs && intake->inputs[index])
@@ -69,34 +72,36 @@ static enum rota_error verify_job(struct rota *rota, struct intake *intake)
         intake->policy = spec->policy ? spec->policy : rota->config.policy;
     }
     if (spec->policy > ROTA_POLICY_PLAN || spec->on_failure > ROTA_FAILURE_FAIL_JOB)
-        return refuse(rota, ROTA_BAD_EVENT, "the policy of the job is none that exists");
+        return refuse(rota, ROTA_BAD_EVENT, "unknown policy");
     intake->first = count + 1;
     intake->job_id = spec->job.number ? spec->job.number : rota->next_job;
     if ((spec->first && spec->first != intake->first) || (!spec->first && count))
-        return refuse(rota, ROTA_BAD_EVENT, "the first task number is not the next one of the job");
+        return refuse(rota, ROTA_BAD_EVENT,
+                      "the first task number does not follow the last one of the job");
     if ((uint64_t)rota->tasks + spec->task_count > rota->config.tasks_max
         || (uint64_t)rota->edges + spec->edge_count > rota->config.edges_max
         || (uint64_t)count + spec->task_count >= UINT32_MAX
         || (!spec->job.number && pool_used(&rota->jobs) >= rota->config.jobs_max))
         return refuse(rota, ROTA_TOO_MANY,
-                      "more jobs, tasks or edges than the configuration allows");
+                      "too many jobs, tasks or edges for the configured limit");
     return ROTA_OK;
 }
 
 static enum rota_error verify_clauses(struct rota *rota, const struct intake *intake,
                                       uint32_t index)
 {
+    assert(index < intake->spec->task_count);
     const struct rota_task_spec *task = &intake->spec->tasks[index];
     if (task->clause_first > intake->spec->clause_count
         || task->clause_count > intake->spec->clause_count - task->clause_first)
-        return refuse(rota, ROTA_BAD_EVENT, "a condition lies outside the list of clauses");
+        return refuse(rota, ROTA_BAD_EVENT, "a condition is outside of the list of clauses");
     uint32_t height = 0;
     for (uint32_t i = 0; i < task->clause_count; i++) {
         const struct rota_clause *clause = &intake->spec->clauses[task->clause_first + i];
         bool joins = clause->kind == ROTA_CLAUSE_AND || clause->kind == ROTA_CLAUSE_OR;
         if (clause->kind < ROTA_CLAUSE_SUCCESS || clause->kind > ROTA_CLAUSE_OR
             || (joins && height < 2))
-            return refuse(rota, ROTA_BAD_EVENT, "a condition is not a well formed expression");
+            return refuse(rota, ROTA_BAD_EVENT, "a condition is not a well-formed expression");
         if (joins) {
             height--;
             continue;
@@ -105,7 +110,7 @@ static enum rota_error verify_clauses(struct rota *rota, const struct intake *in
         bool own = clause->task.job == 0 || clause->task.job == intake->job_id;
         rota->fault.other = (rota_task_id){own ? 0 : clause->task.job, clause->task.task};
         if (own ? !number_exists(intake, clause->task.task) : !task_find(rota, clause->task))
-            return refuse(rota, ROTA_NOT_FOUND, "a condition names a task that does not exist");
+            return refuse(rota, ROTA_NOT_FOUND, "a condition names an unknown task");
         bool self
             = own
               && (clause->task.task == intake->first + index || clause->task.task == task->bundle);
@@ -114,26 +119,27 @@ static enum rota_error verify_clauses(struct rota *rota, const struct intake *in
         rota->fault.other = (rota_task_id){0};
     }
     if (task->clause_count && height != 1)
-        return refuse(rota, ROTA_BAD_EVENT, "a condition is not a well formed expression");
+        return refuse(rota, ROTA_BAD_EVENT, "a condition is not a well-formed expression");
     return ROTA_OK;
 }
 
 static enum rota_error verify_bundle_task(struct rota *rota, const struct rota_task_spec *task)
 {
-    if (task->bundle) return refuse(rota, ROTA_BAD_GRAPH, "a bundle inside a bundle");
+    if (task->bundle)
+        return refuse(rota, ROTA_BAD_GRAPH, "a bundle cannot be a member of a bundle");
     if (task->lane || task->clause_count || !id_is_none(task->key))
-        return refuse(rota, ROTA_BAD_EVENT, "a bundle has no lane, condition or key of its own");
+        return refuse(rota, ROTA_BAD_EVENT, "a bundle cannot have a lane, condition or key");
     return ROTA_OK;
 }
 
-// Nothing is said of it but what it wants and what it runs.
+// The task specifies only its requirements and its command.
 static bool is_bare(const struct rota_task_spec *task)
 {
     return !(task->flags | task->bundle | task->lane | task->group | task->access)
            && !(task->clause_first | task->clause_count) && id_is_none(task->key);
 }
 
-// Most neighbours stand in the same lane.
+// Most neighbours are in the same lane.
 lane_row submit_lane(const struct rota *rota, struct intake *intake, uint32_t number)
 {
     if (number != intake->lane_number) {
@@ -147,10 +153,10 @@ static enum rota_error verify_lane(struct rota *rota, struct intake *intake,
                                    const struct rota_task_spec *task)
 {
     if (task->lane && !submit_lane(rota, intake, task->lane))
-        return refuse(rota, ROTA_NOT_FOUND, "a task names a lane that does not exist");
+        return refuse(rota, ROTA_NOT_FOUND, "unknown lane");
     bool flagged = task->access == ROTA_ACCESS_READ || task->access == ROTA_ACCESS_WRITE;
     if (task->lane ? !flagged : task->access > ROTA_ACCESS_WRITE)
-        return refuse(rota, ROTA_BAD_EVENT, "in a lane a task must read or write");
+        return refuse(rota, ROTA_BAD_EVENT, "a task in a lane must be a reader or a writer");
     if (!task->lane && task->group)
         return refuse(rota, ROTA_BAD_EVENT, "a task has a group but no lane");
     return ROTA_OK;
@@ -158,14 +164,15 @@ static enum rota_error verify_lane(struct rota *rota, struct intake *intake,
 
 static enum rota_error verify_task(struct rota *rota, struct intake *intake, uint32_t index)
 {
+    assert(index < intake->spec->task_count);
     const struct rota_task_spec *task = &intake->spec->tasks[index];
     if (task->flags & ~(uint32_t)(ROTA_TASK_BUNDLE | ROTA_TASK_ON_DEMAND))
-        return refuse(rota, ROTA_BAD_EVENT, "a task has flags that do not exist");
+        return refuse(rota, ROTA_BAD_EVENT, "unknown flags");
     if (task->priority < -128 || task->priority > 127)
-        return refuse(rota, ROTA_BAD_EVENT, "a priority is not between -128 and 127");
+        return refuse(rota, ROTA_BAD_EVENT, "a priority must be between -128 and 127");
     if (task->retries_max > TASK_RETRIES_MAX)
-        return refuse(rota, ROTA_BAD_EVENT, "a task asks for more than 1000 retries");
-    if (task->estimate < 0) return refuse(rota, ROTA_BAD_EVENT, "an estimate is negative");
+        return refuse(rota, ROTA_BAD_EVENT, "at most 1000 retries are allowed");
+    if (task->estimate < 0) return refuse(rota, ROTA_BAD_EVENT, "an estimate must not be negative");
     intake->estimates |= task->estimate > 0;
     if (is_bare(task)) return ROTA_OK;
     enum rota_error error = verify_lane(rota, intake, task);
@@ -179,7 +186,7 @@ static enum rota_error verify_task(struct rota *rota, struct intake *intake, uin
         && (!number_exists(intake, task->bundle)
             || !number_is_bundle(rota, intake, task->bundle))) {
         rota->fault.other.task = task->bundle;
-        return refuse(rota, ROTA_NOT_FOUND, "a task names a bundle that does not exist");
+        return refuse(rota, ROTA_NOT_FOUND, "unknown bundle");
     }
     intake->idle |= (task->flags & ROTA_TASK_ON_DEMAND) != 0;
     intake->members |= task->bundle != 0;
@@ -193,9 +200,9 @@ static enum rota_error verify_edge(struct rota *rota, const struct intake *intak
     rota->fault.task.task = edge.after;
     rota->fault.other.task = edge.before;
     if (!number_is_new(intake, edge.after))
-        return refuse(rota, ROTA_BAD_GRAPH, "an edge ends at a task that is not new");
+        return refuse(rota, ROTA_BAD_GRAPH, "an edge must end at a new task");
     if (!number_exists(intake, edge.before))
-        return refuse(rota, ROTA_BAD_GRAPH, "an edge begins at a task that does not exist");
+        return refuse(rota, ROTA_BAD_GRAPH, "an edge begins at an unknown task");
     if (edge.before == edge.after) {
         rota->fault.other = (rota_task_id){0};
         return refuse(rota, ROTA_BAD_GRAPH, "an edge from a task to itself");
@@ -203,12 +210,12 @@ static enum rota_error verify_edge(struct rota *rota, const struct intake *intak
     if (intake->bundles || edge.before < intake->first)
         if (number_is_bundle(rota, intake, edge.before)
             || number_is_bundle(rota, intake, edge.after))
-            return refuse(rota, ROTA_BAD_GRAPH, "an edge to or from a bundle");
+            return refuse(rota, ROTA_BAD_GRAPH, "an edge cannot begin or end at a bundle");
     rota->fault = (struct rota_fault){0};
     return ROTA_OK;
 }
 
-// An edge from a new task to one behind it, with no bundle near, can have no fault.
+// An edge from a new task to a later one, without bundles, is always valid.
 static enum rota_error verify_edges(struct rota *rota, struct intake *intake)
 {
     const struct rota_edge *edges = intake->spec->edges;
@@ -243,7 +250,7 @@ static enum rota_error verify_objects(struct rota *rota, struct intake *intake)
         if (output->task == 0) continue;
         if (!number_is_new(intake, output->task) || number_is_bundle(rota, intake, output->task))
             return submit_refuse(rota, output->task, ROTA_BAD_GRAPH,
-                                 "an object is made by a task that is not new");
+                                 "the producer of an object must be a new task");
         intake->outputs[output->task - intake->first]++;
         intake->uses++;
     }
@@ -253,7 +260,7 @@ static enum rota_error verify_objects(struct rota *rota, struct intake *intake)
             return submit_refuse(rota, input->task, ROTA_BAD_EVENT, "an input has no id");
         if (!number_is_new(intake, input->task) || number_is_bundle(rota, intake, input->task))
             return submit_refuse(rota, input->task, ROTA_BAD_GRAPH,
-                                 "an input of a task that is not new");
+                                 "an input must belong to a new task");
         intake->inputs[input->task - intake->first]++;
         intake->uses++;
         intake->objects += (input->flags & ROTA_OBJECT_ARTIFACT) != 0;
@@ -267,20 +274,17 @@ static bool reserve_arrays(struct rota *rota, struct intake *intake)
     uint32_t **arrays[4] = {&intake->after, &intake->before, &intake->inputs, &intake->outputs};
     bool objects = intake->spec->input_count || intake->spec->output_count;
     for (uint32_t i = 0; i < (objects ? 4 : 2); i++) {
-        void *items = *arrays[i];
-        bool there = memory_reserve(&rota->memory, &items, &intake->capacity[i],
-                                    (uint64_t)intake->spec->task_count + 1, sizeof(uint32_t));
-        *arrays[i] = items;
-        if (!there) return false;
+        if (!ARRAY_MORE(&rota->memory, *arrays[i], intake->spec->task_count, intake->capacity[i]))
+            return false;
     }
     return true;
 }
 
-// What is new and different is counted once. The maps hold the first task with a hash, and the
-// tasks themselves are compared, so that a clash counts one too many, never one too few.
+// Distinct new values are counted once. The maps hold the first task with a hash, and the tasks are
+// compared, so a collision counts one too many, never one too few.
 struct census {
     struct map profiles, keys;
-    struct wants last;  // of the task before: most neighbours want the same
+    struct wants last;  // of the previous task: most neighbours are the same
 };
 
 static bool is_new(struct rota *rota, struct map *seen, uint64_t hash, uint32_t index,
@@ -289,12 +293,13 @@ static bool is_new(struct rota *rota, struct map *seen, uint64_t hash, uint32_t 
     *first = map_find(seen, hash);
     if (*first) return false;
     if (map_reserve(&rota->memory, seen, 1)) map_put(seen, hash, index + 1);
-    return true;  // without memory too: then too many are reserved for
+    return true;  // also without memory: then too many are reserved
 }
 
-// Where many are new, as many of the rest are likely to be: the map grows in larger steps then.
+// Where many groups are new, more are likely to follow: the map grows in larger steps.
 static bool reserve_group(struct rota *rota, const struct intake *intake, uint32_t index)
 {
+    assert(index < intake->spec->task_count);
     struct map *map = &rota->group_by_number;
     if (map_need(map, 1) <= map->capacity) return true;
     uint32_t left = intake->spec->task_count - index;
@@ -302,14 +307,16 @@ static bool reserve_group(struct rota *rota, const struct intake *intake, uint32
     return map_reserve(&rota->memory, map, more < left ? more : left);
 }
 
-// Its name goes into the map right away: finding out who is new and finding the row are one.
+// Adds the name to the map at once, so that finding out whether a group is new and finding its row
+// are one step.
 static bool is_new_group(struct rota *rota, struct intake *intake, uint32_t index)
 {
+    assert(index < intake->spec->task_count);
     const struct rota_task_spec *task = &intake->spec->tasks[index];
     if (!task->group) return false;
     uint64_t key = (uint64_t)submit_lane(rota, intake, task->lane) << 32 | task->group;
     if (!reserve_group(rota, intake, index))
-        return !map_find(&rota->group_by_number, key);  // then too many are reserved for
+        return !map_find(&rota->group_by_number, key);  // then too many are reserved
     uint32_t *place = map_place(&rota->group_by_number, key);
     if (*place) return false;
     *place = GROUP_STAGED;
@@ -320,17 +327,19 @@ static bool is_new_group(struct rota *rota, struct intake *intake, uint32_t inde
 static bool is_new_key(struct rota *rota, const struct intake *intake, struct map *seen,
                        uint32_t index)
 {
+    assert(index < intake->spec->task_count);
     const struct rota_task_spec *task = &intake->spec->tasks[index], *other;
     uint32_t first;
     if (id_is_none(task->key)) return false;
-    if (is_new(rota, seen, hash_mix(task->key.high, task->key.low), index, &first)) return true;
+    if (is_new(rota, seen, ID_HASH(task->key), index, &first)) return true;
     other = &intake->spec->tasks[first - 1];
-    return other->key.high != task->key.high || other->key.low != task->key.low;
+    return !SAME_ID(other->key, task->key);
 }
 
 static bool is_new_profile(struct rota *rota, const struct intake *intake, struct census *census,
                            uint32_t index)
 {
+    assert(index < intake->spec->task_count);
     const struct rota_task_spec *tasks = intake->spec->tasks;
     struct wants wants = submit_wants(intake, &tasks[index]), other;
     if (index > 0 && !memcmp(&wants, &census->last, sizeof wants)) return false;
@@ -347,6 +356,7 @@ static bool is_new_profile(struct rota *rota, const struct intake *intake, struc
 static void count_task(struct rota *rota, struct intake *intake, struct census *census,
                        uint32_t index)
 {
+    assert(index < intake->spec->task_count);
     intake->profiles += is_new_profile(rota, intake, census, index);
     if (is_bare(&intake->spec->tasks[index])) return;
     intake->groups += is_new_group(rota, intake, index);
@@ -355,7 +365,7 @@ static void count_task(struct rota *rota, struct intake *intake, struct census *
     intake->extras += submit_needs_extra(intake, index);
 }
 
-// With objects, and under pull, bare tasks need one too.
+// With objects, and under pull, bare tasks need an extra row, too.
 static void count_extras(struct intake *intake)
 {
     if (!intake->inputs && intake->policy != ROTA_POLICY_PULL) return;
@@ -364,7 +374,7 @@ static void count_extras(struct intake *intake)
         intake->extras += submit_needs_extra(intake, i);
 }
 
-// The tasks of a large submission fill no cache, so they are gone through once.
+// The tasks of a large submission do not fit into a cache, so they are visited only once.
 static enum rota_error verify_tasks(struct rota *rota, struct intake *intake)
 {
     struct census census = {0};
@@ -386,7 +396,7 @@ enum rota_error submit_verify(struct rota *rota, struct intake *intake)
     enum rota_error error = verify_job(rota, intake);
     if (error) return error;
     if (!reserve_arrays(rota, intake))
-        return refuse(rota, ROTA_NO_MEMORY, "no memory for the submission");
+        return refuse(rota, ROTA_NO_MEMORY, "out of memory for the submission");
     intake->sorted = true;
     if ((error = verify_tasks(rota, intake))) return error;
     if ((error = verify_edges(rota, intake))) return error;
@@ -394,6 +404,6 @@ enum rota_error submit_verify(struct rota *rota, struct intake *intake)
     count_extras(intake);
     if ((uint64_t)pool_used(&rota->objects) + intake->objects > rota->config.objects_max
         || (uint64_t)pool_used(&rota->groups) + intake->groups > rota->config.groups_max)
-        return refuse(rota, ROTA_TOO_MANY, "more objects or groups than the configuration allows");
+        return refuse(rota, ROTA_TOO_MANY, "too many objects or groups for the configured limit");
     return ROTA_OK;
 }

@@ -1,9 +1,9 @@
-// task.c - tasks: their names, their states, and the one function that changes a state.
+// task.c - tasks: their ids, their states, and the one function that changes a state.
 #include "core/core.h"
 
 #define S(name) ROTA_TASK_##name
 
-// Where each cause takes a task. What is not listed cannot happen.
+// The next state of a task, by its state and the cause. Other transitions are impossible.
 static const uint8_t moves[ROTA_TASK_STATES][TASK_CAUSES] = {
     [S(NONE)] = {[CAUSE_DEFINED] = S(IDLE),
                  [CAUSE_ADMITTED] = S(QUEUED),
@@ -20,29 +20,29 @@ static const uint8_t moves[ROTA_TASK_STATES][TASK_CAUSES] = {
                  [CAUSE_ABORTED] = S(ABORTED),
                  [CAUSE_STARTED] = S(RUNNING)},
     [S(STAGED)] = {[CAUSE_ADMITTED] = S(QUEUED), [CAUSE_ABORTED] = S(ABORTED)},
-    [S(QUEUED)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+    [S(QUEUED)] = {[CAUSE_NOT_REMADE] = S(SUCCEEDED),
                    [CAUSE_OFFERED] = S(OFFERED),
                    [CAUSE_UNMET] = S(WAITING),
                    [CAUSE_DOOMED] = S(BLOCKED),
                    [CAUSE_MET] = S(READY),
                    [CAUSE_ABORTED] = S(ABORTED)},
-    [S(WAITING)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+    [S(WAITING)] = {[CAUSE_NOT_REMADE] = S(SUCCEEDED),
                     [CAUSE_OFFERED] = S(OFFERED),
                     [CAUSE_MET] = S(READY),
                     [CAUSE_DOOMED] = S(BLOCKED),
                     [CAUSE_ABORTED] = S(ABORTED)},
     [S(BLOCKED)] = {[CAUSE_STAGED] = S(STAGED),
-                    [CAUSE_LET_BE] = S(SUCCEEDED),
+                    [CAUSE_NOT_REMADE] = S(SUCCEEDED),
                     [CAUSE_OFFERED] = S(OFFERED),
                     [CAUSE_UNMET] = S(WAITING),
                     [CAUSE_MET] = S(READY),
                     [CAUSE_ABORTED] = S(ABORTED)},
     [S(READY)] = {[CAUSE_HELD] = S(HELD), [CAUSE_OFFERED] = S(OFFERED)},
-    [S(HELD)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+    [S(HELD)] = {[CAUSE_NOT_REMADE] = S(SUCCEEDED),
                  [CAUSE_OFFERED] = S(OFFERED),
                  [CAUSE_UNMET] = S(WAITING),
                  [CAUSE_ABORTED] = S(ABORTED)},
-    [S(OFFERED)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+    [S(OFFERED)] = {[CAUSE_NOT_REMADE] = S(SUCCEEDED),
                     [CAUSE_SHARED] = S(SHARED),
                     [CAUSE_ASSIGNED] = S(ASSIGNED),
                     [CAUSE_CLAIMED] = S(RUNNING),
@@ -50,7 +50,7 @@ static const uint8_t moves[ROTA_TASK_STATES][TASK_CAUSES] = {
                     [CAUSE_SUCCEEDED] = S(SUCCEEDED),
                     [CAUSE_FAILED] = S(FAILED),
                     [CAUSE_ABORTED] = S(ABORTED)},
-    [S(SHARED)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+    [S(SHARED)] = {[CAUSE_NOT_REMADE] = S(SUCCEEDED),
                    [CAUSE_OFFERED] = S(OFFERED),
                    [CAUSE_ASSIGNED] = S(ASSIGNED),
                    [CAUSE_CLAIMED] = S(RUNNING),
@@ -58,14 +58,14 @@ static const uint8_t moves[ROTA_TASK_STATES][TASK_CAUSES] = {
                    [CAUSE_SUCCEEDED] = S(SUCCEEDED),
                    [CAUSE_FAILED] = S(FAILED),
                    [CAUSE_ABORTED] = S(ABORTED)},
-    [S(ASSIGNED)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+    [S(ASSIGNED)] = {[CAUSE_NOT_REMADE] = S(SUCCEEDED),
                      [CAUSE_STARTED] = S(RUNNING),
                      [CAUSE_RETURNED] = S(READY),
                      [CAUSE_UNMET] = S(WAITING),
                      [CAUSE_SUCCEEDED] = S(SUCCEEDED),
                      [CAUSE_FAILED] = S(FAILED),
                      [CAUSE_ABORTED] = S(ABORTED)},
-    [S(RUNNING)] = {[CAUSE_LET_BE] = S(SUCCEEDED),
+    [S(RUNNING)] = {[CAUSE_NOT_REMADE] = S(SUCCEEDED),
                     [CAUSE_RETURNED] = S(READY),
                     [CAUSE_UNMET] = S(WAITING),
                     [CAUSE_SUCCEEDED] = S(SUCCEEDED),
@@ -119,20 +119,23 @@ const struct task_look task_looks[ROTA_TASK_STATES] = {
 struct task_look task_look_special(const struct task *task)
 {
     if (task->flags & TASK_AGAIN) return (struct task_look){CLASS_SUCCEEDED, NEED_MET};
-    bool moot = task->state == ROTA_TASK_BLOCKED;
-    return moot ? (struct task_look){CLASS_MOOT, NEED_DEAD} : task_looks[task->state];
+    bool blocked = task->state == ROTA_TASK_BLOCKED;
+    return blocked ? (struct task_look){CLASS_BLOCKED_UNFAILED, NEED_DEAD}
+                   : task_looks[task->state];
 }
 
 bool rota_task_may_move(enum rota_task_state from, enum rota_task_state to)
 {
+    assert(from < ROTA_TASK_STATES && to < ROTA_TASK_STATES);
     for (int cause = 0; cause < TASK_CAUSES; cause++)
         if (moves[from][cause] == to && to != ROTA_TASK_NONE) return true;
     return false;
 }
 
-// A bundle is no task of its own: it counts neither in its job nor anywhere.
+// A bundle does not count as a task of its job.
 static void count_class(struct rota *rota, task_row row, enum task_class from, enum task_class to)
 {
+    assert(from != to);
     const struct task *task = &rota->task[row];
     if (task->flags & TASK_IS_BUNDLE) return;
     job_row job_at = BATCH(rota, task->batch)->job;
@@ -143,26 +146,31 @@ static void count_class(struct rota *rota, task_row row, enum task_class from, e
         rota->plan_active -= from == CLASS_ACTIVE;
         rota->plan_active += to == CLASS_ACTIVE;
     }
-    // Also when it was over until now: its next end is news again.
+    // Also if the job was finished until now: its next end is reported again.
     if (job->counts[CLASS_ACTIVE] == 0 || from == CLASS_NONE || job->told)
         job_look_at(rota, job_at);
     if (task->extra && task_extra(rota, row)->bundle)
         bundle_count(rota, task_extra(rota, row)->bundle, from, to);
 }
 
-// What each cause takes away from the flags, and what it adds.
+// Flags that each cause removes and adds.
 static const struct {
     uint16_t lost, gained;
 } flag_changes[TASK_CAUSES] = {
-    [CAUSE_AGAIN] = {TASK_MOOT, TASK_AGAIN}, [CAUSE_CLAIMED] = {TASK_MOOT, TASK_CLAIMED},
-    [CAUSE_LET_BE] = {TASK_ENDING, 0},       [CAUSE_SUCCEEDED] = {TASK_ENDING, 0},
-    [CAUSE_FAILED] = {TASK_ENDING, 0},       [CAUSE_ABORTED] = {TASK_ENDING, 0},
-    [CAUSE_DOOMED] = {TASK_MOOT, TASK_MOOT},  // unless a failure is behind it
-    [CAUSE_UNMET] = {TASK_MOOT, 0},          [CAUSE_MET] = {TASK_MOOT, 0},
-    [CAUSE_OFFERED] = {TASK_MOOT, 0},        [CAUSE_STAGED] = {TASK_MOOT, 0},
+    [CAUSE_AGAIN] = {TASK_UNFAILED, TASK_AGAIN},
+    [CAUSE_CLAIMED] = {TASK_UNFAILED, TASK_CLAIMED},
+    [CAUSE_NOT_REMADE] = {TASK_ENDING, 0},
+    [CAUSE_SUCCEEDED] = {TASK_ENDING, 0},
+    [CAUSE_FAILED] = {TASK_ENDING, 0},
+    [CAUSE_ABORTED] = {TASK_ENDING, 0},
+    [CAUSE_DOOMED] = {TASK_UNFAILED, TASK_UNFAILED},  // unless it is blocked by a failure
+    [CAUSE_UNMET] = {TASK_UNFAILED, 0},
+    [CAUSE_MET] = {TASK_UNFAILED, 0},
+    [CAUSE_OFFERED] = {TASK_UNFAILED, 0},
+    [CAUSE_STAGED] = {TASK_UNFAILED, 0},
 };
 
-// Until its submission is on record, what follows from the submission needs no row of its own.
+// Until the submission is recorded, its direct consequences need no record of their own.
 static bool needs_record(const struct rota *rota, const struct task *task, enum task_cause cause)
 {
     if (cause == CAUSE_MET) return false;
@@ -170,7 +178,7 @@ static bool needs_record(const struct rota *rota, const struct task *task, enum 
     return !BATCH(rota, task->batch)->spec || EXTRA(rota, task->extra)->clause_count;
 }
 
-// What few tasks have hangs on their extra row: a condition, inputs, outputs.
+// The rare parts of a task are in its extra row: a condition, inputs, outputs.
 static bool is_followed(const struct extra *extra)
 {
     return (extra->verdict != VERDICT_TRUE) | extra->input_count | extra->output_count;
@@ -179,6 +187,7 @@ static bool is_followed(const struct extra *extra)
 static void follow_extra(struct rota *rota, task_row row, enum rota_task_state from,
                          enum task_cause cause)
 {
+    assert(rota->task[row].extra);
     enum rota_task_state to = (enum rota_task_state)rota->task[row].state;
     if (task_extra(rota, row)->verdict != VERDICT_TRUE) condition_unbind(rota, row);
     if (task_extra(rota, row)->input_count)
@@ -188,19 +197,20 @@ static void follow_extra(struct rota *rota, task_row row, enum rota_task_state f
     if (begins && task_extra(rota, row)->output_count) streams_begun(rota, row);
     bool failed = from == ROTA_TASK_RUNNING && to != from && cause != CAUSE_SUCCEEDED;
     if (failed && task_extra(rota, row)->output_count) streams_failed(rota, row);
-    // Streams are there while their producer runs, readers do not wait for what is blocked, and a
-    // cancel, also of a blocked task, takes back what was told of early.
+    // Streams exist while their producer runs, readers do not wait for a blocked producer, and a
+    // cancel, also of a blocked task, takes back outputs that were reported early.
     bool counts = (from == ROTA_TASK_RUNNING) != (to == ROTA_TASK_RUNNING)
                   || to == ROTA_TASK_SUCCEEDED || to == ROTA_TASK_BLOCKED
                   || to == ROTA_TASK_ABORTED;
     if (counts && task_extra(rota, row)->output_count) object_producer_changed(rota, row);
 }
 
-// A move of a task that others watch, or that something hangs on. Kept apart, or every move
-// would save and restore the registers this one needs.
+// A transition of a task that others watch, or that has an extra row. A separate function, because
+// otherwise every transition would save and restore the registers it needs.
 static __attribute__((noinline)) void move_special(struct rota *rota, task_row row,
                                                    enum task_cause cause)
 {
+    assert(cause < TASK_CAUSES);
     struct task *task = &rota->task[row];
     enum rota_task_state from = (enum rota_task_state)task->state;
     struct task_look before = task_look(task);
@@ -209,7 +219,7 @@ static __attribute__((noinline)) void move_special(struct rota *rota, task_row r
     assert(task->state != ROTA_TASK_NONE);
     task->flags &= (uint16_t)~flag_changes[cause].lost;
     task->flags |= flag_changes[cause].gained;
-    if (real) task->flags &= (uint16_t)~TASK_MOOT;
+    if (real) task->flags &= (uint16_t)~TASK_UNFAILED;
     struct task_look after = task_look(task);
     if (before.class != after.class) count_class(rota, row, before.class, after.class);
     if (needs_record(rota, task, cause)) effect_mark_task(rota, row);
@@ -224,11 +234,11 @@ static __attribute__((noinline)) void move_special(struct rota *rota, task_row r
     if (blocked && task->flags & TASK_AGAIN) object_producer_changed(rota, row);
 }
 
-// Nearly every move: nothing hangs on the task but its dependents, and those care for its end.
+// The usual transition: the task has only dependents, and they depend only on its end.
 void task_move(struct rota *rota, task_row row, enum task_cause cause)
 {
     struct task *task = &rota->task[row];
-    bool special = task->flags & (TASK_AGAIN | TASK_MOOT | TASK_LINKED) || rota->config.trace
+    bool special = task->flags & (TASK_AGAIN | TASK_UNFAILED | TASK_LINKED) || rota->config.trace
                    || cause == CAUSE_DOOMED || cause == CAUSE_AGAIN
                    || is_followed(EXTRA(rota, task->extra));
     if (special) {
@@ -246,8 +256,8 @@ void task_move(struct rota *rota, task_row row, enum task_cause cause)
     if (before.view != after.view) graph_tell(rota, row, before.view, after.view);
 }
 
-// The new tasks of a plain submission that lack something: nobody can have heard of them, and
-// their submission is their record, so that a move for each would have nothing else to do.
+// New tasks of a plain submission with unmet dependencies: no other row refers to their state, and
+// their submission is their record, so task_move() would have nothing else to do.
 void task_begin_waiting(struct task *task)
 {
     task->state = moves[ROTA_TASK_NONE][CAUSE_UNMET];
@@ -255,14 +265,16 @@ void task_begin_waiting(struct task *task)
 
 void task_count_begun(struct rota *rota, job_row row, uint32_t tasks)
 {
+    assert(IS_ROW(rota->jobs, row));
     JOB(rota, row)->counts[CLASS_ACTIVE] += tasks;
     if (JOB(rota, row)->policy == ROTA_POLICY_PLAN) rota->plan_active += tasks;
     job_look_at(rota, row);
 }
 
-// Rows come back from the store: no move, so nobody is told.
+// Restores a state from the store: not a transition, so no other row is told.
 void task_restore(struct rota *rota, task_row row, enum rota_task_state state, uint16_t flags)
 {
+    assert(state < ROTA_TASK_STATES);
     struct task *task = &rota->task[row];
     enum task_class from = task_class(task);
     task->state = (uint8_t)state;
@@ -284,7 +296,7 @@ bool task_is_starting(const struct task *task)
 
 bool task_is_inside(const struct task *task)
 {
-    return task->flags & TASK_GATED && task->state >= ROTA_TASK_OFFERED
+    return task->flags & TASK_HAS_LANE && task->state >= ROTA_TASK_OFFERED
            && task->state <= ROTA_TASK_RUNNING;
 }
 
@@ -293,10 +305,11 @@ enum rota_policy task_policy(const struct rota *rota, task_row row)
     return JOB(rota, task_job(rota, row))->policy;
 }
 
-// The batch that holds a task number; every one but the first is in the sorted list.
+// The batch that contains a task number; all batches except the first are in the sorted list.
 static __attribute__((noinline)) batch_row batch_with(const struct rota *rota,
                                                       const struct job *job, uint32_t number)
 {
+    assert(number > 0 && number <= job->task_count);
     uint32_t low = 0, high = job->later_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -311,7 +324,7 @@ static __attribute__((noinline)) batch_row batch_with(const struct rota *rota,
 task_row task_find(const struct rota *rota, rota_task_id id)
 {
     const struct job *job = JOB(rota, job_find(rota, (rota_job_id){id.job}));
-    if (id.task == 0 || id.task > job->task_count) return 0;  // nobody's job has no tasks
+    if (id.task == 0 || id.task > job->task_count) return 0;  // row 0 has no tasks
     batch_row at = job->later_count ? batch_with(rota, job, id.task) : job->first_batch;
     return BATCH(rota, at)->first + (id.task - BATCH(rota, at)->number);
 }

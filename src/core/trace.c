@@ -1,4 +1,4 @@
-// trace.c - one line per decision, when asked for.
+// trace.c - one line for each decision, if the caller wants a trace.
 #include "core/core.h"
 
 #include <stdarg.h>
@@ -17,6 +17,7 @@ void trace_say(struct rota *rota, const char *format, ...)
 
 void trace_move(struct rota *rota, task_row row, enum rota_task_state from)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     rota_task_id id = task_id(rota, row);
     const char *to = rota_task_state_name((enum rota_task_state)task->state);

@@ -1,4 +1,4 @@
-// wait.c - clients that wait for tasks to be over, or for an object to read.
+// wait.c - clients that wait for the end of tasks, or for an object to read.
 #include "core/core.h"
 
 bool wait_reserve(struct rota *rota, uint32_t more)
@@ -8,6 +8,7 @@ bool wait_reserve(struct rota *rota, uint32_t more)
 
 wait_row wait_add(struct rota *rota, const struct wait *like, wait_row last)
 {
+    assert(last == 0 || IS_ROW(rota->waits, last));
     wait_row row = pool_take(&rota->waits);
     struct wait *item = WAIT(rota, row);
     *item = *like;
@@ -28,6 +29,7 @@ wait_row wait_add(struct rota *rota, const struct wait *like, wait_row last)
 
 static void forget(struct rota *rota, wait_row row)
 {
+    assert(IS_ROW(rota->waits, row));
     const struct wait *item = WAIT(rota, row);
     struct rota_record tomb = {.kind = ROTA_RECORD_WAIT, .gone = true};
     tomb.wait.number = item->number;
@@ -51,6 +53,7 @@ static enum rota_outcome outcome_of(const struct task *task)
 
 static void tell(struct rota *rota, const struct wait *item)
 {
+    assert(item->task || item->object);
     struct rota_action *action = effect_action(rota, ROTA_ACTION_WAIT_OVER);
     action->wait_over.client = item->client;
     action->wait_over.wait = item->number;
@@ -58,9 +61,10 @@ static void tell(struct rota *rota, const struct wait *item)
     action->wait_over.outcome = outcome_of(&rota->task[item->task]);
 }
 
-// Tells how the tasks it waited for ended (those that did, or all), and forgets the wait.
+// Reports how the awaited tasks ended (the ended ones, or all), and removes the wait.
 static void finish(struct rota *rota, wait_row first, bool all)
 {
+    assert(IS_ROW(rota->waits, first));
     wait_row next;
     for (wait_row at = first; at; at = next) {
         const struct wait *item = WAIT(rota, at);
@@ -72,6 +76,7 @@ static void finish(struct rota *rota, wait_row first, bool all)
 
 void wait_look(struct rota *rota, wait_row first)
 {
+    assert(IS_ROW(rota->waits, first));
     bool some = false;
     for (wait_row at = first; at; at = WAIT(rota, at)->next)
         some = some || task_is_over(&rota->task[WAIT(rota, at)->task]);
@@ -97,7 +102,7 @@ void wait_task_over(struct rota *rota, task_row row)
     if (rota->task[row].flags & TASK_LINKED) count(rota, row, -1u);
 }
 
-// At the end of a step, when everything that ends with it has ended.
+// Runs at the end of a step, when everything that ends with it has ended.
 void wait_settle(struct rota *rota)
 {
     while (rota->look_waits) {
@@ -115,15 +120,17 @@ void wait_task_not_over(struct rota *rota, task_row row)
 
 static void give_up(struct rota *rota, wait_row first)
 {
+    assert(IS_ROW(rota->waits, first));
     wait_row *link = &rota->look_waits;
     while (*link && *link != first) link = &WAIT(rota, *link)->next_look;
     if (*link) *link = WAIT(rota, first)->next_look;
     finish(rota, first, true);
 }
 
-// The job of the task failed or is being forgotten: whoever waits for it would wait for ever.
+// The job of the task failed or is being removed: a client would wait for it forever.
 void wait_drop_task(struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     late_row at = graph_late_first(rota, row);
     while (at) {
         bool waits = LATE(rota, at)->kind == LATE_WAIT;
@@ -134,6 +141,7 @@ void wait_drop_task(struct rota *rota, task_row row)
 
 void wait_object_over(struct rota *rota, object_row row)
 {
+    assert(IS_ROW(rota->objects, row));
     wait_row next;
     for (wait_row at = OBJECT(rota, row)->reads; at; at = next) {
         struct wait *item = WAIT(rota, at);

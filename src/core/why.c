@@ -1,4 +1,4 @@
-// why.c - why a task is not running: the first reason on its way, with names and numbers.
+// why.c - why a task is not running: the first reason, with names and numbers.
 #include "core/core.h"
 
 static struct rota_why why_task(const struct rota *rota, enum rota_hold hold, task_row row,
@@ -7,10 +7,11 @@ static struct rota_why why_task(const struct rota *rota, enum rota_hold hold, ta
     return (struct rota_why){.hold = hold, .task = task_id(rota, row), .count = count};
 }
 
-// The first need in the given view, and how many there are: edges, then inputs.
+// The first dependency in the given view, and the number of them: edges, then inputs.
 static task_row find_need(const struct rota *rota, task_row row, uint32_t mask, uint32_t wanted,
                           uint32_t *count)
 {
+    assert(IS_TASK(rota, row));
     const struct task *task = &rota->task[row];
     const struct extra *extra = task_extra(rota, row);
     task_row first = 0;
@@ -29,9 +30,10 @@ static task_row find_need(const struct rota *rota, task_row row, uint32_t mask, 
     return first;
 }
 
-// A clause that is not true is the best one to name; a dead condition names what failed.
+// A clause that is not true is the best one to name; a dead condition names the failed task.
 static task_row find_clause(const struct rota *rota, task_row row)
 {
+    assert(task_extra(rota, row)->clause_count);
     const struct extra *extra = task_extra(rota, row);
     task_row first = 0;
     for (uint32_t i = 0; i < extra->clause_count; i++) {
@@ -45,7 +47,8 @@ static task_row find_clause(const struct rota *rota, task_row row)
 
 static struct rota_why why_blocked(const struct rota *rota, task_row row)
 {
-    rota_task_id blockers[64];  // among so many, one that blocks in two ways counts once
+    assert(rota->task[row].state == ROTA_TASK_BLOCKED);
+    rota_task_id blockers[64];  // a task that blocks in two ways counts once, among so many
     uint32_t count = rota_blockers(rota, task_id(rota, row), blockers, 64);
     if (count)
         return (struct rota_why){.hold = ROTA_HOLD_FAILURE, .task = blockers[0], .count = count};
@@ -56,6 +59,7 @@ static struct rota_why why_blocked(const struct rota *rota, task_row row)
 
 static task_row writes_again(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     const struct extra *extra = task_extra(rota, row);
     for (uint32_t i = 0; i < extra->input_count; i++) {
         const struct object *object = OBJECT(rota, rota->use[extra->use_first + i].object);
@@ -67,8 +71,9 @@ static task_row writes_again(const struct rota *rota, task_row row)
 
 static struct rota_why why_waiting(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     uint32_t count;
-    rota_time until = rest_until(rota, row);
+    rota_time until = backoff_until(rota, row);
     if (until) return (struct rota_why){.hold = ROTA_HOLD_REST, .until = until};
     task_row writer = writes_again(rota, row);
     if (writer) return why_task(rota, ROTA_HOLD_STREAM, writer, 1);
@@ -81,6 +86,7 @@ static struct rota_why why_waiting(const struct rota *rota, task_row row)
 
 static task_row someone_inside(const struct rota *rota, lane_row lane, bool starting)
 {
+    assert(IS_ROW(rota->lanes, lane));
     for (extra_row at = 1; at < rota->extras.count; at++) {
         task_row row = EXTRA(rota, at)->task;
         if (!row || EXTRA(rota, at)->lane != lane || !task_is_inside(&rota->task[row])) continue;
@@ -91,6 +97,7 @@ static task_row someone_inside(const struct rota *rota, lane_row lane, bool star
 
 static struct rota_why why_held(const struct rota *rota, task_row row)
 {
+    assert(rota->task[row].state == ROTA_TASK_HELD);
     const struct extra *extra = task_extra(rota, row);
     const struct lane *lane = LANE(rota, extra->lane);
     struct rota_why why;
@@ -116,7 +123,7 @@ static uint32_t missing(uint64_t wanted, uint64_t used, uint64_t all)
     return used + wanted > all ? (uint32_t)(used + wanted - all) : 0;
 }
 
-// The worker that lacks least, when empty or as it is.
+// The worker that lacks least, empty or with its present load.
 static struct rota_why why_no_room(const struct rota *rota, const struct profile *profile,
                                    bool empty)
 {
@@ -158,6 +165,7 @@ static struct rota_why why_unschedulable(const struct rota *rota, const struct p
 
 static struct rota_why why_pull(const struct rota *rota, task_row row)
 {
+    assert(rota->task[row].extra);
     const struct extra *extra = task_extra(rota, row);
     struct rota_why why = {.until = pull_due(rota, row)};
     why.hold = extra->phase == PHASE_NEAR    ? ROTA_HOLD_CACHED
@@ -174,7 +182,7 @@ static struct rota_why why_pull(const struct rota *rota, task_row row)
     return why;
 }
 
-// One that would have room if it were not paused.
+// A worker that would have room if it were not paused.
 static worker_row paused_one(const struct rota *rota, const struct profile *profile)
 {
     for (worker_row at = 1; at < rota->workers.count; at++) {
@@ -188,28 +196,29 @@ static worker_row paused_one(const struct rota *rota, const struct profile *prof
 
 static struct rota_why why_offered(const struct rota *rota, task_row row)
 {
+    assert(rota->task[row].state == ROTA_TASK_OFFERED);
     const struct profile *profile = PROFILE(rota, rota->task[row].profile);
-    if (place_rests(rota, row)) return (struct rota_why){.hold = ROTA_HOLD_JOB_PAUSED};
-    if (rota->task[row].flags & TASK_GATED) {
+    if (place_is_paused(rota, row)) return (struct rota_why){.hold = ROTA_HOLD_JOB_PAUSED};
+    if (rota->task[row].flags & TASK_HAS_LANE) {
         const struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
         if (lane->flags & ROTA_LANE_PAUSED)
             return (struct rota_why){.hold = ROTA_HOLD_LANE_PAUSED, .lane = lane->number};
     }
     if (profile->wants.policy == ROTA_POLICY_CLAIM)
         return (struct rota_why){.hold = ROTA_HOLD_HANDLER};
-    if (!gate_is_next(rota, row)) {
+    if (!lane_is_next(rota, row)) {
         const struct lane *lane = LANE(rota, task_extra(rota, row)->lane);
         struct rota_why why = why_task(rota, ROTA_HOLD_ORDER, lane->placing, 1);
         why.lane = lane->number;
         return why;
     }
     if (place_unschedulable(rota, row)) return why_unschedulable(rota, profile);
-    worker_row rests = room_find(rota, profile) ? 0 : paused_one(rota, profile);
-    if (rests)
-        return (struct rota_why){.hold = WORKER(rota, rests)->paused & PAUSE_LEAVING
+    worker_row paused = room_find(rota, profile) ? 0 : paused_one(rota, profile);
+    if (paused)
+        return (struct rota_why){.hold = WORKER(rota, paused)->paused & PAUSE_LEAVING
                                              ? ROTA_HOLD_WORKER_LEAVES
                                              : ROTA_HOLD_WORKER_PAUSED,
-                                 .worker.number = WORKER(rota, rests)->id};
+                                 .worker.number = WORKER(rota, paused)->id};
     if (profile->wants.policy == ROTA_POLICY_PULL) return why_pull(rota, row);
     if (room_find(rota, profile))
         return (struct rota_why){.hold = ROTA_HOLD_PLAN, .until = plan_deadline(rota)};
@@ -248,6 +257,7 @@ static struct rota_why why_out(const struct rota *rota, task_row row)
 
 static struct rota_why why_held_up(const struct rota *rota, task_row row)
 {
+    assert(IS_TASK(rota, row));
     if (!row || rota->task[row].flags & TASK_IS_BUNDLE)
         return (struct rota_why){.hold = ROTA_HOLD_NONE};
     switch (rota->task[row].state) {

@@ -1,8 +1,8 @@
-// worker.c - workers: who is there, what they have to give, and what goes with them.
+// worker.c - workers: their capacity, attempts and copies, and the loss of a worker.
 #include "base/planted.h"
 #include "core/core.h"
 
-enum { EXCUSED_MAX = 1000 };  // attempts; beyond that the end of a leaving worker counts, too
+enum { EXCUSED_MAX = 1000 };  // attempts; above this the end of a leaving worker counts as a try
 
 worker_row worker_find(const struct rota *rota, rota_worker_id id)
 {
@@ -19,6 +19,7 @@ bool worker_reserve(struct rota *rota)
 
 worker_row worker_add(struct rota *rota, rota_worker_id id)
 {
+    assert(!worker_find(rota, id));
     worker_row row = pool_take(&rota->workers);
     WORKER(rota, row)->id = id.number;
     WORKER(rota, row)->silent_since = ROTA_NEVER;
@@ -26,9 +27,10 @@ worker_row worker_add(struct rota *rota, rota_worker_id id)
     return row;
 }
 
-// Somebody speaks who has not joined: one core, until it says more.
+// A worker reports without having joined: it has one core until it joins.
 worker_row worker_meet(struct rota *rota, rota_worker_id id)
 {
+    assert(id.number);
     worker_row row = worker_find(rota, id);
     if (row) return row;
     row = worker_add(rota, id);
@@ -42,6 +44,7 @@ worker_row worker_meet(struct rota *rota, rota_worker_id id)
 
 void worker_mark(struct rota *rota, worker_row row)
 {
+    assert(IS_ROW(rota->workers, row));
     if (WORKER(rota, row)->marked) return;
     WORKER(rota, row)->marked = true;
     effect_mark(rota, ROTA_RECORD_WORKER, row);
@@ -49,6 +52,7 @@ void worker_mark(struct rota *rota, worker_row row)
 
 void worker_charge(struct rota *rota, worker_row row, task_row at)
 {
+    assert(row);
     struct worker *worker = WORKER(rota, row);
     struct task *task = &rota->task[at];
     const struct profile *profile = PROFILE(rota, task->profile);
@@ -67,7 +71,7 @@ void worker_charge(struct rota *rota, worker_row row, task_row at)
     room_update(rota, row);
 }
 
-// The room of a worker goes to what runs, then to what was assigned, first come first served.
+// The room of a worker goes to its running attempts, then to the assigned ones in order.
 struct room_left {
     uint64_t cores, memory;
     uint32_t slots;
@@ -86,6 +90,7 @@ static bool takes_room(struct room_left *room, const struct profile *profile)
 
 static uint32_t mark_beyond(struct rota *rota, task_row last, uint8_t state, struct room_left *room)
 {
+    assert(state == ROTA_TASK_ASSIGNED || state == ROTA_TASK_RUNNING);
     uint32_t beyond = 0;
     for (task_row at = last; at; at = rota->task[at].previous) {
         struct task *task = &rota->task[at];
@@ -101,6 +106,7 @@ static uint32_t mark_beyond(struct rota *rota, task_row last, uint8_t state, str
 
 void worker_settle_overbooked(struct rota *rota, worker_row row)
 {
+    assert(IS_ROW(rota->workers, row));
     struct worker *worker = WORKER(rota, row);
     struct room_left room
         = {worker->cores, worker->memory_mib, worker->slots ? worker->slots : UINT32_MAX};
@@ -112,8 +118,8 @@ void worker_settle_overbooked(struct rota *rota, worker_row row)
     rota->overbooked += worker->overbooked;
 }
 
-// Who is beyond the room changes with every end and every start there, and many come in one turn:
-// it is looked at once for all of them.
+// Which attempts are overbooked changes with every start and end there, and many happen in one
+// turn: so it is computed once for all.
 void worker_unsettle(struct rota *rota, worker_row row)
 {
     struct worker *worker = WORKER(rota, row);
@@ -131,6 +137,7 @@ void workers_settle(struct rota *rota)
         worker->unsettled = false;
         rota->unsettled = worker->unsettled_next;
     }
+    assert(!rota->unsettled);
 }
 
 void worker_refund(struct rota *rota, worker_row row, task_row at)
@@ -159,23 +166,25 @@ void worker_refund(struct rota *rota, worker_row row, task_row at)
     room_update(rota, row);
 }
 
-// Nothing is said to it any more. One of its attempts may read a stream that another one writes:
-// its end must not call the other one back.
+// The worker gets no messages any more. One of its attempts may read a stream that another one
+// writes: the end of one must not recall the other.
 static void mark_lost(struct rota *rota, worker_row row)
 {
+    assert(!WORKER(rota, row)->lost);
     struct worker *worker = WORKER(rota, row);
     trace_say(rota, "worker %u is lost -> its %u attempts end", worker->id, worker->tasks);
-    worker->silent_since = rota->now;  // nothing new goes there from here on
+    worker->silent_since = rota->now;  // it gets no new tasks from here on
     worker->lost = true;
     room_update(rota, row);
     for (task_row at = PLANTED(LOST_KEPT) ? 0 : worker->first; at; at = rota->task[at].next)
         rota->task[at].flags |= TASK_DECIDED;
 }
 
-// A worker that said it wants to leave was ended from outside. Its tasks are not to blame, unless
-// that happens to them all the time.
+// A worker that announced its leave was ended from outside. Its tasks do not lose a try, unless
+// that happens again and again.
 static void excuse(struct rota *rota, task_row row)
 {
+    assert(rota->task[row].worker);
     struct task *task = &rota->task[row];
     bool counts = task->flags & TASK_DISCARDED || task->attempt >= EXCUSED_MAX;
     if (task->tries && !counts) task->tries--;
@@ -188,10 +197,12 @@ static void lose_attempts(struct rota *rota, worker_row row)
         if (worker->paused & PAUSE_LEAVING) excuse(rota, worker->first);
         outcome_finish(rota, worker->first, row, ROTA_OUTCOME_LOST, 0);
     }
+    assert(!WORKER(rota, row)->first);
 }
 
 static void lose_copies(struct rota *rota, worker_row row)
 {
+    assert(!WORKER(rota, row)->first);
     while (WORKER(rota, row)->replicas) {
         object_row object = REPLICA(rota, WORKER(rota, row)->replicas)->object;
         replica_remove(rota, WORKER(rota, row)->replicas);
@@ -203,6 +214,7 @@ static void lose_copies(struct rota *rota, worker_row row)
 
 static void forget(struct rota *rota, worker_row row)
 {
+    assert(WORKER(rota, row)->lost);
     struct worker *worker = WORKER(rota, row);
     lose_copies(rota, row);
     workers_settle(rota);
@@ -219,8 +231,8 @@ static void forget(struct rota *rota, worker_row row)
     pool_give(&rota->workers, row);
 }
 
-// Attempts first, so that what they leave behind is seen with the copies still in place
-// for nobody: a consumer that lost its worker looks for its inputs after they are gone.
+// Attempts end first, while the copies still exist but are available to no task: a consumer that
+// lost its worker looks for its inputs after they are removed.
 void worker_lose(struct rota *rota, worker_row row)
 {
     mark_lost(rota, row);
@@ -228,8 +240,8 @@ void worker_lose(struct rota *rota, worker_row row)
     forget(rota, row);
 }
 
-// Workers that are lost at the same moment are lost together: the attempts of all end before a copy
-// of one of them is gone, so their order does not matter.
+// Workers that are lost at the same time are removed together: the attempts of all end before a
+// copy of any is removed, so their order does not matter.
 void workers_lose(struct rota *rota)
 {
     const struct heap *leases = &rota->leases;

@@ -1,8 +1,8 @@
 // worker_room.c - a tree over the workers: the largest free room below each node.
 //
-// Finds the first worker with room in a few steps, however many there are. Cores and
-// memory have a maximum each, so a node may promise both and have them apart; the
-// search then turns back.
+// Finds the first worker with room in a few steps, however many workers there are. Cores and memory
+// have separate maxima, so a node may promise both although no single worker has both; then the
+// search turns back.
 #include "base/planted.h"
 #include "core/core.h"
 
@@ -12,17 +12,15 @@ bool room_reserve(struct rota *rota, uint32_t workers)
     while (leaves < workers) leaves *= 2;
     if (leaves <= rota->room_leaves) return true;
     uint32_t fresh = 0, same = 0;
-    void *cores = NULL, *memory = NULL;
-    if (!memory_reserve(&rota->memory, &cores, &fresh, (uint64_t)leaves * 2, sizeof(uint32_t)))
-        return false;
-    if (!memory_reserve(&rota->memory, &memory, &same, (uint64_t)leaves * 2, sizeof(uint32_t))) {
-        memory_release(&rota->memory, &cores, &fresh, sizeof(uint32_t));
+    uint32_t *cores = NULL, *memory = NULL;
+    if (!ARRAY_RESERVE(&rota->memory, cores, fresh, (uint64_t)leaves * 2)) return false;
+    if (!ARRAY_RESERVE(&rota->memory, memory, same, (uint64_t)leaves * 2)) {
+        ARRAY_RELEASE(&rota->memory, cores, fresh);
         return false;
     }
-    void *old_cores = rota->room_cores, *old_memory = rota->room_memory;
     uint32_t old = rota->room_capacity, old_again = rota->room_capacity;
-    memory_release(&rota->memory, &old_cores, &old, sizeof(uint32_t));
-    memory_release(&rota->memory, &old_memory, &old_again, sizeof(uint32_t));
+    ARRAY_RELEASE(&rota->memory, rota->room_cores, old);
+    ARRAY_RELEASE(&rota->memory, rota->room_memory, old_again);
     rota->room_cores = cores;
     rota->room_memory = memory;
     rota->room_leaves = leaves;
@@ -36,9 +34,10 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-// False: it is as it was, and so are all above it.
+// False: the node is unchanged, and so are all nodes above it.
 static bool node_update(struct rota *rota, uint32_t at)
 {
+    assert(at);
     uint32_t cores = larger(rota->room_cores[at * 2], rota->room_cores[at * 2 + 1]);
     uint32_t memory = larger(rota->room_memory[at * 2], rota->room_memory[at * 2 + 1]);
     if (cores == rota->room_cores[at] && memory == rota->room_memory[at]) return false;
@@ -47,9 +46,10 @@ static bool node_update(struct rota *rota, uint32_t at)
     return true;
 }
 
-// Free cores are stored plus one, so that zero says "takes nothing".
+// Free cores are stored plus one, so that zero means "takes no tasks".
 void room_update(struct rota *rota, worker_row row)
 {
+    assert(IS_ROW(rota->workers, row));
     const struct worker *worker = WORKER(rota, row);
     uint64_t cores = 0, memory = 0;
     bool open = worker->id && worker->silent_since == ROTA_NEVER

@@ -13,7 +13,7 @@ extern char **environ;
 
 enum { READS, WRITES };
 
-// What it is to have as its standard input and output; signals as usual.
+// Sets the standard input and output of the child, and the usual handling of signals.
 static int start(const char *path, char *const *words, const int input[2], const int output[2])
 {
     pid_t child = 0;

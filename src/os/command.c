@@ -29,7 +29,7 @@ static int input_open(const struct os_command *command)
     return file;
 }
 
-// The child, before it is another program. What went wrong is written into the pipe.
+// Runs in the child before it executes the program. An error is written into the pipe.
 static _Noreturn void become(const struct os_command *command, int input, int trouble, pid_t parent)
 {
     sigset_t none;

@@ -104,7 +104,7 @@ bool os_tree_remove_at(int directory, const char *name)
     if (!stream) return false;
     struct removal removal = {.top = dirfd(stream)};
     bool gone = false;
-    uint32_t passes = 0;  // somebody may go on making files
+    uint32_t passes = 0;  // another process may keep making files
     do {
         top_pass(&removal, stream);
         gone = unlinkat(directory, name, AT_REMOVEDIR) == 0 || errno == ENOENT;

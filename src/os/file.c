@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool os_file_is_there(const char *path)
@@ -54,9 +55,25 @@ char *os_file_read(const char *path, size_t max, size_t *size)
     return bytes;
 }
 
+// A device, a pipe or a terminal, such as /dev/stdout: a rename would put a file in its place.
+static bool is_special(const char *path)
+{
+    struct stat at;
+    return stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
+}
+
+static bool special_write(const char *path, const char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "w");
+    if (!file) return false;
+    bool written = fwrite(bytes, 1, size, file) == size;
+    return fclose(file) == 0 && written;
+}
+
 bool os_file_write(const char *path, const char *bytes, size_t size)
 {
     char name[8192];
+    if (is_special(path)) return special_write(path, bytes, size);
     int length = snprintf(name, sizeof name, "%s.%ld", path, (long)getpid());
     if (length < 0 || (size_t)length >= sizeof name) {
         errno = ENAMETOOLONG;

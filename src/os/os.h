@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { OS_PATH_BYTES = 4096 };  // of the longest path that is made here
+
 // ---- clock.c, sleep.c: time, and chance ---------------------------------------------------------
 
 int64_t os_now(void);    // microseconds since 1970 in UTC
@@ -17,7 +19,7 @@ void os_signals_hold(void);
 // Sleeps until then. False: somebody wants the program to end.
 bool os_sleep_until(int64_t then);
 
-bool os_random(void *bytes, size_t size);  // that nobody can guess; false: there are none
+bool os_random(void *bytes, size_t size);  // for secrets; false: not available
 
 // ---- sha256.c: SHA-256, by libcrypto, which is loaded with the first one -----------------------
 
@@ -32,7 +34,7 @@ void os_digest_close(struct os_digest *digest);                   // null is fin
 // Of bytes as they come. Several of one digest may be used by as many threads.
 struct os_sum;
 struct os_sum *os_sum_open(const struct os_digest *digest);  // begun; null: no memory
-bool os_sum_begin(struct os_sum *sum);                       // anew
+bool os_sum_begin(struct os_sum *sum);                       // again from the start
 void os_sum_add(struct os_sum *sum, const void *bytes, size_t count);
 void os_sum_end(struct os_sum *sum, uint8_t hash[OS_SUM]);
 void os_sum_close(struct os_sum *sum);
@@ -41,8 +43,8 @@ void os_sum_close(struct os_sum *sum);
 
 bool os_file_is_there(const char *path);  // false, with errno: it cannot be read
 
-// The whole file with a zero behind it, to be freed; "-" is the standard input. Null, with errno:
-// it cannot be read, or has more than `max` bytes.
+// The bytes of the file and a zero, to be freed; "-" is the standard input. Null, with errno: it
+// cannot be read, or has more than `max` bytes.
 char *os_file_read(const char *path, size_t max, size_t *size);
 // In place of what was there, as a whole. False with errno.
 bool os_file_write(const char *path, const char *bytes, size_t size);
@@ -58,9 +60,6 @@ bool os_parents_make(const char *path);
 // False with errno: some of it could not be removed, the rest is gone.
 bool os_tree_remove(const char *path);
 bool os_tree_remove_at(int directory, const char *name);  // below an open directory
-// Copies a file or a directory beside `to` and then moves it there, in place of what was there.
-// Links are copied as links. False with errno: `to` is as it was.
-bool os_tree_copy(const char *from, const char *to, uint64_t *bytes);
 
 // ---- wait.c: any of several things ---------------------------------------------------
 
@@ -91,7 +90,7 @@ void os_loop_write(int loop, int file, void *owner, bool also);  // wake when it
 // Wakes when it can be read or written, as said, and in any case when the other side closes it.
 void os_loop_watch(int loop, int file, void *owner, bool reads, bool writes);
 void os_loop_remove(int loop, int file);
-// Those that can, at most `max`; waits until the ticks are there.
+// The files that are ready, at most `max`; waits until the given ticks.
 uint32_t os_loop_wait(int loop, struct os_ready *ready, uint32_t max, int64_t until);
 
 bool os_is_terminal(int file);
@@ -111,7 +110,7 @@ void os_share_batch(struct os_share *share);
 // ---- terminal.c: a terminal that gives every key at once ---------------------------------------
 
 struct os_terminal;
-struct os_terminal *os_terminal_open(int file);  // null: it is none
+struct os_terminal *os_terminal_open(int file);        // null: not a terminal
 void os_terminal_close(struct os_terminal *terminal);  // as it was found; null is fine
 void os_terminal_size(int file, uint32_t *columns, uint32_t *rows);
 int os_terminal_key(int file);  // the next byte; 0: none has come
@@ -163,7 +162,7 @@ uint64_t os_stamp(const char *folder, const char *path);
 
 // ---- socket.c: a line over a local socket, and one back ---------------------------------
 
-// Who is at the other end: "/" and a user's number, or "10.0.0.1:4711"; "": nobody knows.
+// The peer: "/" and the number of its user, or "10.0.0.1:4711"; "": unknown.
 void os_socket_peer(int file, char *text, size_t size);
 int os_socket_listen(const char *path);  // for its owner only; -1 with errno
 // The next who asks, and the line; -1: nobody, or nobody who may.
@@ -176,3 +175,8 @@ bool os_socket_ask(const char *path, const char *line, char *answer, size_t size
 
 // So much of the heap, without waiting for each page.
 void os_memory_ready(size_t bytes);
+
+// ---- allocate.c: allocations that end the program when they fail --------------------------------
+
+_Noreturn void os_out_of_memory(void);  // says so, and ends the program with 70
+void *os_allocate(size_t count, size_t size);  // zeroed

@@ -28,7 +28,7 @@ static void range_ready(const char *from, const char *to)
 
 void os_memory_ready(size_t bytes)
 {
-    // What is given back stays ours, and large pieces come from the same place.
+    // Keep freed memory in the process, and take large pieces from the same heap.
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
     mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
     char *heap = malloc(bytes);

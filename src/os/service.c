@@ -15,7 +15,7 @@
 
 enum { FIRST_FILE = 3 };
 
-// The number that a variable has; 0: there is none, or it is none.
+// The number in a variable; 0: the variable is missing or not a number.
 static int64_t number_of(const char *variable)
 {
     const char *text = getenv(variable);
@@ -69,7 +69,7 @@ void os_service_tell(const struct os_service *service, const char *format, ...)
     if (*to.sun_path == '@') *to.sun_path = 0;
     int file = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (file < 0) return;
-    // Nobody is there, or he does not keep up: either is his own affair.
+    // The supervisor is gone or does not keep up: rota does not need its answer.
     sendto(file, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
     close(file);

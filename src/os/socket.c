@@ -108,7 +108,7 @@ void os_socket_reply(int peer, const char *line)
     close(peer);
 }
 
-// Who has just begun may not listen yet.
+// A server that has just started may not listen yet.
 static bool connect_soon(int file, const struct sockaddr_un *address)
 {
     int64_t end = os_ticks() + ASK_PATIENCE * 1000000ll;

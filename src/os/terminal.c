@@ -1,8 +1,10 @@
-// terminal.c - a terminal that gives every key at once, and is left as it was found.
+// terminal.c - what a terminal can show, and one that gives every key at once.
 #define _GNU_SOURCE
 #include "os/os.h"
+#include "os/print.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -49,4 +51,16 @@ int os_terminal_key(int file)
 {
     unsigned char byte;
     return read(file, &byte, 1) == 1 ? byte : 0;
+}
+
+bool terminal_is_able(FILE *out)
+{
+    const char *kind = getenv("TERM");
+    return isatty(fileno(out)) && !(kind && strcmp(kind, "dumb") == 0);
+}
+
+bool colour_is_wanted(FILE *out)
+{
+    const char *wish = getenv("NO_COLOR");
+    return terminal_is_able(out) && !(wish && *wish);
 }

@@ -14,7 +14,7 @@
 
 enum { WATCHES_MAX = 16 };
 
-// Who starts us may want us to ignore a signal, as nohup does. A blocked signal would come anyway.
+// The parent may want this process to ignore a signal, as nohup does; blocking it would lose that.
 static void add_unless_ignored(sigset_t *set, int number)
 {
     struct sigaction action;

@@ -1,9 +1,9 @@
-// family.c - tasks that hand much to each other and go to one worker together.
+// family.c - groups tasks that exchange much data, so that one worker gets the group.
 //
-// A list of tasks that are placed one by one sees too late that some belong together: what makes
-// the inputs of one task is spread over all workers because they are idle. Here makers and readers
-// are joined first, along the largest objects, as long as a family is no more than a worker's share
-// of all work; and then a family goes where least is to be done.
+// Placing tasks one by one sees too late that some belong together: the producers of a task's
+// inputs are spread over all workers because those are idle. Here producers and consumers are
+// joined first, along the largest objects, as long as a family is not larger than a worker's share
+// of all work. Then a family goes to the worker with the least work.
 #include "plan/planner_internal.h"
 
 #include <stdlib.h>
@@ -46,6 +46,7 @@ static uint32_t ties_find(const struct plan_graph *graph, struct tie *ties)
 
 static double work_of(const struct planner *planner, uint32_t task)
 {
+    assert(task < planner->graph->task_count);
     const struct plan_graph *graph = planner->graph;
     if (planner->stage[task] == PLAN_DONE) return 0;
     return graph->seconds[task] * graph->tasks[task].cores;
@@ -53,6 +54,7 @@ static double work_of(const struct planner *planner, uint32_t task)
 
 static void join(struct planner *planner, double share)
 {
+    assert(share > 0);
     struct family *families = &planner->families;
     struct tie *ties = plan_take(planner->graph->input_count, sizeof *ties);
     uint32_t count = ties_find(planner->graph, ties);
@@ -65,10 +67,11 @@ static void join(struct planner *planner, double share)
     free(ties);
 }
 
-// What runs, is done or was bound says where its family is; but what was only bound does not keep
-// it where too much is, as when another worker has come.
+// A task that runs, is done or was bound determines the worker of its family. A task that was only
+// bound does not keep its family on an overloaded worker, for example when a worker has joined.
 static void homes_find(struct planner *planner, double share)
 {
+    assert(share > 0);
     struct family *families = &planner->families;
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < planner->graph->task_count; i++) {
@@ -115,6 +118,7 @@ void family_release(struct planner *planner)
 
 uint32_t family_home(struct planner *planner, uint32_t task)
 {
+    assert(task < planner->graph->task_count);
     struct family *families = &planner->families;
     const uint32_t *cores = planner->cluster->cores;
     uint32_t head = head_of(families->of, task), need = planner->graph->tasks[task].cores;

@@ -1,4 +1,4 @@
-// graph.c - a graph of tasks and the objects between them.
+// graph.c - a graph of tasks and the objects they exchange.
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 void *plan_take(size_t count, size_t size)
 {
+    assert(size > 0);
     void *memory = calloc(count ? count : 1, size);
     if (!memory) abort();
     return memory;
@@ -13,6 +14,7 @@ void *plan_take(size_t count, size_t size)
 
 static void find_users(struct plan_graph *graph)
 {
+    assert(graph->users);
     struct plan_object *objects = graph->objects;
     for (uint32_t i = 0; i < graph->object_count; i++)
         objects[i] = (struct plan_object){.producer = PLAN_NONE};
@@ -37,6 +39,7 @@ static void find_users(struct plan_graph *graph)
 
 bool plan_graph_finish(struct plan_graph *graph)
 {
+    assert(graph->task_count == 0 || graph->tasks);
     graph->users = plan_take(graph->input_count, sizeof *graph->users);
     graph->sorted = plan_take(graph->task_count, sizeof *graph->sorted);
     find_users(graph);
@@ -83,6 +86,7 @@ void plan_schedule_release(struct plan_schedule *schedule)
 void plan_schedule_copy(struct plan_schedule *to, const struct plan_schedule *from,
                         uint32_t task_count)
 {
+    assert(to && from);
     memcpy(to->worker, from->worker, task_count * sizeof *to->worker);
     memcpy(to->order, from->order, task_count * sizeof *to->order);
 }

@@ -1,7 +1,7 @@
-// greedy.c - a plan in the order of time: a core that is idle takes the ready task of highest rank.
+// greedy.c - plans in order of time: an idle core takes the ready task of highest rank.
 //
-// Nothing is kept for tasks that are not ready. Among the workers that are idle the one that has to
-// fetch least gets the task.
+// No core is kept for a task that is not ready. Among idle workers the one that has to fetch least
+// gets the task.
 #include "plan/planner_internal.h"
 
 #include <stdlib.h>
@@ -12,13 +12,14 @@ struct event {
 };
 
 struct course {
-    struct event *events;  // a heap of what ends
+    struct event *events;  // a heap of ends of tasks
     uint32_t count;
     double now;
 };
 
 static void push(struct course *course, struct event event)
 {
+    assert(event.at >= 0);
     uint32_t place = course->count++;
     for (; place > 0 && event.at < course->events[(place - 1) / 2].at; place = (place - 1) / 2)
         course->events[place] = course->events[(place - 1) / 2];
@@ -27,6 +28,7 @@ static void push(struct course *course, struct event event)
 
 static uint32_t pop(struct course *course)
 {
+    assert(course->count > 0);
     struct event first = course->events[0], last = course->events[--course->count];
     uint32_t place = 0;
     for (uint32_t child; (child = place * 2 + 1) < course->count; place = child) {
@@ -44,6 +46,7 @@ static uint32_t pop(struct course *course)
 static struct place find_idle(struct planner *planner, const struct plan_rule *rule, uint32_t task,
                               double now)
 {
+    assert(task < planner->graph->task_count);
     struct place best = {.worker = PLAN_NONE};
     uint32_t cores = planner->graph->tasks[task].cores;
     for (uint32_t i = 0; i < planner_workers(planner, rule); i++) {

@@ -1,6 +1,7 @@
-// list_schedule.c - list scheduling: by rank, each task goes where it finishes first.
+// list_schedule.c - list scheduling: in order of rank, each task goes where it finishes first.
 //
-// A task is placed as soon as its producers have a place, so plans reach ahead of what is ready.
+// A task is placed as soon as its producers have a place, so a plan includes tasks that are not
+// ready.
 #include "plan/planner_internal.h"
 
 enum { HOLDERS_TRIED = 4, FEW = 12 };
@@ -10,12 +11,13 @@ static bool is_better(const struct place *a, const struct place *b)
     if (b->worker == PLAN_NONE) return true;
     if (a->cost != b->cost) return a->cost < b->cost;
     if (a->mib != b->mib) return a->mib < b->mib;
-    return a->idle_until > b->idle_until;  // leaves the one that is free longer to others
+    return a->idle_until > b->idle_until;  // leaves the worker that is idle longer to other tasks
 }
 
 static void consider(struct planner *planner, const struct plan_rule *rule, uint32_t task,
                      uint32_t worker, struct place *best)
 {
+    assert(worker < planner->cluster->worker_count);
     if (worker == PLAN_NONE || worker >= planner_workers(planner, rule)) return;
     if (!plan_fits(planner->graph, planner->cluster, task, worker)) return;
     struct place place = planner_try(planner, rule, task, worker);
@@ -25,11 +27,12 @@ static void consider(struct planner *planner, const struct plan_rule *rule, uint
 
 static void hold(struct planner *planner, uint32_t worker, double mib)
 {
+    assert(worker < planner->cluster->worker_count);
     if (planner->held[worker] <= 0) planner->holders[planner->holder_count++] = worker;
     planner->held[worker] += mib;
 }
 
-// Those that hold most of the inputs.
+// The workers that hold most of the inputs.
 static uint32_t find_holders(struct planner *planner, uint32_t chosen[HOLDERS_TRIED])
 {
     uint32_t count = 0;
@@ -55,6 +58,7 @@ static uint32_t find_holders(struct planner *planner, uint32_t chosen[HOLDERS_TR
 
 static struct place find_place(struct planner *planner, const struct plan_rule *rule, uint32_t task)
 {
+    assert(task < planner->graph->task_count);
     struct place best = {.worker = PLAN_NONE};
     uint32_t workers = planner->cluster->worker_count;
     uint32_t home = rule->together ? family_home(planner, task) : PLAN_NONE;
@@ -81,7 +85,7 @@ static uint32_t list_plan(struct planner *planner, const struct plan_rule *rule,
         uint32_t task = plan_queue_pop(&planner->ready, planner->keys);
         planner_need(planner, task);
         struct place place = find_place(planner, rule, task);
-        if (place.worker == PLAN_NONE) continue;  // nobody is large enough
+        if (place.worker == PLAN_NONE) continue;  // no worker is large enough
         planner_commit(planner, rule, task, &place);
         schedule->worker[task] = place.worker;
         schedule->order[task] = all - count++;
@@ -91,9 +95,10 @@ static uint32_t list_plan(struct planner *planner, const struct plan_rule *rule,
     return count;
 }
 
-// Urgent is then what starts first.
+// The task that starts first then is the most urgent.
 static void order_by_start(struct planner *planner, struct plan_schedule *schedule)
 {
+    assert(schedule->order);
     uint32_t count = planner->graph->task_count;
     planner->ready.count = 0;
     for (uint32_t task = 0; task < count; task++) {
@@ -109,6 +114,7 @@ static void order_by_start(struct planner *planner, struct plan_schedule *schedu
 double planner_plan(struct planner *planner, const struct plan_rule *rule,
                     struct plan_schedule *schedule, uint32_t tasks_max)
 {
+    assert(schedule->worker && schedule->order);
     double end = 0;
     planner_begin(planner, rule);
     for (uint32_t i = 0; i < planner->graph->task_count; i++)

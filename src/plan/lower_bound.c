@@ -1,4 +1,4 @@
-// lower_bound.c - what no schedule can beat.
+// lower_bound.c - a lower bound for the duration of every schedule.
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -13,7 +13,8 @@ double plan_longest_path(const struct plan_graph *graph)
         const uint32_t *inputs = graph->inputs + graph->tasks[task].input;
         for (uint32_t i = 0; i < graph->tasks[task].input_count; i++) {
             uint32_t producer = graph->objects[inputs[i]].producer;
-            if (plan_is_stream(graph, inputs[i])) continue;  // it does not wait for the end of it
+            // a reader does not wait for the end of a stream
+            if (plan_is_stream(graph, inputs[i])) continue;
             if (producer != PLAN_NONE && rank[producer] < rank[task]) rank[producer] = rank[task];
         }
     }
@@ -23,6 +24,7 @@ double plan_longest_path(const struct plan_graph *graph)
 
 double plan_lower_bound(const struct plan_graph *graph, const struct plan_cluster *cluster)
 {
+    assert(cluster->worker_count > 0);
     double work = 0, cores = 0, path = plan_longest_path(graph), fastest = 0;
     for (uint32_t i = 0; i < graph->task_count; i++)
         work += graph->seconds[i] * graph->tasks[i].cores;

@@ -1,4 +1,4 @@
-// model.c - workers that run what they are given and fetch what that needs, instant by instant.
+// model.c - simulates workers that run tasks and fetch their inputs, event by event.
 #include "plan/model_internal.h"
 
 #include <stdlib.h>
@@ -8,6 +8,7 @@ static const double nothing_left = 2e-6;  // MiB
 
 struct model *model_open(const struct plan_graph *graph, const struct plan_cluster *cluster)
 {
+    assert(cluster->worker_count > 0);
     struct model *model = plan_take(1, sizeof *model);
     model->graph = graph;
     model->cluster = cluster;
@@ -118,9 +119,9 @@ bool model_is_under_way(const struct model *model, uint32_t object, uint32_t wor
 
 uint32_t model_copy_add(struct model *model, uint32_t object, uint32_t worker)
 {
+    assert(worker < model->cluster->worker_count);
     uint32_t keys = model->copy_capacity;
-    model_grow((void **)&model->copies, &model->copy_capacity, model->copy_count,
-               sizeof *model->copies);
+    model_grow(&model->copies, &model->copy_capacity, model->copy_count, sizeof *model->copies);
     if (keys != model->copy_capacity) {
         model->copy_keys
             = realloc(model->copy_keys, model->copy_capacity * sizeof *model->copy_keys);
@@ -141,9 +142,10 @@ void model_ready(struct model *model, uint32_t task)
     model_touch(model, at->worker);
 }
 
-// It is there now: whoever waits for it there waits no longer.
+// The object has arrived: tasks that wait for it there no longer do.
 static void arrive(struct model *model, uint32_t object, uint32_t worker)
 {
+    assert(object < model->graph->object_count);
     const struct plan_object *at = &model->graph->objects[object];
     model->sums.steps += at->user_count;
     for (uint32_t i = 0; i < at->user_count; i++) {
@@ -154,9 +156,11 @@ static void arrive(struct model *model, uint32_t object, uint32_t worker)
     }
 }
 
-// Who made it; if copies count, or it is not there any more, whoever has one and least to send.
+// The worker that made it. If copies are allowed as sources, or the original is gone, the worker
+// that has a copy and the least to send.
 static uint32_t find_source(const struct model *model, uint32_t object)
 {
+    assert(object < model->graph->object_count);
     const struct model_task *producer = &model->tasks[model->graph->objects[object].producer];
     bool at_home = producer->state == TASK_OVER && !(model->gone && model->gone[object]);
     uint32_t best = at_home ? producer->worker : PLAN_NONE;
@@ -173,6 +177,7 @@ static uint32_t find_source(const struct model *model, uint32_t object)
 
 void model_request(struct model *model, uint32_t object, uint32_t worker, double urgency)
 {
+    assert(worker < model->cluster->worker_count);
     if (plan_is_stream(model->graph, object)) return;
     if (is_at_home(model, object, worker) || model->workers[worker].down) return;
     uint32_t at = find_copy(model, object, worker);
@@ -184,7 +189,7 @@ void model_request(struct model *model, uint32_t object, uint32_t worker, double
         return;
     }
     uint32_t source = find_source(model, object), number;
-    if (source == PLAN_NONE) return;  // nobody has it
+    if (source == PLAN_NONE) return;  // no worker has it
     at = model_copy_add(model, object, worker);
     if (model->graph->mib[object] <= 0) {
         arrive(model, object, worker);
@@ -202,6 +207,7 @@ void model_request(struct model *model, uint32_t object, uint32_t worker, double
 
 void model_queue_remove(struct plan_queue *queue, struct plan_key *keys, uint32_t item)
 {
+    assert(keys[item].place);
     double urgency = keys[item].urgency;
     keys[item].urgency = 1e300;
     plan_queue_raise(queue, keys, item);
@@ -209,9 +215,10 @@ void model_queue_remove(struct plan_queue *queue, struct plan_key *keys, uint32_
     keys[item].urgency = urgency;
 }
 
-// A download that has not begun is taken out of its queue.
+// Removes a download that has not started from its queue.
 bool model_call_off(struct model *model, uint32_t object, uint32_t worker)
 {
+    assert(object < model->graph->object_count);
     uint32_t *link = &model->copy_of[object];
     while (*link && model->copies[*link - 1].worker != worker)
         link = &model->copies[*link - 1].next;
@@ -224,9 +231,10 @@ bool model_call_off(struct model *model, uint32_t object, uint32_t worker)
     return true;
 }
 
-// Who waits for a copy elsewhere gets it from here, if there is less to send.
+// A download that waits for another source is moved to this copy, if it has less to send.
 static void offer_copies(struct model *model, uint32_t object, uint32_t worker)
 {
+    assert(worker < model->cluster->worker_count);
     for (uint32_t at = model->copy_of[object]; at; at = model->copies[at - 1].next) {
         struct copy *copy = &model->copies[at - 1];
         if (copy->state != COPY_WAITS) continue;
@@ -247,6 +255,8 @@ static void offer_copies(struct model *model, uint32_t object, uint32_t worker)
 
 void model_assign(struct model *model, uint32_t task, uint32_t worker, double urgency)
 {
+    assert(worker < model->cluster->worker_count);
+    assert(task < model->graph->task_count);
     struct model_task *at = &model->tasks[task];
     const uint32_t *inputs = model->graph->inputs + model->graph->tasks[task].input;
     model_uncut(model, task);
@@ -261,6 +271,7 @@ void model_assign(struct model *model, uint32_t task, uint32_t worker, double ur
 
 bool model_retract(struct model *model, uint32_t task)
 {
+    assert(task < model->graph->task_count);
     struct model_task *at = &model->tasks[task];
     if (at->state == TASK_RUNS || at->state == TASK_OVER) return false;
     if (at->state == TASK_READY) {
@@ -270,7 +281,7 @@ bool model_retract(struct model *model, uint32_t task)
     return true;
 }
 
-// ---- One instant -------------------------------------------------------------------------
+// ---- One event ------------------------------------------------------------------------------
 
 static void start_downloads(struct model *model, struct model_worker *worker)
 {
@@ -308,10 +319,11 @@ uint32_t model_memory_wanted(const struct model *model, uint32_t task)
 
 void model_free(struct model *model, uint32_t task)
 {
+    assert(model->tasks[task].worker < model->cluster->worker_count);
     struct model_task *at = &model->tasks[task];
     model->workers[at->worker].cores_free += model->graph->tasks[task].cores;
     model->workers[at->worker].memory_free += model_memory_wanted(model, task);
-    at->run = 0;  // its end is nobody's
+    at->run = 0;  // the pending end is no longer valid
     model_touch(model, at->worker);
 }
 
@@ -408,7 +420,7 @@ static void end_downloads(struct model *model)
             streams_flowed(model, (uint32_t)(copy - model->copies));
             continue;
         }
-        model_grow((void **)&model->arrived, &model->arrived_capacity, model->arrived_count,
+        model_grow(&model->arrived, &model->arrived_capacity, model->arrived_count,
                    sizeof *model->arrived);
         model->arrived[model->arrived_count++]
             = (struct model_arrival){copy->object, copy->worker};
@@ -436,7 +448,7 @@ void model_wait(struct model *model, double until)
     if (model->now < until) model->now = until;
 }
 
-// ---- Questions -----------------------------------------------------------------------------
+// ---- Queries --------------------------------------------------------------------------------
 
 double model_now(const struct model *model)
 {

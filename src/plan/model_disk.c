@@ -1,13 +1,13 @@
-// model_disk.c - disks that fill up: with what was made there, and with copies.
+// model_disk.c - limited disks: they hold outputs and copies.
 //
-// An object has its room until it is dropped, a copy from the beginning of its download on. An
-// input for which there is no room is not fetched, and whoever was to start with it there does not;
-// a task whose outputs find no room at its end has failed.
+// An object takes space until it is dropped, a copy from the start of its download. An input that
+// does not fit is not fetched, and the task that needs it there does not start. A task whose
+// outputs do not fit at its end has failed.
 #include "plan/model_internal.h"
 
 #include <stdlib.h>
 
-static const double nothing = 1e-9;  // MiB that are lost in sums
+static const double nothing = 1e-9;  // MiB: tolerance for rounding
 
 void room_open(struct model *model)
 {
@@ -30,6 +30,7 @@ void room_reset(struct model *model)
 
 bool room_take(struct model *model, uint32_t worker, double mib)
 {
+    assert(worker < model->cluster->worker_count);
     if (!model->gone) return true;
     if (mib > model->workers[worker].disk_free + nothing) return false;
     model->workers[worker].disk_free -= mib;
@@ -38,18 +39,21 @@ bool room_take(struct model *model, uint32_t worker, double mib)
 
 void room_give(struct model *model, uint32_t worker, double mib)
 {
+    assert(worker < model->cluster->worker_count);
     if (model->gone) model->workers[worker].disk_free += mib;
 }
 
 void room_crash(struct model *model, uint32_t worker)
 {
+    assert(worker < model->cluster->worker_count);
     if (model->gone) model->workers[worker].disk_free = model->cluster->disk_mib[worker];
 }
 
-// ---- What is made ------------------------------------------------------------------------------
+// ---- Outputs --------------------------------------------------------------------------------
 
 static double outputs_mib(const struct model *model, uint32_t task, bool all)
 {
+    assert(task < model->graph->task_count);
     const struct plan_task *row = &model->graph->tasks[task];
     double mib = 0;
     for (uint32_t i = row->output; i < row->output + row->output_count; i++)
@@ -75,6 +79,7 @@ void room_forget_outputs(struct model *model, uint32_t task)
 
 static void unlink_copy(struct model *model, uint32_t copy)
 {
+    assert(copy < model->copy_count);
     uint32_t *link = &model->copy_of[model->copies[copy].object];
     while (*link != copy + 1) link = &model->copies[*link - 1].next;
     *link = model->copies[copy].next;
@@ -88,6 +93,7 @@ static void refuse_task(struct model *model, uint32_t task)
 
 void room_refuse(struct model *model, uint32_t copy)
 {
+    assert(copy < model->copy_count);
     uint32_t worker = model->copies[copy].worker, object = model->copies[copy].object;
     const struct plan_object *at = &model->graph->objects[object];
     model->workers[model->links[model->copies[copy].link].source].sending--;
@@ -101,6 +107,7 @@ void room_refuse(struct model *model, uint32_t copy)
 
 void model_drop(struct model *model, uint32_t object, uint32_t worker)
 {
+    assert(object < model->graph->object_count);
     const struct model_task *maker = &model->tasks[model->graph->objects[object].producer];
     if (!model->gone) return;
     if (maker->state == TASK_OVER && maker->worker == worker && !model->gone[object]) {

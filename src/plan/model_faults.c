@@ -1,26 +1,30 @@
-// model_faults.c - workers that crash and come back, tasks that come to nothing.
+// model_faults.c - faults: workers that crash and return, tasks that fail.
 #include "plan/model_internal.h"
 
 #include <stdlib.h>
 
 void model_fate(struct model *model, uint32_t task, double times, bool fails)
 {
+    assert(times > 0);
     model->tasks[task].times = times;
     model->tasks[task].fails = fails;
 }
 
 bool model_failed(const struct model *model, uint32_t task)
 {
+    assert(task < model->graph->task_count);
     return model->tasks[task].fails;
 }
 
 bool model_is_down(const struct model *model, uint32_t worker)
 {
+    assert(worker < model->cluster->worker_count);
     return model->workers[worker].down;
 }
 
 void model_kill(struct model *model, uint32_t task)
 {
+    assert(task < model->graph->task_count);
     struct model_task *at = &model->tasks[task];
     model_uncut(model, task);
     if (at->state == TASK_RUNS) {
@@ -32,9 +36,10 @@ void model_kill(struct model *model, uint32_t task)
     }
 }
 
-// All of an object's copies but those at the worker, and those that come from there.
+// Removes all copies of an object except those on the worker, and those that are sent from there.
 static void copies_thin(struct model *model, uint32_t object, uint32_t worker)
 {
+    assert(object < model->graph->object_count);
     uint32_t *link = &model->copy_of[object];
     while (*link) {
         struct copy *copy = &model->copies[*link - 1];
@@ -48,7 +53,7 @@ static void copies_thin(struct model *model, uint32_t object, uint32_t worker)
         network_close(model, *link - 1);
         if (copy->worker != worker) {
             model_touch(model, copy->worker);
-            model_grow((void **)&model->broken, &model->broken_capacity, model->broken_count,
+            model_grow(&model->broken, &model->broken_capacity, model->broken_count,
                        sizeof *model->broken);
             model->broken[model->broken_count++] = (struct model_arrival){object, copy->worker};
         }
@@ -58,12 +63,13 @@ static void copies_thin(struct model *model, uint32_t object, uint32_t worker)
 
 uint32_t model_crash(struct model *model, uint32_t worker, const struct model_arrival **broken)
 {
+    assert(!model_is_down(model, worker));
     struct model_worker *at = &model->workers[worker];
     model->broken_count = 0;
     for (uint32_t i = 0; i < model->graph->task_count; i++) {
         if (model->tasks[i].worker != worker) continue;
         model_kill(model, i);
-        model->tasks[i].state = TASK_AWAY;  // what it made is gone, too
+        model->tasks[i].state = TASK_AWAY;  // its outputs are lost, too
     }
     for (uint32_t i = 0; i < model->graph->object_count; i++) copies_thin(model, i, worker);
     room_crash(model, worker);
@@ -74,13 +80,15 @@ uint32_t model_crash(struct model *model, uint32_t worker, const struct model_ar
 
 void model_come_back(struct model *model, uint32_t worker)
 {
+    assert(model_is_down(model, worker));
     model->workers[worker].down = false;
 }
 
-// ---- Who is cut off ----------------------------------------------------------------------------
+// ---- Tasks that were cut off ----------------------------------------------------------------
 
 void model_cut_task(struct model *model, uint32_t task, enum model_cut why)
 {
+    assert(task < model->graph->task_count);
     model->tasks[task].why = why;
     model->cut[model->cut_count++] = task;
 }

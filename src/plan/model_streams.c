@@ -1,10 +1,10 @@
-// model_streams.c - tasks that streams join: they get on while all of them run, and end together.
+// model_streams.c - groups of tasks joined by streams: they progress while all of them run, and end
+// together.
 //
-// Who writes stands at a full stream until it is read, and who reads waits for what is written: so
-// a group takes as long as its slowest, or its slowest way between two workers. When one leaves,
-// who reads from it is cut off. Who writes for it stands until it is told that nobody reads on:
-// then it goes on for its other readers, or fails if there are none. Who is done from another time
-// is not waited for.
+// A writer stalls at a full stream until it is read, and a reader waits for data. So a group takes
+// as long as its slowest task or its slowest transfer. When a task leaves, its readers are cut off.
+// Its writers stall until they are told that no reader is left; then they continue for their other
+// readers, or fail without one. A task that finished in an earlier attempt is not waited for.
 #include "plan/model_internal.h"
 
 #include <stdlib.h>
@@ -37,6 +37,7 @@ static bool is_on(const struct model *model, uint32_t task)
 
 bool model_flows(const struct model *model, uint32_t object)
 {
+    assert(object < model->graph->object_count);
     uint32_t writer = model->graph->objects[object].producer;
     return model->tasks[writer].state == TASK_OVER
            || (model->tasks[writer].state == TASK_RUNS && !model->dropped[object]);
@@ -44,13 +45,15 @@ bool model_flows(const struct model *model, uint32_t object)
 
 static uint32_t reader_of(const struct model *model, uint32_t object)
 {
+    assert(plan_is_stream(model->graph, object));
     return model->graph->users[model->graph->objects[object].user];
 }
 
-// ---- A group gets on ---------------------------------------------------------------------------
+// ---- Progress of a group --------------------------------------------------------------------
 
 static void end_together(struct model *model, uint32_t group)
 {
+    assert(group > 0 && group <= model->graph->group_count);
     const struct plan_graph *graph = model->graph;
     double ends = model->groups[group].ends, at = ends > model->now ? ends : model->now;
     for (uint32_t i = graph->group_first[group]; i < graph->group_first[group + 1]; i++) {
@@ -59,9 +62,10 @@ static void end_together(struct model *model, uint32_t group)
     }
 }
 
-// A stream from worker to worker shares the network as a copy does.
+// A stream between workers shares the network like a copy.
 static void flow_open(struct model *model, uint32_t object)
 {
+    assert(plan_is_stream(model->graph, object));
     uint32_t writer = model->graph->objects[object].producer, reader = reader_of(model, object);
     uint32_t source = model->tasks[writer].worker, worker = model->tasks[reader].worker, number;
     bool reads = model->tasks[reader].state == TASK_RUNS && !model->dropped[object];
@@ -77,6 +81,7 @@ static void flow_open(struct model *model, uint32_t object)
 
 static void flow_close(struct model *model, uint32_t object)
 {
+    assert(plan_is_stream(model->graph, object));
     uint32_t copy = model->copy_of[object];
     if (!copy) return;
     network_close(model, copy - 1);
@@ -117,6 +122,7 @@ static bool lacks_reader(const struct model *model, uint32_t task)
 
 static bool is_complete(const struct model *model, uint32_t group)
 {
+    assert(group > 0 && group <= model->graph->group_count);
     const struct plan_graph *graph = model->graph;
     for (uint32_t i = graph->group_first[group]; i < graph->group_first[group + 1]; i++) {
         uint32_t task = graph->grouped[i];
@@ -126,9 +132,10 @@ static bool is_complete(const struct model *model, uint32_t group)
     return true;
 }
 
-// All over again, for those of the group that run.
+// Starts again, for the tasks of the group that run.
 static void begin(struct model *model, uint32_t group)
 {
+    assert(group > 0 && group <= model->graph->group_count);
     const struct plan_graph *graph = model->graph;
     struct model_group *at = &model->groups[group];
     double longest = 0;
@@ -148,7 +155,7 @@ static void begin(struct model *model, uint32_t group)
     if (!at->flows) end_together(model, group);
 }
 
-// Those that are to fail do so at a time of their own.
+// A task that will fail does so at its own time.
 static bool is_to_fail(const struct model *model, uint32_t task)
 {
     return model->tasks[task].state == TASK_RUNS && model->tasks[task].fails;
@@ -156,6 +163,7 @@ static bool is_to_fail(const struct model *model, uint32_t task)
 
 static void go_on(struct model *model, uint32_t group)
 {
+    assert(group > 0 && group <= model->graph->group_count);
     const struct plan_graph *graph = model->graph;
     struct model_group *at = &model->groups[group];
     at->stands = false;
@@ -168,7 +176,7 @@ static void go_on(struct model *model, uint32_t group)
     if (!at->flows) end_together(model, group);
 }
 
-// Who reads what it writes can begin, on any worker.
+// Readers of its outputs can start, on any worker.
 static void tell_readers(struct model *model, uint32_t task)
 {
     const struct plan_task *row = &model->graph->tasks[task];
@@ -190,6 +198,7 @@ void streams_started(struct model *model, uint32_t task)
 
 void streams_flowed(struct model *model, uint32_t copy)
 {
+    assert(copy < model->copy_count);
     uint32_t object = model->copies[copy].object;
     uint32_t group = model->graph->group[model->graph->objects[object].producer];
     struct model_group *at = &model->groups[group];
@@ -197,7 +206,7 @@ void streams_flowed(struct model *model, uint32_t copy)
     if (--at->flows == 0 && !at->stands) end_together(model, group);
 }
 
-// ---- Somebody leaves ---------------------------------------------------------------------------
+// ---- A task leaves --------------------------------------------------------------------------
 
 static uint32_t count_missing(const struct model *model, uint32_t task)
 {
@@ -211,6 +220,7 @@ static uint32_t count_missing(const struct model *model, uint32_t task)
 
 static void wait_again(struct model *model, uint32_t task)
 {
+    assert(task < model->graph->task_count);
     struct model_task *at = &model->tasks[task];
     uint32_t missing = count_missing(model, task);
     if (at->state == TASK_READY && missing) {
@@ -222,6 +232,7 @@ static void wait_again(struct model *model, uint32_t task)
 
 static void cut_off(struct model *model, uint32_t task, enum model_cut why)
 {
+    assert(task < model->graph->task_count);
     model_free(model, task);
     flows_close(model, task);
     model->tasks[task].state = TASK_AWAY;
@@ -230,6 +241,7 @@ static void cut_off(struct model *model, uint32_t task, enum model_cut why)
 
 static void stand_still(struct model *model, uint32_t group)
 {
+    assert(group > 0 && group <= model->graph->group_count);
     const struct plan_graph *graph = model->graph;
     struct model_group *at = &model->groups[group];
     if (!at->begun || at->stands) return;
@@ -260,7 +272,7 @@ void streams_left(struct model *model, uint32_t task)
     if (!running) model->groups[group].begun = false;
 }
 
-// A reader that is done misses nothing.
+// A reader that is done lacks nothing.
 static bool is_read(const struct model *model, uint32_t writer)
 {
     const struct plan_task *row = &model->graph->tasks[writer];
@@ -275,6 +287,7 @@ static bool is_read(const struct model *model, uint32_t writer)
 
 void model_cut(struct model *model, uint32_t object, uint32_t worker)
 {
+    assert(object < model->graph->object_count);
     uint32_t writer = model->graph->objects[object].producer, group = model->graph->group[writer];
     struct model_group *at = &model->groups[group];
     if (model->tasks[writer].state != TASK_RUNS || model->tasks[writer].worker != worker) return;

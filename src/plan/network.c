@@ -1,30 +1,27 @@
-// network.c - links between workers: each gets its fair share of what both its ends can do.
+// network.c - links between workers: each gets its fair share of the capacity of both ends.
 //
-// Max-min fairness: the port with the least to give for each of its links settles those links
-// first; what they leave is shared by the others.
+// Max-min fairness: the port with the smallest share for each of its links fixes the rates of those
+// links first; the remaining capacity is shared by the others.
 #include "plan/model_internal.h"
 
 #include <stdlib.h>
 
-void model_grow(void **items, uint32_t *capacity, uint32_t count, size_t size)
+void model_grow(void *items, uint32_t *capacity, uint32_t count, size_t size)
 {
-    if (count < *capacity) return;
-    *capacity = *capacity ? *capacity * 2 : 64;
-    *items = realloc(*items, *capacity * size);
-    if (!*items) abort();
+    if (!memory_reserve_raw(&memory_heap, items, capacity, (uint64_t)count + 1, size)) abort();
 }
 
 struct link *network_link(struct model *model, uint32_t source, uint32_t worker, uint32_t *number)
 {
+    assert(source != worker);
     uint32_t at = model->workers[worker].links;
     while (at && model->links[at - 1].source != source) at = model->links[at - 1].next;
     if (!at) {
         uint32_t before = model->link_capacity;
-        model_grow((void **)&model->links, &model->link_capacity, model->link_count,
-                   sizeof *model->links);
+        model_grow(&model->links, &model->link_capacity, model->link_count, sizeof *model->links);
         for (; before < model->link_capacity; before++) model->links[before] = (struct link){0};
         struct link *link = &model->links[model->link_count++];
-        struct plan_queue waiting = link->waiting;  // its memory serves again
+        struct plan_queue waiting = link->waiting;  // reuse its memory
         waiting.count = 0;
         *link = (struct link){source, worker, model->workers[worker].links, .waiting = waiting};
         model->workers[worker].links = at = model->link_count;
@@ -35,10 +32,11 @@ struct link *network_link(struct model *model, uint32_t source, uint32_t worker,
 
 static void network_start(struct model *model, uint32_t copy)
 {
+    assert(copy < model->copy_count);
     uint32_t number = model->copies[copy].link, room = model->moving_capacity;
     struct link *link = &model->links[number];
     if (model->moving_count == room) {
-        model_grow((void **)&model->moving, &model->moving_capacity, room, sizeof *model->moving);
+        model_grow(&model->moving, &model->moving_capacity, room, sizeof *model->moving);
         model->left = realloc(model->left, model->moving_capacity * sizeof *model->left);
         model->rate = realloc(model->rate, model->moving_capacity * sizeof *model->rate);
         if (!model->left || !model->rate) abort();
@@ -48,14 +46,14 @@ static void network_start(struct model *model, uint32_t copy)
     model->rate[model->moving_count++] = 0;
     model->is_changed = true;
     if (link->moving++ > 0) return;
-    model_grow((void **)&model->active, &model->active_capacity, model->active_count,
-               sizeof *model->active);
+    model_grow(&model->active, &model->active_capacity, model->active_count, sizeof *model->active);
     model->active[model->active_count++] = number;
     link->place = model->active_count;
 }
 
 void network_open(struct model *model, uint32_t copy)
 {
+    assert(copy < model->copy_count);
     struct link *link = &model->links[model->copies[copy].link];
     model->workers[link->worker].moving++;
     if (model->cluster->latency <= 0) {
@@ -63,7 +61,7 @@ void network_open(struct model *model, uint32_t copy)
         return;
     }
     link->opening++;
-    model_grow((void **)&model->openings, &model->opening_capacity, model->opening_count,
+    model_grow(&model->openings, &model->opening_capacity, model->opening_count,
                sizeof *model->openings);
     model->openings[model->opening_count++]
         = (struct opening){model->now + model->cluster->latency, copy};
@@ -83,6 +81,7 @@ void network_opened(struct model *model)
 
 void network_stop(struct model *model, uint32_t place)
 {
+    assert(place < model->moving_count);
     struct link *link = &model->links[model->copies[model->moving[place]].link];
     uint32_t last = --model->moving_count;
     model->moving[place] = model->moving[last];
@@ -100,6 +99,7 @@ void network_stop(struct model *model, uint32_t place)
 
 static void opening_remove(struct model *model, uint32_t copy)
 {
+    assert(copy < model->copy_count);
     uint32_t kept = model->opening_first;
     for (uint32_t i = kept; i < model->opening_count; i++)
         if (model->openings[i].copy != copy) model->openings[kept++] = model->openings[i];
@@ -113,6 +113,7 @@ static void opening_remove(struct model *model, uint32_t copy)
 
 void network_close(struct model *model, uint32_t copy)
 {
+    assert(copy < model->copy_count);
     struct copy *at = &model->copies[copy];
     if (at->state == COPY_WAITS) {
         model_queue_remove(&model->links[at->link].waiting, model->copy_keys, copy);
@@ -135,7 +136,7 @@ static void port_add(struct model *model, uint32_t port, uint32_t *count)
     model->busy[(*count)++] = port;
 }
 
-// Lists the links of each port that has any; returns how many ports that are.
+// Lists the links of each port that has any; returns the number of such ports.
 static uint32_t list_ports(struct model *model)
 {
     uint32_t count = 0, senders = model->cluster->worker_count;

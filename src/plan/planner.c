@@ -1,8 +1,8 @@
-// planner.c - what a plan is made from: what is known, ranks, and clocks that are moved.
+// planner.c - the state of a planner: known facts, ranks, and the clocks of cores and ports.
 //
-// The network is two clocks for each worker, one for sending and one for receiving: a transfer
-// takes both from when they are free until it is over. This is coarser than what the model does
-// and sees what matters: that objects come one after the other.
+// The network is modelled by two clocks for each worker, one for sending and one for receiving: a
+// transfer occupies both from the time they are free until its end. This is coarser than the model,
+// but covers the main effect: objects arrive one after the other.
 #include "plan/planner_internal.h"
 
 #include <stdlib.h>
@@ -40,6 +40,7 @@ static void state_copy(const struct planner *planner, struct planner_state *to,
 
 struct planner *planner_open(const struct plan_graph *graph, const struct plan_cluster *cluster)
 {
+    assert(cluster->worker_count > 0);
     struct planner *planner = plan_take(1, sizeof *planner);
     uint32_t workers = cluster->worker_count;
     planner->graph = graph;
@@ -82,7 +83,7 @@ void planner_close(struct planner *planner)
     free(planner->home), free(planner->inbound), free(planner->starts), free(planner);
 }
 
-// ---- What is known ---------------------------------------------------------------------------
+// ---- Known facts ----------------------------------------------------------------------------
 
 void planner_clear(struct planner *planner)
 {
@@ -104,20 +105,18 @@ void planner_clear(struct planner *planner)
 static void copy_add(struct planner *planner, struct planner_state *state, uint32_t object,
                      uint32_t worker, double at)
 {
-    if (state->copy_count == planner->copy_capacity) {
-        planner->copy_capacity = planner->copy_capacity ? planner->copy_capacity * 2 : 256;
-        planner->copies
-            = realloc(planner->copies, planner->copy_capacity * sizeof *planner->copies);
-        if (!planner->copies) abort();
-    }
+    assert(worker < planner->cluster->worker_count);
+    if (!ARRAY_MORE_RAW(&memory_heap, planner->copies, state->copy_count, planner->copy_capacity))
+        abort();
     planner->copies[state->copy_count++]
         = (struct planned_copy){worker, state->copy_of[object], at};
     state->copy_of[object] = state->copy_count;
 }
 
-// The cores that are free first are taken until then.
+// Occupies the cores that are free first until then.
 static void take_cores(double *free_at, uint32_t all, uint32_t count, double until)
 {
+    assert(count <= all);
     uint32_t kept = all - count, place = 0;
     memmove(free_at, free_at + count, kept * sizeof *free_at);
     while (place < kept && free_at[place] <= until) place++;
@@ -127,12 +126,14 @@ static void take_cores(double *free_at, uint32_t all, uint32_t count, double unt
 
 void planner_set_done(struct planner *planner, uint32_t task, uint32_t worker)
 {
+    assert(task < planner->graph->task_count);
     planner->stage[task] = PLAN_DONE;
     planner->before.where[task] = worker;
 }
 
 void planner_set_running(struct planner *planner, uint32_t task, uint32_t worker, double left)
 {
+    assert(worker < planner->cluster->worker_count);
     const struct plan_task *at = &planner->graph->tasks[task];
     planner->stage[task] = PLAN_RUNS;
     planner->before.where[task] = worker;
@@ -143,12 +144,14 @@ void planner_set_running(struct planner *planner, uint32_t task, uint32_t worker
 
 void planner_set_busy(struct planner *planner, uint32_t worker, uint32_t cores, double left)
 {
+    assert(worker < planner->cluster->worker_count);
     take_cores(planner->before.core_free + planner->core_first[worker],
                planner->cluster->cores[worker], cores, left);
 }
 
 void planner_set_copy(struct planner *planner, uint32_t object, uint32_t worker, double left)
 {
+    assert(object < planner->graph->object_count);
     struct planner_state *state = &planner->before;
     uint32_t producer = planner->graph->objects[object].producer, source = state->where[producer];
     double *receive = &state->receive_free[worker], *send = &state->send_free[source];
@@ -159,11 +162,13 @@ void planner_set_copy(struct planner *planner, uint32_t object, uint32_t worker,
 
 void planner_set_place(struct planner *planner, uint32_t task, uint32_t worker)
 {
+    assert(task < planner->graph->task_count);
     planner->bound[task] = worker;
 }
 
 void planner_set_queued(struct planner *planner, uint32_t task, uint32_t worker, uint8_t times)
 {
+    assert(task < planner->graph->task_count);
     planner->bound[task] = worker;
     planner->times[task] = times;
 }
@@ -183,7 +188,7 @@ uint64_t planner_planned(const struct planner *planner)
     return planner->planned;
 }
 
-// ---- Whose core is free first ----------------------------------------------------------------
+// ---- The worker whose core is free first ----------------------------------------------------
 
 static uint32_t earlier(const struct planner *planner, uint32_t a, uint32_t b)
 {
@@ -203,6 +208,7 @@ void tree_fill(struct planner *planner)
 
 void tree_update(struct planner *planner, uint32_t worker)
 {
+    assert(worker < planner->cluster->worker_count);
     for (uint32_t at = (planner->leaves + worker) / 2; at > 0; at /= 2)
         planner->tree[at] = earlier(planner, planner->tree[2 * at], planner->tree[2 * at + 1]);
 }
@@ -248,7 +254,7 @@ void planner_push(struct planner *planner, uint32_t task)
     plan_queue_push(&planner->ready, planner->keys, task);
 }
 
-// A plan starts from what is known; tasks whose producers all have a place are ready for one.
+// A plan starts from the known facts; a task whose producers all have a worker can be planned.
 void planner_begin(struct planner *planner, const struct plan_rule *rule)
 {
     const struct plan_graph *graph = planner->graph;
@@ -276,10 +282,11 @@ void planner_begin(struct planner *planner, const struct plan_rule *rule)
     planner->steps += 2 * (uint64_t)graph->task_count + graph->input_count / 2;
 }
 
-// ---- Inputs, trials and what is decided ------------------------------------------------------
+// ---- Inputs, trial placements and decisions -------------------------------------------------
 
 void planner_need(struct planner *planner, uint32_t task)
 {
+    assert(task < planner->graph->task_count);
     const struct plan_graph *graph = planner->graph;
     const struct plan_task *row = &graph->tasks[task];
     if (planner->needed_capacity < row->input_count) {
@@ -315,9 +322,10 @@ static double later(double a, double b)
 
 enum { READERS_SEEN = 8 };
 
-// When what the task makes would be where its readers' other inputs are.
+// When the outputs of the task would arrive at the worker that has its readers' other inputs.
 static double home_at(const struct planner *planner, uint32_t task, const struct place *place)
 {
+    assert(place->worker < planner->cluster->worker_count);
     const struct plan_graph *graph = planner->graph;
     const struct plan_task *row = &graph->tasks[task];
     double latest = place->finish;
@@ -405,6 +413,7 @@ static void move_inputs(struct planner *planner, const struct plan_rule *rule, u
 void planner_commit(struct planner *planner, const struct plan_rule *rule, uint32_t task,
                     const struct place *place)
 {
+    assert(place->worker < planner->cluster->worker_count);
     const struct plan_task *row = &planner->graph->tasks[task];
     move_inputs(planner, rule, place->worker);
     take_cores(planner_cores(planner, place->worker), planner->cluster->cores[place->worker],
@@ -420,6 +429,7 @@ void planner_commit(struct planner *planner, const struct plan_rule *rule, uint3
 
 void planner_release_users(struct planner *planner, uint32_t task)
 {
+    assert(task < planner->graph->task_count);
     const struct plan_graph *graph = planner->graph;
     const struct plan_task *row = &graph->tasks[task];
     for (uint32_t i = 0; i < row->output_count; i++) {

@@ -1,37 +1,37 @@
-// planner_internal.h - the inside of a planner: clocks of cores and ports while a plan is made.
+// planner_internal.h - internals of a planner: clocks of cores and ports while a plan is made.
 #pragma once
 
 #include "plan/plan.h"
 
 struct planned_copy {
     uint32_t worker, next;  // next: of the same object, plus one
-    double at;              // when it is there
+    double at;              // time of arrival
 };
 
 struct needed {  // an input of the task that is being placed
-    uint32_t object, source;  // source: the worker that made it; PLAN_NONE: anybody has it
+    uint32_t object, source;  // source: the worker that made it; PLAN_NONE: every worker has it
     double made, mib;
 };
 
-struct place {  // where a task could go
+struct place {  // a candidate worker for a task
     uint32_t worker;
     double start, finish, cost, mib, idle_until;
 };
 
-struct planner_state {  // all of it is known before planning, and copied
+struct planner_state {         // known before planning, and copied for each plan
     double *core_free;         // by core, those of a worker side by side, the earliest first
     double *send_free, *receive_free;
     double *made;              // by object
-    uint32_t *where;           // by task: the worker it is on; PLAN_NONE: none yet
+    uint32_t *where;           // by task: its worker; PLAN_NONE: none yet
     uint32_t *copy_of;         // by object: the first, plus one
     uint32_t copy_count;
 };
 
-struct family {  // family.c; null: not looked for
-    uint32_t *of;      // by task: one of its family, in the end always the same
-    double *work;      // by that task: core seconds of the family
-    uint32_t *home;    // the worker it goes to; PLAN_NONE: none yet
-    double *load;      // by worker: of the families that have their home there
+struct family {      // family.c; null: not computed
+    uint32_t *of;    // by task: another task of its family, finally its representative
+    double *work;    // by representative: core seconds of the family
+    uint32_t *home;  // by representative: its worker; PLAN_NONE: none yet
+    double *load;    // by worker: sum of its families
 };
 
 struct planner {
@@ -40,24 +40,24 @@ struct planner {
     struct planner_state before, now;
     uint8_t *stage;            // enum plan_stage
     uint32_t *bound;           // by task: the worker it is bound to; PLAN_NONE: none
-    uint8_t *times;            // by task: how many times the loyalty it has
+    uint8_t *times;            // by task: factor of its loyalty
     struct planned_copy *copies;
     uint32_t copy_capacity;
     uint32_t *core_first;      // by worker, and one more
     uint32_t core_count, cores_most;
-    uint32_t *lacks;           // by task: producers that have no place yet
+    uint32_t *lacks;           // by task: producers without a worker
     struct plan_key *keys;     // by task: ranks
     struct plan_queue ready;
     double *rank;
     double loyalty;            // seconds a task must gain before it moves
     struct needed *needed;
     uint32_t needed_count, needed_capacity;
-    double *held;              // by worker: MiB of the inputs, for those in holders[]
+    double *held;  // by worker: MiB of the inputs, for workers in holders[]
     uint32_t *holders, holder_count;
-    uint32_t *tree, leaves;    // whose core is free first: a tournament of workers
+    uint32_t *tree, leaves;    // a tournament tree: the worker whose core is free first
     double *starts;            // by task
-    uint32_t *home;            // by task: where its first input was planned; PLAN_NONE: nowhere
-    double *inbound;           // by worker: when what was planned to come home there has come
+    uint32_t *home;            // by task: worker of its first planned input; PLAN_NONE: none
+    double *inbound;           // by worker: when all outputs planned to go there have arrived
     struct family families;
     uint64_t steps, planned;
     uint64_t random;
@@ -80,7 +80,7 @@ struct place planner_try(const struct planner *planner, const struct plan_rule *
                          uint32_t worker);
 void planner_commit(struct planner *planner, const struct plan_rule *rule, uint32_t task,
                     const struct place *place);
-void planner_release_users(struct planner *planner, uint32_t task);  // its outputs have a place
+void planner_release_users(struct planner *planner, uint32_t task);  // its outputs have a worker
 void planner_push(struct planner *planner, uint32_t task);
 void tree_fill(struct planner *planner);
 void tree_update(struct planner *planner, uint32_t worker);

@@ -1,14 +1,15 @@
-// replay.c - a schedule that is fixed, executed: every worker knows its tasks from the beginning.
+// replay.c - executes a fixed schedule: every worker knows its tasks from the beginning.
 #include "plan/plan.h"
 
 #include <stdlib.h>
 
-// A task that lacks nothing but transfers has its inputs fetched before those of others.
+// A task that waits only for transfers has its inputs fetched before those of others.
 static const double only_transfers = 100000;
 
 static void ask_for_outputs(struct model *model, const struct plan_graph *graph,
                             const struct plan_schedule *schedule, uint32_t *unmade, uint32_t ended)
 {
+    assert(ended < graph->task_count);
     const struct plan_task *task = &graph->tasks[ended];
     for (uint32_t i = 0; i < task->output_count; i++) {
         const struct plan_object *object = &graph->objects[task->output + i];
@@ -28,6 +29,7 @@ static void ask_for_outputs(struct model *model, const struct plan_graph *graph,
 double plan_replay(struct model *model, const struct plan_graph *graph,
                    const struct plan_schedule *schedule, double limit)
 {
+    assert(schedule->worker && schedule->order);
     uint32_t *unmade = plan_take(graph->task_count, sizeof *unmade), left = graph->task_count;
     model_reset(model);
     for (uint32_t task = 0; task < graph->task_count; task++) {

@@ -1,31 +1,31 @@
-// rolling.c - a plan that follows what happens.
+// rolling.c - a plan that is updated while the tasks run.
 //
-// What tasks took teaches how long others of their kind will take. As long as everything goes as
-// it was expected the first plan stands; after a surprise what comes next is planned again from
-// what is known to run, to be done and to be on its way. A task moves only if that gains enough.
+// Durations of finished tasks predict those of other tasks of their kind. As long as all goes as
+// expected the first plan stays. After a deviation the next tasks are planned again, given what
+// runs, is done and is being transferred. A task moves only if it gains enough.
 #include "plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// Who is late will be later: measured, 0.3 to 0.6 are alike, 0.05 and 1 are worse.
+// A late task will be even later: measured, 0.3 to 0.6 are alike, 0.05 and 1 are worse.
 static const double overdue_share = 0.4;   // of its age a late task takes more
 static const double loyalty_share = 0.25;  // of the mean duration
 static const double for_ever = 1e12;
 enum { AHEAD = 6 };                        // tasks planned for each core; 4 are too few
-// After a surprise the rule that a search found best for what was expected is none to rely on. What
-// moves little does well whatever comes.
+// After a deviation the rule that a search found best for the expected durations is unreliable. A
+// rule that moves little data performs well in all cases.
 static const struct plan_rule steady = {.penalty = 1, .few = true};
 
-struct way {  // a copy that is there or coming
+struct way {  // a copy that exists or is being transferred
     uint32_t object, worker;
-    double asked;  // when; below 0: it is there
+    double asked;  // when it was requested; below 0: it has arrived
 };
 
 struct kind {
     const char *name;
-    uint32_t count;  // of those that ended
-    double seconds;  // of them together
+    uint32_t count;  // number of finished tasks
+    double seconds;  // sum of their durations
 };
 
 struct rolling {
@@ -46,7 +46,7 @@ struct rolling {
     bool is_surprised;
 };
 
-// ---- Kinds -----------------------------------------------------------------------------
+// ---- Kinds ----------------------------------------------------------------------------------
 
 struct named {
     const char *name;
@@ -111,7 +111,7 @@ void rolling_bind(struct rolling *rolling, const struct plan_schedule *schedule)
     plan_schedule_copy(&rolling->schedule, schedule, rolling->graph->task_count);
 }
 
-// ---- What happens ------------------------------------------------------------------------
+// ---- Events ---------------------------------------------------------------------------------
 
 static bool differ(double a, double b)
 {
@@ -121,19 +121,21 @@ static bool differ(double a, double b)
 
 void rolling_started(struct rolling *rolling, uint32_t task, uint32_t worker, double now)
 {
+    assert(task < rolling->graph->task_count);
     rolling->stage[task] = PLAN_RUNS;
     rolling->where[task] = worker;
     rolling->began[task] = now;
 }
 
-// What one took, others of its kind that have not ended are expected to take in the mean.
+// Unfinished tasks of a kind are expected to take the mean of the finished ones.
 static void learn(struct rolling *rolling, uint32_t task, double seconds)
 {
+    assert(seconds >= 0);
     struct kind *kind = &rolling->kinds[rolling->kind_of[task]];
     kind->count++;
     kind->seconds += seconds;
     rolling->is_surprised = true;
-    if (!*kind->name) return;  // nothing is known to be alike
+    if (!*kind->name) return;  // no other task is similar
     for (uint32_t i = 0; i < rolling->graph->task_count; i++)
         if (rolling->stage[i] != PLAN_DONE && rolling->kind_of[i] == rolling->kind_of[task])
             rolling->graph->seconds[i] = kind->seconds / kind->count;
@@ -141,6 +143,7 @@ static void learn(struct rolling *rolling, uint32_t task, double seconds)
 
 void rolling_ended(struct rolling *rolling, uint32_t task, double now)
 {
+    assert(task < rolling->graph->task_count);
     double took = (now - rolling->began[task])
                   * plan_speed(rolling->cluster, rolling->where[task]);
     rolling->stage[task] = PLAN_DONE;
@@ -150,17 +153,16 @@ void rolling_ended(struct rolling *rolling, uint32_t task, double now)
 
 void rolling_made(struct rolling *rolling, uint32_t object, double mib)
 {
+    assert(object < rolling->graph->object_count);
     if (differ(mib, rolling->graph->mib[object])) rolling->is_surprised = true;
     rolling->graph->mib[object] = mib;
 }
 
 void rolling_asked(struct rolling *rolling, uint32_t object, uint32_t worker, double now)
 {
-    if (rolling->way_count == rolling->way_capacity) {
-        rolling->way_capacity = rolling->way_capacity ? rolling->way_capacity * 2 : 64;
-        rolling->ways = realloc(rolling->ways, rolling->way_capacity * sizeof *rolling->ways);
-        if (!rolling->ways) abort();
-    }
+    assert(object < rolling->graph->object_count);
+    if (!ARRAY_MORE_RAW(&memory_heap, rolling->ways, rolling->way_count, rolling->way_capacity))
+        abort();
     for (uint32_t i = 0; i < rolling->way_count; i++)
         if (rolling->ways[i].object == object && rolling->ways[i].worker == worker) return;
     rolling->ways[rolling->way_count++] = (struct way){object, worker, now};
@@ -175,30 +177,33 @@ void rolling_called_off(struct rolling *rolling, uint32_t object, uint32_t worke
 
 void rolling_arrived(struct rolling *rolling, uint32_t object, uint32_t worker)
 {
+    assert(object < rolling->graph->object_count);
     for (uint32_t i = 0; i < rolling->way_count; i++)
         if (rolling->ways[i].object == object && rolling->ways[i].worker == worker)
             rolling->ways[i].asked = -1;
 }
 
-// Copies whose consumers are all done say nothing any more.
+// Copies whose consumers have all ended are irrelevant.
 static bool is_needed(const struct rolling *rolling, uint32_t object)
 {
+    assert(object < rolling->graph->object_count);
     const struct plan_object *at = &rolling->graph->objects[object];
     for (uint32_t i = 0; i < at->user_count; i++)
         if (rolling->stage[rolling->graph->users[at->user + i]] == PLAN_OPEN) return true;
     return false;
 }
 
-// ---- What goes wrong -------------------------------------------------------------------------
+// ---- Faults ---------------------------------------------------------------------------------
 
 void rolling_opened(struct rolling *rolling, uint32_t task)
 {
+    assert(task < rolling->graph->task_count);
     if (rolling->stage[task] == PLAN_OPEN) return;
     rolling->stage[task] = PLAN_OPEN;
     rolling->is_surprised = true;
 }
 
-// Where else the outputs of a task are that somebody still needs; PLAN_NONE: nowhere.
+// Another worker that has the outputs of a task that are still needed; PLAN_NONE: none.
 static uint32_t other_holder(const struct rolling *rolling, uint32_t task)
 {
     const struct plan_task *row = &rolling->graph->tasks[task];
@@ -210,9 +215,11 @@ static uint32_t other_holder(const struct rolling *rolling, uint32_t task)
     return PLAN_NONE;
 }
 
-// What ran there runs no more; what it alone had must be made again, if somebody reads it.
+// Tasks that ran there do not run any more; objects that only this worker had must be made again,
+// if a task reads them.
 void rolling_worker_lost(struct rolling *rolling, uint32_t worker)
 {
+    assert(worker < rolling->cluster->worker_count);
     uint32_t kept = 0;
     rolling->down[worker] = true;
     rolling->is_surprised = true;
@@ -234,6 +241,7 @@ void rolling_worker_lost(struct rolling *rolling, uint32_t worker)
 
 void rolling_worker_back(struct rolling *rolling, uint32_t worker)
 {
+    assert(worker < rolling->cluster->worker_count);
     rolling->down[worker] = false;
     rolling->is_surprised = true;
 }
@@ -292,7 +300,8 @@ uint32_t rolling_plan(struct rolling *rolling, double now, const struct plan_sch
     planner_plan(rolling->planner, &steady, to, AHEAD * rolling->cores);
     for (uint32_t i = 0; i < count; i++) {
         if (rolling->stage[i] != PLAN_OPEN) continue;
-        if (to->worker[i] != PLAN_NONE) to->order[i] += count;  // before all nobody looked at
+        // ahead of the tasks that were not planned
+        if (to->worker[i] != PLAN_NONE) to->order[i] += count;
         if (to->worker[i] == rolling->before_worker[i] && to->order[i] == rolling->before_order[i])
             continue;
         rolling->planned[changed++] = i;

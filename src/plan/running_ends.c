@@ -1,24 +1,28 @@
-// running_ends.c - when the tasks that run will end, the next one first.
+// running_ends.c - a heap of the times at which running tasks end.
 #include "plan/model_internal.h"
 
-static bool ends_first(const struct end *a, const struct end *b)
+static bool goes_first(const struct model *model, struct end a, struct end b)
 {
-    return a->at != b->at ? a->at < b->at : a->since < b->since;
+    (void)model;
+    return a.at != b.at ? a.at < b.at : a.since < b.since;
+}
+
+static void put(struct model *model, uint32_t place, struct end end)
+{
+    model->ends[place] = end;
 }
 
 static void push_end(struct model *model, struct end end)
 {
-    model_grow((void **)&model->ends, &model->end_capacity, model->end_count, sizeof *model->ends);
+    model_grow(&model->ends, &model->end_capacity, model->end_count, sizeof *model->ends);
     uint32_t place = model->end_count++;
-    while (place > 0 && ends_first(&end, &model->ends[(place - 1) / 2])) {
-        model->ends[place] = model->ends[(place - 1) / 2];
-        place = (place - 1) / 2;
-    }
-    model->ends[place] = end;
+    HEAP_UP(model, model->ends, place, end, goes_first, put)
+    put(model, place, end);
 }
 
 void model_end_at(struct model *model, uint32_t task, double at)
 {
+    assert(at >= model->now);
     model->tasks[task].ends = at;
     model->tasks[task].run = ++model->since;
     push_end(model, (struct end){at, model->since, task});
@@ -26,15 +30,10 @@ void model_end_at(struct model *model, uint32_t task, double at)
 
 struct end model_end_next(struct model *model)
 {
-    struct end first = model->ends[0];
+    assert(model->end_count > 0);
+    struct end first = model->ends[0], last = model->ends[--model->end_count];
     uint32_t place = 0;
-    struct end last = model->ends[--model->end_count];
-    for (uint32_t child; (child = place * 2 + 1) < model->end_count; place = child) {
-        const struct end *ends = model->ends;
-        if (child + 1 < model->end_count && ends_first(&ends[child + 1], &ends[child])) child++;
-        if (!ends_first(&model->ends[child], &last)) break;
-        model->ends[place] = model->ends[child];
-    }
-    model->ends[place] = last;
+    HEAP_DOWN(model, model->ends, model->end_count, place, last, goes_first, put)
+    put(model, place, last);
     return first;
 }

@@ -1,7 +1,7 @@
-// search.c - many schedules, each tried out in the model; the best is kept.
+// search.c - tries many schedules in the model and keeps the best.
 //
-// First a fixed set of rules. Then, as long as the effort lasts, the rules that did well with noise
-// in their ranks, and small changes of the best schedule itself.
+// It starts with a fixed set of rules. Then, within the effort limit, it tries the good rules with
+// noise in their ranks, and small changes of the best schedule.
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ struct hunt {
     struct plan_schedule *best, trial;
     double bound, found[RULES];
     uint64_t random;
-    uint32_t *chain;  // the tasks that the end of the best schedule waits for
+    uint32_t *chain;  // the tasks on the critical path of the best schedule
     uint32_t chain_count;
 };
 
@@ -63,9 +63,10 @@ static double end_of(const struct hunt *hunt, uint32_t task)
     return model_ends(hunt->model, task);
 }
 
-// Whoever it waited for last: the input that was made last, or who had its core before.
+// The task it waited for last: the producer of its last input, or the previous task on its core.
 static uint32_t waited_for(const struct hunt *hunt, uint32_t task)
 {
+    assert(task < hunt->graph->task_count);
     const struct plan_graph *graph = hunt->graph;
     const uint32_t *inputs = graph->inputs + graph->tasks[task].input;
     double began = model_began(hunt->model, task), latest = -1;
@@ -96,7 +97,7 @@ static void find_chain(struct hunt *hunt)
     }
 }
 
-// Tries the schedule in `trial`; a tie goes to the newer one, so that the search moves about.
+// Tries the schedule in `trial`; a tie goes to the newer one, so that the search explores.
 static double try_out(struct hunt *hunt)
 {
     double limit = hunt->search->plans ? hunt->search->seconds * 1.0000001 : 1e300;
@@ -112,7 +113,7 @@ static double try_out(struct hunt *hunt)
     return seconds;
 }
 
-// With a part of the workers some tasks may find nobody that is large enough.
+// With a part of the workers some tasks may find none that is large enough.
 static bool is_whole(const struct hunt *hunt)
 {
     for (uint32_t i = 0; i < hunt->graph->task_count; i++)
@@ -131,7 +132,7 @@ static double try_rule(struct hunt *hunt, const struct plan_rule *rule)
     return seconds;
 }
 
-// One of the rules, those that did well more often.
+// A random rule; good rules are drawn more often.
 static struct plan_rule draw_rule(struct hunt *hunt)
 {
     uint32_t a = random_below(&hunt->random, RULES), b = random_below(&hunt->random, RULES);
@@ -160,7 +161,7 @@ static void change_schedule(struct hunt *hunt, const struct plan_cluster *cluste
     }
     uint32_t worker = random_below(&hunt->random, cluster->worker_count);
     const struct plan_task *row = &hunt->graph->tasks[task];
-    if (row->input_count && random_below(&hunt->random, 2)) {  // to where an input is made
+    if (row->input_count && random_below(&hunt->random, 2)) {  // to the producer of an input
         uint32_t input = row->input + random_below(&hunt->random, row->input_count);
         uint32_t producer = hunt->graph->objects[hunt->graph->inputs[input]].producer;
         if (producer != PLAN_NONE) worker = trial->worker[producer];
@@ -185,6 +186,7 @@ static void hunt_on(struct hunt *hunt, const struct plan_cluster *cluster)
 void plan_search(struct plan_search *search, const struct plan_graph *graph,
                  const struct plan_cluster *cluster, struct plan_schedule *best)
 {
+    assert(best->worker && best->order);
     struct hunt hunt = {.search = search, .graph = graph, .best = best, .random = search->seed};
     hunt.planner = planner_open(graph, cluster);
     hunt.model = model_open(graph, cluster);

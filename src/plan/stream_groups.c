@@ -1,10 +1,11 @@
-// stream_groups.c - tasks that streams join: they make headway together, or not at all.
+// stream_groups.c - groups of tasks joined by streams: they progress together or not at all.
 #include "plan/plan.h"
 
 #include <stdlib.h>
 
 static uint32_t root_of(uint32_t *joined, uint32_t task)
 {
+    assert(joined);
     while (joined[task] != task) task = joined[task] = joined[joined[task]];
     return task;
 }
@@ -19,7 +20,7 @@ static void join(struct plan_graph *graph, uint32_t *joined)
     }
 }
 
-// Numbers the groups from 1 on, and lists who is in them, writers before readers.
+// Numbers the groups from 1, and lists their tasks, writers before readers.
 static void list_groups(struct plan_graph *graph, uint32_t *joined)
 {
     uint32_t count = graph->task_count, *sizes = plan_take(count, sizeof *sizes);
@@ -45,7 +46,7 @@ static void list_groups(struct plan_graph *graph, uint32_t *joined)
     free(next), free(sizes);
 }
 
-// Groups, and tasks of their own, by how many objects they still wait for; streams are no matter.
+// Groups, and single tasks, with the number of objects they still wait for; streams do not count.
 struct waits {
     const struct plan_graph *graph;
     uint32_t *joined, *lacks, *free_roots;
@@ -68,6 +69,7 @@ static void count_lacks(struct waits *waits)
 
 static void hand_on(struct waits *waits, uint32_t object)
 {
+    assert(object < waits->graph->object_count);
     const struct plan_object *at = &waits->graph->objects[object];
     for (uint32_t u = 0; u < at->user_count; u++) {
         uint32_t root = root_of(waits->joined, waits->graph->users[at->user + u]);
@@ -77,12 +79,14 @@ static void hand_on(struct waits *waits, uint32_t object)
 
 static void task_done(struct waits *waits, uint32_t task)
 {
+    assert(task < waits->graph->task_count);
     const struct plan_task *at = &waits->graph->tasks[task];
     for (uint32_t i = 0; i < at->output_count; i++)
         if (!waits->graph->streams[at->output + i]) hand_on(waits, at->output + i);
 }
 
-// Where a way over objects that are no streams leads back into a group, nobody of it gets on.
+// If a path over objects that are not streams leads back into a group, none of its tasks can
+// progress.
 static bool is_free_of_circles(const struct plan_graph *graph, uint32_t *joined)
 {
     uint32_t count = graph->task_count, roots = 0;
@@ -114,9 +118,10 @@ bool plan_graph_join(struct plan_graph *graph)
     return fine;
 }
 
-// What a task takes at least, with those it is joined with.
+// The least duration of a task, together with its group.
 double plan_lasts(const struct plan_graph *graph, uint32_t task)
 {
+    assert(task < graph->task_count);
     uint32_t group = graph->group ? graph->group[task] : 0;
     double longest = graph->seconds[task];
     if (!group) return longest;

@@ -1,7 +1,7 @@
-// cancel.c - tasks that are not wanted any more, or once more.
+// cancel.c - cancels and retries tasks.
 //
-// The core would end a claimed task at once. But a function cannot be taken back: it is told, and
-// keeps what it has until it returns, so the core hears of it only then.
+// The core would end a claimed task at once. But a running function cannot be interrupted: it is
+// told to stop, and keeps its task until it returns; the core learns of it only then.
 #include "pool/pool.h"
 
 static bool is_bundle(const struct job *job, uint32_t task)
@@ -15,7 +15,7 @@ static enum rota_error cancel_in_core(struct rota_pool *pool, rota_task_id task)
     return turn_step(pool, &event);
 }
 
-// Out of the hands of a server that has not started it.
+// Takes the task from a server thread that has not started it.
 static bool take_back(struct server *server, rota_task_id task)
 {
     uint32_t count = atomic_load_explicit(&server->granted_count, memory_order_relaxed);
@@ -39,7 +39,8 @@ static bool has_ended(const struct server *server, rota_task_id task)
     return false;
 }
 
-// Who has the task; a server that runs it is told. All are locked, since they take from each other.
+// Finds out which server or handler has the task; a server thread that runs it is told. All servers
+// are locked, because they take tasks from each other.
 static enum whose tell_server(struct rota_pool *pool, rota_task_id task)
 {
     enum whose whose = WHOSE_HANDLER;
@@ -59,9 +60,9 @@ static enum rota_error cancel_out(struct rota_pool *pool, struct job *job, rota_
                                   enum cancelling cancelling)
 {
     if (map_find(&pool->stopping, task_key(task)) && cancelling == CANCEL_ASK)
-        return pool_refuse(pool, ROTA_NOT_NOW, "the task is being stopped already");
+        return pool_refuse(pool, ROTA_NOT_NOW, "the task is already being stopped");
     if (!map_reserve(&pool->memory, &pool->stopping, 1))
-        return pool_refuse(pool, ROTA_NO_MEMORY, "no memory for what this causes");
+        return pool_refuse(pool, ROTA_NO_MEMORY, "out of memory");
     enum whose whose = tell_server(pool, task);
     if (whose == WHOSE_HANDLER && cancelling == CANCEL_ASK) whose = WHOSE_SERVER;
     if (whose == WHOSE_SERVER) {
@@ -70,7 +71,7 @@ static enum rota_error cancel_out(struct rota_pool *pool, struct job *job, rota_
         return ROTA_OK;
     }
     enum rota_error error = cancel_in_core(pool, task);
-    if (error == ROTA_NO_MEMORY && whose == WHOSE_NOBODY) {  // it runs after all, and ends so
+    if (error == ROTA_NO_MEMORY && whose == WHOSE_NOBODY) {  // it runs to its end instead
         map_put(&pool->stopping, task_key(task), 1);
         return ROTA_OK;
     }
@@ -96,7 +97,7 @@ enum rota_error cancel_all(struct rota_pool *pool, struct job *job, uint32_t bun
         if (is_bundle(job, task) || (bundle && job->tasks[task - 1].bundle != bundle)) continue;
         enum rota_error error
             = cancel_one(pool, job, (rota_task_id){job->number, task}, cancelling);
-        if (error == ROTA_NO_MEMORY) worst = error;  // others are over, or being stopped
+        if (error == ROTA_NO_MEMORY) worst = error;  // others have ended, or are being stopped
     }
     return worst;
 }
@@ -106,9 +107,9 @@ static enum rota_error find(struct rota_pool *pool, rota_task_id task, struct jo
     turn_gather(pool);
     struct job *job = *out = pool_job_find(pool, task.job);
     if (!job || job->forgotten || task.task > job->task_count)
-        return pool_refuse(pool, ROTA_NOT_FOUND, "there is no such job or task");
+        return pool_refuse(pool, ROTA_NOT_FOUND, "no such job or task");
     if (job->plain) return plain_settle(pool, job);
-    return job->walked ? pool_refuse(pool, ROTA_NOT_NOW, "it is over") : ROTA_OK;
+    return job->walked ? pool_refuse(pool, ROTA_NOT_NOW, "it has already ended") : ROTA_OK;
 }
 
 enum rota_error rota_pool_cancel(struct rota_pool *pool, rota_task_id task)
@@ -135,7 +136,7 @@ enum rota_error rota_pool_retry(struct rota_pool *pool, rota_task_id task)
     if (!error && pool->stage != STAGE_OPEN)
         error = pool_refuse(pool, ROTA_NOT_NOW, "the pool is shut");
     if (!error && !client_reserve(pool, job->client, 1))
-        error = pool_refuse(pool, ROTA_NO_MEMORY, "no memory for the confirmation");
+        error = pool_refuse(pool, ROTA_NO_MEMORY, "out of memory for the confirmation");
     if (!error) error = turn_step(pool, &event);
     if (!error) {
         client_expect(pool, job->client, 1);

@@ -1,4 +1,4 @@
-// client.c - what clients are told: confirmations by client, and the end of jobs.
+// client.c - news for clients: confirmations of tasks, and the end of jobs.
 #include "pool/pool.h"
 
 #include <string.h>
@@ -11,10 +11,8 @@ static struct client *client_find(const struct rota_pool *pool, uint64_t number)
 
 static struct client *client_add(struct rota_pool *pool, uint64_t number)
 {
-    void *items = pool->clients;
-    bool there = memory_reserve(&pool->memory, &items, &pool->client_capacity,
-                                (uint64_t)pool->client_count + 1, sizeof *pool->clients);
-    pool->clients = items;
+    bool there
+        = ARRAY_MORE(&pool->memory, pool->clients, pool->client_count, pool->client_capacity);
     if (!there || !map_reserve(&pool->memory, &pool->client_by_number, 1)) return NULL;
     struct client *client = &pool->clients[pool->client_count++];
     *client = (struct client){.number = number};
@@ -22,14 +20,11 @@ static struct client *client_add(struct rota_pool *pool, uint64_t number)
     return client;
 }
 
-// What lies behind the first one is moved to the end of the larger ring.
+// Entries after the first are moved to the end of the larger ring.
 static bool ring_reserve(struct rota_pool *pool, struct client *client, uint64_t need)
 {
     uint32_t before = client->capacity;
-    void *ring = client->ring;
-    bool there = memory_reserve(&pool->memory, &ring, &client->capacity, need,
-                                sizeof *client->ring);
-    client->ring = ring;
+    bool there = ARRAY_RESERVE(&pool->memory, client->ring, client->capacity, need);
     if (!there || client->capacity == before || !client->count) return there;
     uint32_t behind = before - client->first, first = client->capacity - behind;
     memmove(&client->ring[first], &client->ring[client->first], behind * sizeof *client->ring);
@@ -66,19 +61,16 @@ void client_tell(struct rota_pool *pool, const struct rota_action *action)
 void client_release_all(struct rota_pool *pool)
 {
     for (uint32_t i = 0; i < pool->client_count; i++) {
-        void *ring = pool->clients[i].ring;
-        memory_release(&pool->memory, &ring, &pool->clients[i].capacity,
-                       sizeof *pool->clients[i].ring);
+        ARRAY_RELEASE(&pool->memory, pool->clients[i].ring, pool->clients[i].capacity);
     }
-    void *clients = pool->clients;
-    memory_release(&pool->memory, &clients, &pool->client_capacity, sizeof *pool->clients);
+    ARRAY_RELEASE(&pool->memory, pool->clients, pool->client_capacity);
     map_release(&pool->memory, &pool->client_by_number);
 }
 
 // ---- Waiting -----------------------------------------------------------------------
 
-// While a server is busy with several tasks at once it may know of ends that the core does not;
-// then this looks again after a millisecond.
+// While a server thread processes several tasks at once it may know of ends that the core does not;
+// then this checks again after a millisecond.
 static bool wait_for_news(struct rota_pool *pool, rota_time deadline)
 {
     if (!pool->batching) {
@@ -132,8 +124,10 @@ enum rota_error rota_pool_wait(struct rota_pool *pool, rota_job_id number, rota_
         struct job *job = pool_job_find(pool, number.number);
         more = job && !job->over && pool->stage != STAGE_QUIT && wait_for_news(pool, deadline);
         if (more) continue;
-        if (!job) error = pool_refuse(pool, ROTA_NOT_FOUND, "there is no such job");
-        else if (!job->over) error = pool_refuse(pool, ROTA_NOT_NOW, "the job is not over");
+        if (!job)
+            error = pool_refuse(pool, ROTA_NOT_FOUND, "no such job");
+        else if (!job->over)
+            error = pool_refuse(pool, ROTA_NOT_NOW, "the job has not ended");
         else if (sum) *sum = job->sum;
     }
     pool_leave(pool);
@@ -153,7 +147,7 @@ enum rota_error rota_pool_wait_all(struct rota_pool *pool, rota_time timeout)
     pool_enter(pool);
     enum rota_error error = ROTA_OK;
     if (!pool_wait_all(pool, deadline))
-        error = pool_refuse(pool, ROTA_NOT_NOW, "there are jobs that are not over");
+        error = pool_refuse(pool, ROTA_NOT_NOW, "there are jobs that have not ended");
     pool_leave(pool);
     return error;
 }

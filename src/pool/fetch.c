@@ -1,20 +1,20 @@
-// fetch.c - handlers fetch tasks, deliver them or say that they failed.
+// fetch.c - handlers fetch tasks, deliver them or report that they failed.
 #include "pool/pool.h"
 
 static enum rota_error delivered(struct rota_pool *pool)
 {
-    return pool_refuse(pool, ROTA_NOT_NOW, "the task is delivered and cannot be claimed again");
+    return pool_refuse(pool, ROTA_NOT_NOW, "the task is already delivered");
 }
 
-// The job of a task, in the core; ended: it was walked to its end, so all its tasks are delivered.
+// The job of a task in the core; ended: a plain job that has ended, so all its tasks are delivered.
 static enum rota_error find(struct rota_pool *pool, uint64_t handler, rota_task_id task,
                             struct job **out)
 {
     if (handler == SERVER_HANDLER)
-        return pool_refuse(pool, ROTA_BAD_EVENT, "no handler can have this number");
+        return pool_refuse(pool, ROTA_BAD_EVENT, "invalid handler number");
     struct job *job = *out = pool_job_find(pool, task.job);
     if (!job || task.task > job->task_count)
-        return pool_refuse(pool, ROTA_NOT_FOUND, "there is no such task");
+        return pool_refuse(pool, ROTA_NOT_FOUND, "no such task");
     return job->plain ? plain_settle(pool, job) : ROTA_OK;
 }
 
@@ -24,7 +24,7 @@ static void fill(struct rota_pool *pool, rota_task_id task, struct rota_pool_gra
     struct granted granted = {.task = task};
     if (pool->granted_count) {
         granted = pool->granted[0];
-    } else if (rota_task_look(pool->rota, task, &view)) {  // somebody had it, which is fine
+    } else if (rota_task_look(pool->rota, task, &view)) {  // a handler had it, which is allowed
         granted.attempt = view.attempt;
         granted.run = pool_job_run(pool_job_find(pool, task.job), task.task);
     }
@@ -42,7 +42,7 @@ static enum rota_error step_claim(struct rota_pool *pool, const struct rota_even
     bool again = task.task && event->claim.flags & ROTA_FAILED_OK
                  && (state == ROTA_TASK_FAILED || state == ROTA_TASK_ABORTED);
     if (again && !client_reserve(pool, job->client, 1))
-        return pool_refuse(pool, ROTA_NO_MEMORY, "no memory for the confirmation");
+        return pool_refuse(pool, ROTA_NO_MEMORY, "out of memory for the confirmation");
     pool->granted_count = 0;
     enum rota_error error = turn_step(pool, event);
     if (error || !again) return error;
@@ -58,8 +58,8 @@ static enum rota_error fetch_now(struct rota_pool *pool, uint64_t handler, rota_
     if (task.job || handler == SERVER_HANDLER) {
         enum rota_error error = find(pool, handler, task, &job);
         if (error) return error;
-        if (job->forgotten)  // what others have of it can still be delivered
-            return pool_refuse(pool, ROTA_NOT_FOUND, "there is no such task");
+        if (job->forgotten)  // claimed tasks of a forgotten job can still be delivered
+            return pool_refuse(pool, ROTA_NOT_FOUND, "no such task");
         if (job->walked) return delivered(pool);
     }
     struct rota_event event = {.kind = ROTA_EVENT_CLAIM,
@@ -75,7 +75,7 @@ static enum rota_error fetch_now(struct rota_pool *pool, uint64_t handler, rota_
     return error;
 }
 
-// Whether a task, any of a job, or any may become available by itself.
+// Whether a task, any task of a job, or any task at all may become available without a new request.
 static bool may_come(const struct rota_pool *pool, rota_task_id task)
 {
     if (pool->stage == STAGE_QUIT || (pool->stage == STAGE_SHUT && !pool->live)) return false;
@@ -89,7 +89,7 @@ static bool wait_for_offer(struct rota_pool *pool, rota_task_id task, rota_time 
     uint32_t *waiting = task.job ? &pool->handlers_this : &pool->handlers_any;
     ++*waiting;
     atomic_fetch_add(&pool->eager, 1);
-    // What servers kept to themselves until now may be all that it waits for.
+    // Ends that server threads have not reported yet may make a task available.
     bool again = turn_gather(pool)
                  || wait_until(task.job ? &pool->change : &pool->offer, &pool->lock, deadline);
     atomic_fetch_sub(&pool->eager, 1);

@@ -1,4 +1,4 @@
-// job.c - jobs of a pool: found by number, over, forgotten.
+// job.c - jobs of a pool: lookup by number, end, removal.
 #include "pool/pool.h"
 
 struct job *pool_job_find(const struct rota_pool *pool, uint32_t number)
@@ -9,10 +9,7 @@ struct job *pool_job_find(const struct rota_pool *pool, uint32_t number)
 
 struct job *pool_job_open(struct rota_pool *pool)
 {
-    void *items = pool->jobs;
-    bool there = memory_reserve(&pool->memory, &items, &pool->job_capacity,
-                                (uint64_t)pool->job_count + 1, sizeof *pool->jobs);
-    pool->jobs = items;
+    bool there = ARRAY_MORE(&pool->memory, pool->jobs, pool->job_count, pool->job_capacity);
     if (!there || !map_reserve(&pool->memory, &pool->job_by_number, 1)) return NULL;
     struct job *job = pool->memory.resize(pool->memory.context, NULL, 0, sizeof *job);
     if (job) *job = (struct job){0};
@@ -21,8 +18,7 @@ struct job *pool_job_open(struct rota_pool *pool)
 
 void pool_job_close(struct rota_pool *pool, struct job *job)
 {
-    void *tasks = job->tasks;
-    memory_release(&pool->memory, &tasks, &job->task_capacity, sizeof *job->tasks);
+    ARRAY_RELEASE(&pool->memory, job->tasks, job->task_capacity);
     pool->memory.resize(pool->memory.context, job, sizeof *job, 0);
 }
 
@@ -47,7 +43,7 @@ void pool_job_shrink(struct rota_pool *pool, const struct job *job)
     pool->needs -= job->need_count;
 }
 
-// The last one takes its place.
+// The last job takes its place.
 static void job_remove(struct rota_pool *pool, struct job *job)
 {
     uint32_t index = map_find(&pool->job_by_number, job->number);
@@ -76,7 +72,7 @@ void pool_job_is_over(struct rota_pool *pool, struct job *job, const struct rota
     job->over = true;
     pool->live--;
     pthread_cond_broadcast(&pool->news);
-    if (!pool->live && pool->stage != STAGE_OPEN) {  // no handler will get anything any more
+    if (!pool->live && pool->stage != STAGE_OPEN) {  // no handler will get a task any more
         pthread_cond_broadcast(&pool->offer);
         pthread_cond_broadcast(&pool->change);
     }
@@ -110,7 +106,7 @@ void pool_job_out_ended(struct rota_pool *pool, struct job *job)
     if (job->forgotten && !job->out) close_later(pool, job);
 }
 
-// The core lets them go, too.
+// The core removes them, too.
 void pool_job_close_forgotten(struct rota_pool *pool)
 {
     while (pool->forgotten_first) {

@@ -1,4 +1,4 @@
-// lock.c - entering and leaving the pool, waiting in it, and the small locks of servers.
+// lock.c - locks: entering, leaving and waiting in the pool, and the spin locks of server threads.
 #include "pool/pool.h"
 
 #include <sched.h>
@@ -75,7 +75,7 @@ bool condition_open(pthread_cond_t *condition)
 
 // ---- Servers -----------------------------------------------------------------------
 
-// Held for some hundred instructions; who holds it may have been put off its processor.
+// Held for some hundred instructions; the holder may have been preempted.
 void spin_lock(atomic_uint *lock)
 {
     for (uint32_t tries = 1; atomic_exchange_explicit(lock, 1, memory_order_acquire); tries++)

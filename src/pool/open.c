@@ -1,4 +1,4 @@
-// open.c - a pool begins, is shut and closed.
+// open.c - opens, shuts and closes a pool.
 #include "pool/pool.h"
 
 #include <string.h>
@@ -51,8 +51,7 @@ static void pool_free(struct rota_pool *pool)
         plain_release(pool, job->plain);
     }
     while (pool->job_count) pool_job_close(pool, pool->jobs[--pool->job_count]);
-    void *jobs = pool->jobs;
-    memory_release(&memory, &jobs, &pool->job_capacity, sizeof *pool->jobs);
+    ARRAY_RELEASE(&memory, pool->jobs, pool->job_capacity);
     map_release(&memory, &pool->job_by_number);
     map_release(&memory, &pool->stopping);
     client_release_all(pool);
@@ -108,9 +107,9 @@ enum rota_error rota_pool_open(const struct rota_pool_config *config, struct rot
     return error;
 }
 
-// ---- The end ---------------------------------------------------------------------------
+// ---- Shutting -------------------------------------------------------------------------------
 
-// Nothing follows any more: an open job is over when its tasks are.
+// No more tasks will be added: an open job ends when its tasks have ended.
 static enum rota_error seal_all(struct rota_pool *pool)
 {
     for (uint32_t i = 0; i < pool->job_count; i++) {
@@ -160,11 +159,11 @@ static enum rota_error shut(struct rota_pool *pool, enum rota_pool_ending ending
     wake_all(pool);
     if (error) return error;
     if (!pool_wait_all(pool, deadline))
-        return pool_refuse(pool, ROTA_NOT_NOW, "there are tasks that are not over");
+        return pool_refuse(pool, ROTA_NOT_NOW, "there are tasks that have not ended");
     return ROTA_OK;
 }
 
-// It would wait for itself.
+// A server thread would wait for itself.
 static bool is_server(const struct rota_pool *pool)
 {
     for (uint32_t i = 0; i < pool->started; i++)

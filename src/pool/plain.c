@@ -1,4 +1,4 @@
-// plain.c - plain jobs: built from their needs, ended, or settled in the core.
+// plain.c - plain jobs: built from their dependencies, ended, or moved into the core.
 #include "pool/pool.h"
 
 #include <sched.h>
@@ -17,8 +17,8 @@ static bool task_is_plain(const struct rota_pool_job *spec, uint32_t index)
            && !task->retries_max && !task->flags && !task->priority && !task->access;
 }
 
-// Needs that were submitted before their dependents make no cycle. Others are looked over, and
-// refused if they have to be, by the core.
+// Dependencies that were submitted before their dependents cannot form a cycle. All other graphs
+// are checked, and refused if necessary, by the core.
 bool plain_suits(const struct rota_pool *pool, const struct rota_pool_job *spec)
 {
     bool simple = !spec->client && !spec->job.number && !(spec->flags & ROTA_POOL_OPEN)
@@ -42,7 +42,7 @@ static struct plain *plain_open(struct rota_pool *pool, uint32_t tasks, uint64_t
     if (runs) bytes += (uint64_t)tasks * sizeof(struct run);
     void *block = pool->memory.resize(pool->memory.context, NULL, 0, bytes);
     if (!block) return NULL;
-    // The block may begin anywhere; `raw` says where, for giving it back.
+    // The block may be unaligned; `raw` is its beginning, for freeing it.
     struct plain *plain = (struct plain *)(((uintptr_t)block + LINE - 1) / LINE * LINE);
     memset(plain, 0, sizeof *plain);
     plain->raw = block;
@@ -64,8 +64,8 @@ void plain_release(struct rota_pool *pool, struct plain *plain)
     if (plain) pool->memory.resize(pool->memory.context, plain->raw, plain->bytes, 0);
 }
 
-// Turns needs into dependents: counted, summed up, put in place. The list of task v begins at
-// after_first[v + 1] while the lists fill, which leaves it where after_first[v] should be.
+// Turns dependencies into dependents: counted, summed up, filled in. While the lists are filled,
+// the list of task v begins at after_first[v + 1], which leaves it where after_first[v] should be.
 static void turn_round(struct plain *plain, const struct rota_pool_job *spec)
 {
     const uint32_t *first = spec->need_first, *needs = spec->needs;
@@ -132,7 +132,7 @@ bool plain_add(struct rota_pool *pool, struct run run, rota_task_id *id)
     return true;
 }
 
-// ---- Life -----------------------------------------------------------------------------------
+// ---- Life cycle -----------------------------------------------------------------------------
 
 void plain_begin(struct rota_pool *pool, struct job *job, struct plain *plain)
 {
@@ -157,7 +157,7 @@ bool plain_has_work(struct rota_pool *pool)
     return false;
 }
 
-// All servers are locked. From here on nobody walks it.
+// All servers are locked. From here on no server thread walks the job.
 static void plain_unlink(struct rota_pool *pool, struct job *job)
 {
     struct job *at = pool->plain_first;
@@ -189,7 +189,7 @@ void plain_end(struct rota_pool *pool, struct job *job)
     turn_take(pool);
 }
 
-// One moment of one task: nobody goes on meanwhile.
+// The state of one task at one moment: all servers are locked meanwhile.
 enum rota_task_state plain_state(struct rota_pool *pool, struct job *job, uint32_t task)
 {
     servers_lock(pool);
@@ -203,9 +203,9 @@ enum rota_task_state plain_state(struct rota_pool *pool, struct job *job, uint32
     return runs ? ROTA_TASK_RUNNING : ROTA_TASK_OFFERED;
 }
 
-// ---- Settling -------------------------------------------------------------------------------
+// ---- Moving a plain job into the core -------------------------------------------------------
 
-// What the core and the job get instead of the plain one.
+// The submission to the core that replaces the plain job.
 struct draft {
     struct rota_task_spec *tasks;
     struct rota_edge *edges;
@@ -216,18 +216,10 @@ struct draft {
 static bool draft_reserve(struct rota_pool *pool, struct draft *draft, const struct plain *plain,
                           uint32_t edges)
 {
-    void *tasks = NULL, *edge = NULL, *own = NULL;
-    bool there = memory_reserve(&pool->memory, &tasks, &draft->task_capacity, plain->count,
-                                sizeof *draft->tasks)
-                 && memory_reserve(&pool->memory, &edge, &draft->edge_capacity, edges,
-                                   sizeof *draft->edges)
-                 && (!plain->runs
-                     || memory_reserve(&pool->memory, &own, &draft->own_capacity, plain->count,
-                                       sizeof *draft->own));
-    draft->tasks = tasks;
-    draft->edges = edge;
-    draft->own = own;
-    return there;
+    return ARRAY_RESERVE(&pool->memory, draft->tasks, draft->task_capacity, plain->count)
+           && ARRAY_RESERVE(&pool->memory, draft->edges, draft->edge_capacity, edges)
+           && (!plain->runs
+               || ARRAY_RESERVE(&pool->memory, draft->own, draft->own_capacity, plain->count));
 }
 
 static void draft_fill(struct draft *draft, const struct job *job)
@@ -246,13 +238,13 @@ static void draft_fill(struct draft *draft, const struct job *job)
 
 static void draft_release(struct rota_pool *pool, struct draft *draft)
 {
-    void *tasks = draft->tasks, *edges = draft->edges, *own = draft->own;
-    memory_release(&pool->memory, &tasks, &draft->task_capacity, sizeof *draft->tasks);
-    memory_release(&pool->memory, &edges, &draft->edge_capacity, sizeof *draft->edges);
-    memory_release(&pool->memory, &own, &draft->own_capacity, sizeof *draft->own);
+    ARRAY_RELEASE(&pool->memory, draft->tasks, draft->task_capacity);
+    ARRAY_RELEASE(&pool->memory, draft->edges, draft->edge_capacity);
+    ARRAY_RELEASE(&pool->memory, draft->own, draft->own_capacity);
 }
 
-// Servers go on meanwhile: what this reads of the job changes only behind the pool's lock.
+// Server threads continue meanwhile: the parts of the job read here change only under the pool's
+// lock.
 static bool settle_submit(struct rota_pool *pool, struct job *job)
 {
     const struct plain *plain = job->plain;
@@ -281,7 +273,7 @@ static bool settle_submit(struct rota_pool *pool, struct job *job)
     return there;
 }
 
-// The submission was the large part. What follows cannot be undone, so it waits for memory.
+// The submission was the large part. The following steps cannot be undone, so they wait for memory.
 static void settle_step(struct rota_pool *pool, const struct rota_event *event)
 {
     while (rota_step(pool->rota, event) == ROTA_NO_MEMORY) sched_yield();
@@ -292,7 +284,7 @@ enum rota_error plain_settle(struct rota_pool *pool, struct job *job)
 {
     struct plain *plain = job->plain;
     if (!settle_submit(pool, job))
-        return pool_refuse(pool, ROTA_NO_MEMORY, "no memory for the tasks");
+        return pool_refuse(pool, ROTA_NO_MEMORY, "out of memory for the tasks");
     servers_lock(pool);
     struct rota_event event = {.kind = ROTA_EVENT_DELIVER,
                                .claim = {.handler = SERVER_HANDLER, .flags = ROTA_NOFETCH_OK}};
@@ -307,7 +299,7 @@ enum rota_error plain_settle(struct rota_pool *pool, struct job *job)
         if (pool->servers[i].running != job) continue;
         event.claim.task = pool->servers[i].task;
         settle_step(pool, &event);
-        pool->granted_count = 0;  // it runs already
+        pool->granted_count = 0;  // it already runs
     }
     plain_unlink(pool, job);
     servers_unlock(pool);

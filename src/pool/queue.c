@@ -1,4 +1,4 @@
-// queue.c - a queue that threads share.
+// queue.c - a queue shared by threads.
 #include "pool/pool.h"
 #include "rota_queue.h"
 
@@ -40,7 +40,7 @@ void rota_queue_close(struct rota_queue *queue)
     free(queue);
 }
 
-// The ring is turned so that its first item lies at the start of the larger one.
+// The ring is rotated so that its first item is at the start of the larger one.
 static bool queue_reserve(struct rota_queue *queue)
 {
     if (queue->count < queue->capacity) return true;

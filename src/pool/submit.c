@@ -1,9 +1,9 @@
-// submit.c - jobs come in: as a plain one if they are, else as a submission to the core.
+// submit.c - submits jobs: as a plain job if possible, else to the core.
 #include "pool/pool.h"
 
 #include <string.h>
 
-// ---- Looking it over -----------------------------------------------------------------
+// ---- Validation -----------------------------------------------------------------------------
 
 static uint32_t need_count(const struct rota_pool_job *spec)
 {
@@ -12,14 +12,17 @@ static uint32_t need_count(const struct rota_pool_job *spec)
 
 static const char *fault_of(const struct rota_pool_job *spec)
 {
-    if (spec->flags & ~(uint32_t)(ROTA_POOL_OPEN | ROTA_POOL_FORGET)) return "an unknown flag";
-    if (spec->needs && !spec->need_first) return "needs without saying whose";
+    if (spec->flags & ~(uint32_t)(ROTA_POOL_OPEN | ROTA_POOL_FORGET)) return "unknown flag";
+    if (spec->needs && !spec->need_first)
+        return "dependencies are given without the index of each task";
     for (uint32_t i = 0; spec->need_first && i < spec->task_count; i++)
-        if (spec->need_first[i] > spec->need_first[i + 1]) return "needs end before they begin";
-    if (!spec->needs && need_count(spec)) return "needs are counted, but not given";
+        if (spec->need_first[i] > spec->need_first[i + 1])
+            return "the dependencies of a task end before they begin";
+    if (!spec->needs && need_count(spec))
+        return "the number of dependencies is given, but not the dependencies";
     for (uint32_t i = 0; spec->tasks && i < spec->task_count; i++)
         if (spec->tasks[i].flags & ~(uint32_t)ROTA_TASK_BUNDLE)
-            return "a task can be a bundle, and nothing else";
+            return "a bundle cannot have other flags";
     return NULL;
 }
 
@@ -38,16 +41,17 @@ static bool has_lanes(const struct rota_pool_job *spec)
     return false;
 }
 
-// What servers walk counts, too: so there is room in the core for it whenever it is settled.
+// Plain jobs count, too: so there is room for them in the core when they are settled.
 static enum rota_error check_room(struct rota_pool *pool, uint32_t tasks, uint32_t needs)
 {
     bool there = pool->tasks + (uint64_t)tasks <= pool->tasks_max
                  && pool->needs + (uint64_t)needs <= pool->needs_max;
     return there ? ROTA_OK
-                 : pool_refuse(pool, ROTA_TOO_MANY, "more tasks or needs than the pool may have");
+                 : pool_refuse(pool, ROTA_TOO_MANY,
+                               "too many tasks or dependencies for the configured limit");
 }
 
-// ---- What the core gets ----------------------------------------------------------------
+// ---- The submission to the core -------------------------------------------------------------
 
 struct draft {
     struct rota_task_spec *tasks;
@@ -58,23 +62,14 @@ struct draft {
 static bool draft_reserve(struct rota_pool *pool, struct draft *draft, uint32_t tasks,
                           uint32_t edges)
 {
-    void *items = draft->tasks;
-    bool there = memory_reserve(&pool->memory, &items, &draft->task_capacity, tasks,
-                                sizeof *draft->tasks);
-    draft->tasks = items;
-    items = draft->edges;
-    there = there
-            && memory_reserve(&pool->memory, &items, &draft->edge_capacity, edges,
-                              sizeof *draft->edges);
-    draft->edges = items;
-    return there;
+    return ARRAY_RESERVE(&pool->memory, draft->tasks, draft->task_capacity, tasks)
+           && ARRAY_RESERVE(&pool->memory, draft->edges, draft->edge_capacity, edges);
 }
 
 static void draft_release(struct rota_pool *pool, struct draft *draft)
 {
-    void *tasks = draft->tasks, *edges = draft->edges;
-    memory_release(&pool->memory, &tasks, &draft->task_capacity, sizeof *draft->tasks);
-    memory_release(&pool->memory, &edges, &draft->edge_capacity, sizeof *draft->edges);
+    ARRAY_RELEASE(&pool->memory, draft->tasks, draft->task_capacity);
+    ARRAY_RELEASE(&pool->memory, draft->edges, draft->edge_capacity);
 }
 
 static struct rota_task_spec task_spec(const struct rota_pool *pool,
@@ -108,16 +103,12 @@ static void draft_fill(const struct rota_pool *pool, struct draft *draft,
     }
 }
 
-// ---- What the pool keeps -----------------------------------------------------------------
+// ---- The pool's own data --------------------------------------------------------------------
 
-// Once a job has tasks that differ, or grows, each of them has its own function here.
+// Once a job has tasks that differ, or grows, each task has its own function here.
 static bool tasks_reserve(struct rota_pool *pool, struct job *job, uint64_t count)
 {
-    void *items = job->tasks;
-    bool there = memory_reserve(&pool->memory, &items, &job->task_capacity, count,
-                                sizeof *job->tasks);
-    job->tasks = items;
-    return there;
+    return ARRAY_RESERVE(&pool->memory, job->tasks, job->task_capacity, count);
 }
 
 static void tasks_keep(struct job *job, const struct rota_pool_job *spec)
@@ -137,7 +128,7 @@ static enum rota_error step_submit(struct rota_pool *pool, const struct rota_poo
 {
     uint32_t callable = spec->task_count - bundle_count(spec);
     if (!client_reserve(pool, job->client, callable))
-        return pool_refuse(pool, ROTA_NO_MEMORY, "no memory for the confirmations");
+        return pool_refuse(pool, ROTA_NO_MEMORY, "out of memory for the confirmations");
     struct rota_event event = {
         .kind = ROTA_EVENT_SUBMIT,
         .submit = {.job = {job->number},
@@ -167,7 +158,7 @@ static enum rota_error step_submit(struct rota_pool *pool, const struct rota_poo
     return ROTA_OK;
 }
 
-// The arrays must stay until their records are taken.
+// The arrays must exist until their records are taken.
 static enum rota_error submit_to_core(struct rota_pool *pool, const struct rota_pool_job *spec,
                                       struct job *job)
 {
@@ -181,7 +172,7 @@ static enum rota_error submit_to_core(struct rota_pool *pool, const struct rota_
         draft_fill(pool, &draft, spec, job, job->task_count + 1);
         error = step_submit(pool, spec, job, &draft);
     } else {
-        pool_refuse(pool, error, "no memory for the tasks");
+        pool_refuse(pool, error, "out of memory for the tasks");
     }
     turn_take(pool);
     turn_wake(pool);
@@ -189,7 +180,7 @@ static enum rota_error submit_to_core(struct rota_pool *pool, const struct rota_
     return error;
 }
 
-// A plain job is an open one without tasks, as far as the core knows.
+// To the core a plain job is an open job without tasks.
 static enum rota_error submit_plain(struct rota_pool *pool, const struct rota_pool_job *spec,
                                     struct job *job, struct plain *plain)
 {
@@ -213,7 +204,7 @@ static enum rota_error submit_new(struct rota_pool *pool, const struct rota_pool
                                   struct plain *plain)
 {
     struct job *job = pool_job_open(pool);
-    if (!job) return pool_refuse(pool, ROTA_NO_MEMORY, "no memory for a job");
+    if (!job) return pool_refuse(pool, ROTA_NO_MEMORY, "out of memory for a job");
     job->client = spec->client;
     job->run = (struct run){spec->function, spec->argument};
     enum rota_error error
@@ -231,7 +222,7 @@ static enum rota_error submit_locked(struct rota_pool *pool, const struct rota_p
     if (error) return error;
     if (!spec->job.number) return submit_new(pool, spec, plain);
     struct job *job = pool_job_find(pool, spec->job.number);
-    if (!job || job->forgotten) return pool_refuse(pool, ROTA_NOT_FOUND, "there is no such job");
+    if (!job || job->forgotten) return pool_refuse(pool, ROTA_NOT_FOUND, "no such job");
     if (!(job->flags & ROTA_POOL_OPEN))
         return pool_refuse(pool, ROTA_NOT_NOW, "the job is not open");
     return submit_to_core(pool, spec, job);
@@ -242,11 +233,11 @@ enum rota_error rota_pool_submit(struct rota_pool *pool, const struct rota_pool_
 {
     const char *fault = fault_of(spec);
     if (fault) return pool_refuse(pool, ROTA_BAD_EVENT, fault);
-    if (spec->task_count > pool->tasks_max)  // before memory is asked for
-        return pool_refuse(pool, ROTA_TOO_MANY, "more tasks than the pool may have");
+    if (spec->task_count > pool->tasks_max)  // before memory is reserved
+        return pool_refuse(pool, ROTA_TOO_MANY, "too many tasks for the configured limit");
     struct plain *plain = NULL;
     if (plain_suits(pool, spec) && !(plain = plain_build(pool, spec)))
-        return pool_refuse(pool, ROTA_NO_MEMORY, "no memory for the tasks");
+        return pool_refuse(pool, ROTA_NO_MEMORY, "out of memory for the tasks");
     pool_enter(pool);
     enum rota_error error = submit_locked(pool, spec, plain);
     if (!error && first) *first = pool->accepted;
@@ -255,12 +246,12 @@ enum rota_error rota_pool_submit(struct rota_pool *pool, const struct rota_pool_
     return error;
 }
 
-// Nobody takes single functions now, or it is full: another job for the next ones.
+// No job takes single functions now, or it is full: opens another one.
 static enum rota_error add_first(struct rota_pool *pool, struct run run, rota_task_id *id)
 {
     struct rota_pool_job spec = {.flags = ROTA_POOL_FORGET};
     struct plain *plain = plain_build_added(pool);
-    if (!plain) return pool_refuse(pool, ROTA_NO_MEMORY, "no memory for the tasks");
+    if (!plain) return pool_refuse(pool, ROTA_NO_MEMORY, "out of memory for the tasks");
     enum rota_error error = submit_new(pool, &spec, plain);
     if (error) {
         plain_release(pool, plain);

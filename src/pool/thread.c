@@ -2,7 +2,7 @@
 #include "pool/pool.h"
 
 enum {
-    QUICK = 50,  // microseconds: a batch that took less may be larger the next time
+    QUICK = 50,  // microseconds: after a shorter batch the next one may be larger
     LOOKS = 50,  // before a server sleeps; some ten microseconds
 };
 
@@ -43,7 +43,8 @@ void rota_pool_call_started(const struct rota_pool_call *call)
 
 // ---- Tasks of the core ------------------------------------------------------------------
 
-// Several at a time, if they are short, nobody else is idle, and no lane has to keep its order.
+// Claims several tasks at a time if they are short, no other thread is idle, and no lane has to
+// keep its order.
 static void claim(struct server *server)
 {
     struct rota_pool *pool = server->pool;
@@ -139,7 +140,7 @@ static bool run_next(struct server *server)
     return true;
 }
 
-// Whoever waits does not wait for the rest of the batch.
+// A waiting thread does not wait for the rest of the batch.
 static void tell_now(struct rota_pool *pool)
 {
     if (!atomic_load(&pool->eager)) return;
@@ -182,17 +183,17 @@ static bool rest(struct server *server)
     turn_gather(pool);
     bool more = rota_claimable(pool->rota, MACHINE_SERVERS, &priority) || plain_has_work(pool)
                 || has_granted(pool);
-    bool left = atomic_load(&server->ended_count);  // there was no memory to tell it
+    bool left = atomic_load(&server->ended_count);  // there was no memory to report it
     bool quit = pool->stage == STAGE_QUIT && !left;
     if (!more && !quit)
         wait_until(&pool->work, &pool->lock, left ? deadline_after(1000) : ROTA_NEVER);
     atomic_fetch_sub(&pool->idle, 1);
     atomic_fetch_sub(&pool->eager, 1);
     pool_unlock(pool);
-    return !quit;  // what could still run was cancelled, or came too late
+    return !quit;  // tasks that could still run were cancelled, or came too late
 }
 
-// What comes next often comes soon, and falling asleep costs more than looking for a while.
+// The next task often comes soon, and falling asleep costs more than polling for a while.
 static bool linger(struct server *server)
 {
     struct rota_pool *pool = server->pool;

@@ -1,4 +1,4 @@
-// turn.c - steps of the core, what they ask for, and who is woken by that.
+// turn.c - steps of the core, their effects, and waking threads.
 #include "pool/pool.h"
 
 enum rota_error turn_step(struct rota_pool *pool, const struct rota_event *event)
@@ -46,7 +46,7 @@ static bool take_once(struct rota_pool *pool)
         case ROTA_ACTION_CONFIRM: client_tell(pool, action); break;
         case ROTA_ACTION_GRANT: on_grant(pool, action); break;
         case ROTA_ACTION_JOB_OVER: on_job_over(pool, action); break;
-        default: break;  // nobody asked for others
+        default: break;  // the pool does not use other actions
         }
     }
     return effects.record_count || effects.action_count;
@@ -90,7 +90,7 @@ static bool may_end(struct rota_pool *pool, const struct rota_event *event)
     return there && (!view.handler || view.handler == event->claim.handler);
 }
 
-// To the core only what was lost is worth another attempt; here a failure is, too.
+// The core retries only lost tasks; the pool retries failed ones, too.
 static bool comes_back(const struct rota_pool *pool, const struct job *job, rota_task_id task)
 {
     struct rota_task_view view;
@@ -112,7 +112,7 @@ enum rota_error turn_end(struct rota_pool *pool, struct job *job, const struct r
     return error;
 }
 
-// How many it told; what there was no memory for stays where it is.
+// Returns how many ends it reported; an end for which there was no memory stays in the list.
 static uint32_t gather_from(struct rota_pool *pool, struct server *server)
 {
     uint32_t count = atomic_load_explicit(&server->ended_count, memory_order_relaxed), told = 0;

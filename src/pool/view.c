@@ -1,4 +1,4 @@
-// view.c - questions: the state of a task, of a lane, and one moment of the whole.
+// view.c - queries: the state of a task, of a lane, and a snapshot of all jobs.
 #include "pool/pool.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ bool rota_pool_lane_look(struct rota_pool *pool, uint32_t lane, int32_t *counter
     return there;
 }
 
-// ---- The whole -------------------------------------------------------------------------
+// ---- Snapshot -------------------------------------------------------------------------------
 
 static uint32_t blocked_fill(const struct rota *rota, const rota_task_id *tasks, uint32_t count,
                              struct rota_pool_blocked *out, rota_task_id *blockers)
@@ -51,7 +51,7 @@ static uint32_t blocked_fill(const struct rota *rota, const rota_task_id *tasks,
     return sum;
 }
 
-// Memory is asked for first, for one more than needed: nobody gets a null for nothing.
+// Memory is reserved first, for one more than needed, so that an empty list is not null.
 static bool look(const struct rota *rota, struct rota_pool_snapshot *out)
 {
     uint32_t available = rota_list(rota, ROTA_LIST_AVAILABLE, (rota_worker_id){0}, NULL, 0);
@@ -83,7 +83,7 @@ enum rota_error rota_pool_look(struct rota_pool *pool, struct rota_pool_snapshot
     while (!error && pool->plain_first) error = plain_settle(pool, pool->plain_first);
     if (!error && !look(pool->rota, out)) {
         rota_pool_snapshot_release(out);
-        error = pool_refuse(pool, ROTA_NO_MEMORY, "no memory for the lists");
+        error = pool_refuse(pool, ROTA_NO_MEMORY, "out of memory for the lists");
     }
     pool_leave(pool);
     return error;

@@ -1,5 +1,5 @@
-// walk.c - servers walk plain jobs: each has a ring of ready tasks, and takes from others when it
-// is empty.
+// walk.c - server threads walk plain jobs: each has a ring of ready tasks, and steals from others
+// when it is empty.
 #include "pool/pool.h"
 
 static uint32_t load(const atomic_uint *value)
@@ -21,7 +21,7 @@ static uint32_t shared_at(const struct plain *plain, uint32_t index)
     return plain->ready ? plain->ready[place] : (uint32_t)place;
 }
 
-// Half of a full ring goes where everybody finds it.
+// Half of a full ring goes to the shared ring of the job.
 static void ring_spill(struct server *server, struct plain *plain)
 {
     uint32_t head = load(&server->head);
@@ -44,7 +44,7 @@ static void ring_push(struct server *server, struct plain *plain, uint32_t task)
     store(&server->tail, tail + 1);
 }
 
-// Some of what nobody has, but not more than leaves others their part.
+// Takes a part of the shared ring, and leaves the others their share.
 static bool ring_refill(struct server *server)
 {
     struct plain *plain = server->job->plain;
@@ -62,7 +62,7 @@ static bool ring_refill(struct server *server)
     return some > 0;
 }
 
-// Half of what another server has in hand. Both are locked, the first of them first.
+// Takes half of the tasks of another server. Both are locked, in the order of their indices.
 static bool ring_steal(struct server *server, struct server *other)
 {
     if (load(&other->tail) == load(&other->head)) return false;
@@ -119,8 +119,8 @@ bool walk_find(struct server *server)
 
 // ---- Walking -------------------------------------------------------------------------------
 
-// Whether somebody sleeps who could have the rest. What was in the ring when this was last asked
-// can be seen by whoever fell asleep since, so it need not be asked again before that is gone.
+// Whether a sleeping server could take the rest. A server that fell asleep since the last check has
+// seen the tasks that were in the ring then, so the check is not repeated before those are gone.
 static bool others_sleep(struct server *server)
 {
     uint32_t head = load(&server->head), tail = load(&server->tail);
@@ -137,8 +137,8 @@ static void wake_one(struct rota_pool *pool)
     pool_unlock(pool);
 }
 
-// What will be touched when tasks further on in the ring are delivered. A count that is not in the
-// cache costs more here than in a walk without threads: nothing goes on beside an atomic.
+// Prefetches what will be touched when later tasks of the ring are delivered. A cache miss of a
+// counter costs more here than in a walk without threads: the processor waits at an atomic.
 static void fetch_ahead(const struct server *server, const struct plain *plain)
 {
     enum { FAR = 12, NEAR = 6, NEXT = 2, MOST = 8 };
@@ -167,7 +167,7 @@ static void deliver(struct server *server, struct plain *plain, uint32_t task)
     }
 }
 
-// It failed, or its job was settled meanwhile: the core has to know.
+// The task failed, or its job was settled meanwhile: the core has to know.
 static void end_in_core(struct server *server, struct job *job, rota_task_id task, int status)
 {
     struct rota_pool *pool = server->pool;
@@ -189,7 +189,7 @@ static void end_in_core(struct server *server, struct job *job, rota_task_id tas
     pool_unlock(pool);
 }
 
-// Says how many tasks of its job a server has done; the last one says that the job is over.
+// Reports how many tasks of its job a server has done; the last report ends the job.
 static void say_done(struct server *server)
 {
     struct rota_pool *pool = server->pool;
@@ -202,13 +202,14 @@ static void say_done(struct server *server)
     spin_unlock(&server->lock);
     if (!all) return;
     pool_lock(pool);
-    struct job *job = pool_job_find(pool, number);  // it may have been settled meanwhile, or gone
+    // it may have been settled meanwhile, or removed
+    struct job *job = pool_job_find(pool, number);
     bool over = job && job->plain && load(&job->plain->done) == load(&job->plain->count);
     if (over) plain_end(pool, job);  // or a function was added meanwhile
     pool_unlock(pool);
 }
 
-// Runs the first task of the ring, unlocked. False: the job is not in its hands any more.
+// Runs the first task of the ring, unlocked. False: the server no longer has the job.
 static bool walk_one(struct server *server)
 {
     struct job *job = server->job;

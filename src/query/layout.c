@@ -20,15 +20,15 @@ static int began_compare(const void *one, const void *other)
     return left < right ? -1 : left > right;
 }
 
-// A worker begins with the next command before it has looked at its clock for the end of the last:
-// such a small overlap is none.
+// A worker starts the next command before it reads its clock for the end of the last one: such a
+// small overlap does not count.
 enum { OVERLAP = 5000, OVERLAP_PART = 4 };
 
 struct slot {
     rota_time began, ended;  // of its last bar
 };
 
-// What has ended before the last one of a slot did is no successor of that.
+// An attempt that ended before the last one of a slot cannot follow it there.
 static bool is_free(const struct slot *slot, const struct ask_attempt *attempt, rota_time now)
 {
     rota_time slack = (slot->ended - slot->began) / OVERLAP_PART;
@@ -71,7 +71,7 @@ rota_time ask_duration(const struct ask *ask, uint32_t at, rota_time now)
     return sum;
 }
 
-// A bundle is over when its members are, and its members wait for what it waits for. One visit to a
+// A bundle finishes with its members, and its members wait for its dependencies. One visit to a
 // task gives each of these to `visit`.
 typedef void edge_fn(void *context, uint32_t before, uint32_t after);
 
@@ -141,7 +141,7 @@ static void chain_release(struct chain *chain)
     free(chain->before), free(chain->length);
 }
 
-// Whatever is part of a circle, as conditions may be, is left out.
+// Tasks that are part of a cycle, as conditions may form one, are left out.
 static void chain_walk(struct chain *chain, rota_time now)
 {
     for (uint32_t i = 0; i < chain->count; i++) {

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
 enum { BLOCK = 1 << 16, EXIT_BROKEN = 70 };
 
 struct ask_block {
@@ -62,12 +60,8 @@ static const char *name_keep(struct ask *ask, const struct look_task *from)
 static bool task_take(void *context, const struct look_task *from)
 {
     struct ask *ask = context;
-    void *items = ask->tasks;
     if (from->id.task != ask->task_count + 1) return true;
-    if (!memory_reserve(&heap, &items, &ask->task_capacity, (uint64_t)ask->task_count + 1,
-                        sizeof *ask->tasks))
-        return false;
-    ask->tasks = items;
+    if (!ARRAY_MORE(&memory_heap, ask->tasks, ask->task_count, ask->task_capacity)) return false;
     struct ask_task *task = &ask->tasks[ask->task_count++];
     *task = (struct ask_task){
         .id = from->id,
@@ -107,12 +101,8 @@ struct needs {
 
 static void need_add(struct ask *ask, struct needs *needs, uint64_t number)
 {
-    void *items = needs->items;
     if (!number || number > ask->task_count) return;
-    if (!memory_reserve_raw(&heap, &items, &needs->capacity, (uint64_t)needs->count + 1,
-                            sizeof *needs->items))
-        ask_no_memory();
-    needs->items = items;
+    if (!ARRAY_MORE_RAW(&memory_heap, needs->items, needs->count, needs->capacity)) ask_no_memory();
     needs->items[needs->count++] = (uint32_t)number - 1;
 }
 
@@ -170,7 +160,7 @@ static int place_compare(const void *one, const void *other)
 
 enum { FEW = 32 };
 
-// Few are looked through as they are; many are sorted first.
+// A few are searched in order; many are sorted first.
 static void needs_clean(struct needs *needs)
 {
     if (needs->count <= FEW) {
@@ -207,11 +197,8 @@ static void needs_make(struct ask *ask)
 
 static struct ask_attempt *attempt_add(struct ask *ask)
 {
-    void *items = ask->attempts;
-    if (!memory_reserve(&heap, &items, &ask->attempt_capacity, (uint64_t)ask->attempt_count + 1,
-                        sizeof *ask->attempts))
+    if (!ARRAY_MORE(&memory_heap, ask->attempts, ask->attempt_count, ask->attempt_capacity))
         return NULL;
-    ask->attempts = items;
     return &ask->attempts[ask->attempt_count++];
 }
 
@@ -373,7 +360,7 @@ struct rota *ask_core(struct ask *ask, const char **reason)
     bool fine = !store_error(ask->store)->fault
                 && (!event.restore.count || rota_step(ask->rota, &event) == ROTA_OK);
     if (fine) return ask->rota;
-    *reason = "no core can be made of its rows; rota verify says more";
+    *reason = "no core can be made of its rows; see rota verify";
     rota_close(ask->rota);
     return ask->rota = NULL;
 }

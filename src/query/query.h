@@ -1,12 +1,12 @@
-// query.h - a job as its database has it: what the commands that ask about a run share.
+// query.h - a job as its database has it, for the commands that query a run.
 //
 //     struct ask ask;
 //     if (!ask_open(&ask, store, job)) say store_error(store)->text;
 //     ...
 //     ask_release(&ask);
 //
-// Tasks are named by their place in the array. Texts never are null: "" is none. Nothing here
-// reads a clock or a file but the store's. Without memory the program ends.
+// Tasks are named by their place in the array. Texts are never null, but may be "". Nothing here
+// reads a clock, or a file but that of the store. Without memory the program ends.
 #pragma once
 
 #include "store/definition_rows.h"
@@ -18,7 +18,7 @@ struct ask_task {
     rota_task_id id;
     const char *name;        // "7.3" if it has none
     const char *command, *details, *status, *outcome, *access;
-    const char *edges, *condition, *inputs, *outputs;  // as doc/store.md has them
+    const char *edges, *condition, *inputs, *outputs;  // as doc/database-schema.md has them
     const char *when;        // the condition, with names
     const uint32_t *needs;   // places of what it waits for in any of these ways
     uint32_t need_count;
@@ -32,7 +32,7 @@ struct ask_task {
     bool is_bundle;
 };
 
-enum ask_attempt_flag { ASK_CACHED = 1, ASK_TRUNCATED = 2, ASK_CORE_DUMPED = 4 };
+enum ask_attempt_flag { ASK_CACHED = 1, ASK_TRUNCATED = 2 };
 
 struct ask_attempt {
     uint32_t task, attempt, worker, flags;
@@ -75,8 +75,8 @@ void ask_release(struct ask *ask);
 _Noreturn void ask_no_memory(void);
 void *ask_allocate(struct ask *ask, size_t size);  // zeroed, lives as long as the ask
 
-// The core of the whole database, to be asked only. Null: the reason is none of the store's if the
-// store has no fault.
+// A core made of all rows of the database, for queries only. Null: the store has the reason, or, if
+// the store has no fault, `reason`.
 struct rota *ask_core(struct ask *ask, const char **reason);
 
 // ---- condition.c: what a task waits for -------------------------------------------------------
@@ -89,11 +89,11 @@ uint32_t ask_find(const struct ask *ask, const char *word);  // by name, or by "
 bool ask_id_read(const char *word, rota_task_id *id);        // "7.3"
 const char *ask_nearest(const struct ask *ask, const char *word);  // null: none is like it
 
-// What a lane of the job file is called there.
-// What the catalog calls a number; null: nothing.
+// The name of a lane in the job file.
+// The name that the catalog has for a number; null: it has no name.
 const char *ask_name(const struct ask *ask, enum catalog_kind kind, uint32_t number);
 const char *ask_lane_name(const struct ask *ask, uint32_t lane);
-// The value of the nth line of the details that begins with this word; null: there is none.
+// The value of the nth line of the details that begins with this word; null: no such line.
 const char *ask_detail(const char *details, const char *word, uint32_t nth, size_t *length);
 
 struct ask_object {
@@ -126,7 +126,7 @@ const char *ask_bytes_text(uint64_t bytes, char out[ASK_TEXT]);    // "1.2 MiB"
 
 // ---- why_text.c: the reason why a task does not run, in English ------------
 
-// How to call what the reason points to; the answers must live until why_text() is over.
+// Names for the things in a reason; the texts must live until why_text() returns.
 struct why_names {
     const void *context;
     const char *(*task)(const void *context, rota_task_id id);
@@ -137,7 +137,7 @@ struct why_names {
     void (*time)(rota_time time, char *out, size_t size);
 };
 
-// What the reason does not say itself about the task, and about the other one in it.
+// Facts about the task, and about the other task in the reason, that the reason does not hold.
 struct why_subject {
     const char *status, *other_status;  // in the words of the tables
     rota_worker_id worker;              // where it runs

@@ -1,4 +1,4 @@
-// replay.c - the journal made once more: changes in order, then two cores that must be the same.
+// replay.c - repeats the changes of the journal in order, and compares two cores.
 #include "query/replay.h"
 
 #include "base/base.h"
@@ -49,11 +49,8 @@ static struct told *told_find(struct playing *playing, rota_task_id id)
 
 static bool told_add(struct playing *playing, rota_task_id id)
 {
-    void *items = playing->told;
     bool there = map_reserve(&playing->memory, &playing->by_task, 1)
-                 && memory_reserve(&playing->memory, &items, &playing->capacity,
-                                   (uint64_t)playing->count + 1, sizeof *playing->told);
-    playing->told = items;
+                 && ARRAY_MORE(&playing->memory, playing->told, playing->count, playing->capacity);
     if (!there) return false;
     playing->told[playing->count++] = (struct told){.id = id};
     map_put(&playing->by_task, key_of(id), playing->count);
@@ -119,7 +116,7 @@ static void line_make(struct playing *playing, const char *line, uint64_t sequen
     bool other = sscanf(line, "worker w%u ", &number) == 1;
     bool fine = other || submission_make(playing, line) || sscanf(line, "job %u ", &number) == 1
                 || change_make(playing, line, sequence);
-    if (!fine) incomplete(playing, "turn %llu has a line that is none", sequence, 0);
+    if (!fine) incomplete(playing, "turn %llu has an invalid line", sequence, 0);
 }
 
 static bool turn_make(void *context, const struct store_turn *turn)
@@ -138,7 +135,7 @@ static bool turn_make(void *context, const struct store_turn *turn)
     return !playing->stops;
 }
 
-// ---- What came of it ---------------------------------------------------------------------------
+// ---- The result --------------------------------------------------------------------------------
 
 static void differs(struct playing *playing, rota_task_id id, const char *rows, const char *journal)
 {
@@ -210,7 +207,7 @@ static void rows_compare(struct playing *playing, const struct rota_record *rows
 bool replay_journal(struct store *store, struct replay *replay, FILE *out)
 {
     struct playing playing = {.replay = replay, .out = out, .next = 1};
-    playing.memory.resize = memory_resize_heap;
+    playing.memory = memory_heap;
     *replay = (struct replay){0};
     bool read = store_journal(store, 1, INT64_MAX, turn_make, &playing);
     if (read && !replay->turns) incomplete(&playing, "there is no journal in it", 0, 0);

@@ -13,6 +13,6 @@ struct replay {
     char reason[200];
 };
 
-// Each change is made again, in order, to tasks as they were submitted. What comes out and what the
-// rows of the database say, must be one state of the core. False: store_error() says why.
+// Repeats each change, in order, on the tasks as they were submitted. The result and the rows of
+// the database must give the same state of the core. False: store_error() says why.
 bool replay_journal(struct store *store, struct replay *replay, FILE *out);

@@ -1,40 +1,18 @@
 // text.c - ends, times and sizes as people read them.
-#define _GNU_SOURCE
 #include "query/query.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { SECOND = 1000000 };
-
-static void end_write(const struct ask_attempt *attempt, char out[ASK_TEXT])
-{
-    static const struct {
-        const char *end, *text;
-    } plain[] = {{"timeout", "timed out"}, {"memory", "out of memory"},
-                 {"stopped", "stopped"},   {"not_started", ""},
-                 {"output", ""},           {"input", ""}};
-    const char *text = attempt->status;
-    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-        if (strcmp(attempt->end, plain[i].end) == 0) text = plain[i].text;
-    if (strcmp(attempt->end, "exit") == 0)
-        snprintf(out, ASK_TEXT, "exit %d", attempt->code);
-    else if (strcmp(attempt->end, "signal") == 0)
-        snprintf(out, ASK_TEXT, "signal %d (%s%s)", attempt->code, strsignal(attempt->code),
-                 attempt->flags & ASK_CORE_DUMPED ? ", core dumped" : "");
-    else
-        snprintf(out, ASK_TEXT, "%s", text);
-}
 
 const char *ask_end_text(const struct ask_attempt *attempt, char out[ASK_TEXT])
 {
     if (attempt->is_carried) return "done before";
     if (!attempt->ended) return "running";
-    end_write(attempt, out);
-    size_t length = strlen(out);
-    if (*attempt->reason)
-        snprintf(out + length, ASK_TEXT - length, "%s%s", length ? ": " : "", attempt->reason);
+    struct store_attempt_end end
+        = {attempt->end, attempt->code, attempt->flags, attempt->reason, attempt->status};
+    store_attempt_text(&end, out, ASK_TEXT);
     return out;
 }
 

@@ -7,42 +7,42 @@
 
 // {task}, {worker} and so on are put in by part_write().
 static const char *const sentences[ROTA_HOLDS] = {
-    [ROTA_HOLD_NONE]         = "nothing holds it: it is {own status}",
-    [ROTA_HOLD_IDLE]         = "idle: it is not staged",
-    [ROTA_HOLD_FROZEN]       = "frozen: it never runs, and conditions on it are true",
-    [ROTA_HOLD_PREREQUISITE] = "waits for prerequisite {task}{others}",
-    [ROTA_HOLD_FAILURE]      = "blocked: prerequisite {task} {failed}{others too}",
-    [ROTA_HOLD_BLOCKED]      = "blocked: prerequisite {task} is itself blocked",
-    [ROTA_HOLD_CONDITION]    = "its condition is not true yet: {task} is {status}",
-    [ROTA_HOLD_LOST_INPUT]   = "waits for a lost input (data), which {task} makes again",
-    [ROTA_HOLD_ORDER]        = "held in lane {lane}: behind {task}, which is the head of the lane"
-                               " (order)",
-    [ROTA_HOLD_START]        = "held in lane {lane}: the lane is strict (start order), and {task}"
-                               " was let in but has not started",
-    [ROTA_HOLD_GROUP]        = "held in lane {lane}: group {group} is busy, held by {task}",
-    [ROTA_HOLD_ACCESS]       = "held in lane {lane}: its access is {access} and {insiders} inside,"
-                               " {task} among them",
-    [ROTA_HOLD_SHARED]       = "shared: {task}, which has the same content key, runs for both",
-    [ROTA_HOLD_HANDLER]      = "offered: waits for a handler to claim it",
-    [ROTA_HOLD_NO_WORKER]    = "no worker has joined",
-    [ROTA_HOLD_MACHINE]      = "unschedulable: machine {machine} is unknown, no worker is on it",
-    [ROTA_HOLD_TOO_BIG]      = "unschedulable: no worker is big enough, short of {shortage}",
-    [ROTA_HOLD_ROOM]         = "no room: needs {needs}, best worker {worker} is short of"
-                               " {shortage}",
-    [ROTA_HOLD_CACHED]       = "waits for a worker that has its result (cache) until {until}",
-    [ROTA_HOLD_INPUTS]       = "waits for a worker that has an input (data, dependency) until"
-                               " {until}",
-    [ROTA_HOLD_PICK]         = "offered to every worker (pull), but none has asked for work (pick)",
-    [ROTA_HOLD_PLAN]         = "waits for the next plan, due at {until}",
+    [ROTA_HOLD_NONE] = "nothing holds it: it is {own status}",
+    [ROTA_HOLD_IDLE] = "idle: it is not staged",
+    [ROTA_HOLD_FROZEN] = "frozen: it never runs, and conditions on it are true",
+    [ROTA_HOLD_PREREQUISITE] = "waits for dependency {task}{others}",
+    [ROTA_HOLD_FAILURE] = "blocked: dependency {task} {failed}{others too}",
+    [ROTA_HOLD_BLOCKED] = "blocked: dependency {task} is itself blocked",
+    [ROTA_HOLD_CONDITION] = "its condition is not true yet: {task} is {status}",
+    [ROTA_HOLD_LOST_INPUT] = "waits for a lost input (data), which {task} makes again",
+    [ROTA_HOLD_ORDER] = "held in lane {lane}: after {task}, which is the head of the lane"
+                        " (order)",
+    [ROTA_HOLD_START] = "held in lane {lane}: the lane is strict (start order), and {task}"
+                        " was let in but has not started",
+    [ROTA_HOLD_GROUP] = "held in lane {lane}: group {group} is busy, held by {task}",
+    [ROTA_HOLD_ACCESS] = "held in lane {lane}: its access is {access} and {insiders} inside,"
+                         " {task} among them",
+    [ROTA_HOLD_SHARED] = "shared: {task}, which has the same content key, runs for both",
+    [ROTA_HOLD_HANDLER] = "offered: waits for a handler to claim it",
+    [ROTA_HOLD_NO_WORKER] = "no worker has joined",
+    [ROTA_HOLD_MACHINE] = "unschedulable: machine {machine} is unknown, no worker is on it",
+    [ROTA_HOLD_TOO_BIG] = "unschedulable: no worker is big enough, short of {shortage}",
+    [ROTA_HOLD_ROOM] = "no room: needs {needs}, best worker {worker} is short of"
+                       " {shortage}",
+    [ROTA_HOLD_CACHED] = "waits for a worker that has its result (cache) until {until}",
+    [ROTA_HOLD_INPUTS] = "waits for a worker that has an input (data, dependency) until"
+                         " {until}",
+    [ROTA_HOLD_PICK] = "offered to every worker (pull), but none has asked for work (pick)",
+    [ROTA_HOLD_PLAN] = "waits for the next plan, due at {until}",
     [ROTA_HOLD_START_REPORT] = "assigned to {worker}, which has not started it",
-    [ROTA_HOLD_SILENT]       = "runs on {worker}, which is silent; its lease ends at {until}",
-    [ROTA_HOLD_REST]         = "failed, and rests until {until} before it is tried again",
-    [ROTA_HOLD_STOPPING]     = "told to stop; {worker} has not confirmed that it ended",
-    [ROTA_HOLD_LANE_PAUSED]  = "held in lane {lane}: the lane is paused",
-    [ROTA_HOLD_JOB_PAUSED]   = "ready: its job is paused",
+    [ROTA_HOLD_SILENT] = "runs on {worker}, which is silent; its lease ends at {until}",
+    [ROTA_HOLD_REST] = "failed, in backoff until {until}, then it is tried again",
+    [ROTA_HOLD_STOPPING] = "told to stop; {worker} has not confirmed that it ended",
+    [ROTA_HOLD_LANE_PAUSED] = "held in lane {lane}: the lane is paused",
+    [ROTA_HOLD_JOB_PAUSED] = "ready: its job is paused",
     [ROTA_HOLD_WORKER_PAUSED] = "without a worker: {worker} has room, but is paused",
-    [ROTA_HOLD_STREAM]       = "waits for a stream it had not read to its end, which {task} writes"
-                               " again",
+    [ROTA_HOLD_STREAM] = "waits for a stream it had not read to its end, which {task} writes"
+                         " again",
     [ROTA_HOLD_WORKER_LEAVES] = "without a worker: {worker} has room, but is about to end",
 };
 

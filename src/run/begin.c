@@ -1,4 +1,4 @@
-// begin.c - the first turn of a run: a job of an earlier run goes on, or a new one begins.
+// begin.c - the first turn of a run: it resumes the job of an earlier run, or begins a new one.
 #include "run/run.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static bool goes_on(const struct run *run, const struct run_start *start,
            && !has_failed_for_good(run, entry->job);
 }
 
-// Nobody asks for the job any more that the file had before.
+// The earlier job of the file is not needed any more.
 static void job_leave(struct run *run, rota_job_id old, const struct run_held *held,
                       struct wire_out *out)
 {
@@ -31,7 +31,7 @@ static void job_leave(struct run *run, rota_job_id old, const struct run_held *h
 static enum run_begun job_make(struct run *run, const struct run_start *start, rota_job_id old,
                                struct wire_out *out)
 {
-    bool *carried = run_allocate(run->file->task_count, sizeof *carried);
+    bool *carried = os_allocate(run->file->task_count, sizeof *carried);
     rota_job_id counts = {start->fresh ? 0 : old.number};
     run_carry(run, counts, start->held, start->stamp, carried);
     enum rota_error error = run_submit(run, carried);

@@ -41,7 +41,7 @@ static const char *line_do(struct runner *runner, char *line)
     return "it must be: cancel [TASK], or retry TASK";
 }
 
-// Without it the run goes on, alone.
+// Without the socket the run continues, but takes no commands.
 void control_open(struct runner *runner)
 {
     char path[8192];

@@ -14,7 +14,7 @@ enum { TASKS_LEAST = 10 };
 char *runner_path(const struct runner *runner, const char *name)
 {
     char *path;
-    if (asprintf(&path, "%s/%s", runner->hidden, name) < 0) run_no_memory();
+    if (asprintf(&path, "%s/%s", runner->hidden, name) < 0) os_out_of_memory();
     return path;
 }
 

@@ -1,6 +1,7 @@
 // first_turn.c - the first turn of a run, or only what it would do.
 #include "run/loop.h"
 #include "os/os.h"
+#include "os/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,18 +43,18 @@ static void would_print(const struct runner *runner, const struct jobfile_task *
         putchar('\n');
         return;
     }
-    fputs("{\"task\":", stdout);
-    json_text(stdout, task->name);
-    fputs(",\"command\":", stdout);
-    json_text(stdout, task->command);
-    puts("}");
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_string(&json, "task", task->name);
+    json_string(&json, "command", task->command);
+    json_line(&json);
 }
 
 int runner_look(struct runner *runner)
 {
     struct run *run = &runner->run;
     struct run_start start = start_of(runner);
-    bool *would = run_allocate(run->file->task_count, sizeof *would);
+    bool *would = os_allocate(run->file->task_count, sizeof *would);
     run_preview(run, &start, would);
     uint32_t count = 0;
     for (uint32_t i = 0; i < run->file->task_count; i++) {

@@ -34,7 +34,7 @@ void run_entry_put(struct run *run, const char *path, const char *watched)
     struct store_request request = {.body_hash = run->digest};
     size_t length = strlen(watched), size = length + 32;
     char *answer = server_keep(run->server, size, 1);
-    if (!answer) run_no_memory();
+    if (!answer) os_out_of_memory();
     request_name(&request, "run: job", path);
     snprintf(answer, size, "%" PRIu32 "\n%s", run->job.number, watched);
     request.answer = answer;
@@ -77,8 +77,8 @@ char *run_watched(const struct run *run, run_stamp_fn *stamp)
     struct line line = {0};
     for (uint32_t i = 0; i < run->file->task_count; i++)
         task_watch(&line, run, &run->file->tasks[i], stamp);
-    if (line.failed) run_no_memory();
-    return line.data ? line.data : run_allocate(1, 1);
+    if (line.failed) os_out_of_memory();
+    return line.data ? line.data : os_allocate(1, 1);
 }
 
 static bool is_as_it_was(const char *line, size_t length, const char *folder, run_stamp_fn *stamp)
@@ -112,7 +112,7 @@ bool run_watched_is_same(const char *watched, const char *folder, run_stamp_fn *
 char *run_done_text(uint64_t digest, uint64_t database, const char *watched)
 {
     size_t size = strlen(watched) + 80;
-    char *text = run_allocate(size, 1);
+    char *text = os_allocate(size, 1);
     snprintf(text, size, "%" PRIu64 " %" PRIu64 "\n%s", digest, database, watched);
     return text;
 }

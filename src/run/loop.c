@@ -18,7 +18,6 @@ enum {
     LISTEN_AFTER = 50000,
     SYNC_EVERY = 50000,
     READ_AT_ONCE = 64 << 10,
-    GRACE = 5000000,
     CHECK_EVERY = 500000  // of the files of the database: twice in the second that is promised
 };
 
@@ -28,14 +27,14 @@ static void worker_lost(struct runner *runner)
 {
     runner->worker_is_gone = true;
     if (runner->quitting) return;
-    progress_say(&runner->progress, "the worker has ended unexpectedly; run again to go on\n");
+    progress_say(&runner->progress, "the worker has ended unexpectedly; run again to continue\n");
     runner->fault = 70;
 }
 
 static void messages_send(struct runner *runner)
 {
     struct wire_out *out = &runner->out;
-    if (out->failed) run_no_memory();
+    if (out->failed) os_out_of_memory();
     while (out->sent < out->length && !runner->worker_is_gone) {
         ssize_t count = send(runner->socket, out->bytes + out->sent, out->length - out->sent,
                              MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -52,7 +51,7 @@ static void messages_send(struct runner *runner)
 static void messages_read(struct runner *runner)
 {
     char *room = wire_in_room(&runner->in, READ_AT_ONCE);
-    if (!room) run_no_memory();
+    if (!room) os_out_of_memory();
     ssize_t count = recv(runner->socket, room, READ_AT_ONCE, MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) {
@@ -85,12 +84,12 @@ static void messages_take(struct runner *runner)
     struct wire_message message;
     enum wire_result result;
     while ((result = wire_take(&runner->in, &message)) == WIRE_GOT) message_take(runner, &message);
-    if (result == WIRE_NO_MEMORY) run_no_memory();
+    if (result == WIRE_NO_MEMORY) os_out_of_memory();
     if (result == WIRE_BAD) worker_lost(runner);
     runner->input = false;
 }
 
-// What was decided is told, and written.
+// Prints the decisions, and writes them.
 bool runner_perform(struct runner *runner)
 {
     struct run *run = &runner->run;
@@ -100,9 +99,9 @@ bool runner_perform(struct runner *runner)
     return runner->turn;
 }
 
-// What has come is asked of the core; then the worker hears of it, and while it starts what is
-// next, the turn is written. Whatever ends this process, or takes back what was written, ends the
-// worker and all its processes before another run begins: nothing goes on that nobody knows of.
+// The core decides about the reports; then the worker gets its orders, and while it starts the next
+// tasks, the turn is written. If this process dies, or the turn is lost, the worker and all its
+// processes end before another run begins: no process runs that the database does not know.
 bool runner_turn(struct runner *runner)
 {
     server_begin(runner->run.server, runner_now(runner));
@@ -127,8 +126,8 @@ bool runner_turn_end(struct runner *runner)
 
 // ---- What was written becomes durable ---------------------------------------------------------
 
-// Nobody is told before it is durable, and nobody minds some milliseconds: the disk is asked for
-// many turns at once. A thread does so, but a short run needs none.
+// Ends are printed when they are durable, and a few milliseconds later is early enough: so many
+// turns are synced at once. A thread does so, but a short run needs no thread.
 static void sync_when_due(struct runner *runner)
 {
     int64_t now = os_ticks();
@@ -167,7 +166,7 @@ static void on_signal(struct runner *runner)
                                             ? "interrupted: stopping what runs (again to kill it)\n"
                                             : "killing what runs\n");
         run_drain(&runner->run, &runner->out);
-        runner_quit(runner, runner->interrupts == 1 ? GRACE : 0);
+        runner_quit(runner, runner->interrupts == 1 ? WIRE_GRACE : 0);
     }
 }
 
@@ -248,7 +247,8 @@ bool runner_meet(struct runner *runner)
 void runner_loop(struct runner *runner)
 {
     store_foresee(runner->session.store);  // the worker has just been told what to begin with
-    runner->listen_at = os_ticks() + LISTEN_AFTER;  // nobody asks a run that is over by then
+    runner->listen_at
+        = os_ticks() + LISTEN_AFTER;  // a run that has finished by then needs no socket
     runner->sync_at = os_ticks() + SYNC_EVERY;
     while (!is_over(runner)) {
         once(runner, wake_at(runner));

@@ -1,21 +1,19 @@
 // loop.h - `rota run`: what its parts share.
 #pragma once
 
-#include "cli/cli.h"
 #include "os/os.h"
+#include "os/print.h"
 #include "run/run.h"
+#include "turn/session/session.h"
 #include "worker/process/worker.h"
 
 struct run_options {
     const char *path;       // of the job file
-    uint32_t jobs;          // how many at a time; 0: as many as there are processors
+    uint32_t jobs;          // number of tasks to run in parallel; 0: the number of cores
     bool keep_going, dry, fresh, json, quiet, verbose;
     const char *only;       // names, with commas between
     enum worker_contain contain;
 };
-
-// -1: go on; else the exit status.
-int run_options_read(struct run_options *options, int count, char **words);  // run_options.c
 
 // ---- progress.c: what a run shows ----------------------------------------------------------
 
@@ -24,7 +22,7 @@ struct progress {
     const struct run *run;
     const char *folder;      // with the logs
     rota_time began, drawn;
-    uint32_t shown;          // tasks that are over, as far as was told
+    uint32_t shown;  // finished tasks that were printed
     bool terminal, colour;
     bool is_drawn;           // a status line stands at the end
     uint32_t *failed;        // tasks whose last attempt failed
@@ -90,12 +88,12 @@ static inline rota_time runner_now(const struct runner *runner)
     return runner->clock + os_ticks();
 }
 
-// Runs until all is over, nothing more can be done, or somebody wants it to end.
+// Runs until all tasks are finished, nothing more can be done, or the user wants it to end.
 void runner_loop(struct runner *runner);
 // Waits for the worker's first words. False: it has none, and the fault is set.
 bool runner_meet(struct runner *runner);
 bool runner_turn(struct runner *runner);  // what has come, as one turn; false: the fault is set
-bool runner_turn_end(struct runner *runner);  // the same, behind server_begin()
+bool runner_turn_end(struct runner *runner);  // the same, after server_begin()
 bool runner_perform(struct runner *runner);   // what was decided; false: the store says why not
 void runner_quit(struct runner *runner, rota_time grace);
 
@@ -113,4 +111,4 @@ int runner_look(struct runner *runner);   // only says what would run
 
 char *runner_path(const struct runner *runner, const char *name);  // in .rota, to be freed
 bool runner_has_nothing_to_do(const struct runner *runner);
-void runner_note_done(const struct runner *runner);  // behind the end: the database is closed
+void runner_note_done(const struct runner *runner);  // at the end, when the database is closed

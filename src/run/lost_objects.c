@@ -1,8 +1,7 @@
-// lost_objects.c - objects that the worker does not have after all: whoever made them does it
-// again.
+// lost_objects.c - objects that the worker has lost: their tasks run again.
 //
-// What was carried over from an earlier job is for a machine that has no worker, so that nobody
-// runs it. When its object is lost, the worker of this run joins once more as one of that machine.
+// Tasks that were done in an earlier job belong to a machine without a worker, so that they do not
+// run. When an object of them is lost, the worker of this run joins again, for that machine.
 #include "run/run.h"
 
 #include <stdlib.h>
@@ -77,7 +76,7 @@ void run_lost(struct run *run, const wire_files *objects)
 {
     uint64_t count = (uint64_t)run->lost_count + objects->count;
     void *lost = realloc(run->lost, count * sizeof *run->lost + 1);
-    if (!lost || count > UINT32_MAX) run_no_memory();
+    if (!lost || count > UINT32_MAX) os_out_of_memory();
     run->lost = lost;
     for (uint32_t i = 0; i < objects->count; i++)
         run->lost[run->lost_count++] = objects->items[i].object;

@@ -1,6 +1,7 @@
-// progress.c - what a run shows while it goes on: a status line on a terminal, else plain lines.
+// progress.c - the output of a run: a status line on a terminal, else plain lines.
 #include "run/loop.h"
 #include "os/os.h"
+#include "os/json.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -150,42 +151,48 @@ static void log_print(const char *folder, rota_task_id task, uint32_t attempt)
 
 // ---- Ends -------------------------------------------------------------------------------------
 
-static void json_begin(const struct progress *progress, const char *event, uint32_t task,
-                       uint32_t attempt)
+static struct json json_begin(const struct progress *progress, const char *event, uint32_t task,
+                              uint32_t attempt)
 {
     const struct run *run = progress->run;
-    printf("{\"event\":\"%s\",\"id\":\"%u.%u\",\"task\":", event, run->job.number, task + 1);
-    json_text(stdout, run->file->tasks[task].name);
-    printf(",\"attempt\":%u", attempt);
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_string(&json, "event", event);
+    json_plain(&json, "id", "%u.%u", run->job.number, task + 1);
+    json_string(&json, "task", run->file->tasks[task].name);
+    json_number(&json, "attempt", "%u", attempt);
+    return json;
 }
 
 void progress_started(struct progress *progress, uint32_t task)
 {
     if (task >= progress->run->file->task_count) return;
-    json_begin(progress, "started", task, progress->run->tasks[task].attempt);
-    printf(",\"at\":%" PRId64 "}\n", progress->run->tasks[task].began);
+    const struct run_task *started = &progress->run->tasks[task];
+    struct json json = json_begin(progress, "started", task, started->attempt);
+    json_number(&json, "at", "%" PRId64, started->began);
+    json_line(&json);
 }
 
 static void json_end(const struct progress *progress, const struct run_end *end, const char *word)
 {
     const struct run_task *task = &end->as;
     char text[RUN_END_TEXT];
-    json_begin(progress, "ended", end->task, end->attempt);
-    printf(",\"status\":\"%s\",\"exit\":%d,\"end\":", word, task->status);
-    json_text(stdout, run_end_text(task, text));
-    printf(
-        ",\"began\":%" PRId64 ",\"ended\":%" PRId64 ",\"log_bytes\":%" PRIu64 ",\"cached\":%s}\n",
-        task->began, task->ended, task->log_bytes,
-        task->end_flags & WIRE_CACHED ? "true" : "false");
+    struct json json = json_begin(progress, "ended", end->task, end->attempt);
+    json_string(&json, "status", word);
+    json_number(&json, "exit", "%d", task->status);
+    json_string(&json, "end", run_end_text(task, text));
+    json_number(&json, "began", "%" PRId64, task->began);
+    json_number(&json, "ended", "%" PRId64, task->ended);
+    json_number(&json, "log_bytes", "%" PRIu64, task->log_bytes);
+    json_bool(&json, "cached", task->end_flags & WIRE_CACHED);
+    json_line(&json);
 }
 
 static void failed_add(struct progress *progress, uint32_t task)
 {
-    if (progress->failed_count == progress->failed_capacity) {
-        progress->failed_capacity = progress->failed_capacity * 2 + 16;
-        progress->failed = realloc(progress->failed, progress->failed_capacity * sizeof(uint32_t));
-        if (!progress->failed) run_no_memory();
-    }
+    if (!ARRAY_MORE_RAW(&memory_heap, progress->failed, progress->failed_count,
+                        progress->failed_capacity))
+        os_out_of_memory();
     progress->failed[progress->failed_count++] = task;
 }
 

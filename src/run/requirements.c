@@ -42,8 +42,8 @@ static bool streams_join(const struct jobfile *file, uint32_t *joined)
 bool run_streams_fit(const struct jobfile *file, uint32_t cores, uint32_t *task, uint32_t *need)
 {
     uint32_t count = file->task_count;
-    uint32_t *joined = run_allocate(count, sizeof *joined);
-    uint64_t *sums = run_allocate(count, sizeof *sums);
+    uint32_t *joined = os_allocate(count, sizeof *joined);
+    uint64_t *sums = os_allocate(count, sizeof *sums);
     bool fits = true;
     for (uint32_t i = 0; i < count; i++) joined[i] = i;
     bool any = streams_join(file, joined);

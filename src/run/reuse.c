@@ -7,41 +7,31 @@
 
 enum { DROP_AT_ONCE = 256 };
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
 // ---- Objects that the worker holds --------------------------------------------------------
-
-static uint64_t key_of(rota_object_id name)
-{
-    return hash_mix(name.high, name.low);
-}
 
 void run_held_add(struct run_held *held, const wire_files *files)
 {
     for (uint32_t i = 0; i < files->count; i++) {
-        void *items = held->items;
-        bool there = memory_reserve(&heap, &items, &held->capacity, (uint64_t)held->count + 1,
-                                    sizeof *held->items);
-        held->items = items;
-        if (!there || !map_reserve(&heap, &held->by_name, 1)) run_no_memory();
+        bool there = ARRAY_MORE(&memory_heap, held->items, held->count, held->capacity);
+        if (!there || !map_reserve(&memory_heap, &held->by_name, 1)) os_out_of_memory();
         held->items[held->count].name = files->items[i].object;
         held->items[held->count++].bytes = files->items[i].bytes;
-        *map_place(&held->by_name, key_of(files->items[i].object)) = held->count;
+        *map_place(&held->by_name, ID_HASH(files->items[i].object)) = held->count;
     }
 }
 
 bool run_held_has(const struct run_held *held, rota_object_id name, uint64_t *bytes)
 {
-    uint32_t at = map_find(&held->by_name, key_of(name));
+    uint32_t at = map_find(&held->by_name, ID_HASH(name));
     if (!at) return false;
     const struct run_held_object *object = &held->items[at - 1];
     *bytes = object->bytes;
-    return object->name.high == name.high && object->name.low == name.low;
+    return SAME_ID(object->name, name);
 }
 
 void run_held_release(struct run_held *held)
 {
-    map_release(&heap, &held->by_name);
+    map_release(&memory_heap, &held->by_name);
     free(held->items);
     *held = (struct run_held){0};
 }
@@ -55,12 +45,12 @@ static void succeeded_add(struct run *run, rota_job_id old, struct map *succeede
     rota_task_id id = {old.number, 1};
     for (; store_text_find(run->server->store, id, &text); id.task++) {
         if (rota_task_state(run->server->rota, id) != ROTA_TASK_SUCCEEDED) continue;
-        if (!map_reserve(&heap, succeeded, 1)) run_no_memory();
+        if (!map_reserve(&memory_heap, succeeded, 1)) os_out_of_memory();
         *map_place(succeeded, text.body) = 1;
     }
 }
 
-// Whatever it made must still be there, for those who read it and for the user.
+// Its outputs must still be there, for their readers and for the user.
 static bool outputs_are_there(const struct run *run, uint32_t at, const struct run_held *held,
                               run_stamp_fn *stamp)
 {
@@ -104,16 +94,16 @@ void run_carry(struct run *run, rota_job_id old, const struct run_held *held, ru
                       && (task->is_bundle || map_find(&succeeded, run->tasks[at].signature))
                       && outputs_are_there(run, at, held, stamp);
     }
-    map_release(&heap, &succeeded);
+    map_release(&memory_heap, &succeeded);
 }
 
-// Signatures of a job that this file no longer has. Nobody will ask for what their tasks made.
+// Signatures of tasks that the file no longer has. Their outputs are not needed any more.
 static void stale_add(struct run *run, rota_job_id old, struct map *stale)
 {
     struct store_text text;
     rota_task_id id = {old.number, 1};
     for (; store_text_find(run->server->store, id, &text); id.task++) {
-        if (!map_reserve(&heap, stale, 1)) run_no_memory();
+        if (!map_reserve(&memory_heap, stale, 1)) os_out_of_memory();
         *map_place(stale, text.body) = 1;
     }
     for (uint32_t i = 0; i < run->file->task_count; i++)
@@ -137,7 +127,7 @@ void run_drop(struct run *run, rota_job_id old, const struct run_held *held, str
             message.drop.objects.count = 0;
         }
     }
-    map_release(&heap, &stale);
+    map_release(&memory_heap, &stale);
 }
 
 // ---- Telling the core ---------------------------------------------------------------------
@@ -191,7 +181,7 @@ static void task_step(struct run *run, enum rota_event_kind kind, rota_task_id i
     step(run, event);
 }
 
-// Where the carried come first. In this order a bundle is at work before those who need it look.
+// Done tasks come first. In this order a bundle is running before its dependents are looked at.
 static void others_stage(struct run *run)
 {
     for (uint32_t i = 0; i < run->file->task_count; i++) {
@@ -242,7 +232,8 @@ static void task_resume(struct run *run, uint32_t at)
     }
 }
 
-// A new worker takes over what the old one had; then that one is gone with all it was doing.
+// A new worker takes over the objects of the old one; then the old one leaves, and its attempts are
+// lost.
 void run_resume(struct run *run, const struct run_held *held)
 {
     const struct rota *rota = run->server->rota;

@@ -1,18 +1,17 @@
 // run.c - how far each task of a run is.
 #include "run/run.h"
+#include "turn/attempt_end.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
 void run_open(struct run *run, const struct jobfile *file, const char *folder)
 {
     *run = (struct run){.file = file, .folder = folder};
     run->keep_going = run_has_handlers(file);
-    run->tasks = run_allocate(file->task_count, sizeof *run->tasks);
-    run->order = run_allocate(file->task_count, sizeof *run->order);
+    run->tasks = os_allocate(file->task_count, sizeof *run->tasks);
+    run->order = os_allocate(file->task_count, sizeof *run->order);
     for (uint32_t i = 0; i < file->task_count; i++)
         run->count[RUN_WAITING] += !file->tasks[i].is_bundle;
 }
@@ -56,11 +55,8 @@ void run_phase_set(struct run *run, uint32_t task, enum run_phase phase)
 
 void run_end_add(struct run *run, uint32_t task)
 {
-    void *items = run->ends;
-    if (!memory_reserve_raw(&heap, &items, &run->end_capacity, (uint64_t)run->end_count + 1,
-                            sizeof *run->ends))
-        run_no_memory();
-    run->ends = items;
+    if (!ARRAY_MORE_RAW(&memory_heap, run->ends, run->end_count, run->end_capacity))
+        os_out_of_memory();
     const struct run_task *it = &run->tasks[task];
     struct run_end *end = &run->ends[run->end_count++];
     *end = (struct run_end){.task = task, .attempt = it->attempt, .as = *it};
@@ -116,20 +112,8 @@ bool run_is_over(const struct run *run)
 
 const char *run_end_text(const struct run_task *task, char out[RUN_END_TEXT])
 {
-    const char *core = task->end_flags & WIRE_CORE_DUMPED ? ", core dumped" : "";
-    switch (task->end) {
-    case WIRE_EXITED: snprintf(out, RUN_END_TEXT, "exit %d", task->status); break;
-    case WIRE_SIGNALED:
-        snprintf(out, RUN_END_TEXT, "signal %d (%s%s)", task->status, strsignal(task->status),
-                 core);
-        break;
-    case WIRE_TIMED_OUT: snprintf(out, RUN_END_TEXT, "timed out"); break;
-    case WIRE_OUT_OF_MEMORY: snprintf(out, RUN_END_TEXT, "out of memory"); break;
-    case WIRE_STOPPED: snprintf(out, RUN_END_TEXT, "stopped"); break;
-    default: out[0] = 0; break;
-    }
-    size_t length = strlen(out);
-    if (task->reason)
-        snprintf(out + length, RUN_END_TEXT - length, "%s%s", length ? ": " : "", task->reason);
+    struct store_attempt_end end
+        = {ends_word(task->end), task->status, task->end_flags, task->reason, ""};
+    store_attempt_text(&end, out, RUN_END_TEXT);
     return out;
 }

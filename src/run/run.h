@@ -1,13 +1,14 @@
-// run.h - a job file on this machine: what is submitted, what a worker is told, what came of it.
+// run.h - a job file on this machine: its submission, the orders to its worker, and its results.
 //
-// Nothing here reads a clock, a file or a socket; whoever calls does. Without memory the program
-// ends: the database has all that was promised.
+// Nothing here reads a clock, a file or a socket; the caller does. Without memory the program ends:
+// the database has all that was promised.
 #pragma once
 
 #include "job/file/jobfile.h"
-#include "turn/turn.h"
+#include "turn/catalog.h"
 #include "job/message/submission.h"
 #include "net/wire/wire.h"
+#include "os/os.h"
 
 // ---- run.c: what a run knows ------------------------------------------------------------
 
@@ -33,7 +34,7 @@ struct run_task {
     uint8_t phase;           // enum run_phase
     bool again;              // its attempt is one of worker_again
     uint8_t end;             // enum wire_end, of the last attempt; 0: none
-    uint8_t lacked;          // attempts in this run that did not begin for want of an input
+    uint8_t lacked;          // attempts in this run that did not start because an input was missing
     uint32_t end_flags;      // enum wire_finished_flag
     uint64_t log_bytes;
     char *reason;            // null: none
@@ -52,7 +53,7 @@ struct run {
     struct server *server;    // null: not yet
     struct run_task *tasks;   // beside file->tasks
     bool *wanted;             // by task; null: all are
-    uint32_t *order;          // all tasks, each behind those it waits for, and its lane's
+    uint32_t *order;          // all tasks, each after its dependencies and its lane's
     uint32_t count[RUN_PHASES];  // tasks; bundles are not counted
     rota_job_id job;
     uint64_t token;           // of the last attempt
@@ -75,13 +76,10 @@ struct run {
 
 enum { RUN_WORKER_CARRIED = 0xe0000000u };  // plus the machine: nobody, and worker_again
 
-_Noreturn void run_no_memory(void);
-void *run_allocate(size_t count, size_t size);  // zeroed
-char *run_path_in(const char *folder, const char *path);  // submit_path_in()
 void run_open(struct run *run, const struct jobfile *file, const char *folder);
 void run_release(struct run *run);
 uint32_t run_left(const struct run *run);  // tasks that are not over
-// When nothing goes on any more: handlers of failures that did not happen are over too.
+// When nothing runs any more: handlers of failures that did not happen are finished, too.
 void run_sort_out(struct run *run);
 void run_phase_set(struct run *run, uint32_t task, enum run_phase phase);
 void run_end_add(struct run *run, uint32_t task);
@@ -89,9 +87,9 @@ void run_ends_drop(struct run *run);  // they are told
 // Behind a turn: what the core says about a task, about all whose attempt ended.
 void run_phase_look(struct run *run, uint32_t task);
 void run_ends_look(struct run *run);
-// When something is to be done though nothing comes: a plan is to be made, or a rest is over.
+// When the run must act without a message: a plan is due, or the end of a backoff.
 rota_time run_deadline(const struct run *run);
-// All is over, or nothing more can be done.
+// All tasks are finished, or nothing more can be done.
 bool run_is_over(const struct run *run);
 
 // ---- signature.c: what a result depends on ----------------------------------------------
@@ -140,7 +138,7 @@ void run_entry_put(struct run *run, const char *path, const char *watched);
 char *run_watched(const struct run *run, run_stamp_fn *stamp);
 bool run_watched_is_same(const char *watched, const char *folder, run_stamp_fn *stamp);
 
-// What a file beside the database says when all is done, to be freed, and whether it still holds.
+// The text of a file beside the database when all is done, to be freed, and whether it still holds.
 char *run_done_text(uint64_t digest, uint64_t database, const char *watched);
 bool run_done_holds(const char *text, uint64_t digest, uint64_t database, const char *folder,
                     run_stamp_fn *stamp);
@@ -150,8 +148,8 @@ bool run_done_holds(const char *text, uint64_t digest, uint64_t database, const 
 // In a turn, before all others: what the machines of this file are called. False: the server says
 // why.
 bool run_machines(struct run *run);
-// In a turn: all tasks of the file as a new job. Those that are carried are for another machine.
-// Anything but ROTA_OK: the server's reason says why.
+// In a turn: all tasks of the file as a new job. Tasks that are done belong to another machine. If
+// the result is not ROTA_OK, the server's reason says why.
 enum rota_error run_submit(struct run *run, const bool *carried);
 
 // ---- reuse.c: what need not be done again ------------------------------------------------
@@ -173,14 +171,14 @@ void run_held_release(struct run_held *held);
 // nobody asks whether their objects are still there.
 void run_carry(struct run *run, rota_job_id old, const struct run_held *held, run_stamp_fn *stamp,
                bool *carried);
-// In a turn, behind the submission: the carried ones succeed without being run.
+// In a turn, after the submission: tasks that are done succeed without running.
 void run_carry_out(struct run *run, const bool *carried, const struct run_held *held);
 
 // Behind a submission: what only the tasks of an older job had made need not be held any more.
 void run_drop(struct run *run, rota_job_id old, const struct run_held *held, struct wire_out *out);
 
-// In a turn: the job of an earlier life goes on. What that life was doing is lost, what failed or
-// was left out is tried, and what is not wanted now is cancelled.
+// In a turn: resumes the job of an earlier life. Attempts of that life are lost, tasks that failed
+// or were left out are tried, and tasks that are not wanted now are cancelled.
 void run_resume(struct run *run, const struct run_held *held);
 
 // ---- begin.c: the first turn ------------------------------------------------------------
@@ -200,7 +198,7 @@ enum run_begun {
     RUN_BEGIN_FAILED,   // the store has failed
 };
 
-// In a turn, before all others: a job of an earlier run goes on, or a new one begins.
+// In the first turn: resumes the job of an earlier run, or begins a new one.
 enum run_begun run_job_begin(struct run *run, const struct run_start *start, struct wire_out *out);
 // Only looking: which tasks would run, as far as can be said without a worker. Without a server
 // nothing was done before.
@@ -211,7 +209,7 @@ void run_preview(struct run *run, const struct run_start *start, bool *would);
 // The worker tells this just before it reports the attempt that lacks them. That report comes first
 // for the core, which would else take the attempt back, and it would never count.
 void run_lost(struct run *run, const wire_files *objects);
-// In a turn, behind a report: the objects are made again.
+// In a turn, after a report: the objects are made again.
 void run_lost_settle(struct run *run);
 // In a turn: what worker_again has made is there for all.
 void run_made_again(struct run *run, uint32_t task, const struct wire_finished *finished);

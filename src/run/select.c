@@ -22,7 +22,7 @@ static bool name_want(struct run *run, const char *name, size_t length)
     return found;
 }
 
-// From the last in order to the first: whoever is wanted wants what it waits for.
+// From the last in order to the first: the dependencies of a selected task are selected, too.
 static void spread(struct run *run)
 {
     uint32_t other;
@@ -34,7 +34,7 @@ static void spread(struct run *run)
     }
 }
 
-// Who writes a stream waits for all who read it. True: there are more than before.
+// The writer of a stream waits for all its readers. True: there are more than before.
 static bool streams_spread(struct run *run)
 {
     bool more = false;
@@ -51,7 +51,7 @@ static bool streams_spread(struct run *run)
     return more;
 }
 
-// A bundle is at work with any of its tasks; the others of it are not wanted for that.
+// A bundle is running with any of its tasks; that does not select its other tasks.
 static void bundles_join(struct run *run)
 {
     for (uint32_t i = 0; i < run->file->task_count; i++) {
@@ -62,7 +62,7 @@ static void bundles_join(struct run *run)
 
 const char *run_only(struct run *run, const char *names)
 {
-    run->wanted = run_allocate(run->file->task_count, sizeof *run->wanted);
+    run->wanted = os_allocate(run->file->task_count, sizeof *run->wanted);
     while (*names) {
         size_t length = strcspn(names, ",");
         if (!name_want(run, names, length)) return names;

@@ -11,26 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void run_no_memory(void)
-{
-    fputs("rota: no memory\n", stderr);
-    exit(70);
-}
-
-void *run_allocate(size_t count, size_t size)
-{
-    void *memory = calloc(count ? count : 1, size);
-    if (!memory) run_no_memory();
-    return memory;
-}
-
-char *run_path_in(const char *folder, const char *path)
-{
-    char *place = submit_path_in(folder, path);
-    if (!place) run_no_memory();
-    return place;
-}
-
 uint64_t run_hash(const void *bytes, size_t size)
 {
     return XXH3_64bits(bytes, size);
@@ -50,7 +30,7 @@ struct walk {
 
 static void lanes_order(const struct jobfile *file, struct walk *walk)
 {
-    uint32_t *last = run_allocate(file->lane_count, sizeof *last);
+    uint32_t *last = os_allocate(file->lane_count, sizeof *last);
     for (uint32_t i = 0; file->lane_count && i < file->task_count; i++) {
         uint32_t lane = file->tasks[i].lane;
         if (!lane || !file->lanes[lane - 1].submit_order) continue;
@@ -60,7 +40,7 @@ static void lanes_order(const struct jobfile *file, struct walk *walk)
     free(last);
 }
 
-// Where to go on looking after the next one that this task comes behind; 0: there is none.
+// Where the search resumes after the next task that this one follows; 0: no more tasks.
 static uint32_t walk_next(const struct run *run, const struct walk *walk, uint32_t task,
                           uint32_t at, uint32_t *other)
 {
@@ -93,10 +73,10 @@ static void walk_from(struct run *run, struct walk *walk, uint32_t first)
 static void order_make(struct run *run)
 {
     uint32_t count = run->file->task_count;
-    struct walk walk = {.stack = run_allocate(count, sizeof *walk.stack)};
-    walk.at = run_allocate(count, sizeof *walk.at);
-    walk.older = run_allocate(count, sizeof *walk.older);
-    walk.seen = run_allocate(count, 1);
+    struct walk walk = {.stack = os_allocate(count, sizeof *walk.stack)};
+    walk.at = os_allocate(count, sizeof *walk.at);
+    walk.older = os_allocate(count, sizeof *walk.older);
+    walk.seen = os_allocate(count, 1);
     lanes_order(run->file, &walk);
     for (uint32_t i = 0; i < count; i++)
         if (!walk.seen[i]) walk_from(run, &walk, i);
@@ -167,7 +147,7 @@ static uint64_t signature_make(const struct run *run, uint32_t at, run_stamp_fn 
 void run_sign(struct run *run, run_stamp_fn *stamp)
 {
     XXH3_state_t *state = XXH3_createState();
-    if (!state) run_no_memory();
+    if (!state) os_out_of_memory();
     order_make(run);
     for (uint32_t i = 0; i < run->file->task_count; i++) {
         uint32_t at = run->order[i];

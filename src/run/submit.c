@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
 // All of it lives for the turn.
 struct draft {
     struct run *run;
@@ -17,14 +15,14 @@ struct draft {
     struct rota_output *outputs;
     struct store_text *texts;
     uint32_t *lanes;  // the core's number of each lane of the file
-    bool carried_first;  // the others are staged behind them
+    bool carried_first;  // the others are staged after them
     struct rota_job_spec spec;
 };
 
 static void *turn_array(struct draft *draft, size_t count, size_t size)
 {
     void *array = server_keep(draft->run->server, count ? count : 1, size);
-    if (!array) run_no_memory();
+    if (!array) os_out_of_memory();
     return array;
 }
 
@@ -38,7 +36,7 @@ static uint32_t number_of(struct run *run, enum catalog_kind kind, const char *s
     char text[8192];
     snprintf(text, sizeof text, "%s:%s%s", run->file->path, sign, name);
     uint32_t number = catalog_number(&run->catalog, kind, text);
-    if (!number) run_no_memory();
+    if (!number) os_out_of_memory();
     return number;
 }
 
@@ -76,16 +74,16 @@ static void groups_number(struct run *run)
     for (uint32_t i = 0; i < file->task_count; i++) {
         const char *group = file->tasks[i].group;
         if (!group) continue;
-        if (!map_reserve(&heap, &by_name, 1)) run_no_memory();
+        if (!map_reserve(&memory_heap, &by_name, 1)) os_out_of_memory();
         uint32_t *number = map_place(&by_name, run_hash(group, strlen(group)));
         if (!*number) *number = ++groups;
         run->tasks[i].group = *number;
     }
-    map_release(&heap, &by_name);
+    map_release(&memory_heap, &by_name);
 }
 
-// Who asks for another machine than this one waits for it. Our own two are called `run` and `done`,
-// so those of a file have a sign before their names that these have not.
+// A task that asks for another machine waits for it. The two machines of a run are called `run` and
+// `done`, so the names of machines in a file get a prefix.
 static uint32_t machine_of(struct run *run, const char *name)
 {
     bool here = !name || strcmp(name, run->host) == 0 || strcmp(name, "localhost") == 0;
@@ -158,11 +156,11 @@ static void objects_draft(struct draft *draft, uint32_t at)
 
 // ---- The whole --------------------------------------------------------------------------
 
-// Whoever is done before cannot stand in a lane behind one that has yet to run.
+// A task that is done cannot follow one that has yet to run in its lane.
 static bool lanes_are_mixed(const struct jobfile *file, const bool *carried)
 {
     bool mixed = false;
-    uint8_t *kinds = run_allocate(file->lane_count, sizeof *kinds);
+    uint8_t *kinds = os_allocate(file->lane_count, sizeof *kinds);
     for (uint32_t i = 0; file->lane_count && i < file->task_count; i++) {
         uint32_t lane = file->tasks[i].lane;
         if (!lane) continue;

@@ -1,5 +1,6 @@
 // summary.c - how a run went: counts, time, the critical path, and what to do about failures.
 #include "run/loop.h"
+#include "os/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,8 +26,8 @@ static rota_time duration(const struct run_task *task)
 static void path_find(const struct run *run, struct path *path)
 {
     uint32_t count = run->file->task_count, other;
-    path->length = run_allocate(count, sizeof *path->length);
-    path->before = run_allocate(count, sizeof *path->before);
+    path->length = os_allocate(count, sizeof *path->length);
+    path->before = os_allocate(count, sizeof *path->before);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = run->order[i];
         for (uint32_t k = 0; (k = jobfile_waits(&run->file->tasks[at], k, &other)) != 0;) {
@@ -76,7 +77,7 @@ static void logs_print(const struct run_options *options, const char *name)
 // The same again, but for --fresh: what has been done is done.
 static void again_print(const struct run_options *options)
 {
-    fputs("    to go on: rota run ", stdout);
+    fputs("    to continue: rota run ", stdout);
     if (options->jobs) printf("-j %u ", options->jobs);
     if (options->keep_going) fputs("-k ", stdout);
     if (options->only) {
@@ -110,7 +111,8 @@ static bool is_among(const uint32_t *tasks, uint32_t count, uint32_t task)
     return false;
 }
 
-// As they failed. Who was tried again by hand may have succeeded since, or have failed twice.
+// In the order in which they failed. A task that was retried may have succeeded since, or have
+// failed twice.
 static void failures_print(const struct progress *progress)
 {
     const struct run *run = progress->run;
@@ -155,24 +157,26 @@ static bool lack_of(const struct run *run, uint32_t at, char reason[REASON])
     }
 }
 
-static void lacks_print(const struct run *run, bool json)
+static void lacks_print(const struct run *run, bool is_json)
 {
     char reason[REASON];
     uint32_t count = 0;
     for (uint32_t i = 0; i < run->file->task_count; i++) {
         if (!lack_of(run, i, reason)) continue;
-        if (json) {
-            printf("{\"event\":\"stuck\",\"id\":\"%u.%u\",\"task\":", run->job.number, i + 1);
-            json_text(stdout, run->file->tasks[i].name);
-            printf(",\"reason\":");
-            json_text(stdout, reason);
-            printf("}\n");
+        if (is_json) {
+            struct json json = {.out = stdout};
+            json_open(&json, NULL, '{');
+            json_string(&json, "event", "stuck");
+            json_plain(&json, "id", "%u.%u", run->job.number, i + 1);
+            json_string(&json, "task", run->file->tasks[i].name);
+            json_string(&json, "reason", reason);
+            json_line(&json);
         } else if (count < FAILURES) {
             printf("    cannot run: %s    (%s)\n", run->file->tasks[i].name, reason);
         }
         count++;
     }
-    if (!json && count > FAILURES) printf("    and %u more\n", count - FAILURES);
+    if (!is_json && count > FAILURES) printf("    and %u more\n", count - FAILURES);
 }
 
 // ---- The whole ---------------------------------------------------------------------------------
@@ -185,11 +189,25 @@ static void count_print(uint32_t count, const char *word)
 static void json_print(const struct progress *progress, rota_time now, int status)
 {
     const struct run *run = progress->run;
-    printf("{\"event\":\"over\",\"job\":%u,\"exit\":%d,\"ok\":%u,\"done_before\":%u,\"cached\":%u,"
-           "\"failed\":%u,\"aborted\":%u,\"not_needed\":%u,\"not_run\":%u,\"seconds\":%.3f}\n",
-           run->job.number, status, run->count[RUN_OK], run->count[RUN_DONE], run->hits,
-           run->count[RUN_FAILED], run->count[RUN_ABORTED], run->count[RUN_NOT_NEEDED],
-           run_left(run), (double)(now - progress->began) / 1e6);
+    const struct {
+        const char *key;
+        uint32_t count;
+    } counts[] = {{"ok", run->count[RUN_OK]},
+                  {"done_before", run->count[RUN_DONE]},
+                  {"cached", run->hits},
+                  {"failed", run->count[RUN_FAILED]},
+                  {"aborted", run->count[RUN_ABORTED]},
+                  {"not_needed", run->count[RUN_NOT_NEEDED]},
+                  {"not_run", run_left(run)}};
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_string(&json, "event", "over");
+    json_number(&json, "job", "%u", run->job.number);
+    json_number(&json, "exit", "%d", status);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        json_number(&json, counts[i].key, "%u", counts[i].count);
+    json_number(&json, "seconds", "%.3f", (double)(now - progress->began) / 1e6);
+    json_line(&json);
 }
 
 void summary_print(struct progress *progress, rota_time now, int status)
@@ -219,7 +237,7 @@ void summary_print(struct progress *progress, rota_time now, int status)
     failures_print(progress);
     if (here && status == 5) lacks_print(run, false);
     if (status && progress->server)
-        printf("    to go on: rota retry --server %s TASK\n", progress->server);
+        printf("    to continue: rota retry --server %s TASK\n", progress->server);
     else if (status)
         again_print(progress->options);
 }

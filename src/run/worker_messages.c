@@ -3,11 +3,10 @@
 #include "run/run.h"
 #include "turn/attempt_end.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRACE = 5000000, TOKENS_A_TURN = 10000 };  // at the most
+enum { TOKENS_A_TURN = 10000 };  // at the most
 
 static bool is_ours(const struct run *run, rota_task_id task)
 {
@@ -21,8 +20,8 @@ static rota_object_id name_of(const void *context, uint32_t task, uint32_t outpu
     return run_output_name(context, task, output);
 }
 
-// Larger than all before, in this database and after it was removed: it follows the clock. If the
-// clock was set back, it goes on behind the tokens of the last turn that an earlier run wrote.
+// A token larger than all before, also after the database was removed: it follows the clock. If the
+// clock was set back, tokens continue after those of the last turn that an earlier run wrote.
 static uint64_t token_next(struct run *run)
 {
     uint64_t now = (uint64_t)run->server->now, written = (uint64_t)run->server->written;
@@ -37,7 +36,7 @@ static void run_put(struct run *run, const struct rota_action *action, struct wi
     struct wire_run numbers = {.task = action->run.task, .attempt = action->run.attempt};
     numbers.token = token_next(run);
     submit_command_put(&command, action->run.task.task - 1, &numbers, out);
-    if (out->failed) run_no_memory();
+    if (out->failed) os_out_of_memory();
 }
 
 static void run_give(struct run *run, const struct rota_action *action, struct wire_out *out)
@@ -56,7 +55,7 @@ static void stop_put(const struct rota_action *action, struct wire_out *out)
     struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
     message.stop.task = action->stop.task;
     message.stop.attempt = action->stop.attempt;
-    message.stop.grace = GRACE;
+    message.stop.grace = WIRE_GRACE;
     wire_put(out, &message);
 }
 
@@ -155,7 +154,7 @@ static struct rota_output *sizes_of(struct run *run, const struct wire_finished 
     uint32_t at = finished->task.task - 1;
     struct rota_output *sizes
         = server_keep(run->server, finished->outputs.count + 1, sizeof *sizes);
-    if (!sizes) run_no_memory();
+    if (!sizes) os_out_of_memory();
     for (uint32_t i = 0; i < finished->outputs.count; i++) {
         sizes[i].task = at + 1;
         sizes[i].object = run_object(run, at, i);
@@ -164,21 +163,20 @@ static struct rota_output *sizes_of(struct run *run, const struct wire_finished 
     return sizes;
 }
 
-// An input was damaged, or gone. The worker has said so before, and it is being made again. One
-// that is gone each time fails the task. Such attempts are none of the task's own tries here, which
-// are as many as its file says, so the run counts them itself.
-static bool lacks_input(struct run_task *task, const struct wire_finished *finished,
-                        struct rota_event *event)
+// The loss of an attempt that lacked an input does not count as a try, because the core knows only
+// the retries of the file. The run counts such losses itself, and after too many of them the task
+// has failed. A lost input is being made again already: the worker has reported it before.
+static void lack_count(struct run_task *task, struct rota_event *event)
 {
-    if (finished->end != WIRE_BAD_INPUT || finished->status != ENODATA) return false;
     if (task->lacked <= ENDS_LOSSES) task->lacked++;
     ends_lack(event, task->lacked, ENDS_LOSSES);
-    return !event->report.final;
+    event->report.unstarted = !event->report.final;
+    if (event->report.final) event->report.outcome = ROTA_OUTCOME_ERROR;
 }
 
 static void end_take(struct run *run, uint32_t at, const struct wire_finished *finished)
 {
-    if (!ends_note(run->server, finished, (rota_worker_id){0})) run_no_memory();
+    if (!ends_note(run->server, finished, (rota_worker_id){0})) os_out_of_memory();
     end_note(&run->tasks[at], finished);
     run_end_add(run, at);
 }
@@ -210,18 +208,12 @@ static void finished_intake(struct run *run, const struct wire_finished *finishe
     struct run_task *task = &run->tasks[at];
     struct ends_repeat repeat = repeat_of(&run->file->tasks[at].retries);
     struct rota_task_view view;
-    struct rota_event event = {.kind = ROTA_EVENT_TASK_FINISHED};
+    struct rota_event event;
+    rota_task_look(run->server->rota, finished->task, &view);
+    ends_event(finished, &view, ENDS_STOP_ABORTS, &event);
     event.report.worker = run_worker_of(run, at);
-    event.report.task = finished->task;
-    event.report.attempt = finished->attempt;
-    event.report.unstarted = lacks_input(task, finished, &event);
-    event.report.outcome = event.report.unstarted ? ROTA_OUTCOME_LOST : ends_outcome(finished);
-    event.report.status = ends_status(finished);
-    if (!event.report.unstarted) {
-        event.report.final |= ends_is_final(&repeat, finished);
-        bool is_there = rota_task_look(run->server->rota, finished->task, &view);
-        event.report.rest = is_there ? ends_rest(&repeat, view.tries) : 0;
-    }
+    if (ends_lacks_input(finished)) lack_count(task, &event);
+    if (ends_may_retry(&event, &view)) ends_retry(&repeat, finished, &view, 0, &event);
     if (event.report.outcome == ROTA_OUTCOME_OK) {
         event.report.sizes = sizes_of(run, finished);
         event.report.size_count = finished->outputs.count;

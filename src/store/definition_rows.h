@@ -17,7 +17,7 @@ struct catalog_row {
     struct calendar_state state;
 };
 
-// What lanes, groups and machines are called. A number is given once and stays.
+// The names of lanes, groups and machines. A number is given once and stays.
 enum catalog_kind { CATALOG_LANE, CATALOG_GROUP, CATALOG_MACHINE, CATALOG_WORKER, CATALOG_KINDS };
 
 struct catalog_name {

@@ -34,7 +34,7 @@ const char *word_of(struct words words, uint32_t number)
     return number < words.count ? words.items[number] : NULL;
 }
 
-// No text is the number whose word is none; that is 0, where there is such a number.
+// Null stands for the number that has no text, which is 0 if there is such a number.
 bool word_find(struct words words, const char *text, uint32_t *number)
 {
     for (*number = 0; *number < words.count; ++*number) {

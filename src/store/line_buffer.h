@@ -33,7 +33,7 @@ void line_add_number(struct line *line, uint64_t number);
 void line_add_task(struct line *line, rota_task_id task);    // "7.3"
 void line_add_object(struct line *line, rota_object_id id);  // "7-1f", in hexadecimal
 
-// Each reads from *text on, moves it behind what was read, and is false if it is not there.
+// Each reads at *text and moves it past the value. False: there is no such value.
 bool text_read_char(const char **text, char c);
 bool text_read_word(const char **text, const char *word);
 bool text_read_number(const char **text, uint64_t *number);

@@ -10,20 +10,21 @@ struct row_key {
     uint64_t part[4];
 };
 
+// Its key follows from the record: a table of small rows has fewer pages to touch.
 struct row {
-    struct row_key key;
     struct rota_record record;  // a SUBMIT row owns its spec
-    bool used;                  // false: a slot that was never used
-    bool dead;                  // deleted; keeps the slot so that later ones are found
+    uint32_t hash;              // of its key
+    uint32_t given_attempt;     // of a task: the last attempt that a worker was given; 0: none
+    rota_worker_id given_worker;
+    bool used;  // false: a slot that was never used
+    bool dead;  // deleted; keeps the slot so that later ones are found
 };
-
-static const struct memory heap = {memory_resize_heap, NULL};
 
 struct memory_store {
     struct store store;
     struct row *slots;  // open addressing; slot_count is 0 or a power of two
     uint32_t slot_count, filled;
-    struct map given;          // by attempt: its worker, until its job is deleted
+    struct map given;          // by attempt before the last: its worker, until its job is deleted
     struct rota_record *rows;  // what store_rows() gave last
 };
 
@@ -126,30 +127,38 @@ const struct rota_job_spec *store_spec_copy(const struct rota_job_spec *spec)
 
 // ---- Rows ------------------------------------------------------------------
 
-// The slot of that key, or the free one where it belongs.
-static struct row *slot_find(const struct memory_store *store, const struct row_key *key)
+// The slot with the key of the record, or the free one where it belongs; and the hash of the key.
+static struct row *slot_find(const struct memory_store *store, const struct rota_record *record,
+                             uint32_t *hash)
 {
+    struct row_key key = key_of(record);
     uint32_t mask = store->slot_count - 1;
-    for (uint32_t at = (uint32_t)key_hash(key) & mask;; at = (at + 1) & mask) {
+    *hash = (uint32_t)key_hash(&key);
+    for (uint32_t at = *hash & mask;; at = (at + 1) & mask) {
         struct row *row = &store->slots[at];
-        if (!row->used || key_compare(&row->key, key) == 0) return row;
+        if (!row->used) return row;
+        if (row->hash != *hash) continue;
+        struct row_key other = key_of(&row->record);
+        if (key_compare(&other, &key) == 0) return row;
     }
 }
 
 static void row_delete(struct row *row)
 {
     if (!row->used || row->dead) return;
-    if (row->record.kind == ROTA_RECORD_SUBMIT) store_spec_free(row->record.submit.spec);
-    row->record.submit.spec = NULL;
+    if (row->record.kind == ROTA_RECORD_SUBMIT) {
+        store_spec_free(row->record.submit.spec);
+        row->record.submit.spec = NULL;
+    }
     row->dead = true;
 }
 
-// Keeps the table at most half full; the dead are left behind on the way.
+// Keeps the table at most half full; deleted rows are not copied.
 static bool slots_reserve(struct memory_store *store)
 {
     if ((uint64_t)store->filled * 2 + 2 <= store->slot_count) return true;
     struct memory_store grown = {.slot_count = 64};
-    uint32_t alive = 0;
+    uint32_t alive = 0, hash;
     for (uint32_t i = 0; i < store->slot_count; i++) {
         alive += store->slots[i].used && !store->slots[i].dead;
     }
@@ -159,7 +168,7 @@ static bool slots_reserve(struct memory_store *store)
     for (uint32_t i = 0; i < store->slot_count; i++) {
         const struct row *row = &store->slots[i];
         if (!row->used || row->dead) continue;
-        *slot_find(&grown, &row->key) = *row;
+        *slot_find(&grown, &row->record, &hash) = *row;
     }
     free(store->slots);
     store->slots = grown.slots;
@@ -173,21 +182,30 @@ static uint64_t attempt_key(rota_task_id task, uint32_t attempt)
     return hash_mix(hash_mix(task.job, task.task), attempt);
 }
 
-static bool given_note(struct memory_store *store, const struct rota_record *record)
+// Few tasks have a second attempt, so the worker of the last one stands in the row of its task.
+static bool given_note(struct memory_store *store, const struct row *before, struct row *after)
 {
-    if (record->kind != ROTA_RECORD_TASK || !record->task.worker.number) return true;
-    if (!map_reserve(&heap, &store->given, 1)) return false;
-    uint64_t key = attempt_key(record->task.id, record->task.attempt);
-    *map_place(&store->given, key) = record->task.worker.number;
+    const struct rota_record *record = &after->record;
+    if (record->kind != ROTA_RECORD_TASK) return true;
+    if (before->used && !before->dead) {
+        after->given_attempt = before->given_attempt;
+        after->given_worker = before->given_worker;
+    }
+    if (!record->task.worker.number) return true;
+    if (after->given_attempt && after->given_attempt != record->task.attempt) {
+        if (!map_reserve(&memory_heap, &store->given, 1)) return false;
+        uint64_t key = attempt_key(record->task.id, after->given_attempt);
+        *map_place(&store->given, key) = after->given_worker.number;
+    }
+    after->given_attempt = record->task.attempt;
+    after->given_worker = record->task.worker;
     return true;
 }
 
 static void given_forget(struct memory_store *store, const struct rota_record *task)
 {
-    for (uint32_t attempt = 1; attempt <= task->task.attempt; attempt++) {
-        uint64_t key = attempt_key(task->task.id, attempt);
-        if (map_find(&store->given, key)) map_remove(&store->given, key);
-    }
+    for (uint32_t attempt = 1; store->given.count && attempt <= task->task.attempt; attempt++)
+        map_remove(&store->given, attempt_key(task->task.id, attempt));
 }
 
 // Whether a row goes with the owner that is deleted.
@@ -201,14 +219,14 @@ static bool row_belongs(const struct rota_record *row, const struct rota_record 
     }
     if (owner->kind != ROTA_RECORD_OBJECT || row->kind != ROTA_RECORD_REPLICA) return false;
     rota_object_id object = row->replica.object;
-    return object.high == owner->object.id.high && object.low == owner->object.id.low;
+    return SAME_ID(object, owner->object.id);
 }
 
 static void record_delete(struct memory_store *store, const struct rota_record *record)
 {
     if (!store->slot_count) return;
-    struct row_key key = key_of(record);
-    row_delete(slot_find(store, &key));
+    uint32_t hash;
+    row_delete(slot_find(store, record, &hash));
     if (record->kind != ROTA_RECORD_JOB && record->kind != ROTA_RECORD_OBJECT) return;
     for (uint32_t i = 0; i < store->slot_count; i++) {
         struct row *row = &store->slots[i];
@@ -220,13 +238,15 @@ static void record_delete(struct memory_store *store, const struct rota_record *
 
 static bool record_write(struct memory_store *store, const struct rota_record *record)
 {
-    if (!slots_reserve(store) || !given_note(store, record)) return false;
-    struct row row = {.key = key_of(record), .record = *record, .used = true};
+    if (!slots_reserve(store)) return false;
+    uint32_t hash;
+    struct row *slot = slot_find(store, record, &hash);
+    struct row row = {.record = *record, .hash = hash, .used = true};
+    if (!given_note(store, slot, &row)) return false;
     if (record->kind == ROTA_RECORD_SUBMIT) {
         row.record.submit.spec = store_spec_copy(record->submit.spec);
         if (!row.record.submit.spec) return false;
     }
-    struct row *slot = slot_find(store, &row.key);
     if (!slot->used) store->filled++;
     row_delete(slot);
     *slot = row;
@@ -255,7 +275,7 @@ static void memory_close(struct store *base)
 {
     struct memory_store *store = (struct memory_store *)base;
     for (uint32_t i = 0; i < store->slot_count; i++) row_delete(&store->slots[i]);
-    map_release(&heap, &store->given);
+    map_release(&memory_heap, &store->given);
     free(store->slots);
     free(store->rows);
     free(store);
@@ -312,6 +332,11 @@ static void memory_rows_release(struct store *base)
 static rota_worker_id memory_attempt_given(struct store *base, rota_task_id task, uint32_t attempt)
 {
     const struct memory_store *store = (const struct memory_store *)base;
+    struct rota_record record = {.kind = ROTA_RECORD_TASK, .task = {.id = task}};
+    uint32_t hash;
+    const struct row *row = store->slot_count ? slot_find(store, &record, &hash) : NULL;
+    if (!row || !row->used || row->dead) return (rota_worker_id){0};
+    if (row->given_attempt == attempt) return row->given_worker;
     return (rota_worker_id){map_find(&store->given, attempt_key(task, attempt))};
 }
 

@@ -32,8 +32,8 @@ static void clause_write(struct line *line, const struct rota_clause *clause)
     line_add_char(line, ')');
 }
 
-// Postfix to infix, from the outside in. What is still to be written is a stack of ranges and
-// of characters between them; only a right side that is more than one clause needs parentheses.
+// Postfix to infix, from the outside in. A stack holds the ranges that are still to be written, and
+// the characters between them; only a right side of more than one clause needs parentheses.
 struct piece {
     uint32_t begin, end;  // a range of clauses; begin > end: the character
     char character;
@@ -55,7 +55,7 @@ static uint32_t piece_split(const struct rota_clause *clauses, struct piece whol
 void condition_write(struct line *line, const struct rota_clause *clauses, uint32_t count)
 {
     if (!count) return;
-    // A left side stays in place of the whole, so that only right sides make the stack higher.
+    // A left side replaces its range, so that only right sides make the stack higher.
     size_t room = ((size_t)count + 1) * 4;
     struct piece *stack = malloc(room * sizeof *stack);
     line->failed |= !stack;

@@ -93,12 +93,6 @@ bool store_sync_begin(struct store *store)
     return !store->kind->sync_begin || store->kind->sync_begin(store);
 }
 
-uint64_t store_commit_begin(struct store *store)
-{
-    uint64_t turn = store_commit_write(store);
-    return turn && store_sync_begin(store) ? turn : 0;
-}
-
 bool store_settle(struct store *store, uint64_t turn)
 {
     return store->kind->settle ? store->kind->settle(store, turn) : !store->error.fault;

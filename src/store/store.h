@@ -1,7 +1,7 @@
 // store.h - where the core's records stay between two lives of the core.
 //
-// A store keeps the last row of every key. What is committed before a crash is what
-// ROTA_EVENT_RESTORE gets after it. One turn is one transaction:
+// A store keeps the last row of every key. ROTA_EVENT_RESTORE gets after a crash the rows that were
+// committed before it. One turn is one transaction:
 //
 //     store_begin(store, now);
 //     store_define(store, &event->submit, texts);    // names and commands, if there are any
@@ -22,7 +22,7 @@ struct store;
 
 enum store_fault {
     STORE_FINE,
-    STORE_REFUSED,    // what was given is none of ours
+    STORE_REFUSED,    // the file is not a database of this rota
     STORE_IN_USE,     // another process has it; later it may be free
     STORE_FULL,       // no room on the disk, not even with the ballast thrown off
     STORE_BROKEN,     // the disk failed, or a row says what cannot be
@@ -53,14 +53,14 @@ struct store_options store_options_default(void);
 
 struct store *store_open_memory(void);  // null: no memory
 
-// Makes the file if there is none. Null: refused or broken, and the error says why.
+// Creates a missing file. Null: refused or broken, and the error says why.
 struct store *store_open_sqlite(const char *path, const struct store_options *options,
                                 struct store_error *error);
 void store_close(struct store *store);  // null is fine
 
 // ---- Writing: one turn, one transaction --------------------------------------
 
-// What people call a task, and all the core need not know of it. Null: not given.
+// The name of a task, and other texts that the core does not need. Null: not given.
 struct store_text {
     const char *name, *command;
     uint64_t body;  // only when it is found: what the submission said
@@ -89,10 +89,10 @@ struct store_request {
 };
 void store_answer(struct store *store, const struct store_request *request);
 
-// Who has asked in this turn for what, on one line, for a list that only grows. It is copied.
+// A request of this turn and its client, on one line, for a list that only grows. It is copied.
 void store_audit(struct store *store, const char *line);
 
-// What came of an attempt, as its worker told it. The texts must last until the commit.
+// The end of an attempt, as its worker reported it. The texts must last until the commit.
 struct store_attempt {
     rota_task_id task;
     uint32_t attempt;
@@ -106,8 +106,19 @@ struct store_attempt {
 };
 void store_put_attempt(struct store *store, const struct store_attempt *attempt);
 
-// What a worker is to be told for tasks of a job: `number` from 1, bytes that nobody here looks
-// into. They must last until the commit. They go when their job does.
+// attempt_text.c: "exit 2", "signal 9 (Killed, core dumped)", "timed out: REASON".
+enum { STORE_CORE_DUMPED = 4 };  // of the flags
+struct store_attempt_end {
+    const char *end;  // as above
+    int32_t status;
+    uint32_t flags;
+    const char *reason;     // null or "": none
+    const char *otherwise;  // the text for any other end
+};
+void store_attempt_text(const struct store_attempt_end *end, char *out, size_t size);
+
+// A message to a worker, for tasks of a job: `number` from 1, and bytes that the store does not
+// read. They must last until the commit, and are removed with their job.
 struct store_body {
     rota_job_id job;
     uint32_t number;
@@ -124,16 +135,15 @@ void store_put(struct store *store, const struct rota *rota, const struct rota_r
 
 bool store_commit(struct store *store);
 
-// The same in two steps, so that the next turn can be prepared while the disk is at work:
+// The same in three steps, so that the next turn can be prepared while the disk writes:
 //
-//     turn = store_commit_begin(store);   // its rows are written, and every reader sees them
+//     turn = store_commit_write(store);   // its rows are written, and every reader sees them
+//     store_sync_begin(store);            // the disk begins to sync all turns so far
 //     ... the next turn ...
 //     store_settle(store, turn);          // now it is durable: its actions may be performed
 //
 // 0 and false: as for store_commit(). Turns are numbered from 1 and become durable in this order;
 // several may do so by one sync.
-uint64_t store_commit_begin(struct store *store);
-// And in three: written, without asking the disk; later asked, for all turns so far.
 uint64_t store_commit_write(struct store *store);
 bool store_sync_begin(struct store *store);
 bool store_settle(struct store *store, uint64_t turn);
@@ -149,8 +159,8 @@ void store_foresee(struct store *store);
 bool store_is_full(const struct store *store);
 
 // Between turns, about once a second: the files of the store are still there and the ones that it
-// has open. False: one was deleted or replaced. The store has failed, and whoever acknowledges
-// something now promises what nobody will find.
+// has open. False: one was deleted or replaced. The store has failed: a change
+// that is acknowledged now would be lost.
 bool store_check(struct store *store);
 
 // ---- Reading ----------------------------------------------------------------
@@ -160,11 +170,11 @@ bool store_check(struct store *store);
 const struct rota_record *store_rows(struct store *store, uint32_t *count);
 void store_rows_release(struct store *store);  // gives the memory of the rows back
 
-// What was defined with a task. False: no such task. Valid until the next call.
+// The texts of a task. False: no such task. Valid until the next call.
 bool store_text_find(struct store *store, rota_task_id task, struct store_text *text);
 
-// Who has the log of an attempt; 0 becomes the last one. None: it was not reported, or the store
-// keeps no attempts.
+// The worker that has the log of an attempt; attempt 0 becomes the last one. Worker 0: the attempt
+// was not reported, or the store keeps no attempts.
 rota_worker_id store_attempt_worker(struct store *store, rota_task_id task, uint32_t *attempt);
 // The worker that was given an attempt before the present one. None: nobody knows.
 rota_worker_id store_attempt_given(struct store *store, rota_task_id task, uint32_t attempt);
@@ -182,7 +192,7 @@ bool store_jobs_plain(struct store *store, store_job_fn *take, void *context);
 typedef void store_took_fn(void *context, const char *name, rota_time took);
 bool store_durations(struct store *store, store_took_fn *take, void *context);
 
-// The journal: what each turn has changed, a line each as doc/store.md has them.
+// The journal: what each turn has changed, a line each as doc/database-schema.md has them.
 struct store_turn {
     uint64_t sequence;
     rota_time at;
@@ -193,8 +203,8 @@ uint64_t store_journal_last(const struct store *store);  // 0: it is empty, or n
 // Turns from `first` to `last` that are kept, by sequence. False: the store has failed.
 bool store_journal(struct store *store, uint64_t first, uint64_t last, store_turn_fn *take,
                    void *context);
-// What the task of a line is called, and its lane; "" where there is none. False: no such task.
-// Valid until the next call.
+// The names of the task of a line and of its lane; "": no name. False: no such task. Valid until
+// the next call.
 struct store_label {
     const char *name, *lane;
 };

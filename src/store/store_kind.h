@@ -6,7 +6,7 @@
 struct catalog_name;
 struct catalog_rows;
 
-// The functions of store.h, with the same promises. What is null is not kept by that kind.
+// The functions of store.h, with the same promises. A kind may lack some of them, which are null.
 struct store_kind {
     void (*close)(struct store *store);
     void (*begin)(struct store *store, rota_time now);

@@ -1,7 +1,13 @@
-// attempt_end.c - how an attempt ended: what a worker reports, as the core and the store have it.
+// attempt_end.c - how an attempt ended: from the report of a worker to an event and a row.
 #include "turn/attempt_end.h"
+#include "base/planted.h"
 
+#include <errno.h>
 #include <string.h>
+
+// ---- From FINISHED to an event of the core ----------------------------------------------------
+
+_Static_assert((uint32_t)STORE_CORE_DUMPED == WIRE_CORE_DUMPED, "flags are stored as they come");
 
 enum rota_outcome ends_outcome(const struct wire_finished *finished)
 {
@@ -11,10 +17,52 @@ enum rota_outcome ends_outcome(const struct wire_finished *finished)
     return is_result ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_ERROR;
 }
 
-int32_t ends_status(const struct wire_finished *finished)
+static int32_t status_of(const struct wire_finished *finished)
 {
     bool signal = finished->end == WIRE_SIGNALED || finished->end == WIRE_TIMED_OUT;
     return signal ? ENDS_SIGNAL + finished->status : finished->status;
+}
+
+bool ends_lacks_input(const struct wire_finished *finished)
+{
+    return finished->end == WIRE_BAD_INPUT
+           && (finished->status == ENODATA || finished->status == ENOSPC);
+}
+
+// An attempt is lost if it ended through no fault of its task.
+static bool is_lost(const struct wire_finished *finished, const struct rota_task_view *view,
+                    enum ends_stop stop)
+{
+    assert(stop == ENDS_STOP_ABORTS || stop == ENDS_STOP_LOSES);
+    if (ends_lacks_input(finished)) return true;
+    if (stop == ENDS_STOP_ABORTS) return false;
+    if (finished->end == WIRE_NOT_STARTED)
+        return finished->status == ESTALE || finished->status == ECANCELED;
+    if (finished->end != WIRE_STOPPED) return false;
+    if (PLANTED(EVICTION_FAILS) && finished->status == ESHUTDOWN) return false;
+    return view->state != ROTA_TASK_NONE && !view->stopping;
+}
+
+// The loss does not count as a try: the attempt did not start, the stream it read broke off, or a
+// batch system ended it with its worker.
+static bool is_blameless(const struct wire_finished *finished)
+{
+    if (finished->end == WIRE_NOT_STARTED) return true;
+    if (finished->end != WIRE_STOPPED) return false;
+    return finished->status == ENOLINK || finished->status == ESHUTDOWN;
+}
+
+void ends_event(const struct wire_finished *finished, const struct rota_task_view *view,
+                enum ends_stop stop, struct rota_event *event)
+{
+    assert(finished && event);
+    bool lost = is_lost(finished, view, stop);
+    *event = (struct rota_event){.kind = ROTA_EVENT_TASK_FINISHED};
+    event->report.task = finished->task;
+    event->report.attempt = finished->attempt;
+    event->report.outcome = lost ? ROTA_OUTCOME_LOST : ends_outcome(finished);
+    event->report.status = status_of(finished);
+    event->report.unstarted = lost && is_blameless(finished);
 }
 
 void ends_discard(struct wire_finished *finished)
@@ -23,11 +71,12 @@ void ends_discard(struct wire_finished *finished)
     finished->status = 0;
     finished->outputs = (wire_files){0};
     finished->reason = wire_text_of("the writer of a stream it read did not succeed");
+    assert(finished->end == WIRE_STOPPED);
 }
 
-// ---- Repetitions -------------------------------------------------------------------------------
+// ---- Retries ----------------------------------------------------------------------------------
 
-bool ends_is_final(const struct ends_repeat *repeat, const struct wire_finished *finished)
+static bool is_final(const struct ends_repeat *repeat, const struct wire_finished *finished)
 {
     bool listed = !repeat->exit_count;
     for (uint32_t i = 0; i < repeat->exit_count; i++)
@@ -35,8 +84,28 @@ bool ends_is_final(const struct ends_repeat *repeat, const struct wire_finished 
     return !listed;
 }
 
+// A task that is stopped is not retried.
+bool ends_may_retry(const struct rota_event *event, const struct rota_task_view *view)
+{
+    enum rota_outcome outcome = event->report.outcome;
+    if (outcome != ROTA_OUTCOME_EXIT && outcome != ROTA_OUTCOME_ERROR) return false;
+    return view->state != ROTA_TASK_NONE && !view->stopping;
+}
+
+void ends_retry(const struct ends_repeat *repeat, const struct wire_finished *finished,
+                const struct rota_task_view *view, uint32_t losses, struct rota_event *event)
+{
+    assert(event->kind == ROTA_EVENT_TASK_FINISHED);
+    // A final failure overwrites the number of tries, which `rota why` reads. Without losses the
+    // core finds by itself that no retry is left.
+    bool used_up = losses && view->tries + losses > view->retries_max + PLANTED(RETRY_MORE);
+    event->report.final |= used_up || is_final(repeat, finished);
+    event->report.rest = ends_rest(repeat, view->tries);
+}
+
 rota_time ends_rest(const struct ends_repeat *repeat, uint32_t tries)
 {
+    assert(repeat->rest >= 0);
     static const rota_time longest = 1000000000000000;  // 31 years
     uint32_t percent = repeat->percent ? repeat->percent : 100;
     rota_time rest = repeat->rest;
@@ -45,13 +114,12 @@ rota_time ends_rest(const struct ends_repeat *repeat, uint32_t tries)
     return rest < longest ? rest : longest;
 }
 
-// ---- Losses ------------------------------------------------------------------------------------
-
 rota_time ends_backoff(uint32_t times)
 {
     static const rota_time least = 100000, most = 10000000;
     rota_time wait = least;
     for (uint32_t i = 1; i < times && wait < most; i++) wait *= 2;
+    assert(wait >= least);
     return wait < most ? wait : most;
 }
 
@@ -61,9 +129,9 @@ void ends_lack(struct rota_event *event, uint32_t times, uint32_t most)
     event->report.rest = ends_backoff(times);
 }
 
-// ---- For those who ask later -------------------------------------------------------------------
+// ---- For the database -------------------------------------------------------------------------
 
-static const char *word_of(uint32_t end)
+const char *ends_word(uint32_t end)
 {
     static const char *const words[]
         = {[WIRE_EXITED] = "exit",       [WIRE_SIGNALED] = "signal",
@@ -76,10 +144,11 @@ static const char *word_of(uint32_t end)
 
 bool ends_note(struct server *server, const struct wire_finished *finished, rota_worker_id worker)
 {
+    assert(server && finished);
     struct store_attempt attempt = {
         .task = finished->task,
         .attempt = finished->attempt,
-        .end = word_of(finished->end),
+        .end = ends_word(finished->end),
         .status = finished->status,
         .flags = finished->flags,
         .began = finished->began,

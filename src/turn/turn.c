@@ -1,4 +1,4 @@
-// turn.c - a turn: events into the core, records into the store, and only then the actions.
+// turn.c - a turn: passes events to the core and records to the store, and only then the actions.
 #include "base/planted.h"
 #include "turn/turn.h"
 
@@ -13,12 +13,11 @@ struct kept {
     max_align_t bytes[];
 };
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
-// ---- What lives for a turn ---------------------------------------------------------
+// ---- Memory of a turn -----------------------------------------------------------------------
 
 void *server_keep(struct server *server, size_t count, size_t size)
 {
+    assert(size > 0);
     if (count > (SIZE_MAX - sizeof(struct kept)) / size) return NULL;
     struct kept *kept = calloc(1, sizeof *kept + count * size);
     if (!kept) return NULL;
@@ -38,15 +37,17 @@ static void keep_nothing(struct server *server)
 
 static void say(struct server *server, const char *reason)
 {
+    assert(reason);
     snprintf(server->reason, sizeof server->reason, "%s", reason);
 }
 
-// ---- From the first to the last ------------------------------------------------------
+// ---- Opening and closing --------------------------------------------------------------------
 
-// Jobs are numbered one after the other, and a submission may name tasks of one that came in the
-// same turn: so the next number has to be known before anybody is told.
+// Jobs are numbered one after the other, and a submission may name tasks of a job that was
+// submitted in the same turn: so the next number has to be known before any reply is sent.
 static rota_job_id next_job_of(const struct rota_record *records, uint32_t count)
 {
+    assert(records || !count);
     for (uint32_t i = 0; i < count; i++)
         if (records[i].kind == ROTA_RECORD_CORE) return (rota_job_id){records[i].core.jobs};
     return (rota_job_id){1};
@@ -58,7 +59,7 @@ static bool turn_time(void *context, const struct store_turn *turn)
     return true;
 }
 
-// When the last turn was written; 0: there was none, or the store keeps no journal.
+// When the last turn was written; 0: no turn so far, or the store keeps no journal.
 static rota_time last_written(struct store *store)
 {
     uint64_t last = store_journal_last(store);
@@ -74,9 +75,10 @@ static rota_time task_time(const struct rota_record *record, rota_time written)
     return waits && record->task.since > written ? written : record->task.since;
 }
 
-// The clock may have been set back since: what was due at a time must not wait for that time again.
+// The clock may have been set back since: timers must not wait for the old time again.
 static rota_time latest_time(const struct rota_record *records, uint32_t count, rota_time written)
 {
+    assert(records || !count);
     rota_time latest = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct rota_record *record = &records[i];
@@ -93,7 +95,7 @@ static bool core_restore(struct server *server, server_rows_fn *tell, void *cont
 {
     struct rota_event event = {.kind = ROTA_EVENT_RESTORE, .now = server->now};
     if (rota_open(&server->config, &server->rota)) {
-        say(server, "no memory for the core");
+        say(server, "out of memory for the core");
         return false;
     }
     event.restore.records = store_rows(server->store, &event.restore.count);
@@ -118,6 +120,7 @@ bool server_open(struct server *server, struct store *store, const struct rota_c
 bool server_open_telling(struct server *server, struct store *store,
                          const struct rota_config *config, server_rows_fn *tell, void *context)
 {
+    assert(store);
     *server = (struct server){.store = store, .config = *config, .now = INT64_MIN};
     return core_restore(server, tell, context);
 }
@@ -137,7 +140,7 @@ bool server_undo(struct server *server)
     server->rota = NULL;
     char reason[sizeof server->reason];
     memcpy(reason, server->reason, sizeof reason);
-    store_begin(server->store, server->now);  // forgets what was defined and not put
+    store_begin(server->store, server->now);  // discards definitions that were not written
     bool restored = core_restore(server, NULL, NULL);
     if (restored) memcpy(server->reason, reason, sizeof reason);
     return restored;
@@ -153,7 +156,8 @@ int server_exit_status(const struct server *server)
 
 void server_begin(struct server *server, rota_time now)
 {
-    if (now > server->now) server->now = now;  // a clock that is set back stands still for us
+    assert(!server->is_decided);
+    if (now > server->now) server->now = now;  // a clock that is set back stops for us
     server->action_count = 0;
     server->reason[0] = 0;
     store_begin(server->store, server->now);
@@ -168,13 +172,14 @@ static bool is_new_work(const struct rota_event *event)
 
 enum rota_error server_step(struct server *server, const struct rota_event *event)
 {
+    assert(!server->is_decided);
     if (is_new_work(event) && store_is_full(server->store)) {
-        say(server, "the disk is full: what was begun can end, nothing new is taken");
+        say(server, "the disk is full: running tasks can end, new work is refused");
         return ROTA_TOO_MANY;
     }
     struct rota_event *kept = server_keep(server, 1, sizeof *kept);
     if (!kept) {
-        say(server, "no memory for an event");
+        say(server, "out of memory for an event");
         return ROTA_NO_MEMORY;
     }
     *kept = *event;
@@ -192,6 +197,7 @@ enum rota_error server_step(struct server *server, const struct rota_event *even
 enum rota_error server_submit(struct server *server, const struct rota_job_spec *spec,
                               const struct store_text *texts)
 {
+    assert(spec);
     struct rota_event event = {.kind = ROTA_EVENT_SUBMIT, .submit = *spec};
     server->fault = (struct rota_fault){0};
     enum rota_error error = server_step(server, &event);
@@ -202,16 +208,14 @@ enum rota_error server_submit(struct server *server, const struct rota_job_spec 
     return ROTA_OK;
 }
 
-// Effects live until the next step only, and whoever performs them may step.
+// Effects are valid only until the next step, and the caller may step while it performs them.
 static bool actions_copy(struct server *server, const struct rota_effects *effects)
 {
-    void *items = server->actions;
+    assert(server->action_count == 0 || server->actions);
     uint32_t count = server->action_count;
-    bool there
-        = memory_reserve_raw(&heap, &items, &server->action_capacity,
-                             (uint64_t)count + effects->action_count, sizeof *server->actions);
-    server->actions = items;
-    if (!there) return false;
+    if (!ARRAY_RESERVE_RAW(&memory_heap, server->actions, server->action_capacity,
+                           (uint64_t)count + effects->action_count))
+        return false;
     if (effects->action_count)
         memcpy(server->actions + count, effects->actions,
                effects->action_count * sizeof *server->actions);
@@ -230,7 +234,7 @@ bool server_decide(struct server *server)
         *effects = rota_take(server->rota);
     }
     server->is_decided = actions_copy(server, effects);
-    if (!server->is_decided) say(server, "no memory for the actions of a turn");
+    if (!server->is_decided) say(server, "out of memory for the actions of a turn");
     return server->is_decided;
 }
 

@@ -32,7 +32,7 @@ static struct head head_of(const void *block)
 static void check_fence(const char *block, size_t size)
 {
     for (size_t i = 0; i < GAP; i++)
-        if (block[size + i] != FENCE) fail_msg("written behind a block of %zu bytes", size);
+        if (block[size + i] != FENCE) fail_msg("written past a block of %zu bytes", size);
 }
 
 static bool is_refused(const struct allocator *allocator, size_t size)

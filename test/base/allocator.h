@@ -13,8 +13,8 @@
 #include "base/base.h"
 
 // Blocks move whenever they are resized, never to the same distance from a cache line, and are
-// full of rubbish at first. Giving back must name the size that was asked for, and nobody may
-// have written behind it.
+// full of rubbish at first. Giving back must name the size that was asked for, and the bytes after
+// the block must be unchanged.
 struct allocator {
     uint64_t requests;
     uint64_t refuse_from, refuse_count;  // requests that are refused; the first one is number 1

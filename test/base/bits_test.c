@@ -109,7 +109,7 @@ static void growth_keeps_what_is_there_and_adds_nothing(void **state)
     assert_int_equal(allocator.bytes, 0);
 }
 
-// There are two tables to grow; whichever is refused, the set goes on as it was.
+// There are two tables to grow; if either is refused, the set stays as it was.
 static void a_refusal_changes_nothing(void **state)
 {
     (void)state;

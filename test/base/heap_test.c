@@ -89,7 +89,7 @@ static void growth_keeps_every_entry(void **state)
     assert_int_equal(allocator.bytes, 0);
 }
 
-// There are two tables to grow; whichever is refused, the heap goes on as it was.
+// There are two tables to grow; if either is refused, the heap stays as it was.
 static void a_refusal_changes_nothing(void **state)
 {
     (void)state;

@@ -87,7 +87,7 @@ static void reserved_room_is_there(void **state)
         assert_true(map_reserve(&memory, &map, more));
         uint64_t requests = allocator.requests;
         for (uint32_t i = 0; i < more; i++) map_put(&map, i, i + 1);
-        assert_true(map.count < map.capacity);  // or a key that is not there is looked for for ever
+        assert_true(map.count < map.capacity);  // or the search for a missing key never ends
         assert_int_equal(map_find(&map, more), 0);
         assert_true(map_reserve(&memory, &map, 0));
         assert_int_equal(allocator.requests, requests);

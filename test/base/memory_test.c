@@ -1,4 +1,4 @@
-// memory_test.c - tables grow when they must, and a refusal leaves them as they are.
+// memory_test.c - tables grow when they must, and a refusal does not change them.
 #include "allocator.h"
 
 struct table {
@@ -124,7 +124,7 @@ static void sizes_that_overflow_are_refused_unasked(void **state)
     assert_null(block.items);
 }
 
-// Pretends: nothing is touched behind what it gives out.
+// Pretends to allocate: the caller writes only within the block.
 static void *pretend(void *context, void *old, size_t old_size, size_t new_size)
 {
     (void)old;
@@ -201,6 +201,43 @@ static void the_heap_of_c_grows_and_takes_back(void **state)
     assert_null(memory_resize_heap(NULL, block, 100000, 0));
 }
 
+static void arrays_of_any_type_grow_and_keep_their_items(void **state)
+{
+    (void)state;
+    struct point {
+        double x, y;
+    } *points = NULL;
+    struct allocator allocator = {0};
+    struct memory memory = allocator_memory(&allocator);
+    uint32_t count = 0, capacity = 0;
+    for (; count < 1000; count++) {
+        assert_true(ARRAY_MORE(&memory, points, count, capacity));
+        assert_true(points[count].x == 0 && points[count].y == 0);
+        points[count] = (struct point){count, 2.0 * count};
+    }
+    assert_true(ARRAY_RESERVE_RAW(&memory, points, capacity, 5000));
+    for (uint32_t i = 0; i < count; i++) assert_true(points[i].x == i && points[i].y == 2.0 * i);
+    ARRAY_RELEASE(&memory, points, capacity);
+    assert_null(points);
+    assert_int_equal(capacity, 0);
+    assert_int_equal(allocator.bytes, 0);
+}
+
+static void an_array_without_memory_stays_as_it_is(void **state)
+{
+    (void)state;
+    struct allocator allocator = {0};
+    struct memory memory = allocator_memory(&allocator);
+    char *text = NULL;
+    uint32_t capacity = 0;
+    assert_true(ARRAY_RESERVE(&memory, text, capacity, 16));
+    char *before = text;
+    assert_false(ARRAY_MORE(&memory, text, UINT32_MAX, capacity));
+    assert_ptr_equal(text, before);
+    assert_true(capacity >= 16);
+    ARRAY_RELEASE(&memory, text, capacity);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +251,8 @@ int main(void)
         cmocka_unit_test(blocks_of_lines_start_at_one_wherever_they_move),
         cmocka_unit_test(releasing_nothing_is_fine),
         cmocka_unit_test(the_heap_of_c_grows_and_takes_back),
+        cmocka_unit_test(arrays_of_any_type_grow_and_keep_their_items),
+        cmocka_unit_test(an_array_without_memory_stays_as_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

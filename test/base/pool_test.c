@@ -115,7 +115,7 @@ static void a_refusal_changes_nothing(void **state)
     assert_int_equal(allocator.bytes, 0);
 }
 
-// Nobody has the number of another one, and nobody's item is touched by others coming and going.
+// Numbers are unique, and taking or giving back an item does not change the others.
 static void random_takers_do_not_meet(void **state)
 {
     (void)state;

@@ -16,7 +16,7 @@ static void a_seed_always_gives_the_same_numbers(void **state)
     assert_int_equal(differ, 1000);
 }
 
-// Stores hold the state of the generator: with another formula they would go on otherwise.
+// Stores hold the state of the generator: another formula would change what follows.
 static void the_numbers_never_change(void **state)
 {
     (void)state;

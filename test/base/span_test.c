@@ -2,6 +2,11 @@
 #include "allocator.h"
 #include "seed.h"
 
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 static uint32_t take(struct memory memory, struct spans *spans, uint32_t count)
 {
     uint32_t first = 0;
@@ -139,6 +144,37 @@ static void numbers_end_at_32_bits(void **state)
     span_release(&memory, &spans);
 }
 
+// Takes a span in a child process, and tells how that ended.
+static int take_in_child(struct spans *spans, uint32_t first, uint32_t count)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        freopen("/dev/null", "w", stderr);
+        span_take(spans, first, count);
+        _exit(0);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void taking_what_is_not_free_fails_an_assert(void **state)
+{
+    (void)state;
+    struct allocator allocator = {0};
+    struct memory memory = allocator_memory(&allocator);
+    struct spans spans = {0};
+    uint32_t hole = take(memory, &spans, 2);
+    take(memory, &spans, 3);
+    span_give(&spans, hole, 2);
+    assert_true(WIFEXITED(take_in_child(&spans, hole, 2)));
+    int no_span = take_in_child(&spans, hole + 3, 1), too_long = take_in_child(&spans, hole, 3);
+    assert_true(WIFSIGNALED(no_span) && WTERMSIG(no_span) == SIGABRT);
+    assert_true(WIFSIGNALED(too_long) && WTERMSIG(too_long) == SIGABRT);
+    span_release(&memory, &spans);
+}
+
 // ---- A naive second opinion: one byte for each number ----------------------------------------
 
 enum { NUMBERS = 4000, HOLDERS = 120 };
@@ -218,6 +254,7 @@ int main(void)
         cmocka_unit_test(giving_back_needs_no_memory),
         cmocka_unit_test(a_refusal_changes_nothing),
         cmocka_unit_test(numbers_end_at_32_bits),
+        cmocka_unit_test(taking_what_is_not_free_fails_an_assert),
         cmocka_unit_test(random_spans_agree_with_a_naive_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

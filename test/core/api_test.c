@@ -1,4 +1,4 @@
-// api_test.c - what the core does, as short stories through rota.h.
+// api_test.c - the behaviour of the core, as short stories through rota.h.
 #include "story.h"
 
 static rota_task_id t(uint32_t task)
@@ -211,7 +211,7 @@ static void an_object_is_made_copied_and_dropped(void **state)
     story_close(&story);
 }
 
-// Workers 1 to 3 have the object, and too little room for the six that read it.
+// Workers 1 to 3 have the object, and too little room for the six tasks that read it.
 static void copies_come_from_all_that_have_one(void **state)
 {
     (void)state;
@@ -359,7 +359,7 @@ static void two_jobs_share_one_execution(void **state)
     story_close(&story);
 }
 
-// ---- The whole ---------------------------------------------------------------------------
+// ---- Everything together --------------------------------------------------------------------
 
 static void a_lane_is_forgotten_when_nobody_needs_it(void **state)
 {

@@ -1,9 +1,10 @@
-// bad_input_test.c - what no correct caller sends is refused, with a reason, and changes nothing.
+// bad_input_test.c - events that no correct caller sends are refused with a reason, and change
+// nothing.
 #include "story.h"
 
 enum { LONG = 1000 };
 
-// A submission that can be made wrong in one place.
+// A submission that can be made invalid in one place.
 struct paper {
     struct rota_task_spec tasks[LONG + 1];
     struct rota_edge edges[LONG + 1];
@@ -125,7 +126,7 @@ static void cycles_with_a_lane_in_order_of_submission_are_refused(void **state)
     scene_close(&story);
 }
 
-// Edge 1 to 2, condition 3 on 2, input of 4 from 3, lane from 4 to 5, and 1 needs 5.
+// Edge 1 to 2, condition 3 on 2, input of 4 from 3, lane from 4 to 5, and 1 depends on 5.
 static void mixed_cycles_are_refused(void **state)
 {
     (void)state;
@@ -186,7 +187,7 @@ static void bundles_have_no_edges_and_do_not_nest(void **state)
     scene_close(&story);
 }
 
-// Any refusal will do: the notes do not name the error.
+// Any refusal is accepted: the contract does not name the error.
 static void is_refused(struct story *story, struct rota_event event)
 {
     uint64_t digest = rota_digest(story->rota);
@@ -210,7 +211,7 @@ static void ends_of_edges_must_be_there(void **state)
         paper_edge(bad[i].before, bad[i].after);
         is_refused(&story, submit());
     }
-    paper_open(1);  // an old task cannot get a new prerequisite
+    paper_open(1);  // an old task cannot get a new dependency
     paper.spec.job.number = 1;
     paper.spec.first = 3;
     paper_edge(3, 2);
@@ -305,7 +306,7 @@ static void malformed_conditions_are_refused(void **state)
     scene_close(&story);
 }
 
-// ---- Which task it is ------------------------------------------------------------------------
+// ---- The task that a refusal names ----------------------------------------------------------
 
 static void the_first_bad_task_is_known(void **state)
 {
@@ -332,7 +333,7 @@ static void the_first_bad_task_is_known(void **state)
     is_refused(&story, submit());
     assert_int_equal(rota_fault(story.rota).task.task, 3);
     paper_open(4);
-    paper.spec.policy = (enum rota_policy)9;  // no fault of a task
+    paper.spec.policy = (enum rota_policy)9;  // not an error of a task
     is_refused(&story, submit());
     assert_int_equal(rota_fault(story.rota).task.task, 0);
     scene_close(&story);
@@ -368,7 +369,7 @@ static void a_cycle_is_known_in_its_order(void **state)
     scene_close(&story);
 }
 
-// ---- Ids that are not there ------------------------------------------------------------------
+// ---- Unknown ids ----------------------------------------------------------------------------
 
 static void unknown_ids_are_not_found(void **state)
 {

@@ -1,4 +1,4 @@
-// claim_test.c - claims: where the handler is, when what it claimed has started, how it failed.
+// claim_test.c - claims: which handler has a task, when the task has started, how it failed.
 #include "story.h"
 
 static void submit_two(struct story *story, struct rota_task_spec one, struct rota_task_spec other)
@@ -59,9 +59,9 @@ static void a_strict_lane_waits_until_what_was_claimed_has_started(void **state)
     stranger.claim.handler = 8;
     refused(&story, stranger, ROTA_NOT_NOW);
     does(&story, claim(ROTA_EVENT_CLAIM_STARTED, 1, 0));
-    does(&story, claim(ROTA_EVENT_CLAIM_STARTED, 1, 0));  // once more does no harm
+    does(&story, claim(ROTA_EVENT_CLAIM_STARTED, 1, 0));  // a repetition is harmless
     does(&story, claim(ROTA_EVENT_CLAIM, 2, ROTA_STARTS_LATER));
-    does(&story, claim(ROTA_EVENT_DELIVER, 2, 0));  // the end is a start, too
+    does(&story, claim(ROTA_EVENT_DELIVER, 2, 0));  // a delivery implies the start
     does(&story, claim(ROTA_EVENT_DELIVER, 1, 0));
     story_close(&story);
 }

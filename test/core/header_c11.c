@@ -1,4 +1,4 @@
-// header_c11.c - rota.h compiles as strict C11, and what it declares links.
+// header_c11.c - rota.h compiles as strict C11, and its functions link.
 #include <rota.h>
 #include <rota_client.h>
 #include <rota_pool.h>

@@ -1,4 +1,4 @@
-// header_cpp17.cpp - rota.h compiles as C++17, and what it declares links.
+// header_cpp17.cpp - rota.h compiles as C++17, and its functions link.
 #include <rota.h>
 #include <rota_client.h>
 #include <rota_pool.h>

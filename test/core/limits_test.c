@@ -1,4 +1,4 @@
-// limits_test.c - huge numbers, the limits of the configuration, and graphs as large as they get.
+// limits_test.c - huge numbers, the configured limits, and very large graphs.
 #include <stdlib.h>
 
 #include "story.h"
@@ -12,7 +12,7 @@ static struct rota_event submit(const struct rota_job_spec *spec)
 
 // ---- Huge numbers -----------------------------------------------------------------------
 
-// A number may be refused or taken, but nothing may break: not the sums, not the plan, not the end.
+// A number may be refused or accepted, but nothing may break: sums, plan and end stay correct.
 static void survives(struct story *story, struct rota_task_spec task)
 {
     struct rota_task_spec tasks[3] = {task, task, task};
@@ -202,7 +202,7 @@ static void claim_and(struct rota *rota, enum rota_event_kind kind, uint32_t tas
     quick(rota, (struct rota_event){.kind = kind, .claim = {.handler = 1, .task = {1, task}}});
 }
 
-// Submits, fails a root so that all behind it is blocked, retries it and delivers everything.
+// Submits, fails a root so that all tasks after it are blocked, retries it and delivers everything.
 static void large_graph(uint32_t tasks, struct rota_edge *edges, uint32_t edge_count)
 {
     struct rota *rota = NULL;

@@ -6,7 +6,7 @@ static rota_task_id t(uint32_t task)
     return (rota_task_id){1, task};
 }
 
-// Makes "a" (task 1), which makes object 1, and "b", "c" (2 and 3), which read it.
+// Submits "a" (task 1), which makes object 1, and "b", "c" (2 and 3), which read it.
 static void submit_fork(struct story *story)
 {
     static const struct rota_task_spec tasks[3] = {{.cores = 1}, {.cores = 1}, {.cores = 1}};
@@ -67,11 +67,11 @@ static void it_is_handed_out_beyond_the_room_before_the_next_plan(void **state)
     begins(&story, &config, 2);
     submit_many(&story, 3);
     does(&story, plan(places, 3));
-    // The third is beyond what may wait there, and takes the room that is elsewhere.
+    // The third task exceeds what may wait there, and takes the room on another worker.
     assert_string_equal(told(&story, ROTA_ACTION_RUN), "1.1#1>w1 1.2#1>w1 1.3#1>w2");
     story.now = 10;
     does(&story, (struct rota_event){.kind = ROTA_EVENT_TIME});
-    assert_string_equal(told(&story, ROTA_ACTION_STOP), "");  // bound: not taken back
+    assert_string_equal(told(&story, ROTA_ACTION_STOP), "");  // bound: not recalled
     story_close(&story);
 }
 
@@ -114,7 +114,7 @@ static uint32_t called_off(const struct story *story)
     return count;
 }
 
-// Tasks 2 and 3 wait for the task 4 too; what they read is on its way to worker 2.
+// Tasks 2 and 3 also wait for task 4; their input is being fetched to worker 2.
 static void what_was_asked_for_ahead_of_a_task_that_moves_is_called_off(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void what_was_asked_for_ahead_of_a_task_that_moves_is_called_off(void **s
     starts(&story, t(1));
     ends(&story, t(1), ROTA_OUTCOME_OK);
     does(&story, plan(second, 1));
-    assert_int_equal(called_off(&story), 0);  // the task 3 will read it there
+    assert_int_equal(called_off(&story), 0);  // task 3 will read it there
     does(&story, plan(third, 1));
     assert_int_equal(called_off(&story), 1);
     story_close(&story);
@@ -163,7 +163,7 @@ static void a_plan_that_comes_late_fetches_what_is_there(void **state)
     assert_string_equal(told(&story, ROTA_ACTION_RUN), "1.3#2>w3");
     struct rota_task_view view;
     assert_true(rota_task_look(story.rota, t(3), &view));
-    assert_int_equal(view.tries, 1);  // being moved is no failure
+    assert_int_equal(view.tries, 1);  // a move is not a failure
     story_close(&story);
 }
 
@@ -260,7 +260,7 @@ static void by_rank_a_wide_task_is_not_kept_out_by_narrow_ones(void **state)
     worker_joins(&story, 1, 2);
     does(&story, (struct rota_event){.kind = ROTA_EVENT_WORKER_ASKS,
                                      .asks = {.id = {1}, .count = ROTA_ASK_ALWAYS}});
-    // 3 would fit beside 1, but 2 is of higher rank; 6 never fits and is in nobody's way.
+    // 3 would fit beside 1, but 2 has a higher rank; 6 never fits and blocks no other task.
     assert_string_equal(told(&story, ROTA_ACTION_RUN), "1.1#1>w1");
     ends(&story, t(1), ROTA_OUTCOME_OK);
     assert_string_equal(told(&story, ROTA_ACTION_RUN), "1.2#1>w1");

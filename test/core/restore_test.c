@@ -1,7 +1,7 @@
-// restore_test.c - what a restored core says about itself.
+// restore_test.c - the records of a restored core.
 #include "story.h"
 
-// What the records say last: orders[id] is the place of a worker, 0 when it is gone.
+// The last records of workers: orders[id] is the place of a worker, 0 if it was removed.
 static void orders_read(struct rota *rota, uint32_t *orders)
 {
     struct rota_effects effects;
@@ -24,7 +24,7 @@ static void who_joins_after_a_restore_comes_after_those_who_were_there(void **st
     struct rota_event joined = {.kind = ROTA_EVENT_WORKER_JOINED};
     struct rota *rota = NULL;
     uint32_t orders[8] = {0};
-    for (uint32_t i = 0; i < 2; i++) {  // the first to join has left before
+    for (uint32_t i = 0; i < 2; i++) {  // the first to join has already left
         records[i].worker.id.number = 5 + i;
         records[i].worker.cores = 1;
         records[i].worker.order = orders[5 + i] = 2 + i;

@@ -1,5 +1,4 @@
-// story.h - helpers for tests that tell a story through rota.h: a step, a turn, and what it asked
-// for.
+// story.h - helpers for tests that tell a story through rota.h: a step, a turn, and its actions.
 #pragma once
 
 #include <setjmp.h>
@@ -61,7 +60,7 @@ STORY_HELPER enum rota_error step(struct story *story, struct rota_event event)
     return rota_step(story->rota, &event);
 }
 
-// Ends the turn and remembers what it asked for.
+// Ends the turn and keeps its actions.
 STORY_HELPER void turn(struct story *story)
 {
     do assert_int_equal(step(story, (struct rota_event){.kind = ROTA_EVENT_TIME}), ROTA_OK);
@@ -82,7 +81,7 @@ STORY_HELPER void does(struct story *story, struct rota_event event)
     turn(story);
 }
 
-// Refused, for a reason that is told, and nothing has changed.
+// The event is refused with a reason, and nothing has changed.
 STORY_HELPER void refused(struct story *story, struct rota_event event, enum rota_error expected)
 {
     uint64_t digest = rota_digest(story->rota);
@@ -136,7 +135,7 @@ STORY_HELPER void ends(struct story *story, rota_task_id task, enum rota_outcome
     does(story, report(story, ROTA_EVENT_TASK_FINISHED, task, outcome));
 }
 
-// ---- What the last turn asked for ----------------------------------------------------
+// ---- Actions of the last turn ---------------------------------------------------------------
 
 STORY_HELPER void action_print(const struct rota_action *action, char *out, size_t size)
 {

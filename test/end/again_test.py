@@ -16,17 +16,17 @@ BUNDLE = """\
 tasks:
   one: {run: "true", bundle: both}
   two: {run: "true", bundle: both}
-  behind: {run: "true", needs: both}
+  after: {run: "true", needs: both}
   once: {run: "true", when: su(one) & done(two)}
   alarm: {run: "true", when: fa(one)}
-  last: {run: "true", needs: [behind, once]}
+  last: {run: "true", needs: [after, once]}
 """
 with Folder(BUNDLE) as folder:
     folder.run()
     folder.write("job.yaml", BUNDLE + "  new: 'true'\n")
-    say(folder.ran() == ["new"], "who needs a bundle, or asks if others are over, is done once")
+    say(folder.ran() == ["new"], "a task that depends on a bundle or on a condition runs once")
     folder.write("job.yaml", BUNDLE.replace('two: {run: "true"', 'two: {run: "true; true"'))
-    say(folder.ran() == ["behind", "last", "once", "two"], "and again when one of these is")
+    say(folder.ran() == ["after", "last", "once", "two"], "and again when a dependency does")
 
 LANE = """\
 lanes: {line: {ORDER}}
@@ -34,7 +34,7 @@ tasks:
   early: {run: "true", lane: line, group: all}
   middle: {run: "true", lane: line, group: all, access: read}
   late: {run: "true", lane: line, group: all, bundle: some}
-  behind: {run: "true", needs: some}
+  after: {run: "true", needs: some}
   sooner: {run: "true", lane: line, bundle: some}
 """
 for order in ("order: request", "order: submit", "order: submit, strict: true"):
@@ -45,7 +45,7 @@ for order in ("order: request", "order: submit", "order: submit, strict: true"):
             old = name + ': {run: "true'
             folder.write("job.yaml", text.replace(old, old + "; true"))
             names, status = ends(folder, "-j4")
-            more = ["behind"] if name in ("late", "sooner") else []
+            more = ["after"] if name in ("late", "sooner") else []
             say(status == 0 and names == [name, *more],
                 f"{name} is done again in a lane ({order}) with others that need not be",
                 (names, status))
@@ -55,20 +55,20 @@ with Folder(LANE.replace("ORDER", "order: submit, strict: true")) as folder:
     folder.write("job.yaml", folder.read("job.yaml") + "  new: 'true'\n")
     events, status = folder.events("-j4")
     began = [e["task"] for e in events if e["event"] == "started" and e["task"] != "new"]
-    say(status == 0 and began == ["early", "late", "sooner", "behind"],
+    say(status == 0 and began == ["early", "late", "sooner", "after"],
         "the others keep their order", (events, status))
 
 PARTS = """\
 tasks:
-  behind: {run: "true", needs: parts}
+  after: {run: "true", needs: parts}
   parts: {tasks: {first: "true", second: "true", third: sleep 0.2}}
 """
 with Folder(PARTS) as folder:
     names, status = ends(folder, "--only", "second")
     say(status == 0 and names == ["second"], "--only runs one task of a bundle", (names, status))
     names, status = ends(folder, "-j4")
-    say(status == 0 and sorted(names) == ["behind", "first", "third"] and names[-1] == "behind",
-        "and who needs the bundle waits for the rest of it", (names, status))
+    say(status == 0 and sorted(names) == ["after", "first", "third"] and names[-1] == "after",
+        "and a task that needs the bundle waits for the rest of it", (names, status))
 
 STREAM = """\
 tasks:
@@ -81,6 +81,6 @@ tasks:
 with Folder(STREAM) as folder:
     names, status = ends(folder, "-j4", "--only", "write")
     say(status == 0 and sorted(names) == ["also", "before", "read", "write"],
-        "--only runs who reads a stream with who writes it", (names, status))
+        "--only runs the reader of a stream with its writer", (names, status))
 
 Tap.end()

@@ -13,7 +13,7 @@ class Apart(Story):
         self.workers["w0"] = Process(self.path("w0.log"), "worker", "--server",
                                      self.path("way.sock"), "--name", "w0", "--folder",
                                      self.path("w0"), "-j", "1", "--machine", "w0")
-        self.until(lambda: "works for" in self.workers["w0"].said(), "w0 joins")
+        self.until(lambda: "connected to" in self.workers["w0"].said(), "w0 joins")
         return self
 
     def __exit__(self, *rest):

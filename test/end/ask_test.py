@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ask_test - questions about a run that is over, and about one that is at work."""
+"""ask_test - queries about a finished run, and about one that is running."""
 import hashlib
 import json
 import os
@@ -49,8 +49,8 @@ def ps(folder):
     names = [row[1] for row in rows[1:-1]]
     say(done.returncode == 0 and names == ["bad", "after", "after2"],
         "ps lists what failed or waits, and nothing else", done.stdout + done.stderr)
-    say("6 succeeded, 1 failed, 2 blocked; no rota run is at work" in done.stdout,
-        "ps counts, and says that nobody is at work", done.stdout)
+    say("6 succeeded, 1 failed, 2 blocked; rota run is not running" in done.stdout,
+        "ps counts the states, and says that rota run is not running", done.stdout)
     rows = {row["name"]: row for row in folder.json("ps", "-a", "--json")}
     say(len(rows) == 10 and rows["bad"]["status"] == "FAILED" and rows["bad"]["end"] == "exit 4"
         and rows["write"]["attempt"] == 2 and rows["after"]["status"] == "BLOCKED"
@@ -106,12 +106,15 @@ def logs(folder):
         == [{"task": "load", "attempt": 1, "text": "loading\n"}],
         "logs --json has the text")
     done = folder.rota("logs", "-f", "load")
-    say(done.stdout == "loading\n", "to follow what is over ends at once", done)
+    say(done.stdout == "loading\n", "logs -f of a finished task ends at once", done)
     done = folder.rota("logs", "after")
-    say(done.returncode == 0 and "was not run so far" in done.stderr,
-        "what never ran has none", done)
+    say(done.returncode == 0 and "has not run yet" in done.stderr,
+        "a task that never ran has no log", done)
     refused(folder, "an attempt that never was is refused", ["logs", "--attempt", "9", "load"],
-            "has no attempt 9")
+            "no such attempt: 9")
+    for way in ([], ["--server", "/none"]):
+        refused(folder, f"an attempt is a number {way}", ["logs", *way, "--attempt", "x", "7.3"],
+                "option --attempt needs a number, not 'x'")
 
 
 def why(folder):
@@ -124,7 +127,7 @@ def why(folder):
     done = folder.rota("why", "load", "b")
     say(done.stdout == "load has succeeded\n"
         "b is a bundle, SUCCESS: 2 of 2 members have succeeded\n",
-        "why of what is over", done.stdout)
+        "why of a finished task and of a bundle", done.stdout)
 
 
 def others(folder):
@@ -132,12 +135,13 @@ def others(folder):
     say(len(lanes) == 1 and lanes[0]["lane"] == "db" and lanes[0]["over"] == 2
         and lanes[0]["inside"] == [] and lanes[0]["waiting"] == [],
         "lanes, without their path", lanes)
-    say(folder.rota("lanes").stdout.startswith("db (as they become ready): 0 inside"), "for people")
+    say(folder.rota("lanes").stdout.startswith("db (as they become ready): 0 inside"),
+        "also as text")
     objects = folder.json("data", "ls", "--json")
     say(objects == [{"name": "data.txt", "kind": "file", "id": "1.1", "task": "load", "bytes": 6,
                      "state": "there", "keep": True, "object": "0000000100000001-0000000000000001",
                      "where": objects[0]["where"]}], "data has the objects", objects)
-    say("data.txt  file  load  6 B    there" in folder.rota("data").stdout, "for people",
+    say("data.txt  file  load  6 B    there" in folder.rota("data").stdout, "also as text",
         folder.rota("data").stdout)
 
 
@@ -163,37 +167,37 @@ def trace(folder):
 
 def wrong(folder):
     refused(folder, "an unknown task is refused, with the nearest name", ["show", "wirte"],
-            'there is no task "wirte" in job 1; did you mean "write"?')
-    refused(folder, "an unlike name has no nearest", ["why", "xyzzy"], 'no task "xyzzy" in job 1\n')
-    refused(folder, "an option of others", ["ps", "--raw"], "rota ps: --raw is not an option of it")
-    refused(folder, "an unknown option", ["lanes", "--bogus"], "--bogus is not an option of it")
-    refused(folder, "an option without its value", ["ps", "--job"], "something is missing behind")
-    refused(folder, "a number that is none", ["ps", "--job", "none"], "'none' is not a number")
-    refused(folder, "a job that is not there", ["ps", "--job", "99"], "has no job 99")
-    refused(folder, "no task", ["show"], "which task?")
-    refused(folder, "cancel without anything", ["cancel"], "which task?", "--job")
-    refused(folder, "cancel with both", ["cancel", "--job", "load"], "either tasks or --job")
-    refused(folder, "two job files", ["ps", folder.file, folder.file], "one job file is enough")
+            'no such task in job 1: wirte (did you mean write?)')
+    refused(folder, "an unlike name has no nearest", ["why", "xyzzy"],
+            'no such task in job 1: xyzzy\n')
+    refused(folder, "an option of others", ["ps", "--raw"], "rota ps: unknown option --raw")
+    refused(folder, "an unknown option", ["lanes", "--bogus"], "unknown option --bogus")
+    refused(folder, "an option without its value", ["ps", "--job"], "option --job needs a number")
+    refused(folder, "an invalid number", ["ps", "--job", "none"],
+            "option --job needs a number, not 'none'")
+    refused(folder, "a job that is not there", ["ps", "--job", "99"], "no such job: 99")
+    refused(folder, "no task", ["show"], "missing argument TASK")
+    refused(folder, "cancel without anything", ["cancel"], "missing argument TASK", "--job")
+    refused(folder, "cancel with both", ["cancel", "--job", "load"],
+            "option --job and tasks exclude each other")
+    refused(folder, "two job files", ["ps", folder.file, folder.file], "unexpected argument")
     refused(folder, "a file that is not there", ["ps", "nowhere.yaml"],
             "nowhere.yaml: No such file")
     refused(folder, "a database that is not there", ["ps", "--db", "none"], "none: No such file")
     empty = tempfile.mkdtemp(dir=folder.path)
     done = folder.rota("ps", cwd=empty)
-    say(done.returncode == 2 and "nothing was run here" in done.stderr, "a folder without a run",
+    say(done.returncode == 2 and "nothing has been run here yet" in done.stderr,
+        "a folder without a run",
         done.stderr)
     for word in ("ps", "show", "logs", "why", "lanes", "data", "retry", "cancel", "trace", "report",
                  "completion"):
         done = folder.rota(word, "--help")
-        first = done.stdout.splitlines()[0].strip()
-        say(done.returncode == 0 and ("rota " + word in first),
-            f"{word} --help leads with an example", done.stdout)
-    done = folder.rota("help")
-    say(done.stdout.startswith("    rota run ") and "\nask about it\n" in done.stdout,
-        "help leads with examples, and has groups", done.stdout)
+        say(done.returncode == 0 and done.stdout.startswith(f"rota {word} - "),
+            f"{word} --help starts with what it does", done.stdout)
 
 
 def completion(folder):
-    said = folder.rota("help").stdout.split("usage:")[1]
+    said = folder.rota("help", "all").stdout
     commands = [line.split()[0] for line in said.splitlines() if line.startswith("    ")]
     for shell in ("bash", "zsh", "fish"):
         text = folder.rota("completion", shell).stdout
@@ -214,11 +218,12 @@ def completion(folder):
     done = subprocess.run(["bash", "-c", script], cwd=folder.path, text=True, capture_output=True,
                           env={**os.environ, "PATH": path}, check=False)
     say(done.stdout == "write\n--json --job\n", "bash finds tasks and options", done)
-    refused(folder, "an unknown shell", ["completion", "tcsh"], "usage: rota completion")
+    refused(folder, "an unknown shell", ["completion", "tcsh"],
+            "expected bash, zsh or fish, not 'tcsh'")
 
 
 def files(folder):
-    """What is asked changes nothing."""
+    """The hashes of the database and its log."""
     found = {}
     for name in ("rota.db", "rota.db-wal"):
         with open(os.path.join(folder.path, ".rota", name), "rb") as file:
@@ -237,9 +242,9 @@ def strange_names(folder):
              (["ps"], ["why", "1.5"], ["why", "after2"], ["show", "1.5"], ["lanes"])]
     say(not any(bad in text for text in texts for bad in "\033\007\u202e"),
         "control characters in names never get through", texts)
-    say("a\\x1b[2J\\x0ab\\u202ec" in texts[0], "they are shown as what they are", texts[0])
+    say("a\\x1b[2J\\x0ab\\u202ec" in texts[0], "they are shown as escapes", texts[0])
     rows = {row["id"]: row["name"] for row in folder.json("ps", "--json")}
-    say(rows["1.5"] == "a\033[2J\nb\u202ec", "JSON has them as they are", rows)
+    say(rows["1.5"] == "a\033[2J\nb\u202ec", "JSON has the original characters", rows)
     json.loads(folder.rota("trace").stdout)
     json.loads(folder.rota("report", "--json").stdout)
 
@@ -274,15 +279,16 @@ def over():
 
 
 def by_hand(folder):
-    """Nobody is at work: the database itself is changed."""
-    refused(folder, "what has succeeded is not retried", ["retry", "load"], "load: ")
+    """Without a running rota run, the commands change the database themselves."""
+    refused(folder, "a task that has succeeded is not retried", ["retry", "load"], "load: ")
     done = folder.rota("retry", "bad")
-    say(done.returncode == 0 and done.stdout == "bad is tried again by the next rota run\n",
+    say(done.returncode == 0 and done.stdout == "bad runs again with the next rota run\n",
         "retry changes the database", done)
     say(folder.status("bad") not in ("FAILED", None) and folder.status("after") == "WAITING",
         "and what was blocked waits again")
     done = folder.rota("why", "bad")
-    say("no rota run is at work (rota run " in done.stdout, "why says what is missing", done.stdout)
+    say("rota run is not running (rota run " in done.stdout, "why says what is missing",
+        done.stdout)
     done = folder.rota("run", "-k", "night.yaml")
     ran = [one["end"] for one in folder.json("show", "--json", "bad")[0]["attempts"]]
     say(done.returncode == 1 and ran.count("exit") == 2, "the next run tries it, once", ran)
@@ -298,7 +304,7 @@ lanes:
 tasks:
   - {name: first, run: "echo started"}
   - {name: gate, run: "echo begun; read word <fifo; echo $word", needs: [first]}
-  - {name: behind, run: "true", needs: [gate]}
+  - {name: after, run: "true", needs: [gate]}
   - {name: inside, run: "read word <fifo2", lane: db, access: write, group: g, priority: 5}
   - {name: queued, run: "true", lane: db, access: write, group: g, needs: [first]}
   - {name: flop, run: "test -e mended"}
@@ -312,12 +318,12 @@ def at_work():
         ready = folder.until(lambda: [folder.status(name) for name in
                                       ("gate", "inside", "queued", "flop")]
                              == ["RUNNING", "RUNNING", "HELD", "FAILED"])
-        say(ready, "a run at work can be asked", folder.rota("ps", "-a").stdout)
+        say(ready, "a running rota run answers queries", folder.rota("ps", "-a").stdout)
         done = folder.rota("ps")
         say("no rota run" not in done.stdout and "2 running, 1 failed" in done.stdout,
-            "ps sees that it is at work", done.stdout)
-        done = folder.rota("why", "behind")
-        say(done.stdout.startswith("behind waits for gate; gate runs since "), "why sees it, too",
+            "ps sees that it is running", done.stdout)
+        done = folder.rota("why", "after")
+        say(done.stdout.startswith("after waits for gate; gate runs since "), "why sees it, too",
             done.stdout)
         done = folder.rota("why", "queued")
         said = "queued is held in lane db: group g is busy, held by inside; inside runs since "
@@ -326,10 +332,10 @@ def at_work():
         lane = folder.json("lanes", "--json")[0]
         say([one["name"] for one in lane["inside"]] == ["inside"]
             and [one["name"] for one in lane["waiting"]] == ["queued"],
-            "lanes has who is where", lane)
+            "lanes lists the tasks inside and waiting", lane)
         done = folder.rota("lanes")
         say("inside  inside (write)" in done.stdout and "head    queued (write)" in done.stdout,
-            "for people", done.stdout)
+            "also as text", done.stdout)
         bars = json.loads(folder.rota("report", "--json").stdout)
         say(bars["atWork"] and any(bar[2] == "RUNNING" for bar in bars["attempts"]),
             "a report has what runs", bars["attempts"])
@@ -340,7 +346,7 @@ def at_work():
         say(follow.stdout.read() == "further\n" and follow.wait() == 0,
             "and what comes, to the end")
         run.communicate(timeout=120)
-        say(folder.status("behind") == "SUCCESS", "the run went on meanwhile")
+        say(folder.status("after") == "SUCCESS", "the run continues meanwhile")
         done = folder.rota("verify", folder.database)
         say(done.returncode == 0, "every promise about its database holds", done.stdout)
 
@@ -350,10 +356,10 @@ def told(folder):
     with open(os.path.join(folder.path, "mended"), "w", encoding="utf-8"):
         pass
     done = folder.rota("retry", "flop")
-    say(done.returncode == 0 and done.stdout == "flop is tried again\n",
+    say(done.returncode == 0 and done.stdout == "flop runs again\n",
         "retry reaches the run", done)
     say(folder.until(lambda: folder.status("flop") == "SUCCESS"), "which does it")
-    refused(folder, "what it refuses is told", ["retry", "flop"], "rota: flop: ")
+    refused(folder, "its refusal is reported", ["retry", "flop"], "rota: flop: ")
     done = folder.rota("cancel", "queued")
     say(done.returncode == 0 and folder.until(lambda: folder.status("queued") == "ABORTED"),
         "cancel reaches it, too", done)
@@ -365,11 +371,11 @@ def killed():
         run = folder.beside("run", "-k", "-j", "6", "gate.yaml", start_new_session=True)
         say(folder.until(lambda: folder.status("gate") == "RUNNING"), "a run that will be killed")
         follow = folder.beside("logs", "-f", "gate")
-        say(follow.stdout.readline() == "begun\n", "somebody follows it")
+        say(follow.stdout.readline() == "begun\n", "a reader follows its log")
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()
-        say("no rota run is at work" in follow.stdout.read(), "and hears that nothing will come")
-        done = folder.rota("why", "behind")
+        say("rota run is not running" in follow.stdout.read(), "and hears that no more will come")
+        done = folder.rota("why", "after")
         say("gate was running when its rota run ended" in done.stdout,
             "why knows of it", done.stdout)
 
@@ -383,7 +389,7 @@ def many():
         say(done.returncode == 0, "2,000 tasks have run", done.stdout + done.stderr)
         say(len(folder.json("ps", "-a", "--json")) == 2000, "ps -a lists all of them")
         done = folder.rota("ps")
-        say(done.stdout == "job 1: 2000 succeeded; no rota run is at work\n",
+        say(done.stdout == "job 1: 2000 succeeded; rota run is not running\n",
             "ps has nothing to list when all is done", done.stdout)
         data = json.loads(folder.rota("report", "--json").stdout)
         say(len(data["attempts"]) == 2000 and 10 <= len(data["critical"]) <= 11,

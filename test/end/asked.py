@@ -39,7 +39,7 @@ class Asked(Folder):
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def on_terminal(self, *words):
-        """What it prints there."""
+        """The output of the command on a terminal."""
         ours, theirs = pty.openpty()
         with subprocess.Popen([ROTA, *words], cwd=self.path, stdout=theirs, stderr=theirs,
                               stdin=subprocess.DEVNULL) as run:
@@ -58,7 +58,7 @@ class Asked(Folder):
         return said.decode("utf-8", "replace")
 
     def beside(self, *words, **how):
-        """A command that goes on beside the script."""
+        """A command that runs in parallel to the script."""
         run = subprocess.Popen([ROTA, *words], cwd=self.path, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, **how)
         self.others.append(run)
@@ -68,7 +68,7 @@ class Asked(Folder):
         os.mkfifo(os.path.join(self.path, name))
 
     def release(self, name, word="go"):
-        """Whoever reads from the fifo goes on."""
+        """Lets the task that reads from the fifo continue."""
         self.write(name, word + "\n")
 
     def status(self, name):
@@ -76,7 +76,7 @@ class Asked(Folder):
         return rows[0]["status"] if rows else None
 
     def until(self, what):
-        """Waits for something that nobody announces; what never comes is a failure."""
+        """Polls for a condition; one that never becomes true is a failure."""
         give_up = time.monotonic() + 120
         while time.monotonic() < give_up:
             try:

@@ -31,7 +31,7 @@ def like_a_run_of_its_own():
         here = subprocess.run([ROTA_PATH, "run", "-k", "job.json"], cwd=folder,
                               capture_output=True, text=True, check=False)
         say(there.returncode == 1 and "FAILED: b (exit 3, attempt 1, " in there.stdout
-            and "\nout\nerr\n" in there.stdout, "what fails is shown with all that it printed",
+            and "\nout\nerr\n" in there.stdout, "a failed task is shown with all its output",
             there)
         mine = [line for line in lines_of(there.stdout) if line[:4] not in ("job ", "    ")]
         own = [line for line in lines_of(here.stdout) if line[:4] not in ("job ", "    ")]
@@ -47,7 +47,7 @@ def like_a_run_of_its_own():
             and rows[-1]["failed"] == 1 and rows[-1]["not_run"] == 1, "one object a line", told)
         slow = cluster.submit({f"t{i:03}": {"run": "true"} for i in range(300)}, "--attach")
         say(slow.returncode == 0 and slow.stdout.count("] t") == 300 and "300 ok" in slow.stdout,
-            "every end is told once", slow.stdout[-300:])
+            "every end is reported once", slow.stdout[-300:])
 
 
 def attached(cluster, tasks):
@@ -64,9 +64,9 @@ def left_and_stopped():
         once = attached(cluster, {"a": {"run": "sleep 1000"}})
         cluster.until(lambda: cluster.sql(runs) == [(1,)], "it runs")
         once.process.send_signal(signal.SIGINT)
-        say(once.process.wait(PATIENCE) == 130 and "goes on without you" in once.said(),
+        say(once.process.wait(PATIENCE) == 130 and "continues without you" in once.said(),
             "Ctrl-C leaves it to the server", once.said())
-        say(cluster.sql(runs) == [(1,)], "where it goes on")
+        say(cluster.sql(runs) == [(1,)], "where it continues")
         for job in range(2, 7):  # the second may come too late on a busy machine
             twice = attached(cluster, {"a": {"run": "sleep 1000"}})
             cluster.until(lambda: cluster.sql(runs) == [(2,)], "both run")

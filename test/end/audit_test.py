@@ -42,7 +42,7 @@ def requests(cluster):
     cluster.rota("ps")
     uid = os.getuid()
     found = cluster.noted(verb="submit", uid=uid, job=1, outcome="done", role="client")
-    say(len(found) == 1, "a job and who brought it", cluster.lines())
+    say(len(found) == 1, "a job and its user", cluster.lines())
     remote = cluster.remote("submit", job)
     found = cluster.noted(verb="submit", job=2, outcome="done")
     key = open(cluster.path("keys/client.key"), encoding="utf-8").read().split()
@@ -53,10 +53,10 @@ def requests(cluster):
     say(cluster.noted(verb="cancel", job=1, outcome="done"), "a change", cluster.lines())
     cluster.rota("cancel", "99")
     found = cluster.noted(verb="cancel", job=99, outcome="refused")
-    say(found and found[0]["reason"], "what is refused, and why", cluster.lines())
+    say(found and found[0]["reason"], "a refused request, and why", cluster.lines())
     cluster.remote("pause", "worker", "one")
     found = cluster.noted(verb="greet", outcome="refused", key=key[2])
-    say(found, "what a key does not allow", cluster.lines())
+    say(found, "a request that the key does not allow", cluster.lines())
     cluster.rota("fetch", "--json")
     found = cluster.noted(verb="fetch", role="handler")
     say(found, "a handler", cluster.lines())
@@ -79,7 +79,7 @@ def workers(cluster):
             peer.says("FINISHED", task=(job, task), attempt=attempt, end=WIRE["EXITED"])
         told = peer.answer("REFUSE")
         say(told == "refuse role" and peer.answer("REFUSE") == "closed",
-            "who reports what is another's is turned away", told)
+            "a worker that reports the task of another is refused", told)
     found = cluster.noted(verb="report", name="thief", outcome="refused")
     say(len(found) == 10, "after ten times, all noted", cluster.lines())
     cluster.touch("gate")
@@ -94,7 +94,8 @@ def strangers(cluster):
                    capture_output=True, check=False, timeout=PATIENCE)
     cluster.until(lambda: cluster.noted(verb="connect", outcome="refused"), "it is noted")
     found = cluster.noted(verb="connect", outcome="refused")[0]
-    say(found["address"].startswith("127.0.0.1:") and found["reason"], "who has no key", found)
+    say(found["address"].startswith("127.0.0.1:") and found["reason"],
+        "a client without a key", found)
 
 
 def the_file(cluster):
@@ -108,10 +109,10 @@ def the_file(cluster):
     old = cluster.path("old")
     os.rename(cluster.log, old)
     cluster.server.process.send_signal(signal.SIGHUP)
-    cluster.until(lambda: os.path.exists(cluster.log), "it is opened anew")
+    cluster.until(lambda: os.path.exists(cluster.log), "it is opened again")
     cluster.rota("cancel", "98")
     say(cluster.noted(job=98) and not any(line.get("job") == 98 for line in cluster.lines(old)),
-        "is opened anew on HUP", cluster.lines())
+        "is opened again on HUP", cluster.lines())
     before = len(cluster.lines())
     cluster.server.kill()
     cluster.serve()
@@ -149,11 +150,11 @@ def the_table(cluster):
 
 
 def taken_away(cluster):
-    """Whoever takes the copy away takes nothing from the log."""
+    """Removing the copy removes nothing from the log in the database."""
     os.remove(cluster.log)
     os.symlink("/dev/full", cluster.log)
     cluster.server.process.send_signal(signal.SIGHUP)
-    cluster.until(lambda: "the old audit log stays" in cluster.server.said(), "it is told")
+    cluster.until(lambda: "the old file stays in use" in cluster.server.said(), "it is told")
     cluster.rota("submit", cluster.job({"b": {"run": "true"}}))
     say([line["verb"] for line in table(cluster)] == ["submit"],
         "the database has what the file has not", table(cluster))

@@ -74,7 +74,7 @@ with Base() as base:  # down for a while
         == [("2041-01-04T12:00", "once"), ("2041-01-05T06:00", "once")],
         "catch_up: one run makes up for all", fired)
     say([row for row in fired if row[1] == "skip"] == [("2041-01-05T06:00", "skip")],
-        "catch_up: skip lets them go", fired)
+        "catch_up: skip leaves them out", fired)
     fired = base.week("2041-01-02T00:00:00", "2041-01-03T00:00:00")
     say(not fired, "a clock that goes back fires nothing twice", fired)
 
@@ -84,5 +84,5 @@ with Base() as base:  # frozen
     say(not base.week("2041-01-01T00:00:00", "2041-01-01T00:05:00"), "frozen does not fire")
     base.act("reset", "a")
     fired = base.week("2041-01-01T01:00:00", "2041-01-01T01:01:30")
-    say(len(fired) == 2, "and does when it is let go", fired)
+    say(len(fired) == 2, "and does when it is released", fired)
 Tap.end()

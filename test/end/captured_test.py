@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""captured_test - what was captured on its way is worth nothing to whoever sends it again."""
+"""captured_test - captured bytes of a connection are useless when they are sent again."""
 import socket
 import subprocess
 

@@ -65,18 +65,18 @@ def files_are_refused():
                  "\n    run: x\n    in:\n    - {{item}}.c"):
         done = rota("check", write("holes.yaml", "tasks:\n  a: " + line))
         say(done.returncode == 2 and "; a text with {{ has to stand in quotes here" in done.stderr,
-            f"{line.split(':', 1)[1]!r} is told to want quotes", done.stderr)
+            f"{line.split(':', 1)[1]!r} is reported to need quotes", done.stderr)
     done = rota("check", write("unread.yaml",
                                "tasks:\n  a: {run: x, out: [{name: s, kind: stream}]}\n  b: x\n"))
     say(done.returncode == 2 and ':2:3: nobody reads the stream "s"' in done.stderr,
-        "a stream that nobody reads is a mistake: its writer would never end", done.stderr)
+        "a stream without a reader is a mistake: its writer would never end", done.stderr)
     done = rota("check", write("wait.yaml", "tasks:\n  a: {run: x, out: [{name: s, kind: stream}, "
                                "f]}\n  b: {run: x, in: [s, f]}\n"))
     say(done.returncode == 2 and ':3:3: it reads a stream of "a" and waits for the end of it, too'
-        in done.stderr, "so is one whose reader waits for what comes behind it", done.stderr)
-    for word, told in (("rnu", "; did you mean run?"), ("xyzzy", "; 'rota help' lists them")):
+        in done.stderr, "so is one whose reader waits for a task after it", done.stderr)
+    for word, told in (("rnu", " (did you mean run?)"), ("xyzzy", " (see 'rota help')")):
         done = rota(word)
-        say(done.returncode == 2 and done.stderr == f"rota: there is no command '{word}'{told}\n",
+        say(done.returncode == 2 and done.stderr == f"rota: unknown command '{word}'{told}\n",
             f"{word} is no command", done.stderr)
     for command in (["check"], ["graph"], ["run"], ["submit", "--server", "127.0.0.1:1"]):
         done = rota(*command, write("due.yaml", "schedule: {cron: '99 * * * *'}\n" + SMALL))
@@ -87,26 +87,29 @@ def files_are_refused():
 
 def files_are_fine():
     done = rota("check", write("small.yaml", SMALL))
-    say(done.returncode == 0 and done.stdout == path_of("small.yaml") + ": 2 tasks, 1 need: fine\n",
+    say(done.returncode == 0
+        and done.stdout == path_of("small.yaml") + ": 2 tasks, 1 dependency, OK\n",
         "a good file is fine", done.stdout + done.stderr)
     done = rota("check", "-", text=SMALL)
-    say(done.returncode == 0 and done.stdout == "-: 2 tasks, 1 need: fine\n",
+    say(done.returncode == 0 and done.stdout == "-: 2 tasks, 1 dependency, OK\n",
         "the standard input is YAML", done.stdout + done.stderr)
     same = {"tasks": {"a": "true", "b": {"run": "false", "needs": ["a"]}}}
     done = rota("check", write("small.json", json.dumps(same)),
                 write("small.jsonl", '{"name": "a", "run": "true"}\n'))
-    say(done.returncode == 0 and done.stdout.count("fine") == 2, "the name says the format",
+    say(done.returncode == 0 and done.stdout.count("OK") == 2, "the name says the format",
         done.stdout + done.stderr)
     done = rota("check", path_of("small.yaml"), path_of("none"))
-    say(done.returncode == 2 and "fine" in done.stdout, "one bad file among good ones is told")
+    say(done.returncode == 2 and "OK" in done.stdout, "one bad file among good ones is reported")
     for command in ("check", "graph"):
         done = rota(command, "--help")
-        say(done.returncode == 0 and done.stdout.startswith(f"example: rota {command} "),
-            f"the help of {command} leads with an example")
+        say(done.returncode == 0 and done.stdout.startswith(f"rota {command} - "),
+            f"the help of {command} starts with what it does")
         done = rota(command)
-        say(done.returncode == 2 and "usage" in done.stderr, f"{command} wants a file")
+        say(done.returncode == 2 and "missing argument FILE" in done.stderr,
+            f"{command} needs a file")
         done = rota(command, "--none", path_of("small.yaml"))
-        say(done.returncode == 2 and "usage" in done.stderr, f"{command} refuses other options")
+        say(done.returncode == 2 and "unknown option --none" in done.stderr,
+            f"{command} refuses other options")
 
 
 def globs_are_sorted():
@@ -144,7 +147,7 @@ def graphs_are_drawn():
 
 
 def shell_words(lines):
-    """What sh makes of each line, as the arguments of a function."""
+    """The words that sh splits each line into."""
     script = "p() { printf '%s\\0' \"$@\"; printf '\\1'; }\n" + "".join(f"p {l}\n" for l in lines)
     done = subprocess.run(["/bin/sh"], input=script.encode(), capture_output=True, check=True)
     return [part.decode().split("\0")[:-1] for part in done.stdout.split(b"\1")[:-1]]
@@ -169,13 +172,13 @@ def lines_are_split_as_sh_would():
 
 
 def the_documents_are_true():
-    text = open(os.path.join(ROOT, "doc", "jobfile.md"), encoding="utf-8").read()
+    text = open(os.path.join(ROOT, "doc", "job-files.md"), encoding="utf-8").read()
     blocks = re.findall(r"^```(yaml|json|jsonl)\n(.*?)^```$", text, re.S | re.M)
     say(len(blocks) >= 6, "the document has examples")
     for number, (format_, block) in enumerate(blocks, 1):
         done = rota("check", write(f"example-{number}.{format_}", block))
         say(done.returncode == 0, f"example {number} of the document is fine", done.stderr)
-    words = open(os.path.join(ROOT, "src", "jobfile", "keys.c"), encoding="utf-8").read()
+    words = open(os.path.join(ROOT, "src", "job", "file", "keys.c"), encoding="utf-8").read()
     manual = open(os.path.join(ROOT, "doc", "man", "rota-jobfile.5.scd"), encoding="utf-8").read()
     keys = set(re.findall(r'= "(\w+)"', words))
     missing = [key for key in keys if f"`{key}`" not in text or f"*{key}*" not in manual]

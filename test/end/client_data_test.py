@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""client_data_test - rota_client.h: objects are fetched, put, kept and let go by a program."""
+"""client_data_test - rota_client.h: a program fetches, puts, keeps and releases objects."""
 import os
 import threading
 
@@ -45,7 +45,7 @@ def objects():
         found = probe.do("locate", "1.1/sum")
         say(found == (OK, "1.1 5 kept there one"), "an object is located", found)
         code, line = probe.do("ask", "data", "--json", "--job", "1")
-        say(code == OK and '"name":"sum"' in line, "those of a job are listed", line)
+        say(code == OK and '"name":"sum"' in line, "the objects of a job are listed", line)
         say(probe.do("locate", "1/t")[1].startswith("1.1 3 directory kept there"), "a directory")
         probe.do("job", "two")
         probe.task("true", makes="sum")
@@ -54,7 +54,7 @@ def objects():
         names = [probe.do("locate", name)[0]
                  for name in ("1/none", "9/sum", "2/sum", "2.2/sum", "sum", "1/", "1.1")]
         say(names == [NOT_FOUND, NOT_FOUND, WRONG, OK, WRONG, WRONG, WRONG],
-            "names that are none, and one of several", names)
+            "unknown and ambiguous names are refused", names)
         probe.do("job", "kept")
         probe.do("keeps", 1)
         probe.task("sh", "-c", "echo mine > here", makes="here")
@@ -62,7 +62,7 @@ def objects():
         probe.do("wait", job, 60000)
         got = get(probe, f"{job}/here", cluster.path("here"))
         say(got == (OK, 5, "") and read(cluster.path("here")) == b"mine\n",
-            "what a task of a program makes can be had if it is kept", got)
+            "a kept output of a submitted task can be fetched", got)
         copy = write(cluster.path("copy"), b"something longer")
         got = get(probe, "1.1/sum", copy)
         say(got == (OK, 5, "") and read(copy) == b"made\n", "its bytes come, and no others stay",
@@ -72,22 +72,23 @@ def objects():
         say(get(probe, "1.1/sum", copy, offset=99)[0] == WRONG, "unless it has not")
         write(copy, b"MA")
         say(get(probe, "1.1/sum", copy, offset=2) == (OK, 5, "") and read(copy) == b"made\n",
-            "what is something else is written again")
+            "a file with other content is written again")
         code, _, reason = get(probe, "1/t", copy)
         say(code == REFUSED and "directory" in reason, "a directory is no file", reason)
         code, _, reason = get(probe, "1/scrap", copy)
-        say(code not in (OK, GONE) and "not kept" in reason, "what is not kept is gone", reason)
+        say(code not in (OK, GONE) and "not kept" in reason,
+            "an object that is not kept is removed", reason)
         full = get(probe, "1.1/sum", "/dev/full")
         say(full[0] == FILE and "space" in full[2], "a file that cannot be written", full)
         code, _, reason = get(probe, "1/late", copy, timeout=100)
-        say(code == TIMED_OUT and reason == "it is not made", "what is not made is waited for",
-            reason)
+        say(code == TIMED_OUT and reason == "the object does not exist yet",
+            "an object that does not exist is waited for", reason)
         probe.begin("get", "1/late", copy, 60000, 0)
         cluster.touch("go")
         say(probe.end() == (OK, "2 ") and read(copy) == b"l\n", "until it is")
         say(get(probe, "1/empty", copy) == (OK, 0, "") and read(copy) == b"", "an empty one")
         say(probe.do("unkeep", "1.1/sum")[0] == OK and probe.do("unkeep", "1.1/sum")[0] != OK,
-            "what is kept is let go, once")
+            "a kept object is released, once")
         say(get(probe, "1.1/sum", copy)[0] != OK and probe.do("keep", "1/scrap")[0] != OK,
             "then it cannot be had, nor kept")
 
@@ -110,12 +111,12 @@ def store():
         say(command.returncode == 0 and read(cluster.path("other")) == BIG,
             "commands know it by the same name", command)
         say(probe.do("unkeep", name)[0] == OK and get(probe, name, copy)[0] != OK,
-            "until it is let go")
+            "until it is released")
         say(probe.do("keep", name)[0] == OK and get(probe, name, copy)[0] == OK,
-            "which is undone as long as it lies there")
+            "which can be undone until it is removed")
         other = name[:-64] + ("0" if name[-64] != "0" else "1") + name[-63:]
         say(probe.do("keep", other)[0] == NOT_FOUND and get(probe, other, copy)[0] != OK,
-            "what was never there is not found")
+            "an unknown object is not found")
         os.chmod(big, 0o700)
         say(probe.do("put", big)[1].startswith("x:"), "one that can be executed is another one")
         empty = write(cluster.path("empty"), b"")
@@ -124,7 +125,7 @@ def store():
             "an empty one is one too", name)
         os.mkfifo(cluster.path("pipe"))
         say([probe.do("put", cluster.path(path))[0] for path in ("pipe", ".", "nothing")]
-            == [WRONG, WRONG, FILE], "what is no regular file is not put")
+            == [WRONG, WRONG, FILE], "only regular files can be put")
 
 
 def pipe_read(path, into):
@@ -145,7 +146,7 @@ def networks():
         before = proxy.passed["up"]
         code, name = probe.do("put", big)
         say(code == OK and proxy.passed["up"] - before < len(BIG) - 500000,
-            "the same again goes on where it was", (code, proxy.passed["up"] - before))
+            "the next put resumes where it broke off", (code, proxy.passed["up"] - before))
         proxy.rule = lambda number: {"down": Way(cut=400000)}
         code, offset, _ = get(probe, name, copy)
         say(code == GONE and 0 < offset < len(BIG), "connections that break end a get", offset)
@@ -154,7 +155,7 @@ def networks():
         again = get(probe, name, copy, offset=offset)
         say(again == (OK, len(BIG), "") and read(copy) == BIG
             and proxy.passed["down"] - before < len(BIG) - offset + 100000,
-            "which goes on where it was", (again, proxy.passed["down"] - before))
+            "the next get resumes at that offset", (again, proxy.passed["down"] - before))
         first = proxy.count
         proxy.rule = lambda number: {"down": Way(cut=1500000)} if number == first else {}
         say(get(probe, name, copy) == (OK, len(BIG), "") and read(copy) == BIG,
@@ -165,7 +166,8 @@ def networks():
             "bytes that were changed on their way are noticed, and come again")
         proxy.rule = lambda number: {"down": Way(flip=1000000)}
         code, offset, reason = get(probe, name, copy)
-        say(code == DAMAGED and offset == 0 and "not those" in reason, "if they come", reason)
+        say(code == DAMAGED and offset == 0 and "do not match" in reason, "if they come",
+            reason)
         pipe, got = cluster.path("pipe"), []
         os.mkfifo(pipe)
         proxy.rule = lambda number: {}
@@ -182,11 +184,11 @@ def networks():
         done = get(probe, name, pipe)
         reader.join()
         say(done[0] == DAMAGED and len(got[1]) == len(BIG),
-            "and who reads it is told at the end that they are wrong", done)
+            "and their reader learns at the end that they are wrong", done)
 
 
 def disks():
-    """A worker whose disk has changed what lies there."""
+    """A worker whose disk has changed its files."""
     with Cluster(lease=60) as cluster, Probe() as probe:
         cluster.work("one")
         probe.connect(cluster.socket)

@@ -1,6 +1,6 @@
 // client_probe.c - does with rota_client.h what each line of its standard input says, for a test.
 //
-// Answers each line by one of its own: the code, then what came of it or the reason.
+// Answers each line by one of its own: the code, then the result or the reason.
 #include <rota_client.h>
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ struct probe {
     struct rota_client_job *job;
     struct rota_client_wish wish;
     struct rota_client_grant grant;
-    char *words[WORDS_MAX + 1];  // a null behind the last
+    char *words[WORDS_MAX + 1];  // a null after the last
     int count;
     bool keeps;                  // what tasks make from now on
     struct rota_client_text text;
@@ -102,7 +102,7 @@ static void do_keeps(struct probe *probe)
     puts("0");
 }
 
-// As many tasks as that, each behind the one before.
+// Adds a chain of N tasks: each depends on the one before.
 static void do_chain(struct probe *probe)
 {
     const char *argv[] = {"true", NULL};
@@ -114,8 +114,8 @@ static void do_chain(struct probe *probe)
     printf("%u\n", last);
 }
 
-// One that needs all there are.
-static void do_behind(struct probe *probe)
+// Adds a task that depends on the first N.
+static void do_after(struct probe *probe)
 {
     const char *argv[] = {"true", NULL};
     uint32_t count = (uint32_t)number(probe, 2), *needs = calloc(count + 1, sizeof *needs);
@@ -190,7 +190,7 @@ static void do_look(struct probe *probe)
         printf("0 %s %u %u %u %u %u\n",
                view.is_over     ? "over"
                : view.is_paused ? "paused"
-                                : "goes on", view.sum.tasks,
+                                : "active", view.sum.tasks,
                view.sum.succeeded, view.sum.failed, view.sum.aborted, view.running);
 }
 
@@ -392,7 +392,7 @@ static const struct {
     {"pause", do_rest},      {"resume", do_rest},   {"drain", do_rest},  {"held", do_held},
     {"get", do_get},         {"put", do_put},       {"locate", do_locate}, {"keep", do_keep},
     {"unkeep", do_unkeep},   {"keeps", do_keeps},   {"text", do_text},   {"same", text_submit},
-    {"behind", do_behind},
+    {"after", do_after},
 };
 
 static void line_do(struct probe *probe, char *line)

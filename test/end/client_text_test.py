@@ -66,10 +66,10 @@ def folders(cluster):
                 "  from: {run: 'cat', stdin: mine}\n  here: {run: 'pwd', cwd: deep}\n")
         path = write(cluster, "files", text)
         code, told = probe.do("text", path, YAML)
-        first = "night.yaml:2:3: an input of count: no task makes mine, and files are not sent"
+        first = "night.yaml:2:3: an input of count: no task produces mine, and this call sends"
         say(code == WRONG and told.startswith(first) and told.count("|") == 3
-            and "night.yaml:3:3: an input of from" in told and "night.yaml:4:3: a cwd" in told,
-            "files that no task makes are refused at their place", told)
+            and "night.yaml:3:3: an input of from" in told and "night.yaml:4:3: cwd" in told,
+            "files that no task produces are refused, with line and column", told)
         code, job = probe.do("text", path, YAML, cluster.path("home"))
         over = probe.do("wait", job, 60000)
         say(code == OK and over == (OK, "3 3 0 0") and cluster.read("home/lines").split() == ["2"],
@@ -95,12 +95,12 @@ def mistakes(cluster):
                 expected = "night.yaml:1:29: a glob has no folder to look in here|" * 2
                 expected = expected[:-1]
             say(code == WRONG and told == expected, f"mistakes: {name}", (told, expected))
-        say(probe.do("text", path, 9)[0] == WRONG, "a format that is none")
+        say(probe.do("text", path, 9)[0] == WRONG, "an unknown format is refused")
         text = json.dumps({"name": "x" * 9, "tasks": {"a": {"run": "true", "machine": "m" * 300}}})
         code, told = probe.do("text", write(cluster, "j", text), JSON)
-        say(code == REFUSED and told, "what the server refuses has its reason", told)
+        say(code == REFUSED and told, "a refusal of the server has its reason", told)
         say(probe.do("text", write(cluster, "j", '{"tasks": {"a": "true"}}'), JSON)[0] == OK,
-            "after all of which one goes on")
+            "after these refusals a job is accepted")
 
 
 def memory(cluster):
@@ -116,7 +116,7 @@ def memory(cluster):
         code, told = probe.do("text", path, YAML)
         say(code == NO_MEMORY and "no memory" in told, "a lack of memory is an error", told)
         probe.do("limit", 0)
-        say(probe.do("text", cluster.path("night"), YAML)[0] == OK, "after which one goes on")
+        say(probe.do("text", cluster.path("night"), YAML)[0] == OK, "after which a job is accepted")
     say(probe.status == 0, "and the program is not ended by it")
 
 

@@ -121,7 +121,7 @@ class Cluster:
             except sqlite3.OperationalError:
                 pass
             time.sleep(0.02)
-        raise RuntimeError(f"in vain: {name}\n" + self.told())
+        raise RuntimeError(f"gave up waiting for: {name}\n" + self.told())
 
     def remove(self, name):
         """A folder of a worker that was killed: what ran its tasks ends, and tidies up, later."""
@@ -136,7 +136,7 @@ class Cluster:
 
 
 class KeyedCluster(Cluster):
-    """Its server listens at a port of this machine, too, where keys are asked for."""
+    """The server also listens at a port of this machine, which requires keys."""
 
     def __init__(self, *options, lease=20):
         super().__init__(*options, lease=lease)

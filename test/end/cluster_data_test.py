@@ -63,7 +63,7 @@ with Cluster() as cluster:  # a job with files of the client's
     again = cluster.rota("submit", path, "--wait", "--json")
     say(again.returncode == 0 and sent(again) == {"event": "sent", "inputs": 2, "files": 0,
                                                   "bytes": 0},
-        "what the server has is not sent again", again.stdout + again.stderr)
+        "a file that the server has is not sent again", again.stdout + again.stderr)
     write(cluster, "home/in.txt", "c\n")
     shutil.rmtree(cluster.path("home/tree"))
     third = cluster.rota("submit", path, "--wait", "--json")
@@ -131,7 +131,7 @@ with Cluster() as cluster:  # rota data put, get, locate, keep, unkeep
     found = {row["name"]: (row["state"], row["where"]) for row in rows}
     say(found == {"sum": ("there", "one"), "t": ("there", "one"), "scrap": ("removed", "-"),
                   "late": ("not made", "-"), "never": ("not made", "-")},
-        "RS-11: what nobody needs is removed, and what is kept lies with its worker", found)
+        "RS-11: unneeded objects are removed, a kept one stays with its worker", found)
     where = cluster.rota("data", "locate", "1/sum", "--json")
     say(json.loads(where.stdout or "{}").get("where") == "one", "locate says where", where)
     got = cluster.rota("data", "get", "1/sum", cluster.path("copy"))
@@ -144,7 +144,7 @@ with Cluster() as cluster:  # rota data put, get, locate, keep, unkeep
     late = subprocess.Popen([cluster.program, "data", "get", "--server", cluster.socket, "1/late",
                              cluster.path("late")])
     time.sleep(0.3)
-    say(late.poll() is None, "RS-13: who fetches before it is made waits")
+    say(late.poll() is None, "RS-13: a client that fetches it too early waits")
     write(cluster, "go", "")
     say(late.wait(PATIENCE) == 0 and cluster.read("late") == "l\n", "and gets it then")
     keep = cluster.rota("data", "keep", "1/scrap")
@@ -156,7 +156,8 @@ with Cluster() as cluster:  # rota data put, get, locate, keep, unkeep
     gone = cluster.rota("data", "get", "1/sum", cluster.path("s"))
     say(gone.returncode == 1, "RS-11: what was given up is gone", gone)
     lost = cluster.rota("data", "get", "1/nothing")
-    say(lost.returncode == 1 and "no task makes that" in lost.stderr, "names are looked up", lost)
+    say(lost.returncode == 1 and "no task has this output" in lost.stderr, "names are looked up",
+        lost)
     none = cluster.rota("data", "get", "99/x")
     say(none.returncode == 2 and none.stderr, "and so are jobs", none)
     write(cluster, "home/big", "0123456789abcdef" * 300000)
@@ -176,10 +177,10 @@ with Cluster() as cluster:  # rota data put, get, locate, keep, unkeep
         "until it is given up")
     say(cluster.rota("data", "keep", name).returncode == 0
         and cluster.rota("data", "get", name, cluster.path("back2")).returncode == 0,
-        "which can be undone as long as it lies there")
+        "which can be undone until it is removed")
 
 def caches_empty(cluster, name):
-    """What a worker holds is gone, and it does not know."""
+    """Deletes the objects of a worker, which does not notice."""
     for folder, _, files in os.walk(cluster.path(f"{name}/cache/content")):
         for file in files:
             os.remove(os.path.join(folder, file))
@@ -223,7 +224,7 @@ with Cluster(lease=4) as cluster:  # the only copy is lost with its worker
 with Cluster() as cluster:  # copies: known, fetched elsewhere, made again
     for name in ("one", "two", "three"):  # in this order: the first is asked first
         worker = cluster.work(name, 2, "--machine", name)
-        cluster.until(lambda: "works for" in worker.said(), "a worker is there")
+        cluster.until(lambda: "connected to" in worker.said(), "a worker is there")
     path = write(cluster, "home/job.json", json.dumps({"tasks": {
         "make": {"run": f"echo ran >> {cluster.path('runs')}; seq 1000 > x", "out": ["x"],
                  "keep": True, "machine": "one"},

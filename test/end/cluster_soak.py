@@ -27,7 +27,7 @@ def job_of(cluster, number, choose):
 
 
 def kill_some(cluster, choose, left):
-    """One of them, and another one in its place. Returns who it was."""
+    """Kills a process, starts another one in its place, and returns which it was."""
     if left["server"] and (not left["worker"] or choose.random() < left["server"]
                            / (left["server"] + left["worker"])):
         cluster.server.kill()
@@ -42,7 +42,7 @@ def kill_some(cluster, choose, left):
 
 
 def open_tasks(cluster):
-    """How many are still to do; as before while nobody can be asked."""
+    """How many tasks are left; the last known number while no server answers."""
     try:
         open_tasks.last = cluster.sql("SELECT count(*) FROM sched_stage")[0][0]
     except sqlite3.OperationalError:
@@ -54,7 +54,7 @@ open_tasks.last = 0
 
 
 def verdict(cluster, accepted):
-    """What is wrong, a line each."""
+    """A line for each broken rule."""
     wrong = []
     clash = clashes(cluster)
     if clash:
@@ -82,7 +82,7 @@ def all_done(cluster, accepted):
 
 
 def tell(wrong, folder, what, began):
-    """Prints how it went, behind the end of the cluster. Returns the exit status."""
+    """Prints the result after the end of the cluster, and returns the exit status."""
     left_over = processes_with(folder)
     if left_over:
         wrong.append(f"processes are left: {left_over}")

@@ -43,7 +43,7 @@ with Cluster() as cluster:
         done.stdout + done.stderr + cluster.told())
     cluster.until(lambda: not os.listdir(cluster.path("one/work/streams"))
                   and not os.listdir(cluster.path("two/work/streams")), "no FIFO is left")
-    say(True, "and leaves nothing behind")
+    say(True, "and no part of it is left")
 
 with Cluster() as cluster:
     two(cluster)
@@ -61,13 +61,13 @@ with Cluster() as cluster:
         "RS-24: a slow reader holds up the writer, and how far it is can be seen", before)
     state = flowed(cluster)
     say(state["kind"] == "stream" and state["where"] == "-",
-        "RS-24: a stream is never finished, and lies nowhere", state)
+        "RS-24: a stream is never finished, and has no copy", state)
     touch(cluster, "go")
     done = cluster.rota("wait", "1")
     say(done.returncode == 0 and os.path.exists(cluster.path("written")), "both end",
         done.stdout + done.stderr + cluster.told())
 
-with Cluster() as cluster:  # all of it fits into the FIFO, and its writer is over before
+with Cluster() as cluster:  # all of it fits into the FIFO, and its writer ends first
     cluster.work("one", 2, "--machine", "one")
     cluster.submit({
         "write": {"run": "seq 1000 > $ROTA_OUT_s", "out": STREAM, "machine": "one"},
@@ -95,7 +95,7 @@ with Cluster(lease=4) as cluster:
     cluster.until(lambda: ("read", "LOST") in cluster.ends() or any(
         name == "read" and end != "SUCCESS" for name, end in cluster.ends()), "it broke off")
     say(("read", "SUCCESS") not in cluster.ends(),
-        "who reads from a worker that dies does not take that for the end", cluster.ends())
+        "a reader does not take the death of the writer's worker for the end", cluster.ends())
     touch(cluster, "go")
     cluster.work("one", 2, "--machine", "one")
     done = cluster.rota("wait", "1")

@@ -24,11 +24,12 @@ def a_job_on_one_worker():
         cluster.until(lambda: len(cluster.ends()) == 3, "three attempts")
         say(cluster.read("out") == "one\ntwo\n", "its commands run in their order")
         say(sorted(cluster.ends()) == [("a", "SUCCESS"), ("b", "SUCCESS"), ("c", "FAILED")],
-            "what became of them is recorded once", cluster.ends())
+            "the end of each is recorded once", cluster.ends())
         why = cluster.rota("why", "d")
-        say("c failed" in why.stdout or "c" in why.stdout, "what is blocked says by whom", why)
+        say("d waits for c; c failed with exit 3" in why.stdout,
+            "why names the failed task that blocks another one", why)
         hint = re.search(r"\(rota logs (\S+); rota retry (\S+)\)$", why.stdout.strip())
-        say(hint and hint.groups() == ("1.3", "1.3"), "and which commands help, by numbers", why)
+        say(hint and hint.groups() == ("1.3", "1.3"), "and the commands that help, by id", why)
         logs = cluster.rota("logs", hint[1] if hint else "c")
         say(logs.returncode == 0, "the server understands the first of them", logs)
         again = cluster.rota("retry", hint[2] if hint else "c")
@@ -40,19 +41,19 @@ def a_job_on_one_worker():
 
 
 def a_job_that_only_the_server_refuses():
-    """What its file may say, and a server does not take, is told with the task."""
+    """The message names the task that the server refuses, though the job file is valid."""
     with Cluster() as cluster:
         many = [f"t{i}" for i in range(100001)]
         tasks = {**{name: {"run": "true"} for name in many}, "last": {"run": "true", "needs": many}}
         told = cluster.submit(tasks)
         say(told.returncode != 0
-            and 'task 100002 "last": a task waits for at most 100,000 others' in told.stderr,
-            "too many prerequisites: the task is named", told)
+            and 'task 100002 "last": a task may have at most 100,000 dependencies' in told.stderr,
+            "too many dependencies: the message names the task", told)
         told = cluster.submit({"fine": {"run": "true"}, "often": {"run": "true", "retries": 1000}})
         say(told.returncode != 0
-            and 'task 2 "often": a server repeats a task at most 995 times' in told.stderr,
-            "too many retries: the task is named", told)
-        say(cluster.sql("SELECT count(*) FROM sched_job")[0][0] == 0, "and nothing is there")
+            and 'task 2 "often": at most 995 retries are allowed' in told.stderr,
+            "too many retries: the message names the task", told)
+        say(cluster.sql("SELECT count(*) FROM sched_job")[0][0] == 0, "and no job is stored")
 
 
 def roles_that_are_unknown():
@@ -73,24 +74,25 @@ def waiting_for_the_end():
                               "--wait")
         say(fine.returncode == 0 and "2 ok" in fine.stdout, "a client waits for its job", fine)
         bad = cluster.submit({"a": {"run": "false"}}, "--wait")
-        say(bad.returncode == 1 and "FAILED a" in bad.stdout, "and hears of failures", bad)
+        say(bad.returncode == 1 and "FAILED a" in bad.stdout, "and reports failures", bad)
         rest = cluster.submit({"a": {"run": "false"}, "b": {"run": "true", "needs": ["a"]}},
                               "--wait")
-        say(rest.returncode == 1, "also when the rest is blocked for ever", rest)
+        say(rest.returncode == 1, "also when the other tasks are blocked", rest)
         cluster.submit({"a": {"run": "sleep 0.3; false"}})
         waits = cluster.rota("wait", "4")
         say(waits.returncode == 1 and "1 failed" in waits.stdout, "or waits later", waits)
         none = cluster.rota("wait", "99")
         say(none.returncode == 2 and "no such job" in none.stderr, "for a job that is there", none)
         wrong = cluster.submit({"a": {"run": "true", "needs": ["x"]}})
-        say(wrong.returncode == 2 and "x" in wrong.stderr, "a wrong file is refused", wrong)
+        say(wrong.returncode == 2 and '"x"' in wrong.stderr,
+            "a file with an unknown dependency is refused", wrong)
 
 
 def many_workers():
     with Cluster() as cluster:
         for number in range(4):
             worker = cluster.work(f"w{number}", 2)
-            cluster.until(lambda: "works for" in worker.said(), "a worker is there")
+            cluster.until(lambda: "connected to" in worker.said(), "a worker is there")
         tasks = {f"t{i}": {"run": "true"} for i in range(200)}
         tasks["end"] = {"run": "true", "needs": list(tasks)}
         done = cluster.submit(tasks, "--wait")
@@ -103,7 +105,7 @@ def many_workers():
 
 
 def the_server_is_killed():
-    """What runs goes on, and is not run again."""
+    """Running commands continue, and run once."""
     with Cluster(lease=20) as cluster:
         cluster.work("one", 2)
         mark = cluster.path("starts")
@@ -126,7 +128,7 @@ def the_server_is_killed():
         cluster.server.kill()
         cluster.touch("go")
         cluster.until(lambda: cluster.read("starts").endswith("d\n"), "it ends")
-        say(True, "what ends while no server is there")
+        say(True, "a command ends while there is no server")
         cluster.serve()
         cluster.until(lambda: ("during", "SUCCESS") in cluster.ends(), "its end is reported")
         say(cluster.ends().count(("during", "SUCCESS")) == 1, "is reported to the next one")
@@ -152,7 +154,7 @@ def a_worker_is_killed():
 
 
 def groups_exclude():
-    """A probe with a lock file for each group: nobody may find it locked."""
+    """A probe with a lock file for each group: no command may find it locked."""
     with Cluster() as cluster:
         for number in range(3):
             cluster.work(f"w{number}", 2)
@@ -179,12 +181,12 @@ def objects_go_from_worker_to_worker():
                     "in": ["big.txt", "tree/"]},
             "back": {"run": "wc -l < big.txt", "machine": "here", "in": ["big.txt"],
                      "needs": ["use"]}}, "--wait")
-        say(done.returncode == 0, "what one worker makes another one reads",
+        say(done.returncode == 0, "a worker reads the output of another one",
             done.stdout + done.stderr + cluster.told())
         lines = cluster.read("copied").split()
         say(lines == [str(i) for i in range(1, 100001)] + ["x"], "every byte of it", len(lines))
         logs = cluster.rota("logs", "1.3")
-        say(logs.stdout.split() == ["100000"], "what a command prints is fetched too", logs)
+        say(logs.stdout.split() == ["100000"], "the output of a command is fetched, too", logs)
 
 
 def a_slow_reader_gets_all():
@@ -199,7 +201,7 @@ def a_slow_reader_gets_all():
         used = seconds_of(cluster.server.process.pid) - before
         got = slow.communicate(timeout=PATIENCE)[0].decode()
         say(got == whole and len(got) > 400000, "all of a long answer comes", len(got))
-        say(used < 1, "nobody is asked again and again", used)
+        say(used < 1, "no worker is polled", used)
 
 
 def seconds_of(process):

@@ -33,7 +33,7 @@ class Scene(KeyedCluster):
             "--listen", "127.0.0.1:0", "--peer-key", self.path("keys/peer.key"), "--name", name,
             "--machine", name, "--folder", self.path(name), "-j", str(cores))
         said = self.workers[name].said
-        self.until(lambda: "works for" in said(), f"{name} joins")
+        self.until(lambda: "connected to" in said(), f"{name} joins")
 
     def serve_again(self):
         """Where it was, so that its workers find it."""
@@ -58,7 +58,7 @@ class Scene(KeyedCluster):
         self.touch(f"r{self.rounds}.{gate}")
 
     def object(self, job, task):
-        """What a task of that job makes, as (high, low), and its content if that is known."""
+        """The outputs of a task as (high, low), and the content if it is known."""
         outputs = self.sql(f"SELECT outputs FROM sched_job WHERE job = {job} AND name = '{task}'")
         name = outputs[0][0].split(":")[0]
         row = self.sql(f"SELECT content, bytes FROM sched_object WHERE object = '{name}'")
@@ -104,7 +104,7 @@ def forge(socket, target, data):
 
 
 class Liar:
-    """A worker that says it holds an object, and sends other bytes to whoever asks for it.
+    """A worker that claims to hold an object, and sends other bytes to its peers.
 
     With `knows` it names the right content and sends wrong bytes; else it names theirs. With "own"
     it claims to hold the right content, and then names and sends its own, whose hash is right.
@@ -146,7 +146,7 @@ class Liar:
                                          "bytes": len(self.data), "content": content}])
 
     def hear(self):
-        """It says the same whenever it is asked to look."""
+        """Sends the same answer whenever it is asked to look."""
         try:
             while True:
                 kind, fields = self.peer.link.take()

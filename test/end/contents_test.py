@@ -31,7 +31,7 @@ def size():
 
 
 def forging_client(scene, moment):
-    """Binds other bytes to an output of somebody's job, before, while and after it is made."""
+    """Binds other bytes to an output of another user's job, before, while and after it is made."""
     many = size()
     job = scene.begin(many)
     answers = []
@@ -103,7 +103,7 @@ def forging_without_server(scene):
         scene.until(lambda: liar.asked, "it is asked")
         scene.server.kill()
         worker, gone = scene.workers["w1"], f"{scene.address}: "
-        scene.until(lambda: gone in worker.said().rsplit("works for", 1)[1], "w1 has noticed")
+        scene.until(lambda: gone in worker.said().rsplit("connected to", 1)[1], "w1 has noticed")
         liar.may_answer.set()
         liar.parted.wait(PATIENCE)
         scene.serve_again()
@@ -116,7 +116,7 @@ def forging_without_server(scene):
 
 
 def forging_worker_with_keys(scene, moment, knows):
-    """A real one, over TCP with keys, of whose cache somebody has exchanged the files."""
+    """A real one, over TCP with keys, whose cached files were exchanged."""
     many = size()
     job = scene.begin(many)
     scene.open("make")
@@ -195,7 +195,7 @@ def accused_maker(scene):
     scene.rounds += 1
     gate = scene.path("accused.go")
     maker = scene.work("maker", 2, "--machine", "maker")  # whose address is known
-    scene.until(lambda: "works for" in maker.said(), "it joins")
+    scene.until(lambda: "connected to" in maker.said(), "it joins")
     done = scene.submit({
         "make": {"run": "echo same > a", "out": ["a"], "machine": "maker"},
         "wait": {"run": f"while [ ! -e {gate} ]; do sleep 0.02; done", "needs": ["make"]},

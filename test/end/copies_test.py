@@ -30,10 +30,10 @@ def a_drop_is_lost():
         tells("DROP", held(story, "w0") == 1, "a drop that goes with its connection does nothing")
         story.mend()
         story.until(lambda: held(story, "w0") == 0, "it is dropped there, too")
-        tells("DROP", True, "it is said again when the worker is back")
+        tells("DROP", True, "the order is repeated when the worker is back")
         story.touch("end")
         done = story.rota("wait", str(job))
-        tells("DROP", done.returncode == 0, "and nobody has missed it", done)
+        tells("DROP", done.returncode == 0, "and no task has missed it", done)
 
 
 def of_a_job_that_is_gone():
@@ -47,14 +47,14 @@ def of_a_job_that_is_gone():
         story.server.kill()
         story.serve()
         story.mend()
-        story.until(lambda: held(story, "w0") == 0, "what nobody knows of is dropped")
+        story.until(lambda: held(story, "w0") == 0, "unknown objects are dropped")
         tells("DROP", not story.sql("SELECT * FROM sched_replica"),
               "copies for jobs that are gone are dropped when their worker comes back",
               story.sql("SELECT * FROM sched_replica"))
 
 
 def cut_off(story):
-    """Two workers; nobody can fetch anything from the first."""
+    """Two workers; no peer can fetch anything from the first."""
     for _ in range(2):
         story.join()
     place = story.path("w0/data/sock")
@@ -78,7 +78,7 @@ def a_fetch_fails():
             way.rule = lambda number: {}
             done = story.rota("wait", str(job))
         tells("MISSED", done.returncode == 0 and story.lines("got") == ["100"],
-              "what could not be fetched is fetched again", (done, story.history()))
+              "a failed fetch is tried again", (done, story.history()))
         tells("MISSED", story.lines("runs") == ["made"],
               "and not made again: its worker was asked, and has it", story.lines("runs"))
 
@@ -92,7 +92,7 @@ def a_way_stays_cut():
             story.until(lambda: len(story.lines("runs")) == 2, "it is made again")
         losses = [row for row in story.history() if row == ("use", "w1", "LOST")]
         tells("MISSED", len(losses) == 3,
-              "what was shown three times and can still not be fetched is made again",
+              "an object that cannot be fetched three times is made again",
               story.history())
 
 

@@ -20,13 +20,13 @@ def asks_when_ready():
         fine = cluster.done({"a": inside(note.format(0, "a") + "; sleep 0.3", "g1"),
                              "b": inside(note.format(0, "b"), "g2", "read", needs=["a"]),
                              "c": inside(note.format(0, "c") + "; sleep 0.6", "g3")}, lanes=LANE)
-        # Two writers may begin at the same time; which of them says so first is their affair.
+        # Two writers may begin at the same time; either may write its line first.
         tells("X-1", fine and sorted(cluster.lines("order")[:2]) == ["a", "c"],
-              "who is not ready blocks nobody in its lane", cluster.lines("order"))
+              "a task that is not ready blocks no other in its lane", cluster.lines("order"))
         wrong = cluster.submit({"x": inside("true", "g1", needs=["y"]), "y": inside("true", "g2")},
                                lanes={"line": {"order": "submit"}})
-        tells("X-2", wrong.returncode == 2, "in a lane by submission nobody stands before its"
-              " prerequisite", wrong)
+        tells("X-2", wrong.returncode == 2, "in a lane by submission no task stands before its"
+              " dependency", wrong)
 
 
 def a_writer_is_lost():
@@ -41,7 +41,7 @@ def a_writer_is_lost():
         cluster.join(2)
         done = cluster.rota("wait", str(job))
         tells("X-4", done.returncode == 0 and cluster.lines("order") == ["w1", "w1", "r1"],
-              "a writer that was lost begins again, before the reader behind it",
+              "a lost writer starts again, before the reader that comes after it",
               cluster.lines("order"))
 
 
@@ -57,9 +57,9 @@ def readers_outlive_the_server():
         cluster.server.kill()
         cluster.serve()
         lanes = cluster.rota("lanes").stdout
-        cluster.until(lambda: cluster.workers["w0"].said().count("works for") > 1, "it is back")
+        cluster.until(lambda: cluster.workers["w0"].said().count("connected to") > 1, "it is back")
         tells("X-5", "r1" in lanes and "r2" in lanes and cluster.lines("order") == [],
-              "after a restart both readers are still inside, and nobody else", lanes)
+              "after a restart both readers are still inside, and no other task", lanes)
         cluster.touch("go")
         done = cluster.rota("wait", str(job))
         tells("X-5", done.returncode == 0 and cluster.lines("order") == ["r", "r", "w"],
@@ -106,10 +106,10 @@ def machines_filter():
                              "use": {"run": "cat o", "in": ["o"], "machine": "w1"}},
                             policy="pull")
         tells("X-16", fine and cluster.where("use") == ["w1"],
-              "a machine that is asked for counts more than where data lies", cluster.history())
+              "a requested machine counts more than the place of the data", cluster.history())
         job = cluster.begin({"lost": {"run": "true", "machine": "nowhere"}})
         why = cluster.rota("why", f"{job}.1")
-        tells("X-16", "nowhere" in why.stdout, "one that nobody has is told", why)
+        tells("X-16", "nowhere" in why.stdout, "an object without a copy is reported", why)
 
 
 def started_by_hand():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""crowd_test - many who connect, who say nothing, who take nothing; and work that goes on."""
+"""crowd_test - many idle connections and clients that do not read: jobs still run."""
 import concurrent.futures
 import os
 import resource
@@ -91,7 +91,7 @@ def strangers():
         cluster.socket, direct = cluster.address, cluster.socket
         cluster.work("far", 2, *cluster.key("worker"))
         cluster.socket = direct
-        cluster.works("nobody else")
+        cluster.works("no other client")
         rests, before = cluster.files(), cluster.resident()
         for name, words in {"garbage": b"\xff" * 100, "HTTP": b"GET / HTTP/1.1\r\n\r\n",
                             "a frame without TLS": encode("GREET", version=VERSION,
@@ -103,7 +103,7 @@ def strangers():
                 long.sendall(b"x" * 1024)
         except ConnectionError:
             pass
-        say(is_closed(long), "stranger: who says more than 4 KiB is closed")
+        say(is_closed(long), "stranger: more than 4 KiB before the handshake close the connection")
         crowd = [knocks(cluster.port) for _ in range(files_allowed(STRANGERS))]
         beside = concurrent.futures.ThreadPoolExecutor(1)
         drip = beside.submit(drips, cluster.port)
@@ -116,11 +116,11 @@ def strangers():
         cluster.works(f"{len(crowd)} strangers")
         late = drip.result()
         late = late if late < 13 else least(13, lambda: drips(cluster.port))
-        say(8 < late < 13, "stranger: who says a byte now and then has ten seconds", late)
+        say(8 < late < 13, "stranger: a slow sender is disconnected after ten seconds", late)
         cluster.until(lambda: cluster.files() <= rests + 1, "all are gone")
-        say(cluster.files() <= rests + 1, "stranger: and so have those who say nothing",
+        say(cluster.files() <= rests + 1, "stranger: and so are connections that send nothing",
             cluster.files() - rests)
-        say(not any(peer.fileno() < 0 for peer in crowd), "stranger: until then nobody gave up")
+        say(not any(peer.fileno() < 0 for peer in crowd), "stranger: no client closed its end")
 
 
 def seconds_of_a_job(cluster):
@@ -131,7 +131,7 @@ def seconds_of_a_job(cluster):
 
 
 def thousands():
-    """Who are known, and have nothing to say."""
+    """Thousands of idle clients."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard != resource.RLIM_INFINITY and hard < 2 * CLIENTS:
         Tap.skip("thousands", f"a process may have {hard} files")
@@ -151,8 +151,8 @@ def thousands():
         say(fine == CLIENTS, "and each of them is answered", fine)
         for peer in crowd:
             peer.link.close()
-        cluster.until(lambda: Listening.files(cluster) < 100, "all are let go")
-        say(Listening.files(cluster) < 100, "nothing of them is left", Listening.files(cluster))
+        cluster.until(lambda: Listening.files(cluster) < 100, "all connections are closed")
+        say(Listening.files(cluster) < 100, "no connection is left", Listening.files(cluster))
 
 
 def is_hung_up(peer):
@@ -195,7 +195,7 @@ def slow_readers():
 
 
 def no_files_left():
-    """The server has few files; whoever is there already is not disturbed."""
+    """The server has few files; existing connections are not disturbed."""
     with Cluster(lease=20) as cluster:
         cluster.work("one", 2)
         cluster.submit({"first": {"run": "true"}}, "--wait")
@@ -211,12 +211,12 @@ def no_files_left():
             crowd.append(peer)
         cluster.until(lambda: sum(is_closed(peer, 0.01) for peer in crowd) > 20, "some are closed")
         gone = sum(is_closed(peer, 0.2) for peer in crowd)
-        say(20 < gone < 40, "without files to spare who comes is turned away", gone)
+        say(20 < gone < 40, "without spare files new connections are refused", gone)
         for peer in crowd:
             peer.close()
-        cluster.until(lambda: Listening.files(cluster) < limit - 4, "they are let go")
+        cluster.until(lambda: Listening.files(cluster) < limit - 4, "they are closed")
         done = cluster.submit({"after": {"run": "true"}}, "--wait")
-        say(done.returncode == 0, "who is there stays, and later all is well", done.stderr)
+        say(done.returncode == 0, "existing connections stay, and later a job runs", done.stderr)
 
 
 for test in (strangers, thousands, slow_readers, no_files_left):

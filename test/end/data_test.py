@@ -81,7 +81,7 @@ class Place:
         return glob.glob(self.path(".rota/cache/content/*/*"))
 
     def damage(self):
-        """Another first byte for all contents; nobody sees that without reading them."""
+        """Changes the first byte of all contents, which only reading them shows."""
         for path in self.contents():
             os.chmod(path, 0o644)
             with open(path, "r+b") as file:
@@ -115,7 +115,7 @@ with Place() as place:  # the way of data through a graph
     status = place.run()
     say(status == 0 and place.read("sum") == SUMMED and place.read("top") == "blue 2\n",
         "counted in pieces and added up, to the byte", place.said)
-    say(not place.has("a.count") and not place.has("b.count"), "what is not kept is not put there")
+    say(not place.has("a.count") and not place.has("b.count"), "only kept files are written there")
     say(place.run() == 0 and place.ran() == [], "a second run has nothing to do", place.said)
     got = subprocess.run([PROGRAM, "data", "get", "a.count", "copy"], cwd=place.folder,
                          capture_output=True, text=True, check=False)
@@ -124,17 +124,17 @@ with Place() as place:  # the way of data through a graph
     where = subprocess.run([PROGRAM, "data", "locate", "a.count"], cwd=place.folder,
                            capture_output=True, text=True, check=False)
     say(where.returncode == 0 and where.stdout.startswith("f:") and ".rota/cache" in where.stdout,
-        "and where it lies is told", where)
+        "and the output names its path", where)
     none = subprocess.run([PROGRAM, "data", "get", "nothing"], cwd=place.folder,
                           capture_output=True, text=True, check=False)
-    say(none.returncode == 2 and "no task makes that" in none.stderr, "if it is there", none)
+    say(none.returncode == 2 and "no task has this output" in none.stderr, "if it is there", none)
     place.write("b.txt", "blue green green\n")
     say(place.run() == 0 and place.ran() == ["count-b", "sum", "top"]
         and place.read("sum") == "blue 2\ngreen 2\nred 3\n",
         "a changed source runs what depends on it, and nothing else", place.said)
     os.remove(place.path("top"))
     say(place.run() == 0 and place.ran() == ["top"] and place.read("top") == "blue 2\n",
-        "what was kept and is gone is made again", place.said)
+        "a kept file that is gone is made again", place.said)
     os.remove(place.path("a.txt"))
     say(place.run() == 1 and "a.txt" in place.ended("count-a")["end"],
         "a source that is not there is named", place.said)
@@ -157,7 +157,7 @@ with Place() as place:  # names, modes, folders
     say(place.run() == 0 and place.read("deep/er/result") == "ran one\n",
         "names may have blanks, outputs lie in folders, tools can be run", place.said)
     say(os.access(place.path("tool"), os.X_OK) and os.access(place.path("tool"), os.W_OK),
-        "what is kept stays executable, and is the user's to write")
+        "a kept file stays executable, and the user may write to it")
 
 with Place() as place:
     place.tasks(
@@ -167,10 +167,10 @@ with Place() as place:
         task("look", "test -x tree/run && test -d tree/empty && cat tree/link >seen && "
              "find tree | sort >>seen", **{"in": ["tree"], "out": ["seen"], "keep": True}))
     listed = "leaf\ntree\ntree/empty\ntree/link\ntree/run\ntree/sub\ntree/sub/leaf\n"
-    say(place.run() == 0 and place.read("seen") == listed, "a directory goes through as it is",
+    say(place.run() == 0 and place.read("seen") == listed, "a directory arrives unchanged",
         place.said)
     say(place.read("tree/link") == "leaf\n" and os.access(place.path("tree/run"), os.X_OK)
-        and os.path.isdir(place.path("tree/empty")), "and is kept as it is")
+        and os.path.isdir(place.path("tree/empty")), "and is kept unchanged")
     place.write("tree/sub/more", "mine")
     place.write("job.json", place.read("job.json").replace("leaf >tree", "other >tree"))
     say(place.run() == 0 and not place.has("tree/sub/more")
@@ -240,7 +240,7 @@ with Place() as place:  # results
     status = place.run("-k", "--fresh")
     say(place.cached() == ["copy", "make", "read", "say"] and place.ran() == ["fail"]
         and place.read("kept") == "ONE\n",
-        "what was done before comes from the cache; a failure does not", place.said)
+        "earlier results come from the cache; a failure does not", place.said)
     say(place.ended("make")["log_bytes"] == len("working\n")
         and place.ended("say")["log_bytes"] == len("said\n"), "with what it printed", place.said)
     place.tasks(*tasks[:3])
@@ -281,8 +281,8 @@ with Place() as place:  # a source that changes under the command
     place.run()
     place.write("source", "old\n")
     place.run("--fresh")
-    say(place.ran() == ["make"], "what reads a source that changes meanwhile is no result",
-        place.said)
+    say(place.ran() == ["make"],
+        "the result of a task whose source changes meanwhile does not count", place.said)
 
 with Place() as place:  # damage
     texts_write(place)
@@ -292,7 +292,7 @@ with Place() as place:  # damage
     status = place.run()
     say(status == 0 and place.ran() == ["count-a", "count-b", "count-c", "sum", "top"]
         and place.read("sum") == "blue 2\ngreen 2\nred 3\n",
-        "damaged contents are found, and made again by whoever made them", place.said)
+        "damaged contents are found, and their task makes them again", place.said)
     say(place.run() == 0 and place.ran() == [], "after that all is done", place.said)
 
 with Place() as place:
@@ -308,7 +308,7 @@ with Place() as place:
     say(place.run() == 0 and place.read("top") == "blue 2\n", "also when all of the cache is gone",
         place.said)
 
-with Place() as place:  # the whole chain behind it
+with Place() as place:  # the chain of tasks after it
     links = [task("t0", "echo 0 >o0", out=["o0"])]
     links += [task(f"t{i}", f"(cat o{i - 1}; echo {i}) >o{i}", lane="narrow", access="write",
                    **{"in": [f"o{i - 1}"], "out": [f"o{i}"], "keep": i > 3}) for i in range(1, 6)]
@@ -352,7 +352,7 @@ with Place() as place:  # what makes it again may fail
     place.write("no", "")
     status = place.run()
     say(status == 1 and place.ended("make")["exit"] == 4 and not place.has("y"),
-        "who cannot make it again fails, and the run ends", place.said)
+        "a task that cannot make it again fails, and the run ends", place.said)
     os.remove(place.path("no"))
     say(place.run() == 0 and place.read("y") == "x\n", "and can be tried again", place.said)
 
@@ -376,7 +376,7 @@ with Place() as place:  # all that can run is with the worker when it is killed
     place.tasks(*[task(f"t{i}", f"{wait}; echo {i} >o{i}", out=[f"o{i}"]) for i in range(4)],
                 task("sum", f"cat o? >{place.path('sum')}", **{"in": [f"o{i}" for i in range(4)]}))
     place.run_and_kill()
-    say(place.run() == 0 and place.read("sum") == "0\n1\n2\n3\n", "what was lost is tried again",
+    say(place.run() == 0 and place.read("sum") == "0\n1\n2\n3\n", "a lost attempt is tried again",
         place.said)
 
 with Place() as place:  # the size of the cache
@@ -387,7 +387,7 @@ with Place() as place:  # the size of the cache
             f"ROTA_CACHE_MAX={bad} is refused", place.said)
     say(place.run(env={"ROTA_CACHE_MAX": "2M"}) == 0, "and 2M is fine", place.said)
 
-with Place() as place:  # what nobody can ask for any more
+with Place() as place:  # objects that no task can need any more
     place.write("source", "0\n")
     tasks = [task("big", "cat source >big; seq 100000 >>big", **{"in": ["source"], "out": ["big"]}),
              task("same", "echo same >same", out=["same"])]
@@ -396,7 +396,7 @@ with Place() as place:  # what nobody can ask for any more
         place.write("source", f"{i}\n")
         place.run(env={"ROTA_CACHE_MAX": "1M"})
     objects, kept = os.listdir(place.path(".rota/cache/object")), len(place.contents())
-    say(len(objects) == 2 and kept < 6, "old versions are let go", f"{objects} {kept}")
+    say(len(objects) == 2 and kept < 6, "old versions are removed", f"{objects} {kept}")
     place.tasks(*reversed(tasks), task("new", "true"))
     say(place.run() == 0 and place.ran() == ["new"], "the others are not", place.said)
 

@@ -39,7 +39,7 @@ def play(database, file=GRAPH, before=(), program=kill.ROTA, **more):
 
 
 def contents(database):
-    """What is in the file and its log."""
+    """The bytes of the file and its log."""
     digests = []
     for suffix in ("", "-wal"):
         if os.path.isfile(database + suffix):
@@ -83,17 +83,17 @@ def wrong_files(folder, sound):
         damaged[at] ^= 0x0f
         refuses(f"a flipped kind of page {page + 1} is refused",
                 write(f"{folder}/flip{page}", bytes(damaged)), "damaged|malformed|not a database")
-    for version, what in ((99, "; this rota knows"), (-2147483638, ""), (0, "")):
+    for version in (99, 10, -2147483638, 0):
         other = shutil.copy(sound, f"{folder}/version{version}")
         link = sqlite3.connect(other)
         link.execute(f"PRAGMA user_version = {version}")
         link.close()
         refuses(f"version {version} of the tables is refused", other,
-                f"has version {version} of the tables{what}")
+                f"has version {version} of the tables, and this rota uses version 1")
     link = sqlite3.connect(f"{folder}/other")
     link.execute("CREATE TABLE mine(a)")
     link.close()
-    refuses("a database of somebody else is refused", f"{folder}/other", "not one of rota")
+    refuses("a database of another program is refused", f"{folder}/other", "not one of rota")
     os.link(shutil.copy(sound, f"{folder}/name"), f"{folder}/alias")
     refuses("a file with two names is refused", f"{folder}/alias", "more than one name")
     os.mkdir(f"{folder}/folder")
@@ -123,10 +123,10 @@ def flipped_bits(folder, sound):
 def impossible_rows(folder):
     """A row that no core has ever written, on sound pages."""
     lanes = os.path.join(HERE, "lanes.play")
-    for what, sql in (("a task that is over and being stopped",
+    for what, sql in (("a finished task that is being stopped",
                        "UPDATE sched_state SET flags = 1 WHERE id = (SELECT id"
                        " FROM sched_task WHERE name = 'a1')"),
-                      ("a status that nobody has", "UPDATE sched_state SET status = 'ODD'"),
+                      ("an unknown status", "UPDATE sched_state SET status = 'ODD'"),
                       ("a submission that lost a task",
                        "DELETE FROM sched_task WHERE name = 'a2'")):
         database = f"{folder}/{re.sub(' .*', '', sql)}{len(sql)}"
@@ -169,7 +169,7 @@ def in_use(folder):
                 rf"in use by another server, process {first.pid}\b", long)
         first.send_signal(signal.SIGCONT)
         rest = first.communicate(timeout=120)[0]
-        say(first.returncode == 0 and "1 passed" in rest, "the first goes on undisturbed", rest)
+        say(first.returncode == 0 and "1 passed" in rest, "the first continues undisturbed", rest)
 
 
 def other_plays(folder, sound):
@@ -177,16 +177,16 @@ def other_plays(folder, sound):
     os.mkdir(f"{folder}/edited")
     changed = f"{folder}/edited/graph.play"
     write(changed, "\n".join(lines).replace("cpus=2", "cpus=3", 1).encode())
-    refuses("a play that was changed does not go on", sound, "on record is another", changed)
+    refuses("a changed play is not resumed", sound, "on record is another", changed)
     write(changed, "\n".join(lines[:20]).encode())
-    refuses("a play that lost its end does not go on", sound, "more on record than", changed)
-    refuses("another play does not go on", sound, "belongs to another play",
+    refuses("a play that lost its end is not resumed", sound, "more on record than", changed)
+    refuses("another play is not resumed", sound, "belongs to another play",
             os.path.join(HERE, "lanes.play"))
     write(changed, "\n".join(lines + ["task extra", "expect running = -"]).encode())
     copy = shutil.copy(sound, f"{folder}/longer")
     done = play(copy, changed)
     say(done.returncode == 1 and f"ok {len(lines) + 1}" in done.stdout,
-        "a play that got longer goes on with what is new", done.stdout[-500:])
+        "a play that got longer resumes with its new lines", done.stdout[-500:])
     done = subprocess.run([kill.ROTA, "play", "--db", copy, GRAPH, GRAPH], capture_output=True,
                           text=True, check=False)
     say(done.returncode == 2 and "one play" in done.stderr, "a database keeps one play",
@@ -216,7 +216,7 @@ def failing_disk(folder, wanted):
             if text:
                 wrong.append(f"{call} {when} {error}: {text}")
     say(not wrong and stops > 5, f"a disk that fails ends the program with status 70 ({stops} of "
-        "21), and a sound one lets it go on", "\n".join(wrong[:3]))
+        "21), and a sound one lets it resume", "\n".join(wrong[:3]))
 
 
 def main():

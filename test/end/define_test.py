@@ -12,23 +12,23 @@ GOOD = (task("load", "retries: 2") + task("report", "condition: su(load)")
         + "insert_task: night\n    type: bundle\n    start_times: 23:30\n"
         + task("sweep", "parent: night"))
 
-# Each is put behind a good action; the words of the reason, and the line it must name.
+# Each follows a valid action; the words of the reason, and the line it must name.
 BAD = [
-    ("insert_task: load\n    command: x\n", "there is a task \"load\" already", 3),
-    ("update_task: none\n    cores: 2\n", "there is no task \"none\"", 3),
-    ("delete_task: none\n", "there is no task \"none\"", 3),
+    ("insert_task: load\n    command: x\n", "task \"load\" already exists", 3),
+    ("update_task: none\n    cores: 2\n", "no such task: \"none\"", 3),
+    ("delete_task: none\n", "no such task: \"none\"", 3),
     ("delete_task: load\n", "\"load\" is needed by report", 3),
     ("delete_task: night\n", "\"night\" is needed by sweep", 3),
     ("update_task: load\n", "changes nothing", 3),
-    (task("x", "condition: su(nobody)"), "condition: there is no task \"nobody\"", 3),
-    (task("x", "parent: nobody"), "parent: there is no task \"nobody\"", 3),
+    (task("x", "condition: su(nobody)"), "condition: no such task: \"nobody\"", 3),
+    (task("x", "parent: nobody"), "parent: no such task: \"nobody\"", 3),
     (task("x", "parent: load"), "\"load\" is not a bundle", 3),
     (task("x", "condition: su(x)"), "names its own task", 3),
     (task("x", "condition: su(y)") + task("y", "condition: fa(x)"), "cycle", 3),
     (task("x", "condition: su(y)") + task("y", "condition: nr(z)")
      + task("z", "condition: done(x)"), "cycle", 3),
     ("update_task: load\n    condition: su(report)\n", "cycle", 3),
-    (task("x", "zone: Europe/Atlantis", "cron: @daily"), "is not a zone of this machine", 3),
+    (task("x", "zone: Europe/Atlantis", "cron: @daily"), "is not a time zone of this machine", 3),
     (task("x", "zone: ../../etc/passwd", "cron: @daily"), "zone", 5),
     ("update_task: load\n    lane: disk\n", "a lane without access", 3),
     ("update_task: load\n    start_mins: 5\n", "start_mins", 3),
@@ -64,7 +64,7 @@ with Base() as base:
         say(done.returncode == 2 and words in done.stderr and named and same,
             f"refused, and nothing has changed: {words or text!r}",
             f"{done.returncode} same={same}\n{text}{done.stderr}")
-    base.verified("after all that was refused")
+    base.verified("after the refusals")
 
 with Base() as base:  # what can be done
     base.define(GOOD)
@@ -186,7 +186,7 @@ with Base() as base:  # beside an allocator
         say(process.stdout.readline().endswith("ended late SUCCESS\n")
             and base.runs("late") == ["SUCCESS"], "which has stored what it says")
         process.send_signal(signal.SIGTERM)
-        say(process.wait(120) == 0, "and ends when it is told to")
+        say(process.wait(120) == 0, "and ends on TERM")
     with subprocess.Popen([ROTA, "allocator", "--pretend", "--db", base.file],
                           stdout=subprocess.DEVNULL) as process:
         base.act("stage", "long")
@@ -198,9 +198,9 @@ with Base() as base:  # beside an allocator
     base.verified("a killed allocator")
     base.act("abort", "long")
     say(base.pretend() == [("ended", "long", "ABORTED")] and base.runs("long") == ["ABORTED"],
-        "the next one goes on where it was", base.dump())
+        "the next one resumes where it ended", base.dump())
     with subprocess.Popen([ROTA, "allocator", "--db", base.file, "--from", "2041-01-01", "--until",
                            "2042-01-01"]) as process:
-        say(process.wait(120) == 0, "nothing is due, and nothing waits for ever")
-    base.verified("after all")
+        say(process.wait(120) == 0, "with nothing due it ends")
+    base.verified("at the end")
 Tap.end()

@@ -20,7 +20,7 @@ def client(cluster):
 
 
 def client_is_let_in(cluster, held):
-    """Those who came before may not be gone yet."""
+    """Waits until earlier connections are closed."""
     try:
         held.append(client(cluster))
         return True
@@ -51,7 +51,7 @@ def what_has_come_is_answered():
         except (EOFError, ConnectionResetError):
             pass
         status = cluster.server.process.wait(PATIENCE)
-        say(len(accepted) == 40 and status == 0, "what had come before the signal is answered",
+        say(len(accepted) == 40 and status == 0, "requests from before the signal are answered",
             (len(accepted), status, cluster.server.said()))
         jobs = [row[0] for row in cluster.sql("SELECT job FROM sched_graph")]
         say(set(accepted) <= set(jobs), "and is there", (accepted, jobs))
@@ -78,7 +78,7 @@ def answers_are_finished():
 
 
 def seconds_to_end(cluster, signals):
-    """Of a server with an answer that nobody takes. The next one is there afterwards."""
+    """The seconds until a server ends whose answer no client reads. It is started again."""
     link = client(cluster)
     link.send("ASK", request=1, words=["ps", "-a", "--json"])
     cluster.until(lambda: link.take()[0] == "ANSWER", "the answer begins")
@@ -104,7 +104,7 @@ def who_takes_nothing_holds_nobody_up():
 
 
 def submitted(cluster, count):
-    """Who was there just now may still count: whoever is turned away comes again."""
+    """Tries again while connections that were just closed still count."""
     done = []
 
     def is_let_in():
@@ -121,10 +121,10 @@ def limits():
         cluster.until(lambda: client_is_let_in(cluster, held) and len(held) == 3,
                       "there are enough")
         late = cluster.rota("wait", "1")
-        say(late.returncode == 4, "who comes when there are enough is turned away", late)
+        say(late.returncode == 4, "connections above the limit are refused", late)
         held.pop().close()
         cluster.until(lambda: cluster.rota("wait", "1").returncode == 2, "and let in later")
-        say(True, "and let in when another one is gone")
+        say(True, "and accepted when another one has left")
         held.pop().close()
         many = submitted(cluster, 11)
         say(many.returncode == 2 and many.stderr.startswith("rota submit: "),

@@ -40,7 +40,7 @@ def seen_by_task(cluster, **more):
 
 
 def seen_in_proc(cluster):
-    """What a process of the same user reads about the agent and the process that runs commands."""
+    """The environment that another process of the user can read of the agent and its process."""
     agent = cluster.workers["w"].process.pid
     with open(f"/proc/{agent}/task/{agent}/children", encoding="utf-8") as file:
         pids = [agent, *map(int, file.read().split())]
@@ -59,7 +59,7 @@ with Cluster() as cluster:
     say(len(texts) == 2 and not any(b"hidden" in text for text in texts),
         "the environment of the worker's own processes shows no other variable either", texts)
     seen = seen_by_task(cluster, env={"HOME": "/elsewhere", "MINE": "1"})
-    say(seen == {**BASIC, "HOME": "/elsewhere", "MINE": "1"}, "what the job file sets wins", seen)
+    say(seen == {**BASIC, "HOME": "/elsewhere", "MINE": "1"}, "variables of the job file win", seen)
 
 with Cluster() as cluster:
     work(cluster, "--env", "KEPT", "--env", "SLURM_*", "--env", "CHANGED=after", "--env", "NEW=a=b",
@@ -72,7 +72,8 @@ with Cluster() as cluster:
 for wrong in ("=x", "", "*", "A*B", "ROTA_TOKEN=5", "ROTA_ID=9.9"):
     done = subprocess.run([ROTA_PATH, "worker", "--server", "/none", "--env", wrong],
                           capture_output=True, text=True, check=False)
-    say(done.returncode == 2 and "--env takes" in done.stderr, f"--env '{wrong}' is refused", done)
+    say(done.returncode == 2 and "option --env needs NAME" in done.stderr,
+        f"--env '{wrong}' is refused", done)
 
 with tempfile.TemporaryDirectory() as folder:
     with open(f"{folder}/job.yaml", "w", encoding="utf-8") as file:

@@ -46,7 +46,7 @@ def from_the_past():
         say(len(set(places)) == len(places), "every event has a sequence of its own", places)
         pieces = all(changes(read(cluster, "--after", place, "--once")[0]) == told[at + 1:]
                      for at, place in enumerate(places))
-        say(pieces, "behind each of them comes exactly the rest")
+        say(pieces, "after each of them come exactly the remaining events")
         text = cluster.rota("events", "--after", "0", "--once")
         say(" 1.2 FAILED b on one exit 3\n" in text.stdout, "people read it, too", text.stdout)
         topics(cluster, told)
@@ -73,7 +73,7 @@ def topics(cluster, told):
 
 def refusals(cluster):
     ahead = cluster.rota("events", "--after", "99999999")
-    say(ahead.returncode == 2 and "not come so far" in ahead.stderr,
+    say(ahead.returncode == 2 and "no such event yet" in ahead.stderr,
         "a place that the journal has not reached is refused", ahead)
     for words in (["--after", "x"], ["--after", "1.x"], ["--after", "-1"], ["--job", "x"],
                   ["--kind", ""], ["--kind"], ["--what"]):
@@ -88,18 +88,18 @@ def over_a_restart():
         cluster.until(lambda: "begin" in live.said(), "it follows")
         cluster.submit({f"t{i}": {"run": "true"} for i in range(50)}, "--wait")
         cluster.until(lambda: live.said().count("SUCCESS") == 50,
-                      "all ends are told as they happen")
+                      "all ends are reported as they happen")
         cluster.server.kill()
         say(live.process.wait(PATIENCE) == 4, "when the server is killed, it ends")
         lines = live.said().splitlines()
-        say("goes on from here" in lines[-1], "and says how to go on", lines[-1])
+        say("to resume" in lines[-1], "and says how to continue", lines[-1])
         before = [json.loads(line) for line in lines if line.startswith("{")]
         cluster.serve()
         cluster.submit({f"u{i}": {"run": "true"} for i in range(50)}, "--wait")
         after, _ = read(cluster, "--once", "--after", before[-1]["sequence"])
         whole, _ = read(cluster, "--once", "--after", before[0]["sequence"])
         say(changes(before) + changes(after) == changes(whole),
-            "what was told before and after are the whole, each event once")
+            "the parts before and after the restart have each event once")
         ends = [event["name"] for event in changes(before) + changes(after)
                 if event.get("state") == "SUCCESS"]
         say(sorted(ends) == sorted([f"{c}{i}" for c in "tu" for i in range(50)]),
@@ -119,10 +119,10 @@ def what_is_no_longer_kept():
         cluster.serve()
         rest, done = read(cluster, "--after", changes(told)[0]["sequence"], "--once")
         say(rest[1]["event"] == "gap" and done.returncode == 0,
-            "what is gone is told as a gap", done.stdout)
+            "removed events are reported as a gap", done.stdout)
         again, _ = read(cluster, "--after", rest[1]["sequence"], "--once")
         say(changes(again)[:len(rest) - 3] == rest[2:-1],
-            "and its sequence can be gone on from", again)
+            "and a reader can continue from its sequence number", again)
 
 
 def a_slow_reader():
@@ -132,7 +132,7 @@ def a_slow_reader():
                                cluster.socket], stdout=subprocess.PIPE, text=True) as slow:
             cluster.submit({f"t{i:04}": {"run": "true"} for i in range(3000)})
             cluster.until(lambda: cluster.sql("SELECT count(*) FROM sched_history")[0][0] == 3000,
-                          "all tasks, while nobody reads")
+                          "all tasks, while the follower does not read")
             names = []
             for line in slow.stdout:
                 event = json.loads(line)
@@ -141,7 +141,7 @@ def a_slow_reader():
                 if len(names) == 3000:
                     break
             say(sorted(names) == [f"t{i:04}" for i in range(3000)],
-                "who reads late misses nothing and holds up nobody")
+                "a slow reader misses no event and delays no one")
             slow.kill()
 
 

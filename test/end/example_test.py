@@ -75,7 +75,7 @@ with Example("night.yaml", *PLAYS) as example:
     example.twice("-k")
     say(example.read("night.txt") == "the backup is in the vault\n"
         and example.has("vault/plays.tar.gz") and not example.has("night.busy"),
-        "night.yaml: all is well, the alarm is silent, and it has cleaned up")
+        "night.yaml: it succeeds, the alarm does not run, and it cleans up")
 
 with Example("night.yaml", *PLAYS) as example:
     example.write("vault", "something else\n")
@@ -87,7 +87,7 @@ with Example("night.yaml", *PLAYS) as example:
     done = example.run("-k")
     say(done.returncode == 0 and example.has("vault/plays.tar.gz")
         and example.read("night.txt") == "the backup is in the vault\n"
-        and "5 done before" in done.stdout, "mended, it goes on from there", done.stdout)
+        and "5 done before" in done.stdout, "after the fix it resumes from there", done.stdout)
 
 done = subprocess.run([os.path.join(ROOT, "tool", "demo"), BUILD], capture_output=True, text=True,
                       check=False, timeout=120)

@@ -91,7 +91,7 @@ def submissions(place):
 
 
 def held(place):
-    """A worker that holds objects that nobody knows."""
+    """A worker that holds unknown objects."""
     with Stranger(place.socket, "WORKER", "liar") as peer:
         peer.says("JOIN", cores=1, machine="nowhere")
         first = 1
@@ -140,7 +140,7 @@ def flood(what, place, rounds):
 # ---- Honest clients ------------------------------------------------------------------------------
 
 class Honest:
-    """What they asked for, how long it took, and what failed."""
+    """The requests, how long they took, and which failed."""
 
     def __init__(self, cluster):
         self.cluster = cluster

@@ -62,19 +62,24 @@ def strangers(cluster):
     say(not bad, "strangers: 24 honest commands succeed beside a flood", (len(bad), bad[:3]))
 
 
-def unfinished(cluster):
-    """Messages that never end."""
-    key, head = Key(cluster.path("keys/client.key")), (15 * MIB).to_bytes(4, "little")
-    crowd = []
+def send_unfinished(cluster, key, role, kind, count):
+    """So many connections of a key, each with a message of this kind that never ends."""
+    head = (15 * MIB).to_bytes(4, "little")
 
     def fill(peer):
         peer.link.socket.settimeout(1)
-        peer.raw(head + b"\x18" + b"x" * (14 * MIB))
+        peer.raw(head + kind + b"x" * (14 * MIB))
 
-    for _ in range(30):
-        crowd.append(Keyed(cluster.address, key, "CLIENT"))
+    crowd = [Keyed(cluster.address, key, role) for _ in range(count)]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         list(pool.map(fill, crowd))
+    return crowd
+
+
+def unfinished(cluster):
+    """Messages that never end."""
+    key = Key(cluster.path("keys/client.key"))
+    crowd = send_unfinished(cluster, key, "CLIENT", b"\x18", 30)
     most = resident(cluster)
     say(most < 200 * MIB or SANITIZED, "unfinished: 30 messages of 14 MB cost little", most)
     done = client(cluster, "ps")
@@ -88,18 +93,8 @@ def unfinished(cluster):
 
 def unfinished_offers(cluster):
     """The same with transfers to the object store."""
-    key, head = Key(cluster.path("keys/client.key")), (15 * MIB).to_bytes(4, "little")
-    crowd = []
-
-    def fill(peer):
-        peer.link.socket.settimeout(1)
-        peer.raw(head + b"\x2c" + b"x" * (14 * MIB))
-
     before = resident(cluster)
-    for _ in range(24):
-        crowd.append(Keyed(cluster.address, key, "PEER"))
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        list(pool.map(fill, crowd))
+    crowd = send_unfinished(cluster, Key(cluster.path("keys/client.key")), "PEER", b"\x2c", 24)
     most = resident(cluster) - before
     say(most < 100 * MIB or SANITIZED, "offers: 24 messages of 14 MB cost little", most)
     for peer in crowd:
@@ -107,7 +102,7 @@ def unfinished_offers(cluster):
 
 
 def submissions(cluster):
-    """One that never ends, in many pieces."""
+    """A submission that never ends, in many pieces."""
     key, more = Key(cluster.path("keys/client.key")), WIRE["SUBMIT_MORE"]
     tasks = [{"name": "x" * 200, "body": 1, "cores": 1}] * 5000
     with Keyed(cluster.address, key, "CLIENT") as peer:
@@ -276,14 +271,14 @@ def connections():
                     pass
         said = {kind for kind, _ in (peer.welcome for peer in crowd)}
         say(said == {"WELCOME", "REFUSE"}, "connections: some are told that it is busy", said)
-        # Those that were refused are closed when they have been told.
+        # The server closes a refused connection after it has sent the reason.
         cluster.until(lambda: files(cluster) - before <= 80, "the server has 80 connections")
         say(True, "connections: those of the object store count")
         cluster.socket, direct = cluster.address, cluster.socket
         worker = cluster.work("far", 1, *cluster.key("worker"))
-        cluster.until(lambda: "works for" in worker.said() or worker.process.poll() is not None,
+        cluster.until(lambda: "connected to" in worker.said() or worker.process.poll() is not None,
                       "a worker comes")
-        say("works for" in worker.said(), "connections: a worker gets in", worker.said())
+        say("connected to" in worker.said(), "connections: a worker gets in", worker.said())
         admin = Keyed(cluster.address, Key(cluster.path("keys/admin.key")), "ADMIN")
         say(admin.welcome[0] == "WELCOME", "connections: so does an admin", admin.welcome)
         admin.link.close()
@@ -295,7 +290,7 @@ def connections():
 
 
 def crowd_of(cluster, key, role, count):
-    """Those that were let in."""
+    """The connections that the server accepted."""
     crowd = []
     for number in range(count):
         try:
@@ -351,7 +346,7 @@ def many_keys():
         crowd += crowd_of(cluster, keys["good"], "HANDLER", 20)
         with Keyed(cluster.address, keys["admin"], "ADMIN") as peer:
             say(peer.welcome[0] == "WELCOME", "many keys: an admin gets in", peer.welcome)
-        cluster.until(lambda: "are connected; more clients are refused" in cluster.server.said(),
+        cluster.until(lambda: "are connected; further clients are refused" in cluster.server.said(),
                       "the log says so")
         say(True, "many keys: the log says so")
         for peer in crowd:

@@ -53,7 +53,7 @@ def server_waits():
             cluster.until(lambda: WAITS in cluster.server.said(), "the server says that it waits")
         accepted = client.wait(PATIENCE) == 0
         Tap.say(accepted and cluster.server.process.poll() is None and jobs_in(cluster) == 2,
-                "a server waits for a lock of another program, and goes on",
+                "a server waits for a lock of another program, and continues",
                 cluster.server.said())
 
 
@@ -99,7 +99,7 @@ def tools_write_under_load():
         cluster.server.kill()
         cluster.serve()
         Tap.say(accepted == 31 and jobs_in(cluster) == 31,
-                "a server goes on while other tools analyze, vacuum and fold its database",
+                "a server keeps running while other tools analyze, vacuum and checkpoint it",
                 (accepted, jobs_in(cluster), cluster.server.said(), refused[:3]))
 
 

@@ -1,4 +1,4 @@
-"""groups - a checker of groups that asks nobody: each command of a group holds a lock on a file.
+"""groups - checks groups without the server: each command of a group holds a lock on a file.
 
 The lock belongs to the open file, which every process of the command inherits. It is free when the
 last of them is gone.
@@ -21,5 +21,5 @@ def probes(folder, prefix, count, groups, seconds):
 
 
 def clashes(cluster):
-    """What two commands of one group at a time have left; "": never."""
+    """The marks of two commands of one group that overlapped; "" if none did."""
     return cluster.read("clash")

@@ -15,7 +15,7 @@ say = Tap.say
 
 
 class Handlers(Cluster):
-    """A server whose jobs are run by hand."""
+    """A server whose jobs are run by handlers."""
 
     def graph(self, needs, **rest):
         """A job of tasks by name, with what each needs."""
@@ -76,7 +76,7 @@ def rounds():
         say(seen == [["t4"], ["t3"], ["t1", "t2"], ["t0"]], "DS-1: what is available, in rounds",
             seen)
         over = cluster.rota("fetch", str(cluster.job_number))
-        say(over.returncode == 2 and "no such job" in over.stderr, "a job that is over is gone",
+        say(over.returncode == 2 and "no such job" in over.stderr, "a finished job is removed",
             over)
 
 
@@ -88,19 +88,19 @@ def failing():
         done = cluster.run("t2", "fail")
         say(done.returncode == 0 and cluster.available() == [], "DS-2: what failed is not there")
         why = cluster.rota("why", cluster.number("t0")).stdout
-        say("t2" in why and "failed" in why, "and why says what it blocks", why)
+        say("t0 waits for t2; t2 failed with exit 1" in why, "and why names the failed task", why)
         plain = cluster.rota("fetch", cluster.number("t2"))
         say(plain.returncode == 3 and "failed" in plain.stderr,
             "DS-8: without a flag it is not fetched again", plain)
         cluster.run("t2", "fail", "--failed-ok")
-        say(cluster.available() == [], "DS-10: it may fail once more")
+        say(cluster.available() == [], "DS-10: it may fail again")
         cluster.run("t2", "deliver", "--failed-ok")
-        say(cluster.available() == ["t0"], "DS-3: and when it is delivered others can go on")
+        say(cluster.available() == ["t0"], "DS-3: after its delivery its dependents are available")
         again = cluster.rota("fetch", cluster.number("t2"), "--failed-ok", "--fetched-ok")
         say(again.returncode == 3 and "delivered" in again.stderr, "DS-7: no flag is for that",
             again)
         early = cluster.rota("fetch", cluster.number("t0"), "--failed-ok")
-        say(early.returncode == 0, "what is available can be had by its number", early)
+        say(early.returncode == 0, "an available task can be fetched by its id", early)
 
 
 def refusals():
@@ -127,19 +127,20 @@ def refusals():
         fine = cluster.rota("deliver", task, token, "--delivered-ok")
         say(fine.returncode == 0 and cluster.available() == ["t3"], "unless that is fine", fine)
         shown = cluster.rota("show", task).stdout
-        say("all well" in shown, "what was said about it is shown", shown)
+        say("all well" in shown, "the message about it is shown", shown)
         one = cluster.fetch(cluster.number("t3"))
         cluster.rota("fail", one["task"], str(one["token"]), "--status", "7")
         for verb in ("fail", "deliver"):
             done = cluster.rota(verb, one["task"], str(one["token"]))
             say(done.returncode == 3, f"DS-6: {verb} after fail is an error", done)
-        say("7" in cluster.rota("show", one["task"]).stdout, "the status is kept")
+        shown = cluster.rota("show", one["task"]).stdout
+        say("exit 7" in shown, "the status is kept", shown)
         none = cluster.rota("fetch", "99.1")
         say(none.returncode == 2 and "no such task" in none.stderr, "an unknown task", none)
         for words in (["fetch", "x"], ["fetch", "--lease", "-1"], ["fetch", "--failed-ok"],
                       ["deliver"], ["deliver", "7", "1"], ["fail", "1.1", "x"], ["renew", "1.1"]):
             done = cluster.rota(*words)
-            say(done.returncode == 2 and done.stderr, f"rota {' '.join(words)} is not understood",
+            say(done.returncode == 2 and done.stderr, f"rota {' '.join(words)} is refused",
                 done)
         short = cluster.rota("fetch", "--lease", "0.1")
         say(short.returncode == 2 and "lease" in short.stderr, "a lease has limits", short)
@@ -192,7 +193,7 @@ def lanes():
         cluster.rota("fail", two["task"], str(two["token"]))
         cluster.rota("fail", three["task"], str(three["token"]), "--again")
         again = json.loads(waits.communicate(timeout=PATIENCE)[0])
-        say(again["name"] == "c", "TS-14: a failure lets go, and what is given back comes first",
+        say(again["name"] == "c", "TS-14: a failure frees its place, a returned task comes first",
             again)
 
 
@@ -204,12 +205,12 @@ def leases():
                  str(one["token"])]
         keeper = subprocess.Popen(words, stderr=subprocess.DEVNULL)
         time.sleep(6)
-        say(cluster.state("a") == "RUNNING", "a lease that is renewed goes on", cluster.ends())
+        say(cluster.state("a") == "RUNNING", "a renewed lease stays valid", cluster.ends())
         keeper.kill()
         keeper.wait()
         two = cluster.fetch("--wait", "--lease", "60")
         say(two["token"] > one["token"] and two["attempt"] == 2,
-            "one that is not is over, and the next token is larger", two)
+            "one that is not renewed ends, and the next token is larger", two)
         for verb in ("renew", "deliver", "fail"):
             late = cluster.rota(verb, one["task"], str(one["token"]))
             say(late.returncode == 3 and "stale" in late.stderr, f"TS-15: a late {verb} is refused",
@@ -239,7 +240,7 @@ def commands():
             "a command may say so itself", inner)
         missing = cluster.rota("fetch", "--", "/no/such/command")
         say(missing.returncode == 2 and cluster.available() == ["d"],
-            "what cannot be started is given back", missing)
+            "a task whose command cannot start is returned", missing)
         words = [ROTA_PATH, "fetch", "--server", cluster.socket, "--lease"]
         mark = seconds_marked(1000)
         keeper = subprocess.Popen([*words, "20", "--", "sleep", mark], stderr=subprocess.DEVNULL)
@@ -262,7 +263,7 @@ def commands():
         cluster.until(lambda: cluster.state("d") == "RUNNING", "it is fetched")
         cluster.server.kill()
         status, said = keeper.wait(PATIENCE), keeper.stderr.read()
-        say(status == 3 and b"lease is over" in said, "and one that cannot be renewed does too",
+        say(status == 3 and b"lease has expired" in said, "and one that cannot be renewed does too",
             (status, said))
         cluster.until(lambda: not processes_with(mark), "no command is left")
         cluster.serve()
@@ -301,10 +302,10 @@ def workers_leave_it_alone():
             refused)
         start = time.monotonic()
         none = cluster.rota("fetch", "--timeout", "0.4", cluster.number("a"))
-        say(none.returncode == 0, "what is there needs no wait")
+        say(none.returncode == 0, "an available task needs no wait")
         none = cluster.rota("fetch", "--timeout", "0.4")
         say(none.returncode == 1 and time.monotonic() - start >= 0.4,
-            "what is not is waited for as long as was said", none)
+            "otherwise the wait ends with its timeout", none)
 
 
 for test in (rounds, failing, refusals, one_of_many, lanes, leases, commands, roles,

@@ -69,7 +69,7 @@ class Watched:
         self.status = process.wait()
 
     def look_often(self, server, over):
-        """Also while nothing is said: the worker may be gone when its last words come."""
+        """Also while it is silent: the worker may have ended before its last output arrives."""
         while not over.wait(0.02):
             self.look(server)
 
@@ -162,7 +162,7 @@ def much_output():
 
 # ---- No disk ---------------------------------------------------------------------------------
 
-# The mount is seen by nobody else, and gone with the last process here.
+# Only processes here see the mount, and it ends with the last of them.
 SMALL = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "-m", "sh", "-c"]
 
 
@@ -238,7 +238,7 @@ def no_room_at_all():
         say("status 70" in out and "disk is full" in first and not folder.wait_gone(),
             "a disk that stays full ends the run, which says so and leaves nothing", first[-500:])
         recorded = json.loads(folder.read("recorded"))["n"]
-        say(shown <= recorded and " 0 broken" in out, "what was shown as done is recorded",
+        say(shown <= recorded and " 0 broken" in out, "tasks that were shown as done are recorded",
             f"{shown} shown, {recorded} recorded: {out}")
         second = folder.read("second")
         say("again 0" in out and f"{202 - recorded} ok" in second

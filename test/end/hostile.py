@@ -1,4 +1,4 @@
-"""hostile - says anything to a server, over its Unix socket, and hears what becomes of it."""
+"""hostile - sends any bytes to a server, over its Unix socket, and reads the answers."""
 import socket
 import struct
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""hostile_test - a real server whose peers say what they should not: it refuses, and goes on.
+"""hostile_test - a real server whose peers send invalid messages refuses them, and keeps running.
 
 The rows of bad input of doc/testing.md: hello, client frame, client request, graph, upload,
 worker frame, registration.
@@ -54,7 +54,7 @@ def frames(cluster):
            "of 4 GiB": struct.pack("<I", U32),
            "of no kind": frame(b"\0" + watch[1:]),
            "of an unknown kind": frame(b"\xfa" + watch[1:]),
-           "with bytes behind it": frame(watch + b"\0"),
+           "with bytes after it": frame(watch + b"\0"),
            "that is too short": frame(watch[:-1]),
            "with a text that is longer than it": frame(
                bytes([encode("ASK")[4]]) + struct.pack("<QII", 1, 1, U32)),
@@ -76,7 +76,7 @@ def frames(cluster):
 
 
 def wrong_words(cluster):
-    """What only the other kind of peer says."""
+    """Messages that only the other kind of peer sends."""
     for kind, values in (("BEAT", {}), ("JOIN", {"cores": 1}), ("FINISHED", {"task": (1, 1)}),
                          ("RUN", {"argv": ["true"]}), ("ACCEPTED", {}), ("PIECE", {})):
         with Stranger(cluster.socket, "CLIENT") as peer:
@@ -189,36 +189,36 @@ def with_run(**values):
 
 
 def graphs(cluster):
-    """Refused as a whole, on a connection that goes on."""
+    """Refused as one, on a connection that stays open."""
     plain = [{"name": name, "body": 1, "cores": 1} for name in "abc"]
     one = {"name": "a", "body": 1, "cores": 1}
     edge = lambda before, after: {"before": before, "after": after}
     bad = {"a cycle": job_of(0, plain, edges=[edge(1, 2), edge(2, 3), edge(3, 1)]),
            "a task that waits for itself": job_of(0, plain, edges=[edge(2, 2)]),
-           "an edge to nobody": job_of(0, plain, edges=[edge(1, 9)]),
-           "an edge from nobody": job_of(0, plain, edges=[edge(0, 1)]),
+           "an edge to an unknown task": job_of(0, plain, edges=[edge(1, 9)]),
+           "an edge from an unknown task": job_of(0, plain, edges=[edge(0, 1)]),
            "a body that is not there": job_of(0, [{**one, "body": 2}]),
            "a body that is no message": job_of(0, bodies=["x"]),
            "a body that is no command": job_of(0, bodies=[encode("WATCH", job=1)]),
            "a body without words": job_of(0, bodies=[encode("RUN")]),
-           "a body with more behind it": job_of(0, bodies=[RUN + b"x"]),
+           "a body with more bytes after it": job_of(0, bodies=[RUN + b"x"]),
            "bodies without commands": job_of(0, commands=[]),
            "a lane that is not there": job_of(0, [{**one, "lane": 1, "access": 1}]),
-           "an access that is none": job_of(0, [{**one, "access": 77}]),
+           "an invalid access": job_of(0, [{**one, "access": 77}]),
            "a machine that is not there": job_of(0, [{**one, "machine": 3}]),
            "a bundle that is not there": job_of(0, [{**one, "bundle": 5}]),
            "a priority of 1000": job_of(0, [{**one, "priority": 1000}]),
            "a priority of -1000": job_of(0, [{**one, "priority": -1000}]),
            "more retries than can be": job_of(0, [{**one, "retries": U32}]),
-           "a policy that is none": job_of(0, policy=99),
-           "a rule for failures that is none": job_of(0, on_failure=99),
+           "an invalid policy": job_of(0, policy=99),
+           "an invalid rule for failures": job_of(0, on_failure=99),
            "clauses that are not there": job_of(0, [{**one, "clause_first": 5,
                                                      "clause_count": U32}]),
            "a clause of no kind": job_of(0, [{**one, "clause_count": 1}],
                                          clauses=[{"kind": 99, "task": (0, 1)}]),
-           "an input of nobody": job_of(0, inputs=[{"task": 9, "object": (1, 1)}]),
-           "an input that nobody makes": job_of(0, inputs=[{"task": 1, "object": (5, 5)}]),
-           "an output of nobody": job_of(0, outputs=[{"task": 9, "object": (1, 1)}]),
+           "an input of an unknown task": job_of(0, inputs=[{"task": 9, "object": (1, 1)}]),
+           "an input that no task makes": job_of(0, inputs=[{"task": 1, "object": (5, 5)}]),
+           "an output of an unknown task": job_of(0, outputs=[{"task": 9, "object": (1, 1)}]),
            "a name that is not UTF-8": job_of(0, [{**one, "name": b"\xff\xfe"}]),
            "a name with a zero": job_of(0, [{**one, "name": b"a\0b"}]),
            "a name with control characters": job_of(0, [{**one, "name": "a\x1b[31m\n"}]),
@@ -227,7 +227,7 @@ def graphs(cluster):
            "a lane without a name": job_of(0, lanes=[{"name": ""}]),
            "a group of 100,000 bytes": job_of(0, groups=["x" * 100000]),
            "a machine with a newline": job_of(0, machines=["a\nb"]),
-           "a command for people that is none": job_of(0, commands=[b"\xff"]),
+           "an invalid command for people": job_of(0, commands=[b"\xff"]),
            "a word with a zero": with_run(argv=["echo", "a\0b"]),
            "a first word that is empty": with_run(argv=["", "a"]),
            "words of more than 128 KiB": with_run(argv=["echo", "x" * 200000]),
@@ -249,18 +249,18 @@ def graphs(cluster):
                outputs=[{"kind": 1, "name": "a/d/b/c", "object": (1, 2)}]),
            "a task of a lane that outlives its lease": job_of(
                0, [{**one, "lane": 1, "access": 1}], lanes=[{"name": "line"}]),
-           "a flag of a job that is none": job_of(0, flags=1 << 31),
-           "a flag of a task that is none": job_of(0, [{**one, "flags": 1 << 31}]),
-           "a flag of a lane that is none": job_of(0, lanes=[{"name": "l", "flags": 1 << 31}]),
-           "a flag of an input that is none": job_of(
+           "an unknown flag of a job": job_of(0, flags=1 << 31),
+           "an unknown flag of a task": job_of(0, [{**one, "flags": 1 << 31}]),
+           "an unknown flag of a lane": job_of(0, lanes=[{"name": "l", "flags": 1 << 31}]),
+           "an unknown flag of an input": job_of(
                0, plain, outputs=[{"task": 1, "object": (6, 7)}],
                inputs=[{"task": 2, "object": (6, 7), "flags": 1 << 31}]),
-           "a flag of an output that is none": job_of(
+           "an unknown flag of an output": job_of(
                0, outputs=[{"task": 1, "object": (6, 7), "flags": 1 << 31}]),
-           "a flag of a command that is none": with_run(argv=["true"], flags=1 << 31),
-           "a flag of a file that is none": with_run(argv=["true"], outputs=[
+           "an unknown flag of a command": with_run(argv=["true"], flags=1 << 31),
+           "an unknown flag of a file": with_run(argv=["true"], outputs=[
                {"kind": 1, "flags": 1 << 31, "name": "o", "object": (6, 7)}]),
-           "a kind of file that is none": with_run(argv=["true"], outputs=[
+           "an unknown kind of file": with_run(argv=["true"], outputs=[
                {"kind": 77, "name": "o", "object": (6, 7)}]),
            "an output that is a source": with_run(argv=["true"], outputs=[
                {"kind": 4, "name": "o", "object": (6, 7)}]),
@@ -268,7 +268,7 @@ def graphs(cluster):
            "a pause of a million years": job_of(0, bodies=[RUN + encode("REPEAT", rest=1 << 62)]),
            "pauses that grow without end": job_of(0, bodies=[
                RUN + encode("REPEAT", rest=1, percent=U32)]),
-           "two who make the same": job_of(0, plain, outputs=[
+           "two tasks with the same output": job_of(0, plain, outputs=[
                {"task": 1, "object": (6, 6)}, {"task": 2, "object": (6, 6)}])}
     before = rows(cluster)
     with Stranger(cluster.socket, "CLIENT") as peer:
@@ -281,11 +281,11 @@ def graphs(cluster):
                 ("a cycle", 'the tasks wait for each other in a cycle: 1 "a" waits for 3 "c" '
                             'waits for 2 "b" waits for 1'),
                 ("a task that waits for itself", 'task 2 "b": an edge from a task to itself'),
-                ("an edge to nobody",
-                 'task 9: an edge ends at a task that is not new (task 1 "a")'),
-                ("a body without words", 'task 1 "a": a command has a first word')):
+                ("an edge to an unknown task",
+                 'task 9: an edge must end at a new task (task 1 "a")'),
+                ("a body without words", 'task 1 "a": a command needs at least one word')):
             peer.says("SUBMIT", **{**bad[name], "low": next(NUMBERS)}).answer("ACCEPTED", "REFUSE")
-            same(f"graph: {name} is told with its task", peer.reason, told)
+            same(f"graph: {name} is reported with its task", peer.reason, told)
         fine = peer.says("SUBMIT", **job_of(next(NUMBERS), plain, edges=[edge(1, 2), edge(1, 2)]))
         same("graph: an edge twice is one edge", fine.answer("ACCEPTED", "REFUSE")[0], "ACCEPTED")
         huge = [{**one, "cores": U32, "memory_mib": U32, "priority": 127}] * 9
@@ -293,7 +293,8 @@ def graphs(cluster):
             {"task": 1, "object": (6, i), "bytes": U64} for i in range(1, 4)]))
         job = big.answer("ACCEPTED")[1]["job"]
         why = cluster.rota("why", f"{job}.1").stdout
-        say("unschedulable" in why, "graph: what nobody has room for waits, whatever the sums", why)
+        say("unschedulable" in why,
+            "graph: a task that fits no worker waits, whatever the sums", why)
         cluster.rota("close", str(job))
 
 
@@ -311,7 +312,7 @@ def uploads(cluster):
 
 def contents(cluster):
     """Files for the store of the server: out of order, wrong, twice, and never ended."""
-    data = b"what somebody has" * 100
+    data = b"data of some user" * 100
     entry = f"f:{len(data)}:{hashlib.sha256(data).hexdigest()}"
     other = f"f:{len(data)}:{'0' * 64}"
 
@@ -344,7 +345,7 @@ def contents(cluster):
         told = peer.says("BIND", object=(77, 1 << 62 | 1), entry=entry).answer()
         same("upload: and bound", told[0], "BOUND")
     with Stranger(cluster.socket, "PEER") as peer:
-        same("upload: nobody wants it twice", peer.says("OFFER", entries=[entry]).answer(),
+        same("upload: it is not wanted twice", peer.says("OFFER", entries=[entry]).answer(),
              ("OFFERED", {"wanted": 0}))
     same("upload: the same name twice is one", bound(entry)[0], "BOUND")
     say(str(bound(f"f:0:{hashlib.sha256().hexdigest()}")).startswith("refuse"),
@@ -352,7 +353,7 @@ def contents(cluster):
 
 
 def workers(cluster):
-    """One that lies about what it was never given."""
+    """A worker that reports attempts it was never given."""
     cluster.submit({"honest": {"run": f"while [ ! -e {cluster.path('go')} ]; do sleep 0.1; done"}})
     cluster.until(lambda: cluster.sql("SELECT 1 FROM sched_exec e JOIN sched_job j USING (id)"
                                       " WHERE j.name = 'honest' AND e.status = 'RUNNING'"), "runs")
@@ -361,7 +362,7 @@ def workers(cluster):
     with Stranger(cluster.socket, "WORKER", "liar") as peer:
         peer.says("JOIN", cores=1, machine="nowhere")
         for name, row in {"of another worker": (job, task, attempt),
-                          "that is over": (1, 1, 1), "that never was": (77, 7, 1),
+                          "that has ended": (1, 1, 1), "that never was": (77, 7, 1),
                           "of the future": (job, task, 4000)}.items():
             told = peer.says("FINISHED", task=row[:2], attempt=row[2], end=1).answer("RECORDED")
             say(told[0] == "RECORDED" and told[1]["how"] != WIRE["NOW_RECORDED"],
@@ -369,7 +370,7 @@ def workers(cluster):
             peer.says("STARTED", task=row[:2], attempt=row[2])
         peer.says("FINISHED", task=(job, task), attempt=attempt, end=U32, status=-1, began=-1,
                   ended=-(1 << 63), user=-1, memory_bytes=U64, log_bytes=U64)
-        same("worker: an end that is none", peer.answer("RECORDED", "REFUSE")[0], "RECORDED")
+        same("worker: an invalid end", peer.answer("RECORDED", "REFUSE")[0], "RECORDED")
         peer.says("HELD", objects=[{"object": (i, i), "bytes": U64} for i in range(1, 2000)])
         peer.says("LOST", objects=[{"object": (U64, i)} for i in range(1, 2000)])
         peer.says("MISSED", object=(9, 9), reason="x" * 100000)
@@ -379,7 +380,7 @@ def workers(cluster):
         beats, told = -1, ("BEATEN", {})
         while told[0] == "BEATEN":
             beats, told = beats + 1, peer.answer("BEATEN", "REFUSE")
-        same("worker: who sends twenty thousand heartbeats is turned away", told, "refuse state")
+        same("worker: twenty thousand heartbeats are refused", told, "refuse state")
         say(100 <= beats < 20000, "worker: and the others are not answered", beats)
     for cores, memory in ((U32, U32), (0, 0)):
         with Stranger(cluster.socket, "WORKER", f"absurd{cores}") as peer:
@@ -388,7 +389,7 @@ def workers(cluster):
                  "BEATEN")
     cluster.touch("go")
     cluster.until(lambda: ("honest", "SUCCESS") in cluster.ends(), "the honest one ends")
-    same("worker: who is honest is not disturbed",
+    same("worker: an honest one is not disturbed",
          [end for end in cluster.ends() if end[0] == "honest"], [("honest", "SUCCESS")])
 
 
@@ -407,7 +408,7 @@ def registration(cluster):
                           connection=4)
                 same("registration: one that comes late is not taken", late.turned_away(),
                      "refuse state")
-            same("registration: who is there stays", new.says("BEAT", sent=9).answer("BEATEN"),
+            same("registration: the first one stays", new.says("BEAT", sent=9).answer("BEATEN"),
                  ("BEATEN", {"sent": 9}))
 
 
@@ -418,7 +419,7 @@ with Cluster(lease=60) as alive:
                  contents, workers, registration):
         test(alive)
     done = alive.submit({"after": {"run": "true"}}, "--wait")
-    say(done.returncode == 0, "after all of it jobs run as before", done.stdout + alive.told())
+    say(done.returncode == 0, "at the end jobs run as before", done.stdout + alive.told())
     say(alive.server.process.poll() is None, "by the same server")
     said = alive.server.said().replace("listening at", "")
     say("error" not in said.lower() and "runtime" not in said, "which has nothing to say", said)

@@ -15,7 +15,7 @@ say = Tap.say
 
 
 def works(cluster, process, times=1):
-    cluster.until(lambda: process.said().count("works for") >= times, "a worker works")
+    cluster.until(lambda: process.said().count("connected to") >= times, "a worker works")
 
 
 def twin(cluster, name, folder, *words):
@@ -76,7 +76,7 @@ def hostile(cluster):
 
 
 def again():
-    """It was killed, with a long lease: the lock of its folder shows that it is gone."""
+    """A killed worker with a long lease: the lock of its folder shows that it is gone."""
     with Cluster(lease=600) as cluster:
         worker = cluster.work("vm")
         works(cluster, worker)
@@ -95,10 +95,10 @@ def another_machine():
         running(cluster)
         worker.kill()
         shutil.move(cluster.path("vm"), cluster.path("burnt"))
-        cluster.until(lambda: not cluster.sql("SELECT 1 FROM sched_exec"), "the lease is over")
+        cluster.until(lambda: not cluster.sql("SELECT 1 FROM sched_exec"), "the lease has ended")
         works(cluster, cluster.work("vm"), 2)
         found = attempts(cluster)
-        say(found[-1] == (2, "SUCCESS"), "a new machine has the name when the old lease is over",
+        say(found[-1] == (2, "SUCCESS"), "a new machine gets the name when the old lease has ended",
             found)
 
 
@@ -115,13 +115,13 @@ def another_key():
                               capture_output=True, text=True, check=False)
         say(made.returncode == 0, "another key is made", made)
         cluster.server.process.send_signal(1)
-        cluster.until(lambda: "keys are read again" in cluster.server.said(), "HUP")
+        cluster.until(lambda: "keys read again" in cluster.server.said(), "HUP")
         first = cluster.work("vm", 2, "--server", cluster.address, *cluster.key("worker"))
         works(cluster, first)
         status, said = twin(cluster, "vm", "other", "--server", cluster.address,
                             *cluster.key("worker"))
-        say(status == 2 and in_use(r"127\.0\.0\.1:\d+", said), "its address and time are told",
-            (status, said))
+        say(status == 2 and in_use(r"127\.0\.0\.1:\d+", said),
+            "the message has its address and time", (status, said))
         first.kill(15)
         other = ["--server", cluster.address, "--key", cluster.path("second.key")]
         status, said = twin(cluster, "vm", "vm", *other)
@@ -133,7 +133,7 @@ def another_key():
         status, said = twin(cluster, "vm", "vm", *other)
         say(status == 2, "also for the next server", (status, said))
         # The server may have been killed before it knew that the first one has left.
-        cluster.until(lambda: forget(cluster, "vm").returncode == 0, "its lease is over")
+        cluster.until(lambda: forget(cluster, "vm").returncode == 0, "its lease has ended")
         say(True, "an admin frees the name")
         second = cluster.work("vm", 2, *other)
         works(cluster, second, 2)
@@ -169,7 +169,7 @@ def names():
             home = {**os.environ, "XDG_STATE_HOME": cluster.path("state"), **set_here}
             with subprocess.Popen([ROTA_PATH, "worker", "--server", cluster.socket], text=True,
                                   stderr=subprocess.PIPE, env=home) as worker:
-                line = next(line for line in worker.stderr if "works for" in line)
+                line = next(line for line in worker.stderr if "connected to" in line)
                 worker.kill()
             say(end in line, f"the name under a batch system: ...{end[:-1]}", line)
         folders = os.listdir(cluster.path("state/rota"))
@@ -183,7 +183,7 @@ def loose_folder():
         os.mkdir(folder)
         os.chmod(folder, 0o777)
         cluster.work("vm")
-        cluster.until(lambda: "works for" in cluster.read("vm.log"), "it works")
+        cluster.until(lambda: "connected to" in cluster.read("vm.log"), "it works")
         mode = os.stat(folder).st_mode & 0o777
         say(mode & 0o027 == 0, "a folder that others may write to is closed to them", oct(mode))
 

@@ -3,17 +3,17 @@
 from cluster import KeyedCluster
 from end import Tap
 
-ATTEMPTS_MAX = 6  # five losses beside the retries, which are none
-REASON = "an input could not be fetched"
+ATTEMPTS_MAX = 6  # five losses, and no retries
+REASON = "cannot fetch an input"
 
 
 def never(cache, policy):
-    """The workers serve nobody: over TCP they would have to listen, with a key for peers."""
+    """The workers serve no peer: over TCP they would have to listen, with a key for peers."""
     with KeyedCluster() as cluster:
         for name in ("alpha", "beta"):
             process = cluster.work(name, 1, "--server", cluster.address, "--machine", name,
                                    *cluster.key("worker"))
-            cluster.until(lambda p=process: "works for" in p.said(), name + " works")
+            cluster.until(lambda p=process: "connected to" in p.said(), name + " works")
         steps = {"a": {"run": "echo 1 > a", "out": ["a"], "machine": "alpha"},
                  "b": {"run": "echo 2 > b", "out": ["b"], "machine": "beta"},
                  "join": {"run": "cat a b", "in": ["a", "b"]}}

@@ -73,7 +73,7 @@ def open_to_others(folder, *closed):
 
 
 class Plain(Cluster):
-    """Server and worker as somebody starts them who gives no options."""
+    """Server and worker, started without options."""
 
     def __init__(self):
         super().__init__()
@@ -89,7 +89,7 @@ class Plain(Cluster):
         self.until(lambda: os.path.exists(self.socket), "it listens")
         self.workers["one"] = Process(self.path("one.log"), "worker", "--server", self.socket,
                                       "--name", "one")
-        self.until(lambda: "works for" in self.workers["one"].said(), "it works")
+        self.until(lambda: "connected to" in self.workers["one"].said(), "it works")
 
 
 def by_default():
@@ -119,7 +119,7 @@ def not_without_keys():
     with tempfile.TemporaryDirectory() as folder:
         for address in ("0.0.0.0:0", "[::]:0", "127.0.0.1:0", "localhost:0"):
             done = listens("server", "--memory", "--listen", address)
-            say(done.returncode == 2 and "without keys" in done.stderr,
+            say(done.returncode == 2 and "keys are needed" in done.stderr,
                 f"a server does not listen at {address} without keys", done)
             done = listens("worker", "--server", "/nowhere", "--folder", folder + "/w",
                            "--listen", address)
@@ -163,7 +163,7 @@ def keys_are_seen_nowhere():
         ports = internet(inodes(processes))
         say(any(state == LISTENS for _, _, state in ports)
             and all(address.split(":")[0] == "0100007F" for _, address, _ in ports),
-            "what listens is where it was told to be", ports)
+            "all sockets listen at the given addresses", ports)
         cluster.socket = direct
         words = b"".join(read(f"/proc/{process}/{name}") for process in processes
                          for name in ("cmdline", "environ")) + done.stdout.encode()

@@ -43,7 +43,7 @@ def steps_of_a_task():
         story.touch("go3")
         story.until(lambda: story.running("t2"), "there is room")
         tells("RS-9", story.sql("SELECT count(*) FROM sched_ready") == [(0,)],
-              "what runs is in no other table")
+              "a running task is in no other table")
         story.touch("go2")
         story.until(story.idle, "all is done")
         tells("RS-9", story.status("t2") == "SUCCESS"
@@ -68,11 +68,11 @@ def steps_of_an_object():
         story.touch("go2")
         story.until(lambda: lies(story, job, "o") == ("there", ["w0"]), "the copy goes")
         story.until(lambda: held(story, "w1") == 0, "also from its disk")
-        tells("RS-10", held(story, "w0") == 1, "one copy is enough when nobody reads it any more")
+        tells("RS-10", held(story, "w0") == 1, "one copy stays when no task reads it any more")
         gone = story.rota("data", "unkeep", f"{job}/o")
         story.until(lambda: held(story, "w0") == 0, "the last copy goes")
         tells("RS-10, RS-11", gone.returncode == 0 and lies(story, job, "o") == ("removed", ["-"]),
-              "what nobody keeps is removed everywhere", lies(story, job, "o"))
+              "an object that is not kept is removed everywhere", lies(story, job, "o"))
 
 
 def unkeep():
@@ -83,7 +83,7 @@ def unkeep():
         story.until(lambda: story.running("use"), "it is read")
         done = story.rota("data", "unkeep", f"{job}/o")
         tells("RS-11", done.returncode == 0 and lies(story, job, "o") == ("there", ["w0"]),
-              "it stays while somebody needs it", lies(story, job, "o"))
+              "it stays while a task needs it", lies(story, job, "o"))
         story.touch("go")
         story.until(lambda: lies(story, job, "o") == ("removed", ["-"]), "it goes")
         tells("RS-11", story.status("use") == "SUCCESS", "and goes with its last reader")
@@ -95,11 +95,11 @@ def unkeep():
         story.touch("made")
         story.until(lambda: lies(story, late, "o") == ("removed", ["-"]), "it is removed")
         tells("RS-11", done.returncode == 0 and story.status("make") == "SUCCESS",
-              "what is not made yet goes as soon as it is")
+              "an object that is not made yet is removed as soon as it is made")
         story.touch("end")
         twice = story.rota("data", "unkeep", f"{late}/o")
         tells("RS-12", twice.returncode == 1 and "not kept" in twice.stderr,
-              "what is not kept cannot be given up", twice)
+              "an object that is not kept cannot be released", twice)
 
 
 def wrong_wishes():
@@ -112,13 +112,14 @@ def wrong_wishes():
         late = story.rota("data", "keep", f"{job}/q")
         tells("RS-12", never.returncode == 1 and late.returncode == 1,
               "after the submit it is too late to keep, and nothing to give up", (never, late))
-        # It is asked for before it is made: whoever asks waits.
+        # A client that asks for it before it is made waits.
         words = [ROTA_PATH, "data", "get", "--server", story.socket, f"{job}/o", story.path("got")]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as early:
             refused = story.rota("data", "get", f"{job}/q", story.path("other"))
-            tells("RS-13", refused.returncode == 1, "what is not kept cannot be had", refused)
+            tells("RS-13", refused.returncode == 1,
+                  "an object that is not kept cannot be fetched", refused)
             tells("RS-13", early.poll() is None and not os.path.exists(story.path("got")),
-                  "who wants what is not made yet waits")
+                  "a client waits for an object that is not made yet")
             story.touch("go")
             early.communicate(timeout=PATIENCE)
         tells("RS-13", early.returncode == 0 and len(story.lines("got")) == 100,
@@ -128,7 +129,7 @@ def wrong_wishes():
         gone = story.rota("data", "get", f"{job}/o", story.path("more"))
         none = story.rota("data", "get", f"{job}/nothing", story.path("more"))
         tells("RS-13", gone.returncode == 1 and none.returncode == 1,
-              "what was removed, or never was, cannot be had", (gone, none))
+              "a removed or unknown object cannot be fetched", (gone, none))
         story.touch("end")
 
 
@@ -147,7 +148,7 @@ def a_job_is_let_go():
         story.until(lambda: story.idle() and held(story, "w0") == 0, "nothing of it is left")
         tells("RS-23", closed.returncode == 0 and not os.listdir(story.path("w0/work"))
               and "long" not in story.rota("lanes").stdout,
-              "a job that its client lets go leaves nothing on any worker", closed)
+              "a job that its client releases leaves no object on any worker", closed)
         fine = story.done({"after": {"run": "true", "lane": "l", "group": "g"}}, lanes={"l": {}})
         tells("RS-23", fine, "and its cpu and its place in the lane are free", story.told())
 

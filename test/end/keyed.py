@@ -1,4 +1,4 @@
-"""keyed - says anything to a server at its port, with a key, and hears what becomes of it."""
+"""keyed - sends any bytes to a server at its port, with a key, and reads the answers."""
 import ctypes
 import ctypes.util
 import socket

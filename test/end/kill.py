@@ -1,4 +1,4 @@
-"""kill - runs a program, kills it at a chosen system call, and looks at what it left behind.
+"""kill - runs a program, kills it at a chosen system call, and checks the files it left.
 
 The program may be any command line that works on a database file and, run again, goes on
 where it was killed. `{database}` in its words stands for the file.
@@ -16,7 +16,7 @@ ROTA = os.path.join(BUILD, "rota")
 CALLS = ("pwrite64", "write", "fdatasync", "fsync", "ftruncate", "rename", "unlink")
 SECONDS_MAX = 300
 
-# What differs between two runs that did the same: how many turns they took, and when.
+# Columns that differ between two equal runs: the number of turns, and times.
 TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'sched_event'"
 PASSING = {"turn", "asked", "since", "seq", "started", "ended", "done", "plan_end", "plan_took",
            "last_fired", "silent_since"}
@@ -40,7 +40,7 @@ def surroundings():
 
 
 class Program:
-    """A command line, and how it says that it has done something for good."""
+    """A command line, and the output with which it acknowledges a change."""
 
     def __init__(self, name, words, acknowledged=r"^ok (\d+)$", recorded=REQUESTS, setup=None,
                  again=None):
@@ -57,7 +57,7 @@ class Program:
                               env=surroundings(), timeout=SECONDS_MAX, check=False)
 
     def prepare(self, database):
-        """What is done before, and not disturbed."""
+        """Runs before the kills, undisturbed."""
         if self.setup:
             subprocess.run(self.argv(database, self.setup), stdout=subprocess.DEVNULL, check=True,
                            timeout=SECONDS_MAX)
@@ -127,14 +127,14 @@ def ask(database, sql):
 
 
 def lost(database, acknowledged, recorded):
-    """What was acknowledged and is not on record."""
+    """The acknowledged tasks that are not on record."""
     if not acknowledged:
         return set()
     return acknowledged - {answer.strip() for answer in ask(database, recorded)}
 
 
 def unsound(database):
-    """What rota verify finds."""
+    """The findings of rota verify."""
     done = subprocess.run([ROTA, "verify", database], capture_output=True, text=True, check=False,
                           timeout=SECONDS_MAX)
     return "" if done.returncode == 0 else done.stdout + done.stderr
@@ -177,7 +177,7 @@ def twice(database):
 
 
 def complaint_after_kill(program, database, acknowledged):
-    """What is wrong with a file right after a kill; "" if nothing is."""
+    """The fault in a file right after a kill, or ""."""
     wrong = unsound(database)
     if wrong and not acknowledged and is_unborn(wrong):
         return ""
@@ -191,7 +191,7 @@ def complaint_at_end(program, database, wanted):
     """Runs it to its end; what is wrong then."""
     done = program.go_on(database)
     if done.returncode:
-        return f"going on ended with status {done.returncode}: {done.stdout[-2000:]}"
+        return f"resuming ended with status {done.returncode}: {done.stdout[-2000:]}"
     wrong = unsound(database)
     if wrong:
         return f"rota verify at the end: {wrong}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""kill_test - kill -9 right before every write and sync of five scenarios, then going on.
+"""kill_test - kill -9 right before every write and sync of five scenarios, then resuming.
 
     kill_test.py [--all] [--points N]        without --all some hundred points are tried
 

@@ -24,8 +24,8 @@ def nobody_has(story, job):
 
 
 def for_everybody():
-    """Of two queues one is drawn by lot, so the holder takes J when it has asked a few times, and
-    not behind all that was there before. A server that is right fails here once in 2^40 times."""
+    """The server picks one of two queues at random, so the holder gets J after a few requests, and
+    not after the earlier ones. A correct server fails here once in 2^40 times."""
     with Story("--ahead", "0", "--pull-cache", "0", "--pull-inputs", "0") as story:
         story.join(name="w3")
         first = story.begin(keyed(story), policy="pull")
@@ -37,7 +37,7 @@ def for_everybody():
         story.begin({f"f{i}": {"run": "true"} for i in range(FILLERS)}, policy="pull")
         job = story.begin(keyed(story), policy="pull")
         why = story.rota("why", f"{job}.1").stdout
-        tells("BS-7", "w0 is short of" in why, "it is for everybody, and nobody has room", why)
+        tells("BS-7", "w0 is short of" in why, "any worker may take it, and none has room", why)
         story.join(name="w3")
         done = story.rota("wait", str(job))
         before = sum(name.startswith("f") for name, _, _ in story.history())
@@ -62,7 +62,7 @@ def for_nobody_else():
         done = story.rota("wait", str(job))
         tells("BS-7", stays and done.returncode == 0 and story.where("J") == ["w3", "w3"]
               and story.lines("runs") == ["ran"],
-              "while it is for nobody it goes to the worker that brings its result at once",
+              "while no worker may take it, it goes to the one that brings its result",
               (stays, story.history()))
 
 
@@ -135,7 +135,7 @@ def the_wait_ends():
         fine = story.done({"J": {"run": "cat source", "in": ["source"]}}, policy="pull")
         began = story.sql("SELECT began FROM sched_attempt")[0][0]
         tells("BS-8", fine and began - begun >= 2000000,
-              "and when nobody comes with it, the wait ends, not too early", began - begun)
+              "and when no worker brings it, the wait ends, not too early", began - begun)
 
 
 for_everybody()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""late_result_test - results that nobody waits for any more, or did not ask for (BS-12, BS-13).
+"""late_result_test - results that no task waits for any more, or never did (BS-12, BS-13).
 
 A worker is cut off while it makes something with a content key. It is given up, and comes back with
 its result: that is as good as any.
@@ -41,7 +41,7 @@ with Late(lease=2) as story:
     job = story.given_up(cache=True)
     none = story.rota("data", "locate", "--content", f"{job}.1")
     tells("LocateArtifact", none.returncode == 1 and none.stdout.split()[1:] == ["-"],
-          "a result that nobody has told of is nowhere", none)
+          "a result that no worker has reported is nowhere", none)
     story.mend()
     done = story.rota("wait", str(job))
     tells("BS-12", done.returncode == 0 and story.lines("runs") == ["ran-1"],
@@ -50,7 +50,7 @@ with Late(lease=2) as story:
     story.join()
     story.until(story.idle, "nothing is left to do")
     tells("BS-12", story.lines("runs") == ["ran-1"] and not story.where("J"),
-          "and nobody picks it any more", story.history())
+          "and no worker picks it any more", story.history())
     found = story.rota("data", "locate", "--json", "--content", f"{job}.1")
     tells("LocateArtifact", found.returncode == 0 and '"where":"w0"' in found.stdout,
           "the result is known by its content key", found)
@@ -68,7 +68,7 @@ with Late(lease=2) as story:
     story.until(lambda: not processes_with(mark), "the other one is stopped")
     tells("BS-12", True, "and the other one is stopped")
     log = story.rota("logs", f"{job}.1")
-    tells("BS-12", log.stdout == "said\n", "its log is that of the one who made it", log)
+    tells("BS-12", log.stdout == "said\n", "its log is that of the task that made it", log)
 
 with Late(lease=2) as story:
     job = story.given_up(cache=True)
@@ -77,7 +77,7 @@ with Late(lease=2) as story:
     done = story.rota("wait", str(job))
     before = story.places(job)
     story.mend()
-    story.until(lambda: story.workers["w0"].said().count("works for") == 2, "w0 is back")
+    story.until(lambda: story.workers["w0"].said().count("connected to") == 2, "w0 is back")
     story.until(lambda: story.places(job) == ["w0", "w1"], "w0 has told of its own")
     tells("BS-13", done.returncode == 0 and before == ["w1"],
           "a second result adds a place", (done, before))
@@ -102,7 +102,7 @@ with Story() as story:
     wrong = [story.rota("data", "locate", "--content", word).returncode
              for word in ("word", "7.1", "12-zz", "1-2")]
     plain = story.rota("data", "locate", "--content", "1.1")
-    tells("LocateArtifact", wrong == [2, 1, 2, 1], "what is no content key is told", wrong)
+    tells("LocateArtifact", wrong == [2, 1, 2, 1], "an invalid content key is reported", wrong)
     tells("LocateArtifact", plain.returncode == 1 and "no content key" in plain.stdout,
           "nor has every task one", plain)
 

@@ -13,10 +13,10 @@ ROUNDS = 12
 
 
 def left(cluster, number):
-    """What the server says of a worker that was ended by TERM."""
+    """The server's answer about a worker that was ended by TERM."""
     name = f"w{number}"
     worker = cluster.work(name, 1, "--server", cluster.address, *cluster.key("worker"))
-    cluster.until(lambda: "works for" in worker.said(), name + " works")
+    cluster.until(lambda: "connected to" in worker.said(), name + " works")
     status = worker.kill(signal.SIGTERM)
     forgotten = subprocess.run([ROTA_PATH, "worker", "forget", name, "--server", cluster.socket],
                                capture_output=True, text=True, check=False)
@@ -24,7 +24,7 @@ def left(cluster, number):
 
 
 class Ignoring(KeyedCluster):
-    """Its server is started with HUP ignored."""
+    """The server is started with HUP ignored."""
 
     def serve(self):
         before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -41,6 +41,6 @@ with KeyedCluster(lease=60) as cluster:
 
 with Ignoring() as cluster:
     cluster.server.process.send_signal(signal.SIGHUP)
-    cluster.until(lambda: "keys are read again" in cluster.server.said(), "the keys are read")
+    cluster.until(lambda: "keys read again" in cluster.server.said(), "the keys are read")
     Tap.say(True, "a server reads its keys again, also when nohup has started it")
 Tap.end()

@@ -22,7 +22,7 @@ NAMES = {"": "the database", "-wal": "the log", "-shm": "the index", "-lock": "t
 
 
 def jobs_in(database):
-    """What a server recorded in this file."""
+    """The rows that a server recorded in this file."""
     link = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     try:
         return link.execute("SELECT count(*) FROM sched_graph").fetchone()[0]
@@ -40,7 +40,7 @@ def replace(path):
 
 
 def is_accepted(cluster):
-    """A client that lost its server goes on asking, so it is ended; that is no acknowledgement."""
+    """A client that lost its server keeps asking, so it is ended: that acknowledges nothing."""
     try:
         words = [ROTA_PATH, "submit", "--server", cluster.socket, cluster.path("job.json")]
         return subprocess.run(words, capture_output=True, check=False, timeout=2).returncode == 0
@@ -57,13 +57,13 @@ def lose(cluster, suffix, how):
     lost_at = time.monotonic()
     while cluster.server.process.poll() is None:
         if time.monotonic() > lost_at + PATIENCE:
-            raise RuntimeError("the server goes on")
+            raise RuntimeError("the server keeps running")
         accepted += is_accepted(cluster)
     return accepted
 
 
 def second_server(cluster, database):
-    """One that has to be refused."""
+    """A submission that has to be refused."""
     start = [ROTA_PATH, "server", "--listen", cluster.path("second.sock"), "--db", database]
     return subprocess.run(["timeout", "10", *start], capture_output=True, text=True, check=False,
                           timeout=PATIENCE)
@@ -110,14 +110,20 @@ def server_ends():
                 f"status {status}, {cluster.server.said()}")
 
 
+def backup_of_a_job(cluster):
+    """The path of a backup that is made after the first submission."""
+    cluster.submit({"t": {"run": "true"}})
+    backup = cluster.path("backup.db")
+    link = sqlite3.connect(cluster.database)
+    link.execute(f"VACUUM INTO '{backup}'")
+    link.close()
+    return backup
+
+
 def another_takes_its_place():
     """The log of the old database is not taken for one of the new."""
     with Cluster() as cluster:
-        cluster.submit({"t": {"run": "true"}})
-        backup = cluster.path("backup.db")
-        link = sqlite3.connect(cluster.database)
-        link.execute(f"VACUUM INTO '{backup}'")
-        link.close()
+        backup = backup_of_a_job(cluster)
         for _ in range(3):
             cluster.submit({"t": {"run": "true"}})
         os.rename(backup, cluster.database)
@@ -127,7 +133,7 @@ def another_takes_its_place():
         os.rename(cluster.database + "-saved", cluster.path("aside"))
         cluster.serve()
         Tap.say(status == 70 and not left and found == 1 and jobs_in(cluster.database) == 1,
-                "a backup that takes the place of a database in use stays as it is",
+                "a backup that replaces a database in use stays unchanged",
                 f"status {status}, log left: {left}, {found} jobs")
 
 
@@ -146,7 +152,7 @@ def no_copy_can_be_saved():
                 (status, cluster.server.said(), refused))
         os.remove(cluster.database + "-lost")
         cluster.serve()
-        Tap.say(True, "until somebody has removed the note")
+        Tap.say(True, "until a person has removed the note")
 
 
 def by_a_link():
@@ -196,7 +202,7 @@ def truncate(path):
 
 
 def server_is_overwritten(suffix, end):
-    """As `: > FILE` does it. What was accepted is found, or the next start says that it is not."""
+    """As `: > FILE` does it. Accepted jobs are found, or the next start says that they are lost."""
     with Cluster() as cluster:
         if end:
             accepted = cluster.submit({"t": {"run": "true"}}).returncode == 0
@@ -224,13 +230,9 @@ def server_is_overwritten(suffix, end):
 
 
 def backup_is_copied_back():
-    """With cp, under a server that runs, behind a fold."""
+    """With cp, under a running server, after a checkpoint."""
     with Cluster() as cluster:
-        cluster.submit({"t": {"run": "true"}})
-        backup = cluster.path("backup.db")
-        link = sqlite3.connect(cluster.database)
-        link.execute(f"VACUUM INTO '{backup}'")
-        link.close()
+        backup = backup_of_a_job(cluster)
         old = os.path.getsize(cluster.database)
         while os.path.getsize(cluster.database) < old + 1000000:
             cluster.submit({f"t{i}": {"run": "true # " + "x" * 1000} for i in range(2000)})
@@ -323,7 +325,7 @@ def run_loses_its_folder():
         done = folder.run()
         Tap.say(done.returncode == 2 and "--restored" not in done.stderr
                 and "remove" in done.stderr and "run again" in done.stderr,
-                "a run behind one that lost records says what to do", done)
+                "the run after one that lost records says what to do", done)
 
 
 def modes():
@@ -340,7 +342,7 @@ def modes():
 
 
 def modes_of_another_user():
-    """Only the owner can change them, so the file is refused and stays as it is."""
+    """Only the owner can change them, so the file is refused and stays unchanged."""
     what = "files of another user that others may read are refused"
     if os.getuid() != 0:
         Tap.skip(what, "only root can give files to another user")

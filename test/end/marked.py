@@ -4,7 +4,7 @@ import time
 
 
 class Marked:
-    """Has a path; whoever it starts has MARK=path, and so have all they start."""
+    """Has a path; its processes and all they start have MARK=path."""
 
     path = ""
 
@@ -29,7 +29,7 @@ class Marked:
         return found
 
     def wait_gone(self, seconds=120):
-        """Waits until there are none, and returns those that are left."""
+        """Waits until all have ended, and returns those that have not."""
         end = time.monotonic() + seconds
         while self.processes() and time.monotonic() < end:
             time.sleep(0.02)

@@ -28,7 +28,7 @@ def run(*words, given=None):
 
 
 def refusal():
-    """What the kernel says against namespaces here; None: nothing. Other errors are ours."""
+    """The kernel's reason for refusing namespaces here, or None. Other errors are raised."""
     try:
         with Net() as net:
             net.host("try")
@@ -51,7 +51,7 @@ class Net:
         try:
             run("ip", "netns", "add", self.mark)
             # A switch without an address of its own has the least of its machines', and another
-            # one whenever a machine is added: whoever knew the old one talks to nobody.
+            # one whenever a machine is added: packets to the old one are lost.
             self.inside("ip", "link", "add", "eth0", "address", "02:00:00:00:00:01", "type",
                         "bridge", "forward_delay", "0")
             self.inside("ip", "address", "add", "10.9.0.1/24", "dev", "eth0")
@@ -70,7 +70,7 @@ class Net:
         return f"{self.mark}-{name}" if name else self.mark
 
     def words(self, name=""):
-        """What makes a command run on that machine; without a name it is the server's."""
+        """The words before a command that runs it on that machine (by default the server's)."""
         # As `ip netns exec` would, but also where the root is no mount, as in a chroot.
         return ["nsenter", f"--net=/run/netns/{self.space(name)}"]
 
@@ -91,7 +91,7 @@ class Net:
         return self.hosts[name]
 
     def fault(self, name, come="accept", go="accept"):
-        """What becomes of packets that come to this machine, and of those that go."""
+        """Sets the faults of packets that arrive at this machine and leave it."""
         self.inside("nft", "-f", "-", name=name,
                     given="flush ruleset\n" + RULES.format(come=come, go=go))
 

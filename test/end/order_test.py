@@ -34,7 +34,7 @@ def bad_orders_are_refused():
 
 @test
 def no_output_lies_outside():
-    """Whatever its name: what is outside of its directory is neither read nor changed."""
+    """No name of a job reads or changes a file outside of its directory."""
     with Cluster() as cluster:
         with open(cluster.file("canary"), "w", encoding="utf-8") as file:
             file.write("untouched")
@@ -53,7 +53,7 @@ def no_output_lies_outside():
             check(f"so is the input {name[-20:]!r}: {told['reason'].decode()}",
                   told["end"] != WIRE["EXITED"], told)
             peer.recorded(50 + number)
-        same("what is outside is as it was", (cluster.read("canary"), sorted(
+        same("files outside are unchanged", (cluster.read("canary"), sorted(
             name for name in os.listdir(cluster.path))), (
                 "untouched", ["canary", "errors", "socket", "state"]))
 

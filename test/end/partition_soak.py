@@ -3,7 +3,7 @@
 
     partition_soak.py [--faults N] [--seed S]
 
-What must hold is what cluster_soak says; here nobody is killed but by his own lease.
+It checks the rules of cluster_soak; here a process is killed only by its own lease.
 """
 import argparse
 import sys

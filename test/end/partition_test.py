@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """partition_test - workers whose network fails: one way, both ways, wholly, or now and then.
 
-Each worker is a network namespace. Commands of a group hold a lock: whoever finds it taken says
+Each worker is a network namespace. Commands of a group hold a lock: one that finds it taken says
 so, and that must never happen, whatever the network does.
 """
 import os
@@ -19,7 +19,7 @@ FAULTS = {"deaf": {"come": "drop"}, "mute": {"go": "drop"},
 HOLD = ("exec 9> {0}/group.{1} 8> {0}/class.{1}; flock -n 9 && flock -n 8 || echo {1} >> {0}/clash;"
         " echo $ROTA_ATTEMPT $ROTA_TOKEN >> {0}/held.{1};"
         " [ $ROTA_ATTEMPT -gt 1 ] || exec sleep 1000.{2}")
-# Ends while nobody hears of it; the second attempt waits until the first has been told of.
+# Ends while it is cut off; the second attempt waits until the first is reported.
 FREE = ("echo $ROTA_ATTEMPT >> {0}/freed.{1}; wait_for() {{ while [ ! -e {0}/$1 ]; do sleep 0.1;"
         " done; }}; if [ $ROTA_ATTEMPT = 1 ]; then wait_for cut; else wait_for healed; fi")
 # Must not begin while a writer of its lane is alive.
@@ -62,14 +62,14 @@ def cut_off(net, name):
 
 
 def handed_on(cluster, name):
-    """What was seen of the worker of this name, when another has taken over."""
+    """Checks the marks of this worker's task after another worker has taken over."""
     held = [line.split() for line in cluster.read(f"held.{name}").splitlines()]
     say([attempt for attempt, _ in held] == ["1", "2"],
         f"{name}: what held a group runs on another worker", held)
     say(int(held[0][1]) < int(held[1][1]), f"{name}: with a larger token", held)
     say(name not in cluster.read("clash").split(),
         f"{name}: and not before the first process is dead")
-    say(cluster.read(f"read.{name}").strip() == "2", f"{name}: a reader comes in behind both",
+    say(cluster.read(f"read.{name}").strip() == "2", f"{name}: a reader enters after both",
         cluster.read(f"read.{name}"))
     say(cluster.read(f"freed.{name}").split() == ["1", "2"],
         f"{name}: what holds nothing runs again too")
@@ -88,7 +88,7 @@ def cut_and_healed():
         for name in FAULTS:
             begin_on(cluster, name)
         cluster.work("spare", 16)
-        cluster.until(lambda: "works for" in cluster.workers["spare"].said(), "a fifth joins")
+        cluster.until(lambda: "connected to" in cluster.workers["spare"].said(), "a fifth joins")
         for name in FAULTS:
             cut_off(net, name)
         cluster.until(lambda: all("half a lease" in cluster.workers[name].said()
@@ -103,7 +103,7 @@ def cut_and_healed():
             handed_on(cluster, name)
         for name in FAULTS:
             net.heal(name)
-        cluster.until(lambda: all(cluster.workers[name].said().count("works for") >= 2
+        cluster.until(lambda: all(cluster.workers[name].said().count("connected to") >= 2
                                   for name in FAULTS), "all come back")
         cluster.until(lambda: cluster.sql("SELECT count(*) FROM sched_worker")[0][0] == 5,
                       "all five are known again")

@@ -20,7 +20,7 @@ def wrong_waits():
         return done if done.returncode == 2 and not done.stdout else None
 
     done = refused("--memory", "--pull-cache", "2", "--pull-inputs", "1.5")
-    tells("BS-21", done and "--pull-cache 2 is longer than --pull-inputs 1.5" in done.stderr,
+    tells("BS-21", done and "at most the time of --pull-inputs (1.5), not 2" in done.stderr,
           "a server that would wait longer for results than for inputs is refused", done)
     odd = [word for word in ("-1", "1s", "", "nan", "1e9", "100000")
            if not refused("--memory", "--pull-inputs", word)]
@@ -62,7 +62,7 @@ def for_nobody():
         waits = story.stays("J", "w0")
         why = story.rota("why", f"{job}.1").stdout
         tells("BS-1", waits and "waits for a worker that has an input" in why,
-              "what lies nowhere is not for an idle worker before its wait is over", why)
+              "a task whose input is nowhere waits before an idle worker gets it", why)
         story.rota("cancel", str(job))
         story.until(story.idle, "it is gone")
 
@@ -90,7 +90,7 @@ def for_whom_it_waits():
         number = {"a": 3, "b": 4}[second]
         why = story.rota("why", f"{job}.{number}").stdout
         tells("BS-5", waits and "waits for a worker that has an input" in why,
-              "what waits for the busy worker with its data is not for an idle one", why)
+              "a task waits for the busy worker with its data, not for an idle one", why)
         for name in (first, second):
             story.touch(f"go-{name}")
         tells("BS-5", story.rota("wait", str(job)).returncode == 0

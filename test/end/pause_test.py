@@ -19,16 +19,16 @@ def lanes():
         cluster.submit({"first": {"run": held, "group": "g", **inside},
                         "second": {"run": "true", "group": "g", **inside},
                         "free": {"run": "true"}}, lanes={"l": {}})
-        cluster.until(lambda: len(cluster.ends()) == 1, "what is in no lane runs")
+        cluster.until(lambda: len(cluster.ends()) == 1, "a task in no lane runs")
         done = cluster.rota("pause", "lane", "l")
         say(done.returncode == 0, "a lane is paused", done)
         again = cluster.rota("pause", "lane", "l")
         say(again.returncode == 3 and "already" in again.stderr, "once", again)
         open(gate, "w", encoding="utf-8").close()
-        cluster.until(lambda: ("first", "SUCCESS") in cluster.ends(), "what ran there ends")
+        cluster.until(lambda: ("first", "SUCCESS") in cluster.ends(), "the running task there ends")
         done = cluster.submit({"other": {"run": "true"}}, "--wait")
         say(done.returncode == 0 and ("second", "SUCCESS") not in cluster.ends(),
-            "what runs there ends, and nobody else is let in", cluster.ends())
+            "its running task ends, and no other one enters", cluster.ends())
         why = cluster.rota("why", "1.2").stdout
         say("paused" in why, "why says so", why)
         shown = cluster.rota("lanes", "--job", "1").stdout
@@ -43,8 +43,8 @@ def lanes():
             not in cluster.ends(), "a restart and another job change nothing", cluster.ends())
         done = cluster.rota("resume", "lane", "l")
         cluster.until(lambda: {("late", "SUCCESS"), ("second", "SUCCESS")} <= set(cluster.ends()),
-                      "it goes on")
-        say(done.returncode == 0, "until it goes on", done)
+                      "it resumes")
+        say(done.returncode == 0, "until it is resumed", done)
         none = cluster.rota("pause", "lane", "none")
         say(none.returncode == 2 and "no such lane" in none.stderr, "an unknown lane", none)
 
@@ -59,7 +59,7 @@ def workers():
         done = cluster.rota("pause", "worker", "one")
         say(done.returncode == 0, "a worker is paused", done)
         open(gate, "w", encoding="utf-8").close()
-        cluster.until(lambda: len(cluster.ends()) == 1, "what ran there ends")
+        cluster.until(lambda: len(cluster.ends()) == 1, "the running task there ends")
         cluster.submit({"next": {"run": "true"}})
         why = cluster.rota("why", "2.1").stdout
         say("paused" in why and "one" in why, "it gets nothing new, and why says so", why)
@@ -73,7 +73,7 @@ def workers():
         cluster.rota("resume", "worker", "one")
         cluster.rota("pause", "worker", "two")
         done = cluster.submit({"more": {"run": "true"}}, "--wait")
-        say(done.returncode == 0, "until it goes on", done)
+        say(done.returncode == 0, "until it is resumed", done)
         none = cluster.rota("pause", "worker", "none")
         say(none.returncode == 2 and "no such worker" in none.stderr, "an unknown worker", none)
 
@@ -91,10 +91,10 @@ def jobs():
         again = cluster.rota("pause", "job", "1")
         say(done.returncode == 0 and again.returncode == 3, "a job is paused, once", (done, again))
         cluster.touch("gate")
-        cluster.until(lambda: ("first", "SUCCESS") in cluster.ends(), "what runs ends")
+        cluster.until(lambda: ("first", "SUCCESS") in cluster.ends(), "the running task ends")
         other = cluster.submit({"other": {"run": "true"}}, "--wait")
         say(other.returncode == 0 and ("second", "SUCCESS") not in cluster.ends(),
-            "what runs of it ends, nothing else of it starts, other jobs go on", cluster.ends())
+            "its running tasks end, no other one of it starts, other jobs continue", cluster.ends())
         why = cluster.rota("why", "1.2").stdout
         say("its job is paused" in why, "why says so", why)
         shown = cluster.rota("ps", "--job", "1").stdout
@@ -107,8 +107,8 @@ def jobs():
         say(other.returncode == 0 and ("second", "SUCCESS") not in cluster.ends(),
             "also after a restart", cluster.ends())
         done = cluster.rota("resume", "job", "1")
-        cluster.until(lambda: ("third", "SUCCESS") in cluster.ends(), "it goes on")
-        say(done.returncode == 0, "until it goes on", done)
+        cluster.until(lambda: ("third", "SUCCESS") in cluster.ends(), "it resumes")
+        say(done.returncode == 0, "until it is resumed", done)
         for name in ("99", "none", "0", "99999999999"):
             none = cluster.rota("pause", "job", name)
             say(none.returncode == 2 and "no such job" in none.stderr, f"there is no job {name}",
@@ -126,7 +126,7 @@ def draining():
         done = subprocess.run([ROTA_PATH, "worker", "drain", "--server", cluster.socket, "one"],
                               capture_output=True, text=True, check=False)
         say(done.returncode == 0 and leaves.process.poll() is None,
-            "a worker that drains goes on with what it runs", done)
+            "a worker that drains keeps running its tasks", done)
         open(gate, "w", encoding="utf-8").close()
         say(leaves.process.wait(PATIENCE) == 0, "and then ends", leaves.said())
         say(cluster.ends() == [("first", "SUCCESS")], "without what would come next",
@@ -134,7 +134,7 @@ def draining():
         cluster.until(lambda: not cluster.sql("SELECT 1 FROM sched_worker"), "it has left")
         cluster.work("one", 1)
         cluster.until(lambda: ("second", "SUCCESS") in cluster.ends(), "it is back")
-        say(len(cluster.ends()) == 2, "started anew it works again", cluster.ends())
+        say(len(cluster.ends()) == 2, "after a restart it gets tasks again", cluster.ends())
 
 
 def leaving():
@@ -152,11 +152,11 @@ def leaving():
         cluster.submit({"second": {"run": "true"}})
         why = cluster.rota("why", "2.1").stdout
         say("one has room, but is about to end" in why, "a worker with TERM gets nothing", why)
-        say(leaves.process.poll() is None, "what it runs goes on")
+        say(leaves.process.poll() is None, "its running tasks continue")
         cluster.server.kill()
         cluster.serve()
         cluster.touch("gate")
-        say(leaves.process.wait(60) == 0, "the worker ends behind it", leaves.said())
+        say(leaves.process.wait(60) == 0, "the worker ends after them", leaves.said())
         cluster.until(lambda: not cluster.sql("SELECT 1 FROM sched_worker"), "it has left")
         say(cluster.ends() == [("first", "SUCCESS")], "without what would come next",
             cluster.ends())
@@ -166,7 +166,7 @@ def leaving():
 
 
 def all_end_together():
-    """As when a machine is shut down: whoever begins again must find nothing paused."""
+    """As when a machine is shut down: after the next start nothing is paused."""
     with Cluster(lease=3) as cluster:
         leaves = cluster.work("one", 1)
         cluster.submit({"long": {"run": "sleep 100"}, "short": {"run": "true"}})
@@ -180,7 +180,7 @@ def all_end_together():
         cluster.serve()
         cluster.work("one", 2)
         cluster.until(lambda: ("short", "SUCCESS") in cluster.ends(), "it works")
-        say(True, "a worker that was about to leave works when it is started anew")
+        say(True, "a worker that was about to leave gets tasks after a restart")
 
 
 def roles():

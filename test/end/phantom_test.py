@@ -9,7 +9,7 @@ say = Tap.say
 
 
 def contents_remove(story, worker):
-    """What a worker holds is gone, and it does not know."""
+    """Deletes the objects of a worker, which does not notice."""
     for folder, _, files in os.walk(story.path(f"{worker}/cache/content")):
         for file in files:
             os.remove(os.path.join(folder, file))
@@ -89,10 +89,10 @@ with Story() as story:  # what is kept, and lost
     job = {"first": {"run": f"test -e {story.path('can')} && seq 1000 > f", "out": ["f"]},
            "make": {"run": f"echo ran >> {story.path('runs')}; cp f x", "in": ["f"],
                     "out": ["x"], "keep": True}}
-    say(story.done(job) and story.lines("runs") == ["ran"], "a job is over")
+    say(story.done(job) and story.lines("runs") == ["ran"], "a job has finished")
     contents_remove(story, "w0")
     say(reads(story) and story.lines("runs") == ["ran"] * 2 and places(story, "1/x") == {"w0"},
-        "what is kept and lies nowhere is made again for who gets it", story.told())
+        "a kept object that is nowhere is made again for rota get", story.told())
     wiped(story)
     say(reads(story) and story.lines("runs") == ["ran"] * 3
         and story.rota("wait", "1").returncode == 0,
@@ -104,6 +104,6 @@ with Story() as story:  # what is kept, and lost
     why = story.rota("why", "1.1").stdout
     say(done.returncode == 1 and "will not be made" in done.stderr
         and not os.path.exists(story.path("never")) and "exit" in why,
-        "and if it cannot be, who gets it is told so", (done, why))
+        "and if it cannot be made, rota get says so", (done, why))
 
 Tap.end()

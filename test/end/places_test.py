@@ -35,7 +35,7 @@ def sizes_decide():
         story.touch("go")
         story.until(lambda: story.status("t0") == "SUCCESS", "it is done")
         tells("RS-4", story.where("t0") == ["w2"],
-              "what lies everywhere decides nothing, a small thing in one place does",
+              "an object on all workers decides nothing, a small one on one worker does",
               story.history())
         story.rota("cancel", str(job))
     with Story("--ahead", "0", "--no-plan") as story:
@@ -98,7 +98,7 @@ def who_leaves_gets_nothing():
         story.join()
         done = story.rota("wait", str(job))
         tells("BS-2, BS-20", left == 0 and done.returncode == 0 and story.where("J") == ["w1"],
-              "one that asked and left gets nothing; one that nobody knew is asked at once",
+              "a worker that asked and left gets nothing; a new one is asked at once",
               (left, story.history()))
 
 
@@ -117,7 +117,7 @@ def the_end():
         story.until(story.idle, "they are gone")
         tells("BS-17", waiting == [(1000,)] and closed.returncode == 0
               and story.rota("wait", str(job)).returncode != 0,
-              "and what is closed then is offered to nobody", (waiting, closed))
+              "and a closed task is offered to no worker", (waiting, closed))
 
 
 def a_writer_is_cancelled():
@@ -133,7 +133,7 @@ def a_writer_is_cancelled():
         story.until(lambda: os.path.exists(story.path("on")), "it writes")
         story.until(lambda: story.running("w1"), "it is known to")
         story.rota("cancel", "1.1")
-        story.until(story.idle, "both are over")
+        story.until(story.idle, "both have finished")
         tells("X-6", story.lines("order") == ["w1", "r1"] and story.status("w1") == "ABORTED",
               "a cancelled writer keeps its lane until it has ended", story.lines("order"))
 
@@ -157,7 +157,7 @@ def it_cannot_be_made_again():
         tells("X-12", before == "SUCCESS" and done.returncode == 1 and story.status("p") == "FAILED"
               and "p" in why.split(), "a lost result that cannot be made again has failed",
               (before, done, why))
-        tells("X-12", story.status("c") not in ("SUCCESS", "RUNNING"), "who needs it is blocked",
+        tells("X-12", story.status("c") not in ("SUCCESS", "RUNNING"), "its dependent is blocked",
               (story.status("c"), why))
 
 

@@ -64,7 +64,7 @@ def planned(cluster):
     return found
 
 
-# On a busy machine one worker may be far behind the others, which then take its tasks: what moves
+# On a busy machine one worker may be much slower than others, which then take its tasks: what moves
 # is what moves when that does not happen.
 
 def moved_without_plans():

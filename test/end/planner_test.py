@@ -63,7 +63,7 @@ def when_there_is_news():
               (before, planner(story)))
         job = story.begin(handing_on("b", needs=[]))
         tells("RS-19", planner(story)["last"] >= submitted_at(story, job)
-              and planner(story)["plans"] > before["plans"], "and with the next one they go on",
+              and planner(story)["plans"] > before["plans"], "and the next job makes one",
               planner(story))
         text = story.rota("top", "--once").stdout
         tells("RS-19", f"{planner(story)['plans']} plans, the last one " in text,
@@ -94,7 +94,7 @@ def in_quick_succession():
         plans = planner(story)["plans"]
         most = 2 + (time.monotonic() - began) / APART
         tells("RS-19", answers == ["ACCEPTED"] * MANY and 1 <= plans <= most,
-              "what comes in quick succession is planned together, every 10 ms at the most",
+              "submissions in quick succession are planned together, at most every 10 ms",
               (answers[-1], plans, most))
         print(f"# {MANY} submissions, {plans} plans, at most {most:.1f}")
 
@@ -133,7 +133,7 @@ def reports_come_first():
                 break
         tells("RS-20", ends == other, "two ends are heard of in one turn", found)
         tells("RS-20", high == ends and low >= high_ends,
-              "what they make ready together is handed out behind both, and nothing before",
+              "their common dependents are handed out after both, and none before",
               (found, story.changes()[-12:]))
 
 

@@ -16,10 +16,10 @@ RESET = struct.pack("ii", 1, 0)  # close() sends RST instead of FIN
 
 
 class Way:
-    """What becomes of the bytes of one direction.
+    """The faults of one direction.
 
     most: so many at a time.    delay: seconds before each piece.    cut: after so many bytes both
-    ways end.    stall: after so many nothing more passes, and nobody is told.    flip: the byte
+    ways end.    stall: after so many nothing more passes, silently.    flip: the byte
     at this place is another one.    reset: a cut is no orderly end.
     """
 
@@ -114,7 +114,7 @@ class Proxy:
             side.close()
 
     def _pass(self, sides):
-        """Whatever has come goes on. False: it is over."""
+        """Forwards the bytes that have arrived. False: the connection has ended."""
         waiting = [side for side, (_, way, _) in sides.items() if not way.stalls()]
         ready = select.select(waiting, [], [], 0.5)[0]
         for side in ready:

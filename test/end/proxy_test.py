@@ -56,7 +56,7 @@ def one_byte_at_a_time():
         say(done.returncode == 0, "a job comes in byte by byte", done)
         cluster.until(cluster.done, "all is done")
         say(sorted(cluster.ends()) == [(f"t{i}", "SUCCESS") for i in range(5)],
-            "a worker is told of it byte by byte, and tells", cluster.ends())
+            "a worker gets its order and reports the end byte by byte", cluster.ends())
 
 
 def a_submission_is_cut_anywhere():
@@ -65,7 +65,8 @@ def a_submission_is_cut_anywhere():
         tasks = {"a": {"run": "true"}, "b": {"run": "true", "needs": ["a"]}, "c": {"run": "true"}}
         cluster.submit_through(tasks)
         up, down = (cluster.proxy.ways[0][way].passed for way in ("up", "down"))
-        say(up > 200 and down > 50 and cluster.jobs() == [3], "what a submission costs", (up, down))
+        say(up > 200 and down > 50 and cluster.jobs() == [3],
+            "the bytes of a submission", (up, down))
         before, odd = 1, []
         for way, most in (("up", up), ("down", down)):
             for at in [*range(0, most, 17), most - 1]:
@@ -82,7 +83,7 @@ def a_submission_is_cut_anywhere():
 
 
 def a_worker_is_cut_again_and_again():
-    """At bytes that nobody has chosen, which are in the middle of frames."""
+    """At random bytes, in the middle of frames."""
     choose = seed.chance(5)
     with Proxied(lease=10) as cluster:
         # Each goes a little further: what a worker says first gets longer with what it has.
@@ -102,7 +103,7 @@ def a_worker_is_cut_again_and_again():
 
 
 def a_connection_stalls():
-    """Nobody is told that it is dead. The next one works, soon enough for the lease."""
+    """Neither side learns that the connection is dead. The next one is made within the lease."""
     for way in ("up", "down"):
         with Proxied(lease=6) as cluster:
             cluster.work("one")
@@ -154,7 +155,7 @@ def bytes_are_changed_or_reset_on_their_way():
 # ---- From worker to worker -----------------------------------------------------------------------
 
 def carried(cluster, rule, size, name):
-    """An object from one worker to another, through a proxy in front of the first. What passed."""
+    """Moves an object between workers through a proxy, and returns how many bytes passed."""
     socket_path = cluster.path("here/data/sock")
     cluster.until(lambda: os.path.exists(socket_path), "it listens")
     os.rename(socket_path, socket_path + ".real")
@@ -186,11 +187,11 @@ def objects_through_bad_connections():
     proxy = a_transfer(lambda number: {"down": Way(cut=300000 * (number + 1))}, 3 * SMALL,
                        "an object that is cut off twice")
     say(proxy.count >= 3 and proxy.passed["down"] < 4 * SMALL,
-        "an object that is cut off twice: goes on where it was cut",
+        "an object whose transfer is cut twice: it resumes where it was cut",
         (proxy.count, proxy.passed))
     proxy = a_transfer(lambda number: {"down": Way(flip=100000)} if number == 0 else {}, SMALL,
                        "an object with a wrong byte")
-    say(proxy.count >= 2, "an object with a wrong byte: is fetched anew", proxy.count)
+    say(proxy.count >= 2, "an object with a wrong byte is fetched again", proxy.count)
 
 
 for test in (one_byte_at_a_time, a_submission_is_cut_anywhere, a_worker_is_cut_again_and_again,

@@ -13,7 +13,7 @@ def a_job_without_a_place():
         cluster.join()
         done = cluster.rota("wait", str(job))
         tells("BS-1", done.returncode == 0 and cluster.where("J0") == ["w0"],
-              "what lies nowhere is for whoever comes, after a while", done)
+              "a task whose data is nowhere goes to any worker, after a while", done)
 
 
 def data_draws():
@@ -26,7 +26,7 @@ def data_draws():
                                  f"use{turn}": {"run": "cat o", "in": ["o"]}}, policy="pull")
             if not fine or cluster.where(f"use{turn}") != [name]:
                 odd.append((turn, name, cluster.where(f"use{turn}")))
-        tells("BS-4", not odd, "whoever has what a task needs gets it", odd)
+        tells("BS-4", not odd, "the worker with the input of a task gets it", odd)
         fine = cluster.done({"a": {"run": "echo a > a", "out": ["a"], "machine": "w3"},
                              "b": {"run": "echo b > b", "out": ["b"], "machine": "w3"},
                              "ab": {"run": "cat a b", "in": ["a", "b"]}}, policy="pull")
@@ -35,7 +35,7 @@ def data_draws():
 
 
 def only_while_it_has_room():
-    """The worker with the data is busy: others get the work when its patience is over."""
+    """The worker with the data is busy: others get the work when the wait ends."""
     with Story("--ahead", "0") as cluster:
         for _ in range(2):
             cluster.join()
@@ -49,7 +49,7 @@ def only_while_it_has_room():
         cluster.touch("go")
         tells("BS-5", cluster.rota("wait", str(job)).returncode == 0
               and cluster.where("use")[0] in ("w0", "w1"),
-              "what waits for data does not wait for ever", cluster.history())
+              "a task waits for the worker with its data only for a while", cluster.history())
 
 
 def many_want_one():
@@ -98,7 +98,7 @@ def failures_are_results():
         codes, ran = fails("bad", "exit 3")
         exits = cluster.sql("SELECT exit FROM sched_job WHERE name = 'bad'")
         tells("BS-16", codes == [1, 1] and exits == [(3,), (3,)] and ran == 1,
-              "an exit code is a result: who asks again is told it, and nothing runs",
+              "an exit code is a result: a second request gets it, and nothing runs",
               (codes, exits, ran))
         made, again = [worker for name, worker, _ in cluster.history() if name == "bad"]
         found = cluster.rota("data", "locate", "--content", "1.1")
@@ -111,7 +111,7 @@ def failures_are_results():
         cluster.rota("retry", "2.1")
         cluster.until(lambda: len(cluster.lines("bad")) == 2, "it runs")
         cluster.rota("wait", "2")
-        tells("BS-16", cluster.lines("bad") == ["x", "x"], "who wants it tried again has it run")
+        tells("BS-16", cluster.lines("bad") == ["x", "x"], "a retry runs it again")
         for name, how, more in (("killed", "kill -9 $$", {}), ("missing", "no-such-command", {}),
                                 ("slow", "sleep 1000", {"timeout": "0.2s"}),
                                 ("lacks", "true", {"out": ["nothing"]})):
@@ -119,7 +119,7 @@ def failures_are_results():
             job = cluster.sql(f"SELECT max(job) FROM sched_job WHERE name = '{name}'")[0][0]
             found = cluster.rota("data", "locate", "--content", f"{job}.1")
             tells("BS-16", codes == [1, 1] and ran == 2 and found.returncode == 1,
-                  f"what did not end by itself is no result, and is nowhere: {name}",
+                  f"a task that was ended has no result: {name}",
                   (codes, ran, found))
 
 
@@ -137,7 +137,7 @@ def a_picker_dies():
         done = cluster.rota("wait", str(job))
         tells("BS-18", done.returncode == 0 and cluster.history() == [
             ("J", "w0", "LOST"), ("J", "w1", "SUCCESS")],
-              "what was picked by one that died is done by another, once", cluster.history())
+              "a task of a worker that died is done by another one, once", cluster.history())
 
 
 def slots():
@@ -154,7 +154,7 @@ def slots():
 
 
 def by_rank():
-    """What most waits for goes first, if the server was told so."""
+    """The task with most dependents goes first, if the server was started so."""
     with Story("--ahead", "0", "--by-rank") as cluster:
         job = cluster.begin({"short": {"run": "true"}, "a": {"run": "true"},
                              "b": {"run": "true", "needs": ["a"]},

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""query_share_test - queries to a server: what they may say, and answers that nobody reads."""
+"""query_share_test - queries to a server: allowed options, and answers that no client reads."""
 import os
 import re
 import socket
@@ -14,7 +14,7 @@ say = Tap.say
 
 
 def ask(cluster, *words):
-    """What a server answers to this query: the text, or the refusal."""
+    """The answer of a server to this query: the text, or the refusal."""
     with Stranger(cluster.socket, "CLIENT") as peer:
         peer.says("ASK", request=1, words=words)
         text = b""
@@ -62,12 +62,13 @@ def options(cluster):
         say(done.returncode == 0, f"options: 'rota {' '.join(words)}' works", done.stderr)
 
 
-# What a server takes of the options that a command has; serve_query.c has the same list.
+# The options of a command that a server accepts; server_queries.c reads it from the table of
+# commands.
 ALLOWED = {"ps": "-a --all --json --job --help", "show": "--json --job --help",
            "why": "--json --job --help", "lanes": "--json --job --help",
            "data": "--raw --content --json --job --help", "trace": "--json --job --help",
            "report": "--json --job --help", "jobs": "--json --help",
-           "history": "--json --task --help", "top": "--interval --once --json --help"}
+           "history": "--json --task --help", "top": "--interval --once --json --frame --help"}
 
 
 def table(cluster):
@@ -146,7 +147,7 @@ def pause(cluster):
     cluster.until(lambda: before - queries(cluster), "an answer that is not read ends")
     text, error = pager.communicate(timeout=PATIENCE)
     lines = len((first + text).splitlines())
-    say(pager.returncode == 0 and lines >= 40000, "pause: the answer to another key goes on",
+    say(pager.returncode == 0 and lines >= 40000, "pause: the answer to another key continues",
         (pager.returncode, lines, error))
     for peer in crowd[3:]:  # the first of them has not read for longest, or nearly so
         told = peer.answer("ANSWERED", "REFUSE")

@@ -67,7 +67,7 @@ def eager():
 
 
 def side_by_side():
-    """Those that fit together wait for each other; of others the second finds nobody there."""
+    """Tasks that may run together wait for each other; otherwise the second one runs alone."""
     for cores, needs, fit in ((1, (1, 1), False), (2, (1, 1), True), (2, (1, 2), False),
                               (3, (1, 2), True)):
         with Story() as cluster:
@@ -90,7 +90,7 @@ def too_big():
         cluster.until(lambda: cluster.status("small") == "SUCCESS", "the small one")
         why = cluster.rota("why", "1.1").stdout
         tells("RS-8", cluster.status("big") != "SUCCESS" and "unschedulable" in why,
-              "what no worker has room for says so, and others go on", why)
+              "why says that no worker has room for a task, and others run", why)
         cluster.join(4)
         cluster.until(lambda: cluster.status("big") == "SUCCESS", "the big one")
         tells("RS-8", cluster.where("big") == ["w1"], "a larger worker starts it")
@@ -104,7 +104,7 @@ def waits():
         cluster.touch("go")
         first, again = cluster.rota("wait", str(job)), cluster.rota("wait", str(job))
         tells("RS-14", first.returncode == again.returncode == 0,
-              "who waits is told, and who comes later at once", (first, again))
+              "a waiting client is answered, and a later one at once", (first, again))
         unknown = [cluster.rota("wait", *words).returncode
                    for words in (["4711"], [f"{job}.3"], [str(job), "4711"], ["--any", "1", "4711"],
                                  ["0"], ["1."], ["x"], [])]
@@ -138,12 +138,12 @@ def waits_for_some():
         cluster.touch("short")
         code = some.process.wait(PATIENCE)
         tells("RS-14", code == 0 and some.said() == f"task {one}.2: ok, status 0\n"
-              and cluster.running("long"), "who waits for some is told with the first",
-              some.said())
+              and cluster.running("long"),
+              "a client that waits for some is answered with the first", some.said())
         at_once = cluster.rota("wait", "--any", "--json", *tasks)
         tells("RS-14", at_once.returncode == 0 and cluster.running("long") and json.loads(
             at_once.stdout) == {"event": "over", "task": f"{one}.2", "outcome": "ok", "status": 0},
-              "or at once, when one is over", at_once)
+              "or at once, when one has finished", at_once)
         both = waiting("all.log", str(other), f"{one}.3", f"{one}.1", f"{one}.4")
         cluster.touch("bad")
         cluster.until(lambda: cluster.status("bad") == "FAILED", "it has failed")
@@ -154,7 +154,7 @@ def waits_for_some():
         lines = {f"task {one}.3: failed, status 3", f"task {one}.1: ok, status 0",
                  f"task {one}.4: blocked, status 0", f"job {other}: 1 ok, 0 failed, 0 aborted"}
         tells("RS-14", code == 1 and lines <= set(both.said().splitlines()),
-              "who waits for all is told of each, also by a server that was started again",
+              "a client that waits for all is told of each, also by a restarted server",
               both.said())
         failed = cluster.rota("wait", "--any", f"{one}.3")
         tells("RS-14", failed.returncode == 1, "and of one that has failed, that it has", failed)
@@ -171,7 +171,7 @@ def failures():
                               on_failure="fail_job")
         tells("RS-15", done.returncode == 1 and "bad" in done.stdout and not done.stderr,
               "the first failure ends the whole job, and is named", done)
-        cluster.until(lambda: cluster.status("long") == "ABORTED", "what ran is stopped")
+        cluster.until(lambda: cluster.status("long") == "ABORTED", "the running task is stopped")
         tells("RS-15", cluster.status("later") == "ABORTED", "nothing of it runs any more")
         asked = (("wait", "2"), ("wait", "2.2"), ("data", "get", "2/o", "copy"),
                  ("data", "get", "2/x", "copy"), ("data", "unkeep", "2/o"),
@@ -179,13 +179,13 @@ def failures():
         told = [[cluster.rota(*words) for words in asked] for _ in range(3)]
         said = [[(done.returncode, done.stdout, done.stderr) for done in row] for row in told]
         tells("RS-15", said[0] == said[1] == said[2] and all(row[0] == 1 for row in said[0])
-              and all("its job has failed" in row[2] for row in said[0][2:]),
-              "whoever waits, reads or lets go later hears the same each time", said[0])
+              and all("the job has failed" in row[2] for row in said[0][2:]),
+              "a client that waits, reads or releases later gets the same answer", said[0])
         cluster.touch("go")
-        tells("RS-15", cluster.rota("wait", str(other)).returncode == 0, "other jobs go on")
+        tells("RS-15", cluster.rota("wait", str(other)).returncode == 0, "other jobs continue")
         lacks = cluster.submit({"lacks": {"run": "true", "out": ["nothing"]}}, "--wait")
         tells("RS-22", lacks.returncode == 1 and cluster.status("lacks") == "FAILED",
-              "what does not make its output has failed", lacks)
+              "a task that does not make its output has failed", lacks)
 
 
 def room_is_given_back():

@@ -13,7 +13,7 @@ say = Tap.say
 
 
 class Client:
-    """A command that goes on while the test does."""
+    """A command that runs in parallel to the test."""
 
     number = 0
 
@@ -42,7 +42,7 @@ class Gap:
         self.listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listening.bind(self.path)
         self.listening.listen()
-        self.came, self.asking = 0, set()  # asking: behind WELCOME, and not over
+        self.came, self.asking = 0, set()  # asking: after WELCOME, and open
         threading.Thread(target=self._serve, daemon=True).start()
 
     def heard(self, cluster, count):
@@ -73,7 +73,7 @@ class Gap:
         self._end(client, server, number)
 
     def _back(self, server, client, number):
-        """WELCOME passes; what comes behind it may be lost, and the connection with it."""
+        """WELCOME passes; later messages may be lost, and the connection with them."""
         loses = number <= self.lost
         try:
             server.sendall(client.recv(65536))
@@ -137,7 +137,7 @@ def a_restart_while_somebody_waits():
             pass
         (status, out, _), good_end, *waits = [client.end() for client in clients]
         say(status == 1 and out.count("FAILED fails") == 1 and "1 ok, 1 failed" in out,
-            "submit --wait goes on after restarts, and says once what failed", (status, out))
+            "submit --wait resumes after restarts, and reports a failure once", (status, out))
         status, out, _ = good_end
         say(status == 0 and out.count('"ended"') == 2 and '"ok":2' in out,
             "and ends with 0 when all went well", good_end)
@@ -159,7 +159,7 @@ def a_job_that_is_forgotten_meanwhile():
         ended = waits.end()
         say(ended[0] == 0 and "1 ok" in ended[1], "how a forgotten job ended is still known", ended)
         again = cluster.rota("wait", "1")
-        say(again.returncode == 0 and "1 ok" in again.stdout, "also to who asks later", again)
+        say(again.returncode == 0 and "1 ok" in again.stdout, "also to a later client", again)
         say(cluster.rota("wait", "9").returncode == 2, "and a job that never was is unknown")
 
 
@@ -192,7 +192,7 @@ def logs_over_a_restart():
             pass
         ended = follows.end()
         say(ended[:2] == (0, "line 1\nline 2\nline 3\nlast\n"),
-            "logs -f goes on where it was", ended)
+            "logs -f resumes where it was", ended)
 
 
 def another_database():

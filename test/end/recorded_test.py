@@ -63,14 +63,14 @@ def of_a_run():
             "tasks take what they took, and wait as they waited", (got, seconds))
         say(got.get("critical_path", [])[-2:] == ["use", "last"], "its longest way is known", got)
         text = simulate("--db", database, "--workers", "1x2").stdout
-        say("1 of 10 tasks did not run: they take what others of their kind took" in text,
+        say("1 of 10 tasks did not run: they take as long as others of their kind" in text,
             "it says whose time is not known", text)
 
         names = [os.path.join(folder.path, name) for name in ("a.svg", "a.trace", "flow.json")]
         real = result("--db", database, "--recorded", "--svg", names[0], "--perfetto", names[1],
                       "--workflow", names[2])
         say(same(real.get("makespan", 0), whole) and real["policy"] == "recorded",
-            "what it really took is shown too", (real, whole))
+            "the recorded time is shown, too", (real, whole))
         with open(names[2], encoding="utf-8") as file:
             flow = json.load(file)["workflow"]
         sizes = sorted(file["sizeInBytes"] for file in flow["specification"]["files"])
@@ -93,11 +93,11 @@ def of_a_server():
             assert done.returncode == 0, done.stderr + cluster.told()
         one, two = (result("--db", cluster.database, *words) for words in (("--job", "1"), ()))
         say(one.get("tasks") == 2 and two.get("tasks") == 3,
-            "the last job of a server that is at work, or the one that is named", (one, two))
+            "the last job of a running server, or the one that is named", (one, two))
         slow = result(cluster.database, "--workers", "2x1", "--bandwidth", "1", "--policy", "pull",
                       "--patience", "0", "--seed", str(seed.take()))
         say(slow.get("transfers", 9) <= 1 and slow["makespan"] >= two["lower_bound"] - 1e-9,
-            "what they handed on may have to move", slow)
+            "their data may have to move", slow)
 
 
 def refused(what, reason, *words):
@@ -111,17 +111,19 @@ def wrong_ones():
         folder.run()
         job, database = (os.path.join(folder.path, name) for name in ("job.yaml", ".rota/rota.db"))
         refused("a database that is not there", "No such file", "--db", database + "x")
-        refused("a file that is none", "is not a database", "--db", job)
-        refused("a job that is not there", "has no job 9", "--db", database, "--job", "9")
-        refused("a job without a number", "--job x: expected", "--db", database, "--job", "x")
-        refused("a job of a job file", "--job: only a database", job, "--job", "1")
-        refused("how a job file went", "--recorded: only a database", job, "--recorded")
-        refused("two files", "one file at a time", job, "--db", database)
-        refused("both at once", "either of them", database, "--recorded", "--replay", job)
-        refused("a price below nothing", "--price -1: expected", database, "--price", "-1")
+        refused("a file that is not a database", "is not a database", "--db", job)
+        refused("a job that is not there", "no such job: 9", "--db", database, "--job", "9")
+        refused("a job without a number", "option --job needs the number of a job", "--db",
+                database, "--job", "x")
+        refused("a job of a job file", "option --job needs a database", job, "--job", "1")
+        refused("how a job file went", "option --recorded needs a database", job, "--recorded")
+        refused("two files", "unexpected argument", job, "--db", database)
+        refused("both at once", "exclude each other", database, "--recorded", "--replay", job)
+        refused("a price below nothing", "option --price needs a number, not '-1'", database,
+                "--price", "-1")
         cost = result(database, "--price", "2")
         say(same(cost.get("cost", 0), 4 * cost.get("makespan", 1) / 3600 * 2),
-            "what all its cores cost", cost)
+            "the price of all cores", cost)
 
 
 of_a_run()

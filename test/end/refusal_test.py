@@ -17,7 +17,7 @@ ROUNDS = 8
 
 
 def waiting_task(peer):
-    """A task that waits for a machine nobody has: it can be cancelled, and not retried."""
+    """A task that waits for a machine that does not exist: it can be cancelled, not retried."""
     tasks = [{"name": "held", "body": 1, "cores": 1, "machine": 1}]
     peer.says("SUBMIT", **job_of(next(NUMBERS), tasks, machines=["away"]))
     return (peer.answer("ACCEPTED")[1]["job"], 1)
@@ -42,7 +42,7 @@ def heard_and_killed(cluster):
         say(first[0] == "refuse state", "a retry of what waits is refused", first)
         cluster.server.kill()
     cluster.serve()
-    say(again(cluster, next(NUMBERS), "CANCEL", task) == "DONE", "what was in the way is gone")
+    say(again(cluster, next(NUMBERS), "CANCEL", task) == "DONE", "the obstacle is removed")
     say(again(cluster, low, "RETRY", task) == first, "the same request gets the same refusal")
     cluster.server.kill()
     cluster.serve()
@@ -53,8 +53,8 @@ def heard_and_killed(cluster):
 
 
 def killed_in_between(cluster):
-    """The server is killed at any time from when the request is sent. Whatever the first answer is
-    that somebody hears, it is the only one."""
+    """The server is killed at any time after the request is sent. For every first answer
+    that a client gets, it is the only one."""
     mixed, choose = [], seed.chance()
     for _ in range(ROUNDS):
         low = next(NUMBERS)
@@ -68,12 +68,12 @@ def killed_in_between(cluster):
         kept = cluster.sql(f"SELECT count(*) FROM sched_refusal WHERE request = x'{name}'")
         again(cluster, next(NUMBERS), "CANCEL", task)
         answers = [again(cluster, low, "RETRY", task) for _ in range(2)]
-        # Not kept means that nobody can have heard it: then it is a new request, and is done.
+        # Not kept means that no client can have heard it: then it is a new request, and is done.
         expected = "refuse state" if kept[0][0] else "DONE"
         told = {answer if answer == "DONE" else answer[0] for answer in answers}
         if told != {expected}:
             mixed.append((kept, answers))
-    say(not mixed, "what was decided before the crash is what is told after it", mixed)
+    say(not mixed, "the answer after a crash is the decision before it", mixed)
 
 
 with Cluster() as here:

@@ -73,12 +73,13 @@ def main():
         Tap.say(first.returncode == 2 and "lacks turns 1 to 2" in first.stderr,
                 "so is the beginning")
         line = changed(path, folder, "UPDATE sched_event SET lines = 'once' WHERE sequence = 2")
-        Tap.say(line.returncode == 2 and "turn 2 has a line that is none" in line.stderr,
-                "and a line that nobody wrote")
+        Tap.say(line.returncode == 2 and "turn 2 has an invalid line" in line.stderr,
+                "and an invalid line")
         lies = changed(path, folder, "UPDATE sched_event SET lines = replace(lines, '1.1 SUCCESS',"
                                      " '1.1 FAILED exit 9') WHERE lines LIKE '%1.1 SUCCESS%'")
         Tap.say(lies.returncode == 1 and "task 1.1: SUCCESS" in lies.stdout
-                and "FAILED" in lies.stdout, f"what differs is told: {lies.stdout.splitlines()[0]}")
+                and "FAILED" in lies.stdout,
+                f"a difference is shown: {lies.stdout.splitlines()[0]}")
         none = rota("replay", os.path.join(folder, "job.yaml"))
         Tap.say(none.returncode == 2 and "rota replay:" in none.stderr, "a job file is no database")
         bad = rota("replay", "--fast", path)

@@ -101,11 +101,11 @@ def unfilter(kind, line, above, each):
 def content(folder, text):
     body = re.sub(r'<script type="application/json".*?</script>', "", text, flags=re.S)
     say(not re.search(r"https?:|src=|url\(|@import|<link", body),
-        "the page asks nobody for anything")
+        "the page loads nothing from elsewhere")
     say("default-src 'none'" in text, "and may not")
     data = json.loads(re.search(r'id="data">\n(.*?)</script>', text, re.S).group(1))
     say(data == json.loads(folder.rota("report", "--json").stdout) | {"made": data["made"]},
-        "what it shows is what --json prints")
+        "it contains the output of --json")
     say(BAD_NAME.encode().decode("unicode_escape") in [task["name"] for task in data["tasks"]],
         "names are as they were")
     chain = data["critical"]
@@ -119,12 +119,12 @@ def content(folder, text):
 def drawn(folder, path):
     said, console = browser(path, "--dump-dom")
     page = Page(said)
-    say(not console, "a browser has nothing to complain of", console)
+    say(not console, "a browser reports no error", console)
     say(page.root.get("data-bars") == "5", "every attempt is a bar", page.root)
     say(BAD_NAME.encode().decode("unicode_escape") in page.cells,
         "a name that looks like a script is shown as text", page.cells)
-    say(page.tags["script"] == 2 and page.tags["canvas"] == 2, "and is none; the lane has a chart",
-        page.tags)
+    say(page.tags["script"] == 2 and page.tags["canvas"] == 2,
+        "and adds no script; the lane has a chart", page.tags)
     image = os.path.join(folder.path, "page.png")
     browser(path, f"--screenshot={image}")
     found = pixels(image)
@@ -133,7 +133,7 @@ def drawn(folder, path):
 
 
 def used(folder, text):
-    """A script behind the page does what a user would."""
+    """A script added to the page acts like a user."""
     acts = """<script>
 byId('filter').value = 'WRITE'; byId('filter').dispatchEvent(new Event('input'));
 const after = document.querySelectorAll('#rows tr').length;
@@ -183,7 +183,7 @@ with Asked(JOB) as night:
     say(len(same) == len(source), "or goes to the output")
     refused = night.rota("report", "-o", "nowhere/report.html")
     say(refused.returncode == 70 and "nowhere/report.html: No such file" in refused.stderr,
-        "a place that is not there is told", refused.stderr)
+        "a missing folder is reported", refused.stderr)
     content(night, source)
     if shutil.which("chromium"):
         drawn(night, whole)

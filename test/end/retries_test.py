@@ -15,7 +15,7 @@ def tasks(folder):
     """Each writes when it began, and fails three times, or with a code that is not listed."""
     begins = "date +%s.%N >> {0}/{1}; n=$(wc -l < {0}/{1}); "
     return {
-        "rests": {"run": begins.format(folder, "rests") + "[ $n -gt 3 ] || exit 75",
+        "waits": {"run": begins.format(folder, "waits") + "[ $n -gt 3 ] || exit 75",
                   "retries": {"max": 3, "backoff": "300ms", "factor": 2}},
         "listed": {"run": begins.format(folder, "listed") + "[ $n -gt 1 ] || exit 75",
                    "retries": {"max": 3, "codes": [7, 75]}},
@@ -30,7 +30,7 @@ def check(where, folder):
     def begins(name):
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             return [float(line) for line in file]
-    times = begins("rests")
+    times = begins("waits")
     gaps = [after - before for before, after in zip(times, times[1:])]
     say(len(gaps) == 3 and all(gap >= rest for gap, rest in zip(gaps, (0.3, 0.6, 1.2))),
         f"{where}: attempts rest, longer each time", gaps)
@@ -43,7 +43,7 @@ def on_this_machine():
     with Folder(name="job.json") as folder:
         folder.write("job.json", json.dumps({"tasks": tasks(folder.path)}))
         done = folder.run("-k", "-j", "4")
-        say(done.returncode == 1, "here: what failed is told", done)
+        say(done.returncode == 1, "here: failures are reported", done)
         check("here", folder.path)
 
 
@@ -51,8 +51,8 @@ def in_a_cluster():
     with Cluster() as cluster:
         cluster.work("one", 4)
         done = cluster.submit(tasks(cluster.folder), "--wait")
-        say(done.returncode == 1 and "2 ok, 2 failed" in done.stdout, "there: what failed is told",
-            done)
+        say(done.returncode == 1 and "2 ok, 2 failed" in done.stdout,
+            "there: failures are reported", done)
         check("there", cluster.folder)
 
 
@@ -65,7 +65,7 @@ def a_rest_outlives_the_server():
                         "b": {"run": f"echo x >> {other}; exec sleep 1000"}})
         cluster.until(lambda: cluster.read("other"), "another task has its place")
         why = cluster.rota("why", "1.1")
-        say("rests until" in why.stdout, "rota why says that it rests", why)
+        say("in backoff until" in why.stdout, "rota why names the end of its backoff", why)
         say(cluster.sql("SELECT status FROM sched_wait") == [("WAITING",)], "and the tables wait")
         cluster.server.kill()
         os.unlink(cluster.socket)
@@ -73,7 +73,7 @@ def a_rest_outlives_the_server():
         cluster.rota("cancel", "1.2")
         cluster.until(lambda: ("a", "SUCCESS") in cluster.ends(), "it is tried again")
         first, second = [float(line) for line in cluster.read("mark").split()]
-        say(6 <= second - first, "not before its rest is over", second - first)
+        say(6 <= second - first, "not before its backoff has passed", second - first)
         say(("a", "LOST") not in cluster.ends(), "and nothing is lost", cluster.ends())
         verify = subprocess.run([ROTA_PATH, "verify", cluster.database], capture_output=True,
                                 text=True, check=False)

@@ -24,9 +24,9 @@ def revoke(cluster, role):
 
 
 def keys_read(cluster):
-    before = cluster.server.said().count("keys are read again")
+    before = cluster.server.said().count("keys read again")
     cluster.server.process.send_signal(1)
-    cluster.until(lambda: cluster.server.said().count("keys are read again") > before, "HUP")
+    cluster.until(lambda: cluster.server.said().count("keys read again") > before, "HUP")
 
 
 def a_secret(cluster):
@@ -49,7 +49,7 @@ def a_secret(cluster):
 
 
 class Late(Stranger):
-    """It is connected, and says the first word of its handshake after the keys are read again."""
+    """A connected client starts its handshake after the keys are read again."""
 
     def __init__(self, cluster):
         # pylint: disable=super-init-not-called
@@ -77,7 +77,7 @@ def noted(cluster, **what):
 
 
 def a_worker(cluster):
-    """It runs a task, and is handled as one that is lost: nothing runs twice at a time."""
+    """A revoked worker that runs a task is lost: nothing runs twice at a time."""
     worker = cluster.workers["far"]
     mark = cluster.path("marks")
     cluster.submit({"held": {"run": f"echo begin >> {mark}; until test -e {cluster.path('go')};"
@@ -91,19 +91,19 @@ def a_worker(cluster):
     cluster.until(lambda: noted(cluster, verb="disconnect", key=key, name="far"), "it is noted")
     say(True, "which is in the audit log")
     near = cluster.work("near")
-    cluster.until(lambda: "works for" in near.said(), "another one works")
+    cluster.until(lambda: "connected to" in near.said(), "another one works")
     say(cluster.read("marks").count("begin") == 1, "its task is not given to another at once")
     cluster.until(lambda: cluster.read("marks").count("begin") == 2, "it runs again")
     said = worker.said()
     cluster.touch("go")
     done = cluster.rota("wait", "2")
     say(done.returncode == 0 and cluster.read("marks") == "begin\nbegin\nend\n",
-        "when the lease is over it ends there, and then runs elsewhere",
+        "when the lease ends it is stopped there, and then runs elsewhere",
         (done, cluster.read("marks"), said))
 
 
 def a_handler(cluster):
-    """Its lease is a day, and the server's 4 s; another handler has its token."""
+    """The handler's lease is a day, the server's 4 s; another handler has its token."""
     subprocess.run([ROTA_PATH, "keys", "add", "worker", cluster.path("keys/server.keys"),
                     cluster.path("keys/hand.key")], check=True, stdout=subprocess.DEVNULL)
     keys_read(cluster)
@@ -117,11 +117,12 @@ def a_handler(cluster):
     with Keyed(cluster.address, Key(cluster.path("keys/admin.key")), "HANDLER") as other:
         told = other.says("DELIVER", high=1, low=3, task=grant["task"],
                           token=grant["token"]).answer()
-        say(told == "refuse stale", "nobody delivers with its token", (told, other.reason))
+        say(told == "refuse stale",
+            "another handler cannot deliver with its token", (told, other.reason))
         other.says("CLAIM", high=1, low=4, wait=60 * 10**6)
         again = other.answer("GRANTED", seconds=60)
         say(again[0] == "GRANTED" and again[1]["task"] == grant["task"],
-            "its task is on offer when the server's lease is over", again)
+            "its task is offered again when the server's lease has ended", again)
         told = other.says("DELIVER", high=1, low=5, task=grant["task"],
                           token=again[1]["token"]).answer()
         say(told[0] == "DONE", "and another handler delivers it", (told, other.reason))
@@ -130,7 +131,7 @@ def a_handler(cluster):
 def a_client(cluster):
     """Others stay connected, also those with another key at the same port."""
     worker = cluster.work("far", 2, "--server", cluster.address, *cluster.key("worker"))
-    cluster.until(lambda: "works for" in worker.said(), "it works")
+    cluster.until(lambda: "connected to" in worker.said(), "it works")
     watcher = Process(cluster.path("events.log"), "events", "--after", "0", "--server",
                       cluster.address, *cluster.key("client"))
     cluster.submit({"one": {"run": "true"}})
@@ -140,7 +141,7 @@ def a_client(cluster):
     say(True, "a client whose key is revoked is disconnected")
     watcher.kill()
     said = cluster.server.said()
-    say("1 connection ends with its key" in said and not noted(cluster, verb="disconnect",
+    say("1 connection closed: its key was removed" in said and not noted(cluster, verb="disconnect",
                                                                role="worker"),
         "others notice nothing", said)
 

@@ -58,7 +58,7 @@ def recorded(folder):
 
 
 with Folder(job()) as folder:
-    Tap.say(folder.run("-j4").returncode == 0, "the job runs when nobody disturbs it")
+    Tap.say(folder.run("-j4").returncode == 0, "the job runs undisturbed")
     expected = result(folder)
 
 kills, rounds, problems = 0, 0, []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run_test - rota run: order, failures, going on, changes, interruption, exit codes."""
+"""run_test - rota run: order, failures, resuming, changes, interruption, exit codes."""
 import json
 import os
 import signal
@@ -25,7 +25,7 @@ with Folder(GRAPH) as folder:
         "each has a line, and there is a summary", done.stdout)
     done = folder.run()
     say(done.returncode == 0 and done.stdout == "nothing to do\n"
-        and folder.read("order") == "one\ntwo\nthree\n", "what is done is not done again")
+        and folder.read("order") == "one\ntwo\nthree\n", "finished tasks are not run again")
     folder.write("job.yaml", GRAPH.replace("echo two", "echo TWO") + "# and a comment\n")
     say(folder.ran() == ["three", "two"], "a changed command and what needs it run again")
     folder.write("job.yaml", GRAPH.replace("echo two", "echo TWO"))
@@ -64,7 +64,7 @@ with Folder(FAILS) as folder:
     say(done.stdout.endswith("2 of 4 would run\n") and "after: true" in done.stdout,
         "-n says what is left", done.stdout)
     folder.write("job.yaml", FAILS.replace("exit 3", "exit 0"))
-    say(folder.ran() == ["after", "bad"], "mended, it goes on where it stopped")
+    say(folder.ran() == ["after", "bad"], "after the fix it resumes where it stopped")
     say(folder.run().returncode == 0, "and is done")
 
 with Folder("tasks: {a: exit 1, b: sleep 0.2; touch b, c: {run: touch c, needs: b}}") as folder:
@@ -101,7 +101,7 @@ tasks:
     say(folder.read("sub/where") == os.path.realpath(folder.path) + "/sub\n",
         "cwd is where it runs")
     say(folder.read("copy") == folder.read("job.yaml"), "stdin is a file")
-    say(folder.has("a name with spaces"), "a list is run as it is")
+    say(folder.has("a name with spaces"), "a list is run without a shell")
 
 for text, words in (("tasks: {a: 'kill -9 $$'}", "signal 9 (Killed)"),
                     ("tasks: {a: {run: sleep 1000, timeout: 200ms, grace: 100ms}}", "timed out"),
@@ -109,13 +109,13 @@ for text, words in (("tasks: {a: 'kill -9 $$'}", "signal 9 (Killed)"),
                     ("tasks: {a: exit 255}", "exit 255")):
     with Folder(text) as folder:
         done = folder.run()
-        say(done.returncode == 1 and words in done.stdout, f"an end is told: {words}",
+        say(done.returncode == 1 and words in done.stdout, f"an end is reported: {words}",
             done.stdout + done.stderr)
 
 with Folder("tasks: {a: {run: 'true', machine: elsewhere}, b: 'true'}") as folder:
     done = folder.run()
     say(done.returncode == 5 and "1 ok, 1 not run" in done.stdout,
-        "exit 5: nothing can go on", done.stdout + done.stderr)
+        "exit 5: no task can run", done.stdout + done.stderr)
 
 for name in ("run", "done"):  # which machines of our own are called
     with Folder(f"tasks: {{a: {{run: 'true', machine: {name}}}}}") as folder:
@@ -131,7 +131,7 @@ with Folder("tasks: {a: {run: 'true', cpus: 999}, b: {run: 'true', machine: moon
         and "cannot run: b    (it must run on moon, and this is " in done.stdout
         and "cannot run: c    (it takes 9216000 MiB of memory, and there are " in done.stdout
         and "cannot run: d" not in done.stdout,
-        "and it is said what each task lacks", done.stdout + done.stderr)
+        "and the output says what each task lacks", done.stdout + done.stderr)
     events, status = folder.events("-j2")
     say([event.get("task") for event in events] == ["a", "b", "c", None] and status == 5,
         "also as events", str(events))
@@ -157,7 +157,7 @@ with Folder("tasks: {a: 'touch began; sleep 1000', b: {run: 'true', needs: a}}")
     say(process.returncode == 130 and not folder.wait_gone() and "STOPPED: a" in out,
         "interrupted, it stops what runs and says so", out + err)
     folder.write("job.yaml", "tasks: {a: 'touch began', b: {run: 'true', needs: a}}")
-    say(folder.run().returncode == 0, "and can go on")
+    say(folder.run().returncode == 0, "and can be resumed")
 
 with Folder("tasks: {a: 'trap : TERM; touch began; while :; do sleep 0.05; done'}") as folder:
     process = folder.start(env=dict(os.environ, MARK=folder.path))
@@ -217,7 +217,7 @@ with Folder("tasks: {w: {run: seq 100000 > s, out: [{name: s, kind: stream}]}, x
             " r: {run: cat, stdin: s, needs: x}}") as folder:
     done = folder.run("-j2", "-k")
     say(done.returncode == 1 and "0 ok, 1 failed, 2 not run" in done.stdout,
-        "nobody writes to a stream whose reader will not come", done.stdout)
+        "no task writes to a stream whose reader will not run", done.stdout)
 
 with Folder("on_failure: fail_job\ntasks: {a: 'true', b: {run: test -e ok, needs: a}}") as folder:
     say(folder.run().returncode == 1, "a job can fail as a whole")
@@ -235,7 +235,8 @@ with Folder("tasks: {a: 'echo a >> l', b: {run: 'echo b >> l', needs: a}, c: 'ec
     say(folder.ran("--only", "b,n") == ["e"], "several names, and a bundle")
     say(folder.ran() == ["c", "d"], "the rest is for the next run")
 
-for words, reason in ((["--only", "nobody"], "there is no task 'nobody'"), (["-j", "0"], "'0'"),
+for words, reason in ((["--only", "nobody"], "no such task in job.yaml: nobody"),
+                      (["-j", "0"], "'0'"),
                       (["--frish"], "--frish"), (["-j", "x"], "'x'")):
     with Folder(GRAPH) as folder:
         done = folder.run(*words)
@@ -250,6 +251,6 @@ say(done.returncode == 2 and "/no/file: No such file" in done.stderr, "a file mu
 with Folder("tasks: {a: 'printf \"\\033[31mred\\007\"; exit 1'}") as folder:
     done = folder.run()
     say("\\x1b[31mred\\x07" in done.stdout and "\033" not in done.stdout,
-        "what could harm a terminal is shown as text", repr(done.stdout))
+        "control characters are shown as text", repr(done.stdout))
 
 Tap.end()

@@ -65,7 +65,7 @@ def a_server_tells():
         os.kill(server.pid, signal.SIGCONT)
         worker = boss.start("worker", "--server", folder("sock"), "--folder", folder("w"), "--name",
                             "w", watchdog=1000000)
-        say(boss.until("STATUS=works for " + folder("sock")), "a worker says for whom it works")
+        say(boss.until("STATUS=connected to " + folder("sock")), "a worker says for whom it works")
         say(boss.until("STATUS=1 workers, "), "and the server how many there are")
         with open(folder("job.json"), "w", encoding="utf-8") as file:
             file.write('{"tasks": {"a": {"run": "env > ' + folder("env") + '"}}}')
@@ -110,20 +110,20 @@ def sockets_handed_over():
         time.sleep(0.1)
         boss.start(*words, sockets=[path, port])
         waiting.communicate(timeout=PATIENCE)
-        say(waiting.returncode == 0, "who came meanwhile is served by the next one")
+        say(waiting.returncode == 0, "a client that came meanwhile is served by the next one")
 
 
 def sockets_that_are_refused():
     with Folder() as folder, Supervisor(folder("notify")) as boss:
         port, plain = listening(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         server = boss.start("server", "--memory", sockets=[port], log=folder("log"))
-        say(server.wait(PATIENCE) == 2 and "without keys" in folder.read("log"),
-            "a port without keys is refused, whoever has opened it", folder.read("log"))
+        say(server.wait(PATIENCE) == 2 and "keys are needed" in folder.read("log"),
+            "a port without keys is refused, also one that systemd has opened", folder.read("log"))
         server = boss.start("server", "--memory", sockets=[plain], log=folder("log"))
-        say(server.wait(PATIENCE) == 2 and "no stream socket that listens" in folder.read("log"),
-            "what does not listen is refused", folder.read("log"))
+        say(server.wait(PATIENCE) == 2 and "not a listening stream socket" in folder.read("log"),
+            "a socket that does not listen is refused", folder.read("log"))
         boss.start("server", "--memory", "--listen", folder("sock"), sockets=[port], pid=1)
-        say(boss.until("READY=1"), "what was handed to another process is left alone")
+        say(boss.until("READY=1"), "sockets for another process are left alone")
 
 
 def data_over_a_given_socket():
@@ -132,7 +132,7 @@ def data_over_a_given_socket():
         words = ["worker", "--server", cluster.socket, "--name", "one", "--machine", "one",
                  "--folder", cluster.path("one")]
         boss.start(*words, sockets=[held], log=cluster.path("one.log"))
-        boss.until("STATUS=works for")
+        boss.until("STATUS=connected to")
         cluster.work("two", 2, "--machine", "two")
         done = cluster.submit(
             {"make": {"run": "echo made > out.txt", "out": ["out.txt"], "machine": "one"},

@@ -14,7 +14,7 @@ ONE = str(min(os.sched_getaffinity(0)))
 
 
 def offered(*before, options=(), **environment):
-    """What JOIN says, of a worker that was started by these words."""
+    """The fields of JOIN of a worker that was started with these arguments."""
     with Cluster() as cluster:
         words = [*before, ROTA, "worker", "--server", cluster.address, "--folder", cluster.folder,
                  "--name", "w1", *options]

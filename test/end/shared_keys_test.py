@@ -52,7 +52,7 @@ with Story() as story:
     why = story.rota("why", f"{second}.1").stdout
     story.until(lambda: story.rota("logs", f"{first}.1").stdout, "it has printed something")
     log = story.rota("logs", f"{second}.1")
-    tells("logs", log.stdout == "log of it\n" and f"execution of {first}.1:" in log.stderr,
+    tells("logs", log.stdout == "log of it\n" and f"shares the result of {first}.1," in log.stderr,
           "while another task runs for it, its log is that one's", log)
     story.touch("go")
     tells("BS-11, B-18", ends(story, first) == 0 and ends(story, second) == 0
@@ -60,7 +60,7 @@ with Story() as story:
     tells("BS-11", got(story, f"{first}/x") and got(story, f"{second}/x"),
           "and both have what it made, where they expect it", story.told())
     log = story.rota("logs", f"{second}.1")
-    tells("logs", log.stdout == "log of it\n" and f"execution of {first}.1:" in log.stderr,
+    tells("logs", log.stdout == "log of it\n" and f"shares the result of {first}.1," in log.stderr,
           "and afterwards; it says so", log)
     story.until(story.idle, "all workers are idle")
     third = story.begin({"make": make(story)})
@@ -79,7 +79,7 @@ with Story() as story:
                     "again": {"run": f"echo more >> {story.path('copies')}; cp y z",
                               "in": ["y"], "out": ["z"], "cache": True}})
     tells("keys", story.lines("copies") == ["one", "more", "two", "more"],
-          "what a task reads counts by what is in it, also what another one made",
+          "inputs are compared by content, also outputs of other tasks",
           story.lines("copies"))
 
 with Story() as story:
@@ -90,7 +90,7 @@ with Story() as story:
     story.touch("go")
     tells("X-8", ends(story, second) == 0 and story.lines("runs") == ["ran"]
           and got(story, f"{second}/x"),
-          "one job is cancelled: the execution goes on, and the other job has what it makes",
+          "one job is cancelled: the execution continues, and the other job gets its output",
           (story.lines("runs"), story.told()))
     mark = story.path("never")
     first = story.begin({"make": make(story, "never")})
@@ -115,7 +115,7 @@ with Story() as story:
           and story.lines("runs") == ["ran"], "a failure is shared, too", story.lines("runs"))
     story.rota("retry", f"{second}.1")
     story.until(lambda: story.lines("runs") == ["ran"] * 2, "it runs")
-    tells("shared failure", ends(story, second) == 1, "who wants it tried again has it run")
+    tells("shared failure", ends(story, second) == 1, "a retry runs it again")
 
 with Story() as story:
     story.join(2)

@@ -8,7 +8,7 @@ import sys
 from end import Tap
 from workers import Cluster, check, run_tests, same, test
 
-# What else ends a process of the same user: a limit of CPU time, or writing to its memory.
+# Other ways to end a process of the same user: a limit of CPU time, or writing to its memory.
 OTHER_WAYS = """
 import ctypes, os, resource, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -89,7 +89,7 @@ def tasks_cannot_signal_each_other():
                             " sleep 1000 & kill -9 $! || exit 3;"
                             f" {'kill -9 -1; ' if is_inside else ''} exit 4")
         sender = cluster.peer.finished(2)["status"]
-        same(f"{options} the other one goes on", cluster.status(), 5)
+        same(f"{options} the other one continues", cluster.status(), 5)
         same("its own processes can be signalled", sender in (4, signal.SIGKILL), True)
         check("kill -1 ends at most itself", sender == 4 or is_inside, sender)
 
@@ -105,7 +105,7 @@ def tasks_cannot_change_each_other():
             way, _, is_so = line.partition(" ")
             check(f"{options} {way}: as it should be", is_so == "True", line)
         same(f"{options} all ways were tried", len(cluster.read("said").splitlines()), 6)
-        same(f"{options} the other one goes on", cluster.status(), 5)
+        same(f"{options} the other one continues", cluster.status(), 5)
 
 
 if __name__ == "__main__":

@@ -247,21 +247,23 @@ def refused(what, reason, *words):
 def wrong_input_is_refused():
     graph = shapes.tree(SEED, 3)
     path = write("good.json", graph)
-    refused("no file", "which file", "--json")
+    refused("no file", "missing argument FILE", "--json")
     none = os.path.join(folder, "none.json")
     refused("a file that is not there", "none.json: No such file", none)
-    refused("an option nobody knows", "no such option", path, "--wrokers", "1x1")
+    refused("an unknown option", "unknown option --wrokers (did you mean --workers?)", path,
+            "--wrokers", "1x1")
     for option, value in (("--workers", "4"), ("--workers", "0x4"), ("--bandwidth", "-1"),
                           ("--bandwidth", "3Q"), ("--policy", "claim"), ("--info", "all"),
                           ("--delay", "x")):
-        refused(f"{option} {value}", f"{option} {value}: expected", path, option, value)
-    refused("an option without its value", "--workers needs a value", path, "--workers")
+        refused(f"{option} {value}", f"option {option} needs ", path, option, value)
+    refused("an option without its value", "option --workers needs workers x cores", path,
+            "--workers")
     broken = write("broken.json", '{"format":"tg-1","tasks":[\n{"d":1,"cpus":1,"inputs":[[7,0]]}]}')
-    refused("an input of nobody", "broken.json:2:28: ", broken)
+    refused("an input of an unknown task", "broken.json:2:28: ", broken)
     negative = write("negative.json", '{"format":"tg-1","tasks":[{"d":-1,"cpus":1}]}')
     refused("a negative duration", "negative.json:1:32: the duration d must be", negative)
     circle = [("x", 1, 1, [1], [(1, 0)]), ("x", 1, 1, [1], [(0, 0)])]
-    refused("a circle", "in a circle", write("circle.json", shapes.graph("c", circle)))
+    refused("a cycle", "in a cycle", write("circle.json", shapes.graph("c", circle)))
     flow = write("flow.json", '{"workflow":{"specification":{"tasks":[{"name":"a"}]}}}')
     refused("a task without an id", "flow.json:1:40: a task needs an id", flow)
     refused("a cut file", "cut.json:1:17: expected , or }", write("cut.json", '{"format":"tg-1"'))
@@ -272,7 +274,7 @@ def wrong_input_is_refused():
     far = write("far.json", {"assign": [5] * 7, "prio": list(range(7))})
     refused("a worker that is not there", "assign must be a whole number from 0 to 0", path,
             "--replay", far)
-    refused("a schedule of nothing", "neither", path, "--replay", write("empty.json", "{}"))
+    refused("an empty schedule", 'expected "assign"', path, "--replay", write("empty.json", "{}"))
 
 
 # ---- What others computed ---------------------------------------------------------------

@@ -91,7 +91,7 @@ class Slurm:
         self.run("scancel", "--user=root")  # those that wait, too
         self.wait_for(lambda: not self.run("squeue", "--noheader").stdout.strip(), PATIENCE / 4)
         self.end(0)
-        # What outlives its batch script is no longer known to Slurm with this way to track it.
+        # With this tracking Slurm does not know processes that outlive their batch script.
         for pid in self.survivors():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

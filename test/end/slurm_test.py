@@ -18,7 +18,7 @@ from groups import clashes
 
 say = Tap.say
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-LEASE = 12  # longer than Slurm takes to start a job anew
+LEASE = 12  # longer than Slurm takes to start a job again
 HOST = socket.gethostname()[:24]
 PROCESSORS = len(os.sched_getaffinity(0))
 ATTEMPT = ("exec 9> {0}/group.{1}; flock -n 9 || echo {1} >> {0}/clash;"
@@ -70,7 +70,7 @@ CASES = (
     Case("requeue", scontrol("requeue", "{0}"), "exec {0}", "--requeue", returns=True),
     Case("requeue-ignores", scontrol("requeue", "{0}"), "exec {0}", "--requeue", traps=IGNORES,
          returns=True),
-    # All are killed without a word before, as if the task had brought the worker down.
+    # All are killed without a warning, as if the task had brought the worker down.
     Case("kill", scancel(step=".0"), "srun {0}", counts=True),
 )
 
@@ -107,8 +107,8 @@ def shares_are_slurms(cluster, system):
 
 
 def the_document_is_right(cluster, system):
-    """The script of doc/deploy.md, as it stands there but for the address of the server."""
-    with open(os.path.join(ROOT, "doc/deploy.md"), encoding="utf-8") as file:
+    """The script of doc/deployment.md, as it stands there but for the address of the server."""
+    with open(os.path.join(ROOT, "doc/deployment.md"), encoding="utf-8") as file:
         script = re.search(r"^## Under Slurm$.*?^```sh\n#!/bin/sh\n(.*?)^```$", file.read(),
                            re.M | re.S).group(1)
     os.mkdir(cluster.path(".rota"))
@@ -117,7 +117,7 @@ def the_document_is_right(cluster, system):
     cluster.until(lambda: shares(cluster), "the worker is there")
     name, share = list(shares(cluster).items())[0]
     say(name == f"{HOST}-slurm{job}" and share[0] == min(4, PROCESSORS) and share[1] <= 8192,
-        "the script of doc/deploy.md becomes a worker", (name, share))
+        "the script of doc/deployment.md becomes a worker", (name, share))
     system.run("scancel", job)
     cluster.until(lambda: not shares(cluster), "and it leaves")
 
@@ -144,7 +144,7 @@ def ends_are_slurms(cluster, system):
             if not case.returns:
                 cluster.work(case.name, 1, "--machine", case.name)
         return all(len(case.ends(cluster)) >= (2 if case.counts else 3) for case in CASES)
-    cluster.until(all_over, "all tasks are over")
+    cluster.until(all_over, "all tasks have ended")
     for case in CASES:
         ends = ["LOST", "FAILED"] if case.counts else ["LOST", "FAILED", "FAILED"]
         seen = case.ends(cluster), case.attempts(cluster)

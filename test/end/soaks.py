@@ -36,5 +36,5 @@ class Soak:
         self.told = f"{len(self.accepted)} jobs, {attempts} attempts, {lost} of them lost"
 
     def end(self, cluster, what):
-        """Prints how it went, behind the end of the cluster. Returns the exit status."""
+        """Prints the result after the end of the cluster, and returns the exit status."""
         return tell(self.wrong, cluster.folder, f"{what}, {self.told}", self.began)

@@ -11,7 +11,7 @@ from end import Tap
 
 say = Tap.say
 
-# Does what sshd does: the words behind the host are read by a shell.
+# Does what sshd does: a shell reads the words after the host.
 PRETENDED = """#!/bin/sh
 echo "$@" >> {log}
 tr '\\0' ' ' < /proc/$$/cmdline >> {log}
@@ -64,14 +64,15 @@ def workers_elsewhere():
                   for host in ("alpha", "beta")]
         far.until(lambda: far.here() == 2, "two workers are there")
         say(True, "workers on two hosts come to the server")
-        far.until(lambda: far.read("fleet.log").count("works for " + far.address) == 2, "they say")
-        say("alpha: rota worker alpha: works for" in far.read("fleet.log"),
-            "what they say is told with the name of the host", far.read("fleet.log"))
+        far.until(lambda: far.read("fleet.log").count("connected to " + far.address) == 2,
+                  "they say")
+        say("alpha: rota worker alpha: connected to" in far.read("fleet.log"),
+            "their output is shown with the name of the host", far.read("fleet.log"))
         done = far.submit({f"t{i}": {"run": "sleep 0.2"} for i in range(4)}, "--wait")
         say(done.returncode == 0 and os.path.isdir(far.path("it's beta's")),
             "their options have gone with them, whatever is in them", done)
         say(secret not in far.read("ssh.log") and not processes_with(secret),
-            "a key is nobody's argument", far.read("ssh.log"))
+            "a key is not an argument of any process", far.read("ssh.log"))
         sleeps = seconds_marked(1000)
         far.submit({"long": {"run": f"sleep {sleeps}"}})
         far.until(lambda: processes_with(sleeps), "a command runs")
@@ -82,8 +83,8 @@ def workers_elsewhere():
         far.until(lambda: not processes_with(far.path("it's beta's"))
                   and not processes_with(sleeps),
                   "nothing is left")
-        say(True, "killed, it leaves nothing behind either")
-        say("ends with whoever started it" in far.read("fleet.log"), "which they say",
+        say(True, "killed, it leaves no process either")
+        say("ends because its parent process ended" in far.read("fleet.log"), "which they say",
             far.read("fleet.log"))
 
 
@@ -92,19 +93,19 @@ def hosts_that_fail():
         ssh = far.pretend()
         fleet = far.start(ssh, "nowhere,alpha")
         far.until(lambda: far.here() == 1, "one worker is there")
-        far.until(lambda: "does not get there" in far.read("fleet.log"), "the other one is not")
+        far.until(lambda: "ssh cannot connect" in far.read("fleet.log"), "the other one is not")
         say("nowhere: ssh: no route" in far.read("fleet.log")
-            and "nowhere: ssh does not get there" in far.read("fleet.log"),
-            "one host that cannot be reached is told of, and the others work",
+            and "nowhere: ssh cannot connect" in far.read("fleet.log"),
+            "an unreachable host is reported, and the others work",
             far.read("fleet.log"))
         fleet.send_signal(signal.SIGTERM)
         fleet.wait(PATIENCE)
         say(far.start(ssh, "nowhere").wait(PATIENCE) == 4, "none that can is status 4")
         say(far.start("/nonexistent/ssh", "alpha").wait(PATIENCE) == 70, "no ssh is status 70")
-        for hosts, words, why in (("a,b", ["--name", "x"], "cannot have one name"),
-                                  ("-oProxyCommand=x", [], "names of hosts"),
-                                  ("a;b", [], "names of hosts"), ("a,,b", [], "names of hosts"),
-                                  ("a", ["--server", "/run/x"], "cannot be reached")):
+        for hosts, words, why in (("a,b", ["--name", "x"], "cannot share a name"),
+                                  ("-oProxyCommand=x", [], "host names"),
+                                  ("a;b", [], "host names"), ("a,,b", [], "host names"),
+                                  ("a", ["--server", "/run/x"], "other hosts cannot reach")):
             wrong = subprocess.run([ROTA_PATH, "worker", "--server", far.address, "--key",
                                     far.path("keys/worker.key"), "--ssh", hosts, *words],
                                    capture_output=True, text=True, check=False, timeout=PATIENCE)
@@ -147,7 +148,7 @@ class Sshd:
                         " -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes")
 
     def answers(self):
-        if self.process.poll() is not None:  # somebody else was faster to take the port
+        if self.process.poll() is not None:  # another process took the port first
             self.start()
         return subprocess.run([*self.command.split(), "127.0.0.1", "true"], check=False,
                               stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
@@ -177,7 +178,7 @@ def over_a_real_ssh():
         fleet.send_signal(signal.SIGKILL)
         fleet.wait(PATIENCE)
         far.until(lambda: not processes_with(sleeps), "the command has ended")
-        say(True, "and ends with who started it, even by kill -9")
+        say(True, "and ends with its parent, even after kill -9")
 
 
 workers_elsewhere()

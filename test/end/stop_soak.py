@@ -70,7 +70,7 @@ def send(pids, number):
 
 
 class Rounds:
-    """What was stopped, and when it is to go on."""
+    """The processes that were stopped, and when they continue."""
 
     def __init__(self, cluster, choose, is_root):
         self.cluster, self.choose, self.is_root = cluster, choose, is_root

@@ -59,7 +59,7 @@ def trace(pid):
 
 
 def hang(pid):
-    """Its first thread stands still, as in a system call that does not return; others go on."""
+    """Stops its first thread, as in a system call that does not return; others continue."""
     ptrace(PTRACE_SEIZE, pid)
     ptrace(PTRACE_INTERRUPT, pid)
     until_state(pid, "t")
@@ -101,7 +101,7 @@ def seconds_until_gone(options, halt):
 
 
 def halts():
-    """What is stopped, with which options, and how."""
+    """The process to stop, with which options, and how."""
     for options in ((), TREE):
         yield "the agent", options, lambda agent, _: stop(agent)
         yield "the process that runs commands", options, lambda _, worker: stop(worker)
@@ -149,7 +149,7 @@ def a_stop_that_is_shorter_than_the_lease_changes_nothing():
 
 @test
 def a_command_in_a_tree_dies_with_the_process_that_runs_it():
-    """Also when nobody else can kill it: the agent is stopped."""
+    """Also when only the fence can kill it, because the agent is stopped."""
     with Cluster() as cluster:
         peer = cluster.join(*TREE, lease=600 * SECOND)
         peer.run(1, "exec sleep 1000")
@@ -174,7 +174,7 @@ def a_terminal_cannot_stop_a_worker():
         pid = peer.expect("STARTED")["pid"]
         until_state(pid, "T")
         os.kill(pid, signal.SIGCONT)
-        same("it goes on, and its commands can be stopped", peer.finished(1)["status"], 7)
+        same("it continues, and its commands can be stopped", peer.finished(1)["status"], 7)
 
 
 if __name__ == "__main__":

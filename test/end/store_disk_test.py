@@ -77,7 +77,7 @@ def an_upload_makes_room(cluster, folder):
     say(done.returncode == 0, "upload: the larger one makes room for one of another key",
         done.stderr)
     told = filler.peer.answer("REFUSE")
-    say(told == "refuse full", "upload: and is told", (told, filler.peer.reason))
+    say(told == "refuse full", "upload: and gets the reason", (told, filler.peer.reason))
     filler.peer.link.close()
 
 
@@ -85,7 +85,7 @@ def something_is_left(cluster, folder):
     """A file larger than the disk has room for."""
     before = free(folder)
     done = put(cluster, "large", min(before + MIB, DISK))
-    say(done.returncode != 0 and "no room" in done.stderr,
+    say(done.returncode != 0 and "no space" in done.stderr,
         "large: one that does not fit is refused", (done.returncode, done.stderr))
     cluster.until(lambda: free(folder) > before - MIB, "it is removed")
     told = cluster.submit({"a": {"run": "true"}})

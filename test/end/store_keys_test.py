@@ -20,9 +20,9 @@ class Scene(KeyedCluster):
         self.options += ["--audit", self.path("audit")]
 
     def hup(self):
-        before = self.server.said().count("keys are read again")
+        before = self.server.said().count("keys read again")
         self.server.process.send_signal(signal.SIGHUP)
-        self.until(lambda: self.server.said().count("keys are read again") > before, "HUP")
+        self.until(lambda: self.server.said().count("keys read again") > before, "HUP")
 
     def keys(self, *words):
         subprocess.run([ROTA_PATH, "keys", *words], check=True, stdout=subprocess.DEVNULL)
@@ -33,7 +33,7 @@ class Scene(KeyedCluster):
             self.path(name + ".log"), "worker", "--server", self.address, *self.key("worker"),
             "--listen", "127.0.0.1:0", "--peer-key", self.path(f"keys/{peer}.key"), "--name", name,
             "--machine", name, "--folder", self.path(name), "-j", "2")
-        self.until(lambda: "works for" in self.workers[name].said(), "it works")
+        self.until(lambda: "connected to" in self.workers[name].said(), "it works")
 
     def make(self, machine):
         """The number of a job whose object only this worker has."""
@@ -44,7 +44,7 @@ class Scene(KeyedCluster):
         return job
 
     def get(self, job):
-        """Over TCP, so through the server's object store. What came, and what was said."""
+        """Over TCP, so through the server's object store. The bytes, and the message."""
         place = self.path(f"got{job}")
         done = subprocess.run([ROTA_PATH, "data", "get", "--server", self.address,
                                *self.key("client"), f"{job}/o", place],
@@ -74,7 +74,7 @@ def other_peer_key(scene):
 
 
 def ends_revoked(guest):
-    """What it is told last of all, before it is closed."""
+    """The last message before the connection is closed."""
     told = None
     while (heard := guest.answer()) not in ("closed", "nothing"):
         told = heard, guest.reason
@@ -111,15 +111,15 @@ def revoked_guests(scene):
     scene.hup()
     right = ("refuse role", "the key was revoked")
     told = [ends_revoked(guest) for guest in crowd]
-    say(told == [right] * served, "transfers whose key is revoked are told, and end", told)
+    say(told == [right] * served, "transfers whose key is revoked get the reason, and end", told)
     told = [ends_revoked(guest) for guest in waiting]
     say(told == [right] * 5, "and so do those that wait", told)
-    line = f"{served + 5} transfers with the object store end with their keys"
+    line = f"{served + 5} transfers with the object store closed: their keys were removed"
     scene.until(lambda: line in scene.server.said(), "the server says how many")
     scene.until(lambda: len(disconnects(scene, number)) == served + 5, "they are in the audit log")
     say(True, "the server says how many, and the audit log has a line for each")
     told = admin.says("OFFER", entries=[ENTRY]).answer("OFFERED")
-    say(told[0] == "OFFERED", "another one goes on", told)
+    say(told[0] == "OFFERED", "another one continues", told)
 
 
 with Scene() as cluster:

@@ -33,7 +33,7 @@ def content(text):
 
 
 def upload(path, text, number=(1 << 62) | 5):
-    """A client's upload, by hand."""
+    """The upload of a client, message by message."""
     with Stranger(path, "PEER") as peer:
         peer.says("OFFER", entries=[content(text)]).answer("OFFERED")
         peer.says("PIECE", entry=content(text), offset=0, bytes=len(text)).raw(text)
@@ -72,7 +72,7 @@ def floods_of_reads():
         number = (1 << 62) | 5
         say(upload(cluster.socket, b"mine")[0] == "BOUND", "reads: an upload is stored")
         with open(cluster.path("input"), "w", encoding="utf-8") as file:
-            file.write("what a job reads\n")
+            file.write("input of a job\n")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             flood = pool.submit(flood_of_reads, cluster.socket, number, READS)
             done = cluster.submit({"a": {"run": "cat input", "in": ["input"]}}, "--wait")
@@ -108,21 +108,21 @@ class Reads(threading.Thread):
 
 
 def store_behind():
-    """The store hangs, since this process has its lock: clients are not read when it is behind."""
+    """The store hangs because this process has its lock; the server then stops reading clients."""
     with Cluster() as cluster:
         number = (1 << 62) | 5
-        say(upload(cluster.socket, b"mine")[0] == "BOUND", "behind: an upload is stored")
+        say(upload(cluster.socket, b"mine")[0] == "BOUND", "hanging: an upload is stored")
         with open(cluster.path("server.db.data/lock"), "wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with Stranger(cluster.socket, "PEER") as peer:
                 peer.says("OFFER", entries=[content(b"mine")])
                 reads = Reads(cluster.socket, number, 60000)
                 cluster.until(lambda: reads.answered and reads.stands_still(), "it stands still")
-                say(reads.answered < 40000, "behind: the server stops reading a client",
+                say(reads.answered < 40000, "hanging: the server stops reading a client",
                     reads.answered)
                 fcntl.flock(lock, fcntl.LOCK_UN)
                 reads.join(PATIENCE)
-                say(reads.answered == reads.count, "behind: and goes on when the store does",
+                say(reads.answered == reads.count, "hanging: and resumes when the store does",
                     reads.answered)
         reads.peer.link.close()
 
@@ -155,7 +155,7 @@ def slow_uploads():
             peer.says("PIECE", entry=content(text), offset=0, bytes=len(text)).raw(text[:1000])
             crowd.append(peer)
         with open(cluster.path("input"), "w", encoding="utf-8") as file:
-            file.write("what a job reads\n")
+            file.write("input of a job\n")
         job = cluster.job({"a": {"run": "cat input", "in": ["input"]}})
         words = ["--server", cluster.address, *cluster.key("client")]
         done = subprocess.run([ROTA_PATH, "submit", *words, "--wait", job], capture_output=True,
@@ -182,7 +182,7 @@ def has_something(peer):
     return bool(select.select([peer.link.socket.socket], [], [], 0)[0])
 
 
-# What a crowd does: just enough for the store to keep it. False: the connection is gone.
+# A client of the crowd sends just enough for the store to keep it. False: it was disconnected.
 def stays(peer):
     return not has_something(peer)
 
@@ -201,7 +201,7 @@ def reads(peer):
 
 
 class Crowd:
-    """As many connections as are let in; those that are closed are opened again."""
+    """As many connections as the server accepts; closed ones are opened again."""
 
     def __init__(self, count, open_one, act):
         self.open_one, self.act, self.peers, self.is_over = open_one, act, {}, False
@@ -238,7 +238,7 @@ def files_get_through(cluster, what):
     """A client with a key of its own, while others hold all the connections they can."""
     words = ["--server", cluster.address, *cluster.key("client")]
     with open(cluster.path("input"), "w", encoding="utf-8") as file:
-        file.write("what a job reads\n")
+        file.write("input of a job\n")
     job = cluster.job({"a": {"run": "cat input", "in": ["input"]}})
     for name, command in (("a file is put", ["data", "put", *words, "input"]),
                           ("a job with a file", ["submit", *words, "--wait", job])):
@@ -301,7 +301,7 @@ def waiting_is_told():
         path = key_add(cluster, "client", "other")
         crowd = [slow_upload(cluster.address, Key(path), number) for number in range(24)]
         with open(cluster.path("input"), "w", encoding="utf-8") as file:
-            file.write("what waits\n")
+            file.write("waiting\n")
         with subprocess.Popen([ROTA_PATH, "data", "put", "--server", cluster.address, "--key", path,
                                cluster.path("input")], stderr=subprocess.PIPE,
                               stdout=subprocess.DEVNULL, text=True) as put:

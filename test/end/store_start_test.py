@@ -34,7 +34,7 @@ def uploads_bind(path):
 
 
 def first_read(cluster):
-    """What the server answers to a client that asks as soon as it listens."""
+    """The server's answer to a client that asks as soon as it listens."""
     end = time.monotonic() + PATIENCE
     words = (encode("GREET", version=VERSION, role=WIRE["CLIENT"], name="early", boot=7,
                     connection=1)
@@ -54,7 +54,7 @@ def first_read(cluster):
         kind, fields = peer.take()
         peer.close()
         return f"{CODES[fields['code']]}: {fields['reason'].decode()}" if kind == "REFUSE" else kind
-    return "nobody listens"
+    return "no server listens"
 
 
 def starts():

@@ -23,7 +23,7 @@ class Story(Cluster):
         """One more worker, which has joined."""
         name = more.get("name", f"w{len(self.workers)}")
         self.work(name, cores, "--machine", more.get("machine", name))
-        self.until(lambda: "works for" in self.workers[name].said(), f"{name} joins")
+        self.until(lambda: "connected to" in self.workers[name].said(), f"{name} joins")
         return name
 
     def begin(self, tasks, **rest):

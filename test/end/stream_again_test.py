@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""stream_again_test - who reads a stream once more gets all of it: its writer runs again, too."""
+"""stream_again_test - a reader's second attempt gets all of its stream: the writer runs again."""
 import json
 import os
 import subprocess
@@ -15,7 +15,7 @@ ALL = "".join(f"{i}\n" for i in range(1, LINES + 1))
 
 
 def reader(folder, name, wait="true", **more):
-    """One that fails once, when it has read a little and `wait` is over, and then copies all."""
+    """A reader that fails once, when it has read a little and `wait` ends, and then copies all."""
     tried = os.path.join(folder, "tried-" + name)
     return {"run": f"if mkdir {tried}; then head -c 100 > {tried}/some; {wait}; exit 3; fi;"
                    f" cat > {name}", "stdin": "s", "out": [name], "keep": True,
@@ -54,7 +54,7 @@ run(lambda folder: {"w": writer(folder, 100), "end": {"run": f"touch {folder}/ov
                     "a": reader(folder, "a", waits(folder, "over"))},
     lambda done, made: say(done.returncode == 0 and len(made["a"].split()) == 100
                            and made["written"] == "\n\n",
-                           "and so does one that fails when its writer is over", done))
+                           "and so does one that fails when its writer has finished", done))
 run(lambda folder: {"w": writer(folder), "a": reader(folder, "a"),
                     "b": {"run": "cat > b", "stdin": "s", "out": ["b"], "keep": True}},
     lambda done, made: say(done.returncode == 0 and made["a"] == made["b"] == ALL
@@ -127,7 +127,7 @@ def worker_begins_again(away):
         cluster.rota("data", "get", "1/a", cluster.path("got"))
         say(done.returncode == 0 and len(cluster.read("got").split()) == 100
             and cluster.read("written") == "\n\n",
-            "what a worker kept of a stream is gone when it starts again: it is written again"
+            "a worker loses its part of a stream when it restarts: it is written again"
             + (", also when the server was away" if away else ""),
             (done, cluster.ends(), cluster.told()))
 

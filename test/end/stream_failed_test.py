@@ -80,7 +80,7 @@ for place, start in PLACES.items():
                  "after": {"run": "true", "needs": "r"}})
     say(job.status == 1 and "all" not in job.files and "SUCCESS" not in job.states
         and job.states.count("BLOCKED") == 2,
-        f"{place}: when its writer fails for good a reader does not succeed", what(job))
+        f"{place}: when its writer fails without a retry a reader does not succeed", what(job))
     say("r waits for w, the writer of stream s; w failed with exit 3" in job.why,
         f"{place}: and says why", job.why)
 

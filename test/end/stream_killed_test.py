@@ -19,7 +19,7 @@ def waits(cluster, name):
 
 
 def server_dies(machines):
-    """It is killed before it hears of the failure, and again when it has told the reader to stop.
+    """The server is killed before it hears of the failure, and again after it stopped the reader.
 
     The reader takes its time for that, and then claims to have succeeded.
     """

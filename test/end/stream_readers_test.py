@@ -54,7 +54,7 @@ def the_slowest_decides():
                 story.rota("data", "ls", "--json", "--job", str(job)).stdout.splitlines()]
         streams = [row for row in rows if row["kind"] == "stream"]
         tells("RS-24", len(streams) == 2 and all(row["where"] == "-" for row in streams),
-              "to each reader it is a stream of its own, which lies nowhere", rows)
+              "each reader has a stream of its own, without a copy", rows)
         story.until(lambda: story.running("write", "quick", "slow"), "all three run")
         tells("RS-24", not os.path.exists(story.path("written")),
               "one slow reader holds up the writer and the other one", story.history())
@@ -85,7 +85,7 @@ def one_leaves():
                              "here": reader("a", "w0", "head -n 1 > {0}"),
                              "there": reader("b", "w1", "head -n 1 > {0}")}, "--wait")
         tells("RS-24", "FAILED write: status 141" in done.stdout,
-              "when nobody reads any more the writer hears of it", done)
+              "when the last reader ends the writer is told", done)
 
 
 def one_comes_late():
@@ -98,7 +98,7 @@ def one_comes_late():
         story.join(1)
         got = story.rota("data", "get", f"{job}/b", story.path("got"))
         tells("RS-24", got.returncode == 0 and len(story.lines("got")) == 1000,
-              "what is written waits for the reader that comes last", (got, story.told()))
+              "the stream is kept for the last reader", (got, story.told()))
 
 
 def without_a_server():
@@ -111,7 +111,7 @@ def without_a_server():
                               capture_output=True, text=True, timeout=60, check=False)
         made = json.loads(told.stdout)["tasks"][0]["out"]
         tells("RS-24", [item["name"] for item in made] == ["s"],
-              "who looks at the job sees one stream", told)
+              "rota shows one stream of the job", told)
         done = subprocess.run([os.path.abspath(ROTA), "run", "-j", "4", "job.json"], cwd=folder,
                               capture_output=True, text=True, timeout=60, check=False)
         texts = []

@@ -23,7 +23,7 @@ NOISE = (signal.SIGPIPE, signal.SIGHUP, signal.SIGWINCH, signal.SIGCONT, signal.
 
 
 class Odd(Story):
-    """Whose processes are started by a script that then becomes them."""
+    """A cluster whose processes are started by a script that then executes them."""
 
     def __init__(self, script, lease=20):
         super().__init__(lease=lease)
@@ -101,7 +101,7 @@ def loaded():
                                      "keep": True, "env": {"LD_LIBRARY_PATH": "/asked"}}},
                               "--wait")
         say(done.returncode == 0 and cluster.read("a") == "none none\n",
-            "what changes how programs are loaded is not handed on to commands", cluster.read("a"))
+            "variables of the loader are not handed on to commands", cluster.read("a"))
         say(cluster.read("b") == "/asked\n", "unless a job asks for it", cluster.read("b"))
 
 
@@ -130,7 +130,7 @@ def noise():
         ran = [cluster.read(f"ran{i}") for i in range(50)]
         say(done.returncode == 0 and ran == ["x\n"] * 50,
             "in a storm of signals that mean nothing all runs once", done.stderr + cluster.told())
-        say(all(process.poll() is None for process in cluster.both()), "and nobody ends of it")
+        say(all(process.poll() is None for process in cluster.both()), "and neither process ends")
         ends = []
         for process in reversed(cluster.both()):
             for number in (*NOISE, signal.SIGTERM, *NOISE):
@@ -140,7 +140,7 @@ def noise():
 
 
 def nobody_reads():
-    """What they say goes into a pipe whose other end is closed."""
+    """Their output goes into a pipe whose other end is closed."""
     with Odd("mkfifo FOLDER/pipe$$; exec 9<> FOLDER/pipe$$ > FOLDER/pipe$$ 2>&1; exec 9<&-"
              ) as cluster:
         cluster.work("w0", 2)
@@ -149,7 +149,7 @@ def nobody_reads():
         server.send_signal(signal.SIGHUP)  # it has something to say
         again = cluster.submit({"b": {"run": "no-such-command-here"}}, "--wait")
         say(done.returncode == 0 and again.returncode == 1 and server.poll() is None,
-            "with nobody to hear what they say they go on", (done, again))
+            "without a reader for their output they continue", (done, again))
 
 
 # ---- What they lack ----------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class OnDisk(Odd):
 
 
 def without_disk():
-    """What runs can end; what is new is refused until there is room."""
+    """Running tasks can end; new jobs are refused until there is room."""
     folder = tempfile.mkdtemp(prefix="rota-cluster-")
     with Disk(folder, "200m") as disk:
         if not disk.is_there:
@@ -235,7 +235,7 @@ def without_disk():
             job = cluster.begin({"early": {"run": cluster.waits_for("go")},
                                  "next": {"run": "true", "needs": ["early"]}})
             disk.do(f"cat /dev/zero > {disk.path}/big")
-            # Tasks for nobody: what is taken only has to be kept.
+            # Tasks that no worker can run: accepted jobs only have to be kept.
             big = {f"t{i}": {"run": f"echo {'x' * 1000}{i}", "machine": "away"}
                    for i in range(5000)}
             told = cluster.submit(big)

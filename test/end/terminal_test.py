@@ -61,7 +61,7 @@ def a_worker(*options):
         os.chmod(cluster.folder, 0o755)
         with Terminal(ROTA_PATH, "worker", "--server", cluster.socket, "--name", "w", "--folder",
                       cluster.path("w"), *options) as terminal:
-            terminal.until_said("works for")
+            terminal.until_said("connected to")
             cluster.submit({"a": {"run": ASK}}, "--wait")
             seen = cluster.rota("logs", "1.1").stdout
             say(seen == "closed\n", f"a task of a worker {' '.join(options)} has no terminal",

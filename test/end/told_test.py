@@ -12,7 +12,7 @@ say = Tap.say
 
 
 def command_after(text, start):
-    """What stands behind this on its line, as words."""
+    """The words after this text on its line."""
     line = next((line for line in text.splitlines() if start in line), "")
     return shlex.split(line.partition(start)[2].rstrip(")"))
 
@@ -23,9 +23,9 @@ with Folder(name="sub/it's mine.yaml") as folder:
     os.mkdir(folder.path + "/sub")
     folder.write(folder.name, "tasks: {'it''s bad': 'echo so; test -e ok', other: 'true'}")
     done = folder.run("-k", "-j3", "--fresh", "--only", "it's bad")
-    words = command_after(done.stdout, "to go on: rota ")
+    words = command_after(done.stdout, "to continue: rota ")
     say(words == ["run", "-j", "3", "-k", "--only", "it's bad", folder.name],
-        "the command to go on has the options of the one before", done.stdout)
+        "the command to resume has the options of the one before", done.stdout)
     logs = command_after(done.stdout, "(rota ")
     asked = subprocess.run([ROTA, *logs], cwd=folder.path, capture_output=True, text=True,
                            check=False)
@@ -33,7 +33,7 @@ with Folder(name="sub/it's mine.yaml") as folder:
     open(folder.path + "/sub/ok", "w", encoding="utf-8").close()
     done = subprocess.run([ROTA, *words], cwd=folder.path, capture_output=True, text=True,
                           check=False)
-    say(done.returncode == 0 and "1 ok" in done.stdout, "and it goes on", done.stdout + done.stderr)
+    say(done.returncode == 0 and "1 ok" in done.stdout, "and it resumes", done.stdout + done.stderr)
 
 CACHED = "tasks: {a: 'true', b: {run: touch o, out: [o], cache: true}}"
 with Folder(CACHED) as folder:
@@ -43,15 +43,15 @@ with Folder(CACHED) as folder:
     folder.write("job.yaml", CACHED)
     done = folder.run()
     say("1 ok, 1 of them from the cache, 1 done before in" in done.stdout,
-        "what came from the cache is not counted as done before", done.stdout)
+        "results from the cache are not counted as done before", done.stdout)
 
 with Folder("tasks: {a: {run: cat no, in: [no]}, b: 'true', c: 'true'}") as folder:
     done = folder.run("-k")
     say("FAILED: a (the input no: No such file or directory, attempt 1" in done.stdout,
-        "an input that is not there is told", done.stdout)
+        "a missing input is reported", done.stdout)
     done = folder.run("--only", "a,b")
     say("0 ok, 1 done before, 1 failed in" in done.stdout,
-        "what is not asked for is not counted as done before", done.stdout)
+        "tasks outside of --only are not counted as done before", done.stdout)
 
 AGAIN = """\
 tasks:
@@ -64,14 +64,14 @@ with Asked(AGAIN) as folder:
     folder.until(lambda: folder.status("mended") == folder.status("worse") == "FAILED")
     folder.write("ok", "")
     done = folder.rota("retry", "mended", "worse")
-    say(done.stdout == "mended is tried again\nworse is tried again\n",
-        "a run that has just begun is told what to try again", done.stdout + done.stderr)
+    say(done.stdout == "mended runs again\nworse runs again\n",
+        "a run that has just begun accepts a retry", done.stdout + done.stderr)
     folder.until(lambda: folder.status("mended") == "SUCCESS"
                  and len(folder.json("show", "--json", "worse")[0]["attempts"]) == 2)
     folder.write("go", "")
     said = run.communicate(timeout=120)[0]
     say("    failed: worse    (" in said and said.count("    failed: ") == 1,
-        "who was tried again by hand is told as it ended", said)
+        "a task that was retried by hand is shown as it ended", said)
 
 with Asked("tasks: {a: 'seq 100000'}") as folder:
     folder.rota("run", "-q", "night.yaml")
@@ -83,7 +83,7 @@ with Asked("tasks: {a: 'seq 100000'}") as folder:
             f"rota {words} tells when its output is lost", done)
     done = subprocess.run(["bash", "-c", f"{ROTA} logs a | head -n 1; echo ${{PIPESTATUS[0]}}"],
                           cwd=folder.path, capture_output=True, text=True, check=False)
-    say(done.stdout.split()[0] == "1" and not done.stderr, "who stops reading is not told", done)
+    say(done.stdout.split()[0] == "1" and not done.stderr, "a closed pipe causes no message", done)
 
 # ---- On a terminal -----------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ tasks:
 """
 with Folder(MANY) as folder:
     done = folder.run("--only", "unti-1")
-    say(done.returncode == 2 and "no task 'unti-1' in job.yaml; did you mean 'unit-1'?"
+    say(done.returncode == 2 and "no such task in job.yaml: unti-1 (did you mean unit-1?)"
         in done.stderr, "--only tells the nearest name", done.stderr)
     done = folder.run("-j1", "--only", "unit")
     say(done.returncode == 0 and folder.read("ran") == "build\n1\n2\n",
@@ -130,19 +130,19 @@ tasks:
   one: "true"
   two: {run: "true", needs: one}
   never: {run: "true", when: done(one) & fa(two), lane: line}
-  behind: {run: "true", lane: line}
+  after: {run: "true", lane: line}
 """
 with Asked(DEAD) as folder:
     done = folder.rota("run", "night.yaml")
-    say(done.returncode == 5 and "    cannot run: behind    (never stands before it in its lane,"
-        " and will not run)\n" in done.stdout, "who stands behind one that never runs is told",
+    say(done.returncode == 5 and "    cannot run: after    (never stands before it in its lane,"
+        " and will not run)\n" in done.stdout, "a task after one that never runs is reported",
         done.stdout)
     done = folder.rota("why", "never")
     say(done.stdout == "never will not run: done(one) & fa(two) can no longer be true\n",
-        "a condition that cannot come true is told, with names", done.stdout)
-    done = folder.rota("why", "behind")
-    say("behind never" in done.stdout and "never will not run" in done.stdout,
-        "also to who stands behind it", done.stdout)
+        "a condition that cannot come true is reported, with names", done.stdout)
+    done = folder.rota("why", "after")
+    say("after never" in done.stdout and "never will not run" in done.stdout,
+        "also for the task after it", done.stdout)
     say("done(one) & fa(two)\n" in folder.rota("show", "never").stdout
         and folder.json("show", "--json", "never")[0]["condition"] == "done(one) & fa(two)",
         "show has the names, too")
@@ -156,12 +156,13 @@ tasks:
 with Asked(ROOM) as folder:
     folder.beside("run", "-j1", "night.yaml")
     folder.wait_for("began")
-    answer = "second waits for room on local behind first; first runs since "
+    answer = "second waits for room on local after first; first runs since "
     say(folder.until(lambda: folder.rota("why", "second").stdout.startswith(answer)),
-        "who waits for room is told who has it", folder.rota("why", "second").stdout)
+        "why of a task that waits for room names the task that has it",
+        folder.rota("why", "second").stdout)
     answer = "third waits until done(first) & su(second) is true; first runs"
     say(folder.until(lambda: folder.rota("why", "third").stdout.startswith(answer)),
-        "a condition that waits is told with names", folder.rota("why", "third").stdout)
+        "a condition that waits is shown with names", folder.rota("why", "third").stdout)
     folder.write("go", "")
 
 Tap.end()

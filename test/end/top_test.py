@@ -67,7 +67,8 @@ class Terminal:
 def busy(cluster):
     """One task runs, one failed, one is blocked, two stand in a lane."""
     workers = [cluster.work("alpha", 2), cluster.work("beta", 2)]
-    cluster.until(lambda: all("works for" in worker.said() for worker in workers), "both are there")
+    cluster.until(lambda: all("connected to" in worker.said() for worker in workers),
+                  "both are there")
     lane = {"lane": "db", "access": "write", "group": "g"}
     cluster.submit({"good": {"run": "true"}, "bad": {"run": "exit 3"},
                     "never": {"run": "true", "needs": ["bad"]},
@@ -98,10 +99,10 @@ def one_picture(cluster):
     listed = [line.split("]")[1].split()[3] for line in text if line.startswith(("alpha", "beta"))]
     say([row["user"] for row in top["workers"]] == [user] * 2 and listed == [user[:8]] * 2,
         f"the commands of both run as {user}", (text, top["workers"]))
-    say(sorted(row["name"] for row in top["out"]) == ["first", "long"], "what is out",
+    say(sorted(row["name"] for row in top["out"]) == ["first", "long"], "the running tasks",
         top["out"])
     say([(row["name"], row["state"], row["lane"]) for row in top["queue"]]
-        == [("second", "HELD", "db")], "what is next", top["queue"])
+        == [("second", "HELD", "db")], "the next tasks", top["queue"])
     say([(row["name"], row["inside"], row["waiting"]) for row in top["lanes"]] == [("db", 1, 1)],
         "lanes", top["lanes"])
     say(top["ended_60s"] >= 2 and top["states"]["RUNNING"] == 2, "how much and how fast", top)
@@ -146,7 +147,7 @@ def on_a_terminal(cluster):
         say(terminal.shows("PAUSED"), "p makes it stand still")
         terminal.type("p")
         cluster.server.kill()
-        say(terminal.shows("the server is away"), "a server that is away is told of")
+        say(terminal.shows("the server is away"), "a server that is away is reported")
         cluster.serve()
         cluster.until(lambda: "away" not in terminal.text(), "it is back")
         say("alpha" in terminal.text(), "and asked again when it is back", terminal.text())

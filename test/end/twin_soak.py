@@ -38,7 +38,7 @@ class Rounds:
         self.disturbed = {}  # when a worker was killed, stopped or refused last
 
     def is_calm(self, name):
-        """It has been alive, and connected, for longer than all that was done to it counts."""
+        """Alive and connected for longer than any fault takes."""
         return time.monotonic() - self.disturbed.get(name, 0) > 4 * LEASE
 
     def start(self, name):
@@ -112,7 +112,7 @@ class Rounds:
         self.twins.remove(row)
         shutil.rmtree(folder, ignore_errors=True)
         self.count["twin refused" if status == 2 else "twin worked, or waited"] += 1
-        if calm and self.is_calm(name) and "works for" in process.said():
+        if calm and self.is_calm(name) and "connected to" in process.said():
             self.wrong.append(f"a second worker works as {name}: {process.said()}")
 
     def settle(self, everything=False):
@@ -138,7 +138,7 @@ def main():
         rounds = Rounds(cluster, soak.choose)
         for number in range(3):
             rounds.start(f"w{number}")
-        cluster.until(lambda: all("works for" in process.said()
+        cluster.until(lambda: all("connected to" in process.said()
                                   for process in cluster.workers.values()), "three work")
         for number in range(soak.rounds):
             soak.load(cluster)

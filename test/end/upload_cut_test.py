@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""upload_cut_test - an upload that is cut goes on, however long it took, if it gets further.
+"""upload_cut_test - an upload that is cut resumes, however long it takes, while it makes progress.
 
 A client waits for a server for 60 s, and so does this test: nothing else is a question of time.
 """
@@ -38,7 +38,7 @@ def cut_late(proxy, upload):
     proxy.drop()
     told = upload.communicate(timeout=PATIENCE)
     again = proxy.passed["up"] - before
-    say(upload.returncode == 0 and proxy.count > count, "it is cut, and goes on",
+    say(upload.returncode == 0 and proxy.count > count, "it is cut, and resumes",
         (upload.returncode, proxy.count, told))
     say(0 < again < SIZE, "from where it was", (before, again))
 

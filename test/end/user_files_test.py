@@ -65,7 +65,7 @@ def nothing_is_made_behind_a_link():
         for kind, folder in (("closed", it.closed), ("seen", seen)):
             link = {"kind": SOURCE, "name": "d", "path": folder}
             below = {"kind": SOURCE, "name": "d/link", "path": it.file("open")}
-            why = "behind a link"
+            why = "below a link"
             it.refuses(f"{kind}: an input", why, inputs=[link, below])
             it.refuses(f"{kind}: a stream that is written", why, inputs=[link], outputs=[
                 {"kind": STREAM, "name": "d/out", "object": (1, 4)}])

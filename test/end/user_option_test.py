@@ -128,7 +128,7 @@ with Open() as cluster:
     who_runs(cluster)
     files(cluster)
     secrets(cluster)
-    say("commands run as root" not in cluster.workers["w"].said(), "nothing is said of root")
+    say("commands run as root" not in cluster.workers["w"].said(), "it does not warn about root")
     say(listed_user(cluster) == (["nobody"], ["nobody"]), "the listing names the user",
         listed_user(cluster))
     cluster.workers["w"].kill()

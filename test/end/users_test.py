@@ -11,7 +11,7 @@ from cluster import PATIENCE
 from end import Tap, lend
 
 say = Tap.say
-SERVER, WORKER, STRANGER = 61001, 61002, 61003  # users without a name; nobody else has them
+SERVER, WORKER, STRANGER = 61001, 61002, 61003  # users without a name that no other process has
 
 if os.geteuid() != 0:
     Tap.skip("server and worker as different users", "only root can be two users")
@@ -84,7 +84,7 @@ class Shipped:
         return text
 
     def task(self, command):
-        """What a command says that root submits; it ends with a line "status N"."""
+        """The output of a command that root submits; it ends with a line "status N"."""
         path = self.path("job.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"tasks": {"a": {"run": f"({command}) 2>&1; echo status $?"}}}, file)
@@ -113,7 +113,7 @@ def main():
             say("status 0" not in got and "does not allow" in got,
                 f"a task cannot '{verb}' through the server's socket", got)
         done = shipped.as_user(STRANGER, "ps", "--server", shipped.socket)
-        say(done.returncode == 4, "a user who is not named is not let in", done)
+        say(done.returncode == 4, "a user without a role is refused", done)
         done = shipped.as_user(0, "pause", "--server", shipped.socket, "worker", "w")
         say(done.returncode == 0, "root is an admin", done)
         with open(shipped.path("server/audit"), encoding="utf-8") as file:
@@ -122,7 +122,7 @@ def main():
         say(submits and all(row["uid"] == 0 and row["job"] for row in submits)
             and not [row for row in rows if row.get("uid") == WORKER and row["outcome"] == "done"
                      and row["verb"] != "join"],
-            "the audit log names who submitted, and has no change by the worker's user", rows)
+            "the audit log names the client's user, and has no change by the worker's", rows)
         wrong = shipped.as_user(0, "server", "--memory", "--socket-role", "nobody=king")
         say(wrong.returncode == 2, "a role that is unknown is refused", wrong)
 

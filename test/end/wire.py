@@ -14,8 +14,8 @@ import re
 import socket
 import struct
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/wire")
-TABLES = ("rows.h", "table.h", "table_data.h", "table_handler.h")
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/net/wire")
+TABLES = ("fields.h", "table.h", "table_data.h", "table_handler.h")
 NUMBERS = {"u32": "<I", "u64": "<Q", "i32": "<i", "time": "<q"}
 PAIRS = {"task": "<II", "object": "<QQ"}
 FRAME_MAX = 16 << 20

@@ -53,7 +53,7 @@ def a_command_goes_on_without_a_server():
 
 
 def seconds_of_a_lease():
-    """Of four seconds, when nobody answers any more."""
+    """A lease of four seconds, when no server answers any more."""
     with Cluster() as cluster:
         peer = cluster.join(lease=4 * SECOND)
         peer.run_exclusive(1, "trap '' TERM; sleep 1000", peer.newest())
@@ -84,14 +84,14 @@ def seconds_of_a_lease():
         peer.recorded(1)
         peer.close()
         peer = cluster.accept().welcome()
-        same("the other one goes on", peer.listed(), {(2, 1): (21, WIRE["ATTEMPT_RUNNING"])})
+        same("the other one continues", peer.listed(), {(2, 1): (21, WIRE["ATTEMPT_RUNNING"])})
         return took
 
 
 @test
 def exclusive_commands_end_with_the_lease_and_others_do_not():
     took = least(6, seconds_of_a_lease)
-    check("when the lease is over", 3.2 < took < 6, took)
+    check("when the lease has ended", 3.2 < took < 6, took)
 
 
 @test
@@ -138,9 +138,9 @@ def stop_stops():
         peer.run(3, "sleep 1000")
         peer.expect("STARTED", task=(1, 2))
         peer.send("STOP", task=(1, 3), attempt=1, grace=0)
-        same("what waits", peer.finished(3)["end"], WIRE["STOPPED"])
+        same("a waiting one", peer.finished(3)["end"], WIRE["STOPPED"])
         peer.send("STOP", task=(1, 1), attempt=1, grace=SECOND)
-        same("what runs", peer.finished(1)["end"], WIRE["STOPPED"])
+        same("a running one", peer.finished(1)["end"], WIRE["STOPPED"])
         peer.send("STOP", task=(1, 2), attempt=9, grace=0)
         check("not another attempt", peer.none("FINISHED"))
 
@@ -155,11 +155,11 @@ def drain_ends_what_waits_and_keeps_what_runs():
         peer.expect("STARTED", task=(1, 2))
         peer.send("DRAIN")
         done = peer.finished(3)
-        same("what waits is told", (done["end"], done["token"]), (WIRE["NOT_STARTED"], 31))
+        same("a waiting one is reported", (done["end"], done["token"]), (WIRE["NOT_STARTED"], 31))
         peer.run(4, "true")
         same("so is what comes", peer.finished(4)["end"], WIRE["NOT_STARTED"])
         open(go, "w", encoding="utf-8").close()
-        same("what runs goes on", [peer.finished(task)["end"] for task in (1, 2)],
+        same("running commands continue", [peer.finished(task)["end"] for task in (1, 2)],
              [WIRE["EXITED"]] * 2)
         check("and the worker stays", cluster.process.poll() is None)
 
@@ -183,8 +183,8 @@ def term_lets_commands_end():
             peer.recorded(task)
         peer.close()
         peer = cluster.accept().welcome()
-        same("what runs goes on", sorted(peer.listed()), [(1, 1), (2, 1)])
-        check("each connection hears of it", peer.expect("DRAIN"))
+        same("running commands continue", sorted(peer.listed()), [(1, 1), (2, 1)])
+        check("each connection gets DRAIN", peer.expect("DRAIN"))
         open(go, "w", encoding="utf-8").close()
         for task in (1, 2):
             same(f"{task} ends as it would", peer.finished(task)["end"], WIRE["EXITED"])
@@ -277,7 +277,7 @@ def term_without_a_server_keeps_the_reports():
         peer.expect("STARTED")
         cluster.leave()
         cluster.term()
-        check("what runs is waited for", not cluster.ends_by_itself(0.5))
+        check("it waits for running commands", not cluster.ends_by_itself(0.5))
         open(go, "w", encoding="utf-8").close()
         check("and a server that comes back", not cluster.ends_by_itself(1))
         cluster.term()
@@ -299,7 +299,7 @@ def term_waits_for_a_server_that_comes_back():
         check("the command ends", not cluster.ends_by_itself(1))
         cluster.listen()
         peer = cluster.accept().welcome()
-        same("and is told", peer.finished(1)["end"], WIRE["EXITED"])
+        same("and is reported", peer.finished(1)["end"], WIRE["EXITED"])
         peer.recorded(1)
         same("exit status", cluster.ended(), 0)
 
@@ -327,7 +327,7 @@ def quit_ends_the_worker():
         peer.run(1, "sleep 1000")
         peer.expect("STARTED")
         peer.send("QUIT", grace=SECOND)
-        same("what runs is stopped", peer.finished(1)["end"], WIRE["STOPPED"])
+        same("running commands are stopped", peer.finished(1)["end"], WIRE["STOPPED"])
         peer.recorded(1)
         same("exit status", cluster.ended(), 0)
 
@@ -349,7 +349,7 @@ def garbage_ends_the_connection_and_nothing_else():
             peer.link.socket.sendall(raw)
             check("before WELCOME too", peer.wait_closed())
             peer = cluster.accept().welcome()
-            same("the command goes on", peer.listed(), {(1, 1): (11, WIRE["ATTEMPT_RUNNING"])})
+            same("the command continues", peer.listed(), {(1, 1): (11, WIRE["ATTEMPT_RUNNING"])})
         for kind in ("GREET", "JOIN", "FINISHED", "WELCOME", "ACCEPTED"):
             peer.send(kind)
             check(f"{kind} closes it", peer.wait_closed())
@@ -376,7 +376,7 @@ def a_welcome_that_makes_no_sense_is_none():
         peer.send("REFUSE", code=WIRE["REFUSED_ROLE"], reason="go\x1baway")
         check("REFUSE", peer.wait_closed())
         cluster.accept().welcome()
-        check("is told to people", "go?away" in cluster.said(), cluster.said())
+        check("is printed", "go?away" in cluster.said(), cluster.said())
 
 
 @test
@@ -427,7 +427,7 @@ def two_workers_cannot_share_a_folder():
         cluster.join()
         first = cluster.process
         same("the second one ends", cluster.start().wait(timeout=PATIENCE), 70)
-        check("with a reason", "another rota worker is at work" in cluster.said())
+        check("with a reason", "another rota worker is running" in cluster.said())
         cluster.process = first
 
 
@@ -483,7 +483,8 @@ def bad_options_are_refused():
                       ("--key", "/no/such/file"), ("--what",)):
             status = cluster.start(*words).wait(timeout=PATIENCE)
             same(f"{' '.join(words)}", status, 2)
-        check("each with a reason", "--memory takes a size" in cluster.said(), cluster.said())
+        check("each with a reason", "option --memory needs a size" in cluster.said(),
+              cluster.said())
 
 
 run_tests()

@@ -81,7 +81,7 @@ def objects_are_told_again():
         peer.run(1, "echo 12345 >out; echo 1 >more", flags=WIRE["RUN_PRIVATE"], cwd="",
                  outputs=[output, other])
         done = peer.finished(1)
-        same("what it made", sorted((row["object"], row["bytes"]) for row in done["outputs"]),
+        same("its outputs", sorted((row["object"], row["bytes"]) for row in done["outputs"]),
              [((5, 6), 6), ((5, 7), 2)])
         peer.recorded(1)
         peer.close()
@@ -99,7 +99,7 @@ def objects_are_told_again():
         same("HELD by the next agent", [row["object"] for row in peer.expect("HELD")["objects"]],
              [(5, 6)])
         peer.send("FETCH", object=(1, 1), bytes=5, addresses=["x:1"], ticket="t")
-        same("what cannot be fetched is missed", peer.expect("MISSED")["object"], (1, 1))
+        same("a failed fetch is reported", peer.expect("MISSED")["object"], (1, 1))
 
 
 @test
@@ -152,7 +152,7 @@ def a_report_is_sent_until_it_is_recorded():
             check("the number of the connection has grown",
                   peer.greet["connection"] > before["connection"])
             same("the boot is the same", peer.greet["boot"], before["boot"])
-            same("and it is told again", peer.finished(1)["status"], 4)
+            same("and its end is sent again", peer.finished(1)["status"], 4)
         peer.recorded(1, how=["NOW_RECORDED", "WAS_RECORDED", "IS_STALE"][2])
         peer.run(2, "true")
         peer.finished(2)
@@ -186,7 +186,7 @@ def reports_survive_the_agent():
         missing = {(task, 1) for task in [*range(11, 21), 22]} - set(peer.listed())
         same("all that was not recorded is listed", missing, set())
         for task in range(11, 21):
-            same(f"task {task} is told", peer.finished(task)["status"], task)
+            same(f"the end of task {task} is sent", peer.finished(task)["status"], task)
 
 
 @test
@@ -209,7 +209,7 @@ def a_kill_at_any_moment_loses_nothing_that_was_told():
             peer.wait_closed()
             told |= {fields["task"][1] for kind, fields in peer.came if kind == "FINISHED"}
         check("something was told", told)
-        same("and is told by the next", lost, set())
+        same("and the next one sends it", lost, set())
 
 
 def life_until_killed(cluster, first):
@@ -269,7 +269,7 @@ def a_broken_spool_is_put_aside():
             file.seek(60)
             file.write(b"????")
         same("it does not start", cluster.start().wait(timeout=PATIENCE), 70)
-        check("and says why", "is damaged at byte 32 and was put aside as spool.damaged-1"
+        check("and says why", "is damaged at byte 32 and was moved to spool.damaged-1"
               in cluster.said(), cluster.said())
         check("the file is kept", os.path.exists(spool + ".damaged-1"))
         same("then it starts without", cluster.join().listed(), {})

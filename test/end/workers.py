@@ -121,7 +121,7 @@ class Peer:
         self.send("RECORDED", task=(1, task), attempt=attempt, how=WIRE[how])
 
     def listed(self):
-        """What JOIN has listed: {(task, attempt): (token, state)}."""
+        """The attempts that JOIN has listed: {(task, attempt): (token, state)}."""
         return {(row["task"][1], row["attempt"]): (row["token"], row["state"])
                 for row in self.joined["attempts"]}
 
@@ -247,7 +247,7 @@ class Cluster(Marked):
         return bool(what())
 
     def ended(self):
-        """Its exit status."""
+        """The exit status of the command."""
         return self.process.wait(timeout=PATIENCE)
 
     def term(self):
@@ -255,7 +255,7 @@ class Cluster(Marked):
 
 
 def run_tests():
-    """All that were marked; what one of them waits for in vain is its failure."""
+    """Runs all marked tests; one that waits without success has failed."""
     for function in TESTS:
         try:
             function()

@@ -55,11 +55,11 @@ with Base() as base:  # WS-6, WS-23
     say(done.returncode == 2 and "active" in done.stderr, "WS-21: start on RUNNING is an error")
     for word in ("green", "red", "reset", "freeze"):
         done = base.act(word, "a")
-        say(done.returncode == 2 and "not effective on an active task" in done.stderr,
+        say(done.returncode == 2 and "not possible while the task is active" in done.stderr,
             f"WS-21: {word} on RUNNING is an error", done.stderr)
     for action in ("update_task: a\n    cores: 2\n", "delete_task: a\n"):
         done = base.define(action)
-        say(done.returncode == 2 and "not effective on active task" in done.stderr,
+        say(done.returncode == 2 and "not possible while task" in done.stderr,
             "an active task cannot be changed", done.stderr)
     base.act("abort", "a")
     say(base.tables()["a"] == ["exec"], "WS-23: what runs has to stop first")
@@ -145,7 +145,7 @@ with Base() as base:  # WS-15
     say(done.returncode == 2 and len(base.sql("select * from sched_stage")) == 1,
         "WS-15: what is staged is not staged again", done.stderr)
     base.pretend()
-    say(base.act("stage", "a").returncode == 0, "WS-15: what is over may be")
+    say(base.act("stage", "a").returncode == 0, "WS-15: a finished one may be")
     base.act("abort", "a")
     say(base.status("a") == "ABORTED" and not base.tables(), "WS-23: what waits is aborted at once")
 
@@ -155,7 +155,8 @@ with Base() as base:  # WS-21
     say(base.tables() == {"b": ["ready"]}, "WS-21: start goes past the condition", done.stderr)
     base.act("stage", "c")
     base.act("red", "a")
-    say(base.tables() == {"b": ["ready"], "c": ["ready"]}, "WS-21: red wakes who waits for it")
+    say(base.tables() == {"b": ["ready"], "c": ["ready"]},
+        "WS-21: red releases the tasks that wait for it")
     base.act("reset", "a")
     say(base.status("a") == "IDLE", "WS-21: reset")
     base.act("freeze", "a")
@@ -163,6 +164,7 @@ with Base() as base:  # WS-21
     done = base.act("stage", "a")
     say(done.returncode == 2 and "frozen" in done.stderr, "WS-21: frozen does not run")
     done = base.act("green", "nobody")
-    say(done.returncode == 2 and "no task \"nobody\"" in done.stderr, "a name must be there")
+    say(done.returncode == 2 and "no such task: nobody" in done.stderr, "a name must be there",
+        done)
     base.verified("WS-21")
 Tap.end()

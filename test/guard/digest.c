@@ -1,4 +1,4 @@
-// digest.c - tells the core a fixed random story and prints what became of it.
+// digest.c - sends random events to the core and prints the results.
 //
 //     digest [SEED [EVENTS]]
 //

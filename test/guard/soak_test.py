@@ -29,7 +29,7 @@ def listed(folder, build):
 
 
 def fault_of(argv):
-    """What keeps this command from starting, or an empty text."""
+    """The reason why this command cannot start, or an empty text."""
     path, *words = argv
     if not os.access(path, os.X_OK):
         return "it is not executable"

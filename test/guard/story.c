@@ -1,4 +1,4 @@
-// story.c - a random story told to the core: submissions, reports, losses, changes of mind.
+// story.c - random events for the core: submissions, reports, losses, changed requests.
 #include "story.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct story {
     uint32_t refused[ROTA_ERRORS];
     struct job jobs[JOBS_MAX];       // the newest ones, in a ring
     uint32_t job_count;
-    struct run runs[RUNS_MAX];       // attempts that workers or handlers have in hand
+    struct run runs[RUNS_MAX];       // attempts that workers or handlers have
     uint32_t run_count;
     struct rota_event events[EVENTS_MAX];  // they must stay until the next take
     uint32_t event_count;
@@ -74,7 +74,7 @@ static rota_object_id some_object(struct story *story)
     return (rota_object_id){7, 1 + below(story, story->objects + 1)};
 }
 
-// ---- Steps ------------------------------------------------------------------
+// ---- Steps --------------------------------------------------------------------------------------
 
 static void remember(struct story *story, const struct rota_action *action)
 {
@@ -130,7 +130,7 @@ void story_end_turn(struct story *story)
     }
 }
 
-// ---- What happens -----------------------------------------------------------
+// ---- Events -------------------------------------------------------------------------------------
 
 struct draft {
     struct rota_task_spec tasks[TASKS_MAX];
@@ -203,7 +203,7 @@ static void submit(struct story *story)
     uint32_t before = story->job_count;
     struct rota_event event = {.kind = ROTA_EVENT_SUBMIT, .submit = draft.job};
     if (step(story, &event) != ROTA_OK) return;
-    take_all(story);  // the draft is ours, and ends here
+    take_all(story);  // the draft is freed here
     if (story->job_count > before) story->jobs[before % JOBS_MAX].tasks = draft.job.task_count;
 }
 
@@ -303,7 +303,7 @@ static void change(struct story *story)
     step(story, &event);
 }
 
-// ---- The story --------------------------------------------------------------
+// ---- The sequence of events ---------------------------------------------------------------------
 
 void story_go_on(struct story *story)
 {
@@ -338,7 +338,7 @@ struct story *story_open(uint64_t seed, const uint8_t *choices, size_t choice_co
     story->choices = choices;
     story->choices_left = choice_count;
     struct rota_config config = rota_config_default();
-    config.seed = 5;  // fixed seed: the story is what varies; digest.c draws its seed
+    config.seed = 5;  // fixed seed: the events are what varies; digest.c draws its seed
     config.lease = 3000000;
     if (rota_open(&config, &story->rota) != ROTA_OK) abort();
     define_lanes(story);

@@ -1,4 +1,4 @@
-// story_fuzz.c - libFuzzer tells the story: every choice in it is one of its bytes.
+// story_fuzz.c - libFuzzer makes the choices of story.c: each byte is one choice.
 #include "story.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -33,7 +33,7 @@ static void states_remember(struct history *history)
 static void states_count(struct history *history)
 {
     const struct model *model = history->model;
-    uint32_t at = 0;  // rows go and come last; those that stay keep their order
+    uint32_t at = 0;  // rows are removed and added at the end; the others keep their order
     for (uint32_t i = 0; i < model->task_count; i++) {
         enum rota_task_state from = ROTA_TASK_NONE, to = model->tasks[i].state;
         uint32_t k = at;
@@ -76,7 +76,7 @@ static void verdict_compare(struct history *history, enum model_verdict verdict,
         model_differs(model, "no reason is given for a refusal");
 }
 
-// A step that gets no memory changes nothing, unless time went on, and can be made again.
+// A step without memory changes nothing, unless time passed, and can be repeated.
 static enum rota_error step(struct history *history, const struct rota_event *event,
                             uint64_t digest)
 {
@@ -97,7 +97,8 @@ static bool is_claim_of_any(const struct rota_event *event)
     return event->kind == ROTA_EVENT_CLAIM && event->claim.task.task == 0;
 }
 
-// What a claim of any may get: a task for handlers that is the next of its lane.
+// The tasks that a claim without a name may get: tasks for handlers that are the next of their
+// lane.
 static bool is_for_any(struct model *model, const struct model_task *task, uint32_t job)
 {
     if (task->state != ROTA_TASK_OFFERED || (job && task->id.job != job)) return false;
@@ -114,7 +115,7 @@ static enum model_verdict any_verdict(struct history *history, uint32_t job)
     return MODEL_REFUSE;
 }
 
-// Which task a claim of any has got: the model learns it from the core.
+// The task that a claim without a name has got: the model learns it from the core.
 static void any_learn(struct history *history, uint64_t handler, uint32_t job)
 {
     struct model *model = history->model;
@@ -212,7 +213,7 @@ static void turn_end(struct history *history)
     if (agrees(history)) model_compare_turn(model, history->rota);
 }
 
-// Time goes on to what is due, from one to the next.
+// Time passes to each deadline, one after the other.
 static void time_pass(struct history *history)
 {
     static const rota_time steps[] = {0, 1000, 20000, 200000, 1500000, 30000000};
@@ -264,7 +265,7 @@ static void restart(struct history *history)
 
 // ---- The end of a history -------------------------------------------------------------------
 
-// With workers for everything and nothing failing, all that can end does end.
+// With workers for everything and without failures, every task that can end does end.
 static void drain(struct history *history)
 {
     struct model *model = history->model;
@@ -327,14 +328,14 @@ static void close_all(struct history *history)
     }
 }
 
-// ---- The whole ------------------------------------------------------------------------------
+// ---- A history from the first event to the last -------------------------------------------------
 
 static void config_make(struct history *history)
 {
     struct rota_config *config = &history->config;
     *config = rota_config_default();
     config->seed = history_pick(history, 256);
-    // No choice of its own: so the histories of known seeds stay what they were.
+    // It makes no choice, so the histories of known seeds stay the same.
     config->told_is_begun = config->seed % 2 && history_has(history, FEATURE_TOLD_IS_BEGUN);
     config->lease = 1000000;
     config->cached_wait = history_pick(history, 3) * (rota_time)10000;

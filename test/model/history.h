@@ -45,7 +45,7 @@ enum {
     STATS_KINDS = ROTA_EVENTS + 1
 };
 
-// How often what was seen; in memory that the parent shares.
+// Counts of what happened; in memory that the parent process shares.
 struct history_stats {
     uint64_t histories, events;
     uint64_t accepted[STATS_KINDS], refused[STATS_KINDS];
@@ -64,7 +64,7 @@ struct submission {
     struct rota_output outputs[48];
 };
 
-struct history_store;  // store.c: the rows the core asked to keep
+struct history_store;  // store.c: the rows that the core stores
 
 struct history {
     struct choice choice;
@@ -85,15 +85,15 @@ struct history {
         rota_task_id id;
         enum rota_task_state state;
     } before[MODEL_TASKS];
-    uint32_t before_count;  // how the tasks were before the last step
-    uint32_t refusals;      // steps for which there was no memory
-    uint32_t turns;     // so many TIME events; a turn that lacked memory takes two
+    uint32_t before_count;  // the tasks before the last step
+    uint32_t refusals;      // steps without memory
+    uint32_t turns;     // number of TIME events; a turn without memory takes two
     uint64_t digest;        // of the core at the end, before all jobs are closed
 };
 
 // ---- history.c: the turns --------------------------------------------------------
 
-// What a history is made of.
+// The input of a history.
 struct history_setup {
     const uint8_t *bytes;  // its choices
     size_t size;
@@ -107,12 +107,12 @@ struct history_setup {
 // Runs one history; false when core and model disagree (model->difference says how).
 bool history_run(struct history *history, struct model *model, const struct history_setup *setup);
 
-bool history_chance(struct history *history, uint32_t in);  // one in so many; never when bytes end
+bool history_chance(struct history *history, uint32_t in);  // one in `in`; never without bytes
 uint32_t history_pick(struct history *history, uint32_t count);
 bool history_has(struct history *history,
-                 enum feature feature);  // the feature is on, and now its turn
+                 enum feature feature);  // the feature is on, and chosen now
 
-// ---- history_submit.c, history_events.c: what happens next --------------------------
+// ---- history_submit.c, history_events.c: the next events ----------------------------------------
 
 void history_event_submit(struct history *history, struct rota_event *event);
 void history_event_make(struct history *history, struct rota_event *event);

@@ -66,7 +66,7 @@ static bool is_manual(struct model *model, const struct model_task *task)
            || state == ROTA_TASK_BLOCKED;
 }
 
-// A task for which `good` holds, if there is one; now and then any, or one that is not there.
+// A task for which `good` holds, if there is one; sometimes any task, or one that does not exist.
 static rota_task_id task_pick(struct history *history, task_fn *good)
 {
     struct model *model = history->model;
@@ -185,14 +185,15 @@ static void event_stale(struct history *history, struct rota_event *event)
         event->report.attempt += history_chance(history, 2) ? 1 : UINT32_MAX;
 }
 
-// Handlers look at lists, and what is made again is in none of them: a claim of any gets it.
+// Handlers read lists, and a task that runs again is in none of them: a claim without a name gets
+// it.
 static bool is_made_again_by_hand(struct model *model, const struct model_task *task)
 {
     if (task->state != ROTA_TASK_OFFERED || !task->regenerating) return false;
     return model_policy(model, task) == ROTA_POLICY_CLAIM && model_is_first_of_lane(model, task);
 }
 
-// A report or a delivery that brings the history on, for the end of it.
+// A report or a delivery that makes progress, for the end of a history.
 void history_event_finish_something(struct history *history, struct rota_event *event)
 {
     struct model *model = history->model;
@@ -226,7 +227,7 @@ static void event_claim(struct history *history, struct rota_event *event)
     event->claim.handler = history_pick(history, 3);
     event->claim.flags = history_chance(history, 3) ? history_pick(history, 16) : 0;
     if (history_chance(history, 4)) {
-        event->claim.task.job = history_pick(history, 4);  // any of that job; 0: of all
+        event->claim.task.job = history_pick(history, 4);  // any task of that job; 0: of all jobs
         return;
     }
     bool failed = (event->claim.flags & ROTA_FAILED_OK) && history_chance(history, 2);
@@ -435,7 +436,7 @@ static void event_try(struct history *history, struct rota_event *event)
     }
 }
 
-// TIME, and nothing else, when there is nothing to do for three of them.
+// Only TIME, if there was nothing to do for three of them.
 void history_event_make(struct history *history, struct rota_event *event)
 {
     for (uint32_t i = 0; i < 3; i++) {

@@ -3,7 +3,7 @@
 
 #include "history.h"
 
-// ---- What a submission may refer to --------------------------------------------------
+// ---- References of a submission -----------------------------------------------------------------
 
 static uint32_t tasks_of(const struct model *model, uint32_t job)
 {
@@ -151,7 +151,7 @@ static void output_make(struct history *history, struct submission *submission, 
         output->flags |= ROTA_OBJECT_AWAY;
 }
 
-// A stream is not for a task with a key.
+// A task with a key has no stream.
 static rota_object_id object_pick(struct history *history, const struct submission *submission,
                                   uint32_t number, bool flows)
 {
@@ -199,7 +199,7 @@ static void objects_make(struct history *history, struct submission *submission,
 
 // ---- Mistakes ------------------------------------------------------------------------------
 
-// Makes the submission wrong, or perhaps only odd; the model decides.
+// Makes the submission invalid, or only unusual; the model decides.
 static void spoil(struct history *history, struct submission *submission, uint32_t first)
 {
     struct rota_job_spec *spec = &submission->spec;
@@ -242,7 +242,7 @@ static void spoil(struct history *history, struct submission *submission, uint32
     }
 }
 
-// ---- The whole -------------------------------------------------------------------------------
+// ---- The submission -----------------------------------------------------------------------------
 
 static enum rota_policy policy_pick(struct history *history)
 {

@@ -1,10 +1,9 @@
-// memory_test.c - memory may be refused at any moment: the step changes nothing, and can be
-// repeated.
+// memory_test.c - memory may be refused at any time: the step changes nothing, and can be repeated.
 //
-// Histories with all features are run with an allocator that refuses the k-th request, for every k
-// until a run has none to refuse, or for some of them if there are very many. Core and model must
-// agree all the way, and the end is the same, but for the numbers of turns where a plan had to go
-// on in another one.
+// Histories with all features run with an allocator that refuses the k-th request, for every k
+// until a run has no request to refuse, or for some k if there are very many. Core and model must
+// agree all the time, and the end is the same, except for the numbers of turns if a plan had to
+// continue in another turn.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +19,7 @@ enum { REFUSALS_MAX = 150 };
 
 struct allocator {
     uint64_t requests, refuse_at;  // refuse_at 0: never
-    size_t bytes;                  // given out and not given back
+    size_t bytes;                  // allocated and not freed
 };
 
 static void *allocator_resize(void *context, void *old, size_t old_size, size_t new_size)

@@ -1,8 +1,8 @@
-// model.h - a naive scheduler that says what the core must do: arrays, loops, everything anew.
+// model.h - a naive scheduler that predicts what the core must do, with arrays and loops, computing
+// everything again each time.
 //
-// It shares nothing with the core but the words of rota.h. Where a choice belongs to the core
-// (who gets which task) the model reads the choice from the actions and judges whether it was
-// legal.
+// It shares only the names of rota.h with the core. Where the core may choose (which worker gets
+// which task) the model reads the choice from the actions and checks whether it was legal.
 #pragma once
 
 #include "rota.h"
@@ -27,7 +27,7 @@ enum {
 enum model_verdict {
     MODEL_REFUSE,
     MODEL_ACCEPT,
-    MODEL_EITHER,  // the notes do not say; nothing may change
+    MODEL_EITHER,  // the specification does not say; nothing may change
 };
 
 enum model_phase { MODEL_NEAR, MODEL_INPUT, MODEL_GLOBAL };  // of a pull task that is OFFERED
@@ -35,10 +35,10 @@ enum model_phase { MODEL_NEAR, MODEL_INPUT, MODEL_GLOBAL };  // of a pull task t
 struct model_task {
     rota_task_id id;
     uint64_t sequence;           // order of submission
-    enum rota_task_state state;  // what it really is, also while it regenerates
+    enum rota_task_state state;  // its real state, also while it runs again
     bool discarded;  // stopping: a writer of what it reads failed, and it runs again
     bool regenerating, stopping, bypasses, keeps_place, staged, claimed, settled, placed, fresh;
-    bool leads;  // it runs, or will, for all with its key
+    bool leads;  // it runs, or will run, for all tasks with its key
     uint32_t attempt, tries;
     uint32_t attempt_before;  // when it was last compared
     rota_worker_id worker;
@@ -62,17 +62,17 @@ struct model_input {
 
 struct model_object {
     rota_object_id id;
-    uint32_t job, producer;  // job 0: an artifact, known by its content key only
+    uint32_t job, producer;  // job 0: an artifact, known only by its content key
     uint32_t flags;
     uint64_t bytes;
     enum rota_object_state state;
-    bool kept, server, unused;  // unused: an upload no consumer has been found for yet
+    bool kept, server, unused;  // unused: an upload without a consumer so far
     uint32_t located;           // bit w: worker w holds it
     bool read;                  // a client waits for it
-    bool early;                 // was told of while its producer ran, which has not succeeded since
-    uint32_t rest;              // bit w: worker w holds what is left of a stream
+    bool early;                 // reported while its producer ran, which has not succeeded since
+    uint32_t rest;              // bit w: worker w holds the rest of a stream
     uint32_t told_lost;         // bit w: worker w lost it, in this turn
-    uint32_t told_held;         // bit w: worker w said that it has it, in this turn
+    uint32_t told_held;         // bit w: worker w reported it, in this turn
     bool told_release;          // its client released it, in this turn
 };
 
@@ -122,9 +122,9 @@ struct model {
     struct rota_action actions[MODEL_ACTIONS];  // expected since the last take
     uint16_t task_hints[MODEL_HINTS];    // by a hash of the id: where it was found last
     uint16_t object_hints[MODEL_HINTS];  // the same
-    const struct rota *core;      // asked only who leads, where the notes leave that open
-    const char *difference_kind;  // the same for the same kind of disagreement
-    char difference[512];         // the first disagreement; "" while there is none
+    const struct rota *core;      // asked for the leader, where that is not specified
+    const char *difference_kind;  // the same for the same kind of difference
+    char difference[512];         // the first difference; "": core and model agree
 };
 
 // ---- model.c: finding things, and the step ----------------------------------
@@ -198,12 +198,12 @@ void model_streams_failed(struct model *model, const struct model_task *task);
 bool model_streams_lost_reader(struct model *model, const struct model_task *task);
 bool model_job_is_named(struct model *model, uint32_t job);
 
-// ---- model_job.c: waits ----------------------------------------------------------
+// ---- model_job.c: waits -------------------------------------------------------------------------
 
 void model_wait_tell(struct model *model, const struct model_wait *wait, bool all, bool optional);
 void model_waits_tell(struct model *model);  // what is due
 
-// ---- model_lane.c: who is let in, who is the next, who runs for whom ----------
+// ---- model_lane.c: admission, order, and shared executions --------------------------------------
 
 void model_ready_leave(struct model *model);
 bool model_comes_before(const struct model_lane *lane, const struct model_task *a,
@@ -264,10 +264,10 @@ void model_outputs_finish(struct model *model, const struct model_task *task,
 
 // ---- model_time.c: what the core may choose -------------------------------------
 
-void model_time(struct model *model, rota_time now);  // leases and waits that are over
-void model_phases_move(struct model *model);          // waits of pull that are over
+void model_time(struct model *model, rota_time now);  // ends leases and waits
+void model_phases_move(struct model *model);          // ends waits of pull
 void model_judge_run(struct model *model, const struct rota_action *action);
-void model_judge_rest(struct model *model, bool plans_at_once);  // nothing more could be handed out
+void model_judge_rest(struct model *model, bool plans_at_once);  // nothing more could be given out
 bool model_fits(struct model *model, const struct model_task *task,
                 const struct model_worker *worker);
 bool model_is_first_of_lane(struct model *model, const struct model_task *task);
@@ -277,16 +277,16 @@ uint32_t model_cores_used(struct model *model, rota_worker_id worker);
 uint32_t model_memory_used(struct model *model, rota_worker_id worker);
 uint32_t model_tasks_on(struct model *model, rota_worker_id worker);
 
-// ---- model_view.c and model_compare.c: everything one can ask ------------------
+// ---- model_view.c and model_compare.c: everything that can be queried ---------------------------
 
 uint32_t model_lists(struct model *model, const struct model_task *task);  // bit l: it is in list l
 bool model_is_in_queues(struct model *model, const struct model_task *task);
 bool model_in_queue(struct model *model, const struct model_task *task, enum rota_list list,
-                    rota_worker_id worker);  // of those that are in queues
+                    rota_worker_id worker);  // only of those in queues
 uint32_t model_blockers(struct model *model, const struct model_task *task, rota_task_id *out);
 bool model_is_blocked(struct model *model, const struct model_task *task);
 const char *model_status(enum rota_task_state state);
 uint32_t model_located_in(const struct rota *rota, rota_object_id id);  // bit w: worker w
 void model_compare(struct model *model, const struct rota *rota);
-void model_compare_turn(struct model *model, const struct rota *rota);  // what settles in TIME
+void model_compare_turn(struct model *model, const struct rota *rota);  // what TIME has settled
 void model_compare_actions(struct model *model, const struct rota_effects *effects);

@@ -1,4 +1,4 @@
-// model_actions.c - what the core tells the world, against what the model expects it to tell.
+// model_actions.c - compares the actions of the core with those that the model expects.
 #include "model.h"
 
 #include <string.h>
@@ -19,7 +19,8 @@ static bool is_expected_kind(enum rota_action_kind kind)
            || kind == ROTA_ACTION_COMPLETED || kind == ROTA_ACTION_DROP;
 }
 
-// EXIT and ERROR are both failures; the notes do not say which a handler's or a red task has.
+// EXIT and ERROR are both failures; the specification does not say which one a handler's or a red
+// task has.
 static bool same_outcome(enum rota_outcome core, enum rota_outcome mine)
 {
     bool core_failed = core == ROTA_OUTCOME_EXIT || core == ROTA_OUTCOME_ERROR;
@@ -112,15 +113,15 @@ static void action_differs(struct model *model, const struct rota_action *action
     }
 }
 
-// A kept object that nobody reads any more may lose copies, but never the last; one of a closed
-// job may lose all.
+// A kept object without readers may lose copies, but never the last one; an object of a closed job
+// may lose all.
 static bool surplus_drop(struct model *model, const struct rota_action *action)
 {
     struct model_object *object = model_object_find(model, action->drop.object);
     uint32_t bit = 1u << (action->drop.worker.number & 31);
-    if (!object) return true;  // its job has gone within the turn
+    if (!object) return true;  // its job was removed within the turn
     const struct model_job *job = model_job_find(model, object->job);
-    if (job && job->state == ROTA_JOB_CLOSED) {  // at once or when it goes, as the core likes
+    if (job && job->state == ROTA_JOB_CLOSED) {  // at once or later, as the core chooses
         object->located &= ~bit;
         object->rest &= ~bit;
         return true;
@@ -146,7 +147,7 @@ static bool is_overfull(struct model *model, const struct model_worker *worker)
            || model_memory_used(model, worker->id) > worker->memory_mib;
 }
 
-// What has not started on a worker that has too much may be taken back, to go elsewhere.
+// A task that has not started on an overbooked worker may be taken back, to run elsewhere.
 static bool take_back(struct model *model, const struct rota_action *action)
 {
     struct model_task *task
@@ -166,7 +167,7 @@ static bool is_optional(const struct rota_action *action)
     return action->kind == ROTA_ACTION_WAIT_OVER && action->wait_over.wait == MODEL_OPTIONAL;
 }
 
-// Takes an expected action away that is like this one, rather one that must come.
+// Removes an expected action that matches this one, preferring one that must come.
 static bool expected_take(struct model *model, const struct rota_action *action)
 {
     uint32_t found = MODEL_ACTIONS;

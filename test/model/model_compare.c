@@ -1,4 +1,4 @@
-// model_compare.c - asks the core everything there is to ask and compares with the model.
+// model_compare.c - queries everything from the core and compares it with the model.
 #include "model.h"
 
 #include <stdio.h>
@@ -80,7 +80,7 @@ static void ids_compare(struct model *model, const char *what, uint32_t number,
     model_differs(model, "%s %u: core has%s, model has%s", what, number, core_text, mine_text);
 }
 
-// Compares a list with what the model has in it.
+// Compares a list with that of the model.
 static void list_compare(struct model *model, const struct rota *rota, enum rota_list list,
                          rota_worker_id worker, rota_task_id *mine, uint32_t mine_count)
 {
@@ -119,7 +119,7 @@ static void lists_compare(struct model *model, const struct rota *rota)
     }
 }
 
-// Those that wait in the queues of pull, of which every queue has some.
+// Tasks that wait in the queues of pull, of which every queue has some.
 struct queued {
     const struct model_task *tasks[MODEL_TASKS];
     uint32_t count;
@@ -174,8 +174,8 @@ static void status_compare(struct model *model, const struct rota *rota,
                   task->id.task, core, mine);
 }
 
-// When several tasks of one key go back at once, an attempt may pass through one of them, or not:
-// that depends on who is the first, which nobody has promised. Its number must not go down.
+// When several tasks of one key go back at once, an attempt may pass through one of them or not:
+// that depends on which is the first, which is not specified. Its number must not decrease.
 static void attempt_learn(struct model_task *task, const struct rota_task_view *view)
 {
     bool out = task->state >= ROTA_TASK_SHARED && task->state <= ROTA_TASK_RUNNING;
@@ -279,7 +279,7 @@ static uint32_t rest(uint32_t whole, uint32_t used)
     return used > whole ? 0 : whole - used;
 }
 
-// What a worker is said to have are its tasks, each once.
+// The tasks of a worker are listed once each.
 static void compare_worker_tasks(struct model *model, const struct rota *rota, rota_worker_id id)
 {
     enum { MOST = 256 };
@@ -348,7 +348,7 @@ static void objects_compare(struct model *model, const struct rota *rota)
         enum rota_object_state state = rota_object_state(rota, object->id);
         const struct model_job *job = model_job_find(model, object->job);
         bool failed = job && job->state == ROTA_JOB_FAILED;
-        // Lost with the worker whose loss made the job fail: it was to be made again, or not.
+        // Lost with the worker whose loss made the job fail: it may run again or not.
         if (failed && object->state == ROTA_OBJECT_REMOVED && state == ROTA_OBJECT_UNFINISHED)
             object->state = state;
         if (object->job && state != object->state) {
@@ -383,7 +383,7 @@ static void locations_compare(struct model *model, const struct rota *rota)
     }
 }
 
-// ---- The whole --------------------------------------------------------------------
+// ---- Everything ---------------------------------------------------------------------------------
 
 void model_compare(struct model *model, const struct rota *rota)
 {

@@ -1,4 +1,4 @@
-// model_job.c - what clients do with whole jobs, and what they wait for.
+// model_job.c - requests of clients for jobs, and their waits.
 #include "model.h"
 
 static void job_close(struct model *model, struct model_job *job)
@@ -27,7 +27,7 @@ enum model_verdict model_on_client_left(struct model *model, const struct rota_e
     return any ? MODEL_ACCEPT : MODEL_EITHER;
 }
 
-// A whole job stands for the tasks it has by now.
+// A job stands for the tasks it has by now.
 static void wait_add(struct model *model, struct model_wait *wait, rota_task_id id)
 {
     if (id.task) wait->tasks[wait->count++] = id;
@@ -58,7 +58,7 @@ enum model_verdict model_on_wait(struct model *model, const struct rota_event *e
     return MODEL_ACCEPT;
 }
 
-// ---- Waits that are over ----------------------------------------------------------
+// ---- Waits that end -----------------------------------------------------------------------------
 
 static enum rota_task_state wait_state(struct model *model, rota_task_id id)
 {
@@ -75,7 +75,7 @@ static enum rota_outcome wait_outcome(struct model *model, rota_task_id id)
     return state == ROTA_TASK_FAILED ? ROTA_OUTCOME_EXIT : ROTA_OUTCOME_NONE;
 }
 
-// Tells of those of its tasks that are over, or of all.
+// Reports those of its tasks that have finished, or all.
 void model_wait_tell(struct model *model, const struct model_wait *wait, bool all, bool optional)
 {
     for (uint32_t i = 0; i < wait->count; i++) {
@@ -89,7 +89,7 @@ void model_wait_tell(struct model *model, const struct model_wait *wait, bool al
     }
 }
 
-// Tells what is due; true when the wait is over.
+// Reports what is due; true when the wait has ended.
 static bool wait_ends(struct model *model, const struct model_wait *wait)
 {
     uint32_t over = 0;
@@ -101,7 +101,7 @@ static bool wait_ends(struct model *model, const struct model_wait *wait)
     }
     bool all = wait->mode == ROTA_WAIT_ALL || failed;
     if (!failed && over < (all ? wait->count : 1)) return false;
-    // When several of a SOME wait end in one event the core may stop at the first.
+    // When several tasks of a SOME wait end in one event the core may stop at the first.
     model_wait_tell(model, wait, all, !all && over > 1);
     return true;
 }

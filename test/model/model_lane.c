@@ -23,7 +23,7 @@ static bool is_inside(const struct model_task *task)
     return task->state >= ROTA_TASK_OFFERED && task->state <= ROTA_TASK_RUNNING;
 }
 
-// The order of a lane: of submission always, or of asking.
+// The order of a lane: of submission, or of request.
 bool model_comes_before(const struct model_lane *lane, const struct model_task *a,
                          const struct model_task *b)
 {
@@ -71,7 +71,7 @@ static bool all_have_started(struct model *model, const struct model_lane *lane)
     return true;
 }
 
-// May it try for its group? In a strict lane only when all before it have started.
+// Whether it may try to enter its group. In a strict lane only when all before it have started.
 static bool lane_reaches(struct model *model, const struct model_lane *lane,
                          const struct model_task *task)
 {
@@ -90,7 +90,7 @@ static bool lane_admits(struct model *model, const struct model_lane *lane,
     return lane_reaches(model, lane, task);
 }
 
-// Could it go through its lane at once, as the last to ask?
+// Whether it could pass its lane at once, as the last one to ask.
 bool model_lane_is_open(struct model *model, const struct model_task *task)
 {
     const struct model_lane *lane = model_lane_find(model, task->spec.lane);
@@ -109,7 +109,7 @@ bool model_lane_head_reserves(struct model *model, const struct model_lane *lane
     return lane_reaches(model, lane, task);
 }
 
-// Does something that `task` waits for stand in the lane, behind it?
+// Whether something that `task` waits for is after it in the lane.
 static bool waits_for_lane(struct model *model, const struct model_task *task, uint32_t lane)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
@@ -130,7 +130,7 @@ static bool waits_for_lane(struct model *model, const struct model_task *task, u
     return false;
 }
 
-// In a lane in order of submission: its head waits for something that is not in the lane itself.
+// In a lane with submission order: its head waits for something that is not in the lane itself.
 bool model_is_behind_somebody_waiting(struct model *model, const struct model_task *task)
 {
     const struct model_task *head = lane_head(model, model_lane_find(model, task->spec.lane));
@@ -153,7 +153,7 @@ static bool lanes_admit(struct model *model, bool strict)
     return any;
 }
 
-// What has all it needs asks for its lane, or is offered.
+// A task with all its dependencies asks for its lane, or is offered.
 void model_ready_leave(struct model *model)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
@@ -167,7 +167,7 @@ void model_ready_leave(struct model *model)
     }
 }
 
-// ---- Sharing --------------------------------------------------------------------
+// ---- Shared executions --------------------------------------------------------------------------
 
 static bool is_under_way(const struct model_task *task)
 {
@@ -181,8 +181,8 @@ static bool is_shared_in_core(struct model *model, const struct model_task *task
     return rota_task_look(model->core, task->id, &view) && view.leader.job != 0;
 }
 
-// It goes on as soon as its leader is there, so who comes behind it need not step back for it. When
-// none comes, it is left over, and should have led.
+// It continues as soon as it has a leader, so the tasks after it need not step back for it. If
+// there is no leader, it is left over, and should have led.
 static bool passes_by(struct model *model, const struct model_task *task,
                       const struct model_task *leader)
 {
@@ -203,7 +203,7 @@ static bool is_next(struct model *model, const struct model_task *task)
     return true;
 }
 
-// Who has to wait, or is not the next of its lane any more, does not lead.
+// A task that has to wait, or is no longer the next of its lane, does not lead.
 static bool leaders_step_down(struct model *model, bool waiting)
 {
     bool any = false;
@@ -217,7 +217,7 @@ static bool leaders_step_down(struct model *model, bool waiting)
     return any;
 }
 
-// Who is under way for its key.
+// The task that runs for its key.
 struct model_task *model_leader_find(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
@@ -228,7 +228,7 @@ struct model_task *model_leader_find(struct model *model, const struct model_tas
     return NULL;
 }
 
-// Of several that come at once the core says which leads.
+// Of several that come at once the core decides which one leads.
 static void leaders_choose(struct model *model)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
@@ -262,7 +262,7 @@ static void task_begin_waits(struct model *model, struct model_task *task)
     task->phase = own_result_is_somewhere(model, task) ? MODEL_NEAR : MODEL_INPUT;
 }
 
-// Whoever is the next of its lane takes part; it may have been, before one came that goes first.
+// The next task of its lane takes part; it may have been the next before another one came first.
 static bool task_place(struct model *model, struct model_task *task)
 {
     bool keyed = !model_is_no_object(task->spec.key);
@@ -283,9 +283,9 @@ static void keys_settle(struct model *model)
     }
 }
 
-// Lets tasks into their lanes and has them look for their key. A task of a lane does that only
-// when it is the next to be handed out. Strict lanes wait until no leader steps down any more: who
-// shares counts as started there.
+// Admits tasks to their lanes and lets them look for their key. A task of a lane does that only
+// when it is the next to be given out. Strict lanes wait until no leader steps down any more: a
+// task that shares an execution counts as started there.
 void model_share(struct model *model)
 {
     uint32_t rounds = 0;

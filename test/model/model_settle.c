@@ -1,4 +1,4 @@
-// model_settle.c - what every event brings about: objects, needs, jobs that go.
+// model_settle.c - the consequences of every event: objects, dependencies, jobs that are removed.
 #include "model.h"
 
 // ---- Objects ------------------------------------------------------------------
@@ -11,7 +11,7 @@ static bool consumes(const struct model_input *input, const struct model_object 
 static bool object_is_needed(struct model *model, const struct model_object *object)
 {
     bool closed = model_job_find(model, object->job)->state == ROTA_JOB_CLOSED;
-    if (closed || object->kept || object->unused) return true;  // what is closed goes with its job
+    if (closed || object->kept || object->unused) return true;  // removed with the job
     for (uint32_t i = 0; i < model->input_count; i++) {
         const struct model_input *input = &model->inputs[i];
         if (!consumes(input, object)) continue;
@@ -65,7 +65,7 @@ void model_streams_renew(struct model *model, const struct model_task *task)
     }
 }
 
-// An attempt has not written them to their end: what an earlier one has left goes, too.
+// An attempt has not written them to the end: the rest of an earlier one is dropped, too.
 void model_streams_in_vain(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->object_count; i++) {
@@ -109,7 +109,7 @@ static void stream_break_off(struct model *model, struct model_object *object)
     if (!soon) object->state = ROTA_OBJECT_REMOVED;
 }
 
-// Nobody is left to read what is written.
+// There is no task left that reads the stream.
 static void streams_unread(struct model *model)
 {
     for (uint32_t i = 0; i < model->object_count; i++) {
@@ -121,7 +121,7 @@ static void streams_unread(struct model *model)
     }
 }
 
-// Whether somebody is about to read what it has written.
+// Whether a task is about to read what it has written.
 static bool streams_are_read(struct model *model, const struct model_task *producer)
 {
     for (uint32_t i = 0; i < model->input_count; i++) {
@@ -136,11 +136,11 @@ static bool streams_are_read(struct model *model, const struct model_task *produ
     return false;
 }
 
-// Its attempt ended before it was done: what it may have begun to read is gone.
+// Its attempt ended early: the streams it may have begun to read are lost.
 bool model_streams_give_up(struct model *model, const struct model_task *task)
 {
     bool gone = false;
-    if (task->discarded) return false;  // it has, and they may be written anew by now
+    if (task->discarded) return false;  // it has, and they may be written again by now
     for (uint32_t i = 0; i < model->object_count; i++) {
         struct model_object *object = &model->objects[i];
         if (!is_stream(object) || !model_object_present(model, object)) continue;
@@ -158,7 +158,7 @@ bool model_streams_give_up(struct model *model, const struct model_task *task)
     return gone;
 }
 
-// Whoever reads what it has not written to its end is stopped, and runs again with it.
+// A reader of a stream that was not written to its end is stopped, and runs again with its writer.
 void model_streams_failed(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->input_count; i++) {
@@ -187,7 +187,7 @@ static bool object_is_discarded(struct model *model, const struct model_object *
     return false;
 }
 
-// Whether it failed for want of a reader, who will be back.
+// Whether it failed because it had no reader, and the reader will run again.
 bool model_streams_lost_reader(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->object_count; i++) {
@@ -200,14 +200,14 @@ bool model_streams_lost_reader(struct model *model, const struct model_task *tas
     return false;
 }
 
-// ---- What goes, and what comes again --------------------------------------------
+// ---- Removed objects, and those made again ------------------------------------------------------
 
 static void objects_remove(struct model *model)
 {
     for (uint32_t i = 0; i < model->object_count; i++) {
         struct model_object *object = &model->objects[i];
         const struct model_task *producer = object->job ? model_producer(model, object) : NULL;
-        bool writes = producer && model_state_is_active(producer->state);  // or may do so still
+        bool writes = producer && model_state_is_active(producer->state);  // or may still do so
         bool flowed = object->flags & ROTA_OBJECT_STREAM && object->state == ROTA_OBJECT_UNFINISHED
                       && (object->rest || object->server);
         bool made = object->job && (object->state == ROTA_OBJECT_FINISHED || flowed);
@@ -217,7 +217,7 @@ static void objects_remove(struct model *model)
     }
 }
 
-// Clients wait for what is not there, until it is or will not be.
+// Clients wait for an object until it is there or never will be.
 static void reads_end(struct model *model)
 {
     for (uint32_t i = 0; i < model->object_count; i++) {
@@ -231,19 +231,19 @@ static void reads_end(struct model *model)
     }
 }
 
-// Whether it was lost and is still wanted. A job that failed or is closed makes nothing again,
-// whoever asked for it.
+// Whether it was lost and is still needed. A job that failed or is closed makes nothing again, even
+// if a client asks for it.
 static bool object_is_wanted(struct model *model, const struct model_object *object)
 {
     bool stream = object->flags & ROTA_OBJECT_STREAM;
     if (object->job == 0 || (object->state == ROTA_OBJECT_UNFINISHED && !stream)) return false;
     if (model_object_present(model, object) || !object_is_missed(model, object)) return false;
     if (model_job_find(model, object->job)->state >= ROTA_JOB_FAILED) return false;
-    // What is written is not made again before that has ended.
+    // An object that is being written is made again only after that has ended.
     return !stream || model_producer(model, object)->state != ROTA_TASK_RUNNING;
 }
 
-// A producer that works again makes this one, too.
+// A producer that runs again makes this one, too.
 static void objects_unfinish(struct model *model)
 {
     for (uint32_t i = 0; i < model->object_count; i++) {
@@ -254,7 +254,7 @@ static void objects_unfinish(struct model *model)
     }
 }
 
-// Producers of what was lost and is still wanted work again, without anybody seeing it.
+// Producers of lost objects that are still needed run again, without a visible state.
 static bool objects_regenerate(struct model *model)
 {
     bool changed = false;
@@ -282,13 +282,14 @@ static bool task_lacks_need(struct model *model, const struct model_task *task)
     return !model_edges_met(model, task) || !model_inputs_met(model, task);
 }
 
-// In a lane its worker may have begun: a worker that lacks something will say so.
+// In a lane its worker may have begun: a worker without an input will report it.
 static bool task_goes_on(struct model *model, const struct model_task *task)
 {
     return task->state == ROTA_TASK_ASSIGNED && model_keeps_lane(model, task);
 }
 
-// What has not started waits again for what is gone. Who runs for others too leaves that to them.
+// A task that has not started waits again for its lost input. A task that runs for others hands
+// over to them.
 static bool task_falls_back(struct model *model, struct model_task *task)
 {
     if (!task_lacks_need(model, task) || task_goes_on(model, task)) return false;
@@ -315,7 +316,7 @@ static void readers_give_up(struct model *model)
     }
 }
 
-// Those that others run for go first: nobody takes an execution over that lacks an input.
+// Tasks that others run for come first: no task takes over an execution without its input.
 static void tasks_fall_back(struct model *model)
 {
     readers_give_up(model);
@@ -333,7 +334,7 @@ static void tasks_fall_back(struct model *model)
     while (count) model_task_begin(model, begun[--count]);  // their streams are there from now on
 }
 
-// ---- Needs --------------------------------------------------------------------
+// ---- Dependencies -------------------------------------------------------------------------------
 
 static void task_settle(struct model *model, struct model_task *task);
 
@@ -381,7 +382,7 @@ static void task_settle(struct model *model, struct model_task *task)
 
 // ---- Jobs -------------------------------------------------------------------------
 
-// Does a condition in another job name one of its tasks?
+// Whether a condition in another job names one of its tasks.
 bool model_job_is_named(struct model *model, uint32_t job)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
@@ -435,7 +436,7 @@ static void jobs_go(struct model *model)
     for (uint32_t i = 0; i < model->job_count; i++) {
         if (!job_may_go(model, &model->jobs[i])) continue;
         job_forget(model, model->jobs[i].number);
-        i = UINT32_MAX;  // another may go now: from the start
+        i = UINT32_MAX;  // another job may be removed now: from the start
     }
 }
 
@@ -460,8 +461,8 @@ static void losses_settle(struct model *model)
 
 void model_settle(struct model *model)
 {
-    // A loss counts at once. A job fails when the event has had all its effects: nobody takes an
-    // execution over from it who has lost an input with the same event.
+    // A loss counts at once. A job fails when the event has had all its effects: no task that lost
+    // an input with the same event takes over an execution.
     losses_settle(model);
     objects_unfinish(model);
     jobs_fail(model);

@@ -1,4 +1,4 @@
-// model_state.c - what follows from the state of the model: conditions, needs, sums.
+// model_state.c - values that follow from the state of the model: conditions, dependencies, sums.
 #include "model.h"
 
 bool model_state_is_over(enum rota_task_state state)
@@ -22,8 +22,8 @@ bool model_is_pull(struct model *model, const struct model_task *task)
     return model_policy(model, task) == ROTA_POLICY_PULL;
 }
 
-// In a lane, if the configuration says so: what a worker was told to run, or a handler holds, may
-// have begun, and keeps its place until the worker or the handler says more.
+// In a lane, if the configuration says so: a task that a worker was told to run, or that a handler
+// has claimed, may have begun, and keeps its place until the worker or the handler reports its end.
 bool model_keeps_lane(const struct model *model, const struct model_task *task)
 {
     return model->config.told_is_begun && task->spec.lane;
@@ -49,7 +49,7 @@ enum rota_task_state model_shown(struct model *model, const struct model_task *t
     return task->regenerating ? ROTA_TASK_SUCCEEDED : task->state;
 }
 
-// The state of a bundle, or (bundle 0) of a whole job, from those of its members.
+// The state of a bundle, or (bundle 0) of a job, from those of its members.
 enum rota_task_state model_sum(struct model *model, uint32_t job, uint32_t bundle)
 {
     bool failed = false;
@@ -119,7 +119,7 @@ bool model_condition_possible(struct model *model, const struct model_task *task
     return condition_value(model, task, clause_is_possible);
 }
 
-// ---- Needs ----------------------------------------------------------------------
+// ---- Dependencies -------------------------------------------------------------------------------
 
 struct model_task *model_producer(struct model *model, const struct model_object *object)
 {
@@ -127,7 +127,7 @@ struct model_task *model_producer(struct model *model, const struct model_object
     return model_task_find(model, (rota_task_id){object->job, object->producer});
 }
 
-// Is it there for a consumer to read?
+// Whether a consumer can read it.
 bool model_object_present(struct model *model, const struct model_object *object)
 {
     if (object->flags & ROTA_OBJECT_STREAM) {
@@ -138,7 +138,7 @@ bool model_object_present(struct model *model, const struct model_object *object
     return object->state == ROTA_OBJECT_FINISHED && (object->located || object->server);
 }
 
-// And did it come from a success? Its maker may have failed since, or been cancelled.
+// And whether it comes from a success. Its producer may have failed since, or been cancelled.
 bool model_object_counts(struct model *model, const struct model_object *object)
 {
     const struct model_task *producer = object->early ? model_producer(model, object) : NULL;
@@ -181,7 +181,7 @@ static bool state_is_hopeless(enum rota_task_state state)
     return state == ROTA_TASK_FAILED || state == ROTA_TASK_ABORTED || state == ROTA_TASK_BLOCKED;
 }
 
-// It waits for something that cannot come before somebody retries.
+// It waits for something that cannot come without a retry.
 bool model_is_dead(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->edge_count; i++) {
@@ -195,7 +195,8 @@ bool model_is_dead(struct model *model, const struct model_task *task)
         struct model_object *object = model_object_find(model, model->inputs[i].object);
         if (model_object_counts(model, object)) continue;
         const struct model_task *producer = model_producer(model, object);
-        // To who reads what it makes, not what it is to others: it may be unable to do so again.
+        // As seen by its readers, which differs from its state for others: it may be unable to run
+        // again.
         if (producer && state_is_hopeless(producer->state)) return true;
     }
     return !model_condition_possible(model, task);
@@ -213,7 +214,7 @@ static bool is_failure(struct model *model, const struct model_task *task)
     return state_is_failure(model, task, model_shown(model, task));
 }
 
-// Does a BLOCKED task wait for something that failed, not only for what is moot?
+// Whether a BLOCKED task waits for a failure, not only for tasks that are blocked without one.
 bool model_failure_behind(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->edge_count; i++) {

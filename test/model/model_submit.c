@@ -1,7 +1,7 @@
-// model_submit.c - a submission is taken as a whole or refused as a whole.
+// model_submit.c - a submission is accepted or refused as one.
 //
-// The model adds everything to its arrays first, looks whether the result is allowed, and
-// goes back to the old counts if it is not.
+// The model adds everything to its arrays first, checks whether the result is allowed, and restores
+// the old counts if it is not.
 #include "model.h"
 
 #include <string.h>
@@ -164,7 +164,7 @@ static bool names(const struct model_task *task, rota_task_id id)
     return false;
 }
 
-// Must `before` come before `after`, for whatever reason?
+// Whether `before` must come before `after`, for any reason.
 static bool precedes(struct model *model, const struct model_task *before,
                      const struct model_task *after)
 {
@@ -189,7 +189,7 @@ static bool precedes(struct model *model, const struct model_task *before,
     return ordered && before->spec.lane == after->spec.lane && before->sequence < after->sequence;
 }
 
-// Takes tasks away that nothing left must come before, until none or a knot is left.
+// Removes tasks without predecessors, until none or a cycle is left.
 static bool is_acyclic(struct model *model)
 {
     static _Thread_local bool matrix[MODEL_TASKS][MODEL_TASKS];

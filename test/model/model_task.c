@@ -1,4 +1,4 @@
-// model_task.c - what happens to a task: its ends, and what clients and handlers do with it.
+// model_task.c - what happens to a task: its ends, and requests of clients and handlers.
 #include "model.h"
 
 // ---- Moves --------------------------------------------------------------------
@@ -25,7 +25,7 @@ void model_task_begin(struct model *model, struct model_task *task)
     model_streams_renew(model, task);
 }
 
-// Due again: its needs are looked at, and it asks for its lane anew.
+// Due again: its dependencies are checked, and it asks for its lane again.
 void model_task_queue(struct model *model, struct model_task *task)
 {
     const struct model_lane *lane = model_lane_find(model, task->spec.lane);
@@ -37,7 +37,7 @@ void model_task_queue(struct model *model, struct model_task *task)
     task->asked = model->turn;
 }
 
-// The same request again, in front of those that came later.
+// The same request again, before those that came later.
 static void task_again(struct model *model, struct model_task *task)
 {
     bool ran = task->state == ROTA_TASK_RUNNING;
@@ -46,7 +46,7 @@ static void task_again(struct model *model, struct model_task *task)
     model_task_leave_worker(task);
     task->keeps_place = true;
     task->state = ROTA_TASK_QUEUED;
-    task->bypasses = true;  // what let it through once does so again
+    task->bypasses = true;  // it was admitted once, and is again
     if (ran) model_streams_failed(model, task);
 }
 
@@ -107,12 +107,12 @@ static void regeneration_end(struct model *model, struct model_task *task)
     if (ran) model_streams_failed(model, task);
 }
 
-// A task ends, and with it those that it ran for.
+// A task ends, and with it the tasks that it ran for.
 void model_task_end(struct model *model, struct model_task *task, enum rota_task_state state,
                     enum rota_outcome outcome, int32_t status)
 {
-    if (task->stopping) model_task_release(model, task);  // those that came since still want it
-    if (task->stopping && task->regenerating) {  // it was to be made again, and is not
+    if (task->stopping) model_task_release(model, task);  // tasks that came since still need it
+    if (task->stopping && task->regenerating) {  // it was to run again, and does not
         regeneration_end(model, task);
         return;
     }
@@ -160,7 +160,7 @@ static bool is_led_by(const struct model_task *task, const struct model_task *le
     return task->state == ROTA_TASK_SHARED && model_same_task(task->leader, leader->id);
 }
 
-// It leads no longer: those it ran for are offered once more.
+// It leads no longer: the tasks it ran for are offered again.
 void model_task_release(struct model *model, struct model_task *leader)
 {
     leader->leads = false;
@@ -173,7 +173,7 @@ void model_task_release(struct model *model, struct model_task *leader)
     }
 }
 
-// The first of those it runs for that has not had its number.
+// The first of the tasks it runs for that has not had its number.
 static struct model_task *heir_find(struct model *model, const struct model_task *leader,
                                     bool *leads)
 {
@@ -188,8 +188,8 @@ static struct model_task *heir_find(struct model *model, const struct model_task
     return heir;
 }
 
-// One of those it runs for takes over what a worker does for it. Without one the others go their
-// own ways, or wait until what runs has stopped.
+// One of the tasks it runs for takes over its execution. Without one the others run themselves, or
+// wait until the execution has stopped.
 void model_task_hand_over(struct model *model, struct model_task *leader)
 {
     bool leads = false, on_worker = model_is_on_worker(leader);
@@ -218,8 +218,8 @@ static bool has_heir(struct model *model, const struct model_task *leader)
     return heir_find(model, leader, &leads);
 }
 
-// A cancelled task that may have begun in a lane is waited for, and holds its place. True: it is a
-// handler's, which cannot be told to stop.
+// A cancelled task that may have begun in a lane keeps its place until its end. True: a handler has
+// it, which cannot be told to stop.
 static bool cancel_waits(struct model *model, struct model_task *task)
 {
     if (!model_keeps_lane(model, task)) return false;
@@ -229,7 +229,7 @@ static bool cancel_waits(struct model *model, struct model_task *task)
     return true;
 }
 
-// It was to run again, and now it ends: a handler is not waited for.
+// It was to run again, and now it ends: there is no wait for a handler.
 static bool cancel_discarded(struct model_task *task)
 {
     if (!task->discarded) return false;
@@ -256,7 +256,7 @@ bool model_task_cancel(struct model *model, struct model_task *task)
     return true;
 }
 
-// With its job goes what was to be made again for it.
+// Tasks that were to run again for the job end with it.
 static void regeneration_cancel(struct model *model, struct model_task *task)
 {
     if (task->regenerating) cancel_discarded(task);
@@ -270,7 +270,7 @@ static void regeneration_cancel(struct model *model, struct model_task *task)
         regeneration_end(model, task);
 }
 
-// Those that others run for go first: what runs is left to somebody outside, or stopped.
+// Tasks that others run for come first: the execution is left to a task of another job, or stopped.
 void model_job_cancel(struct model *model, uint32_t job)
 {
     for (uint32_t i = 0; i < 2 * model->task_count; i++) {
@@ -282,7 +282,7 @@ void model_job_cancel(struct model *model, uint32_t job)
     }
 }
 
-// ---- What clients do ------------------------------------------------------------
+// ---- Requests of clients ------------------------------------------------------------------------
 
 static bool job_is_live(struct model *model, uint32_t number)
 {
@@ -333,7 +333,7 @@ static enum model_verdict bundle_stage(struct model *model, struct model_task *b
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *member = &model->tasks[i];
         if (member->id.job != bundle->id.job || member->spec.bundle != bundle->id.task) continue;
-        if (member->regenerating) continue;  // it is being made again already
+        if (member->regenerating) continue;  // it runs again already
         if (member->state != ROTA_TASK_FROZEN) model_task_queue(model, member);
     }
     bundle->staged = true;
@@ -386,7 +386,7 @@ enum model_verdict model_on_manual(struct model *model, const struct rota_event 
     }
 }
 
-// ---- What handlers do -----------------------------------------------------------
+// ---- Requests of handlers -----------------------------------------------------------------------
 
 void model_grant(struct model *model, struct model_task *task, uint64_t handler)
 {
@@ -403,7 +403,7 @@ void model_grant(struct model *model, struct model_task *task, uint64_t handler)
                                     .grant = {handler, task->spec.body, task->id, task->attempt}});
 }
 
-// Of a job that is over handlers may hold tasks that were cancelled in a lane.
+// Handlers may hold tasks of a finished job that were cancelled in a lane.
 static bool is_with_handlers(struct model *model, const struct model_task *task)
 {
     return job_is_live(model, task->id.job) || (task->claimed && task->stopping);
@@ -439,7 +439,7 @@ enum model_verdict model_on_deliver(struct model *model, const struct rota_event
 {
     struct model_task *task = model_task_find(model, event->claim.task);
     if (!task || !is_with_handlers(model, task)) return MODEL_REFUSE;
-    bool again = task->regenerating && task->claimed;  // got by a claim of any
+    bool again = task->regenerating && task->claimed;  // by a claim without a name
     enum rota_task_state state = again ? task->state : model_shown(model, task);
     bool deliver = event->kind == ROTA_EVENT_DELIVER;
     bool delivered_ok = event->claim.flags & ROTA_DELIVERED_OK;

@@ -2,9 +2,9 @@
 //
 //     model_test --events N --seed S [--stats] [--play] [--without FEATURE]...
 //
-// Histories run in child processes, so that a failed assert in the core is found and shrunk too.
-// Without --seed it takes that of seed.h. A history that goes wrong is named by a seed of its own.
-// --play prints the one history of seed S as a play; --without leaves a feature out, by its number.
+// Histories run in child processes, so that a failed assert in the core is found and shrunk, too.
+// Without --seed it takes the seed of seed.h. A history that fails has a seed of its own. --play
+// prints the history of seed S as a play; --without leaves out a feature, by its number.
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,13 +29,13 @@ static void bytes_fill(uint8_t *bytes, uint64_t seed)
     }
 }
 
-// What the command line asks for.
+// The options.
 struct order {
     uint64_t events, seed, without;
     bool stats, play;
 };
 
-// What the model holds true, beside what it lets others see.
+// Prints the state of the model, also what it does not show to others.
 static void tasks_print(const struct model *model)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {

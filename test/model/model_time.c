@@ -1,4 +1,4 @@
-// model_time.c - what time brings, and whether the core's choices were legal.
+// model_time.c - the effects of time, and whether the choices of the core were legal.
 #include "model.h"
 
 // ---- Room -----------------------------------------------------------------------
@@ -110,7 +110,7 @@ void model_phases_move(struct model *model)
     for (uint32_t i = 0; i < model->task_count; i++) {
         struct model_task *task = &model->tasks[i];
         bool offered = task->state == ROTA_TASK_OFFERED && task->placed;
-        if (!model_is_first_of_lane(model, task)) continue;  // its waits go on later
+        if (!model_is_first_of_lane(model, task)) continue;  // its waits continue later
         if (offered && model_is_pull(model, task)) phase_move(model, task);
     }
 }
@@ -130,7 +130,7 @@ void model_time(struct model *model, rota_time now)
     model_phases_move(model);
 }
 
-// ---- Judging ------------------------------------------------------------------------
+// ---- Checking -----------------------------------------------------------------------------------
 
 static bool may_pull(struct model *model, const struct model_task *task,
                      const struct model_worker *worker)
@@ -143,7 +143,7 @@ static bool may_pull(struct model *model, const struct model_task *task,
     return fits_empty(task, worker) && has_slot(model, worker);
 }
 
-// The lane's tasks are handed out in its order: is no other offered that comes before?
+// The tasks of a lane are given out in order: whether no earlier one is offered.
 bool model_is_first_of_lane(struct model *model, const struct model_task *task)
 {
     for (uint32_t i = 0; i < model->task_count && task->spec.lane; i++) {
@@ -164,7 +164,7 @@ static bool somebody_has_room(struct model *model, const struct model_task *task
     return false;
 }
 
-// The least number of tasks that are beyond the room of a worker.
+// The least number of tasks that exceed the room of a worker.
 static uint32_t beyond_room(struct model *model, const struct model_worker *worker)
 {
     uint32_t cores = model_cores_used(model, worker->id), beyond = 0;
@@ -248,7 +248,7 @@ void model_judge_run(struct model *model, const struct rota_action *action)
     model_share(model);
     model_phases_move(model);
     uint32_t beyond = beyond_room(model, worker), planned = planned_on(model, worker);
-    if (beyond > planned) beyond = planned;  // what it asked for itself may be too much
+    if (beyond > planned) beyond = planned;  // its own request may exceed its room
     bool plan = model_policy(model, task) == ROTA_POLICY_PLAN;
     if (plan && beyond > model->config.overbook) {
         model_differs(model, "w%u has %u tasks beyond its room", worker->id.number, beyond);

@@ -17,9 +17,9 @@ static bool is_untouched(enum rota_task_state state)
     return state >= ROTA_TASK_QUEUED && state <= ROTA_TASK_BLOCKED;
 }
 
-// ---- Prerequisites ----------------------------------------------------------------
+// ---- Dependencies -------------------------------------------------------------------------------
 
-// Calls of this are the direct prerequisites of a task by edge or input, one after the other.
+// Each call returns the next direct dependency of a task, by edge or input.
 static const struct model_task *prerequisite(struct model *model, const struct model_task *task,
                                              uint32_t number)
 {
@@ -39,7 +39,7 @@ static const struct model_task *prerequisite(struct model *model, const struct m
     return NULL;
 }
 
-// The tasks that one waits for in vain, each once.
+// The tasks that block one, each once.
 struct blockers {
     rota_task_id *out;
     uint32_t count;
@@ -99,7 +99,7 @@ static bool is_out_of_reach(struct model *model, const struct model_task *task)
     return model_is_blocked(model, task) || is_unknown(model, task);
 }
 
-// All that it needs is blocked or unknown in its turn.
+// All its dependencies are blocked or unknown themselves.
 static bool is_unknown(struct model *model, const struct model_task *task)
 {
     if (is_bundle(task) || !is_untouched(task->state) || task->regenerating) return false;

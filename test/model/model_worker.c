@@ -1,4 +1,4 @@
-// model_worker.c - workers come and go, report, and hold objects.
+// model_worker.c - workers join and leave, report, and hold objects.
 #include "model.h"
 
 static uint32_t bit(rota_worker_id worker)
@@ -26,7 +26,7 @@ void model_worker_forget(struct model *model, uint32_t index)
     }
 }
 
-// What runs on a worker that is not there any more is lost.
+// Attempts on a worker that is gone are lost.
 void model_attempts_lose(struct model *model)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
@@ -86,7 +86,7 @@ static struct model_object *artifact_meet(struct model *model, rota_object_id id
     return object;
 }
 
-// What a task made is where it ran; the server keeps what a handler delivered.
+// The output of a task is where it ran; the server keeps what a handler delivered.
 void model_outputs_finish(struct model *model, const struct model_task *task, rota_worker_id worker)
 {
     for (uint32_t i = 0; i < model->object_count; i++) {
@@ -189,7 +189,7 @@ static struct model_object *output_at(struct model *model, const struct model_ta
     return NULL;
 }
 
-// Under the name of another task its worker names the outputs of that one, in their order.
+// For another task of its key, its worker names the outputs of that one, in order.
 static void sizes_take(struct model *model, const struct model_task *task,
                        const struct rota_event *event)
 {
@@ -247,7 +247,7 @@ static struct model_task *key_find(struct model *model, rota_object_id key)
     return NULL;
 }
 
-// Ends what is under way for the key; in a lane not if somebody else runs it.
+// Ends the execution for the key; in a lane not if another worker runs it.
 static bool key_complete(struct model *model, const struct rota_event *event)
 {
     rota_worker_id worker = event->completed.worker;

@@ -1,4 +1,4 @@
-// play.c - writes a history down as a play (see play.md), as well as the language allows.
+// play.c - writes a history as a play (see play.md), as far as the language allows.
 //
 // Task 3 of job 1 is called t1_3, worker 2 is w2, lane 1 is l1, object (7, 4) is o7_4.
 #include <inttypes.h>
@@ -263,7 +263,7 @@ void history_play_event(FILE *out, const struct model *model, const struct rota_
     }
 }
 
-// What the core told the world, as comments.
+// The actions of the core, as comments.
 void history_play_effects(FILE *out, const struct rota_effects *effects)
 {
     for (uint32_t i = 0; i < effects->action_count; i++) {

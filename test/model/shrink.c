@@ -1,4 +1,4 @@
-// shrink.c - makes a failing choice stream small: deletes chunks, then zeroes what is left.
+// shrink.c - makes a failing choice stream shorter: deletes chunks, then zeroes the rest.
 #define _GNU_SOURCE
 #include "shrink.h"
 
@@ -13,7 +13,7 @@ struct shrink {
     size_t size;
     uint64_t without;
     double end;   // when to stop, in seconds
-    int failure;  // how the history fails; it must go on to fail so
+    int failure;  // how the history fails; it must still fail in this way
 };
 
 static double seconds_now(void)
@@ -41,7 +41,7 @@ static int run_quietly(const struct history_setup *from, int errors)
     return 1 + (int)((uintptr_t)model->difference_kind % 199);
 }
 
-// A number for what an assert said.
+// A number for the message of an assert.
 static int text_number(FILE *file)
 {
     int number = 0;
@@ -50,8 +50,8 @@ static int text_number(FILE *file)
     return 1000 + number;
 }
 
-// How a history ends: 0 well, else a number for the way in which it fails. It runs in a child, so
-// that a failed assert is seen too.
+// How a history ends: 0 without failure, else a number for the kind of failure. It runs in a child
+// process, so that a failed assert is seen, too.
 static int history_end(const uint8_t *bytes, size_t size, uint64_t without)
 {
     struct history_setup setup = {.bytes = bytes, .size = size, .without = without};
@@ -103,7 +103,7 @@ static bool zero_chunks(struct shrink *shrink, size_t chunk)
     return any;
 }
 
-// The shortest beginning that fails, as far as halving finds it.
+// The shortest prefix that fails, as far as halving finds it.
 static void cut_end(struct shrink *shrink)
 {
     for (size_t low = 0; low < shrink->size;) {

@@ -1,4 +1,5 @@
-// store.c - keeps the rows the core asks for: last write wins, gone rows go, specs are copied.
+// store.c - keeps the rows that the core stores: the last write wins, removed rows go, specs are
+// copied.
 #include <stdlib.h>
 #include <string.h>
 

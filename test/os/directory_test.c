@@ -77,41 +77,12 @@ static void links_are_removed_and_not_followed(void **state)
     close(outside);
 }
 
-static void a_copy_that_fails_changes_nothing(void **state)
-{
-    char from[64], to[64], fifo[64];
-    uint64_t bytes;
-    snprintf(from, sizeof from, "%s/from", (char *)*state);
-    snprintf(to, sizeof to, "%s/to", (char *)*state);
-    snprintf(fifo, sizeof fifo, "%s/from/fifo", (char *)*state);
-    int directory = open_directory(*state);
-    write_file(directory, "to", "old");
-    assert_true(os_directory_make(from));
-    assert_int_equal(mkfifo(fifo, 0600), 0);
-    assert_false(os_tree_copy(from, to, &bytes));
-    assert_int_equal(errno, EINVAL);
-    size_t size;
-    char *text = os_file_read(to, 100, &size);
-    assert_string_equal(text, "old");
-    free(text);
-    assert_int_equal(unlink(fifo), 0);
-    assert_true(os_tree_copy(from, to, &bytes));  // a directory in place of a file
-    struct stat status;
-    assert_int_equal(stat(to, &status), 0);
-    assert_true(S_ISDIR(status.st_mode));
-    assert_int_equal(unlinkat(directory, "from", AT_REMOVEDIR), 0);
-    assert_int_equal(unlinkat(directory, "to", AT_REMOVEDIR), 0);
-    close(directory);
-    assert_int_equal(rmdir(*state), 0);  // nothing else was left
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(a_tree_of_any_depth_is_removed),
         TEST(links_are_removed_and_not_followed),
-        TEST(a_copy_that_fails_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,11 +102,11 @@ def cancelling():
         began.wait(60)
         pool.cancel((job, 1))
         ok(pool.wait(job, 60) == (0, 0, 1, 0), "a function is told that it is cancelled")
-        for _ in range(6):  # those of before are over
+        for _ in range(6):  # the earlier ones have ended
             for _ in range(50):
                 pool.submit([rota.Task(time.time)], forget=True)
             pool.wait_all(60)
-        ok(len(pool._works) < 300, "functions of forgotten jobs are let go")
+        ok(len(pool._works) < 300, "functions of forgotten jobs are released")
 
 
 def queues():
@@ -147,7 +147,7 @@ def misuse():
     job = pool.submit([rota.Task(lambda: calls.append(pool.current())),
                        rota.Task(pool.close, needs=[1])])
     pool.wait(job, 60)
-    ok(refused("not_now", calls[0].stopped), "a call is over with its function")
+    ok(refused("not_now", calls[0].stopped), "a call ends with its function")
     ok(pool.errors[(job, 2)].name == "bad_event", "a function cannot close its pool")
     left = []
     waiter = threading.Thread(target=lambda: left.append(pool.fetch(1, timeout=None)))
@@ -155,7 +155,7 @@ def misuse():
     time.sleep(0.01)
     pool.close()
     waiter.join(60)
-    ok(left in ([None], []) and not waiter.is_alive(), "closing lets out who waits")
+    ok(left in ([None], []) and not waiter.is_alive(), "closing releases waiting threads")
     pool.close()
     ok(refused("not_now", pool.submit, [rota.Task()]) and refused("not_now", pool.state, (1, 1)),
        "a closed pool refuses")
@@ -167,11 +167,11 @@ def misuse():
     del dropped
     while len(ran) < 2000:
         gc.collect()
-    ok(True, "a pool that nobody holds goes on")
+    ok(True, "a pool without references keeps running")
 
 
 def interrupting():
-    """Ctrl-C ends a program that waits for ever, and one that ends with its pool open ends."""
+    """Ctrl-C ends a program that waits forever, and a program with an open pool ends."""
     wait = ("import rota, sys\npool = rota.Pool(threads=0)\njob = pool.submit([rota.Task()])\n"
             "print('waits', flush=True)\npool.wait(job)")
     with subprocess.Popen([sys.executable, "-c", wait], text=True, stdout=subprocess.PIPE,
@@ -182,8 +182,8 @@ def interrupting():
             told = program.communicate(timeout=60)[1]
         except subprocess.TimeoutExpired:
             program.kill()
-            told = "it went on"
-    ok("KeyboardInterrupt" in told, "Ctrl-C gets through to who waits")
+            told = "it did not end"
+    ok("KeyboardInterrupt" in told, "Ctrl-C reaches a waiting program")
     leave = ("import rota, time\npool = rota.Pool()\n"
              "pool.submit([rota.Task(time.sleep, 0.01)] * 50)\nprint('left')")
     done = subprocess.run([sys.executable, "-c", leave], check=False, text=True, timeout=60,

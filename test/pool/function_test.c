@@ -16,7 +16,7 @@ static void over(struct rota_pool *pool, rota_task_id id, struct rota_pool_sum e
     assert_memory_equal(&sum, &expected, sizeof sum);
 }
 
-// ---- Graphs: each function sees that all its needs have run ---------------------------------
+// ---- Graphs: each function checks that all its dependencies have run ------------------------
 
 enum { TASKS = 3000 };
 
@@ -42,7 +42,7 @@ static int check_needs(void *argument, struct rota_pool_call *call)
     return 0;
 }
 
-// Up to three needs, anywhere before; backwards: anywhere behind, which is not a plain job.
+// Up to three dependencies, on earlier tasks; backwards: on later ones, which is not a plain job.
 static void graph_make(struct graph *graph, uint64_t seed, bool backwards)
 {
     memset(graph, 0, sizeof *graph);
@@ -85,7 +85,7 @@ static void needs_run_before_their_dependents(void **state)
     }
 }
 
-// What a failure leaves is the same, whether the job was walked or in the core all the time.
+// A failure has the same effect, whether the job was walked or in the core all the time.
 static void a_failure_leaves_the_same_everywhere(void **state)
 {
     (void)state;
@@ -111,7 +111,7 @@ static void a_failure_leaves_the_same_everywhere(void **state)
             rota_pool_snapshot_release(&look);
             assert_int_equal(graph.broken, 0);
             assert_int_equal(graph.count, sums[kind].succeeded);
-            // And it can be mended.
+            // And it can be repaired.
             atomic_store(&graph.fails_at, 0);
             rota_task_id failed = {id.job, 100 * round};
             assert_int_equal(rota_pool_retry(pool, failed), ROTA_OK);
@@ -124,7 +124,7 @@ static void a_failure_leaves_the_same_everywhere(void **state)
     }
 }
 
-// Questions about a job that is being walked move it into the core; nothing is lost or done twice.
+// Queries about a job that is being walked move it into the core; nothing is lost or done twice.
 static void looking_at_a_job_does_not_disturb_it(void **state)
 {
     (void)state;
@@ -292,7 +292,7 @@ static void many_single_functions(void **state)
 // ---- Cancelling ------------------------------------------------------------------------------
 
 struct stop {
-    atomic_bool began, ended, held;  // held: it does not end before that is over
+    atomic_bool began, ended, held;  // held: it does not end before this is released
 };
 
 static int until_stopped(void *argument, struct rota_pool_call *call)

@@ -50,7 +50,7 @@ static void DS_2_a_failure_blocks(void **state)
     uint32_t job = up_to_a_failure(pool);
     assert_string_equal(scene_blocked(pool, job), "0:2");
     assert_string_equal(scene_available(pool, job), "");
-    struct rota_pool_sum sum;  // nothing of it can run: the job is over for now
+    struct rota_pool_sum sum;  // none of its tasks can run: the job has ended for now
     assert_int_equal(rota_pool_wait(pool, (rota_job_id){job}, 0, &sum), ROTA_OK);
     assert_int_equal(sum.succeeded, 3);
     assert_int_equal(sum.failed, 1);
@@ -81,7 +81,7 @@ static void DS_4_fetching_what_is_fetched(void **state)
     rota_task_id four = scene_task(job, '4');
     fetches(pool, four);
     assert_int_equal(fetch(pool, four, 0), ROTA_NOT_NOW);
-    assert_string_equal(rota_pool_reason(pool), "the task is claimed already");
+    assert_string_equal(rota_pool_reason(pool), "the task is already claimed");
     // By another handler: nothing happens, and it does not become its owner.
     struct rota_pool_grant grant;
     assert_int_equal(rota_pool_fetch(pool, 8, four, ROTA_FETCHED_OK, 0, &grant), ROTA_OK);
@@ -155,7 +155,7 @@ static void DS_10_failing_again(void **state)
     assert_string_equal(scene_blocked(pool, job), "x:a");
     runs(pool, scene_task(job, 'b'));
     assert_string_equal(scene_available(pool, job), "");
-    // Two failed prerequisites, both repeated: nothing stays blocked.
+    // Two failed dependencies, both repeated: nothing stays blocked.
     scene_close(pool);
     pool = scene_open(0);
     job = scene_submit(pool, 5, "x<a,b a b");
@@ -184,7 +184,7 @@ static void DS_12_what_is_not_available(void **state)
     assert_int_equal(fetch(pool, (rota_task_id){job, 6}, 0), ROTA_NOT_FOUND);
     assert_int_equal(fetch(pool, (rota_task_id){77, 1}, 0), ROTA_NOT_FOUND);
     assert_string_equal(scene_available(pool, job), "4");
-    // Unless it is said that nobody fetched it; but it has to be available.
+    // Unless NOFETCH_OK is given; but the task has to be available.
     assert_int_equal(rota_pool_deliver(pool, 9, scene_task(job, '3'), ROTA_NOFETCH_OK),
                      ROTA_NOT_NOW);
     assert_int_equal(rota_pool_deliver(pool, 9, scene_task(job, '4'), ROTA_NOFETCH_OK), ROTA_OK);
@@ -262,10 +262,10 @@ static void DS_14_cycles_are_refused(void **state)
     assert_int_equal(submit_pairs(pool, 3, (const uint32_t[]){0, 1, 2, 3},
                                   (const uint32_t[]){2, 3, 1}),
                      ROTA_BAD_GRAPH);
-    // A need that is not there.
+    // A dependency that does not exist.
     assert_int_equal(submit_pairs(pool, 1, (const uint32_t[]){0, 1}, (const uint32_t[]){7}),
                      ROTA_BAD_GRAPH);
-    // The diamond with an edge across is none.
+    // The diamond with an edge across has no cycle.
     scene_submit(pool, 5, "s<a,b a<b,t b<t t");
     scene_close(pool);
 }

@@ -221,7 +221,7 @@ static void TS_13_a_strict_lane_waits_for_the_start(void **state)
     assert_int_equal(rota_pool_lane(pool, 1, ROTA_LANE_STRICT), ROTA_OK);
     uint32_t job = scene_run(pool, 5, "a:r1/1 b:r1/2", start_slowly, &slow);
     over(pool, job, 2);
-    assert_int_equal(slow.began, 2);  // side by side, but not before
+    assert_int_equal(slow.began, 2);  // at the same time, but not before
     assert_false(slow.broken);
     // The same for handlers.
     job = scene_submit(pool, 5, "a:r1/1 b:r1/2");
@@ -286,7 +286,7 @@ static void TS_15_a_handler_is_lost(void **state)
     scene_close(pool);
 }
 
-// ---- TS-16: the functions look at the invariants themselves --------------------------------
+// ---- TS-16: the functions check the invariants themselves -----------------------------------
 
 enum { LANES = 3, GROUPS = 5, TASKS = 20000 };
 

@@ -1,14 +1,14 @@
-// memory_test.c - memory that is refused at any moment: nothing is lost, and all is given back.
+// memory_test.c - memory that is refused at any moment: nothing is lost, and all is freed.
 //
-// One story with all that a pool can do is told again and again, and each time another request for
-// memory is refused. Whoever is told ROTA_NO_MEMORY asks once more; what comes out is the same.
+// One story that uses all of a pool is repeated, and each time another allocation is refused. A
+// call that returns ROTA_NO_MEMORY is repeated; the result is the same.
 #include "scene.h"
 
 enum { TASKS = 40, HANDLER = 7, CLIENT = 3, OTHER_CLIENT = 4 };
 
 struct heap {
     atomic_long asked, bytes;
-    long refused_first, refused_end;  // of those that were asked
+    long refused_first, refused_end;  // of all allocations
     atomic_long refused;
 };
 
@@ -28,7 +28,7 @@ static void *resize(void *context, void *old, size_t old_size, size_t new_size)
     return NULL;
 }
 
-// Says whether a call has to be made once more.
+// Whether a call has to be repeated.
 static bool refused(enum rota_error error, enum rota_error expected)
 {
     if (error == ROTA_NO_MEMORY) return true;
@@ -120,7 +120,7 @@ static void handlers_work(struct story *story)
         struct rota_pool_grant grant;
         enum rota_error error
             = rota_pool_fetch(story->pool, HANDLER, any_of_it, 0, ROTA_NEVER, &grant);
-        if (error == ROTA_NOT_NOW) return;  // it is over
+        if (error == ROTA_NOT_NOW) return;  // it has ended
         if (!refused(error, ROTA_OK)) one_is_handled(story, grant.task);
     }
 }

@@ -1,4 +1,5 @@
-// misuse_test.c - what callers do wrong, or at a bad moment: it is refused and said, never hangs.
+// misuse_test.c - wrong calls, or calls at a bad moment: they are refused with a reason and never
+// hang.
 #include "scene.h"
 
 #include <assert.h>
@@ -34,16 +35,16 @@ static struct rota_pool *open_for(uint32_t tasks_max)
     return pool;
 }
 
-// Functions without a client are walked outside the core, and count all the same: one that fails
-// moves its job into the core, where there must be room for it.
+// Functions without a client are walked outside the core, but count: one that fails moves its job
+// into the core, where there must be room for it.
 static void the_most_tasks_are_a_limit_for_functions_too(void **state)
 {
     (void)state;
     struct rota_pool *pool = open_for(10);
     struct rota_pool_job job = {.task_count = 11, .function = fail_always};
     is_refused(pool, rota_pool_submit(pool, &job, NULL), ROTA_TOO_MANY,
-               "more tasks than the pool may have");
-    job.task_count = UINT32_MAX;  // before memory is asked for
+               "too many tasks for the configured limit");
+    job.task_count = UINT32_MAX;  // before memory is reserved
     assert_int_equal(rota_pool_submit(pool, &job, NULL), ROTA_TOO_MANY);
     job.task_count = 6;
     rota_task_id id;
@@ -52,15 +53,15 @@ static void the_most_tasks_are_a_limit_for_functions_too(void **state)
     assert_int_equal(rota_pool_wait(pool, (rota_job_id){id.job}, PATIENCE, &sum), ROTA_OK);
     assert_int_equal(sum.failed, 6);
     is_refused(pool, rota_pool_submit(pool, &job, NULL), ROTA_TOO_MANY,
-               "more tasks or needs than the pool may have");
+               "too many tasks or dependencies for the configured limit");
     for (int i = 0; i < 4; i++)
         assert_int_equal(rota_pool_add(pool, fail_always, NULL, NULL), ROTA_OK);
     assert_int_equal(rota_pool_wait_all(pool, PATIENCE), ROTA_OK);
-    assert_int_equal(rota_pool_add(pool, nothing, NULL, NULL), ROTA_OK);  // those are forgotten
+    assert_int_equal(rota_pool_add(pool, nothing, NULL, NULL), ROTA_OK);  // those are removed
     assert_int_equal(rota_pool_wait_all(pool, PATIENCE), ROTA_OK);
     assert_int_equal(rota_pool_forget(pool, (rota_job_id){id.job}), ROTA_OK);
     job = (struct rota_pool_job){.task_count = 10, .function = nothing};
-    for (int i = 0; i < 3; i++) {  // what is delivered costs nothing any more
+    for (int i = 0; i < 3; i++) {  // delivered tasks no longer count
         assert_int_equal(rota_pool_submit(pool, &job, NULL), ROTA_OK);
         assert_int_equal(rota_pool_wait_all(pool, PATIENCE), ROTA_OK);
     }
@@ -74,11 +75,11 @@ static void needs_have_to_be_there(void **state)
     const uint32_t first[] = {0, 0, 1};
     struct rota_pool_job job = {.task_count = 2, .function = nothing, .need_first = first};
     is_refused(pool, rota_pool_submit(pool, &job, NULL), ROTA_BAD_EVENT,
-               "needs are counted, but not given");
+               "the number of dependencies is given, but not the dependencies");
     scene_close(pool);
 }
 
-// ---- Names of nothing ------------------------------------------------------------------------
+// ---- Unknown ids ----------------------------------------------------------------------------
 
 static void what_is_not_there_is_not_found(void **state)
 {
@@ -125,7 +126,7 @@ static void without_threads_handlers_get_the_functions(void **state)
     scene_close(pool);
 }
 
-// A handler of one job is let go when the job is over, and so ends a loop over it.
+// A handler of one job is released when the job ends, and so ends its loop.
 static void nobody_waits_for_tasks_of_a_job_that_is_over(void **state)
 {
     (void)state;
@@ -149,7 +150,7 @@ static int shut_it(void *argument, struct rota_pool_call *call)
     return 0;
 }
 
-// Threads that look for work in vain meanwhile do not change the reason of the refusal.
+// Idle threads that look for work meanwhile do not change the reason of the refusal.
 static void a_function_cannot_shut_its_pool(void **state)
 {
     (void)state;
@@ -158,7 +159,7 @@ static void a_function_cannot_shut_its_pool(void **state)
     assert_int_equal(rota_pool_add(pool, shut_it, &error, NULL), ROTA_OK);
     assert_int_equal(rota_pool_wait_all(pool, PATIENCE), ROTA_OK);
     is_refused(pool, error, ROTA_BAD_EVENT, "a function of the pool cannot shut it");
-    assert_int_equal(rota_pool_add(pool, nothing, NULL, NULL), ROTA_OK);  // it is open still
+    assert_int_equal(rota_pool_add(pool, nothing, NULL, NULL), ROTA_OK);  // it is still open
     scene_close(pool);
 }
 

@@ -1,4 +1,4 @@
-// queue_test.c - queues that threads share.
+// queue_test.c - queues shared by threads.
 #include "scene.h"
 
 #include "rota_queue.h"

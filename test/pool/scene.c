@@ -29,7 +29,7 @@ static uint32_t number_of(char name)
 {
     for (uint32_t number = 1; number < 256; number++)
         if (names[number] == name) return number;
-    fail_msg("there is no task %c", name);
+    fail_msg("no such task: %c", name);
     return 0;
 }
 

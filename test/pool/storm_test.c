@@ -1,4 +1,4 @@
-// storm_test.c - everything at once from many threads; what is left must add up. Built a second
+// storm_test.c - all functions at once from many threads; the sums must be correct. Built a second
 // time with the thread sanitizer, by tsan_test.
 #include "scene.h"
 #include "seed.h"
@@ -32,7 +32,7 @@ static int plain(void *argument, struct rota_pool_call *call)
 {
     struct storm *storm = argument;
     atomic_fetch_add(&storm->ran, 1);
-    return rota_pool_call_task(call).task % 23 == 22;  // now and then one fails
+    return rota_pool_call_task(call).task % 23 == 22;  // some of them fail
 }
 
 // Lane 1: writers of one group.
@@ -175,7 +175,7 @@ static void storm(uint64_t seed, uint32_t threads, enum rota_pool_ending ending)
     atomic_store(&storm.stop, true);
     for (uint32_t i = 0; i < ALL; i++) pthread_join(ids[i], NULL);
     assert_int_equal(rota_pool_shut(storm.pool, ROTA_POOL_STOP, 10 * (rota_time)PATIENCE), ROTA_OK);
-    // What failed blocks others for good; let go, they are confirmed, too.
+    // Failed tasks block others for good; when their job is cancelled they are confirmed, too.
     for (uint32_t job = 1; job < 4 * MAKERS * ROUNDS; job++)
         rota_pool_forget(storm.pool, (rota_job_id){job});
     for (uint64_t client = 1; client <= CLIENTS; client++) {
@@ -183,7 +183,7 @@ static void storm(uint64_t seed, uint32_t threads, enum rota_pool_ending ending)
         while (rota_pool_confirmed(storm.pool, client, &one, 1, 0)) storm.confirmed++;
     }
     assert_false(storm.broken);
-    assert_true(storm.confirmed >= storm.made);  // once each, and once more for each repetition
+    assert_true(storm.confirmed >= storm.made);  // once each, and again for each repetition
     assert_int_equal(lane_counter(storm.pool, 1), 0);
     assert_int_equal(lane_groups(storm.pool, 1), 0);
     scene_close(storm.pool);

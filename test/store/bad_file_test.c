@@ -185,12 +185,14 @@ static void harm_is_found_in_a_file_with_its_old_time(void **state)
     refused("is damaged");
 }
 
-static void a_newer_database_is_refused(void **state)
+static void a_database_of_another_version_is_refused(void **state)
 {
     (void)state;
     file_make();
     sql_run("PRAGMA user_version = 99");
-    refused("has version 99 of the tables");
+    refused("has version 99 of the tables, and this rota uses version 1");
+    sql_run("PRAGMA user_version = 0");
+    refused("has version 0 of the tables");
 }
 
 static void the_database_of_others_is_refused(void **state)
@@ -353,7 +355,7 @@ int main(void)
         cmocka_unit_test(an_empty_file_beside_an_empty_log_is_new),
         cmocka_unit_test(flipped_bits_are_found),
         cmocka_unit_test(harm_is_found_in_a_file_with_its_old_time),
-        cmocka_unit_test(a_newer_database_is_refused),
+        cmocka_unit_test(a_database_of_another_version_is_refused),
         cmocka_unit_test(the_database_of_others_is_refused),
         cmocka_unit_test(a_file_with_two_names_is_refused),
         cmocka_unit_test(what_is_no_file_is_refused),

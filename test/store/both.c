@@ -90,7 +90,7 @@ void history_store_close(struct history_store *store)
     free(store);
 }
 
-// The promises hold beside a server that goes on writing, and at rest.
+// The promises hold beside a server that keeps writing, and beside an idle one.
 static void promises_check(const struct history_store *store)
 {
     struct store_error error;

@@ -7,7 +7,7 @@
 const char *both_folder(void);
 void both_remove(const char *path);  // the database and all that lies beside it
 
-// What the last history found; "" when the stores agreed all the way.
+// The first difference of the last history; "" if the stores agreed throughout.
 const char *both_difference(void);
 uint64_t both_turns(void);
 

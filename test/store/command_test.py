@@ -39,9 +39,9 @@ with tempfile.TemporaryDirectory() as folder:
     refuses("a missing file is refused", ["sql", file, "select 1"], "No such file")
     refuses("a text is refused", ["sql", text, "select 1"], "not a database")
     refuses("a text cannot be verified", ["verify", text], "not a database")
-    refuses("a question needs a statement", ["sql", text], "usage:")
+    refuses("a question needs a statement", ["sql", text], "missing argument STATEMENT")
     refuses("an option must exist", ["jobs", "--odd", text], "--odd")
-    refuses("a task is named by job and number", ["history", "--task", "7", text], "usage:")
+    refuses("a task is named by job and number", ["history", "--task", "7", text], "needs JOB.TASK")
     if not os.access(BENCH, os.X_OK):
         print(f"ok {number + 1} - the rest needs rota-bench to make a file # skip")
         sys.exit(1 if failed else 0)

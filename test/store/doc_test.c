@@ -1,4 +1,4 @@
-// doc_test.c - doc/store.md knows every table and column, and its questions have answers.
+// doc_test.c - doc/database-schema.md knows every table and column, and its questions have answers.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static char path[128], *doc;
 static int page_read(void **state)
 {
     (void)state;
-    FILE *file = fopen("doc/store.md", "r");
+    FILE *file = fopen("doc/database-schema.md", "r");
     if (!file) return -1;
     doc = calloc(1, 1 << 17);
     if (!doc || !fread(doc, 1, (1 << 17) - 1, file)) return -1;

@@ -43,7 +43,7 @@ static void at_every_operation_of(struct fault like, const char *what)
         fault_begin(like);
         bool fine = scene_run(&scene);
         happened = fault.happened;
-        if (fault_header_is_late) fail_msg("frames of a log that begins anew before its header");
+        if (fault_header_is_late) fail_msg("frames of a restarted log before its header");
         fault_power_returns();
         if (!happened && !fine) fail_msg("%s", scene.error.text);
         if (!fine && scene.tried) assert_int_equal(store_exit_status(&scene.error), 70);

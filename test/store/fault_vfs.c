@@ -24,7 +24,7 @@ struct shim {
     sqlite3_file base;
     char path[160];
     bool header_is_unsynced;  // of a log that had frames before
-    sqlite3_file *real;  // behind this struct
+    sqlite3_file *real;       // follows this struct
 };
 
 struct fault fault;
@@ -32,13 +32,12 @@ bool fault_header_is_late;
 static struct write writes[WRITES_MAX];
 static uint32_t write_count;
 static sqlite3_vfs shim_vfs;
-static pthread_mutex_t one_at_a_time
-    = PTHREAD_MUTEX_INITIALIZER;  // a sync may go on beside a write
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;  // a sync may run beside a write
 static sqlite3_io_methods shim_methods;
 
 // ---- Faults -----------------------------------------------------------------------------
 
-// What this operation gives instead of happening; SQLITE_OK: it happens.
+// The error of this operation; SQLITE_OK: it is carried out.
 static int fault_next(int error)
 {
     fault.count++;

@@ -11,7 +11,7 @@ enum fault_kind {
     FAULT_NO_POWER,  // nothing happens any more from there on
 };
 
-// What becomes of writes that were not synced when the power went.
+// The fate of writes that were not synced when the power failed.
 enum fault_loss { LOSS_NONE, LOSS_ALL, LOSS_SOME, LOSSES };
 
 struct fault {
@@ -26,7 +26,7 @@ struct fault {
 };
 
 extern struct fault fault;
-// A log that began anew was written to before its header was synced, since the last fault_begin().
+// A restarted log was written to before its header was synced, since the last fault_begin().
 extern bool fault_header_is_late;
 
 const char *fault_vfs_register(void);  // the name of the file system

@@ -64,7 +64,7 @@ static void a_refused_request_never_damages_the_file(void **state)
     uint32_t turns = 0;
     for (uint32_t turn = 2; turn <= SCENE_TURNS; turn++) turns += stopped[turn] > 0;
     print_message(
-        "%u stopped in the opening, %u in the first turn, others in %u turns; %u went on\n",
+        "%u stopped in the opening, %u in the first turn, others in %u turns; %u continued\n",
         stopped[0], stopped[1], turns, went_on);
     assert_true(turns > 5);
     both_remove(path);

@@ -195,7 +195,7 @@ static void another_log_is_noticed(void **state)
     (void)state;
     turns_run(5);
     command("cp %s-wal %s-wal.copy");
-    turns_run(MANY);  // the log begins anew
+    turns_run(MANY);  // the log starts again
     command("cat %s-wal.copy > %s-wal");
     assert_false(store_check(store));
     is_lost("-wal");

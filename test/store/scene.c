@@ -148,7 +148,7 @@ static void actions_keep(struct play *play, const struct rota_effects *effects)
     }
 }
 
-// What is acknowledged a turn late is the turn before; the last one is when all is over.
+// If turns are acknowledged late, it is the turn before; the last one at the end.
 static bool turn_commit(struct play *play, uint32_t turn)
 {
     struct scene *scene = play->scene;
@@ -157,8 +157,8 @@ static bool turn_commit(struct play *play, uint32_t turn)
         scene->acknowledged = turn;
         return true;
     }
-    uint64_t begun = store_commit_begin(play->store);
-    if (!begun) return false;
+    uint64_t begun = store_commit_write(play->store);
+    if (!begun || !store_sync_begin(play->store)) return false;
     if (play->begun && !store_settle(play->store, play->begun)) return false;
     if (play->begun) scene->acknowledged = turn - 1;
     play->begun = begun;

@@ -1,4 +1,4 @@
-// snapshot_test.c - older tables become these; attempts are kept; a look sees one moment.
+// snapshot_test.c - attempts are kept; a snapshot shows one moment.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -100,155 +100,17 @@ static bool names_count(void *context, const struct look_task *task)
     return true;
 }
 
-// ---- Migration --------------------------------------------------------------------------
-
-static void back_to_version_9(void)
+static void a_look_at_other_tables_says_what_to_do(void **state)
 {
-    file_make();
-    sql_run("ALTER TABLE sched_name DROP COLUMN user;"
-            "ALTER TABLE sched_body DROP COLUMN version; PRAGMA user_version = 9");
-}
-
-static void back_to_version_8(void)
-{
-    back_to_version_9();
-    sql_run("ALTER TABLE sched_object DROP COLUMN content; PRAGMA user_version = 8");
-}
-
-static void back_to_version_7(void)
-{
-    back_to_version_8();
-    sql_run("DROP TABLE sched_refusal; PRAGMA user_version = 7");
-}
-
-// Its views said the same in more words; here they say nothing.
-static void back_to_version_6(void)
-{
-    static const char *const views[] = {"queue", "wait",   "ready", "unstage", "exec",
-                                        "stage", "status", "job",   "history", "attempt"};
-    char sql[128];
-    back_to_version_7();
-    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
-        snprintf(sql, sizeof sql, "DROP VIEW sched_%s; CREATE VIEW sched_%s AS SELECT 1", views[i],
-                 views[i]);
-        sql_run(sql);
+    (void)state;
+    struct store_error error;
+    for (int version = 0; version < 4; version += 2) {
+        file_make();
+        sql_run(version ? "PRAGMA user_version = 2" : "PRAGMA user_version = 0");
+        assert_null(store_look(path, &error));
+        assert_non_null(strstr(error.text, "and this rota uses version 1 (use the rota that made"));
+        assert_int_equal(store_exit_status(&error), 2);
     }
-    sql_run("DROP VIEW sched_live; PRAGMA user_version = 6");
-}
-
-static void back_to_version_5(void)
-{
-    back_to_version_7();
-    sql_run("CREATE TABLE old_queue AS SELECT * FROM sched_queue;"
-            " CREATE TABLE old_wait AS SELECT * FROM sched_wait;"
-            " CREATE TABLE old_ready AS SELECT * FROM sched_ready;"
-            " CREATE TABLE old_exec AS SELECT * FROM sched_exec;"
-            " CREATE TABLE old_last AS SELECT id, status, attempt, tries, outcome, exit, flags,"
-            " phase, asked, since FROM sched_job WHERE status <> 'STAGED' OR kind = 'bundle';"
-            " CREATE TABLE before_job AS SELECT * FROM sched_job;"
-            " CREATE TABLE old_run AS SELECT seq, id, attempt, worker, handler, status, exit,"
-            " started, ended FROM sched_history ORDER BY seq;"
-            " CREATE TABLE old_attempt AS SELECT * FROM sched_attempt");
-    sql_run("DROP VIEW sched_queue; DROP VIEW sched_wait; DROP VIEW sched_ready;"
-            " DROP VIEW sched_exec; DROP VIEW sched_unstage; DROP VIEW sched_stage;"
-            " DROP VIEW sched_status; DROP VIEW sched_job; DROP VIEW sched_history;"
-            " DROP VIEW sched_attempt; DROP VIEW sched_live; DROP TABLE sched_state;"
-            " DROP TABLE sched_run;"
-            " ALTER TABLE sched_task DROP COLUMN status; ALTER TABLE sched_event DROP COLUMN ends");
-    sql_run("ALTER TABLE old_queue RENAME TO sched_queue;"
-            " ALTER TABLE old_wait RENAME TO sched_wait;"
-            " ALTER TABLE old_ready RENAME TO sched_ready;"
-            " ALTER TABLE old_exec RENAME TO sched_exec; ALTER TABLE old_last RENAME TO sched_last;"
-            " ALTER TABLE old_run RENAME TO sched_run;"
-            " ALTER TABLE old_attempt RENAME TO sched_attempt;"
-            " CREATE TABLE sched_unstage(id INTEGER PRIMARY KEY);"
-            " CREATE VIEW sched_stage AS SELECT 1; CREATE VIEW sched_status AS SELECT 1;"
-            " CREATE VIEW sched_job AS SELECT * FROM before_job;"
-            " CREATE VIEW sched_history AS SELECT 1; PRAGMA user_version = 5");
-}
-
-static void back_to_version_3(void)
-{
-    back_to_version_5();
-    sql_run("ALTER TABLE sched_task RENAME TO new_task; ALTER TABLE sched_run RENAME TO new_run;"
-            " CREATE TABLE old_job AS SELECT * FROM sched_job;"
-            " DROP VIEW sched_status; DROP VIEW sched_job; DROP VIEW sched_history;"
-            " DROP TABLE sched_body; ALTER TABLE sched_attempt DROP COLUMN worker;"
-            " CREATE VIEW sched_status AS SELECT 1; DROP TABLE sched_last;"
-            " ALTER TABLE old_job RENAME TO sched_job; ALTER TABLE new_run RENAME TO"
-            " sched_history; DROP TABLE new_task; PRAGMA user_version = 3");
-}
-
-static void back_to_version_2(void)
-{
-    back_to_version_3();
-    sql_run("DROP TABLE sched_attempt; ALTER TABLE sched_job DROP COLUMN details;"
-            " PRAGMA user_version = 2");
-}
-
-static void becomes_of_this_version(void)
-{
-    struct store_error error;
-    const char *wrong = scene_judge(&scene);
-    if (wrong) fail_msg("%s", wrong);
-    uint32_t broken = store_verify(path, stderr, &error);
-    assert_int_equal(error.fault, STORE_FINE);
-    assert_int_equal(broken, 0);
-    struct store *look = look_open();
-    assert_int_equal(digest_of(look), scene.digests[9]);
-    store_close(look);
-}
-
-static void a_database_of_version_2_becomes_one_of_today(void **state)
-{
-    (void)state;
-    back_to_version_2();
-    becomes_of_this_version();
-}
-
-static void a_database_of_version_3_becomes_one_of_today(void **state)
-{
-    (void)state;
-    back_to_version_3();
-    becomes_of_this_version();
-}
-
-static void a_database_of_version_5_becomes_one_of_today(void **state)
-{
-    (void)state;
-    back_to_version_5();
-    becomes_of_this_version();
-}
-
-static void a_database_of_version_6_becomes_one_of_today(void **state)
-{
-    (void)state;
-    back_to_version_6();
-    becomes_of_this_version();
-}
-
-static void a_database_of_version_7_becomes_one_of_today(void **state)
-{
-    (void)state;
-    back_to_version_7();
-    becomes_of_this_version();
-}
-
-static void a_database_of_version_8_becomes_one_of_today(void **state)
-{
-    (void)state;
-    back_to_version_8();
-    becomes_of_this_version();
-}
-
-static void a_look_at_older_tables_says_what_to_do(void **state)
-{
-    (void)state;
-    struct store_error error;
-    back_to_version_2();
-    assert_null(store_look(path, &error));
-    assert_non_null(strstr(error.text, "has version 2 of the tables, from an older rota"));
-    assert_int_equal(store_exit_status(&error), 2);
 }
 
 // ---- Looking ----------------------------------------------------------------------------
@@ -384,13 +246,7 @@ static void what_is_no_database_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_database_of_version_2_becomes_one_of_today),
-        cmocka_unit_test(a_database_of_version_3_becomes_one_of_today),
-        cmocka_unit_test(a_database_of_version_5_becomes_one_of_today),
-        cmocka_unit_test(a_database_of_version_6_becomes_one_of_today),
-        cmocka_unit_test(a_database_of_version_7_becomes_one_of_today),
-        cmocka_unit_test(a_database_of_version_8_becomes_one_of_today),
-        cmocka_unit_test(a_look_at_older_tables_says_what_to_do),
+        cmocka_unit_test(a_look_at_other_tables_says_what_to_do),
         cmocka_unit_test(a_look_rebuilds_the_core_beside_a_server),
         cmocka_unit_test(a_look_sees_one_moment),
         cmocka_unit_test(what_a_worker_reports_is_kept),

@@ -45,7 +45,7 @@ static const struct {
     {"UPDATE sched_state SET seq = 1 WHERE seq IS NOT NULL", "two ends with one number"},
     {"UPDATE sched_state SET seq = NULL WHERE status = 'SUCCESS'", "not in the history"},
     {"UPDATE sched_state SET ended = started - 1 WHERE seq IS NOT NULL", "before it began"},
-    {"UPDATE sched_state SET seq = 9999 WHERE status IN ('ASSIGNED', 'RUNNING')", "and goes on"},
+    {"UPDATE sched_state SET seq = 9999 WHERE status IN ('ASSIGNED', 'RUNNING')", "and is running"},
     {"INSERT INTO sched_run(id, attempt, seq) VALUES (77 << 32 | 1, 1, 9999)",
      "earlier attempts and was never defined"},
     {"UPDATE sched_state SET \"end\" = 'exit' WHERE seq IS NULL",

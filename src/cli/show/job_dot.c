@@ -1,5 +1,6 @@
-// job_dot.c - the tasks of a job file and what waits for what, for Graphviz and as JSON.
+// job_dot.c - the tasks of a job file and their dependencies, for Graphviz and as JSON.
 #include "job/file/jobfile.h"
+#include "os/json.h"
 
 #include <string.h>
 
@@ -7,8 +8,8 @@
 
 struct sink {
     const struct jobfile *file;
-    FILE *out;
-    uint32_t edges;  // told so far
+    FILE *out;  // for Graphviz
+    struct json json;
 };
 
 typedef void edge_fn(struct sink *sink, uint32_t before, uint32_t after, const char *kind);
@@ -22,7 +23,7 @@ static const char *clause_kind(enum rota_clause_kind kind)
     return words[kind];
 }
 
-// What a task waits for, and how. Members of bundles are not told as edges.
+// Writes the dependencies of a task and their kinds. Members of bundles are no edges.
 static void edges_tell(struct sink *sink, uint32_t number, edge_fn *tell)
 {
     const struct jobfile *file = sink->file;
@@ -109,26 +110,30 @@ void jobfile_dot_write(const struct jobfile *file, FILE *out)
 
 static void json_edge(struct sink *sink, uint32_t before, uint32_t after, const char *kind)
 {
-    FILE *out = sink->out;
-    fputs(sink->edges++ ? ",\n[" : "\n[", out);
-    json_text(out, sink->file->tasks[before].name);
-    putc(',', out);
-    json_text(out, sink->file->tasks[after].name);
-    fprintf(out, ",\"%s\"]", kind);
+    json_newline(&sink->json);
+    json_open(&sink->json, NULL, '[');
+    json_string(&sink->json, NULL, sink->file->tasks[before].name);
+    json_string(&sink->json, NULL, sink->file->tasks[after].name);
+    json_string(&sink->json, NULL, kind);
+    json_close(&sink->json, ']');
 }
 
 void jobfile_graph_write(const struct jobfile *file, FILE *out)
 {
-    fputs("{\"tasks\":[", out);
+    struct sink sink = {.file = file, .json = {.out = out}};
+    json_open(&sink.json, NULL, '{');
+    json_open(&sink.json, "tasks", '[');
     for (uint32_t i = 0; i < file->task_count; i++) {
-        fputs(i ? ",\n" : "\n", out);
-        json_text(out, file->tasks[i].name);
+        json_newline(&sink.json);
+        json_string(&sink.json, NULL, file->tasks[i].name);
     }
-    fputs("],\n\"edges\":[", out);
-    struct sink sink = {.file = file, .out = out};
+    json_close(&sink.json, ']');
+    json_newline(&sink.json);
+    json_open(&sink.json, "edges", '[');
     for (uint32_t i = 0; i < file->task_count; i++) {
         edges_tell(&sink, i, json_edge);
         if (file->tasks[i].bundle) json_edge(&sink, i, file->tasks[i].bundle - 1, "member");
     }
-    fputs("]}\n", out);
+    json_close(&sink.json, ']');
+    json_line(&sink.json);
 }

@@ -1,4 +1,4 @@
-// job_draw.c - the tasks layer by layer, each on a line with what it waits for.
+// job_draw.c - draws the tasks layer by layer, each on a line with its dependencies.
 #include "job/file/jobfile.h"
 
 #include <stdlib.h>
@@ -15,11 +15,11 @@ struct drawing {
     int width;
 };
 
-// The length of the longest way to a task. There are no cycles, so it is enough to come back to a
-// task when what it waits for is known.
+// The length of the longest path to a task. There are no cycles, so it is enough to return to a
+// task when its dependencies are known.
 static void layer_find(struct drawing *drawing, uint32_t start)
 {
-    uint32_t height = 0, other, *deepest = drawing->order;  // which is only filled later
+    uint32_t height = 0, other, *deepest = drawing->order;  // unused until later
     drawing->stack[height++] = start;
     while (height) {
         uint32_t task = drawing->stack[height - 1];
@@ -36,7 +36,7 @@ static void layer_find(struct drawing *drawing, uint32_t start)
     }
 }
 
-// Sorted by counting.
+// Counting sort.
 static void layers_order(struct drawing *drawing)
 {
     uint32_t count = drawing->file->task_count, layers = 0, *first = drawing->next;

@@ -60,19 +60,19 @@ function summary() {
   document.title = `${name} - rota report`;
   const when = new Date((data.began || data.made) / 1000).toLocaleString();
   byId('subtitle').textContent = `job ${data.job}, ${when}, ` +
-    (data.atWork ? 'still at work' : failed ? 'with failures' : 'at rest');
+    (data.atWork ? 'running' : failed ? 'finished with failures' : 'finished');
   tile(all, 'tasks');
   tile(count('SUCCESS'), 'succeeded');
   if (failed) tile(failed, 'failed or stopped', 'bad');
   const left = all - count('SUCCESS', 'FAILED', 'ABORTED');
   if (left) tile(left, 'not run or running');
   if (cached) tile(cached, 'from the cache');
-  tile(time(data.wall), 'from first to last');
+  tile(time(data.wall), 'duration');
   tile(time(data.criticalTime), 'critical path');
-  tile(data.wall ? (busy / data.wall).toFixed(2) : '-', 'at a time, on average');
-  tile(time(tasks.reduce((sum, task) => sum + task.cpu, 0)), 'on processors');
+  tile(data.wall ? (busy / data.wall).toFixed(2) : '-', 'tasks in parallel, on average');
+  tile(time(tasks.reduce((sum, task) => sum + task.cpu, 0)), 'processor time');
   const retried = tasks.filter((task) => task.attempt > 1).length;
-  if (retried) tile(retried, 'tried more than once');
+  if (retried) tile(retried, 'retried');
 }
 
 // ---- One task ---------------------------------------------------------------------------------
@@ -95,14 +95,14 @@ function choose(at) {
   const tries = attempts.filter((attempt) => attempt.task === at);
   row('state', task.status + (task.end ? `, ${task.end}` : ''));
   row('command', task.command, 'pre');
-  row('needs', names(task.needs));
-  row('needed by', names(tasks.flatMap((other, place) => (other.needs.includes(at) ? [place] : []))));
+  row('dependencies', names(task.needs));
+  row('dependents', names(tasks.flatMap((other, place) => (other.needs.includes(at) ? [place] : []))));
   row('members', names(tasks.flatMap((other, place) => (other.bundle === at ? [place] : []))));
   row('bundle', task.bundle === undefined ? '' : tasks[task.bundle].name);
   row('lane', task.lane && `${task.lane}, ${task.access}`);
   row('attempts', tries.map((attempt) =>
     `${attempt.attempt}: ${attempt.end}, ${time(attempt.length)}`).join('; '));
-  row('processors', task.cpu ? time(task.cpu) : '');
+  row('processor time', task.cpu ? time(task.cpu) : '');
   row('memory', task.memory ? bytes(task.memory) : '');
   redraw();
 }
@@ -116,7 +116,7 @@ function criticalShow() {
   }
   const share = data.wall ? Math.round(data.criticalTime / data.wall * 100) : 100;
   byId('criticalSum').textContent = `${data.critical.length} tasks, ${time(data.criticalTime)}, ` +
-    `${share} % of the time from first to last`;
+    `${share} % of the duration`;
   const first = new Map();
   for (const attempt of attempts) {
     const began = first.get(attempt.task);
@@ -180,7 +180,7 @@ function lanesShow() {
 // ---- The table --------------------------------------------------------------------------------
 
 const columns = [['name', 'name'], ['state', 'status'], ['end', 'end'], ['attempts', 'attempt', true],
-  ['time', 'time', true], ['processors', 'cpu', true], ['memory', 'memory', true],
+  ['time', 'time', true], ['processor time', 'cpu', true], ['memory', 'memory', true],
   ['lane', 'lane'], ['command', 'command']];
 const table = { sort: null, down: false, limit: 200 };
 

@@ -1,4 +1,4 @@
-// table.c - columns for people, as wide as what is in them.
+// table.c - prints a table with columns as wide as their content.
 #define _GNU_SOURCE
 #include "cli/query_options.h"
 
@@ -10,18 +10,6 @@
 enum { CELL_MAX = 60 };
 
 // ---- Colours --------------------------------------------------------------------------------
-
-bool terminal_is_able(FILE *out)
-{
-    const char *kind = getenv("TERM");
-    return isatty(fileno(out)) && !(kind && strcmp(kind, "dumb") == 0);
-}
-
-bool colour_is_wanted(FILE *out)
-{
-    const char *wish = getenv("NO_COLOR");
-    return terminal_is_able(out) && !(wish && *wish);
-}
 
 const char *colour_of(const char *status)
 {
@@ -42,7 +30,7 @@ void table_open(struct table *table, uint32_t columns)
     *table = (struct table){.columns = columns};
 }
 
-// So many bytes that not more than CELL_MAX characters are taken, and none is cut.
+// The number of bytes of the first CELL_MAX characters.
 static size_t cut(const char *text, bool *is_cut)
 {
     size_t length = 0, characters = 0;
@@ -56,11 +44,8 @@ static size_t cut(const char *text, bool *is_cut)
 
 void table_add(struct table *table, const char *text)
 {
-    if (table->count == table->capacity) {
-        table->capacity = table->capacity * 2 + 64;
-        table->cells = realloc(table->cells, table->capacity * sizeof *table->cells);
-        if (!table->cells) ask_no_memory();
-    }
+    if (!ARRAY_MORE_RAW(&memory_heap, table->cells, table->count, table->capacity))
+        ask_no_memory();
     struct table_cell *cell = &table->cells[table->count++];
     size_t size;
     bool is_cut;

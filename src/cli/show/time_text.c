@@ -1,7 +1,8 @@
-// time_text.c - times and lines about tasks, from text and to text.
+// time_text.c - reads and writes times, and prints lines about tasks.
 #define _GNU_SOURCE
 #include "cli/cli.h"
 #include "job/file/jobfile.h"
+#include "os/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,17 +38,21 @@ const char *time_write(rota_time time, char out[TIME_TEXT])
     return out;
 }
 
-void line_print(const struct line_about *line, bool json)
+void line_print(const struct line_about *line, bool is_json)
 {
     char at[TIME_TEXT];
     time_write(line->at, at);
-    if (!json) {
+    if (!is_json) {
         printf("%s %s %s%s%s\n", at, line->what, line->name, *line->status ? " " : "",
                line->status);
         return;
     }
-    printf("{\"at\":\"%s\",\"what\":\"%s\",\"task\":\"%u.%u\",\"name\":", at, line->what,
-           line->task.job, line->task.task);
-    json_text(stdout, line->name);
-    printf(",\"status\":\"%s\"}\n", line->status);
+    struct json json = {.out = stdout};
+    json_open(&json, NULL, '{');
+    json_string(&json, "at", at);
+    json_string(&json, "what", line->what);
+    json_plain(&json, "task", "%u.%u", line->task.job, line->task.task);
+    json_string(&json, "name", line->name);
+    json_string(&json, "status", line->status);
+    json_line(&json);
 }

@@ -1,4 +1,4 @@
-// top.h - `rota top`: the whole of a database on one screen; what its parts share.
+// top.h - `rota top`: a database on one screen; what its files share.
 #pragma once
 
 #include "cli/cli.h"
@@ -19,32 +19,32 @@ struct top {
         uint32_t count, capacity;
     } lists[LOOK_LISTS];
     uint64_t fast, slow;  // of all jobs
-    struct top_planner {  // as its server says
+    struct top_planner {  // from the server
         bool is_there;
         uint64_t plans;
         rota_time at, took;  // of the last plan
     } planner;
 };
 
-// False: says why. Release it in either case.
+// False: `error` has the reason. Release it in either case.
 bool top_load(struct top *top, const char *path, struct store_error *error);
 void top_release(struct top *top);
 uint64_t top_count(const struct top *top, const char *status);
-// Microseconds until a job is over, by the pace of the last minute; -1: nobody can tell.
+// Microseconds until a job ends, by the rate of the last minute; -1: unknown.
 rota_time top_left(const struct top_row *job);
-uint64_t top_over(const struct top_row *job);  // tasks that are over
+uint64_t top_over(const struct top_row *job);  // tasks that have ended
 
 // ---- top_draw.c, top_json.c --------------------------------------------------------------------
 
 enum top_view { TOP_ALL, TOP_JOBS, TOP_WORKERS, TOP_TASKS, TOP_QUEUE, TOP_LANES, TOP_VIEWS };
 
 struct top_wish {
-    uint32_t columns, rows;  // rows 0: as many as it takes
+    uint32_t columns, rows;  // rows 0: as many as needed
     enum top_view view;
     uint32_t skip;           // rows of the list that are above the screen
 };
 
-// Lines without escapes: a byte from 1 on says how what follows looks.
+// Lines without escapes: bytes from 1 on set the appearance of the text after them.
 enum top_style { TOP_PLAIN = 1, TOP_HEAD, TOP_GOOD, TOP_BAD, TOP_DIM };
 void top_draw(const struct top *top, const struct top_wish *wish, FILE *out);
 void top_json(const struct top *top, FILE *out);
@@ -52,7 +52,7 @@ void top_json(const struct top *top, FILE *out);
 // ---- top_screen.c: keys and pictures -----------------------------------------------------------
 
 struct top_source {
-    const char *path;      // of the database; null: a server is asked
+    const char *path;      // of the database; null: ask a server
     struct reach *reach;
 };
 int top_screen(const struct top_source *source, int64_t interval);  // the exit status

@@ -1,4 +1,4 @@
-// top_draw.c - `rota top`: a moment as lines of text, as many and as long as there is room for.
+// top_draw.c - `rota top`: draws a snapshot as lines of text that fit the screen.
 #define _GNU_SOURCE
 #include "cli/show/top.h"
 
@@ -17,8 +17,7 @@ struct sheet {
 
 // ---- Pieces ------------------------------------------------------------------------------------
 
-// One line, cut where the screen ends. What others have named is made harmless first, by who
-// shows it.
+// Draws one line, cut at the end of the screen. The caller escapes names of other users.
 static void line(struct sheet *sheet, enum top_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static void line(struct sheet *sheet, enum top_style style, const char *format, ...)
@@ -31,7 +30,7 @@ static void line(struct sheet *sheet, enum top_style style, const char *format, 
     va_end(arguments);
     if (length < 0) return;
     for (int i = 0; i < length; i++)
-        if ((unsigned char)text[i] < ' ') text[i] = '?';  // a line is one, whatever is in it
+        if ((unsigned char)text[i] < ' ') text[i] = '?';  // a name must not break the line
     fprintf(sheet->out, "%c%s\n", style, text);
     free(text);
     sheet->drawn++;
@@ -78,8 +77,9 @@ static void job_line(struct sheet *sheet, const struct top_row *job)
 {
     char progress[BAR + 1], left[TEXT];
     uint64_t over = top_over(job), all = (uint64_t)job->numbers[1];
-    bool is_over = over >= all, rests = !job->numbers[5] && over + (uint64_t)job->numbers[6] >= all;
-    const char *state = is_over ? "over" : rests ? "rests" : span(left, top_left(job));
+    bool is_over = over >= all;
+    bool is_stuck = !job->numbers[5] && over + (uint64_t)job->numbers[6] >= all;
+    const char *state = is_over ? "ended" : is_stuck ? "blocked" : span(left, top_left(job));
     line(sheet, job->numbers[3] ? TOP_BAD : is_over ? TOP_GOOD : TOP_PLAIN,
          "%5lld [%s] %3llu%% %7llu %7llu %5lld %6lld %7lld %8s", (long long)job->numbers[0],
          bar(progress, over, all), (unsigned long long)(all ? over * 100 / all : 100),
@@ -208,7 +208,7 @@ static void head_draw(struct sheet *sheet)
              (double)planner->took / 1000);
 }
 
-// Each list gets what it needs, or its share of what is left for it and those behind it.
+// Each list gets the rows it needs, or its share of the rows left for it and the lists after it.
 static void all_draw(struct sheet *sheet)
 {
     uint32_t lists = TOP_VIEWS - 1;

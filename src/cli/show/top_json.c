@@ -1,6 +1,6 @@
-// top_json.c - `rota top --json`: a moment as one object.
+// top_json.c - `rota top --json`: prints a snapshot as one object.
 #include "cli/show/top.h"
-#include "job/file/jobfile.h"
+#include "os/json.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -30,55 +30,59 @@ static const struct {
                     {{"lane", 0}, {"name", -1}, {"inside", 1}, {"readers", 3}, {"waiting", 2}}},
 };
 
-static void row_print(const struct top_row *row, const struct member *members, FILE *out)
+static void members_put(struct json *json, const struct top_row *row, const struct member *members)
 {
     for (int i = 0; i < 9 && members[i].name; i++) {
-        fprintf(out, "%s\"%s\":", i ? "," : "{", members[i].name);
         if (members[i].place < 0)
-            json_text(out, row->texts[-members[i].place - 1]);
+            json_string(json, members[i].name, row->texts[-members[i].place - 1]);
         else if (row->numbers[members[i].place] == ROTA_NEVER)
-            fputs("null", out);
+            json_string(json, members[i].name, NULL);
         else
-            fprintf(out, "%" PRId64, row->numbers[members[i].place]);
+            json_number(json, members[i].name, "%" PRId64, row->numbers[members[i].place]);
     }
 }
 
-static void planner_print(const struct top_planner *planner, FILE *out)
+static void planner_put(struct json *json, const struct top_planner *planner)
 {
     if (!planner->is_there) {
-        fputs(",\"planner\":null", out);
+        json_string(json, "planner", NULL);
         return;
     }
-    fprintf(out, ",\"planner\":{\"plans\":%" PRIu64, planner->plans);
-    if (planner->plans)
-        fprintf(out, ",\"last\":%" PRId64 ",\"took_us\":%" PRId64 "}", planner->at, planner->took);
-    else
-        fputs(",\"last\":null,\"took_us\":null}", out);
+    json_open(json, "planner", '{');
+    json_number(json, "plans", "%" PRIu64, planner->plans);
+    json_number(json, "last", planner->plans ? "%" PRId64 : "null", planner->at);
+    json_number(json, "took_us", planner->plans ? "%" PRId64 : "null", planner->took);
+    json_close(json, '}');
+}
+
+static void list_put(struct json *json, const struct top *top, int list)
+{
+    json_open(json, lists[list].name, '[');
+    for (uint32_t i = 0; i < top->lists[list].count; i++) {
+        const struct top_row *row = &top->lists[list].rows[i];
+        json_open(json, NULL, '{');
+        members_put(json, row, lists[list].members);
+        rota_time left = list == LOOK_JOBS ? top_left(row) : 0;
+        if (list == LOOK_JOBS) json_number(json, "left_us", left < 0 ? "null" : "%" PRId64, left);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
 }
 
 void top_json(const struct top *top, FILE *out)
 {
-    fprintf(out, "{\"at\":%" PRId64 ",\"ended_10s\":%" PRIu64 ",\"ended_60s\":%" PRIu64, top->now,
-            top->fast, top->slow);
-    planner_print(&top->planner, out);
-    for (int i = 0; i < LOOK_LISTS; i++) {
-        if (!lists[i].name) continue;
-        fprintf(out, ",\"%s\":[", lists[i].name);
-        for (uint32_t j = 0; j < top->lists[i].count; j++) {
-            const struct top_row *row = &top->lists[i].rows[j];
-            if (j) fputc(',', out);
-            row_print(row, lists[i].members, out);
-            rota_time left = i == LOOK_JOBS ? top_left(row) : 0;
-            if (i == LOOK_JOBS && left < 0) fputs(",\"left_us\":null", out);
-            if (i == LOOK_JOBS && left >= 0) fprintf(out, ",\"left_us\":%" PRId64, left);
-            fputc('}', out);
-        }
-        fputc(']', out);
-    }
     const struct top_list *counts = &top->lists[LOOK_COUNTS];
-    fputs(",\"states\":{", out);
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_number(&json, "at", "%" PRId64, top->now);
+    json_number(&json, "ended_10s", "%" PRIu64, top->fast);
+    json_number(&json, "ended_60s", "%" PRIu64, top->slow);
+    planner_put(&json, &top->planner);
+    for (int i = 0; i < LOOK_LISTS; i++)
+        if (lists[i].name) list_put(&json, top, i);
+    json_open(&json, "states", '{');
     for (uint32_t i = 0; i < counts->count; i++)
-        fprintf(out, "%s\"%s\":%" PRId64, i ? "," : "", counts->rows[i].texts[0],
-                counts->rows[i].numbers[1]);
-    fputs("}}\n", out);
+        json_number(&json, counts->rows[i].texts[0], "%" PRId64, counts->rows[i].numbers[1]);
+    json_close(&json, '}');
+    json_line(&json);
 }

@@ -1,4 +1,7 @@
-// top_screen.c - `rota top` on a terminal: keys in, pictures out, and the terminal as it was.
+// top_screen.c - `rota top` on a terminal: reads keys, and draws a frame every interval.
+//
+// A frame comes from a database, or from a server as the answer to a query. The last frame stays
+// while the server cannot be reached. The terminal is restored at the end.
 #define _GNU_SOURCE
 #include "cli/connect.h"
 #include "cli/show/top.h"
@@ -16,10 +19,10 @@ struct screen {
     struct os_terminal *terminal;
     int signals;
     struct top_wish wish;
-    char *frame;            // the last picture, as lines
+    char *frame;            // the last frame, as lines
     size_t frame_size;
-    char trouble[300];      // why there is no newer one; "": there is
-    bool is_paused, is_over, is_asked;  // asked: by a key, so it is drawn at once
+    char trouble[300];      // why there is no newer one, or ""
+    bool is_paused, is_over, is_asked;  // asked: by a key, so draw at once
     int64_t retry_at;
 };
 
@@ -38,16 +41,13 @@ static bool frame_of_file(struct screen *screen, FILE *out)
     return fine;
 }
 
-static void ask_put(struct screen *screen, struct client *client)
+static struct request_id ask_put(const struct screen *screen, struct rota_client *client)
 {
-    struct wire_message message = {.kind = WIRE_ASK_MESSAGE};
     char wish[80];
     snprintf(wish, sizeof wish, "%u,%u,%u,%u", screen->wish.columns, screen->wish.rows,
              (unsigned)screen->wish.view, screen->wish.skip);
     wire_text words[] = {wire_text_of("top"), wire_text_of("--frame"), wire_text_of(wish)};
-    message.ask.request = 1;
-    message.ask.words = (wire_texts){words, 3};
-    wire_put(&client->link->out, &message);
+    return question_put(client, words, 3);
 }
 
 static bool is_told_to_end(struct screen *screen)
@@ -56,47 +56,37 @@ static bool is_told_to_end(struct screen *screen)
     return screen->is_over;
 }
 
-// In slices, so that nobody has to wait for a server that hangs.
+// Waits in slices, so that keys work while a server hangs.
 static bool frame_of_server(struct screen *screen, FILE *out)
 {
-    struct client *client = &screen->source->reach->client;
+    struct rota_client *client = &screen->source->reach->client;
     struct wire_message message;
+    struct request_id request = ask_put(screen, client);
     int64_t until = os_ticks() + PATIENCE;
-    client->error[0] = 0;
-    ask_put(screen, client);
-    bool open = client_send(client);
-    while (open && os_ticks() < until && !is_told_to_end(screen)) {
-        if (!client_next(client, &message, SLICE)) {
-            open = client->link->state == LINK_OPEN;
-            continue;
-        }
-        if (message.kind == WIRE_ANSWER_MESSAGE)
-            fwrite(message.answer.bytes.bytes, 1, message.answer.bytes.length, out);
-        if (message.kind == WIRE_REFUSE_MESSAGE) {
-            snprintf(screen->trouble, sizeof screen->trouble, "%.290s",
-                     message.refuse.reason.bytes);
-            return false;
-        }
+    enum rota_client_code code = ROTA_CLIENT_OK;
+    while (os_ticks() < until && !is_told_to_end(screen)) {
+        code = client_answer(client, request, client_until(SLICE), &message);
+        if (code == ROTA_CLIENT_TIMED_OUT) continue;
+        if (code) break;
         if (message.kind == WIRE_ANSWERED_MESSAGE) return message.answered.status == 0;
+        fwrite(message.answer.bytes.bytes, 1, message.answer.bytes.length, out);
     }
-    snprintf(screen->trouble, sizeof screen->trouble, "the server is away: %.250s",
-             *client->error ? client->error : "it does not answer");
-    if (client->link->state == LINK_OPEN) link_close(client->link), client->link = NULL;
+    snprintf(screen->trouble, sizeof screen->trouble, "%s%.250s",
+             client->refusal ? "" : "the server is away: ", code ? client->reason : "no answer");
+    if (!client->refusal) client_leave(client);
     return false;
 }
 
-// A server that is away is asked for again now and then; the last picture stays meanwhile.
+// Tries to reconnect at intervals; the last frame stays meanwhile.
 static bool server_is_there(struct screen *screen)
 {
     struct reach *reach = screen->source->reach;
-    if (reach->client.link && reach->client.link->state == LINK_OPEN) return true;
+    if (client_is_open(&reach->client)) return true;
     if (os_ticks() < screen->retry_at) return false;
-    client_close(&reach->client);
     screen->retry_at = os_ticks() + RETRY;
-    if (client_open(&reach->client, reach->server, reach->keys.items, WIRE_CLIENT, "top"))
-        return true;
+    if (reach_quickly(reach, CLIENT_OPEN_PATIENCE)) return true;
     snprintf(screen->trouble, sizeof screen->trouble, "the server is away: %.250s",
-             reach->client.error);
+             reach->client.reason);
     return false;
 }
 
@@ -125,7 +115,7 @@ static const char *const styles[]
     = {[TOP_PLAIN] = "", [TOP_HEAD] = "\033[1m", [TOP_GOOD] = "\033[32m", [TOP_BAD] = "\033[31m",
        [TOP_DIM] = "\033[2m"};
 
-// As many characters as there are columns.
+// The length of the text that fits into the columns.
 static size_t cut(const char *text, size_t length, uint32_t columns)
 {
     size_t at = 0;
@@ -151,14 +141,14 @@ static void foot_draw(const struct screen *screen, FILE *out)
     static const char *const names[TOP_VIEWS] = {"all", "jobs", "workers", "out", "next", "lanes"};
     char text[400];
     snprintf(text, sizeof text, "q quit  tab view (%s)  up down scroll  p %s  %s",
-             names[screen->wish.view], screen->is_paused ? "go on" : "pause",
+             names[screen->wish.view], screen->is_paused ? "resume" : "pause",
              *screen->trouble ? screen->trouble : screen->is_paused ? "PAUSED" : "");
     fputs(*screen->trouble ? "\033[7;31m" : "\033[7m", out);
     plain_write(out, text, cut(text, strlen(text), screen->wish.columns));
     fputs("\033[0m\033[K", out);
 }
 
-// All of it in one write, over what is there: nothing is cleared before it is drawn again.
+// One write over the old frame, without clearing it, so that nothing flickers.
 static void draw(const struct screen *screen)
 {
     char *bytes = NULL;
@@ -199,7 +189,7 @@ static void scroll(struct screen *screen, int by)
     screen->wish.skip = skip < 0 ? 0 : skip > 1000 ? 1000 : (uint32_t)skip;
 }
 
-// What begins with an escape comes at once, or is not for us.
+// An escape sequence comes in one piece; others are ignored.
 static int key_read(void)
 {
     int key = os_terminal_key(STDIN_FILENO);
@@ -251,7 +241,7 @@ static void await(struct screen *screen, int64_t until)
         os_wait(watches, 2, slice < until ? slice : until);
         if (watches[0].can_read) {
             keys_take(screen);
-            // Its other end is gone: it can always be read, and gives nothing.
+            // The terminal was closed: the file is always readable, and empty.
             if (!screen->is_asked) screen->is_over = true;
         }
         is_told_to_end(screen);
@@ -272,7 +262,7 @@ int top_screen(const struct top_source *source, int64_t interval)
         if (!screen.is_paused || screen.is_asked) frame_get(&screen);
         screen.is_asked = false;
         if (!screen.is_over) draw(&screen);
-        // A database that takes long to look at is looked at less often.
+        // Reads a large database less often.
         int64_t took = os_ticks() - begun, pause = took * 4 > interval ? took * 4 : interval;
         await(&screen, os_ticks() + pause);
     }

@@ -1,4 +1,4 @@
-// top_snapshot.c - `rota top`: one moment of a database, in memory.
+// top_snapshot.c - `rota top`: a snapshot of a database, in memory.
 #include "cli/show/top.h"
 #include "os/os.h"
 
@@ -8,13 +8,7 @@
 static bool row_take(void *context, const struct look_row *told)
 {
     struct top_list *list = context;
-    if (list->count == list->capacity) {
-        uint32_t capacity = list->capacity * 2 + 16;
-        struct top_row *rows = realloc(list->rows, capacity * sizeof *rows);
-        if (!rows) return false;
-        list->rows = rows;
-        list->capacity = capacity;
-    }
+    if (!ARRAY_MORE_RAW(&memory_heap, list->rows, list->count, list->capacity)) return false;
     struct top_row *row = &list->rows[list->count++];
     *row = (struct top_row){.fast = 0};
     memcpy(row->numbers, told->numbers, sizeof row->numbers);
@@ -76,7 +70,7 @@ uint64_t top_over(const struct top_row *job)
     return (uint64_t)(job->numbers[2] + job->numbers[3] + job->numbers[4] + job->numbers[7]);
 }
 
-// What is blocked takes no time: it does not run.
+// Blocked tasks take no time: they do not run.
 rota_time top_left(const struct top_row *job)
 {
     int64_t left = job->numbers[1] - (int64_t)top_over(job) - job->numbers[6];

@@ -1,8 +1,9 @@
-// content_key.c - content keys: tasks that make the same, in whatever job, have the same one.
+// content_key.c - content keys: tasks with the same command and inputs have the same key, in any
+// job.
 //
-// Of a result that is not there yet nobody knows the content, so an output of another task counts
-// by the key of that task: who has no key gives none to those who read what it makes.
-#include "client/files/client.h"
+// The content of a future output is unknown, so the key of its producer stands for it: a task has
+// no key if one of its producers has none.
+#include "client/files/files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +15,14 @@ struct keys {
     uint8_t (*hashes)[CACHE_HASH];
     rota_object_id *ids;
     uint8_t *seen;
-    char **texts;        // of the task at hand, to be freed
+    char **texts;        // of the present task, to be freed
     uint32_t text_count;
 };
 
 static wire_text keep(struct keys *keys, char mark, const char *first, const char *second)
 {
     size_t length = 1 + strlen(first) + 1 + (second ? strlen(second) : 0);
-    char *text = run_allocate(length + 1, 1);
+    char *text = os_allocate(length + 1, 1);
     text[0] = mark;
     memcpy(text + 1, first, strlen(first));
     if (second) memcpy(text + 2 + strlen(first), second, strlen(second));
@@ -31,7 +32,7 @@ static wire_text keep(struct keys *keys, char mark, const char *first, const cha
 
 // ---- May it have one? --------------------------------------------------------------------------
 
-// In a lane nobody waits for another one's turn.
+// Not in a lane: a task must not wait for the turn of another one.
 static bool is_asked_for(const struct jobfile_task *task)
 {
     if (!task->cache || task->is_bundle || task->lane) return false;
@@ -53,7 +54,7 @@ static bool inputs_are_known(const struct keys *keys, const struct jobfile_task 
 
 static void source_fill(const struct keys *keys, const char *path, struct cache_output *input)
 {
-    char *place = run_path_in(keys->given->folder, path);
+    char *place = client_path_in(keys->given->folder, path);
     const struct client_upload *upload = client_upload_look(keys->given->uploads, place);
     if (upload) input->entry = upload->survey.entry;
     free(place);
@@ -81,10 +82,10 @@ static uint32_t inputs_fill(struct keys *keys, const struct jobfile_task *task,
     return task->input_count + 1;
 }
 
-// Outputs with their kinds, then what else a command can see or depends on.
+// Outputs with their kinds, then the other properties that a command can see or depends on.
 static wire_texts outputs_make(struct keys *keys, const struct jobfile_task *task)
 {
-    wire_texts texts = {run_allocate(task->output_count + 3, sizeof *texts.items), 0};
+    wire_texts texts = {os_allocate(task->output_count + 3, sizeof *texts.items), 0};
     for (uint32_t i = 0; i < task->output_count; i++)
         texts.items[texts.count++]
             = keep(keys, task->outputs[i].kind == JOBFILE_DIRECTORY ? 'd' : 'f',
@@ -98,7 +99,7 @@ static wire_texts outputs_make(struct keys *keys, const struct jobfile_task *tas
 
 static wire_texts texts_of(char **items, uint32_t count)
 {
-    wire_texts texts = {run_allocate(count, sizeof *texts.items), count};
+    wire_texts texts = {os_allocate(count, sizeof *texts.items), count};
     for (uint32_t i = 0; i < count; i++) texts.items[i] = wire_text_of(items[i]);
     return texts;
 }
@@ -108,10 +109,10 @@ static void key_make(struct keys *keys, uint32_t at)
     const struct jobfile_task *task = &keys->given->file->tasks[at];
     if (!is_asked_for(task) || !inputs_are_known(keys, task)) return;
     bool is_private = task->input_count || task->output_count || task->stdin_path;
-    char *directory = task->cwd ? run_path_in(keys->given->folder, task->cwd) : NULL;
-    keys->texts = run_allocate(task->input_count + task->output_count + 4, sizeof *keys->texts);
+    char *directory = task->cwd ? client_path_in(keys->given->folder, task->cwd) : NULL;
+    keys->texts = os_allocate(task->input_count + task->output_count + 4, sizeof *keys->texts);
     keys->text_count = 0;
-    struct cache_output *inputs = run_allocate(task->input_count + 1, sizeof *inputs);
+    struct cache_output *inputs = os_allocate(task->input_count + 1, sizeof *inputs);
     struct cache_command command = {.argv = texts_of(task->argv, task->argc),
                                     .environment = texts_of(task->env, task->env_count),
                                     .outputs = outputs_make(keys, task),
@@ -120,9 +121,9 @@ static void key_make(struct keys *keys, uint32_t at)
                                      : is_private ? ""
                                                   : keys->given->folder);
     command.input_count = inputs_fill(keys, task, inputs);
-    if (!cache_key(&keys->cache, &command, keys->hashes[at], NULL)) run_no_memory();
+    if (!cache_key(&keys->cache, &command, keys->hashes[at], NULL)) os_out_of_memory();
     memcpy(&keys->ids[at], keys->hashes[at], sizeof keys->ids[at]);
-    keys->ids[at].high |= 1;  // it is not none
+    keys->ids[at].high |= 1;  // never the id "none"
     for (uint32_t i = 0; i < keys->text_count; i++) free(keys->texts[i]);
     free(keys->texts), free(inputs), free(directory);
     free(command.argv.items), free(command.environment.items), free(command.outputs.items);
@@ -160,11 +161,11 @@ static void keys_make(struct keys *keys, uint32_t *stack, uint32_t first)
 rota_object_id *client_keys(const struct client_submission *given)
 {
     uint32_t count = given->file->task_count;
-    struct keys keys = {.given = given, .ids = run_allocate(count, sizeof *keys.ids)};
-    if (!given->uploads) return keys.ids;  // nobody has hashed what they read
-    uint32_t *stack = run_allocate(count, sizeof *stack);
-    keys.hashes = run_allocate(count, sizeof *keys.hashes);
-    keys.seen = run_allocate(count, 1);
+    struct keys keys = {.given = given, .ids = os_allocate(count, sizeof *keys.ids)};
+    if (!given->uploads) return keys.ids;  // the inputs are not hashed
+    uint32_t *stack = os_allocate(count, sizeof *stack);
+    keys.hashes = os_allocate(count, sizeof *keys.hashes);
+    keys.seen = os_allocate(count, 1);
     cache_init(&keys.cache);
     for (uint32_t i = 0; i < count; i++) keys_make(&keys, stack, i);
     cache_close(&keys.cache);

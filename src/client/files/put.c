@@ -1,5 +1,10 @@
-// put.c - contents for the store of a server: what is not there is sent, then objects are named.
-#include "client/files/client.h"
+// put.c - uploads files and directories to the object store of a server.
+//
+// OFFER names contents, 1000 at a time; the server asks for those it lacks with WANT. Each goes as
+// a PIECE and is confirmed by STORED; BIND then gives each object its content. A lost connection is
+// opened again, and the server names the offset from which to resume. A busy server does not read
+// from a connection before its turn, so only the first answer has a time limit.
+#include "client/files/files.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -9,27 +14,27 @@
 #include <unistd.h>
 
 enum { OFFER = 1000, PIECE = 256 << 10, PAUSE_MIN = 200000, PAUSE_MAX = 2000000 };
-// How long it waits in all for a server that is busy or gone, and when the user hears of it.
+// The time to wait in all for a server that is busy or gone, and when to tell the user.
 enum { PATIENCE = 60 * 1000000, QUIET = 3 * 1000000 };
 
 struct putting {
-    struct client *client;
+    struct rota_client *client;
     const struct client_put *puts;
     uint32_t count;
     struct client_sent *sent;
-    bool is_final;     // trying again is of no use
+    bool is_final;     // a retry would fail, too
     bool is_served;    // the server has answered on this connection
-    int64_t began;     // when it was opened
-    int64_t waited;    // for the first answers on the connections before
-    const char *name;  // of the command, if the user has not heard that it waits
-    // The content that is sent, where that began, and whether the server has more than when the
-    // connection before began.
+    int64_t began;     // when the connection was opened
+    int64_t waited;    // for the first answers on earlier connections
+    const char *name;  // of the command; null once the user knows that it waits
+    // The content that is being sent, its first offset, and whether the server has more of it than
+    // at the start of the previous connection.
     char part[CACHE_ENTRY_TEXT];
     uint64_t part_from;
     bool is_further;
 };
 
-// The parts of all that is put, one after the other.
+// Walks over the parts of all contents.
 struct walk {
     uint32_t put, at;
 };
@@ -43,11 +48,15 @@ static bool walk_next(const struct putting *putting, struct walk *walk, struct c
     return false;
 }
 
-static bool fail(struct putting *putting, const char *what, const char *why)
+static enum rota_client_code fail(struct putting *putting, const char *what, const char *why)
 {
-    snprintf(putting->client->error, sizeof putting->client->error, "%.180s: %.200s", what, why);
     putting->is_final = true;
-    return false;
+    return client_say(putting->client, ROTA_CLIENT_FILE, "%.180s: %.200s", what, why);
+}
+
+static enum rota_client_code unexpected(struct putting *putting)
+{
+    return client_say(putting->client, ROTA_CLIENT_GONE, "the server sent an unexpected message");
 }
 
 // ---- Waiting ----------------------------------------------------------------------------------
@@ -65,73 +74,76 @@ static void wait_tell(struct putting *putting, const char *reason)
     putting->name = NULL;
 }
 
-// The server reads nothing of a connection that has to wait until others are served.
-static bool first_answer(struct putting *putting, struct wire_message *message)
+// The server reads nothing from a connection that waits until others are served.
+static enum rota_client_code first_answer(struct putting *putting, struct wire_message *message)
 {
     static const char busy[] = "busy: the object store serves others";
-    struct client *client = putting->client;
+    struct rota_client *client = putting->client;
     for (int64_t waited; (waited = waited_so_far(putting)) < PATIENCE;) {
         int64_t until = os_ticks() + (waited < QUIET ? QUIET : PATIENCE) - waited;
-        if (client_next(client, message, until - os_ticks())) {
+        enum rota_client_code code = client_next(client, message, until);
+        if (!code) {
             putting->waited = waited_so_far(putting);
-            return putting->is_served = true;
+            putting->is_served = true;
         }
-        if (os_ticks() < until) return false;
+        if (code != ROTA_CLIENT_TIMED_OUT) return code;
         wait_tell(putting, busy);
     }
-    client->code = WIRE_REFUSED_BUSY;
-    return client_fail(client, busy);
+    client->refusal = WIRE_REFUSED_BUSY;
+    return client_say(client, ROTA_CLIENT_FULL, "%s", busy);
 }
 
-// The next message; a refusal is the end of it.
-static bool next(struct putting *putting, struct wire_message *message)
+// Sends, and takes the next message; a refusal is an error.
+static enum rota_client_code next(struct putting *putting, struct wire_message *message)
 {
-    struct client *client = putting->client;
-    bool is_there = putting->is_served ? client_next(client, message, 0)
-                                       : first_answer(putting, message);
-    if (!is_there) return false;
-    if (message->kind != WIRE_REFUSE_MESSAGE) return true;
-    client->code = (enum wire_code)message->refuse.code;
-    client_fail(client, message->refuse.reason.bytes);
-    bool again = client->code == WIRE_REFUSED_NOT_FOUND || client->code == WIRE_REFUSED_BUSY;
-    putting->is_final = !again;
-    return false;
+    struct rota_client *client = putting->client;
+    enum rota_client_code code = client_send(client, ROTA_NEVER);
+    if (!code)
+        code = putting->is_served ? client_next(client, message, ROTA_NEVER)
+                                  : first_answer(putting, message);
+    if (code) return code;
+    code = client_refusal(client, (struct request_id){0}, message);
+    if (code)
+        putting->is_final = client->refusal != WIRE_REFUSED_NOT_FOUND
+                            && client->refusal != WIRE_REFUSED_BUSY;
+    return code;
 }
 
-// ---- A content --------------------------------------------------------------------------------
+// ---- One content ------------------------------------------------------------------------------
 
-// Whether the server has said something instead of waiting for the rest: it is a refusal. When all
-// is sent, what it says may be that it has it.
-static bool is_refused(struct putting *putting)
+// Reads without waiting. While a file is sent, the server answers only to refuse the rest of it;
+// an answer after the last byte may also say that the content is stored.
+static enum rota_client_code refusal_look(struct putting *putting)
 {
-    struct client *client = putting->client;
+    const struct wire_in *in = &putting->client->link->in;
     struct wire_message message;
-    link_work(client->link);
-    if (client->link->in.length == client->link->in.taken) return false;
-    return !next(putting, &message);
+    link_work(putting->client->link);
+    return in->length == in->taken ? ROTA_CLIENT_OK : next(putting, &message);
 }
 
-static bool bytes_send(struct putting *putting, int fd, const char *text, uint64_t offset,
-                       uint64_t end)
+static enum rota_client_code bytes_send(struct putting *putting, int fd, const char *text,
+                                        uint64_t offset, uint64_t end)
 {
-    struct client *client = putting->client;
-    while (offset < end) {
+    struct rota_client *client = putting->client;
+    enum rota_client_code code = ROTA_CLIENT_OK;
+    while (!code && offset < end) {
         size_t count = end - offset < PIECE ? (size_t)(end - offset) : PIECE;
         char *room = wire_out_room(&client->link->out, (uint32_t)count);
-        if (!room) return client_fail(client, "no memory");
+        if (!room) return client_say(client, ROTA_CLIENT_NO_MEMORY, "no memory");
         ssize_t got = (ssize_t)count;
         if (text)
             memcpy(room, text + offset, count);
         else
             got = pread(fd, room, count, (off_t)offset);
-        if (got <= 0) return fail(putting, "a file", got ? strerror(errno) : "has become shorter");
+        if (got <= 0) return fail(putting, "a file", got ? strerror(errno) : "became shorter");
         client->link->out.length -= (uint32_t)(count - (size_t)got);
-        if (!client_send(client)) return false;
+        code = client_send(client, ROTA_NEVER);
+        if (code) break;
         offset += (uint64_t)got;
         putting->sent->bytes += (uint64_t)got;
-        if (offset < end && is_refused(putting)) return false;
+        if (offset < end) code = refusal_look(putting);
     }
-    return true;
+    return code;
 }
 
 static void part_note(struct putting *putting, const char *text, uint64_t offset)
@@ -141,13 +153,12 @@ static void part_note(struct putting *putting, const char *text, uint64_t offset
     putting->part_from = offset;
 }
 
-static bool part_send(struct putting *putting, const struct cache_survey *survey,
-                      const struct cache_part *part, uint64_t offset)
+static enum rota_client_code part_send(struct putting *putting, const struct cache_survey *survey,
+                                       const struct cache_part *part, uint64_t offset)
 {
     struct wire_message message = {.kind = WIRE_PIECE_MESSAGE};
     char text[CACHE_ENTRY_TEXT];
-    if (offset > part->bytes)
-        return client_fail(putting->client, "the server wants what is not there");
+    if (offset > part->bytes) return unexpected(putting);
     int fd = part->path ? cache_survey_open(survey, part) : -1;
     if (part->path && fd < 0) return fail(putting, part->path, strerror(errno));
     cache_entry_write(&part->entry, text);
@@ -156,33 +167,35 @@ static bool part_send(struct putting *putting, const struct cache_survey *survey
     message.piece.offset = offset;
     message.piece.bytes = part->bytes - offset;
     wire_put(&putting->client->link->out, &message);
-    bool fine = bytes_send(putting, fd, part->path ? NULL : survey->list, offset, part->bytes)
-                && client_send(putting->client) && next(putting, &message);
+    enum rota_client_code code
+        = bytes_send(putting, fd, part->path ? NULL : survey->list, offset, part->bytes);
+    if (!code) code = next(putting, &message);
     if (fd >= 0) close(fd);
-    if (!fine && putting->client->code == WIRE_REFUSED_CONFLICT)
+    if (code && putting->client->refusal == WIRE_REFUSED_CONFLICT)
         return fail(putting, part->path ? part->path : survey->folder, "changes while it is sent");
-    if (fine && message.kind != WIRE_STORED_MESSAGE)
-        return client_fail(putting->client, "the server says what it was not asked for");
-    putting->sent->files += fine;
-    return fine;
+    if (code) return code;
+    if (message.kind != WIRE_STORED_MESSAGE) return unexpected(putting);
+    putting->sent->files++;
+    return ROTA_CLIENT_OK;
 }
 
-// ---- What is not there ------------------------------------------------------------------------
+// ---- Contents that the server lacks -----------------------------------------------------------
 
-// Of the parts from `from` on, as many as are asked for at a time; those that are wanted, in order.
+// The parts that the server wants of one OFFER, in the order of the walk.
 struct wanted {
     char entry[OFFER][CACHE_ENTRY_TEXT];
     uint64_t offset[OFFER];
     uint32_t count;
 };
 
-static bool offer(struct putting *putting, struct walk *from, struct wanted *wanted, bool *is_last)
+static enum rota_client_code offer(struct putting *putting, struct walk *from,
+                                   struct wanted *wanted, bool *is_last)
 {
     static const uint32_t most = OFFER;
     struct wire_message message = {.kind = WIRE_OFFER_MESSAGE};
     struct cache_part part;
-    wire_text *items = run_allocate(most, sizeof *items);
-    char(*texts)[CACHE_ENTRY_TEXT] = run_allocate(most, sizeof *texts);
+    wire_text *items = os_allocate(most, sizeof *items);
+    char(*texts)[CACHE_ENTRY_TEXT] = os_allocate(most, sizeof *texts);
     uint32_t count = 0;
     while (count < most && walk_next(putting, from, &part)) {
         cache_entry_write(&part.entry, texts[count]);
@@ -195,20 +208,19 @@ static bool offer(struct putting *putting, struct walk *from, struct wanted *wan
     free(items);
     free(texts);
     wanted->count = 0;
-    bool fine = client_send(putting->client);
-    while (fine && (fine = next(putting, &message)) && message.kind == WIRE_WANT_MESSAGE
+    enum rota_client_code code;
+    while (!(code = next(putting, &message)) && message.kind == WIRE_WANT_MESSAGE
            && wanted->count < most) {
         snprintf(wanted->entry[wanted->count], CACHE_ENTRY_TEXT, "%s", message.want.entry.bytes);
         wanted->offset[wanted->count++] = message.want.offset;
     }
-    if (!fine) return false;
-    return message.kind == WIRE_OFFERED_MESSAGE
-           || client_fail(putting->client, "the server says what it was not asked for");
+    return code || message.kind == WIRE_OFFERED_MESSAGE ? code : unexpected(putting);
 }
 
-// Both go in the order of the walk, so one look ahead finds whether a part is wanted. The same
-// content twice is wanted twice, and sent once.
-static bool wanted_send(struct putting *putting, struct walk walk, const struct wanted *wanted)
+// Both lists are in the order of the walk, so one pass finds the wanted parts. A content that
+// occurs twice is wanted twice, and sent once.
+static enum rota_client_code wanted_send(struct putting *putting, struct walk walk,
+                                         const struct wanted *wanted)
 {
     struct cache_part part;
     char text[CACHE_ENTRY_TEXT];
@@ -219,28 +231,32 @@ static bool wanted_send(struct putting *putting, struct walk walk, const struct 
         bool is_sent = false;
         for (uint32_t k = 0; k < i && !is_sent; k++) is_sent = !strcmp(text, wanted->entry[k]);
         const struct cache_survey *survey = putting->puts[walk.put].survey;
-        if (!is_sent && !part_send(putting, survey, &part, wanted->offset[i])) return false;
+        enum rota_client_code code = ROTA_CLIENT_OK;
+        if (!is_sent) code = part_send(putting, survey, &part, wanted->offset[i]);
+        if (code) return code;
         i++;
     }
-    return true;
+    return ROTA_CLIENT_OK;
 }
 
-static bool contents_send(struct putting *putting)
+static enum rota_client_code contents_send(struct putting *putting)
 {
-    struct wanted *wanted = run_allocate(1, sizeof *wanted);
+    struct wanted *wanted = os_allocate(1, sizeof *wanted);
     struct walk walk = {0, 0};
-    bool fine = true, is_last = false;
-    while (fine && !is_last) {
+    enum rota_client_code code = ROTA_CLIENT_OK;
+    for (bool is_last = false; !code && !is_last;) {
         struct walk from = walk;
-        fine = offer(putting, &walk, wanted, &is_last) && wanted_send(putting, from, wanted);
+        code = offer(putting, &walk, wanted, &is_last);
+        if (!code) code = wanted_send(putting, from, wanted);
     }
     free(wanted);
-    return fine;
+    return code;
 }
 
-// ---- Names ------------------------------------------------------------------------------------
+// ---- Binding ----------------------------------------------------------------------------------
 
-static bool bind(struct putting *putting, rota_object_id object, const struct cache_entry *entry)
+static enum rota_client_code bind(struct putting *putting, rota_object_id object,
+                                  const struct cache_entry *entry)
 {
     struct wire_message message = {.kind = WIRE_BIND_MESSAGE};
     char text[CACHE_ENTRY_TEXT];
@@ -248,64 +264,66 @@ static bool bind(struct putting *putting, rota_object_id object, const struct ca
     message.bind.object = object;
     message.bind.entry = wire_text_of(text);
     wire_put(&putting->client->link->out, &message);
-    return client_send(putting->client) && next(putting, &message)
-           && (message.kind == WIRE_BOUND_MESSAGE
-               || client_fail(putting->client, "the server says what it was not asked for"));
+    enum rota_client_code code = next(putting, &message);
+    return code || message.kind == WIRE_BOUND_MESSAGE ? code : unexpected(putting);
 }
 
-static bool names_give(struct putting *putting)
+static enum rota_client_code names_give(struct putting *putting)
 {
-    for (uint32_t i = 0; i < putting->count; i++)
-        if (!bind(putting, putting->puts[i].object, &putting->puts[i].survey->entry)) return false;
-    return true;
+    enum rota_client_code code = ROTA_CLIENT_OK;
+    for (uint32_t i = 0; i < putting->count && !code; i++)
+        code = bind(putting, putting->puts[i].object, &putting->puts[i].survey->entry);
+    return code;
 }
 
-static bool put_once(struct putting *putting, const struct client_place *place)
+static enum rota_client_code putting_open(struct putting *putting, const struct client_place *place)
 {
-    struct client *client = putting->client;
     putting->is_served = false;
     putting->began = os_ticks();
-    bool fine = client_open(client, place->address, place->key, WIRE_PEER, "rota")
-                && contents_send(putting) && names_give(putting);
-    char reason[sizeof client->error];
-    memcpy(reason, client->error, sizeof reason);
-    client_close(client);
-    memcpy(client->error, reason, sizeof reason);
-    return fine;
+    return client_reach(putting->client, place->address, place->key, WIRE_PEER, "rota",
+                        client_until(CLIENT_OPEN_PATIENCE));
 }
 
-// How long a server is waited for counts from the end of the last connection that got further: a
-// large file may take any time. One that cuts each connection before it has kept something is given
-// up.
-bool client_put_all(struct client *client, const struct client_place *place,
-                    const struct client_put *puts, uint32_t count, struct client_sent *sent)
+static enum rota_client_code put_once(struct putting *putting, const struct client_place *place)
+{
+    enum rota_client_code code = putting_open(putting, place);
+    if (!code) code = contents_send(putting);
+    if (!code) code = names_give(putting);
+    client_leave(putting->client);
+    return code;
+}
+
+// The time that it waits for a server counts from the end of the last connection that stored
+// something, because a large file may take any time. It gives up on a server that cuts each
+// connection before that.
+enum rota_client_code client_put_all(struct rota_client *client, const struct client_place *place,
+                                     const struct client_put *puts, uint32_t count,
+                                     struct client_sent *sent)
 {
     struct putting putting = {.client = client, .puts = puts, .count = count, .sent = sent,
                               .name = place->name};
     *sent = (struct client_sent){0};
     int64_t pause = PAUSE_MIN;
-    while (!put_once(&putting, place)) {
+    enum rota_client_code code;
+    while ((code = put_once(&putting, place))) {
         putting.waited = waited_so_far(&putting) + pause;
         if (putting.is_further) pause = PAUSE_MIN, putting.waited = 0;
         putting.is_further = false;
-        if (putting.is_final || client->is_final || putting.waited > PATIENCE) return false;
-        if (client->code == WIRE_REFUSED_BUSY || putting.waited > QUIET)
-            wait_tell(&putting, client->error);
+        if (putting.is_final || client->is_final || putting.waited > PATIENCE) break;
+        if (client->refusal == WIRE_REFUSED_BUSY || putting.waited > QUIET)
+            wait_tell(&putting, client->reason);
         os_sleep_until(os_now() + pause);
         pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
     }
-    return true;
+    return code;
 }
 
-bool client_bind(struct client *client, const struct client_place *place,
-                 const struct cache_entry *entry)
+enum rota_client_code client_bind(struct rota_client *client, const struct client_place *place,
+                                  const struct cache_entry *entry)
 {
-    struct client_sent sent = {0};
-    struct putting putting = {.client = client, .sent = &sent, .began = os_ticks(),
-                              .name = place->name};
-    bool fine = client_open(client, place->address, place->key, WIRE_PEER, "rota")
-                && bind(&putting, cache_entry_object(entry), entry);
-    link_close(client->link);
-    client->link = NULL;
-    return fine;
+    struct putting putting = {.client = client, .name = place->name};
+    enum rota_client_code code = putting_open(&putting, place);
+    if (!code) code = bind(&putting, cache_entry_object(entry), entry);
+    client_leave(client);
+    return code;
 }

@@ -1,15 +1,22 @@
-// upload.c - files of the user's that tasks read and none makes: found, and hashed.
-#include "client/files/client.h"
+// upload.c - finds and hashes the user's files that tasks read and no task produces.
+#include "client/files/files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+char *client_path_in(const char *folder, const char *path)
+{
+    char *place = submit_path_in(folder, path);
+    if (!place) os_out_of_memory();
+    return place;
+}
+
 static void path_add(struct client_uploads *uploads, const char *folder, const char *path,
                      const struct jobfile_task *task)
 {
     struct client_upload *upload = &uploads->items[uploads->count++];
-    upload->path = run_path_in(folder, path);
+    upload->path = client_path_in(folder, path);
     upload->task = task;
 }
 
@@ -18,7 +25,7 @@ static void paths_collect(struct client_uploads *uploads, const struct jobfile *
 {
     size_t most = 0;
     for (uint32_t i = 0; i < file->task_count; i++) most += file->tasks[i].input_count + 1;
-    uploads->items = run_allocate(most, sizeof *uploads->items);
+    uploads->items = os_allocate(most, sizeof *uploads->items);
     for (uint32_t i = 0; i < file->task_count; i++) {
         const struct jobfile_task *task = &file->tasks[i];
         for (uint32_t k = 0; k < task->input_count; k++)
@@ -61,7 +68,7 @@ static bool survey(struct client_uploads *uploads, struct client_upload *upload,
 }
 
 bool client_uploads_collect(struct client_uploads *uploads, const struct jobfile *file,
-                            const char *folder, uint64_t high, uint64_t low,
+                            const char *folder, struct request_id request,
                             struct client_fault *fault)
 {
     *uploads = (struct client_uploads){0};
@@ -73,7 +80,7 @@ bool client_uploads_collect(struct client_uploads *uploads, const struct jobfile
         if (!survey(uploads, upload, fault)) return false;
         bool is_tree = upload->survey.entry.kind == CACHE_DIRECTORY;
         upload->become.kind = is_tree ? WIRE_DIRECTORY : WIRE_FILE;
-        upload->become.object = wire_upload(high, low, i + 1);
+        upload->become.object = wire_upload(request, i + 1);
     }
     return true;
 }

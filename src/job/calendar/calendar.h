@@ -3,13 +3,13 @@
 // Nothing here reads a file or a clock. Instants are rota_time: microseconds since 1970 in UTC; a
 // minute that is asked about lies within 100,000 years of it.
 //
-// What the local clock does decides when something fires:
+// The local clock decides when a calendar fires:
 // - A time fires at the first instant at which the clock of the zone reaches it. A time that comes
 //   twice (the clock goes back) fires the first time only. A time that never comes (the clock
 //   goes forward) fires at the first instant after the jump, together with all others in the jump.
-// - Windows, and cron expressions for every hour, are a beat and not an appointment: what
-//   the clock jumps over is left out, and the next minute of the beat fires as it would.
-// doc/calendar.md says it with examples.
+// - Windows, and cron expressions for every hour, repeat at an interval: minutes that the clock
+//   jumps over are left out, and the next minute of the interval fires as usual.
+// doc/calendar-and-definitions.md says it with examples.
 #pragma once
 
 #include <stdbool.h>
@@ -28,7 +28,7 @@ void zone_close(struct zone *zone);
 
 int32_t zone_offset(const struct zone *zone, rota_time at);  // seconds to add to UTC
 
-// Whether a name like Europe/Berlin is safe to be put behind the folder of zone files.
+// Whether a name like Europe/Berlin may be appended to the folder of zone files.
 bool zone_name_is_safe(const char *name);
 
 // ---- text.c: the fields of a definition ----------------------------
@@ -74,24 +74,18 @@ bool calendar_parse(const struct calendar_fields *fields, struct calendar *calen
 // Looks at each field alone: an update may bring one half of what belongs together.
 bool calendar_check(const struct calendar_fields *fields, struct calendar_error *error);
 
-// "start_times: column 7: reason". Returns what snprintf does.
-int calendar_error_text(const struct calendar_error *error, char *out, size_t size);
-
 // ---- next.c: the next time -----------------------------------------
 
 // The first instant after `after` at which it fires; ROTA_NEVER: none in 400 years, after which
 // the Gregorian calendar repeats itself.
 rota_time calendar_next(const struct calendar *calendar, rota_time after);
 
-// Whether it fires in the minute of `at`.
-bool calendar_due(const struct calendar *calendar, rota_time at);
-
 // ---- decide.c: what to do about it ---------------------------------
 
 #define CALENDAR_NONE INT64_MIN  // no such time
 
-// What is stored with a definition. New ones, and changed ones, begin with { now, none }; a row
-// that somebody else wrote begins with { none, none } and gets the current minute only.
+// The state that is stored with a definition. New and changed ones begin with { now, none }; a row
+// of another program begins with { none, none } and gets the current minute only.
 struct calendar_state {
     rota_time settled;     // all firings up to here are decided; never goes back (G19)
     rota_time remembered;  // a firing that waits for the end of the run before it
@@ -108,7 +102,7 @@ struct calendar_rules {
 struct calendar_situation {
     rota_time now;
     rota_time ended;  // its last end, or CALENDAR_NONE
-    bool active;      // it is staged, or anywhere behind
+    bool active;      // it is staged, or in any later state
 };
 
 enum calendar_verdict { CALENDAR_NOTHING, CALENDAR_STAGE, CALENDAR_REMEMBER };

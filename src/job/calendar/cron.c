@@ -50,7 +50,7 @@ static bool value_read(const struct field *field, const struct range *range, str
                         range->noun, range->min, range->max);
 }
 
-// The piece before a letter, and behind it what is left; without the letter nothing is left.
+// The piece before a letter; `rest` follows the letter and is empty if there is no such letter.
 static struct piece piece_until(struct piece *rest, char letter)
 {
     struct piece before = *rest;

@@ -1,4 +1,4 @@
-// decide.c - what to do about a firing: stage it, remember it, or let it go.
+// decide.c - what to do about a firing: stage it, remember it, or skip it.
 #include "job/calendar/internal.h"
 
 static rota_time earlier(rota_time left, rota_time right)

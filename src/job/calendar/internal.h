@@ -39,7 +39,7 @@ int64_t zone_highest(const struct zone *zone, int64_t second);
 // The first second at which the clock shows that local time, or jumps over it.
 int64_t zone_reach(const struct zone *zone, int64_t local);
 
-// ---- zone_rule.c: the rule behind the last change of a file ------------------
+// ---- zone_rule.c: the rule after the last change of a file -------------------
 
 struct zone_rule_date {
     enum { ZONE_DAY_JULIAN, ZONE_DAY_COUNTED, ZONE_DAY_OF_MONTH } form;
@@ -83,7 +83,7 @@ bool piece_is(struct piece piece, const char *word);  // large or small letters
 bool piece_number(struct piece piece, int max, int *number);
 
 struct piece piece_whole(const char *text);  // without the blanks around it
-// The piece up to the next separator or the end; `at` moves behind it. Nothing left: false.
+// The piece up to the next separator or the end; `at` moves past it. False at the end.
 bool piece_take(const char **at, char separator, struct piece *piece);
 
 void minute_set(struct calendar *calendar, int minute);

@@ -77,9 +77,3 @@ rota_time calendar_next(const struct calendar *calendar, rota_time after)
     }
     return ROTA_NEVER;
 }
-
-bool calendar_due(const struct calendar *calendar, rota_time at)
-{
-    rota_time minute = minute_begin(at);
-    return calendar_next(calendar, minute - 1) < minute + MINUTE_TIME;
-}

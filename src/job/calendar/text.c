@@ -8,7 +8,7 @@
 enum { HOUR_MINUTES = 60, ALL_DAYS = (1 << 7) - 1, ALL_MONTHS = (1 << 13) - 2 };
 #define ALL_MONTH_DAYS 0xfffffffeu
 
-// What each field says by itself.
+// The value of each field by itself.
 struct parts {
     struct calendar batch, cron;
     uint32_t days;
@@ -233,7 +233,7 @@ static bool parts_read(const struct calendar_fields *fields, struct parts *parts
            && (!is_given(zone.text) || zone_check(&zone));
 }
 
-// What must, and what cannot stand together.
+// Fields that need each other, and fields that exclude each other.
 static bool fields_agree(const struct calendar_fields *fields, struct calendar_error *error)
 {
     const struct field days = {"run_days", fields->run_days, error};
@@ -293,9 +293,4 @@ bool calendar_check(const struct calendar_fields *fields, struct calendar_error 
 {
     struct parts parts;
     return parts_read(fields, &parts, error);
-}
-
-int calendar_error_text(const struct calendar_error *error, char *out, size_t size)
-{
-    return snprintf(out, size, "%s: column %u: %s", error->field, error->column, error->reason);
 }

@@ -10,7 +10,7 @@ struct change {
 };
 
 struct zone {
-    struct zone_rule rule;  // behind the last change
+    struct zone_rule rule;  // after the last change
     bool has_rule;
     int32_t first_offset;  // before the first change
     uint32_t count;

@@ -34,7 +34,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-// "CET", or "<+0330>" where there is more than letters. What it says does not matter here.
+// "CET", or "<+0330>" if the name has other characters than letters. The name is not used.
 static bool take_name(struct reader *reader)
 {
     bool quoted = take(reader, '<');

@@ -1,19 +1,19 @@
 // definition.h - the text of `rota define FILE`: what to insert, to update and to delete.
 //
 //     insert_task: nightly          # one action begins here
-//         command: make report      # to the end of the line, whatever it is
+//         command: make report      # any text up to the end of the line
 //         condition: su(load) & nr(backup)
 //         start_times: 23:59
 //     update_task: load
 //         retries: 2
-//         machine:                  # nothing behind it: as if it had never been given
+//         machine:                  # without a value: as if it had never been given
 //     delete_task: old
 //
 // The text is UTF-8, at most 64 MiB, with newlines of either kind. `#` at the beginning of a line
-// or behind a blank starts a comment, but not in a command: the shell has comments of its own.
+// or after a blank starts a comment, but not in a command: the shell has comments of its own.
 //
-// Here a file is checked as far as it speaks for itself. Whether other tasks exist, what a changed
-// task looks like as a whole, and cycles through conditions are for the store and the core.
+// This checks a file by itself. The store and the core check whether other tasks exist, the result
+// of an update, and cycles of conditions.
 #pragma once
 
 #include "job/calendar/calendar.h"
@@ -120,6 +120,6 @@ int definition_write(const struct definition *definition, char *out, size_t size
 
 // ---- merge.c: updates ------------------------------------------------
 
-// Changes what an update gives, and takes away what it gives as empty. The texts stay where they
-// are. What comes out may be wrong as a whole: write it and parse it.
+// Changes the fields that an update gives, and removes those it gives as empty. The texts stay
+// where they are. The result may be invalid: write it and parse it.
 void definition_merge(struct definition *into, const struct definition *update);

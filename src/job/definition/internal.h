@@ -1,4 +1,4 @@
-// internal.h - what the files behind definition.h share: keys, values, mistakes.
+// internal.h - shared by the files of definitions: keys, values, mistakes.
 #pragma once
 
 #include "job/calendar/internal.h"
@@ -27,7 +27,7 @@ struct key {
     size_t place;                  // in struct definition
     const struct choice *choices;  // the first with a value is its proper word; ends with null
     uint32_t max;                  // of a number
-    const char *refusal;           // what is said behind a value that is none
+    const char *refusal;           // follows an invalid value in the message
     bool of_bundle;                // a bundle may have it
 };
 
@@ -45,7 +45,8 @@ uint32_t *key_number(struct definition *definition, enum definition_key key);
 
 // ---- value.c: values from and to text -----------------------------------
 
-// Null: fine, and the value is in its place. Otherwise what to say behind the quoted text.
+// Null: fine, and the value is in its place. Otherwise the rest of the message after the quoted
+// text.
 const char *value_read(struct definition *definition, enum definition_key key, const char *text);
 // The value of a key that is no text, as value_read() takes it.
 void value_write(const struct definition *definition, enum definition_key key, char *out,

@@ -1,4 +1,5 @@
 // read.c - the lines of a definition file.
+#include "base/base.h"
 #include "job/definition/internal.h"
 
 #include <stdarg.h>
@@ -44,7 +45,7 @@ int definition_error_text(const struct definition_error *error, const char *file
 
 // ---- Bytes -----------------------------------------------------------------
 
-// The length of the character, or 0 if it is none.
+// The length of the character, or 0 if it is invalid.
 static size_t character_length(const uint8_t *text, size_t length)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -85,7 +86,7 @@ static void trim_end(char *start, char *end)
     *end = 0;
 }
 
-// A comment begins with a # at the start or behind a blank.
+// A comment begins with a # at the start or after a blank.
 static void comment_cut(char *value)
 {
     char *at = value;
@@ -100,16 +101,10 @@ static struct definition *definition_add(struct reader *reader, const char *plac
         reader_refuse(reader, place, "more than %d actions", DEFINITION_ACTIONS_MAX);
         return NULL;
     }
-    if (definitions->count == definitions->capacity) {
-        uint32_t capacity = definitions->capacity ? definitions->capacity * 2 : 16;
-        struct definition *items
-            = realloc(definitions->items, capacity * sizeof *definitions->items);
-        if (!items) {
-            reader_refuse(reader, place, "there is no memory for it");
-            return NULL;
-        }
-        definitions->items = items;
-        definitions->capacity = capacity;
+    if (!ARRAY_MORE_RAW(&memory_heap, definitions->items, definitions->count,
+                        definitions->capacity)) {
+        reader_refuse(reader, place, "there is no memory for it");
+        return NULL;
     }
     return &definitions->items[definitions->count++];
 }

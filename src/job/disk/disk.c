@@ -27,7 +27,7 @@ static bool fail(struct jobfile *file, const char *reason)
 static bool bytes_read(struct jobfile *file, int handle, struct bytes *bytes)
 {
     for (;;) {
-        if (!jobfile_reserve(file, (void **)&bytes->items, &bytes->capacity, bytes->count + 1, 1))
+        if (!jobfile_reserve(file, &bytes->items, &bytes->capacity, bytes->count + 1, 1))
             return false;
         ssize_t got = read(handle, bytes->items + bytes->count, bytes->capacity - bytes->count);
         if (got < 0 && errno == EINTR) continue;
@@ -38,7 +38,7 @@ static bool bytes_read(struct jobfile *file, int handle, struct bytes *bytes)
     }
 }
 
-// A pipe or a device could be read for ever, and a pipe nobody writes to could not even be opened.
+// Reading a pipe or a device may never end, and opening a pipe without a writer blocks.
 static bool file_read(struct jobfile *file, struct bytes *bytes)
 {
     struct stat about;
@@ -48,9 +48,9 @@ static bool file_read(struct jobfile *file, struct bytes *bytes)
     if (fine && !S_ISREG(about.st_mode)) fine = fail(file, "this is not a regular file");
     if (fine && about.st_size > JOBFILE_SIZE_MAX)
         fine = fail(file, "the file has more than 256 MiB");
-    fine = fine
-           && jobfile_reserve(file, (void **)&bytes->items, &bytes->capacity,
-                              (uint32_t)about.st_size + 1, 1);
+    fine
+        = fine
+          && jobfile_reserve(file, &bytes->items, &bytes->capacity, (uint32_t)about.st_size + 1, 1);
     fine = fine && bytes_read(file, handle, bytes);
     close(handle);
     return fine;

@@ -30,11 +30,11 @@ uint32_t document_find(const struct document *document, uint32_t object, const c
 uint32_t document_first(const struct document *document, uint32_t node);  // of a list or an object
 uint32_t document_next(const struct document *document, uint32_t node);
 uint32_t document_count(const struct document *document, uint32_t node);
-const char *document_text(const struct document *document, uint32_t node);  // null: it is none
+const char *document_text(const struct document *document, uint32_t node);  // null: not a text
 bool document_is_null(const struct document *document, uint32_t node);
 
-// A number from `least` on. What is missing or null counts as `otherwise`, unless that is below
-// `least`; what is wrong is refused.
+// A number of at least `least`. A missing number, or null, counts as `otherwise`, unless that is
+// below `least`; an invalid one is refused.
 double document_number(struct document *document, uint32_t node, const char *what, double least,
                        double otherwise);
 uint32_t document_whole(struct document *document, uint32_t node, const char *what, uint32_t least,

@@ -88,7 +88,7 @@ static bool words_count(const char *text, uint32_t *count, size_t *size)
     }
 }
 
-// What sh has built in, it does; echo is the same as the program unless it has options or escapes.
+// Commands that sh has built in need sh; but echo without options or escapes is like the program.
 static bool words_need_shell(char *const *words)
 {
     if (!*words[0] || strchr(words[0], '=')) return true;

@@ -14,7 +14,7 @@ struct clause_room {
     uint32_t lengths[CLAUSES_MAX];
 };
 
-// Places inside the text are only known when it stands in the file as it is.
+// Places inside the text are known only if the file has the text without escapes.
 static struct jobfile_place place_inside(const struct reader *reader, const struct named *condition,
                                          const char *text, const char *at)
 {

@@ -9,7 +9,7 @@ enum { NAMES_MAX = 150 };
 struct search {
     const struct jobfile *file;
     uint32_t *older;  // by task: the one before it in a lane that keeps submit order, plus one
-    uint32_t *next;   // by task: 0 not seen, DONE, or where to go on looking
+    uint32_t *next;   // by task: 0 not seen, DONE, or where the search resumes
     uint32_t *path;
     uint32_t height;
 };

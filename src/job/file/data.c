@@ -130,8 +130,8 @@ static void output_add(struct reader *reader, struct jobfile_task *task, uint32_
 {
     const struct jobfile *file = reader->file;
     const char *name = task->outputs[task->output_count].name;
-    if (!jobfile_reserve(reader->file, (void **)&reader->made, &reader->made_capacity,
-                         reader->made_count, sizeof *reader->made))
+    if (!jobfile_reserve(reader->file, &reader->made, &reader->made_capacity, reader->made_count,
+                         sizeof *reader->made))
         return;
     uint32_t known = table_put(reader->file, &reader->outputs, name, reader->made_count + 1);
     if (known) {

@@ -151,7 +151,7 @@ static const char *name_make(struct reader *reader, uint32_t node, const char *i
     return name;
 }
 
-// False: the name that stands for all of them is somebody else's. Those that are made join later.
+// False: another task has the name of the group. Tasks that are made later join the group then.
 static bool family_add(struct reader *reader, uint32_t node)
 {
     const struct node *value = &reader->tree.nodes[node];

@@ -70,7 +70,7 @@ bool jobfile_parse(struct jobfile *file, const char *path, enum jobfile_format f
     }
     char *copy = NULL;
     uint32_t capacity = 0;
-    if (!jobfile_reserve(file, (void **)&copy, &capacity, (uint32_t)size, 1)) return false;
+    if (!jobfile_reserve(file, &copy, &capacity, (uint32_t)size, 1)) return false;
     if (size) memcpy(copy, bytes, size);
     copy[size] = 0;
     bool fine = file_parse(&reader, format, copy, size);

@@ -95,8 +95,8 @@ static void room_make(struct reader *reader, uint32_t more)
     struct jobfile *file = reader->file;
     if (more > JOBFILE_TASKS_MAX) more = JOBFILE_TASKS_MAX;
     if (table_reserve(file, &reader->names, more))
-        jobfile_reserve(file, (void **)&file->tasks, &file->task_capacity,
-                        file->task_count + more, sizeof *file->tasks);
+        jobfile_reserve(file, &file->tasks, &file->task_capacity, file->task_count + more,
+                        sizeof *file->tasks);
 }
 
 void tasks_read(struct reader *reader, uint32_t node, uint32_t bundle)

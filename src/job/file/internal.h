@@ -1,21 +1,22 @@
-// internal.h - what the files behind jobfile.h share: tree, tables, texts, mistakes.
+// internal.h - shared by the files of jobfile.h: tree, tables, texts, mistakes.
 #pragma once
 
 #include "job/file/jobfile.h"
 
 // ---- memory.c: one arena a file, arrays that grow, names to numbers -----------------
 
-// Whoever gets no memory need not say so: the file has that as a mistake, after which none is added
-// to its list and nothing more is read. It stops, with null or false, as after any mistake.
+// A lack of memory needs no message of the caller: the file has it as a mistake, the last one of
+// its list, after which nothing more is read. The caller returns null or false, as after any
+// mistake.
 void jobfile_no_memory(struct jobfile *file);
 void *jobfile_take(struct jobfile *file, size_t size);  // zeroed
 char *jobfile_text(struct jobfile *file, const char *text, size_t length);
 
 // Room for one item more than there are; what is new is not zeroed.
-bool jobfile_reserve(struct jobfile *file, void **items, uint32_t *capacity, uint32_t count,
+bool jobfile_reserve(struct jobfile *file, void *items, uint32_t *capacity, uint32_t count,
                      size_t size);
 #define ARRAY_ADD(file, items, count, capacity)                                                    \
-    (jobfile_reserve((file), (void **)&(items), &(capacity), (count), sizeof *(items))             \
+    (jobfile_reserve((file), &(items), &(capacity), (count), sizeof *(items))                      \
          ? &(items)[(count)++]                                                                     \
          : NULL)
 
@@ -38,8 +39,8 @@ void table_release(struct table *table);
 enum node_kind { NODE_TEXT, NODE_LIST, NODE_MAP };
 enum node_style {
     NODE_PLAIN = 1,    // not in quotes, so that nothing at all means no value
-    NODE_EXACT = 2,    // its text stands in the file as it is, on one line
-    NODE_SHIFTED = 4,  // and begins behind a quote
+    NODE_EXACT = 2,    // the file has its text without escapes, on one line
+    NODE_SHIFTED = 4,  // and it begins after a quote
 };
 enum { DEPTH_MAX = 64, NODES_MAX = 32 << 20 };
 
@@ -66,7 +67,7 @@ struct tree {
 };
 
 bool tree_init(struct tree *tree, struct jobfile *file, size_t size);
-// Nobody, 0: no memory.
+// 0: no memory.
 uint32_t tree_add(struct tree *tree, enum node_kind kind, struct jobfile_place place);
 // False: too deep, or no memory.
 bool tree_open(struct tree *tree, enum node_kind kind, struct jobfile_place place);
@@ -90,6 +91,8 @@ enum top_key {
     TOP_TASKS, TOP_KEYS
 };
 extern const char *const task_words[TASK_KEYS], *const top_words[TOP_KEYS];
+// The one of these keys that a key of another program means, such as run for command; or null.
+const char *key_synonym(const char *word, const char *const *words, uint32_t count);
 
 // ---- reader.c: a file while it is read, and its mistakes ----------------------------
 
@@ -122,7 +125,7 @@ struct made {
 };
 
 struct reader;
-// What matches, sorted; none: refused at the node.
+// The matches, sorted; without a match it refuses the node.
 typedef bool glob_fn(struct reader *reader, uint32_t node, const char *pattern,
                      const char ***paths, uint32_t *count);
 
@@ -165,7 +168,7 @@ struct quoted quoted(const char *text, size_t length);  // for people: cut, noth
 // ---- file.c, disk.c: from a file to its bytes, and to tasks ---------------------------
 
 bool file_begin(struct jobfile *file, const char *path);  // false: no memory
-// The bytes have a zero behind them.
+// A zero follows the bytes.
 bool file_tree_read(struct reader *reader, enum jobfile_format format, char *bytes, size_t size);
 bool file_parse(struct reader *reader, enum jobfile_format format, char *bytes, size_t size);
 bool jobfile_tree_read(struct reader *reader, const char *path, char **bytes);  // JSON on a disk

@@ -6,8 +6,8 @@
 //     jobfile_release(&file);
 //
 // All texts end with a zero, are UTF-8 and have none inside. Tasks, lanes and outputs are named by
-// their place in the array plus one, and 0 is none, as in the core. Where it says "places in the
-// array", they are not plus one. A lack of memory is a mistake like others.
+// their place in the array plus one, as in the core; 0 means no task, lane or output. Where it says
+// "places in the array", they are not plus one. A lack of memory is a mistake like others.
 #pragma once
 
 #include <stdbool.h>
@@ -58,7 +58,7 @@ struct jobfile_retries {
     uint32_t max;
     uint32_t factor_percent;  // what the pause grows by each time; 100: stays
     rota_time backoff;        // the first pause
-    const int32_t *codes;     // only after these exit codes; none: after all
+    const int32_t *codes;     // only after these exit codes; none: after any failure
     uint32_t code_count;
 };
 
@@ -70,7 +70,7 @@ struct jobfile_task {
     const char *command;      // for people
     char **argv, **env;       // end with null; env is "NAME=VALUE", by name
     const char *group, *machine, *cwd, *stdin_path;  // null: none
-    const uint32_t *needs;    // places in the array of tasks, none twice, no bundles. Who makes
+    const uint32_t *needs;    // places in the array of tasks, none twice, no bundles. The maker of
                               // its inputs is among them; streams flow meanwhile and are not.
     const uint32_t *members;  // of a bundle, likewise
     const struct rota_clause *clauses;  // `when`, and su(B) for each bundle B in `needs`
@@ -134,11 +134,11 @@ enum jobfile_format { JOBFILE_YAML, JOBFILE_JSON, JOBFILE_JSON_LINES };
 bool jobfile_parse(struct jobfile *file, const char *path, enum jobfile_format format,
                    const char *bytes, size_t size);
 
-// "path:line:column: reason", a line each.
+// job/disk/errors.c: "path:line:column: reason", a line each.
 void jobfile_errors_write(const struct jobfile *file, FILE *out);
 
-// What a task waits for, in any way: 0 first, the return value after that, until it is 0. `other`
-// is a place in the array of tasks.
+// The dependencies of a task, of any kind: pass 0 first, then the return value, until it is 0.
+// `other` is a place in the array of tasks.
 uint32_t jobfile_waits(const struct jobfile_task *task, uint32_t at, uint32_t *other);
 
 // ---- count.c: how many there are of all tasks together -----------------------------
@@ -151,11 +151,6 @@ struct jobfile_counts jobfile_counts(const struct jobfile *file);
 // ---- cli/show/job_json.c: as JSON ---------------------------------------------------------------
 
 void jobfile_json_write(const struct jobfile *file, FILE *out);  // one object, a task a line
-
-// ---- json_text.c: texts of anybody, in quotes; what is no UTF-8 becomes U+FFFD -------------
-
-void json_text(FILE *out, const char *text);
-void json_text_part(FILE *out, const char *text, size_t length);
 
 // ---- cli/show/job_dot.c, cli/show/job_draw.c: what waits for what -------------------------------
 

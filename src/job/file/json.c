@@ -108,7 +108,7 @@ static size_t character_write(char *out, uint32_t code)
     return length;
 }
 
-// What stands behind \u, which may be two units. Null: fine.
+// The digits after \u, which may be two units. Null: fine.
 static const char *unicode_undo(struct source *source, char *out, size_t *length)
 {
     int32_t unit = unit_read(source, source->at), low;
@@ -151,7 +151,7 @@ static size_t plain_length(const struct source *source)
     return at - source->at;
 }
 
-// It is wrong where it begins; what is behind that is counted already.
+// The mistake is where the character begins; the characters after that are counted already.
 static bool endless(struct source *source, uint32_t node, const char *reason)
 {
     reject(source->reader, node, "%s", reason);
@@ -245,7 +245,7 @@ static bool key_read(struct source *source)
 {
     if (peek(source) != '"') return wrong(source, source->at, "expected a key in double quotes");
     if (!scalar_read(source, '"')) return false;
-    if (peek(source) != ':') return wrong(source, source->at, "expected : behind the key");
+    if (peek(source) != ':') return wrong(source, source->at, "expected : after the key");
     source->at++;
     return true;
 }
@@ -304,7 +304,7 @@ bool json_read(struct reader *reader, char *bytes, size_t size, enum jobfile_for
     reader->tree.text = bytes;
     if (format == JOBFILE_JSON) {
         if (!value_read(&source)) return false;
-        return !peek(&source) || wrong(&source, source.at, "something behind the end");
+        return !peek(&source) || wrong(&source, source.at, "unexpected text after the end");
     }
     if (!tree_open(&reader->tree, NODE_LIST, (struct jobfile_place){1, 1})) return false;
     while (peek(&source))

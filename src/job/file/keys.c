@@ -1,6 +1,8 @@
 // keys.c - the words of a job file.
 #include "job/file/internal.h"
 
+#include <string.h>
+
 const char *const task_words[TASK_KEYS] = {
     [KEY_NAME] = "name",   [KEY_FOREACH] = "foreach", [KEY_MATRIX] = "matrix",
     [KEY_TASKS] = "tasks", [KEY_RUN] = "run",         [KEY_NEEDS] = "needs",
@@ -18,3 +20,31 @@ const char *const top_words[TOP_KEYS] = {
     [TOP_DEFAULTS] = "defaults", [TOP_LANES] = "lanes", [TOP_ON_FAILURE] = "on_failure",
     [TOP_POLICY] = "policy",     [TOP_TASKS] = "tasks",
 };
+
+// Keys of similar programs. The texts are part of the table, so that the loader has no pointers to
+// adjust.
+static const struct {
+    char word[20], key[10];
+} synonyms[] = {
+    {"cmd", "run"},           {"command", "run"},    {"script", "run"},
+    {"exec", "run"},          {"shell", "run"},      {"depends", "needs"},
+    {"deps", "needs"},        {"depends_on", "needs"}, {"dependencies", "needs"},
+    {"requires", "needs"},    {"after", "needs"},    {"retry", "retries"},
+    {"if", "when"},           {"condition", "when"}, {"input", "in"},
+    {"inputs", "in"},         {"output", "out"},     {"outputs", "out"},
+    {"artifacts", "out"},     {"cores", "cpus"},     {"threads", "cpus"},
+    {"memory", "mem"},        {"ram", "mem"},        {"environment", "env"},
+    {"dir", "cwd"},           {"workdir", "cwd"},    {"working_directory", "cwd"},
+    {"host", "machine"},      {"time_limit", "timeout"}, {"queue", "lane"},
+    {"jobs", "tasks"},        {"steps", "tasks"},    {"cron", "schedule"},
+};
+
+const char *key_synonym(const char *word, const char *const *words, uint32_t count)
+{
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++) {
+        if (strcmp(word, synonyms[i].word) != 0) continue;
+        for (uint32_t k = 0; k < count; k++)
+            if (strcmp(words[k], synonyms[i].key) == 0) return words[k];
+    }
+    return NULL;
+}

@@ -78,12 +78,11 @@ void jobfile_release(struct jobfile *file)
     *file = (struct jobfile){0};
 }
 
-bool jobfile_reserve(struct jobfile *file, void **items, uint32_t *capacity, uint32_t count,
+bool jobfile_reserve(struct jobfile *file, void *items, uint32_t *capacity, uint32_t count,
                      size_t size)
 {
-    static const struct memory heap = {memory_resize_heap, NULL};
     if (count < *capacity) return true;
-    bool there = memory_reserve_raw(&heap, items, capacity, (uint64_t)count + 1, size);
+    bool there = memory_reserve_raw(&memory_heap, items, capacity, (uint64_t)count + 1, size);
     if (!there) jobfile_no_memory(file);
     return there;
 }

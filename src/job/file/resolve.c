@@ -89,7 +89,7 @@ static void needs_resolve(struct resolve *resolve, const struct named *named)
 
 // ---- Inputs ----------------------------------------------------------------
 
-// What comes from another task is an input even when only stdin names it.
+// A file from another task is an input even if only stdin names it.
 static void stdin_resolve(struct reader *reader, struct jobfile_task *task)
 {
     if (!task->stdin_path || task->stdin_input || !table_find(&reader->outputs, task->stdin_path))
@@ -153,7 +153,7 @@ void names_resolve(struct reader *reader)
     struct resolve resolve = {.reader = reader};
     uint32_t need = 0, when = 0, mark_capacity = 0;
     if (!members_list(file)
-        || !jobfile_reserve(file, (void **)&resolve.marks, &mark_capacity, file->task_count,
+        || !jobfile_reserve(file, &resolve.marks, &mark_capacity, file->task_count,
                             sizeof(uint32_t)))
         return;
     memset(resolve.marks, 0, mark_capacity * sizeof(uint32_t));

@@ -1,7 +1,7 @@
-// stream_order.c - who writes a stream begins when all who read it can.
+// stream_order.c - the writer of a stream begins when all its readers can.
 //
-// Readers begin when the writer runs. If one of them waited for something else, the writer would
-// stand at a full stream meanwhile, and for ever if that never comes.
+// Readers begin when the writer runs. If a reader waited for another task, the writer would block
+// on a full stream meanwhile, and forever if that task never succeeds.
 #include "job/file/internal.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static bool needs_join(struct jobfile *file, struct jobfile_task *writer,
     return true;
 }
 
-// What a reader needs, once more for who writes to its writer, and so on.
+// The dependencies of a reader, also for the writer of its writer, and so on.
 static bool task_gather(struct jobfile *file, const struct jobfile_task *task)
 {
     bool more = false;

@@ -1,7 +1,7 @@
 // stream_split.c - a stream that several tasks read is an output for each of them, all of one name.
 //
-// What somebody has read of a stream nobody else can: so each reader has a stream of its own, and
-// the worker of the one who writes fills them all.
+// Bytes of a stream can be read only once. So each reader has a stream of its own, and the worker
+// of the writer fills them all.
 #include "job/file/internal.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static bool readers_count(const struct jobfile *file)
     return several;
 }
 
-// Who writes to it would wait for ever.
+// The writer of a stream without a reader would wait forever.
 static void unread_refuse(struct jobfile *file)
 {
     for (uint32_t i = 0; i < file->task_count; i++)

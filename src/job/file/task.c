@@ -238,7 +238,7 @@ uint32_t task_add(struct reader *reader, uint32_t node, const char *name)
         return 0;
     }
     if (!node_name_check(reader, node, name, "task")) return 0;
-    if (!jobfile_reserve(file, (void **)&file->tasks, &file->task_capacity, file->task_count,
+    if (!jobfile_reserve(file, &file->tasks, &file->task_capacity, file->task_count,
                          sizeof *file->tasks))
         return 0;
     uint32_t known = table_put(file, &reader->names, name, file->task_count + 1);
@@ -288,7 +288,7 @@ static void bundle_with_tasks_read(struct reader *reader, const uint32_t *own,
         if (own[key] && key != KEY_NAME && key != KEY_TASKS)
             reject(reader, own[key], "a bundle has a name and tasks, but no %s", task_words[key]);
     if (draft->bundle) {
-        reject(reader, draft->node, "a bundle inside a bundle");
+        reject(reader, draft->node, "a bundle cannot be a member of a bundle");
         return;
     }
     const char *name = node_filled(reader, draft->fields[KEY_NAME], "the name of a task");

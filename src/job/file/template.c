@@ -16,7 +16,7 @@ struct hole {
     size_t name_length;
 };
 
-// Is it {{name}} that begins here? What is no name in two braces is text: {{.Names}}, {{ 1 }}.
+// Does {{name}} begin here? Two braces around anything else are text: {{.Names}}, {{ 1 }}.
 static bool hole_at(const char *text, const char *end, struct hole *hole)
 {
     const char *at = text + 2;

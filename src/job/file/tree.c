@@ -7,7 +7,7 @@ enum { COLUMN_MAX = (1 << 26) - 1 };
 bool tree_init(struct tree *tree, struct jobfile *file, size_t size)
 {
     tree->file = file;
-    if (!jobfile_reserve(file, (void **)&tree->nodes, &tree->capacity, (uint32_t)(size / 8),
+    if (!jobfile_reserve(file, &tree->nodes, &tree->capacity, (uint32_t)(size / 8),
                          sizeof *tree->nodes))
         return false;
     tree->depth = 0;

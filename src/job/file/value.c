@@ -85,7 +85,7 @@ bool node_number(struct reader *reader, uint32_t node, const char *what, int64_t
     return false;
 }
 
-// "1.25" of a unit. Digits behind the sixth would be lost and are refused.
+// "1.25" of a unit. Digits after the sixth would be lost and are refused.
 static bool decimal_take(const char **text, int64_t unit, int64_t *value)
 {
     int64_t whole, part = 0, scale = 1;
@@ -244,7 +244,8 @@ static void key_refuse(struct reader *reader, uint32_t key, const char *what,
     }
     const char *word = jobfile_text(reader->file, reader->tree.text + node->text, node->length);
     if (!word) return;
-    const char *meant = suggestion(word, words, count);
+    const char *meant = key_synonym(word, words, count);
+    if (!meant) meant = suggestion(word, words, count);
     if (strcmp(word, "<<") == 0)
         reject(reader, key, "merge keys are not taken here; use defaults");
     else if (meant)

@@ -124,8 +124,7 @@ static bool scalar_add(struct source *source, const yaml_event_t *event)
     if (tree->count > NODES_MAX) return wrong(source, event->start_mark, "the file has too much");
     if (memchr(text, 0, length)) return wrong(source, event->start_mark, "a zero byte in a text");
     uint32_t need = (uint32_t)(tree->text_count + length);
-    if (!jobfile_reserve(tree->file, (void **)&tree->text, &tree->text_capacity, need, 1))
-        return false;
+    if (!jobfile_reserve(tree->file, &tree->text, &tree->text_capacity, need, 1)) return false;
     uint32_t number = tree_add(tree, NODE_TEXT, place_of(event->start_mark));
     if (!number) return false;
     struct node *node = &tree->nodes[number];

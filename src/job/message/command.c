@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRACE = 5000000 };
-
-// What a message points to, while it is put together. After a failure it is not sent.
+// The parts of a message while it is built. After a failure it is not sent.
 struct draft {
     const struct submit_command *command;
     struct wire_run run;
@@ -66,7 +64,7 @@ static void source_fill(struct draft *draft, const char *path, struct wire_file 
     free(place);
 }
 
-// A worker that does not see the user's files gets his standard input as one more of them.
+// A worker that does not see the files of the user gets the standard input as one more file.
 static bool has_far_stdin(const struct submit_command *command, const struct jobfile_task *task)
 {
     return command->upload && task->stdin_path && !task->stdin_input;
@@ -153,7 +151,7 @@ void submit_command_put(const struct submit_command *command, uint32_t at,
     it->cwd = wire_text_of(draft.cwd ? draft.cwd : private ? "" : command->folder);
     it->stdin_path = wire_text_of(draft.stdin_path);
     it->timeout = task->timeout > 0 ? task->timeout : 0;
-    it->grace = task->grace >= 0 ? task->grace : GRACE;
+    it->grace = task->grace >= 0 ? task->grace : WIRE_GRACE;
     it->cores = task->cores;
     it->memory_mib = task->memory_mib;
     it->flags

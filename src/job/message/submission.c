@@ -11,7 +11,7 @@ struct submission {
     const struct jobfile *file;
     const struct submit_job *job;
     struct wire_submit all;  // the lists as a whole
-    struct wire_out frames;  // the bodies, one behind the other
+    struct wire_out frames;  // the bodies, one after the other
     uint32_t *ends;          // of them, by body
     uint32_t *group_of;      // by task: from 1; 0: none
     uint32_t *machine_of;
@@ -27,15 +27,16 @@ static void *take(struct submission *submission, size_t count, size_t size)
     return memory;
 }
 
-rota_object_id submit_output(uint64_t high, uint64_t low, uint32_t task, uint32_t output)
+rota_object_id submit_output(struct request_id request, uint32_t task, uint32_t output)
 {
-    return (rota_object_id){high ^ low, (uint64_t)(task + 1) << 32 | (output + 1)};
+    return (rota_object_id){request.high ^ request.low,
+                            (uint64_t)(task + 1) << 32 | (output + 1)};
 }
 
 static rota_object_id object_of(const void *context, uint32_t task, uint32_t output)
 {
     const struct submission *submission = context;
-    return submit_output(submission->job->high, submission->job->low, task, output);
+    return submit_output(submission->job->request, task, output);
 }
 
 static const struct submit_upload *upload_of(const void *context, const char *path)
@@ -92,7 +93,7 @@ static void lanes_write(struct submission *submission)
 
 // ---- Tasks -----------------------------------------------------------------------------------
 
-// Only what says more than how often.
+// Only if it has more than a number of retries.
 static void repeat_put(struct submission *submission, const struct jobfile_retries *retries)
 {
     struct wire_message message = {.kind = WIRE_REPEAT_MESSAGE};
@@ -122,7 +123,7 @@ static void body_write(struct submission *submission, const struct submit_comman
     all->commands.count++;
 }
 
-// What people are told of it, and in what the names of objects are found.
+// The details that commands show, and in which the names of objects are found.
 static wire_text details_of(struct submission *submission, const struct jobfile_task *task)
 {
     size_t length = submit_details(task, NULL);
@@ -251,8 +252,8 @@ static void piece_put(struct wire_out *out, const struct submission *submission,
                       const struct wire_submit *lists, uint32_t flags)
 {
     struct wire_message message = {.kind = WIRE_SUBMIT_MESSAGE, .submit = *lists};
-    message.submit.high = submission->job->high;
-    message.submit.low = submission->job->low;
+    message.submit.high = submission->job->request.high;
+    message.submit.low = submission->job->request.low;
     message.submit.flags = flags;
     message.submit.policy = submission->file->policy;
     message.submit.on_failure = submission->file->on_failure;

@@ -11,7 +11,7 @@
 
 // ---- command.c: what a worker is told to run -----------------------------------------------
 
-// What a file of the user's has become, for workers that do not see it.
+// The upload of a file of the user, for workers that do not see the file.
 struct submit_upload {
     rota_object_id object;
     enum wire_file_kind kind;
@@ -31,8 +31,8 @@ char *submit_path_in(const char *folder, const char *path);
 // A RUN for a task; of `numbers` those of the attempt and the flags count.
 void submit_command_put(const struct submit_command *command, uint32_t task,
                         const struct wire_run *numbers, struct wire_out *out);
-// What only people need to know of a task, a line each, without a zero. Returns the length; nowhere
-// to write to: it only counts.
+// The details of a task that only commands show, a line each, without a zero. Returns the length;
+// without a buffer it only counts.
 size_t submit_details(const struct jobfile_task *task, char *out);
 
 // ---- submission.c: the whole job ----------------------------------------------------------------
@@ -40,7 +40,7 @@ size_t submit_details(const struct jobfile_task *task, char *out);
 struct submit_job {
     const struct jobfile *file;
     const char *folder;          // what relative paths are relative to
-    uint64_t high, low;          // the id of the request
+    struct request_id request;
     uint32_t flags;              // with WIRE_SUBMIT_WATCH what ends is told from then on
     submit_upload_fn *upload;    // null: the workers see the user's files
     const void *context;
@@ -51,4 +51,4 @@ struct submit_job {
 // In as many pieces as it takes.
 void submit_put(const struct submit_job *job, struct wire_out *out);
 // The object of an output has a name that no other submission gives.
-rota_object_id submit_output(uint64_t high, uint64_t low, uint32_t task, uint32_t output);
+rota_object_id submit_output(struct request_id request, uint32_t task, uint32_t output);

@@ -1,4 +1,4 @@
-// address.c - addresses as people write them.
+// address.c - parses addresses: /PATH, HOST:PORT or [IPV6]:PORT.
 #include "net/link/internal.h"
 
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static bool port_read(const char *text, char port[6])
     return true;
 }
 
-// An IPv6 address stands in brackets: its own colons would hide where the port begins.
+// An IPv6 address is in brackets, because its colons would hide where the port begins.
 static bool host_read(const char *text, size_t length, struct address *address)
 {
     bool brackets = length > 2 && text[0] == '[' && text[length - 1] == ']';
@@ -58,7 +58,7 @@ bool address_read(struct address *address, const char *text, struct link_error *
     struct sockaddr_un socket;
     if (address->local) {
         if (!address_of_path(text, &socket))
-            return link_fail(error, "%.200s: the path of a socket has at most %zu bytes", text,
+            return link_fail(error, "%.200s: the path of a Unix socket has at most %zu bytes", text,
                              sizeof socket.sun_path - 1);
         memcpy(address->host, text, strlen(text) + 1);
         return true;
@@ -67,16 +67,5 @@ bool address_read(struct address *address, const char *text, struct link_error *
     if (colon && host_read(text, (size_t)(colon - text), address)
         && port_read(colon + 1, address->port))
         return true;
-    return link_fail(error, "%.200s: an address is /PATH, HOST:PORT or [IPV6]:PORT", text);
-}
-
-bool link_address_is_loopback(const char *text)
-{
-    struct address address;
-    struct link_error error;
-    if (!address_read(&address, text, &error) || address.local) return false;
-    unsigned a, b, c, d;
-    char rest;
-    if (sscanf(address.host, "%3u.%3u.%3u.%3u%c", &a, &b, &c, &d, &rest) == 4) return a == 127;
-    return strcmp(address.host, "localhost") == 0 || strcmp(address.host, "::1") == 0;
+    return link_fail(error, "%.200s: invalid address: use /PATH, HOST:PORT or [IPV6]:PORT", text);
 }

@@ -1,8 +1,8 @@
-// certificate.c - certificates: a file of them, and what they say about somebody.
+// certificate.c - certificate files, and the role and id in a certificate.
 //
-// A file has a private key, the certificate that belongs to it, and behind it those of the
-// authorities that are believed, with their lists of what is revoked if there are any. Who somebody
-// is stands in the subject: OU is the role, CN the id.
+// A file has a private key, its certificate, and after it the certificates of trusted authorities,
+// optionally with their revocation lists. The subject of a certificate holds the identity: OU is
+// the role, CN the id.
 #define _GNU_SOURCE
 #include "net/link/certificate.h"
 
@@ -18,7 +18,7 @@ bool certificate_is_text(const char *text, size_t size)
 
 // ---- Who somebody is ---------------------------------------------------------------------------
 
-// There must be exactly one: two could be read in two ways.
+// There must be exactly one: two would be ambiguous.
 static bool subject_read(const struct tls_library *library, const X509 *certificate, int what,
                          char *text, int size)
 {
@@ -46,14 +46,14 @@ bool certificate_who(const struct tls_library *library, const X509 *certificate,
 
 // ---- A file ------------------------------------------------------------------------------------
 
-// A password would be asked for at a terminal; there is none to ask.
+// OpenSSL would ask for a password at a terminal, and there is no terminal.
 static int no_password(char *text, int size, int writes, void *context)
 {
     (void)text, (void)size, (void)writes, (void)context;
     return -1;
 }
 
-// From the beginning each: the pieces may come in any order.
+// Searches from the beginning for each part: the parts may come in any order.
 static BIO *reader(const struct tls_library *library, const char *pem)
 {
     return library->BIO_new_mem_buf(pem, (int)strlen(pem));
@@ -84,7 +84,7 @@ static uint32_t believed_add(const struct tls_context *context, const char *pem)
     BIO *file = reader(library, pem);
     uint32_t count = 0;
     for (X509 *one; file && (one = library->PEM_read_bio_X509(file, NULL, no_password, NULL));) {
-        if (count++) library->X509_STORE_add_cert(store, one);  // the first is our own
+        if (count++) library->X509_STORE_add_cert(store, one);  // the first is the own certificate
         library->X509_free(one);
     }
     library->BIO_free(file);
@@ -118,8 +118,8 @@ bool certificate_use(struct tls_context *context, const char *pem, struct link_e
     if (fine) revoked_add(context, pem);
     library->ERR_clear_error();
     if (!fine)
-        return link_fail(error, "it has no private key, or no certificate of it that names a role");
-    return believes || link_fail(error, "it has no certificate of an authority");
+        return link_fail(error, "no private key, or its certificate names no role");
+    return believes || link_fail(error, "no certificate of an authority");
 }
 
 bool certificate_key(struct link_keys *keys, const char *text, size_t size, const char *path,

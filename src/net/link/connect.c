@@ -1,4 +1,4 @@
-// connect.c - finding others.
+// connect.c - connects to an address: a Unix socket, or a host and port with TLS.
 #define _GNU_SOURCE
 #include "net/link/internal.h"
 
@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-// A socket in a folder of others may be theirs. Root may talk to anybody.
+// A socket may belong to another user, who could pretend to be the server. Root may use any.
 static struct link *path_over(int file, const char *path, struct link_error *error)
 {
     if (geteuid() != 0 && !peer_is_trusted(file)) {
-        link_fail(error, "%s: another user listens there", path);
+        link_fail(error, "%s: the socket belongs to another user", path);
         return NULL;
     }
     struct link *link = link_over(file);
@@ -18,7 +18,7 @@ static struct link *path_over(int file, const char *path, struct link_error *err
     return link;
 }
 
-// Connecting to a Unix socket never takes time: somebody listens there, or the backlog is full.
+// connect() to a Unix socket never waits: it succeeds, or the backlog is full.
 static struct link *path_connect(const char *path, struct link_error *error)
 {
     struct sockaddr_un name;
@@ -29,7 +29,7 @@ static struct link *path_connect(const char *path, struct link_error *error)
         link = path_over(file, path, error);
     else
         link_fail(error, "%s: %s", path,
-                  errno == ENOENT || errno == ECONNREFUSED ? "nobody listens there"
+                  errno == ENOENT || errno == ECONNREFUSED ? "no server is listening there"
                                                            : strerror(errno));
     if (link)
         link->roles = 0;
@@ -42,7 +42,7 @@ static struct link *host_connect(const struct address *address, const char *text
                                  const struct link_key *key, struct link_error *error)
 {
     if (!key) {
-        link_fail(error, "%s: without a key only a Unix socket can be connected to", text);
+        link_fail(error, "%s: a key is needed to connect, except to a Unix socket", text);
         return NULL;
     }
     struct link *link = link_new(-1);

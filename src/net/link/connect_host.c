@@ -1,7 +1,8 @@
-// connect_host.c - a socket that is connected to a host: its addresses, tried in turn.
+// connect_host.c - connects a socket to a host: resolves its name, and tries its addresses in turn.
 //
-// Looking up the name of a host may take as long as it likes, so a thread does it. Until there is
-// an address, the file of the link is a pipe that the thread closes when it is done.
+// Resolving a name may take any time, so a thread does it. Until it has finished, the file of the
+// link is a pipe, which the thread closes then. Afterwards the file is a socket with the same
+// number. The link ends if no address can be reached.
 #define _GNU_SOURCE
 #include "net/link/internal.h"
 
@@ -15,12 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
-// Belongs to the thread and to the search, and goes with the last of them.
+// Shared by the thread and the search; the last of them frees it.
 struct lookup {
     atomic_int users;
     struct address address;
     struct addrinfo *found;
-    int done;  // written to by being closed
+    int done;  // closing it reports the end
 };
 
 struct search {
@@ -55,7 +56,7 @@ static void *lookup_run(void *argument)
 
 // ---- One address after the other ----------------------------------------------------------
 
-// Under the same number, so that whoever watches the link goes on watching it.
+// Keeps the number, so that the owner's poll set stays valid.
 static bool file_replace(struct link *link, int file)
 {
     bool fine = dup3(file, link->file, O_CLOEXEC) >= 0;
@@ -89,10 +90,10 @@ static bool on_found(struct link *link)
     struct search *search = link->search;
     struct pollfd poll_one = {.fd = link->file, .events = POLLIN};
     if (poll(&poll_one, 1, 0) <= 0) return true;
-    assert(atomic_load(&search->lookup->users) == 1);  // the thread is done with it
+    assert(atomic_load(&search->lookup->users) == 1);  // the thread has finished
     search->found = search->next = search->lookup->found;
     search->is_looking = false;
-    if (!search->found) return link_end(link, "its host has no address");
+    if (!search->found) return link_end(link, "cannot resolve host");
     return next_try(link);
 }
 
@@ -117,7 +118,7 @@ bool search_on(struct link *link)
 
 // ---- Beginning and ending -----------------------------------------------------------------
 
-// Signals are for the threads of whoever we are part of.
+// Blocks all signals: they are for the threads of the program.
 static bool thread_begin(struct lookup *lookup)
 {
     pthread_t thread;
@@ -154,9 +155,9 @@ bool search_begin(struct link *link, const struct address *address, struct link_
     search->found = search->next = addresses_of(address, AI_NUMERICHOST);
     if (!search->found) {
         if (lookup_begin(link, address)) return true;
-        return link_fail(error, "%s: its address cannot be looked up", address->host);
+        return link_fail(error, "%s: cannot resolve host: no thread", address->host);
     }
-    link->file = open("/dev/null", O_RDONLY | O_CLOEXEC);  // a number to be taken over
+    link->file = open("/dev/null", O_RDONLY | O_CLOEXEC);  // reserves a number
     if (link->file < 0 || !next_try(link))
         return link_fail(error, "%s:%s: %s", address->host, address->port, strerror(errno));
     return true;

@@ -1,4 +1,4 @@
-// keys.c - keys as text.
+// keys.c - keys as text: parses, writes and makes them.
 #define _GNU_SOURCE
 #include "net/link/internal.h"
 
@@ -35,7 +35,7 @@ bool link_role_read(const char *word, enum wire_role *role)
 
 static bool random_fill(void *bytes, size_t count)
 {
-    return getrandom(bytes, count, 0) == (ssize_t)count;  // up to 256 bytes come as a whole
+    return getrandom(bytes, count, 0) == (ssize_t)count;  // up to 256 bytes are never cut
 }
 
 bool link_key_make(struct link_key *key, enum wire_role role)
@@ -65,7 +65,7 @@ struct line {
     const char *at, *end;
 };
 
-// The next word: one blank stands between two, and nothing behind the last.
+// The next word: one blank separates two words, and nothing follows the last.
 static bool word_next(struct line *line, char *word, size_t size)
 {
     const char *blank = memchr(line->at, ' ', (size_t)(line->end - line->at));
@@ -104,8 +104,7 @@ static bool secret_read(struct line *line, uint8_t secret[LINK_SECRET])
     return true;
 }
 
-// What is wrong with it; null: nothing. A sentence never has a part of the line in it, which could
-// be the secret.
+// Returns the mistake of a line, or null. It never quotes the line, which may contain the secret.
 static const char *key_read(struct link_key *key, struct line line)
 {
     char word[16];
@@ -131,8 +130,8 @@ static const char *keys_add(struct link_keys *keys, struct line line)
 {
     struct link_key key;
     const char *wrong = key_read(&key, line);
-    if (!wrong && keys->count == LINK_KEYS_MAX) wrong = "that is one key too many";
-    if (!wrong && id_is_known(keys, key.id)) wrong = "there is a key of this id already";
+    if (!wrong && keys->count == LINK_KEYS_MAX) wrong = "too many keys: 1024 are allowed";
+    if (!wrong && id_is_known(keys, key.id)) wrong = "another key has this id";
     if (!wrong) keys->items[keys->count++] = key;
     explicit_bzero(&key, sizeof key);
     return wrong;
@@ -152,7 +151,7 @@ bool link_keys_parse(struct link_keys *keys, const char *text, size_t size, cons
     }
     if (!wrong && keys->count) return true;
     link_keys_release(keys);
-    if (!wrong) return link_fail(error, "%.200s: there is no key in it", path);
+    if (!wrong) return link_fail(error, "%.200s: no key found", path);
     return link_fail(error, "%.200s:%u: %s", path, number, wrong);
 }
 

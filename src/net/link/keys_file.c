@@ -1,4 +1,7 @@
-// keys_file.c - files of keys, which only their owner may read.
+// keys_file.c - key files, which only their owner may read.
+//
+// A file is accepted only if no other user can read or replace it. Checks and use go through open
+// file descriptors, so that no user can exchange a file in between. A write replaces all of it.
 #define _GNU_SOURCE
 #include "net/link/certificate.h"
 
@@ -20,25 +23,25 @@ static const char *name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-// Whoever may write in the folder could put a file of his own in place of this one.
+// A user who may write in the folder could replace the file.
 static const char *folder_wrong(const struct stat *status)
 {
     if (status->st_uid != geteuid() && status->st_uid != 0)
-        return "its folder belongs to somebody else";
-    if (status->st_mode & (S_IWGRP | S_IWOTH)) return "others may write in its folder";
+        return "its folder belongs to another user";
+    if (status->st_mode & (S_IWGRP | S_IWOTH)) return "other users may write in its folder";
     return NULL;
 }
 
 static const char *file_wrong(const struct stat *status)
 {
-    if (!S_ISREG(status->st_mode)) return "it is no regular file";
-    if (status->st_uid != geteuid()) return "it belongs to somebody else";
-    if (status->st_mode & (S_IRWXG | S_IRWXO)) return "others may use it; chmod 600 it";
-    if (status->st_size > FILE_MAX) return "it is too large for a file of keys";
+    if (!S_ISREG(status->st_mode)) return "not a regular file";
+    if (status->st_uid != geteuid()) return "it belongs to another user";
+    if (status->st_mode & (S_IRWXG | S_IRWXO)) return "other users may read it (use chmod 600)";
+    if (status->st_size > FILE_MAX) return "too large for a key file";
     return NULL;
 }
 
-// The folder of a file, once it is known to be safe. -1: it is not.
+// The folder of a file, if it is safe; else -1.
 static int folder_open(const char *path, struct link_error *error)
 {
     char folder[PATH_LONGEST];
@@ -98,7 +101,7 @@ static bool keys_take(struct link_keys *keys, int file, const char *path, struct
     return fine;
 }
 
-// The folder first, and then the file in it: nobody can change what was looked at in between.
+// Opens the folder first, then the file in it, so that no user can exchange them in between.
 bool link_keys_read(struct link_keys *keys, const char *path, struct link_error *error)
 {
     *keys = (struct link_keys){0};
@@ -109,7 +112,8 @@ bool link_keys_read(struct link_keys *keys, const char *path, struct link_error 
     close(folder);
     if (file < 0)
         return link_fail(error, "%.200s: %s", path,
-                         reason == ELOOP ? "a file of keys may not be a link" : strerror(reason));
+                         reason == ELOOP ? "a key file must not be a symbolic link"
+                                         : strerror(reason));
     bool fine = keys_take(keys, file, path, error);
     close(file);
     return fine;
@@ -129,8 +133,8 @@ static bool lines_write(const struct link_keys *keys, int file)
     return fine && fsync(file) == 0;
 }
 
-// Under another name first: a file of keys is whole, whenever the machine stops. Then in its place,
-// which linkat() takes only if nothing is there.
+// Writes a temporary file and renames it, so that a crash leaves no half of a key file. linkat()
+// fails if the name exists.
 static bool put_in_place(int folder, const char *from, const char *to, enum link_write how)
 {
     bool fine = how == LINK_WRITE_OVER ? renameat(folder, from, folder, to) == 0
@@ -149,7 +153,7 @@ static bool write_in(const struct link_keys *keys, int folder, const char *name,
         errno = ENAMETOOLONG;
         return false;
     }
-    unlinkat(folder, other, 0);  // of a process that was killed
+    unlinkat(folder, other, 0);  // left by a process that was killed
     int file = openat(folder, other, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0) return false;
     bool fine = fchmod(file, 0600) == 0 && lines_write(keys, file);
@@ -166,13 +170,14 @@ bool link_keys_write(const struct link_keys *keys, const char *path, enum link_w
 {
     for (uint32_t i = 0; i < keys->count; i++)
         if (keys->items[i].pem)
-            return link_fail(error, "%.200s: it has certificates, which openssl changes", path);
+            return link_fail(error, "%.200s: it contains certificates; use openssl to change them",
+                             path);
     int folder = folder_open(path, error);
     if (folder < 0) return false;
     bool fine = write_in(keys, folder, name_of(path), how);
     if (!fine)
         link_fail(error, "%.200s: %s", path,
-                  errno == EEXIST ? "it is there already, and is not overwritten"
+                  errno == EEXIST ? "the file exists, and is not overwritten"
                                   : strerror(errno));
     close(folder);
     return fine;

@@ -1,4 +1,8 @@
-// link.c - messages in, messages out, over a socket that never makes anybody wait.
+// link.c - messages in and out over a non-blocking socket.
+//
+// The owner of a link polls its file, calls link_work(), takes messages from `in` and puts messages
+// into `out`. A socket error, a closed connection or a lack of memory ends the link: `reason` says
+// why, and complete messages that came before stay in `in`.
 #define _GNU_SOURCE
 #include "net/link/tls.h"
 #include "os/os.h"
@@ -11,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Bytes: to be read before others have their turn; that a buffer may keep while it is empty.
+// Bytes to read before other links have their turn; bytes that an empty buffer may keep.
 enum { TURN = 1 << 20, KEPT = 2 << 20 };
 
 void file_prepare(int file)
@@ -19,7 +23,7 @@ void file_prepare(int file)
     int one = 1;
     fcntl(file, F_SETFL, fcntl(file, F_GETFL) | O_NONBLOCK);
     fcntl(file, F_SETFD, FD_CLOEXEC);
-    setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);  // no Unix socket has it
+    setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);  // fails for a Unix socket
     setsockopt(file, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
 }
 
@@ -62,7 +66,7 @@ bool link_end(struct link *link, const char *reason)
 bool link_overdue(struct link *link, int64_t now)
 {
     if (link->state != LINK_OPENING || now - link->opened_at < LINK_OPENING_TICKS) return false;
-    link_end(link, link->door ? "it did not say in time who it is" : "nobody answered in time");
+    link_end(link, link->door ? "the peer did not authenticate in time" : "no answer in time");
     return true;
 }
 
@@ -87,7 +91,8 @@ ssize_t file_read(struct link *link, char *bytes, size_t count_max)
         if (count > 0) return count;
         if (count < 0 && errno == EINTR) continue;
         if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return PIPE_AGAIN;
-        link_end(link, count == 0 ? "the other side closed it" : "the other side is gone");
+        link_end(link, count == 0 ? "the other side closed the connection"
+                                  : "the other side is gone");
         return PIPE_OVER;
     }
 }
@@ -104,14 +109,14 @@ ssize_t file_write(struct link *link, const char *bytes, size_t count)
     }
 }
 
-// A long message must not cost its memory for as long as the link lives.
+// Frees the memory of a long message, which the link may never need again.
 static void buffers_trim(struct link *link)
 {
     if (link->in.capacity > KEPT && link->in.taken == link->in.length) wire_in_release(&link->in);
     if (link->out.capacity > KEPT && link->out.length == 0) wire_out_release(&link->out);
 }
 
-// Its owner may be slow to take messages. More than the longest one is not read ahead.
+// The owner may be slow to take messages: reads no further ahead than one message of maximal size.
 static bool is_full(const struct link *link)
 {
     return link->in.length - link->in.taken > WIRE_FRAME_MAX + WIRE_HEAD;
@@ -121,7 +126,7 @@ static ssize_t plain_read(struct link *link)
 {
     char *bytes = wire_in_room(&link->in, PIECE);
     if (!bytes) {
-        link_end(link, "no memory for what came");
+        link_end(link, "no memory for received data");
         return PIPE_OVER;
     }
     ssize_t count = file_read(link, bytes, PIECE);
@@ -135,7 +140,7 @@ static bool link_read(struct link *link)
         ssize_t count = link->tls ? tls_read(link) : plain_read(link);
         if (count < 0) return count == PIPE_AGAIN;
         total += (uint32_t)count;
-        if (count < PIECE) return true;  // that was all; the next look at the file tells if not
+        if (count < PIECE) return true;  // that was all; if not, poll reports it
         if (link->is_read_slowly) return true;
     }
     return true;
@@ -156,7 +161,7 @@ bool link_flush(struct link *link)
 {
     if (link->state != LINK_OPEN) return link->state == LINK_OPENING;
     if (link->out.failed)
-        return link_end(link, "no memory for what it was to be told, or too long a message");
+        return link_end(link, "no memory for a message, or the message is too long");
     if (!(link->tls ? tls_flush(link) : plain_flush(link))) return false;
     link->wants_write = link->out.sent < link->out.length || (link->tls && tls_has_more(link));
     return true;
@@ -176,6 +181,6 @@ bool link_work(struct link *link)
     if (link->state == LINK_OPENING && (!open_on(link) || link->state == LINK_OPENING))
         return link->state != LINK_CLOSED;
     if (!link->out.failed) buffers_trim(link);
-    // Reads first: what somebody said before he went is not lost because he can be told nothing.
+    // Reads first: the last messages of a peer that has gone must not be lost by a failed write.
     return link_read(link) && link_flush(link);
 }

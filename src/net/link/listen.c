@@ -1,4 +1,10 @@
-// listen.c - letting others in.
+// listen.c - accepts connections.
+//
+// A Unix socket accepts users by their uid, which the kernel reports (SO_PEERCRED). A TCP port
+// accepts only peers that authenticate by TLS; until then a link is "opening". A listener has
+// LINK_OPENING_MAX of those, so that strangers cost little memory: a flood can delay others, but
+// not lock them out. The listener owns its socket, the path of a Unix socket that it created, and
+// the links that are opening; the caller owns a link that link_accept() has returned.
 #define _GNU_SOURCE
 #include "net/link/tls.h"
 #include "os/os.h"
@@ -14,7 +20,7 @@
 
 enum { BACKLOG = 128 };
 
-// ---- Who is opening -----------------------------------------------------------------------
+// ---- Links that are opening ---------------------------------------------------------------
 
 static void door_enter(struct door *door, struct link *link)
 {
@@ -36,12 +42,12 @@ void door_leave(struct link *link)
     door->count--;
 }
 
-// Its owner watches the file: shut down, it can be read at once. Closed, its number could already
-// be another's when the owner looks.
+// The owner polls the file: after a shutdown it is readable at once. If it were closed, another
+// file could have its number by the time the owner looks.
 static void opening_drop(struct link *link)
 {
     shutdown(link->file, SHUT_RDWR);
-    link_end(link, "others wanted in, and it had not said who it is");
+    link_end(link, "dropped before it authenticated, to make room for others");
 }
 
 static uint32_t opening_from(const struct door *door, uint64_t from)
@@ -52,7 +58,7 @@ static uint32_t opening_from(const struct door *door, uint64_t from)
     return count;
 }
 
-// The address that has most of the places, if that is more than its share. 0: none has.
+// The address with most links, if that is more than its share; else 0.
 static uint64_t greediest(const struct door *door)
 {
     uint32_t most = LINK_OPENING_ADDRESS;
@@ -70,9 +76,9 @@ static bool is_candidate(const struct link *link, uint64_t from, bool silent)
     return (!from || link->from == from) && (!silent || !link->tls->came);
 }
 
-// Of the address that has most of the places one goes by lot, so a flood does not decide who may
-// finish; first of those that have said nothing. Many machines behind one address may have all the
-// places while nobody else needs them.
+// Drops a random link of the address with most of them, so that a flood does not decide which peers
+// get in; a link that has sent nothing goes first. Many machines with one address (NAT) may have
+// all places while no other address needs them.
 static void room_make(struct door *door)
 {
     uint64_t from = greediest(door);
@@ -100,7 +106,7 @@ bool peer_is_trusted(int file)
     return peer.uid == geteuid() || peer.uid == 0;
 }
 
-// The roles of the process at the other end; 0: it is not let in.
+// The roles of the process at the other end; 0: it may not connect.
 static uint32_t peer_roles(const struct link_listener *listener, int file)
 {
     const struct link_users *users = listener->users;
@@ -120,19 +126,21 @@ static struct link *user_let_in(const struct link_listener *listener, int file)
     return link;
 }
 
-// A socket that nobody listens at was left behind by a process that was killed.
+// A socket without a listener was left by a process that was killed.
 static bool path_clear(const char *path, const struct sockaddr_un *name, struct link_error *error)
 {
     struct stat status;
     if (lstat(path, &status)) return true;  // bind() says what else may be wrong
     if (!S_ISSOCK(status.st_mode))
-        return link_fail(error, "%s: something that is no socket is there already", path);
+        return link_fail(error, "%s: the file exists and is not a socket", path);
     int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (file < 0) return link_fail(error, "%s: %s", path, strerror(errno));
     bool is_left = connect(file, (const struct sockaddr *)name, sizeof *name)
                    && errno == ECONNREFUSED;
     close(file);
-    if (!is_left) return link_fail(error, "%s: somebody listens there already", path);
+    if (!is_left)
+        return link_fail(error, "%s: address already in use (is another rota server running?)",
+                         path);
     if (unlink(path) && errno != ENOENT)
         return link_fail(error, "%s: %s", path, strerror(errno));
     return true;
@@ -144,7 +152,7 @@ static bool path_bind(struct link_listener *listener, const char *path, struct l
     address_of_path(path, &name);
     if (!path_clear(path, &name, error)) return false;
     listener->file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    // The mode of a socket becomes that of its path: there is no moment at which others may.
+    // The path gets the mode of the socket, so there is no moment at which others may connect.
     if (listener->file < 0 || fchmod(listener->file, 0600)
         || bind(listener->file, (struct sockaddr *)&name, sizeof name)
         || listen(listener->file, BACKLOG) || lstat(path, &listener->door->path))
@@ -152,8 +160,8 @@ static bool path_bind(struct link_listener *listener, const char *path, struct l
     return true;
 }
 
-// Two processes that find the same old socket must not both take its place: one of them would
-// listen where nobody ever comes. The folder is locked meanwhile.
+// Locks the folder: of two processes that replace the same stale socket, one would listen at a path
+// that no longer exists.
 static bool path_listen(struct link_listener *listener, const char *path, struct link_error *error)
 {
     char folder[sizeof(struct sockaddr_un)];
@@ -166,7 +174,7 @@ static bool path_listen(struct link_listener *listener, const char *path, struct
     return fine;
 }
 
-// Somebody else may listen there by now, and have got the number of ours: then the time differs.
+// Another process may listen there by now, at an inode with our number: then the time differs.
 static void path_remove(const struct link_listener *listener)
 {
     const struct stat *ours = &listener->door->path;
@@ -210,7 +218,7 @@ static void address_say(struct link_listener *listener)
 static bool tls_begin(struct link_listener *listener, struct link_error *error)
 {
     if (!listener->keys || !listener->keys->count)
-        return link_fail(error, "%s: without keys only a Unix socket can be listened at",
+        return link_fail(error, "%s: keys are needed to listen, except at a Unix socket",
                          listener->address);
     listener->door->context = tls_context_open(TLS_LISTENS, listener->keys->items, error);
     return listener->door->context;
@@ -266,7 +274,7 @@ static int option_of(int file, int option)
     return getsockopt(file, SOL_SOCKET, option, &value, &size) ? 0 : value;
 }
 
-// Its path is not ours to remove, and its mode not ours to set: who connects is looked at.
+// The supervisor owns the path and its mode. The uid of every peer is checked in any case.
 bool link_listen_over(struct link_listener *listener, int file, const struct link_keys *keys,
                       struct link_error *error)
 {
@@ -276,7 +284,8 @@ bool link_listen_over(struct link_listener *listener, int file, const struct lin
     int domain = option_of(file, SO_DOMAIN);
     bool listens = option_of(file, SO_ACCEPTCONN) && option_of(file, SO_TYPE) == SOCK_STREAM;
     if (!listens || (domain != AF_UNIX && domain != AF_INET && domain != AF_INET6))
-        return link_fail(error, "file %d, which was handed over, is no stream socket that listens",
+        return link_fail(error,
+                         "file %d, inherited from the supervisor, is not a listening stream socket",
                          file);
     listener->local = domain == AF_UNIX;
     if (listener->local) getsockname(file, (struct sockaddr *)&name, &size);
@@ -295,7 +304,7 @@ bool link_listener_renew(struct link_listener *listener, const struct link_keys 
     if (!listener->local) {
         struct tls_context *context = tls_context_open(TLS_LISTENS, keys->items, error);
         if (!context) return false;
-        tls_context_close(listener->door->context);  // those who came in by it have it still
+        tls_context_close(listener->door->context);  // links that use it keep a reference
         listener->door->context = context;
     }
     listener->keys = keys;
@@ -318,8 +327,8 @@ void link_listener_close(struct link_listener *listener)
 
 // ---- Accepting ----------------------------------------------------------------------------
 
-// Without a file to spare, whoever waits would keep the listener readable and its owner busy: the
-// spare one is given up for as long as it takes to turn him away.
+// Without a free file descriptor, a waiting peer would keep the listener readable and its owner
+// busy: closes the reserved one for as long as it takes to reject the peer.
 static void turn_away(const struct link_listener *listener)
 {
     struct door *door = listener->door;
@@ -329,7 +338,7 @@ static void turn_away(const struct link_listener *listener)
     door->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-// Without the port; of IPv6 the network, as one machine has many addresses there.
+// Without the port; for IPv6 only the network, because one machine has many addresses there.
 static uint64_t address_hash(int file)
 {
     struct sockaddr_storage name = {.ss_family = AF_UNSPEC};

@@ -1,4 +1,4 @@
-// revalidate.c - whether a connection that is open would be let in again.
+// revalidate.c - whether an open connection would be accepted with the keys of now.
 #include "net/link/certificate.h"
 #include "net/link/tls.h"
 
@@ -10,8 +10,8 @@ static bool key_is(const struct link_key *one, const struct link_key *other)
            && memcmp(one->secret, other->secret, LINK_SECRET) == 0;
 }
 
-// A peer that has not named its key will be looked for among the new ones; one that has named an
-// unknown key is refused at the end of its handshake, like any other.
+// A peer that has not named its key yet will be checked against the new keys; one that has named an
+// unknown key is rejected at the end of its handshake, like any other.
 static bool key_is_there(const struct link *link, const struct link_keys *keys)
 {
     const struct link_key *key = &link->tls->key;
@@ -45,7 +45,7 @@ bool link_is_allowed(const struct link *link, const struct link_keys *keys)
     if (!link->tls) return true;  // a local user
     if (link->state == LINK_CLOSED) return false;
     if (!link->tls->context->has_certificate) return key_is_there(link, keys);
-    // While it opens, its certificate would be checked by what was valid before.
+    // During the handshake its certificate would be checked by the old authorities.
     if (link->state == LINK_OPENING) return false;
     for (uint32_t i = 0; i < keys->count; i++)
         if (keys->items[i].pem && certificate_is_fine(link, &keys->items[i])) return true;

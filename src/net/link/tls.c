@@ -1,4 +1,7 @@
-// tls.c - messages in, messages out, over TLS 1.3.
+// tls.c - messages in and out over TLS 1.3.
+//
+// The link owns its TLS state. Until the handshake has finished, a listener accepts only a limited
+// number of bytes. The reasons of failed handshakes tell a peer nothing about the keys.
 #define _GNU_SOURCE
 #include "net/link/certificate.h"
 
@@ -6,18 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-// RECORDS: what a piece is longer by when it is sealed, at most.
+// RECORDS: the most bytes that encryption adds to a piece.
 enum { RECORD_HEAD = 5, RECORD_HANDSHAKE = 22, RECORDS = 1 << 10 };
 
-// The same for every way in which it can go wrong: whoever tries keys learns nothing from it.
-static const char refused[] = "it has no key that is valid here";
-static const char not_welcome[] = "the server does not take this key, or is none";
-static const char not_taken[] = "the server does not take this certificate, or is none";
-static const char not_server[] = "its certificate is not that of a server";
+// One reason for all failures: a peer that tries keys learns nothing from it.
+static const char refused[] = "the peer has no valid key";
+static const char not_welcome[] = "the server rejects this key, or is not a rota server";
+static const char not_taken[] = "the server rejects this certificate, or is not a rota server";
+static const char not_server[] = "its certificate is not for a server";
 
 // ---- Making and ending --------------------------------------------------------------------
 
-// Reading what is in a buffer to be rid of it would copy it once more.
+// BIO_read() would copy the bytes only to discard them.
 static void out_empty(struct tls *tls)
 {
     tls->sealed->length = 0;
@@ -39,7 +42,7 @@ bool tls_ssl_make(struct tls *tls, enum tls_side side)
         tls->ssl = NULL;
         return false;
     }
-    library->BIO_ctrl(tls->in, BIO_C_SET_BUF_MEM_EOF_RETURN, -1, NULL);  // empty: ask again later
+    library->BIO_ctrl(tls->in, BIO_C_SET_BUF_MEM_EOF_RETURN, -1, NULL);  // empty: not the end
     out_empty(tls);
     library->SSL_set_bio(tls->ssl, tls->in, tls->out);
     library->SSL_set_read_ahead(tls->ssl, 1);
@@ -65,18 +68,18 @@ bool tls_connect(struct link *link, const struct link_key *key, const char *host
     struct tls_context *context = tls_context_open(TLS_CONNECTS, key, error);
     if (!context) return false;
     bool fine = tls_accept(link, context);
-    tls_context_close(context);  // the link has it
+    tls_context_close(context);  // the link has a reference
     if (!fine) return link_fail(error, "no memory for TLS");
     struct tls *tls = link->tls;
     tls->key = *key;
-    tls->key.pem = NULL;  // the context has what it needs of it
+    tls->key.pem = NULL;  // the context holds a copy
     snprintf(tls->identity, sizeof tls->identity, "%s:%s", link_role_name(key->role), key->id);
     if (!tls_ssl_make(tls, TLS_CONNECTS)) return link_fail(error, "no memory for TLS");
     if (!key->pem || context->library.SSL_set1_host(tls->ssl, host) == 1) return true;
-    return link_fail(error, "%.200s: no certificate can be for that", host);
+    return link_fail(error, "%.200s: no certificate can match this host", host);
 }
 
-// Says goodbye if that goes without waiting: only then the other side knows that nothing was cut.
+// Sends a close alert if that needs no waiting, by which the other side knows that nothing is cut.
 void tls_close(struct link *link)
 {
     struct tls *tls = link->tls;
@@ -115,12 +118,12 @@ static bool records_write(struct link *link)
         if ((size_t)sent == count)
             out_empty(link->tls);
         else
-            library->BIO_read(link->tls->out, rest, (int)sent);  // takes away what is sent
+            library->BIO_read(link->tls->out, rest, (int)sent);  // removes the sent bytes
     }
     return true;
 }
 
-// Encrypts no more than goes at once: what waits is the other's fault, and waits in `out`.
+// Encrypts only what the socket accepts: the rest waits in `out`, unencrypted.
 bool tls_flush(struct link *link)
 {
     const struct tls_library *library = &link->tls->context->library;
@@ -140,15 +143,14 @@ bool tls_flush(struct link *link)
 
 // ---- Bytes from the socket ----------------------------------------------------------------
 
-// Until a whole record is missing: what lay here would be forgotten, as the socket tells of what
-// is in the socket only.
+// Until no complete record is left: poll() reports bytes in the socket, not those in this buffer.
 static bool records_read(struct link *link)
 {
     const struct tls_library *library = &link->tls->context->library;
     for (;;) {
         size_t got = 0;
         char *bytes = wire_in_room(&link->in, PIECE);
-        if (!bytes) return link_end(link, "no memory for what came");
+        if (!bytes) return link_end(link, "no memory for received data");
         library->ERR_clear_error();
         int result = library->SSL_read_ex(link->tls->ssl, bytes, PIECE, &got);
         if (result == 1) {
@@ -158,17 +160,17 @@ static bool records_read(struct link *link)
         }
         int why = library->SSL_get_error(link->tls->ssl, result);
         if (why == SSL_ERROR_WANT_READ) return true;
-        // The other side looks at our certificate when we believe to be through already.
+        // The other side checks our certificate after our handshake has finished.
         if (link->tls->context->has_certificate && !link->tls->was_read && why == SSL_ERROR_SSL) {
             link->is_denied = true;
             return link_end(link, not_taken);
         }
-        return link_end(link, why == SSL_ERROR_ZERO_RETURN ? "the other side closed it"
-                                                           : "what came was changed on its way");
+        return link_end(link, why == SSL_ERROR_ZERO_RETURN ? "the other side closed the connection"
+                                                           : "the data was changed in transit");
     }
 }
 
-// The library takes all of it before it asks for more, so it can be shown where it lies.
+// The library reads all of it before it asks for more, so it can read from our buffer.
 ssize_t tls_read(struct link *link)
 {
     struct tls *tls = link->tls;
@@ -182,7 +184,7 @@ ssize_t tls_read(struct link *link)
 
 // ---- Opening ------------------------------------------------------------------------------
 
-// Somebody who is not known yet may send only so much.
+// A peer that has not authenticated may send a limited number of bytes.
 static ssize_t stranger_read(struct link *link, char *bytes)
 {
     bool certificates = link->tls->context->has_certificate;
@@ -196,7 +198,7 @@ static ssize_t stranger_read(struct link *link, char *bytes)
     return PIPE_OVER;
 }
 
-// The first record of one who comes, in `in` until it is whole.
+// The first record of a peer, in `in` until it is complete.
 static bool is_record_whole(struct link *link)
 {
     const struct wire_in *in = &link->in;
@@ -237,7 +239,7 @@ static bool next_read(struct link *link)
     return link_end(link, "no memory");
 }
 
-// Between workers the one who gives objects out is a peer like the other.
+// Between workers the side that serves objects is a peer, like the other.
 static bool is_expected(const struct tls_context *context, const struct certificate_who *who,
                         bool comes)
 {
@@ -245,15 +247,15 @@ static bool is_expected(const struct tls_context *context, const struct certific
     return comes ? !who->is_server : who->is_server || are_peers;
 }
 
-// A piece comes as it was sent: at once, with what its records have beside it.
+// Makes room for a piece with the overhead of its records, so that it arrives in one read.
 static bool opened(struct link *link)
 {
     link_opened(link);
     link->tls->context->library.SSL_set_default_read_buffer_len(link->tls->ssl, PIECE + RECORDS);
-    return records_read(link);  // what came together with the last words of opening
+    return records_read(link);  // bytes that came with the end of the handshake
 }
 
-// Trying again with the same key is of no use to the one that connected.
+// The side that connected must not retry with the same key.
 static bool deny(struct link *link, bool comes, const char *reason)
 {
     link->is_denied = !comes;
@@ -271,7 +273,7 @@ static bool on_certificate(struct link *link, bool comes)
     return opened(link);
 }
 
-// That the key was used is looked at again, whatever the library thinks of what came instead.
+// Checks again that the key was used, independently of the library.
 static bool on_open(struct link *link, bool comes)
 {
     struct tls *tls = link->tls;
@@ -303,7 +305,7 @@ bool tls_open_on(struct link *link)
                      && library->SSL_get_error(tls->ssl, result) == SSL_ERROR_WANT_READ;
         if (!records_write(link)) return false;
         if (result == 1) return on_open(link, comes);
-        // Who names no key in his first message would only be kept for nothing.
+        // A peer that names no key in its first message cannot succeed.
         bool is_nobody = comes && !tls->is_named && !tls->context->has_certificate;
         if (!waits || is_nobody) return deny(link, comes, why_not(tls));
         if (!next_read(link)) break;

@@ -1,9 +1,9 @@
-// tls.h - TLS 1.3 between two who have the same key; seen by the files of this folder only.
+// tls.h - TLS 1.3 between two sides with a common key, or certificates; internal to this folder.
 //
-// The library is loaded with the first link that needs it: linked as usual, it would add two
-// milliseconds to every start of the program. It never touches the socket. Bytes go through two
-// buffers of its own, so a broken pipe is no signal, and what somebody may send before he is known
-// is counted where it is read.
+// The first link that needs TLS loads the library: linked as usual, it would add two milliseconds
+// to every start of the program. The library never touches the socket. Bytes go through two of its
+// buffers, so a broken pipe is not a signal, and the bytes of a peer that has not authenticated are
+// counted where they are read.
 #pragma once
 
 #include "net/link/internal.h"
@@ -41,45 +41,45 @@ struct tls_library {
 #undef TLS_MEMBER
 };
 
-// What a certificate says about somebody.
+// The identity in a certificate.
 struct certificate_who {
     bool is_server;
-    enum wire_role role;  // unless it is a server
+    enum wire_role role;  // not of a server
     char id[LINK_ID_MAX + 1];
 };
 
-// Of a listener and those whom it let in, or of one who connects.
+// Shared by a listener and the links it accepted, or of one link that connects.
 struct tls_context {
     struct tls_library library;
     SSL_CTX *ssl;
     uint32_t users;
-    uint8_t decoy[LINK_SECRET];  // the secret of whoever is not known
-    bool has_certificate;        // and no keys
-    struct certificate_who own;  // what it says about us
+    uint8_t decoy[LINK_SECRET];  // the secret that unknown ids get
+    bool has_certificate;        // instead of keys
+    struct certificate_who own;  // the identity in it
 };
 
-// Before a whole first message has come there is no `ssl`: silence and garbage cost little.
+// `ssl` exists from the first complete record on: a silent or invalid peer costs little.
 struct tls {
     struct tls_context *context;
     struct link *link;
     SSL *ssl;
     BIO *in, *out;        // belong to ssl
-    BUF_MEM came_now;     // what `in` has, while it is read
-    BUF_MEM *sealed;      // what `out` has
-    uint32_t came;        // bytes, while opening
-    bool is_named;        // who comes has named a key, be it known or not
-    bool was_read;        // something that was sealed has come
-    struct link_key key;  // of this side while opening, or the one that was named
+    BUF_MEM came_now;     // the content of `in`, while it is read
+    BUF_MEM *sealed;      // the content of `out`
+    uint32_t came;        // bytes received while opening
+    bool is_named;        // the peer has named a key, known or not
+    bool was_read;        // an encrypted record was received
+    struct link_key key;  // of this side while opening, or the one that the peer named
     char identity[LINK_ID_MAX + 10];
 };
 
 // ---- tls_context.c --------------------------------------------------------------------------
 
 enum tls_side { TLS_LISTENS, TLS_CONNECTS };
-// With a certificate if the key has one.
+// Uses a certificate if the key has one.
 struct tls_context *tls_context_open(enum tls_side side, const struct link_key *key,
                                      struct link_error *error);
-void tls_context_close(struct tls_context *context);  // one user less
+void tls_context_close(struct tls_context *context);  // drops a reference
 
 // ---- tls_key.c: called by the library ---------------------------------------------------------
 
@@ -91,7 +91,7 @@ int tls_use_key(SSL *ssl, const EVP_MD *digest, const unsigned char **identity, 
 
 bool tls_ssl_make(struct tls *tls, enum tls_side side);  // false: no memory
 
-// Read and write at most a piece of the socket. The result is as that of recv(), or one of these.
+// Read or write at most one piece. The result is that of recv(), or one of these.
 enum { PIECE = 64 << 10, PIPE_AGAIN = -1, PIPE_OVER = -2 };
 ssize_t file_read(struct link *link, char *bytes, size_t count);
 ssize_t file_write(struct link *link, const char *bytes, size_t count);

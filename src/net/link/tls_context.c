@@ -1,4 +1,4 @@
-// tls_context.c - the library that speaks TLS, and what is settled once for all links.
+// tls_context.c - loads the TLS library, and sets the options that all links share.
 #define _GNU_SOURCE
 #include "net/link/certificate.h"
 
@@ -18,15 +18,15 @@ static bool library_load(struct tls_library *library, struct link_error *error)
         return link_fail(error, "TLS cannot be used: " LIBRARY " has no " #name);
     TLS_FUNCTIONS(FIND)
 #undef FIND
-    // What the system's configuration says about TLS is for others: here all is settled.
+    // Ignores the system's TLS configuration: all options are set here.
     const uint64_t options = OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT;
     if (library->OPENSSL_init_ssl(options, NULL) == 1) return true;
     return link_fail(error, "TLS cannot be used: " LIBRARY " does not start");
 }
 
-// One version and one suite: nothing is left to be talked down. SHA-256 is what TLS 1.3 takes an
-// external key to be for unless told otherwise, and AES with 128 bits is no weaker than X25519
-// beside it. No tickets, so that every connection proves anew that it has the key.
+// One version and one cipher suite: a downgrade is impossible. TLS 1.3 uses an external key with
+// SHA-256 by default, and AES-128 is no weaker than X25519. No tickets, so that every connection
+// proves that it has the key.
 static bool settle(struct tls_context *context, enum tls_side side, const struct link_key *key,
                    struct link_error *error)
 {
@@ -42,7 +42,7 @@ static bool settle(struct tls_context *context, enum tls_side side, const struct
     } else if (side == TLS_LISTENS) {
         library->SSL_CTX_set_psk_find_session_callback(ssl, tls_find_key);
     } else {
-        // Without a certificate to trust, whoever shows one instead of the key is refused.
+        // No authority is trusted: a peer that presents a certificate instead of the key fails.
         library->SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, NULL);
         library->SSL_CTX_set_psk_use_session_callback(ssl, tls_use_key);
     }
@@ -79,5 +79,5 @@ void tls_context_close(struct tls_context *context)
 {
     if (!context || --context->users) return;
     if (context->ssl) context->library.SSL_CTX_free(context->ssl);
-    free(context);  // the library stays: it has threads' and exit's business of its own
+    free(context);  // the library stays loaded: it has thread and exit handlers
 }

@@ -1,4 +1,4 @@
-// tls_key.c - which key a connection is made with.
+// tls_key.c - the callbacks by which the TLS library finds the key of a connection.
 #define _GNU_SOURCE
 #include "net/link/tls.h"
 
@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// The library calls back with nothing but its own object, and its functions are in no table that
-// could be reached from there. It is loaded already: asking for it again is cheap.
+// The library passes only its own object, from which our table of its functions cannot be reached.
+// It is loaded already, so another dlopen() is cheap.
 static struct tls *tls_of(const SSL *ssl)
 {
     void *handle = dlopen("libssl.so.3", RTLD_NOW | RTLD_NOLOAD);
@@ -48,18 +48,17 @@ int tls_use_key(SSL *ssl, const EVP_MD *digest, const unsigned char **identity, 
 
 enum { NAME_ROOM = LINK_ID_MAX + 10 };
 
-// All ones, or 0: what was said is not the name of this key. All of both is looked at, however
-// little of them is the same.
+// All ones if the peer named this key, else 0. Compares every byte, so that the time tells nothing.
 static uint8_t mask_of(const struct link_key *key, const unsigned char said[NAME_ROOM])
 {
     char name[NAME_ROOM] = {0};
-    volatile uint8_t difference = 0;  // or a compiler might stop at the first
+    volatile uint8_t difference = 0;  // or a compiler might stop at the first difference
     snprintf(name, sizeof name, "%s:%s", link_role_name(key->role), key->id);
     for (int i = 0; i < NAME_ROOM; i++) difference |= (uint8_t)name[i] ^ said[i];
     return (uint8_t)((((uint32_t)difference - 1) >> 8) & 0xff);
 }
 
-// Takes all of a key, or nothing of it, and writes as much either way.
+// Copies a key or nothing; writes the same number of bytes either way.
 static void key_choose(struct link_key *chosen, const struct link_key *key, uint8_t mask)
 {
     uint8_t *to = (uint8_t *)chosen;
@@ -67,9 +66,8 @@ static void key_choose(struct link_key *chosen, const struct link_key *key, uint
     for (size_t i = 0; i < sizeof *key; i++) to[i] = (to[i] & (uint8_t)~mask) | (from[i] & mask);
 }
 
-// Who is not known is treated as one who has the wrong key, down to the same computations: nobody
-// can find out which ids there are. All keys are looked at, whichever it is, and what is done with
-// each does not depend on it.
+// An unknown id gets the same computations as a wrong key, so that a peer cannot find out which ids
+// exist: all keys are compared, and the work for each does not depend on the result.
 int tls_find_key(SSL *ssl, const unsigned char *identity, size_t length, SSL_SESSION **session)
 {
     struct tls *tls = tls_of(ssl);
@@ -77,7 +75,7 @@ int tls_find_key(SSL *ssl, const unsigned char *identity, size_t length, SSL_SES
     tls->is_named = true;
     tls->key = (struct link_key){0};
     memcpy(tls->key.secret, tls->context->decoy, LINK_SECRET);
-    unsigned char said[NAME_ROOM] = {0};  // what is longer than any name is none
+    unsigned char said[NAME_ROOM] = {0};  // empty if it is longer than any name
     if (length < sizeof said && !memchr(identity, 0, length)) memcpy(said, identity, length);
     for (uint32_t i = 0; keys && i < keys->count; i++)
         key_choose(&tls->key, &keys->items[i], mask_of(&keys->items[i], said));

@@ -1,4 +1,4 @@
-// content_name.c - names of contents, as they stand in messages.
+// content_name.c - the names of contents in messages.
 #include "net/wire/wire.h"
 
 #include <inttypes.h>
@@ -52,7 +52,7 @@ bool wire_entry_read(const char *text, struct wire_entry *entry)
     return wire_hex_read(at + 1, entry->hash);
 }
 
-// The highest bit says that it is the name of a content.
+// The highest bit marks a name made from a content.
 rota_object_id wire_entry_object(const struct wire_entry *entry)
 {
     rota_object_id object;

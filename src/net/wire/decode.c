@@ -1,4 +1,4 @@
-// decode.c - bytes into messages, from the rows of the table. Nothing beyond a frame is ever read.
+// decode.c - bytes into messages, from the rows of the table. It never reads past a frame.
 #include "net/wire/wire.h"
 
 #include <stdlib.h>
@@ -83,11 +83,11 @@ static wire_text get_text(struct reader *reader)
     return bytes && !reader->bad ? (wire_text){bytes, length} : (wire_text){"", 0};
 }
 
-// Lists lie one behind the other in the arena; no message has more of them.
+// The lists of a message are consecutive in the arena; no message has more than these.
 enum { ALIGNED = 8, LISTS = 16 };
 
-// A list of which each item takes at least `least` bytes of the frame. The arena has been made
-// large enough for every list that a frame of this length can have.
+// A list whose items take at least `least` bytes of the frame each. The arena has room for every
+// list that a frame of this length can have.
 static void *get_list(struct reader *reader, uint32_t *count, uint32_t least, size_t size)
 {
     struct wire_in *in = reader->in;
@@ -108,7 +108,7 @@ static wire_object get_object(struct reader *reader)
     return (wire_object){high, low};
 }
 
-// A letter, and unless that is 0 the hash. In version 1 there were none.
+// A letter and, unless that is 0, the hash. Version 1 had no contents.
 static wire_content get_content(struct reader *reader)
 {
     wire_content content = {.kind = 0};
@@ -123,7 +123,7 @@ static wire_content get_content(struct reader *reader)
     return content;
 }
 
-// What a field takes of a frame at least.
+// The least number of bytes of a field in a frame.
 enum {
     LEAST_u32 = 4,
     LEAST_u64 = 8,
@@ -174,7 +174,7 @@ WIRE_MESSAGES(MESSAGE)
 #undef MESSAGE
 #undef FIELD
 
-// A text of no bytes takes most room for what it is in the frame, and no row more than texts do.
+// An empty text needs the most memory per byte of the frame; no row needs more than its texts.
 static bool arena_reserve(struct wire_in *in, uint32_t length)
 {
     uint64_t need = (uint64_t)length / LEAST_text * sizeof(wire_text) + LISTS * ALIGNED;
@@ -187,8 +187,8 @@ static bool arena_reserve(struct wire_in *in, uint32_t length)
     return true;
 }
 
-// Peers tell each other their version before anything else, so that those of different ones can
-// say so. What else another version's GREET or WELCOME says is not known: it stays empty.
+// Peers exchange their versions first, so that peers of different versions can report it. The other
+// fields of another version's GREET or WELCOME are unknown, and stay empty.
 static bool is_foreign(const struct reader *reader, struct wire_message *message)
 {
     static const wire_text none = {"", 0};

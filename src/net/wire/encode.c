@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOVED_LEAST = 64 << 10 };  // bytes that are gone, before the others are moved
+enum { MOVED_LEAST = 64 << 10 };  // sent bytes, before the rest is moved to the front
 
 char *wire_out_room(struct wire_out *out, uint32_t count)
 {
@@ -26,7 +26,7 @@ char *wire_out_room(struct wire_out *out, uint32_t count)
     return at;
 }
 
-// Most fields are a few bytes, and there is room: that much is worth no call.
+// Inline, because most fields have a few bytes and there is room.
 static inline void put_bytes(struct wire_out *out, const void *bytes, uint32_t count)
 {
     if (count > out->capacity - out->length) {
@@ -38,8 +38,8 @@ static inline void put_bytes(struct wire_out *out, const void *bytes, uint32_t c
     }
 }
 
-// The machines that we run on are little-endian; a build for others would swap here.
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are written as they lie");
+// All supported machines are little-endian; a build for others would have to swap bytes here.
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied without swapping");
 
 static void put_u32(struct wire_out *out, wire_u32 number)
 {
@@ -67,7 +67,7 @@ static void put_task(struct wire_out *out, wire_task task)
     put_u32(out, task.task);
 }
 
-// With a zero behind it, so that the reader has a string without copying.
+// Adds a zero byte, so that the reader has a string without copying.
 static void put_text(struct wire_out *out, wire_text text)
 {
     put_u32(out, text.length);
@@ -128,7 +128,7 @@ void wire_put(struct wire_out *out, const struct wire_message *message)
     case WIRE_##NAME##_MESSAGE: put_##name##_message(out, &message->name); break;
         WIRE_MESSAGES(CASE)
 #undef CASE
-    default: assert(!"a message of no kind");
+    default: assert(!"unknown kind of message");
     }
     if (out->failed) return;
     uint32_t length = out->length - start - WIRE_HEAD;
@@ -149,7 +149,7 @@ void wire_out_sent(struct wire_out *out, uint32_t count)
 {
     out->sent += count;
     assert(out->sent <= out->length);
-    // Somebody who is slow may never have got all: what is gone must not pile up before the rest.
+    // A slow peer may never have received all: moves the rest, so that sent bytes do not pile up.
     uint32_t left = out->length - out->sent;
     if (left && (out->sent < MOVED_LEAST || out->sent < left)) return;
     if (left) memmove(out->bytes, out->bytes + out->sent, left);

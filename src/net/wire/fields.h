@@ -1,4 +1,4 @@
-// fields.h - the kinds of fields that messages have, and the rows of which one may have a list.
+// fields.h - the kinds of fields in messages, and the rows of their lists.
 #pragma once
 
 #include "rota_types.h"
@@ -13,13 +13,13 @@ typedef int32_t wire_i32;
 typedef int64_t wire_time;  // microseconds; a point in time is UTC
 typedef rota_task_id wire_task;
 typedef rota_object_id wire_object;
-typedef struct rota_content wire_content;  // `kind` is the letter of an entry; 0: not known
+typedef struct rota_content wire_content;  // `kind` is the letter of an entry; 0: unknown
 typedef struct { const char *bytes; uint32_t length; } wire_text;  // ends with a zero once decoded
 typedef struct { wire_text *items; uint32_t count; } wire_texts;
 
 enum wire_file_kind {
     WIRE_FILE = 1,        // a regular file
-    WIRE_DIRECTORY,       // a whole tree
+    WIRE_DIRECTORY,       // a directory with all files below it
     WIRE_STREAM,          // flows while both ends run
     WIRE_SOURCE,          // inputs: a file or directory of the user, at `path`
     WIRE_RESULT,          // HELD: a result for the content key `object`
@@ -30,16 +30,16 @@ enum wire_file_flag { WIRE_KEEP = 1 };  // outputs: also put at `path` when the 
 #define WIRE_FILE_ROW(F)                                                              \
     F(u32, kind)      /* enum wire_file_kind */                                       \
     F(u32, flags)     /* enum wire_file_flag */                                       \
-    F(text, name)     /* under which the task knows it, relative to its directory */  \
+    F(text, name)     /* relative to the directory of the task */                     \
     F(text, path)     /* absolute; see kind and flags */                              \
     F(object, object) /* none: a source */                                            \
-    F(u64, bytes)     /* outputs, once made */                                        \
-    F(content, content) /* outputs, once made, and what is held; not of streams */
+    F(u64, bytes)     /* outputs, once produced */                                    \
+    F(content, content) /* outputs, once produced, and held objects; not of streams */
 #define WIRE_ATTEMPT_ROW(F) F(task, task) F(u32, attempt) F(u64, token) F(u32, state)
 #define WIRE_LANE_ROW(F) F(text, name) F(u32, flags)  // enum rota_lane_flag
 #define WIRE_SPEC_ROW(F)                                                              \
     F(text, name)                                                                     \
-    F(text, details)  /* for people */                                                \
+    F(text, details)  /* shown to people */                                           \
     F(u32, body)      /* which of the bodies, from 1; 0: a bundle */                  \
     F(u32, flags)     /* enum rota_task_flag */                                       \
     F(u32, bundle)    /* number of the enclosing task; 0: none */                     \

@@ -1,23 +1,23 @@
-// table_handler.h - the rows of table.h between a handler and a server.
+// table_handler.h - the messages between an external worker (handler) and a server.
 #pragma once
 
-// Handlers: who asks for a task, and says how it ended. `flags` are enum rota_claim_flag.
+// A handler claims a task, and reports how it ended. `flags` are enum rota_claim_flag.
 #define WIRE_CLAIM(F)                                                        \
     F(u64, high) F(u64, low)                                                 \
     F(task, task)       /* none: any; task 0: any of that job */             \
     F(u32, flags)                                                            \
-    F(time, lease)      /* 0: as long as a worker's */                       \
-    F(time, wait)       /* for one to be there; 0: not at all */
+    F(time, lease)      /* 0: that of a worker */                            \
+    F(time, wait)       /* for a task; 0: do not wait */
 #define WIRE_GRANTED(F)                                                      \
     F(u64, high) F(u64, low)                                                 \
     F(task, task)                                                            \
     F(u32, attempt)                                                          \
-    F(u64, token)       /* fencing token: a later one is larger */           \
-    F(time, lease)      /* from the answer on; a RENEW begins it anew */     \
-    F(text, body)       /* the frame of a RUN; "": it has none */
+    F(u64, token)       /* fencing token: grows with every grant */          \
+    F(time, lease)      /* from the answer on; RENEW restarts it */          \
+    F(text, body)       /* the frame of a RUN; "": none */
 #define WIRE_DELIVER(F)                                                      \
     F(u64, high) F(u64, low) F(task, task) F(u64, token) F(u32, flags)       \
-    F(text, reason)     /* for people */
+    F(text, reason)     /* shown to people */
 #define WIRE_FAIL(F)                                                         \
     F(u64, high) F(u64, low) F(task, task) F(u64, token) F(u32, flags)       \
     F(i32, status)      /* 0: 1 */                                           \

@@ -1,9 +1,9 @@
-// wire.h - what a server and a worker say to each other, as bytes.
+// wire.h - the messages between rota processes, encoded as bytes.
 //
 // Every message is one row of a table: its fields in order, each with its kind. The structs, the
 // encoder, the decoder and the dump all come from the same rows, so they cannot disagree.
 //
-//     frame = u32 length of the rest | u8 message | the fields in order, nothing between
+//     frame = u32 length of the rest | u8 message | the fields in order, without padding
 //
 // Numbers are little-endian. A text is a u32 length and its bytes; lists are a u32 count and their
 // items. A decoded message points into the frame and into the arena of its reader.
@@ -17,7 +17,7 @@ enum { WIRE_FRAME_MAX = 16 << 20, WIRE_HASH = 32, WIRE_HEAD = 4 };
 
 #include "net/wire/table.h"
 
-// Of all that is sent; a peer of another version is refused. 2: rows of files have a content.
+// Of the protocol; a peer with another version is refused. 2: rows of files have a content.
 enum { WIRE_VERSION = 2 };
 #define WIRE_OTHER_VERSION                                                                         \
     "the server speaks another protocol than this program: install the same version of rota on"   \
@@ -41,9 +41,10 @@ struct wire_message {
     };
 };
 
-enum { WIRE_SHELL_STATUS = 126 };  // from here on shells tell of what did not run, or was killed
+enum { WIRE_GRACE = 5000000 };     // from TERM to KILL, unless the task sets a time
+enum { WIRE_SHELL_STATUS = 126 };  // and above: the command did not run, or was killed
 
-// Whether who does the same again would get the same: it ran, and ended by itself.
+// Whether a repetition would end in the same way: the command ran, and exited by itself.
 static inline bool wire_is_result(uint32_t end, int32_t status)
 {
     return end == WIRE_EXITED && status >= 0 && status < WIRE_SHELL_STATUS;
@@ -53,7 +54,7 @@ static inline bool wire_is_result(uint32_t end, int32_t status)
 
 enum { WIRE_HEX = WIRE_HASH * 2, WIRE_ENTRY_TEXT = WIRE_HEX + 32 };
 
-// "f:BYTES:HASH" is a file, 'x' one that can be executed, 'd' the list of a directory.
+// "f:BYTES:HASH" is a file, 'x' an executable file, 'd' the list of a directory.
 struct wire_entry {
     char letter;
     uint64_t bytes;  // of the file, or of all files of the directory
@@ -63,19 +64,24 @@ void wire_hex(const uint8_t hash[WIRE_HASH], char text[WIRE_HEX + 1]);
 bool wire_hex_read(const char *text, uint8_t hash[WIRE_HASH]);
 void wire_entry_write(const struct wire_entry *entry, char text[WIRE_ENTRY_TEXT]);
 bool wire_entry_read(const char *text, struct wire_entry *entry);
-rota_object_id wire_entry_object(const struct wire_entry *entry);  // whose name is its content
+rota_object_id wire_entry_object(const struct wire_entry *entry);  // that is named by its content
 wire_content wire_entry_content(const struct wire_entry *entry);
 bool wire_entry_is(const struct wire_entry *entry, const wire_content *content);
 bool wire_content_is(const wire_content *one, const wire_content *other);  // the same bytes
 
-// The ids of objects are three spaces, by the two highest bits of `low`: what is named by its
-// content (wire_entry_object), what clients bring for a job, and what tasks make. Only what is in
-// the first two can be bound by a client, and only what is in the last can be an output.
+// The id of a request: the fields `high` and `low` of messages. All zero: none.
+struct request_id {
+    uint64_t high, low;
+};
+
+// Object ids have three ranges, by the two highest bits of `low`: objects named by their content
+// (wire_entry_object), uploads of a job, and outputs of tasks. A client can bind only objects of
+// the first two, and only the last can be outputs.
 static inline bool wire_is_upload(rota_object_id object) { return object.low >> 62 == 1; }
 static inline bool wire_is_named(rota_object_id object) { return object.low >> 63; }
-static inline rota_object_id wire_upload(uint64_t high, uint64_t low, uint32_t number)
+static inline rota_object_id wire_upload(struct request_id request, uint32_t number)
 {
-    return (rota_object_id){high ^ low, 1ull << 62 | number};
+    return (rota_object_id){request.high ^ request.low, 1ull << 62 | number};
 }
 
 // ---- encode.c: bytes that wait to be sent ------------------------------------------------
@@ -83,13 +89,13 @@ static inline rota_object_id wire_upload(uint64_t high, uint64_t low, uint32_t n
 struct wire_out {
     char *bytes;
     uint32_t length, capacity;
-    uint32_t sent;  // of them; wire_out_sent() counts on
-    bool failed;    // no memory, or a message longer than a frame may be
+    uint32_t sent;  // see wire_out_sent()
+    bool failed;    // no memory, or a message that is too long for a frame
 };
 
 void wire_put(struct wire_out *out, const struct wire_message *message);
-void wire_out_append(struct wire_out *out, const char *frames, uint32_t length);  // whole ones
-// Room for bytes that are no frame, to be written at once. Null: none, and `failed` says so.
+void wire_out_append(struct wire_out *out, const char *frames, uint32_t length);  // complete frames
+// Room for raw bytes, to be written at once. Null: no memory, and `failed` is set.
 char *wire_out_room(struct wire_out *out, uint32_t count);
 void wire_out_sent(struct wire_out *out, uint32_t count);
 void wire_out_release(struct wire_out *out);
@@ -106,21 +112,21 @@ struct wire_in {
     uint32_t length, capacity, taken;
     void *arena;  // lists of the last message
     uint32_t arena_used, arena_capacity;
-    uint32_t version;  // of frames that were stored by an older rota; 0: as they are sent now
+    uint32_t version;  // of frames that an older rota stored; 0: the present one
 };
 
 enum wire_result { WIRE_GOT, WIRE_MORE, WIRE_BAD, WIRE_NO_MEMORY };
 
-// Room for at least `count` bytes at the end, to be read into; then say how many came. Null: none.
+// Room for at least `count` bytes at the end; wire_in_came() says how many came. Null: no memory.
 char *wire_in_room(struct wire_in *in, uint32_t count);
 void wire_in_came(struct wire_in *in, uint32_t count);
-// The next message, valid until the next call of any of these. MORE: it is not whole yet. BAD: this
-// is none of ours, and nothing behind it can be believed. Of a GREET or WELCOME of another version
-// only the version is read.
+// The next message, valid until the next call of any of these. MORE: it is not complete yet. BAD:
+// the bytes are not a message, and all after them are invalid, too. Of a GREET or WELCOME of
+// another version only the version is read.
 enum wire_result wire_take(struct wire_in *in, struct wire_message *message);
-// Bytes that have come and are no frame: as many as there are, but at most `max`; they are taken.
+// Takes raw bytes that were received, at most `max`.
 uint32_t wire_take_raw(struct wire_in *in, uint64_t max, const char **bytes);
-// Whether all the whole messages that have come are of this kind; bytes that are none are not.
+// Whether all complete messages that were received are of this kind; false for invalid bytes.
 bool wire_are_all(const struct wire_in *in, enum wire_kind kind);
 void wire_in_release(struct wire_in *in);
 

@@ -1,4 +1,4 @@
-// add.c - collects a file that a task made: by moving it if it may, else by a copy.
+// add.c - adds a file made by a task to the cache: by moving it if allowed, else by a copy.
 #include "os/os.h"
 #include "object/cache/internal.h"
 
@@ -35,7 +35,7 @@ static bool refuse_open(int directory_fd, const char *name, enum cache_kind kind
     if (seen && (kind == CACHE_FILE ? !S_ISREG(at.st_mode) : !S_ISDIR(at.st_mode)))
         return refuse_kind(at.st_mode, name, kind, error);
     if (reason == ELOOP || reason == EXDEV)
-        return cache_fail(error, CACHE_REFUSED, "%s is behind a symbolic link", name);
+        return cache_fail(error, CACHE_REFUSED, "%s is below a symbolic link", name);
     bool ours = reason == EMFILE || reason == ENFILE || reason == ENOMEM || reason == EIO;
     return cache_fail(error, ours ? CACHE_BROKEN : CACHE_REFUSED, "cannot open %s: %s", name,
                       strerror(reason));
@@ -52,7 +52,7 @@ int cache_source_open(int directory_fd, const char *name, enum cache_kind kind,
     if (fd < 0) return refuse_open(directory_fd, name, kind, error) - 1;
     bool fine = fstat(fd, &at) == 0;
     if (!fine)
-        cache_fail_system(error, "look at", name);
+        cache_fail_system(error, "inspect", name);
     else if (kind == CACHE_FILE ? !S_ISREG(at.st_mode) : !S_ISDIR(at.st_mode))
         fine = refuse_kind(at.st_mode, name, kind, error);
     else if (kind == CACHE_FILE && at.st_mode & (S_ISUID | S_ISGID))
@@ -72,7 +72,7 @@ static bool is_unchanged(int fd, const struct stat *before)
 
 static bool refuse_change(const char *name, struct cache_error *error)
 {
-    return cache_fail(error, CACHE_REFUSED, "%s changes while it is collected", name);
+    return cache_fail(error, CACHE_REFUSED, "%s changed while it was collected", name);
 }
 
 static void entry_fill(struct cache_entry *entry, const struct stat *at)
@@ -82,14 +82,14 @@ static void entry_fill(struct cache_entry *entry, const struct stat *at)
     entry->executable = at->st_mode & S_IXUSR;
 }
 
-// The worker may read more than its commands: a second name of such a file is no way to read it.
+// The worker may read more than its commands: a hard link to such a file must not make it readable.
 static bool may_collect(const struct cache *cache, const struct stat *at)
 {
     return !cache->owner || at->st_uid == cache->owner || at->st_mode & S_IROTH;
 }
 
-// The name may be another file's since it was opened, or be behind a link now: nothing but the
-// file itself is moved, and nothing outside of the directory.
+// The name may belong to another file since it was opened, or be below a link now: only the file
+// itself is moved, and nothing outside of the directory.
 static bool file_is_moved(struct cache *cache, int directory_fd, const char *name,
                           const struct stat *at, const char *temporary)
 {
@@ -122,7 +122,7 @@ static bool file_copy(struct cache *cache, int fd, const char *name, const struc
     return false;
 }
 
-// Hashed where it is. When the content is known, nothing has to move at all.
+// Hashes the file in place. If the content is known, nothing has to be moved.
 static bool file_move(struct cache *cache, int directory_fd, const char *name, int fd,
                       const struct stat *at, struct cache_entry *out, struct cache_error *error)
 {
@@ -147,7 +147,7 @@ bool cache_add_file(struct cache *cache, int directory_fd, const char *name, enu
     *out = (struct cache_entry){0};
     int fd = cache_source_open(directory_fd, name, CACHE_FILE, error);
     if (fd < 0) return false;
-    bool fine = fstat(fd, &at) == 0 || cache_fail_system(error, "look at", name);
+    bool fine = fstat(fd, &at) == 0 || cache_fail_system(error, "inspect", name);
     if (fine && how != CACHE_COPY_LOG && !may_collect(cache, &at))
         fine = cache_fail(error, CACHE_REFUSED, "%s belongs to another user", name);
     if (fine) entry_fill(out, &at);

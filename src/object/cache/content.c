@@ -1,4 +1,4 @@
-// content.c - contents: how they get their name, and whether they still deserve it.
+// content.c - contents: how they get their name, and whether they still match it.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "object/cache/internal.h"
@@ -20,7 +20,7 @@ uint64_t cache_content_stamp(const struct cache_entry *entry, const struct stat 
     return hash_mix(hash_mix(key, (uint64_t)at->st_mtim.tv_sec), (uint64_t)at->st_mtim.tv_nsec);
 }
 
-// Without memory it is not remembered, and hashed again the next time.
+// If memory runs out it is not stored, and hashed again the next time.
 static void seen_put(struct cache *cache, const struct cache_entry *entry, const struct stat *at,
                      uint32_t value)
 {
@@ -73,7 +73,8 @@ void cache_content_used(struct cache *cache, const struct cache_entry *entry)
     utimensat(cache->content, name, times, AT_SYMLINK_NOFOLLOW);
 }
 
-// Moved aside before it is looked at: another process may just have put a good one in its place.
+// Moved aside before it is checked: another process may just have stored a correct one under its
+// name.
 void cache_content_throw(struct cache *cache, const struct cache_entry *entry, ino_t inode)
 {
     char name[CACHE_NAME], aside[24];
@@ -112,7 +113,7 @@ static bool content_hash(struct cache *cache, const struct cache_entry *entry, i
     bool still = fstat(fd, &after) == 0
                  && cache_content_stamp(entry, at) == cache_content_stamp(entry, &after);
     if (!still || memcmp(hash, entry->hash, CACHE_HASH) != 0)
-        return content_lost(cache, entry, "is damaged, and was thrown away", error);
+        return content_lost(cache, entry, "is damaged, and was removed", error);
     seen_put(cache, entry, at, SEEN_RIGHT);
     return true;
 }
@@ -168,8 +169,8 @@ static bool content_rename(struct cache *cache, const char *temporary, const cha
 }
 
 // Tasks get hard links to contents and may execute them. The kernel refuses that (ETXTBSY) as long
-// as any process has the file open for writing, so the writer's descriptor ends before the file
-// gets its name.
+// as any process has the file open for writing, so the writer's descriptor is closed before the
+// file gets its name.
 static bool make_read_only(struct cache *cache, const struct cache_entry *entry,
                            const char *temporary, int *fd)
 {
@@ -196,7 +197,7 @@ static bool content_install(struct cache *cache, const struct cache_entry *entry
             close(fd);
             return os_tree_remove_at(cache->own, temporary);
         }
-        named = content_rename(cache, temporary, name);  // it was damaged, and is gone now
+        named = content_rename(cache, temporary, name);  // it was damaged, and is removed now
     }
     if (!named) {
         cache_fail_system(error, "store the content in", cache->path);
@@ -232,6 +233,6 @@ bool cache_safe(struct cache *cache, const struct cache_entry *entry, struct cac
 bool cache_ready(struct cache *cache, const struct cache_entry *entry, struct cache_error *error)
 {
     if (!cache_has(cache, entry))
-        return content_lost(cache, entry, "is gone, or a part of it is", error);
+        return content_lost(cache, entry, "is gone, or a part of it", error);
     return cache_safe(cache, entry, error);
 }

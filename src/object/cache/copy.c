@@ -1,4 +1,4 @@
-// copy.c - the bytes of a file into another, shared by the file system where it can.
+// copy.c - copies a file, by sharing its blocks if the file system can.
 #define _GNU_SOURCE
 #include "object/cache/internal.h"
 

@@ -1,4 +1,4 @@
-// evict.c - makes room: what was not used for longest goes, unless somebody needs it.
+// evict.c - makes room: removes the least recently used contents that are not needed.
 #include "object/cache/internal.h"
 
 #include <errno.h>
@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 struct candidate {
-    struct cache_entry entry;  // bytes: as the file has them
+    struct cache_entry entry;  // bytes: the size of the file
     struct timespec used;
 };
 
-// What is needed is known by a part of its hash; that two share it only keeps one more.
+// A needed content is recognized by a part of its hash; a collision only keeps one more.
 struct eviction {
     struct cache *cache;
     const char *folder;
@@ -27,10 +27,8 @@ struct eviction {
 static bool candidate_add(struct eviction *eviction, const struct cache_entry *entry,
                           const struct stat *at)
 {
-    void *items = eviction->candidates;
-    bool there = memory_reserve(&eviction->cache->memory, &items, &eviction->capacity,
-                                (uint64_t)eviction->count + 1, sizeof *eviction->candidates);
-    eviction->candidates = items;
+    bool there = ARRAY_MORE(&eviction->cache->memory, eviction->candidates, eviction->count,
+                            eviction->capacity);
     eviction->failed |= !there;
     if (!there) return false;
     struct candidate *candidate = &eviction->candidates[eviction->count++];
@@ -90,7 +88,7 @@ static bool is_held(struct cache *cache, const struct cache_entry *entry)
     return !free;
 }
 
-// The bytes a list was bound with are not in its name, so the list is read as it stands.
+// The bytes a list was bound with are not in its name, so the list is read unverified.
 static void tree_need(struct eviction *eviction, const struct cache_entry *entry)
 {
     struct cache_manifest manifest;
@@ -140,13 +138,13 @@ static void total_set(struct cache *cache, uint64_t bytes)
     while (flock(cache->total, LOCK_EX) != 0 && errno == EINTR) continue;
     bool told = pwrite(cache->total, &bytes, sizeof bytes, 0) == sizeof bytes;
     flock(cache->total, LOCK_UN);
-    // If all of it is needed, trying again is put off until there is clearly more.
+    // If all contents are needed, the next attempt waits until there are clearly more.
     cache->evict_above
         = bytes > cache->bytes_max ? bytes + cache->bytes_max / 16 : cache->bytes_max;
     if (!told) cache->evict_above = 0;
 }
 
-// Leaves so much of what nobody needs, once there is more than the limit.
+// Keeps only `wanted` bytes that are not needed, once there are more than `above`.
 static void evict(struct cache *cache, uint64_t above, uint64_t wanted)
 {
     struct eviction eviction = {.cache = cache};
@@ -162,12 +160,11 @@ static void evict(struct cache *cache, uint64_t above, uint64_t wanted)
         total_set(cache, eviction.bytes);
     }
     flock(cache->lock, LOCK_UN);
-    void *items = eviction.candidates;
-    memory_release(&cache->memory, &items, &eviction.capacity, sizeof *eviction.candidates);
+    ARRAY_RELEASE(&cache->memory, eviction.candidates, eviction.capacity);
     map_release(&cache->memory, &eviction.needed);
 }
 
-// Goes an eighth below the limit, so that not every addition has to look at everything.
+// Evicts down to an eighth below the limit, so that not every addition has to examine everything.
 void cache_evict(struct cache *cache)
 {
     evict(cache, cache->bytes_max, cache->bytes_max - cache->bytes_max / 8);

@@ -1,4 +1,4 @@
-// hash.c - the sums of contents.
+// hash.c - hashes of contents.
 #include "os/os.h"
 #include "object/cache/internal.h"
 
@@ -10,11 +10,11 @@ static bool digest_open(struct cache *cache, struct cache_error *error)
 {
     struct os_digest_error why;
     cache->buffer = malloc(CACHE_BUFFER);
-    if (!cache->buffer) return cache_fail(error, CACHE_BROKEN, "no memory");
+    if (!cache->buffer) return cache_fail(error, CACHE_BROKEN, "out of memory");
     cache->digest = os_digest_open(&why);
     if (!cache->digest) return cache_fail(error, CACHE_BROKEN, "%s", why.text);
     cache->sum = os_sum_open(cache->digest);
-    return cache->sum || cache_fail(error, CACHE_BROKEN, "SHA-256 does not start");
+    return cache->sum || cache_fail(error, CACHE_BROKEN, "cannot start SHA-256");
 }
 
 void cache_hash_close(struct cache *cache)
@@ -33,8 +33,7 @@ bool cache_hash_begin(struct cache *cache, struct cache_error *error)
         cache_hash_close(cache);
         return false;
     }
-    return os_sum_begin(cache->sum)
-           || cache_fail(error, CACHE_BROKEN, "SHA-256 does not start");
+    return os_sum_begin(cache->sum) || cache_fail(error, CACHE_BROKEN, "cannot start SHA-256");
 }
 
 void cache_hash_add(struct cache *cache, const void *bytes, size_t count)
@@ -51,7 +50,7 @@ struct os_sum *cache_sum_open(struct cache *cache, struct cache_error *error)
 {
     if (!cache_hash_begin(cache, error)) return NULL;
     struct os_sum *sum = os_sum_open(cache->digest);
-    if (!sum) cache_fail(error, CACHE_BROKEN, "SHA-256 does not start");
+    if (!sum) cache_fail(error, CACHE_BROKEN, "cannot start SHA-256");
     return sum;
 }
 

@@ -1,4 +1,4 @@
-// internal.h - what the files of the cache share.
+// internal.h - internals of the cache, shared by its files.
 #pragma once
 
 #include "object/cache/cache.h"
@@ -7,14 +7,14 @@
 
 enum {
     CACHE_HEX = WIRE_HEX,
-    CACHE_NAME = CACHE_HEX + 8,     // room for the name of a content
+    CACHE_NAME = CACHE_HEX + 8,  // size of the name of a content
     CACHE_BUFFER = 1 << 18,
     CACHE_OBJECT_NAME = 40,
 };
 
-// ---- text.c: names of things, and reasons ----------------------------------
+// ---- text.c: names of contents, and error messages ------------------------------------------
 
-// Both return false, for the caller to return. The second adds what errno says.
+// Both return false, for the caller to return. The second one adds the text of errno.
 bool cache_fail(struct cache_error *error, enum cache_fault fault, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool cache_fail_system(struct cache_error *error, const char *doing, const char *path);
@@ -25,11 +25,12 @@ uint64_t cache_entry_key(const struct cache_entry *entry);
 
 // ---- open.c ------------------------------------------------------------------
 
-// While a process is inside, no other evicts.
+// While a process is inside, no other one evicts.
 void cache_enter(struct cache *cache);
 void cache_leave(struct cache *cache);
-bool cache_own(struct cache *cache, struct cache_error *error);  // there is a folder of our own
-// A new file in it, to be written and read.
+// creates a folder for this process
+bool cache_own(struct cache *cache, struct cache_error *error);
+// A new file in it, for writing and reading.
 int cache_temporary(struct cache *cache, char name[24], struct cache_error *error);
 
 // ---- hash.c -------------------------------------------------------------------
@@ -37,52 +38,51 @@ int cache_temporary(struct cache *cache, char name[24], struct cache_error *erro
 bool cache_hash_begin(struct cache *cache, struct cache_error *error);
 void cache_hash_add(struct cache *cache, const void *bytes, size_t count);
 void cache_hash_end(struct cache *cache, uint8_t hash[CACHE_HASH]);
-// So many bytes and no more: a file may grow for ever.
+// At most this many bytes: a file may grow forever.
 bool cache_hash_file(struct cache *cache, int fd, off_t size, uint8_t hash[CACHE_HASH],
                      const char *path, struct cache_error *error);
 void cache_hash_close(struct cache *cache);
 
 // ---- content.c: contents by name ----------------------------------------------
 
-// Looks that the content is there and its bytes are right; `at` says how the file is.
+// Verifies that the content exists and its bytes are correct; `at` gets the attributes of the file.
 bool cache_content_check(struct cache *cache, const struct cache_entry *entry, struct stat *at,
                          struct cache_error *error);
-// Gives the temporary file its name, unless the content is there already. The file is open and
-// stays open, or is closed, as the cache likes; on failure too.
+// Gives the temporary file its name, unless the content exists already. The file is open; the cache
+// may keep it open or close it, on failure too.
 bool cache_content_install(struct cache *cache, const struct cache_entry *entry,
                            const char *temporary, int fd, struct cache_error *error);
-// The same for a file of which the caller sees to it that it is on the disk before it is bound.
+// The same for a file that the caller syncs before it is bound.
 bool cache_content_install_synced(struct cache *cache, const struct cache_entry *entry,
                                   const char *temporary, int fd, struct cache_error *error);
-// Another number for another file, or when it has been written to.
+// Differs for another file, or if the file has been written to.
 uint64_t cache_content_stamp(const struct cache_entry *entry, const struct stat *at);
-// The content is there and right: no need to write it. It is safe from eviction now.
+// The content exists and is correct: it need not be written. It is not evicted from now on.
 bool cache_content_reuse(struct cache *cache, const struct cache_entry *entry);
-// It is there, safe from eviction, and will be on the disk with the next sync.
+// It exists, is not evicted, and will be on the disk with the next sync.
 bool cache_ready(struct cache *cache, const struct cache_entry *entry, struct cache_error *error);
-// The same, but the files of a tree are not looked at.
+// The same, but the files of a tree are not checked.
 bool cache_safe(struct cache *cache, const struct cache_entry *entry, struct cache_error *error);
 // Removes it if it still is that file.
 void cache_content_throw(struct cache *cache, const struct cache_entry *entry, ino_t inode);
 void cache_content_used(struct cache *cache, const struct cache_entry *entry);
-// Its bytes have been looked at; they are on the disk, too.
+// Its bytes have been verified; they are on the disk, too.
 void cache_content_right(struct cache *cache, const struct cache_entry *entry,
                          const struct stat *at);
 void cache_content_synced(struct cache *cache, const struct cache_entry *entry,
                           const struct stat *at);
 int cache_content_open(struct cache *cache, const struct cache_entry *entry);
 
-// ---- sync.c: what was added and is not named yet --------------------------------
+// ---- sync.c: contents that were added and are not named yet ---------------------------------
 
 void cache_fresh_add(struct cache *cache, const struct cache_entry *entry, int fd, bool unsynced);
 bool cache_fresh_has(const struct cache *cache, const struct cache_entry *entry);
-void cache_fresh_drop(struct cache *cache, const struct cache_entry *entry);
 void cache_fresh_close(struct cache *cache);
-void cache_held_close(struct cache *cache);
 
 // ---- copy.c -----------------------------------------------------------------------
 
-bool cache_copy(int from, int to, off_t size);  // both from where they stand; false with errno
+// both from their current position; false with errno
+bool cache_copy(int from, int to, off_t size);
 
 // ---- manifest.c: the list of a tree -------------------------------------------------
 
@@ -94,42 +94,42 @@ struct cache_item {
     struct cache_entry entry;  // of a file
 };
 
-// Items are sorted by path, so a folder comes before what is in it.
+// Items are sorted by path, so a folder comes before its items.
 struct cache_manifest {
     struct cache_item *items;
     uint32_t count, capacity;
     uint64_t bytes;
 };
 
-// Takes the path and the target, which are freed in any case. False: no memory, or too many.
+// Takes the path and the target, which are freed in any case. False: out of memory, or too many.
 bool cache_manifest_add(struct cache_manifest *manifest, struct cache_item item);
 void cache_manifest_sort(struct cache_manifest *manifest);
-// Null, or what is wrong with it; adds up the bytes.
+// Null, or why it is invalid; adds up the bytes.
 const char *cache_manifest_fault(struct cache_manifest *manifest);
 bool cache_manifest_write(const struct cache_manifest *manifest, int fd);  // false with errno
-// Null, or what is wrong with the text, which is changed.
+// Null, or why the text is invalid. The text is modified.
 const char *cache_manifest_parse(struct cache_manifest *manifest, char *text);
 // Reads the list of a tree from the cache, and checks it.
 bool cache_manifest_load(struct cache *cache, const struct cache_entry *entry,
                          struct cache_manifest *manifest, struct cache_error *error);
-// The same without looking at its hash or bytes, to see what it names.
+// The same without verifying its hash or bytes, to see which files it names.
 bool cache_manifest_peek(struct cache *cache, const struct cache_entry *entry,
                          struct cache_manifest *manifest);
 void cache_manifest_release(struct cache_manifest *manifest);
 
-// ---- add.c, tree.c: collecting -----------------------------------------------
+// ---- add.c, tree.c: adding ------------------------------------------------------------------
 
-// CACHE_COPY_LOG: a log of the worker, which may be of another user than its commands.
+// CACHE_COPY_LOG: a log of the worker, which may belong to another user than its commands.
 enum cache_how { CACHE_MAY_MOVE, CACHE_MUST_COPY, CACHE_COPY_LOG, CACHE_ONLY_LOOK };
 
 bool cache_add_file(struct cache *cache, int directory_fd, const char *name, enum cache_how how,
                     struct cache_entry *out, struct cache_error *error);
 bool cache_add_tree(struct cache *cache, int directory_fd, const char *name, enum cache_how how,
                     struct cache_entry *out, struct cache_error *error);
-// All that is in the open folder, files hashed and nothing taken; `name` is for reasons.
+// Lists the open folder; files are hashed, and nothing is moved; `name` is for error messages.
 bool cache_tree_look(struct cache *cache, int root, const char *name,
                      struct cache_manifest *manifest, struct cache_error *error);
-// Opens what is there to be collected, and says in words what it is when it cannot be.
+// Opens a file or folder to be added; the error says what it is if it cannot be.
 int cache_source_open(int directory_fd, const char *name, enum cache_kind kind,
                       struct cache_error *error);
 
@@ -137,7 +137,7 @@ int cache_source_open(int directory_fd, const char *name, enum cache_kind kind,
 
 enum cache_copies { CACHE_LINKED, CACHE_WRITABLE };
 
-// Makes the file; it must not be there.
+// Creates the file; it must not exist.
 bool cache_put_file(struct cache *cache, const struct cache_entry *entry, int parent,
                     const char *leaf, enum cache_copies copies, struct cache_error *error);
 bool cache_put_tree(struct cache *cache, const struct cache_entry *entry, int parent,
@@ -145,10 +145,10 @@ bool cache_put_tree(struct cache *cache, const struct cache_entry *entry, int pa
 
 // ---- result.c -------------------------------------------------------------------------
 
-void cache_result_prune(struct cache *cache);  // forgets those of which something is gone
-// A small file as a text, to be freed; null: it is not there, or too large.
+void cache_result_prune(struct cache *cache);  // removes incomplete results
+// A small file as a text, to be freed; null: it does not exist, or is too large.
 char *cache_text_read(int folder_fd, const char *name, size_t *size);
-// Whether all contents are there that stand at the beginnings of lines. The text is changed.
+// Whether all contents named at the beginnings of lines exist. The text is modified.
 bool cache_lines_are_there(struct cache *cache, char *text);
 
 // ---- object.c: names of objects and keys ----------------------------------------------
@@ -158,6 +158,6 @@ bool cache_object_name_read(const char *name, rota_object_id *object);
 
 // ---- list.c: reading folders --------------------------------------------------------
 
-// Calls for every name in the folder until it says false. False: it could not be read.
+// Called for every name in the folder until it returns false. False: it could not be read.
 typedef bool cache_list_fn(void *context, int folder_fd, const char *name);
 bool cache_list(int parent_fd, const char *folder, cache_list_fn *call, void *context);

@@ -1,4 +1,4 @@
-// known.c - content keys for which there is a result: a file for each, with an entry a line.
+// known.c - content keys for which there is a result: one file for each, with one entry per line.
 #define _GNU_SOURCE
 #include "object/cache/internal.h"
 
@@ -43,7 +43,7 @@ struct telling {
     void *context;
 };
 
-// What a crash has left of a file has no end.
+// A file that was cut off by a crash has no end mark.
 static bool is_there(struct cache *cache, const char *name)
 {
     size_t size, length = sizeof ending - 1;

@@ -1,4 +1,4 @@
-// list.c - the names in a folder.
+// list.c - lists the names in a folder.
 #include "object/cache/internal.h"
 
 #include <dirent.h>

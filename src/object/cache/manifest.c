@@ -3,9 +3,9 @@
 //     rota tree 1
 //     d - bin                        a folder
 //     x:812:HASH - bin/tool          a file, with its entry
-//     l tool bin/alias               a link, with where it points to
+//     l tool bin/alias               a link, with its target
 //
-// Bytes that would break a line stand as \xHH.
+// Bytes that would break a line are written as \xHH.
 #include "object/cache/internal.h"
 
 #include <errno.h>
@@ -36,14 +36,9 @@ void cache_manifest_release(struct cache_manifest *manifest)
 bool cache_manifest_add(struct cache_manifest *manifest, struct cache_item item)
 {
     bool fine = item.path && (item.kind != CACHE_ITEM_LINK || item.target)
-                && manifest->count < CACHE_TREE_ENTRIES_MAX;
-    if (fine && manifest->count == manifest->capacity) {
-        uint32_t capacity = manifest->capacity ? manifest->capacity * 2 : 64;
-        void *grown = realloc(manifest->items, capacity * sizeof *manifest->items);
-        if (grown) manifest->items = grown;
-        if (grown) manifest->capacity = capacity;
-        fine = grown;
-    }
+                && manifest->count < CACHE_TREE_ENTRIES_MAX
+                && ARRAY_MORE_RAW(&memory_heap, manifest->items, manifest->count,
+                                  manifest->capacity);
     if (fine)
         manifest->items[manifest->count++] = item;
     else
@@ -69,8 +64,8 @@ static uint32_t depth_of(const char *path)
     return depth;
 }
 
-// A link may climb as far as the top of the tree, and only before it goes down: what it passes on
-// the way down may be links as well, of which the same holds.
+// A link may go up at most to the top of the tree, and only before it goes down: the parts on the
+// way down may be links as well, for which the same holds.
 static const char *target_fault(const char *target, uint32_t depth)
 {
     if (!*target) return "is empty";
@@ -101,11 +96,11 @@ static bool parent_is_folder(const struct cache_manifest *manifest, const char *
 static const char *item_fault(const struct cache_manifest *manifest, uint32_t at)
 {
     const struct cache_item *item = &manifest->items[at];
-    if (tree_name_fault(item->path)) return "has a path that is absolute or has '..' in it";
+    if (tree_name_fault(item->path)) return "has a path that is absolute or contains '..'";
     if (strlen(item->path) > PATH_BYTES_MAX) return "has a path of more than 4095 bytes";
     if (depth_of(item->path) >= CACHE_TREE_DEPTH_MAX) return "is more than 64 deep";
-    if (at && item_compare(item - 1, item) >= 0) return "has paths twice or not in order";
-    if (!parent_is_folder(manifest, item->path)) return "has a path that is not in a folder of it";
+    if (at && item_compare(item - 1, item) >= 0) return "has duplicate or unsorted paths";
+    if (!parent_is_folder(manifest, item->path)) return "has a path outside of its folders";
     if (item->kind == CACHE_ITEM_LINK && target_fault(item->target, depth_of(item->path)))
         return "has a link that is absolute or leaves the tree";
     return NULL;
@@ -120,7 +115,7 @@ const char *cache_manifest_fault(struct cache_manifest *manifest)
         uint64_t more
             = manifest->items[i].kind == CACHE_ITEM_FILE ? manifest->items[i].entry.bytes : 0;
         if (__builtin_add_overflow(manifest->bytes, more, &manifest->bytes))
-            fault = "has more bytes than can be";
+            fault = "has too many bytes";
     }
     return fault;
 }
@@ -168,7 +163,7 @@ static int hex_digit(char digit)
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-// In place. False: an escape that nobody writes.
+// In place. False: an invalid escape.
 static bool unescape(char *text)
 {
     char *to = text;
@@ -207,13 +202,13 @@ static bool line_parse(struct cache_manifest *manifest, char *line)
 
 const char *cache_manifest_parse(struct cache_manifest *manifest, char *text)
 {
-    if (strncmp(text, HEADER, strlen(HEADER)) != 0) return "is no list of a tree";
+    if (strncmp(text, HEADER, strlen(HEADER)) != 0) return "is not a list of a tree";
     for (char *line = text + strlen(HEADER), *next; *line; line = next) {
         next = strchr(line, '\n');
-        if (!next) return "ends in the middle";
+        if (!next) return "is incomplete";
         *next++ = '\0';
         if (manifest->count == CACHE_TREE_ENTRIES_MAX) return "has more than 1000000 entries";
-        if (!line_parse(manifest, line)) return "has a line that says nothing";
+        if (!line_parse(manifest, line)) return "has an invalid line";
     }
     return cache_manifest_fault(manifest);
 }
@@ -257,7 +252,7 @@ bool cache_manifest_load(struct cache *cache, const struct cache_entry *entry,
     char *text = content_read(cache, entry, at.st_size);
     const char *fault = text ? cache_manifest_parse(manifest, text) : "cannot be read";
     free(text);
-    if (!fault && manifest->bytes != entry->bytes) fault = "has another size than it should";
+    if (!fault && manifest->bytes != entry->bytes) fault = "has a wrong size";
     if (!fault) return true;
     cache_manifest_release(manifest);
     wire_hex(entry->hash, hex);

@@ -1,4 +1,4 @@
-// move.c - contents that go to another cache, or come from one.
+// move.c - contents that are sent to another cache, or received from one.
 #include "os/os.h"
 #include "object/cache/internal.h"
 
@@ -8,7 +8,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-// ---- Going ----------------------------------------------------------------------
+// ---- Sending --------------------------------------------------------------------------------
 
 bool cache_read(struct cache *cache, const struct cache_entry *entry,
                 struct cache_reading *reading)
@@ -78,7 +78,7 @@ bool cache_files_load(struct cache *cache, const struct cache_entry *tree,
         if (manifest.items[i].kind == CACHE_ITEM_FILE)
             files->items[files->count++] = manifest.items[i].entry;
     cache_manifest_release(&manifest);
-    if (!files->items) return cache_fail(error, CACHE_BROKEN, "no memory");
+    if (!files->items) return cache_fail(error, CACHE_BROKEN, "out of memory");
     files_sort(files);
     return true;
 }
@@ -98,7 +98,7 @@ void cache_files_release(struct cache_files *files)
     *files = (struct cache_files){0};
 }
 
-// ---- Coming ---------------------------------------------------------------------
+// ---- Receiving ------------------------------------------------------------------------------
 
 bool cache_arrival_open(struct cache *cache, struct cache_arrival *arrival,
                         struct cache_error *error)

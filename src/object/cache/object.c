@@ -1,6 +1,6 @@
-// object.c - which content an object is: a link in object/ whose target says it.
+// object.c - the content of an object: a link in object/ whose target describes it.
 //
-// Making a link is one call that is done or not done, also when the power fails.
+// Creating a link is atomic, even if the power fails.
 #include "object/cache/internal.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static bool object_read(struct cache *cache, const char *name, struct cache_entr
     return cache_entry_read(text, entry);
 }
 
-// In place of another one: made aside and renamed.
+// To replace an existing link: created under another name and renamed.
 static bool link_replace(struct cache *cache, const char *text, const char *name)
 {
     char aside[24];
@@ -71,7 +71,7 @@ static bool bind(struct cache *cache, rota_object_id object, const struct cache_
     bool fine = ready(cache, entry, error) && cache_sync(cache, error);
     if (fine && !link_make(cache, object, entry))
         fine = cache_fail_system(error, "name an object in", cache->path);
-    if (fine) cache_fresh_drop(cache, entry);
+    if (fine) cache_release(cache, entry);
     cache_leave(cache);
     return fine;
 }
@@ -142,13 +142,8 @@ static bool object_collect(void *context, int folder_fd, const char *name)
     struct objects *objects = context;
     rota_object_id object;
     if (!cache_object_name_read(name, &object)) return true;
-    if (objects->count == objects->capacity) {
-        uint32_t capacity = objects->capacity ? objects->capacity * 2 : 256;
-        void *grown = realloc(objects->items, capacity * sizeof *objects->items);
-        if (grown) objects->items = grown;
-        if (grown) objects->capacity = capacity;
-        objects->failed = !grown;
-    }
+    objects->failed
+        = !ARRAY_MORE_RAW(&memory_heap, objects->items, objects->count, objects->capacity);
     if (!objects->failed) objects->items[objects->count++] = object;
     return !objects->failed;
 }

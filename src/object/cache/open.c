@@ -1,4 +1,4 @@
-// open.c - the folders of the cache, its lock, and what dead processes left behind.
+// open.c - the folders of the cache, its lock, and temporary files of dead processes.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "object/cache/internal.h"
@@ -37,7 +37,7 @@ static bool folders_open(struct cache *cache)
            && (cache->total = file_open(cache, "total")) >= 0;
 }
 
-// A copy that was on its way to the user's folders has a note here that says where.
+// A copy that was being written to the user's folders has a note here with its path.
 static bool note_follow(void *context, int folder_fd, const char *name)
 {
     (void)context;
@@ -68,7 +68,7 @@ void cache_init(struct cache *cache)
     *cache = (struct cache){.folder = -1, .content = -1, .object = -1, .result = -1};
     cache->known = -1;
     cache->temporary = cache->lock = cache->total = cache->own = -1;
-    cache->memory.resize = memory_resize_heap;
+    cache->memory = memory_heap;
 }
 
 bool cache_open(struct cache *cache, const char *folder, uint64_t bytes_max,
@@ -77,7 +77,7 @@ bool cache_open(struct cache *cache, const char *folder, uint64_t bytes_max,
     cache_init(cache);
     cache->bytes_max = cache->evict_above = bytes_max;
     cache->path = strdup(folder);
-    if (!cache->path) return cache_fail(error, CACHE_BROKEN, "no memory");
+    if (!cache->path) return cache_fail(error, CACHE_BROKEN, "out of memory");
     if (!folders_open(cache)) {
         cache_fail_system(error, "open the cache", folder);
         cache_close(cache);
@@ -94,7 +94,6 @@ void cache_close(struct cache *cache)
         return;
     }
     cache_fresh_close(cache);
-    cache_held_close(cache);
     if (cache->own >= 0) os_tree_remove_at(cache->temporary, cache->own_name);
     int files[] = {cache->own,    cache->total,  cache->lock,    cache->temporary, cache->known,
                    cache->result, cache->object, cache->content, cache->folder};
@@ -118,7 +117,8 @@ void cache_leave(struct cache *cache)
     if (--cache->inside == 0) flock(cache->lock, LOCK_UN);
 }
 
-// Locked before anybody can take it for a dead one's: if it was, it has gone, and we try again.
+// Locked at once, so that it is not taken for the folder of a dead process: if it was, it is gone,
+// and we try again.
 static bool own_try(struct cache *cache)
 {
     uint64_t number;
@@ -139,7 +139,7 @@ bool cache_own(struct cache *cache, struct cache_error *error)
 {
     for (int tries = 0; cache->own < 0 && tries < 100; tries++)
         if (!own_try(cache) && errno != EEXIST && errno != EAGAIN) break;
-    return cache->own >= 0 || cache_fail_system(error, "make a folder in tmp of", cache->path);
+    return cache->own >= 0 || cache_fail_system(error, "create a folder in tmp of", cache->path);
 }
 
 int cache_temporary(struct cache *cache, char name[24], struct cache_error *error)
@@ -147,6 +147,6 @@ int cache_temporary(struct cache *cache, char name[24], struct cache_error *erro
     if (!cache_own(cache, error)) return -1;
     snprintf(name, 24, "%" PRIu64, ++cache->serial);
     int fd = openat(cache->own, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) cache_fail_system(error, "make a file in tmp of", cache->path);
+    if (fd < 0) cache_fail_system(error, "create a file in tmp of", cache->path);
     return fd;
 }

@@ -1,4 +1,4 @@
-// open_below.c - opening below a directory, through folders and never through links.
+// open_below.c - opens files below a directory, through folders and never through links.
 #define _GNU_SOURCE
 #include "object/cache/cache.h"
 
@@ -19,8 +19,8 @@ const char *tree_name_fault(const char *name)
         part += *part == '/';
         size_t length = strcspn(part, "/");
         if (length == 0) return "has an empty part";
-        if (length == 1 && part[0] == '.') return "has '.' in it";
-        if (length == 2 && part[0] == '.' && part[1] == '.') return "has '..' in it";
+        if (length == 1 && part[0] == '.') return "contains '.'";
+        if (length == 2 && part[0] == '.' && part[1] == '.') return "contains '..'";
     }
     return NULL;
 }
@@ -32,13 +32,13 @@ int tree_open_below(int directory_fd, const char *name, int flags)
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
     };
     if (flags & O_PATH) how.flags &= ~(uint64_t)(O_NONBLOCK | O_NOCTTY);
-    for (int tries = 0;; tries++) {  // EAGAIN: something was renamed on the way
+    for (int tries = 0;; tries++) {  // EAGAIN: a folder was renamed meanwhile
         int fd = (int)syscall(SYS_openat2, directory_fd, name, &how, sizeof how);
         if (fd >= 0 || (errno != EAGAIN && errno != EINTR) || tries == 1000) return fd;
     }
 }
 
-// Opens the folder, making each part of the path that is missing; the path is changed.
+// Opens the folder, creating each missing part of the path; the path is modified.
 static int folders_make(int directory_fd, char *path)
 {
     int folder = directory_fd;

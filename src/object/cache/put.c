@@ -1,4 +1,4 @@
-// put.c - puts a content, or the tree that a list describes, into a folder.
+// put.c - writes a content, or the tree that a list describes, into a folder.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "object/cache/internal.h"
@@ -10,7 +10,7 @@
 
 static bool refuse_there(const char *leaf, struct cache_error *error)
 {
-    if (errno == EEXIST) return cache_fail(error, CACHE_REFUSED, "%s is there already", leaf);
+    if (errno == EEXIST) return cache_fail(error, CACHE_REFUSED, "%s already exists", leaf);
     return cache_fail_system(error, "make", leaf);
 }
 

@@ -1,4 +1,4 @@
-// result.c - what a command made the last time: a file for each key, with an entry a line.
+// result.c - results of commands: one file for each key, with one entry per line.
 #define _GNU_SOURCE
 #include "object/cache/internal.h"
 
@@ -14,7 +14,7 @@
 
 enum { RESULT_BYTES_MAX = 1 << 26, HEADER_MAX = 40 };
 
-// ---- Keys: every text with its length before it, so that no two commands are alike ----
+// ---- Keys: every text is preceded by its length, so that no two commands have the same ------
 
 static void key_number(struct cache *cache, uint64_t number)
 {
@@ -132,8 +132,8 @@ static bool put(struct cache *cache, const uint8_t key[CACHE_HASH], const char *
     bool fine = (!log_path || log_add(cache, log_path, &log, error))
                 && outputs_ready(cache, outputs, count, error) && cache_sync(cache, error)
                 && result_name(cache, hex, header, &log, outputs, count, error);
-    for (uint32_t i = 0; i < count && fine; i++) cache_fresh_drop(cache, &outputs[i].entry);
-    if (log.kind != CACHE_NONE) cache_fresh_drop(cache, &log);
+    for (uint32_t i = 0; i < count && fine; i++) cache_release(cache, &outputs[i].entry);
+    if (log.kind != CACHE_NONE) cache_release(cache, &log);
     cache_leave(cache);
     return fine;
 }
@@ -169,7 +169,7 @@ char *cache_text_read(int folder_fd, const char *name, size_t *size)
     return text;
 }
 
-// Takes the expected text, or says that it is not there.
+// Consumes the expected text, or returns false.
 static bool expect(char **at, const char *text, size_t length)
 {
     if (strnlen(*at, length) < length || memcmp(*at, text, length) != 0) return false;
@@ -254,9 +254,10 @@ bool cache_failure_find(struct cache *cache, const uint8_t key[CACHE_HASH], int3
     return fine;
 }
 
-// ---- Forgetting ------------------------------------------------------------------------
+// ---- Removing -------------------------------------------------------------------------------
 
-// Every line that reads as an entry is one; a name that looks like one costs only the result.
+// Every line that looks like an entry counts as one; a name that looks like one costs only the
+// result.
 bool cache_lines_are_there(struct cache *cache, char *text)
 {
     struct cache_entry entry;

@@ -1,4 +1,4 @@
-// survey.c - what a file or folder would be as a content: hashed where it is, and not taken.
+// survey.c - hashes a file or folder in place, without adding it.
 #define _GNU_SOURCE
 #include "object/cache/internal.h"
 
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// Links on the way to the user's own path are followed.
+// Links in the user's own path are followed.
 static bool place_find(struct cache_survey *survey, const char *path, struct stat *at,
                        struct cache_error *error)
 {
@@ -20,7 +20,7 @@ static bool place_find(struct cache_survey *survey, const char *path, struct sta
     char *slash = strrchr(survey->folder, '/');
     survey->leaf = strdup(slash + 1);
     slash[slash == survey->folder] = '\0';
-    return survey->leaf || cache_fail(error, CACHE_BROKEN, "no memory");
+    return survey->leaf || cache_fail(error, CACHE_BROKEN, "out of memory");
 }
 
 static bool list_read(struct cache_survey *survey, int list, off_t size)
@@ -50,7 +50,7 @@ static bool tree_survey(struct cache *cache, struct cache_survey *survey, int fo
                         const char *path, struct cache_error *error)
 {
     survey->tree = calloc(1, sizeof *survey->tree);
-    if (!survey->tree) return cache_fail(error, CACHE_BROKEN, "no memory");
+    if (!survey->tree) return cache_fail(error, CACHE_BROKEN, "out of memory");
     if (!cache_tree_look(cache, folder, path, survey->tree, error)) return false;
     survey->entry.kind = CACHE_DIRECTORY;
     survey->entry.bytes = survey->tree->bytes;

@@ -1,8 +1,8 @@
-// sync.c - what was added and is not named by anything yet: kept open, locked, and synced.
+// sync.c - contents that were added and are not named yet: kept open, locked, and synced.
 //
-// Syncs are put off until something is about to name the contents, and then done together. Up to
-// CACHE_FRESH_MAX files are synced one by one, which leaves alone what tasks are writing; beyond
-// that the whole file system is, which then is several times faster.
+// Syncs are delayed until the contents are about to be named, and then done together. Up to
+// CACHE_FRESH_MAX files are synced one by one, which does not touch files that tasks are writing;
+// more files are synced with the entire file system, which then is several times faster.
 #define _GNU_SOURCE
 #include "object/cache/internal.h"
 
@@ -58,7 +58,7 @@ bool cache_fresh_has(const struct cache *cache, const struct cache_entry *entry)
     return false;
 }
 
-void cache_fresh_drop(struct cache *cache, const struct cache_entry *entry)
+void cache_release(struct cache *cache, const struct cache_entry *entry)
 {
     for (uint32_t i = cache->fresh_count; i-- > 0;)
         if (cache_entry_is(&cache->fresh[i].entry, entry)) fresh_remove(cache, i);
@@ -69,7 +69,7 @@ void cache_fresh_close(struct cache *cache)
     while (cache->fresh_count) fresh_remove(cache, cache->fresh_count - 1);
 }
 
-// After a failed sync the system takes the pages for written, so nobody may believe in the file.
+// After a failed sync the system considers the pages written, so the file cannot be trusted.
 static bool sync_failed(struct cache *cache, struct cache_open_file *fresh,
                         struct cache_error *error)
 {
@@ -111,7 +111,7 @@ bool cache_sync(struct cache *cache, struct cache_error *error)
         else
             fine = sync_failed(cache, fresh, error);
     }
-    for (uint32_t i = cache->fresh_count; i-- > 0;)  // what was delivered needs no lock
+    for (uint32_t i = cache->fresh_count; i-- > 0;)  // delivered files need no lock
         if (cache->fresh[i].entry.kind == CACHE_NONE) fresh_remove(cache, i);
     return fine;
 }

@@ -1,4 +1,4 @@
-// take.c - hands contents out: to a task as links, to the user as files of his own.
+// take.c - hands out contents: to a task as links, to the user as private copies.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "object/cache/internal.h"
@@ -25,7 +25,7 @@ bool cache_take(struct cache *cache, const struct cache_entry *entry, int direct
     const char *leaf, *fault = tree_name_fault(name);
     if (fault) return cache_fail(error, CACHE_REFUSED, "the name \"%s\" %s", name, fault);
     int parent = tree_open_parent(directory_fd, name, &leaf);
-    if (parent < 0) return cache_fail_system(error, "make the folder of", name);
+    if (parent < 0) return cache_fail_system(error, "create the folder of", name);
     cache_enter(cache);
     bool fine = put(cache, entry, parent, leaf, CACHE_LINKED, error);
     cache_leave(cache);
@@ -56,7 +56,7 @@ static bool deliver(struct cache *cache, const struct cache_entry *entry, int pa
     return false;
 }
 
-// A note in tmp says where the copy is being made, so that whoever cleans up after us finds it.
+// A note in tmp has the path of the unfinished copy, so that a later cleanup finds it.
 static bool deliver_noted(struct cache *cache, const struct cache_entry *entry, int parent,
                           const char *path, struct cache_error *error)
 {
@@ -66,10 +66,10 @@ static bool deliver_noted(struct cache *cache, const struct cache_entry *entry, 
     snprintf(temporary, sizeof temporary, ".rota-%s-%s", cache->own_name, number);
     int folder_length = (int)(strrchr(path, '/') - path);
     if (asprintf(&whole, "%.*s/%s", folder_length, path, temporary) < 0)
-        return cache_fail(error, CACHE_BROKEN, "no memory");
+        return cache_fail(error, CACHE_BROKEN, "out of memory");
     bool noted = symlinkat(whole, cache->own, number) == 0;
     free(whole);
-    if (!noted) return cache_fail_system(error, "make a note in tmp of", cache->path);
+    if (!noted) return cache_fail_system(error, "write a note in tmp of", cache->path);
     cache_enter(cache);
     bool fine = deliver(cache, entry, parent, temporary, path, error);
     cache_leave(cache);
@@ -77,7 +77,7 @@ static bool deliver_noted(struct cache *cache, const struct cache_entry *entry, 
     return fine;
 }
 
-// The user's own path: links on the way are his, and followed.
+// The user's own path: its links belong to the user, and are followed.
 static int folder_make(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -95,7 +95,7 @@ bool cache_deliver(struct cache *cache, const struct cache_entry *entry, const c
     const char *fault = *path == '/' ? tree_name_fault(path + 1) : "is not absolute";
     if (fault) return cache_fail(error, CACHE_REFUSED, "the path \"%s\" %s", path, fault);
     char *folder = strndup(path, (size_t)(strrchr(path, '/') - path) + 1);
-    if (!folder) return cache_fail(error, CACHE_BROKEN, "no memory");
+    if (!folder) return cache_fail(error, CACHE_BROKEN, "out of memory");
     int parent = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (parent < 0 && errno == ENOENT) parent = folder_make(folder);
     bool fine = parent >= 0 ? deliver_noted(cache, entry, parent, path, error)

@@ -1,4 +1,4 @@
-// text.c - entries as text, names of contents, and sentences for errors.
+// text.c - entries as text, names of contents, and error messages.
 #include "object/cache/internal.h"
 
 #include <errno.h>
@@ -14,12 +14,16 @@ bool cache_fail(struct cache_error *error, enum cache_fault fault, const char *f
     vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
     error->fault = fault;
+    error->is_full = false;
     return false;
 }
 
 bool cache_fail_system(struct cache_error *error, const char *doing, const char *path)
 {
-    return cache_fail(error, CACHE_BROKEN, "cannot %s %s: %s", doing, path, strerror(errno));
+    bool is_full = errno == ENOSPC || errno == EDQUOT;
+    cache_fail(error, CACHE_BROKEN, "cannot %s %s: %s", doing, path, strerror(errno));
+    if (error) error->is_full = is_full;
+    return false;
 }
 
 static const char *suffix(const struct cache_entry *entry)

@@ -1,4 +1,4 @@
-// tree.c - collects a whole directory: its files one by one, then the list of them.
+// tree.c - adds a directory: its files one by one, then the list of them.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "object/cache/internal.h"
@@ -43,7 +43,7 @@ static bool item_found(void *context, int folder_fd, const char *name)
     item.path = path_join(collection->folder, name);
     collection->fine = item.path && fstatat(folder_fd, name, &at, AT_SYMLINK_NOFOLLOW) == 0;
     if (!collection->fine) {
-        cache_fail_system(collection->error, "look at", item.path ? item.path : name);
+        cache_fail_system(collection->error, "inspect", item.path ? item.path : name);
         free(item.path);
         return false;
     }
@@ -52,8 +52,8 @@ static bool item_found(void *context, int folder_fd, const char *name)
     if (item.kind == CACHE_ITEM_LINK) item.target = target_read(folder_fd, name);
     collection->fine = cache_manifest_add(&collection->manifest, item);
     if (!collection->fine)
-        cache_fail(collection->error, CACHE_REFUSED, "%s: more than %d entries, or no memory", name,
-                   CACHE_TREE_ENTRIES_MAX);
+        cache_fail(collection->error, CACHE_REFUSED, "%s: more than %d entries, or out of memory",
+                   name, CACHE_TREE_ENTRIES_MAX);
     return collection->fine;
 }
 
@@ -84,7 +84,7 @@ static bool folders_read(struct collection *collection)
     for (uint32_t i = 0; i < collection->manifest.count; i++) {
         const struct cache_item item = collection->manifest.items[i];
         if (depth_of(item.path) > CACHE_TREE_DEPTH_MAX)
-            return cache_fail(collection->error, CACHE_REFUSED, "%s is more than %d deep",
+            return cache_fail(collection->error, CACHE_REFUSED, "%s is nested more than %d deep",
                               item.path, CACHE_TREE_DEPTH_MAX);
         if (item.kind == CACHE_ITEM_FOLDER && !folder_read(collection, item.path)) return false;
     }
@@ -120,7 +120,7 @@ static bool manifest_add(struct collection *collection, struct cache_entry *out)
     return false;
 }
 
-// The links are looked at before anything is moved.
+// The links are checked before anything is moved.
 static bool tree_collect(struct collection *collection, const char *name)
 {
     struct cache_manifest *manifest = &collection->manifest;

@@ -1,9 +1,9 @@
 // connection_queue.c - connections that wait until the object store can serve them.
 //
-// Clients cannot take all places, and neither can workers. Each key has a share of the places of
-// its kind: when none is free, the key that has most loses a connection to one that has less. The
-// others wait here, already welcome, and nothing more is read of them. Of those that wait a worker
-// is next, then the key that has least.
+// Neither clients nor workers can take all places. Each key has a share of the places of its kind:
+// when no place is free, the key with the most connections loses one to a key with fewer. The
+// others wait here, after WELCOME, and nothing more is read from them. Of the waiting connections a
+// worker is next, then the key with the fewest.
 #include "object/transfer/internal.h"
 
 #include <stdio.h>
@@ -58,17 +58,17 @@ const char *data_server_crowder(struct data_server *server)
     return crowder;
 }
 
-// ---- Places -----------------------------------------------------------------------------------
+// ---- Places ---------------------------------------------------------------------------------
 
-// What the kind of the next guest has: `free` places, or a guest that makes room if need be.
+// For the kind of the next guest: the number of free places, or a guest that makes room.
 struct places {
     bool are_free;
-    struct guest *last;  // null: none may be sent away
-    uint32_t has;        // so many guests has its owner
+    struct guest *last;  // null: none may be disconnected
+    uint32_t has;        // number of guests of its owner
 };
 
-// Of the key that has most one that has not said what it wants, or the one that came last: it
-// loses least, and the others get on whatever comes.
+// Of the key with the most guests, prefers one that has not asked for anything yet, or the newest:
+// it loses least, and the others can finish.
 static bool goes_before(const struct guest *one, uint32_t has, const struct places *places)
 {
     const struct guest *other = places->last;
@@ -110,7 +110,8 @@ bool queue_may_enter(const struct data_server *server, struct data_owner owner, 
 
 // ---- Waiting ----------------------------------------------------------------------------------
 
-// Closed with bytes unread, the other side would lose the refusal, so they are read.
+// If a socket is closed with unread bytes, the other side loses the refusal, so they are read
+// first.
 static void refusal_tell(struct link *link, enum wire_code code, const char *reason)
 {
     struct wire_message refuse = {.kind = WIRE_REFUSE_MESSAGE};
@@ -124,7 +125,7 @@ static void turn_away(struct data_server *server, const struct data_adoption *ad
 {
     crowder_note(server, adoption->link);
     refusal_tell(adoption->link, WIRE_REFUSED_BUSY,
-                 "busy, try again: too many transfers of your key wait");
+                 "busy, try again: too many transfers of your key are waiting");
     data_adoption_drop(adoption);
 }
 
@@ -134,11 +135,11 @@ static void remove_at(struct data_server *server, uint32_t at)
     for (uint32_t i = at; i < server->queue_count; i++) server->queue[i] = server->queue[i + 1];
 }
 
-// How many each owner has, found by a part of its hash.
+// The number of connections of each owner, by a part of its hash.
 enum { TALLIES = 2 * DATA_QUEUE_MAX };
 struct tally {
     struct data_owner owner;
-    uint32_t count;  // 0: the place is free
+    uint32_t count;  // 0: the slot is free
 };
 
 static struct tally *tally_of(struct tally *tallies, struct data_owner owner)
@@ -151,8 +152,8 @@ static struct tally *tally_of(struct tally *tallies, struct data_owner owner)
     }
 }
 
-// The last one of the key that has most goes, if that has more than one that had another. This is
-// done for each connection that is turned away, so it looks at each that waits twice at most.
+// The newest connection of the key with the most is dropped, if that key has more than the new one
+// would have. This runs for each refused connection, so it visits each waiting one at most twice.
 static bool queue_make_room(struct data_server *server, struct data_owner owner)
 {
     struct tally tallies[TALLIES] = {0};

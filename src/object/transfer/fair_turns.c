@@ -1,8 +1,9 @@
-// fair_turns.c - whose messages are taken next.
+// fair_turns.c - chooses the connection whose messages are processed next.
 //
-// A short message can cost much: binding a tree means to read its list. So guests with messages
-// wait for a turn, and the time that turns take is shared equally by the owners that wait, however
-// many connections each of them has. Between two calls the thread hears its server and new keys.
+// A short message can cost much: binding a tree means reading its list. So guests with messages
+// wait for a turn, and processing time is shared equally by the waiting owners, however many
+// connections each of them has. Between two calls the thread reads orders of its server and new
+// keys.
 #include "object/transfer/internal.h"
 #include "os/os.h"
 
@@ -37,7 +38,7 @@ static int64_t *used_by(struct turns *turns, struct data_owner owner)
     return &turns->used[hash % TURN_OWNERS];
 }
 
-// An owner that comes back has saved nothing up.
+// An owner that returns has no credit for the time it was away.
 static int64_t start_of(struct turns *turns, const struct guest *guest)
 {
     int64_t used = *used_by(turns, guest->owner);

@@ -1,4 +1,4 @@
-// fetcher.c - objects that are wanted: who is on the way, who waits, and what has become of them.
+// fetcher.c - fetches objects: which transfers are active, which wait, and their results.
 #include "object/transfer/internal.h"
 #include "os/os.h"
 
@@ -14,7 +14,7 @@ struct data_fetcher *data_fetcher_open(struct cache *cache, const struct link_ke
     struct data_fetcher *fetcher = calloc(1, sizeof *fetcher);
     if (!fetcher) return NULL;
     *fetcher = (struct data_fetcher){.cache = cache, .key = key, .loop = os_loop_open()};
-    fetcher->memory.resize = memory_resize_heap;
+    fetcher->memory = memory_heap;
     if (fetcher->loop >= 0) return fetcher;
     data_fetcher_close(fetcher);
     return NULL;
@@ -29,9 +29,7 @@ void data_fetcher_close(struct data_fetcher *fetcher)
     while (data_fetcher_next_done(fetcher, &done)) continue;
     data_fetcher_tell_lies(fetcher, NULL);
     hasher_close(fetcher->hasher);
-    void *items = fetcher->transfers;
-    memory_release(&fetcher->memory, &items, &fetcher->transfer_capacity,
-                   sizeof *fetcher->transfers);
+    ARRAY_RELEASE(&fetcher->memory, fetcher->transfers, fetcher->transfer_capacity);
     if (fetcher->loop >= 0) close(fetcher->loop);
     free(fetcher->home);
     free(fetcher);
@@ -58,7 +56,7 @@ int data_fetcher_file(const struct data_fetcher *fetcher)
     return fetcher->loop;
 }
 
-// Not before it is needed: its owner may still want to fork.
+// Created when needed: its owner may still want to fork.
 static bool hasher_reserve(struct data_fetcher *fetcher)
 {
     if (fetcher->hasher) return true;
@@ -69,18 +67,16 @@ static bool hasher_reserve(struct data_fetcher *fetcher)
 
 static bool transfers_reserve(struct data_fetcher *fetcher)
 {
-    void *items = fetcher->transfers;
     bool there = fetcher->transfer_count < DATA_FETCHES_MAX
-                 && memory_reserve(&fetcher->memory, &items, &fetcher->transfer_capacity,
-                                   fetcher->transfer_count + 1, sizeof *fetcher->transfers);
-    fetcher->transfers = items;
+                 && ARRAY_MORE(&fetcher->memory, fetcher->transfers, fetcher->transfer_count,
+                               fetcher->transfer_capacity);
     return there;
 }
 
 static struct transfer *transfer_find(const struct data_fetcher *fetcher, rota_object_id object)
 {
     for (uint32_t i = 0; i < fetcher->transfer_count; i++)
-        if (object_is(fetcher->transfers[i]->object, object)) return fetcher->transfers[i];
+        if (SAME_ID(fetcher->transfers[i]->object, object)) return fetcher->transfers[i];
     return NULL;
 }
 
@@ -90,7 +86,7 @@ static void over_add(struct data_fetcher *fetcher, struct transfer *transfer)
     fetcher->over_last = transfer;
 }
 
-// Who is over leaves the list; the others stay in their order.
+// Removes finished transfers from the list; the others keep their order.
 static void over_collect(struct data_fetcher *fetcher)
 {
     uint32_t kept = 0;
@@ -104,7 +100,7 @@ static void over_collect(struct data_fetcher *fetcher)
     fetcher->transfer_count = kept;
 }
 
-// It was made again, and has become another content: what is here of the older one is of no use.
+// The object was made again with another content: data of the older one is useless.
 static bool is_outdated(const struct transfer *transfer, const struct wire_fetch *fetch)
 {
     return !wire_content_is(&transfer->content, &fetch->content);
@@ -136,14 +132,14 @@ bool data_fetcher_fetch(struct data_fetcher *fetcher, const struct wire_fetch *f
     if (is_there(fetcher, fetch, &transfer->done.entry))
         transfer_end(transfer, DATA_FINE, "");
     else if (transfer->source_count == 0)
-        transfer_end(transfer, DATA_MISSED, "nobody was named who has it");
+        transfer_end(transfer, DATA_MISSED, "no source was given");
     return true;
 }
 
 void data_fetcher_forget(struct data_fetcher *fetcher, rota_object_id object)
 {
     for (uint32_t i = 0; i < fetcher->transfer_count; i++) {
-        if (!object_is(fetcher->transfers[i]->object, object)) continue;
+        if (!SAME_ID(fetcher->transfers[i]->object, object)) continue;
         transfer_close(fetcher->transfers[i]);
         fetcher->transfer_count--;
         for (; i < fetcher->transfer_count; i++)
@@ -153,7 +149,7 @@ void data_fetcher_forget(struct data_fetcher *fetcher, rota_object_id object)
     for (uint32_t i = 0; i < fetcher->transfer_count; i++) fetcher->transfers[i]->is_free = true;
 }
 
-// ---- Lies --------------------------------------------------------------------------------------
+// ---- Sources that sent false content --------------------------------------------------------
 
 struct lie {
     struct lie *next;
@@ -190,14 +186,14 @@ void data_fetcher_tell_lies(struct data_fetcher *fetcher, struct wire_out *out)
     fetcher->lie_count = 0;
 }
 
-// ---- In the loop -------------------------------------------------------------------------------
+// ---- Event loop -----------------------------------------------------------------------------
 
 int64_t data_fetcher_due(const struct data_fetcher *fetcher)
 {
     int64_t due = fetcher->over_first ? 0 : INT64_MAX;
     for (uint32_t i = 0; i < fetcher->transfer_count; i++) {
         const struct transfer *transfer = fetcher->transfers[i];
-        // Who waits for others to end has no time of its own.
+        // A transfer that waits for others to end has no deadline.
         if (transfer->state == TRANSFER_WAITING && !transfer->is_free) continue;
         int64_t its = transfer->state == TRANSFER_OVER ? 0 : transfer_due(transfer);
         if (its < due) due = its;

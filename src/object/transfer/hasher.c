@@ -1,7 +1,7 @@
 // hasher.c - a thread that hashes files while they are written, and syncs them.
 //
-// What comes is handed over in a ring, on its way into the file: reading it from there again would
-// take a quarter of the time of hashing. Only a file that was there before is read.
+// Received bytes are passed to the thread in a ring, on their way into the file: reading them back
+// would take a quarter of the time of hashing. Only a file that existed before is read.
 #define _GNU_SOURCE
 #include "object/transfer/internal.h"
 #include "os/os.h"
@@ -15,19 +15,21 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { BUFFER = 256 << 10, RING = 8 * BUFFER };  // a buffer is done before another job has its turn
+// one buffer is processed before another job has its turn
+enum { BUFFER = 256 << 10, RING = 8 * BUFFER };
 
-// Without the lock, the thread uses what says so, and only while it is at the job.
+// Fields marked so belong to the thread, without the lock, while it processes the job.
 struct hasher_job {
     struct hasher_job *next;
-    int fd;                  // the thread's; a copy of our own
+    int fd;                  // the thread's; a duplicate
     struct os_sum *sum;      // the thread's; null: nothing to hash
     uint64_t hashed, bytes;  // the thread's
     enum hasher_sync sync;
-    char *ring;         // null: all is in the file
-    uint32_t size;      // of the ring; a byte of the file has its place there
-    uint64_t available, taken;  // those before can be hashed; those before are, and leave the ring
-    bool is_awaited;    // that there is room in it
+    char *ring;     // null: everything is in the file
+    uint32_t size;  // of the ring; a byte of the file has a fixed place in it
+    // bytes that can be hashed; bytes that are hashed, and leave the ring
+    uint64_t available, taken;
+    bool is_awaited;  // the caller waits for room in the ring
     bool is_queued, is_taken, is_dropped, is_done;
     int reason;
     uint8_t hash[CACHE_HASH];
@@ -37,7 +39,7 @@ struct hasher {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct hasher_job *first, *last;  // those with something to do
+    struct hasher_job *first, *last;  // jobs with something to do
     int event;
     bool is_ending;
     char buffer[BUFFER];  // the thread's
@@ -119,7 +121,7 @@ static void job_end(struct hasher *hasher, struct hasher_job *job, int reason)
     event_tell(hasher);
 }
 
-// Not for a few bytes: whoever waits is to find enough to do.
+// Not for a few bytes: the waiting caller should have enough to do.
 static void job_took(struct hasher *hasher, struct hasher_job *job)
 {
     job->taken = job->hashed;
@@ -128,7 +130,7 @@ static void job_took(struct hasher *hasher, struct hasher_job *job)
     event_tell(hasher);
 }
 
-// The lock is held, but not while bytes are read, hashed or synced.
+// The lock is held, except while bytes are read, hashed or synced.
 static void job_work(struct hasher *hasher, struct hasher_job *job)
 {
     if (job->is_dropped) {
@@ -169,7 +171,7 @@ static void *hasher_run(void *context)
     return NULL;
 }
 
-// Signals are for the thread that waits for them.
+// Signals are for the main thread.
 static bool thread_start(struct hasher *hasher)
 {
     sigset_t all, before;
@@ -193,7 +195,7 @@ struct hasher *hasher_open(void)
     return NULL;
 }
 
-// All jobs have been dropped before; what is still queued is in nobody's hands.
+// All jobs have been dropped before; queued ones have no owner any more.
 void hasher_close(struct hasher *hasher)
 {
     if (!hasher) return;
@@ -270,7 +272,7 @@ bool hasher_is_done(struct hasher *hasher, struct hasher_job *job, uint8_t hash[
     return done;
 }
 
-// What the thread is at, it closes itself: a sync may take long.
+// The thread closes the job it is processing itself: a sync may take long.
 void hasher_drop(struct hasher *hasher, struct hasher_job *job)
 {
     if (!job) return;

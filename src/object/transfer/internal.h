@@ -1,15 +1,11 @@
-// internal.h - what the files of this folder share.
+// internal.h - internals of this folder, shared by its files.
 #pragma once
 
 #include "object/transfer/upload.h"
 #include "object/transfer/tickets.h"
 
-static inline bool object_is(rota_object_id one, rota_object_id other)
-{
-    return one.high == other.high && one.low == other.low;
-}
-
-// Who moves too little in a time is as good as gone, however regularly it says something.
+// A peer that transfers too little in a given time counts as gone, even if it sends something
+// regularly.
 struct pace {
     int64_t since;
     uint64_t bytes;
@@ -36,9 +32,9 @@ struct flow {
     struct flow *next;
     rota_object_id object;
     bool is_over;   // nothing more is written
-    bool is_taken;  // somebody reads, or has read
-    bool is_left;   // its reader has gone before it was over
-    bool is_done;   // its reader has all of it, or nobody will have more of it
+    bool is_taken;  // it is being read, or was read
+    bool is_left;   // its reader disconnected before the end
+    bool is_done;   // its reader has all of it, or it will not be read any further
     uint64_t bytes;
     char path[];
 };
@@ -50,12 +46,12 @@ void flow_watch(struct guest *guest);
 void flow_end(struct guest *guest);
 void flows_release(struct data_server *server);
 
-// ---- serve_peer.c: one who asks -----------------------------------------------------------------
+// ---- serve_peer.c: a connection that fetches ------------------------------------------------
 
 enum guest_state {
     GUEST_NEW,      // has not shown a ticket
-    GUEST_KNOWN,    // has, for `object`
-    GUEST_LEAVING,  // is told no; what it still sends is not looked at until it goes
+    GUEST_KNOWN,    // has shown one, for `object`
+    GUEST_LEAVING,  // was refused; further messages are ignored until it disconnects
     GUEST_GONE,
 };
 
@@ -67,28 +63,28 @@ struct guest {
     bool may_put;
     struct data_owner owner;
     struct put put;
-    struct data_brought brought;  // not told yet
-    struct flow *flow;  // null: it reads no stream
+    struct data_brought brought;  // not reported yet
+    struct flow *flow;            // null: it does not read a stream
     int flow_file;
     bool is_flow_watched;
-    bool is_watched;  // for writing too
-    bool is_waiting;  // for others to be sent less
-    bool is_behind;   // has said something, and waits for its turn,
-    uint64_t behind_since;  // which others have waited for longer
+    bool is_watched;        // for writing, too
+    bool is_waiting;        // until less is sent to others
+    bool is_behind;         // has sent a message, and waits for its turn,
+    uint64_t behind_since;  // since this number of turns
     bool is_turn_new;       // one message is taken in any case
-    int64_t turn_until;     // ticks; 0: it has none
+    int64_t turn_until;     // ticks; 0: not its turn
     struct cache_entry entry;  // of the object
-    struct cache_reading hold;  // the object, or the list of it
+    struct cache_reading hold;  // the object, or its list
     struct cache_files files;
     struct cache_reading sending;  // fd -1: nothing
-    uint64_t offset;  // from where on
+    uint64_t offset;               // position in the file
     struct pace pace;
-    int64_t since;  // it came
+    int64_t since;  // when it connected
 };
 
-enum { TURN_OWNERS = 256 };  // two owners may have to do with one place
+enum { TURN_OWNERS = 256 };  // two owners may share a slot
 
-// The time that turns took, as if each owner had been served alone.
+// The time used by turns, as if each owner had been served alone.
 struct turns {
     int64_t used[TURN_OWNERS], now;
     uint64_t count;
@@ -101,10 +97,10 @@ struct data_server {
     int loop;
     struct guest *guests[DATA_GUESTS_MAX];
     uint32_t guest_count, sending;
-    struct data_adoption queue[DATA_QUEUE_MAX];  // that wait, the oldest first
+    struct data_adoption queue[DATA_QUEUE_MAX];  // waiting connections, the oldest first
     uint32_t queue_count;
-    int64_t worked;  // when it last did
-    bool is_crowded;  // since that was last asked,
+    int64_t worked;                 // when it last worked
+    bool is_crowded;                // since the last query,
     char crowder[LINK_ID_MAX + 1];  // by this key
     struct turns turns;
     struct parts parts;
@@ -118,36 +114,36 @@ struct data_server {
 
 void guest_init(struct guest *guest, struct data_server *server, struct link *link, int64_t now);
 void guest_release(struct guest *guest);
-// Its socket can be read or written.
+// Its socket is readable or writable.
 void guest_work(struct guest *guest, bool can_read, int64_t now);
-void guest_go_on(struct guest *guest, int64_t now);  // others are sent less
-bool guest_has_to_wait(const struct guest *guest);  // for others to be sent less
+void guest_go_on(struct guest *guest, int64_t now);  // less is sent to others now
+bool guest_has_to_wait(const struct guest *guest);   // until less is sent to others
 int64_t guest_due(const struct guest *guest);
-// It is told why, and leaves.
+// It is told why, and disconnected.
 void guest_deny(struct guest *guest, enum wire_code code, const char *reason);
 
-// ---- fair_turns.c: whose messages are taken next ------------------------------------------------
+// ---- fair_turns.c: whose messages are processed next ----------------------------------------
 
-// Whether its messages may be taken now. If not, it waits for its turn if it has said something.
+// Whether its messages may be processed now. If not, it waits for its turn if it has sent one.
 bool turn_is_on(struct guest *guest);
 void turns_give(struct data_server *server, int64_t now);
 bool turns_are_due(const struct data_server *server);
 
 // ---- connection_queue.c: connections that wait --------------------------------------------------
 
-// Whether there is a place for a guest of this owner. `*leaves` is the guest that has to go for it,
-// or null.
+// Whether there is a place for a guest of this owner. `*leaves` is the guest that has to leave for
+// it, or null.
 bool queue_may_enter(const struct data_server *server, struct data_owner owner, int64_t now,
                      struct guest **leaves);
-// False: it does not even wait, but was told to try again.
+// False: it cannot even wait, and was told to try again.
 bool queue_add(struct data_server *server, const struct data_adoption *adoption);
-// The next that may enter; it waits no longer. False: none.
+// The next connection that may enter; it no longer waits. False: none.
 bool queue_next(struct data_server *server, int64_t now, struct data_adoption *adoption,
                 struct guest **leaves);
 void crowder_note(struct data_server *server, const struct link *link);
 uint32_t queue_revoke(struct data_server *server, const struct link_keys *keys);  // how many
 void revoked_note(struct data_server *server, char *who);  // for the audit log
-void data_adoption_drop(const struct data_adoption *adoption);  // its link and its word
+void data_adoption_drop(const struct data_adoption *adoption);  // its link and its `who`
 void queue_release(struct data_server *server);
 
 // ---- hasher.c: a thread that hashes files while they are written, and syncs them --------------
@@ -160,37 +156,38 @@ struct hasher_job;
 struct hasher *hasher_open(void);
 void hasher_close(struct hasher *hasher);
 int hasher_file(const struct hasher *hasher);  // an eventfd: some job is done
-// The file will have so many bytes; so far none. It may be closed by the caller at any time.
-// `cache` null: there is nothing to hash. Null: no memory, no file, no thread.
+// The file will have this many bytes; so far none. The caller may close it at any time. `cache`
+// null: there is nothing to hash. Null: out of memory, files or threads.
 struct hasher_job *hasher_begin(struct cache *cache, int fd, uint64_t bytes,
                                 enum hasher_sync sync);
-// The same; but its bytes are handed over, too.
+// The same, but its bytes are passed in a ring.
 struct hasher_job *hasher_begin_arrival(struct cache *cache, int fd, uint64_t bytes,
                                         enum hasher_sync sync);
-// Where the next bytes of it are to be put before hasher_more() counts them, and how many there is
-// room for. 0: the eventfd tells when there is.
+// Where its next bytes have to be put before hasher_more() counts them, and for how many there is
+// room. 0: the eventfd reports when there is.
 char *hasher_room(struct hasher *hasher, struct hasher_job *job, uint32_t *room);
 void hasher_more(struct hasher *hasher, struct hasher_job *job, uint64_t available);
-// True: it is over. `reason` is an errno, or 0: then the hash is that of the file.
+// True: it has ended. `reason` is an errno, or 0: then the hash is that of the file.
 bool hasher_is_done(struct hasher *hasher, struct hasher_job *job, uint8_t hash[CACHE_HASH],
                     int *reason);
-void hasher_drop(struct hasher *hasher, struct hasher_job *job);  // null is fine
+void hasher_drop(struct hasher *hasher, struct hasher_job *job);  // null is allowed
 
 // ---- receive_direct.c: from a socket into a file ------------------------------------------------
 
 struct transfer;
-// Takes what has come of a piece. False: there is no piece, it is not that simple, or the socket
-// has an end: then the link has to be asked.
+// Takes the received bytes of a piece. False: there is no piece, it cannot be done this way, or the
+// socket is at its end: then the link has to be asked.
 bool straight_receive(struct transfer *transfer, int64_t now);
 
-// ---- transfer.c, receive.c: an object on its way ----------------------------------------------
+// ---- transfer.c, receive.c: a transfer ------------------------------------------------------
 
 enum transfer_state {
-    TRANSFER_WAITING,    // for its turn, or for a while
-    TRANSFER_ASKING,     // what the object is
+    TRANSFER_WAITING,  // for its turn, or for some time
+    TRANSFER_ASKING,   // for the description of the object
     TRANSFER_RECEIVING,
-    TRANSFER_CHECKING,   // the thread is at it; nothing is read
-    TRANSFER_SYNCING,    // all is there; the thread is at it, and nobody is asked any more
+    TRANSFER_CHECKING,  // the thread works on it; nothing is read
+    // everything has arrived; the thread syncs it, and no source is used any more
+    TRANSFER_SYNCING,
     TRANSFER_OVER,
     TRANSFER_STATES
 };
@@ -203,27 +200,27 @@ struct source {
 
 struct transfer {
     struct data_fetcher *fetcher;
-    struct transfer *next;  // of those that are over
+    struct transfer *next;  // in the list of finished ones
     rota_object_id object;
-    uint64_t bytes;  // that the object has; 0: not known
-    wire_content content;  // that its maker made; others are refused
+    uint64_t bytes;        // size of the object; 0: unknown
+    wire_content content;  // as its producer made it; other content is refused
     char ticket[DATA_TICKET_BYTES + 1];
     enum transfer_state state;
-    int64_t due;  // when it may go on, if it waits
+    int64_t due;  // when it may continue, if it waits
 
     struct source sources[DATA_ADDRESSES_MAX];
-    uint32_t source_count, source;  // the one that is asked
+    uint32_t source_count, source;  // the current source
     uint32_t round;
-    uint32_t again;  // how often all that had come was for nothing
+    uint32_t again;  // how often all received data was discarded
     struct link *link;
-    bool is_free;      // it could go on, but for the time
-    bool is_full;      // the thread has to get on first
+    bool is_free;      // only waits for its time
+    bool is_full;      // the thread has to catch up first
     bool is_read;      // its link is watched,
-    bool is_watched;   // for writing too
+    bool is_watched;   // for writing, too
     struct pace pace;
     uint64_t progress;  // bytes and contents on this connection
 
-    // What is known of the object stays when the connection goes.
+    // The description of the object is kept when the connection ends.
     bool is_known;
     struct cache_entry entry;
     uint64_t list_bytes;
@@ -231,13 +228,13 @@ struct transfer {
     struct cache_files wanted;  // in this order
     uint32_t received, asked;   // of them
     struct cache_arrival arrival;  // of the next of them
-    uint64_t written, piece;    // bytes of it that are there; that are to come before a message
+    uint64_t written, piece;       // bytes received; bytes that come before the next message
     uint32_t arrival_source;
     bool is_mixed;         // it has bytes of several sources
     bool distrusts_mixed;  // and never again
     struct os_sum *sum;      // of a small file
-    struct hasher_job *job;     // of a large one, of what was there already, or of the sync
-    struct cache_reading found;  // fd -1: none; it was there already, and is being hashed
+    struct hasher_job *job;  // of a large file, of an existing one, or of the sync
+    struct cache_reading found;  // fd -1: none; it existed already, and is being hashed
 
     struct data_done done;
 };
@@ -249,7 +246,7 @@ struct data_fetcher {
     struct hasher *hasher;  // null until there is something to hash
     int loop;
     struct memory memory;
-    struct transfer **transfers;  // not over; the oldest first
+    struct transfer **transfers;  // not finished; the oldest first
     uint32_t transfer_count, transfer_capacity;
     uint32_t active;  // not waiting
     struct transfer *over_first, *over_last;
@@ -264,27 +261,28 @@ bool transfer_join(struct transfer *transfer, const struct wire_fetch *fetch);
 void transfer_move(struct transfer *transfer, enum transfer_state state);
 bool transfer_start(struct transfer *transfer, int64_t now);  // false: not its turn
 void transfer_work(struct transfer *transfer, int64_t now);
-void transfer_checked(struct transfer *transfer, int64_t now);  // perhaps: the thread did something
+void transfer_checked(struct transfer *transfer, int64_t now);  // perhaps: the thread made progress
 int64_t transfer_due(const struct transfer *transfer);
-void transfer_hurry(struct transfer *transfer, int64_t now);  // that time may have come
+void transfer_hurry(struct transfer *transfer, int64_t now);  // its time may have come
 void transfer_part(struct transfer *transfer);  // closes its connection
-// It did what no honest peer does. / It is gone, slow or does not have it.
+// The source violated the protocol or sent false bytes. / It is gone, slow or does not have the
+// object.
 void transfer_lied(struct transfer *transfer, int64_t now, const char *reason);
 void transfer_broken(struct transfer *transfer, int64_t now, const char *reason);
-// fetcher.c: to be told; without memory it is not.
+// fetcher.c: to be reported; if memory runs out it is not.
 void lie_note(struct data_fetcher *fetcher, rota_object_id object, const char *address,
               const char *reason);
 void transfer_end(struct transfer *transfer, enum data_fault fault, const char *reason);
 void transfer_end_system(struct transfer *transfer, int reason, const char *text);
 
-// receive.c: all of these may end it, or part it from its source
+// receive.c: each of these may end the transfer, or close its connection
 void receive_content(struct transfer *transfer, const struct wire_content *content, int64_t now);
 void receive_piece(struct transfer *transfer, const struct wire_piece *piece, int64_t now);
-// How many bytes of the piece can be taken now, and where they are to be put, unless that is null.
+// How many bytes of the piece can be taken now, and where they have to be put, unless that is null.
 // 0: it is full.
 uint32_t receive_room(struct transfer *transfer, char **room);
-// They are there, if they were to be.
+// The bytes are in their place, if there was one.
 void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count, int64_t now);
 void receive_checked(struct transfer *transfer, const uint8_t hash[CACHE_HASH], int64_t now);
-void receive_forget(struct transfer *transfer);  // all that is known of the object
-void receive_drop(struct transfer *transfer);    // what has come of the next file
+void receive_forget(struct transfer *transfer);  // the description of the object
+void receive_drop(struct transfer *transfer);    // received data of the next file

@@ -1,7 +1,7 @@
-// object_store.c - the store of a server of rota: what clients bring, in a thread of its own.
+// object_store.c - the object store of a server: files uploaded by clients, in a thread of its own.
 //
-// The server hands over connections that want to get or put something, and says what may be fetched
-// and what is needed by nobody. So no byte of an object ever keeps it from deciding.
+// The server hands over connections that fetch or upload, and tells the thread what may be fetched
+// and which objects are no longer needed. So transfers never delay the decisions of the server.
 #define _GNU_SOURCE
 #include "object/transfer/internal.h"
 #include "os/os.h"
@@ -19,28 +19,28 @@
 
 enum { HELD_AT_ONCE = 1000, REPORT_EVERY = 60 * 1000000 };
 
-struct depot {
+struct object_store {
     struct cache cache;
     struct data_server *server;
     struct data_fetcher *fetcher;
     struct link *link;   // to the server
-    struct link_keys *keys;  // that count, and the fetcher uses one of
-    _Atomic(struct link_keys *) next_keys;  // that are to count; null: there are none
-    int adopting[2];     // a pipe of struct data_adoption; one without a link only wakes
-    _Atomic uint32_t given;  // through it: so many are not adopted yet,
-    _Atomic uint32_t held;   // and so many are served or wait
-    int64_t report_at;       // ticks: when to say again who has too many connections
+    struct link_keys *keys;                 // in force; the fetcher uses one of them
+    _Atomic(struct link_keys *) next_keys;  // to be used next; null: none
+    int adopting[2];  // a pipe of struct data_adoption; one without a link only wakes the thread
+    _Atomic uint32_t given;  // connections in the pipe,
+    _Atomic uint32_t held;   // and connections that are served or wait
+    int64_t report_at;       // ticks: when to report again which key has too many connections
     pthread_t thread;
     bool is_open, has_thread;
 };
 
-// ---- What the server hears --------------------------------------------------------------------
+// ---- Messages to the server -----------------------------------------------------------------
 
-static void held_put(struct depot *depot, struct wire_file *files, uint32_t count)
+static void held_put(struct object_store *object_store, struct wire_file *files, uint32_t count)
 {
     struct wire_message message = {.kind = WIRE_HELD_MESSAGE};
     message.held.objects = (wire_files){files, count};
-    if (count) wire_put(&depot->link->out, &message);
+    if (count) wire_put(&object_store->link->out, &message);
 }
 
 static struct wire_file file_of(rota_object_id object, const struct cache_entry *entry)
@@ -55,25 +55,25 @@ static struct wire_file file_of(rota_object_id object, const struct cache_entry 
     };
 }
 
-// Returns when the server can read all of it: the client may name what it bound the next moment.
-static void server_wait(struct depot *depot)
+// Returns when the server can read all of it: the client may name the bound object at once.
+static void server_wait(struct object_store *object_store)
 {
-    struct os_watch watch = {.file = depot->link->file, .write = true};
-    while (link_flush(depot->link) && depot->link->wants_write)
+    struct os_watch watch = {.file = object_store->link->file, .write = true};
+    while (link_flush(object_store->link) && object_store->link->wants_write)
         os_wait(&watch, 1, INT64_MAX);
 }
 
 static void on_bound(void *context, rota_object_id object, const struct cache_entry *entry)
 {
-    struct depot *depot = context;
+    struct object_store *object_store = context;
     struct wire_file file = file_of(object, entry);
-    held_put(depot, &file, 1);
-    server_wait(depot);
+    held_put(object_store, &file, 1);
+    server_wait(object_store);
 }
 
 static void on_brought(void *context, const struct data_brought *brought)
 {
-    struct depot *depot = context;
+    struct object_store *object_store = context;
     char entry[CACHE_ENTRY_TEXT] = "";
     struct wire_message message = {.kind = WIRE_BROUGHT_MESSAGE};
     if (brought->entry.kind) cache_entry_write(&brought->entry, entry);
@@ -83,11 +83,11 @@ static void on_brought(void *context, const struct data_brought *brought)
                                             .object = brought->object,
                                             .entry = wire_text_of(entry),
                                             .reason = wire_text_of(brought->reason)};
-    wire_put(&depot->link->out, &message);
+    wire_put(&object_store->link->out, &message);
 }
 
 struct listing {
-    struct depot *depot;
+    struct object_store *object_store;
     struct wire_file files[HELD_AT_ONCE];
     uint32_t count;
 };
@@ -97,76 +97,80 @@ static bool object_list(void *context, rota_object_id object, const struct cache
     struct listing *listing = context;
     listing->files[listing->count++] = file_of(object, entry);
     if (listing->count < HELD_AT_ONCE) return true;
-    held_put(listing->depot, listing->files, listing->count);
+    held_put(listing->object_store, listing->files, listing->count);
     listing->count = 0;
     return true;
 }
 
-// Ends with HELD_ALL: until then the server does not know what is here.
-static bool objects_list(struct depot *depot)
+// Ends with HELD_ALL: until then the server does not know the objects here.
+static bool objects_list(struct object_store *object_store)
 {
     struct wire_message all = {.kind = WIRE_HELD_ALL_MESSAGE};
     struct listing *listing = calloc(1, sizeof *listing);
     if (!listing) return false;
-    listing->depot = depot;
-    bool fine = cache_each(&depot->cache, object_list, listing);
-    held_put(depot, listing->files, listing->count);
-    wire_put(&depot->link->out, &all);
+    listing->object_store = object_store;
+    bool fine = cache_each(&object_store->cache, object_list, listing);
+    held_put(object_store, listing->files, listing->count);
+    wire_put(&object_store->link->out, &all);
     free(listing);
-    return fine && !depot->link->out.failed;
+    return fine && !object_store->link->out.failed;
 }
 
-static void missed_put(struct depot *depot, rota_object_id object, const char *reason)
+static void missed_put(struct object_store *object_store, rota_object_id object, const char *reason)
 {
     struct wire_message message = {.kind = WIRE_MISSED_MESSAGE};
     message.missed.object = object;
     message.missed.reason = wire_text_of(reason);
-    wire_put(&depot->link->out, &message);
+    wire_put(&object_store->link->out, &message);
 }
 
-// Lies come first: what is missed because of them is asked for again.
-static void fetched_tell(struct depot *depot)
+// Reports of false content come first: objects that are missing because of them are fetched again.
+static void fetched_tell(struct object_store *object_store)
 {
     struct data_done done;
-    data_fetcher_tell_lies(depot->fetcher, &depot->link->out);
-    while (data_fetcher_next_done(depot->fetcher, &done)) {
+    data_fetcher_tell_lies(object_store->fetcher, &object_store->link->out);
+    while (data_fetcher_next_done(object_store->fetcher, &done)) {
         struct wire_file file = file_of(done.object, &done.entry);
         if (done.fault == DATA_FINE)
-            held_put(depot, &file, 1);
+            held_put(object_store, &file, 1);
         else
-            missed_put(depot, done.object, done.reason);
+            missed_put(object_store, done.object, done.reason);
     }
 }
 
-// ---- What it is told --------------------------------------------------------------------------
+// ---- Messages of the server -----------------------------------------------------------------
 
-static void drop(struct depot *depot, const wire_files *objects)
+static void drop(struct object_store *object_store, const wire_files *objects)
 {
     for (uint32_t i = 0; i < objects->count; i++) {
-        data_fetcher_forget(depot->fetcher, objects->items[i].object);
-        cache_unbind_one(&depot->cache, objects->items[i].object, &objects->items[i].content);
+        data_fetcher_forget(object_store->fetcher, objects->items[i].object);
+        cache_unbind_one(&object_store->cache, objects->items[i].object,
+                         &objects->items[i].content);
     }
 }
 
-static void order_take(struct depot *depot, const struct wire_message *message)
+static void order_take(struct object_store *object_store, const struct wire_message *message)
 {
     switch (message->kind) {
-    case WIRE_SERVE_MESSAGE: data_server_serve(depot->server, &message->serve, os_ticks()); return;
-    case WIRE_DROP_MESSAGE: drop(depot, &message->drop.objects); return;
+    case WIRE_SERVE_MESSAGE:
+        data_server_serve(object_store->server, &message->serve, os_ticks());
+        return;
+    case WIRE_DROP_MESSAGE: drop(object_store, &message->drop.objects); return;
     case WIRE_FETCH_MESSAGE:
-        if (!data_fetcher_fetch(depot->fetcher, &message->fetch, os_ticks()))
-            missed_put(depot, message->fetch.object, "too much is on its way already");
+        if (!data_fetcher_fetch(object_store->fetcher, &message->fetch, os_ticks()))
+            missed_put(object_store, message->fetch.object, "too many transfers are running");
         return;
     default: return;
     }
 }
 
-// False: the server has gone.
-static bool orders_take(struct depot *depot)
+// False: the server has closed the connection.
+static bool orders_take(struct object_store *object_store)
 {
     struct wire_message message;
-    bool is_open = link_work(depot->link);
-    while (wire_take(&depot->link->in, &message) == WIRE_GOT) order_take(depot, &message);
+    bool is_open = link_work(object_store->link);
+    while (wire_take(&object_store->link->in, &message) == WIRE_GOT)
+        order_take(object_store, &message);
     return is_open;
 }
 
@@ -183,30 +187,32 @@ static const struct link_key *peer_key(const struct link_keys *keys)
     return NULL;
 }
 
-// From here on nothing points into the keys before.
-static void keys_use(struct depot *depot, struct link_keys *keys)
+// From here on nothing refers to the previous keys.
+static void keys_use(struct object_store *object_store, struct link_keys *keys)
 {
-    uint32_t count = data_server_revoke(depot->server, keys, os_ticks());
+    uint32_t count = data_server_revoke(object_store->server, keys, os_ticks());
     if (count)
-        fprintf(stderr, "rota server: %u transfers with the object store end with their keys\n",
+        fprintf(stderr,
+                "rota server: %u transfers with the object store closed: their keys were removed\n",
                 count);
-    data_fetcher_rekey(depot->fetcher, peer_key(keys));
-    keys_free(depot->keys);
-    depot->keys = keys;
+    data_fetcher_rekey(object_store->fetcher, peer_key(keys));
+    keys_free(object_store->keys);
+    object_store->keys = keys;
 }
 
-// New keys are looked for before the pipe is emptied: so they also judge each connection that was
+// New keys are applied before the pipe is emptied: so they also apply to each connection that was
 // handed over before them.
-static void adopt_all(struct depot *depot)
+static void adopt_all(struct object_store *object_store)
 {
-    struct link_keys *keys = atomic_exchange(&depot->next_keys, NULL);
+    struct link_keys *keys = atomic_exchange(&object_store->next_keys, NULL);
     struct data_adoption adoption;
-    while (read(depot->adopting[0], &adoption, sizeof adoption) == (ssize_t)sizeof adoption) {
+    while (read(object_store->adopting[0], &adoption, sizeof adoption)
+           == (ssize_t)sizeof adoption) {
         if (!adoption.link) continue;
-        depot->given--;
-        data_server_adopt(depot->server, &adoption, os_ticks());
+        object_store->given--;
+        data_server_adopt(object_store->server, &adoption, os_ticks());
     }
-    if (keys) keys_use(depot, keys);
+    if (keys) keys_use(object_store, keys);
 }
 
 static struct link_keys *keys_copy(const struct link_keys *keys)
@@ -217,74 +223,76 @@ static struct link_keys *keys_copy(const struct link_keys *keys)
     return NULL;
 }
 
-// A pipe that is full wakes the thread as well.
-bool depot_rekey(struct depot *depot, const struct link_keys *keys)
+// A full pipe wakes the thread as well.
+bool object_store_rekey(struct object_store *object_store, const struct link_keys *keys)
 {
     struct data_adoption wake = {0};
     struct link_keys *copy = keys_copy(keys);
     if (!copy) return false;
-    keys_free(atomic_exchange(&depot->next_keys, copy));
-    while (write(depot->adopting[1], &wake, sizeof wake) < 0 && errno == EINTR) continue;
+    keys_free(atomic_exchange(&object_store->next_keys, copy));
+    while (write(object_store->adopting[1], &wake, sizeof wake) < 0 && errno == EINTR) continue;
     return true;
 }
 
-void depot_adopt(struct depot *depot, const struct data_adoption *adoption)
+void object_store_adopt(struct object_store *object_store, const struct data_adoption *adoption)
 {
-    depot->given++;
-    ssize_t put = write(depot->adopting[1], adoption, sizeof *adoption);
+    object_store->given++;
+    ssize_t put = write(object_store->adopting[1], adoption, sizeof *adoption);
     if (put == (ssize_t)sizeof *adoption) return;
-    depot->given--;
-    data_adoption_drop(adoption);  // thousands wait already
+    object_store->given--;
+    data_adoption_drop(adoption);  // thousands already wait
 }
 
-uint32_t depot_connections(struct depot *depot)
+uint32_t object_store_connections(struct object_store *object_store)
 {
-    return depot->given + depot->held;
+    return object_store->given + object_store->held;
 }
 
-static void crowder_report(struct depot *depot, int64_t now)
+static void crowder_report(struct object_store *object_store, int64_t now)
 {
-    const char *key = now < depot->report_at ? NULL : data_server_crowder(depot->server);
+    const char *key
+        = now < object_store->report_at ? NULL : data_server_crowder(object_store->server);
     if (!key) return;
     fprintf(stderr, "rota server: %s%s has all of its transfers with the object store; more wait, "
             "and some are closed\n", key[0] ? "key " : "a user of this machine", key);
-    depot->report_at = now + REPORT_EVERY;
+    object_store->report_at = now + REPORT_EVERY;
 }
 
 // ---- The thread -------------------------------------------------------------------------------
 
-static int64_t due_of(const struct depot *depot)
+static int64_t due_of(const struct object_store *object_store)
 {
-    int64_t one = data_server_due(depot->server), other = data_fetcher_due(depot->fetcher);
+    int64_t one = data_server_due(object_store->server),
+            other = data_fetcher_due(object_store->fetcher);
     return one < other ? one : other;
 }
 
 // Tickets before those who show them.
-static void *depot_run(void *context)
+static void *object_store_run(void *context)
 {
-    struct depot *depot = context;
-    bool is_open = link_flush(depot->link);
+    struct object_store *object_store = context;
+    bool is_open = link_flush(object_store->link);
     while (is_open) {
         struct os_watch watches[] = {
-            {.file = depot->link->file, .write = depot->link->wants_write},
-            {.file = depot->adopting[0]},
-            {.file = data_server_file(depot->server)},
-            {.file = data_fetcher_file(depot->fetcher)},
+            {.file = object_store->link->file, .write = object_store->link->wants_write},
+            {.file = object_store->adopting[0]},
+            {.file = data_server_file(object_store->server)},
+            {.file = data_fetcher_file(object_store->fetcher)},
         };
-        os_wait(watches, 4, due_of(depot));
-        is_open = orders_take(depot);
-        adopt_all(depot);
-        data_server_work(depot->server, os_ticks());
-        crowder_report(depot, os_ticks());
-        depot->held = data_server_connections(depot->server);
-        data_fetcher_work(depot->fetcher, os_ticks());
-        fetched_tell(depot);
-        if (is_open && !link_flush(depot->link)) is_open = false;
+        os_wait(watches, 4, due_of(object_store));
+        is_open = orders_take(object_store);
+        adopt_all(object_store);
+        data_server_work(object_store->server, os_ticks());
+        crowder_report(object_store, os_ticks());
+        object_store->held = data_server_connections(object_store->server);
+        data_fetcher_work(object_store->fetcher, os_ticks());
+        fetched_tell(object_store);
+        if (is_open && !link_flush(object_store->link)) is_open = false;
     }
     return NULL;
 }
 
-// ---- Beginning and end ------------------------------------------------------------------------
+// ---- Opening and closing --------------------------------------------------------------------
 
 static bool fail(struct link_error *error, const char *folder, const char *reason)
 {
@@ -292,84 +300,93 @@ static bool fail(struct link_error *error, const char *folder, const char *reaso
     return false;
 }
 
-// It may be there already, made or restored by somebody with other habits.
+// The folder may exist already, with other permissions.
 static bool folder_open(const char *folder, struct link_error *error)
 {
     struct stat status;
     if (!os_directory_make(folder) || stat(folder, &status) != 0)
         return fail(error, folder, strerror(errno));
     if (!(status.st_mode & (S_IRWXG | S_IRWXO)) || chmod(folder, S_IRWXU) == 0) return true;
-    return fail(error, folder, "others may use this folder, and this user cannot change that; run"
-                               " 'chmod 700' on it as its owner");
+    return fail(error, folder,
+                "other users can access this folder, and this user cannot change that; run"
+                " 'chmod 700' on it as its owner");
 }
 
-static bool parts_open(struct depot *depot, const char *folder, uint64_t bytes_max,
+static bool parts_open(struct object_store *object_store, const char *folder, uint64_t bytes_max,
                        const struct link_keys *keys, struct link_error *error)
 {
     struct cache_error fault = {0};
-    depot->keys = keys_copy(keys);
-    if (!depot->keys) return fail(error, folder, "no memory for the keys");
+    object_store->keys = keys_copy(keys);
+    if (!object_store->keys) return fail(error, folder, "out of memory for the keys");
     if (!folder_open(folder, error)) return false;
-    depot->is_open = cache_open(&depot->cache, folder, bytes_max, &fault);
-    if (!depot->is_open) return fail(error, folder, fault.text);
-    depot->server = data_server_open(&depot->cache, NULL, NULL, error);
-    depot->fetcher = data_fetcher_open(&depot->cache, peer_key(depot->keys));
-    if (!depot->server || !depot->fetcher) return fail(error, folder, "no memory for the store");
-    data_server_on_bound(depot->server, on_bound, depot);
-    data_server_on_brought(depot->server, on_brought);
+    object_store->is_open = cache_open(&object_store->cache, folder, bytes_max, &fault);
+    if (!object_store->is_open) return fail(error, folder, fault.text);
+    object_store->server = data_server_open(&object_store->cache, NULL, NULL, error);
+    object_store->fetcher = data_fetcher_open(&object_store->cache, peer_key(object_store->keys));
+    if (!object_store->server || !object_store->fetcher)
+        return fail(error, folder, "out of memory for the store");
+    data_server_on_bound(object_store->server, on_bound, object_store);
+    data_server_on_brought(object_store->server, on_brought);
     return true;
 }
 
-static bool thread_start(struct depot *depot, int *mine, struct link_error *error)
+static bool thread_start(struct object_store *object_store, int *mine, struct link_error *error)
 {
     int pair[2];
     bool fine = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0
-                && pipe2(depot->adopting, O_CLOEXEC | O_NONBLOCK) == 0;
-    if (!fine) return fail(error, depot->cache.path, strerror(errno));
+                && pipe2(object_store->adopting, O_CLOEXEC | O_NONBLOCK) == 0;
+    if (!fine) return fail(error, object_store->cache.path, strerror(errno));
     *mine = pair[0];
-    depot->link = link_over(pair[1]);
-    if (!depot->link || !objects_list(depot)) return fail(error, depot->cache.path, "no memory");
-    depot->has_thread = pthread_create(&depot->thread, NULL, depot_run, depot) == 0;
-    return depot->has_thread || fail(error, depot->cache.path, "no thread can be started");
+    object_store->link = link_over(pair[1]);
+    if (!object_store->link || !objects_list(object_store))
+        return fail(error, object_store->cache.path, "out of memory");
+    object_store->has_thread
+        = pthread_create(&object_store->thread, NULL, object_store_run, object_store) == 0;
+    return object_store->has_thread
+           || fail(error, object_store->cache.path, "cannot start a thread");
 }
 
-struct depot *depot_open(const char *folder, uint64_t bytes_max, const struct link_keys *keys,
-                         int *socket, struct link_error *error)
+struct object_store *object_store_open(const char *folder, uint64_t bytes_max,
+                                       const struct link_keys *keys, int *socket,
+                                       struct link_error *error)
 {
-    struct depot *depot = calloc(1, sizeof *depot);
+    struct object_store *object_store = calloc(1, sizeof *object_store);
     *socket = -1;
-    if (!depot) return fail(error, folder, "no memory"), NULL;
-    depot->adopting[0] = depot->adopting[1] = -1;
-    if (parts_open(depot, folder, bytes_max, keys, error) && thread_start(depot, socket, error))
-        return depot;
+    if (!object_store) return fail(error, folder, "out of memory"), NULL;
+    object_store->adopting[0] = object_store->adopting[1] = -1;
+    if (parts_open(object_store, folder, bytes_max, keys, error)
+        && thread_start(object_store, socket, error))
+        return object_store;
     if (*socket >= 0) close(*socket);
     *socket = -1;
-    depot_close(depot);
+    object_store_close(object_store);
     return NULL;
 }
 
-bool depot_has_ended(struct depot *depot)
+bool object_store_has_ended(struct object_store *object_store)
 {
-    if (depot && depot->has_thread && pthread_tryjoin_np(depot->thread, NULL) == 0)
-        depot->has_thread = false;
-    return !depot || !depot->has_thread;
+    if (object_store && object_store->has_thread
+        && pthread_tryjoin_np(object_store->thread, NULL) == 0)
+        object_store->has_thread = false;
+    return !object_store || !object_store->has_thread;
 }
 
-void depot_close(struct depot *depot)
+void object_store_close(struct object_store *object_store)
 {
     struct data_adoption adoption;
-    if (!depot) return;
-    if (depot->has_thread) pthread_join(depot->thread, NULL);
-    while (depot->adopting[0] >= 0
-           && read(depot->adopting[0], &adoption, sizeof adoption) == (ssize_t)sizeof adoption)
+    if (!object_store) return;
+    if (object_store->has_thread) pthread_join(object_store->thread, NULL);
+    while (object_store->adopting[0] >= 0
+           && read(object_store->adopting[0], &adoption, sizeof adoption)
+                  == (ssize_t)sizeof adoption)
         data_adoption_drop(&adoption);
     for (int i = 0; i < 2; i++)
-        if (depot->adopting[i] >= 0) close(depot->adopting[i]);
-    data_server_close(depot->server);  // tells over the link what its guests have brought
-    link_close(depot->link);
-    data_fetcher_close(depot->fetcher);
-    keys_free(depot->keys);
-    keys_free(depot->next_keys);
-    if (depot->is_open) cache_close(&depot->cache);
-    free(depot);
+        if (object_store->adopting[i] >= 0) close(object_store->adopting[i]);
+    data_server_close(object_store->server);  // reports over the link what its guests have uploaded
+    link_close(object_store->link);
+    data_fetcher_close(object_store->fetcher);
+    keys_free(object_store->keys);
+    keys_free(object_store->next_keys);
+    if (object_store->is_open) cache_close(&object_store->cache);
+    free(object_store);
 }

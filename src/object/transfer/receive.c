@@ -1,4 +1,4 @@
-// receive.c - what comes becomes files, is hashed, and only then gets its name.
+// receive.c - writes received bytes to files, hashes them, and only then gives them a name.
 #include "object/transfer/internal.h"
 #include "os/os.h"
 
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-// Files of a tree up to this size are hashed as they come; waking a thread would take longer.
-enum { SMALL = 64 << 10, PIECE = 256 << 10 };  // and so much is taken at once
-enum { AHEAD = 64, AGAIN_MAX = 8 };  // files that are asked for before they come; begun again
+// Files of a tree up to this size are hashed as they arrive; waking a thread would take longer.
+enum { SMALL = 64 << 10, PIECE = 256 << 10 };  // and this much is taken at once
+enum { AHEAD = 64, AGAIN_MAX = 8 };            // files that are requested ahead; restarts
 
 static bool is_tree(const struct transfer *transfer)
 {
@@ -31,7 +31,7 @@ static struct hasher *hasher_of(const struct transfer *transfer)
     return transfer->fetcher->hasher;
 }
 
-// ---- Forgetting ---------------------------------------------------------------------------
+// ---- Discarding -----------------------------------------------------------------------------
 
 void receive_drop(struct transfer *transfer)
 {
@@ -61,15 +61,15 @@ static void end_cache(struct transfer *transfer, const struct cache_error *error
     transfer_end_system(transfer, reason, error->text);
 }
 
-// Sources that disagree, or take turns in failing, must not keep it going for ever.
+// Sources that disagree, or fail in turn, must not keep the transfer running forever.
 static bool again_is_enough(struct transfer *transfer)
 {
     if (++transfer->again < AGAIN_MAX) return false;
-    transfer_end(transfer, DATA_MISSED, "it had to be begun again too often");
+    transfer_end(transfer, DATA_MISSED, "it had to be restarted too often");
     return true;
 }
 
-// ---- Asking for files ---------------------------------------------------------------------
+// ---- Requesting files -----------------------------------------------------------------------
 
 static void want(struct transfer *transfer, const struct cache_entry *entry, uint64_t offset)
 {
@@ -92,7 +92,7 @@ static void wants_send(struct transfer *transfer)
 
 // ---- The end ------------------------------------------------------------------------------
 
-// What was there when we looked may have been evicted or thrown away since.
+// Contents that existed at the check may have been evicted or removed since.
 static void object_bind(struct transfer *transfer, int64_t now)
 {
     struct cache_error error = {0};
@@ -113,14 +113,14 @@ static void object_bind(struct transfer *transfer, int64_t now)
     }
 }
 
-// A tree is many files: the whole file system is synced at once, whoever wrote them.
+// A tree has many files: the entire file system is synced at once.
 static void tree_sync(struct transfer *transfer)
 {
     struct data_fetcher *fetcher = transfer->fetcher;
     transfer_part(transfer);
     transfer->job = hasher_begin(NULL, fetcher->cache->folder, 0, HASHER_SYNC_WHOLE);
     if (!transfer->job) {
-        transfer_end(transfer, DATA_BROKEN, "no memory");
+        transfer_end(transfer, DATA_BROKEN, "out of memory");
         return;
     }
     transfer_move(transfer, TRANSFER_SYNCING);
@@ -139,7 +139,7 @@ static void wanted_keep_missing(struct transfer *transfer)
     wanted->count = kept;
 }
 
-// The list is held first: then what is there of its files stays.
+// The list is held first: then its existing files are not evicted.
 static void list_follow(struct transfer *transfer, int64_t now)
 {
     struct cache *cache = transfer->fetcher->cache;
@@ -154,7 +154,7 @@ static void list_follow(struct transfer *transfer, int64_t now)
     }
     if (!fine) {
         receive_forget(transfer);
-        transfer_lied(transfer, now, error.text[0] ? error.text : "its list has gone again");
+        transfer_lied(transfer, now, error.text[0] ? error.text : "its list was removed again");
         return;
     }
     wanted_keep_missing(transfer);
@@ -166,7 +166,7 @@ static void list_follow(struct transfer *transfer, int64_t now)
     transfer_move(transfer, TRANSFER_RECEIVING);
 }
 
-// ---- What the object is -----------------------------------------------------------------------
+// ---- The description of the object ----------------------------------------------------------
 
 static bool wanted_one(struct transfer *transfer)
 {
@@ -177,7 +177,7 @@ static bool wanted_one(struct transfer *transfer)
     return true;
 }
 
-// Nobody knows whether somebody has been at it since it was made: it is hashed, too.
+// An existing file may have been modified since it was stored: it is hashed, too.
 static bool found_check(struct transfer *transfer)
 {
     struct data_fetcher *fetcher = transfer->fetcher;
@@ -214,13 +214,12 @@ static void found_checked(struct transfer *transfer, bool is_right, int64_t now)
 static const char *content_fault(const struct transfer *transfer,
                                  const struct wire_content *content, struct cache_entry *entry)
 {
-    if (!cache_entry_read(content->entry.bytes, entry)) return "nobody knows what it has";
+    if (!cache_entry_read(content->entry.bytes, entry)) return "invalid content description";
     if (entry->bytes > INT64_MAX || content->list_bytes > DATA_LIST_BYTES_MAX)
-        return "it has more than can be";
+        return "its size is above the limit";
     if (!cache_entry_has(entry, &transfer->content))
-        return "its content is not the one that the maker of the object reported";
-    if (transfer->bytes && entry->bytes != transfer->bytes)
-        return "it has another number of bytes than it should";
+        return "the content differs from the one its producer reported";
+    if (transfer->bytes && entry->bytes != transfer->bytes) return "it has a wrong number of bytes";
     return NULL;
 }
 
@@ -245,7 +244,7 @@ void receive_content(struct transfer *transfer, const struct wire_content *conte
         transfer->list_bytes = content->list_bytes;
         transfer->is_known = true;
         if (!wanted_one(transfer)) {
-            transfer_end(transfer, DATA_BROKEN, "no memory");
+            transfer_end(transfer, DATA_BROKEN, "out of memory");
             return;
         }
         if (found_check(transfer)) return;
@@ -254,7 +253,7 @@ void receive_content(struct transfer *transfer, const struct wire_content *conte
     transfer_move(transfer, TRANSFER_RECEIVING);
 }
 
-// ---- Files that come ----------------------------------------------------------------------------
+// ---- Receiving files ------------------------------------------------------------------------
 
 static bool arrival_begin(struct transfer *transfer)
 {
@@ -274,7 +273,7 @@ static bool arrival_begin(struct transfer *transfer)
         transfer->job
             = hasher_begin_arrival(fetcher->cache, transfer->arrival.fd, size,
                                    is_tree(transfer) ? HASHER_NO_SYNC : HASHER_SYNC_FILE);
-    if (!transfer->sum && !transfer->job) transfer_end(transfer, DATA_BROKEN, "no memory");
+    if (!transfer->sum && !transfer->job) transfer_end(transfer, DATA_BROKEN, "out of memory");
     return transfer->sum || transfer->job;
 }
 
@@ -282,7 +281,7 @@ static void arrival_whole(struct transfer *transfer, int64_t now)
 {
     uint8_t hash[CACHE_HASH];
     transfer_move(transfer, TRANSFER_CHECKING);
-    if (transfer->job) return;  // the thread says when
+    if (transfer->job) return;  // the thread reports when it is done
     os_sum_end(transfer->sum, hash);
     receive_checked(transfer, hash, now);
 }
@@ -294,7 +293,7 @@ void receive_piece(struct transfer *transfer, const struct wire_piece *piece, in
                 && cache_entry_is(&entry, next_of(transfer)) && piece->offset == transfer->written;
     uint64_t size = fine ? size_of(transfer, next_of(transfer)) : 0;
     if (!fine || piece->bytes != size - transfer->written) {
-        transfer_lied(transfer, now, "it sends another piece than it was asked for");
+        transfer_lied(transfer, now, "it sent a piece that was not requested");
         return;
     }
     if (transfer->arrival.fd < 0 && !arrival_begin(transfer)) return;
@@ -333,17 +332,17 @@ void receive_bytes(struct transfer *transfer, const char *bytes, uint32_t count,
     if (transfer->piece == 0) arrival_whole(transfer, now);
 }
 
-// Of a file with bytes of several sources nobody can say who was wrong.
+// If a file has bytes of several sources it is unknown which one was wrong.
 static void hash_differs(struct transfer *transfer, int64_t now)
 {
     if (!transfer->is_mixed) {
-        transfer_lied(transfer, now, "the bytes it sent are not those it had named");
+        transfer_lied(transfer, now, "the bytes it sent do not match their hash");
         return;
     }
     receive_drop(transfer);
     transfer->distrusts_mixed = true;
     transfer->progress = 0;
-    transfer_broken(transfer, now, "its bytes do not fit those of another source");
+    transfer_broken(transfer, now, "its bytes do not match those of another source");
 }
 
 static void file_name(struct transfer *transfer, int64_t now)

@@ -1,6 +1,6 @@
-// receive_direct.c - from a socket to where the thread that hashes finds it, and into a file.
+// receive_direct.c - moves bytes from a socket directly to the hashing thread and into a file.
 //
-// Only where nobody has to decrypt it.
+// Used only on connections without encryption.
 #define _GNU_SOURCE
 #include "object/transfer/internal.h"
 
@@ -23,7 +23,8 @@ bool straight_receive(struct transfer *transfer, int64_t now)
         if (room == 0) return true;
         ssize_t got = recv(transfer->link->file, bytes, room < turn ? room : turn, MSG_DONTWAIT);
         if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return turn < DATA_TURN;  // if it is the end, the link says so the next time
+        // if it is the end, the link reports it the next time
+        if (got <= 0) return turn < DATA_TURN;
         turn -= (uint64_t)got;
         receive_bytes(transfer, bytes, (uint32_t)got, now);
         if (!transfer->link) return true;

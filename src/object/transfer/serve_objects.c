@@ -1,4 +1,4 @@
-// serve_objects.c - gives objects to those who show a ticket for them.
+// serve_objects.c - serves objects to peers that show a ticket for them.
 #include "object/transfer/internal.h"
 #include "os/os.h"
 
@@ -17,7 +17,7 @@ static struct data_server *server_make(struct cache *cache)
     return NULL;
 }
 
-// What does not listen is closed.
+// On failure the listener is closed.
 static struct data_server *server_begin(struct data_server *server, bool listens)
 {
     if (listens && os_loop_add(server->loop, server->listener.file, server)) return server;
@@ -81,7 +81,7 @@ uint32_t data_server_connections(const struct data_server *server)
 int64_t data_server_due(const struct data_server *server)
 {
     if (turns_are_due(server)) return 0;
-    // What waits may have to wait until a guest has been served for a while.
+    // A waiting connection may have to wait until a guest has been served for some time.
     int64_t due = server->queue_count ? server->worked + DATA_GRACE_TICKS : INT64_MAX;
     for (uint32_t i = 0; i < server->guest_count; i++) {
         int64_t of_guest = guest_due(server->guests[i]);
@@ -104,7 +104,7 @@ void revoked_note(struct data_server *server, char *who)
     if (server->on_brought) server->on_brought(server->context, &brought);
 }
 
-// Nothing more is taken of it, and it is closed when it has been told.
+// Nothing more is read from it, and it is closed when it has been told.
 static void guest_revoke(struct guest *guest, int64_t now)
 {
     struct data_server *server = guest->server;
@@ -129,7 +129,7 @@ uint32_t data_server_revoke(struct data_server *server, const struct link_keys *
     return count + queue_revoke(server, keys);
 }
 
-// Whoever has a ticket stays; of the others the one goes that came first.
+// Guests with a ticket stay; of the others the oldest is disconnected.
 static bool room_make(struct data_server *server, int64_t now)
 {
     uint32_t oldest = DATA_GUESTS_MAX;
@@ -170,8 +170,8 @@ static void guest_send_away(struct data_server *server, const struct guest *gues
     guest_remove(server, at, now);
 }
 
-// What it has said already lies in the link, and no loop tells that it can be read. `leaves` makes
-// room for it, and may be null.
+// Messages it has already sent are in the link, and the event loop does not report them. `leaves`
+// makes room for it, and may be null.
 static void adopted_enter(struct data_server *server, const struct data_adoption *adoption,
                           const struct guest *leaves, int64_t now)
 {
@@ -259,5 +259,5 @@ void data_server_work(struct data_server *server, int64_t now)
     while (queue_next(server, now, &adoption, &leaves))
         adopted_enter(server, &adoption, leaves, now);
     server->worked = now;
-    if (somebody_knocks) guests_accept(server, now);  // last: others may have to go for them
+    if (somebody_knocks) guests_accept(server, now);  // last: others may have to leave for them
 }

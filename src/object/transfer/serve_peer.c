@@ -1,4 +1,4 @@
-// serve_peer.c - one who asks: shows a ticket, says what it wants, and is sent that.
+// serve_peer.c - a connection that fetches: shows a ticket, requests files, and gets their bytes.
 #define _GNU_SOURCE
 #include "object/transfer/internal.h"
 #include "os/os.h"
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// A guest may say so much ahead, or in one message. A client offers about 90 kB at a time.
+// A guest may send this much ahead, or in one message. A client offers about 90 kB at a time.
 enum { GUEST_BYTES_MAX = 64 << 10, PUT_BYTES_MAX = 1 << 20 };
 enum { PIECE_BYTES = 256 << 10 };  // of TLS
 
@@ -25,7 +25,7 @@ void guest_init(struct guest *guest, struct data_server *server, struct link *li
 {
     *guest = (struct guest){.server = server, .link = link, .since = now};
     guest->is_local = server->listener.local;
-    int room = DATA_TURN;  // TCP finds out by itself how much is good
+    int room = DATA_TURN;  // TCP finds the best value by itself
     if (guest->is_local) setsockopt(link->file, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
     guest->hold.fd = guest->sending.fd = -1;
     put_init(&guest->put);
@@ -67,13 +67,13 @@ void guest_deny(struct guest *guest, enum wire_code code, const char *reason)
     guest->since = os_ticks();
 }
 
-// The same for whatever is wrong: nobody learns what is here.
+// The same reply for every reason, so that the peer does not learn which objects exist.
 static void guest_refuse(struct guest *guest)
 {
-    guest_deny(guest, WIRE_REFUSED_NOT_FOUND, "there is nothing for that ticket");
+    guest_deny(guest, WIRE_REFUSED_NOT_FOUND, "no object for this ticket");
 }
 
-// ---- What it says -----------------------------------------------------------------------------
+// ---- Its messages ---------------------------------------------------------------------------
 
 static void on_greet(struct guest *guest, const struct wire_greet *greet)
 {
@@ -122,7 +122,7 @@ static void on_get(struct guest *guest, const struct wire_get *get, int64_t now)
     wire_put(&guest->link->out, &content);
 }
 
-// Only what the object consists of: a ticket is for one object.
+// Only contents of the object: a ticket is for one object.
 static bool want_open(struct guest *guest, const struct cache_entry *entry)
 {
     bool is_list = entry->kind == CACHE_DIRECTORY;
@@ -168,9 +168,9 @@ static void on_message(struct guest *guest, const struct wire_message *message, 
         guest_refuse(guest);
 }
 
-// ---- What it is sent ----------------------------------------------------------------------------
+// ---- Sending --------------------------------------------------------------------------------
 
-// Through the link, as TLS has to see every byte.
+// Through the link, because TLS has to process every byte.
 static ssize_t send_copied(struct guest *guest, size_t count)
 {
     struct wire_out *out = &guest->link->out;
@@ -193,7 +193,7 @@ static ssize_t send_some(struct guest *guest, size_t count)
     return sent;
 }
 
-// True: all that can be sent now is. False: there may be more to do at once.
+// True: everything that can be sent now was sent. False: there may be more to do at once.
 static bool sending_go_on(struct guest *guest, uint64_t *turn)
 {
     uint64_t left = guest->sending.bytes - guest->offset;
@@ -205,7 +205,7 @@ static bool sending_go_on(struct guest *guest, uint64_t *turn)
     ssize_t sent = send_some(guest, left < *turn ? left : *turn);
     if (sent < 0 && errno == EINTR) return false;
     if (sent < 0 && errno == EAGAIN) return true;
-    if (sent <= 0) {  // the file has become shorter, or the other side is gone
+    if (sent <= 0) {  // the file became shorter, or the other side is gone
         guest->state = GUEST_GONE;
         return true;
     }
@@ -213,7 +213,7 @@ static bool sending_go_on(struct guest *guest, uint64_t *turn)
     return false;
 }
 
-// Readers that are slow must not keep those of other owners waiting.
+// Slow readers must not delay those of other owners.
 bool guest_has_to_wait(const struct guest *guest)
 {
     const struct data_server *server = guest->server;
@@ -235,16 +235,17 @@ static bool is_too_long(const struct guest *guest)
     return guest->may_put && length > PUT_BYTES_MAX && length <= WIRE_FRAME_MAX;
 }
 
-// True: nothing is left to be taken, or it has to wait.
+// True: nothing is left to be processed, or it has to wait.
 static bool message_take(struct guest *guest, int64_t now)
 {
     struct wire_message message;
     guest->is_behind = false;
-    // A ticket is always looked at.
+    // A ticket is always checked.
     guest->is_waiting = guest->state == GUEST_KNOWN && guest_has_to_wait(guest);
     if (guest->is_waiting || guest->state == GUEST_LEAVING) return true;
     if (is_too_long(guest)) {
-        guest_deny(guest, WIRE_REFUSED_REQUEST, "a message to the object store has 1 MiB at most");
+        guest_deny(guest, WIRE_REFUSED_REQUEST,
+                   "a message to the object store may have at most 1 MiB");
         return false;
     }
     if (!turn_is_on(guest)) return true;
@@ -266,7 +267,7 @@ static void guest_watch(struct guest *guest)
     flow_watch(guest);
 }
 
-// A header goes before its bytes, and bytes before the next header: one after the other.
+// A header is sent before its bytes, and bytes before the next header.
 void guest_go_on(struct guest *guest, int64_t now)
 {
     struct link *link = guest->link;
@@ -286,7 +287,7 @@ void guest_go_on(struct guest *guest, int64_t now)
     }
     bool is_told = guest->state == GUEST_LEAVING && !link->out.length && !link->wants_write;
     if (is_told && !guest->may_put) guest->state = GUEST_GONE;
-    // Closed with bytes unread, the other side would lose the refusal.
+    // If the socket is closed with unread bytes, the other side loses the refusal.
     if (is_told) {
         shutdown(link->file, SHUT_WR);
         link->in.taken = link->in.length;
@@ -300,7 +301,7 @@ void guest_work(struct guest *guest, bool can_read, int64_t now)
 {
     if (guest->state == GUEST_GONE) return;
     bool is_opening = guest->link->state == LINK_OPENING;
-    can_read = can_read && !guest->is_behind;  // what it has said is taken first
+    can_read = can_read && !guest->is_behind;  // messages already received are processed first
     if ((can_read || is_opening) && !link_work(guest->link)) guest->state = GUEST_GONE;
     if (guest->link->state == LINK_OPEN)
         guest_go_on(guest, now);

@@ -1,6 +1,6 @@
-// stream.c - a stream: from the FIFO that a command writes to the one who reads it elsewhere.
+// stream.c - a stream: copies from the FIFO of a command to its reader on another worker.
 //
-// Nothing is kept: what the reader does not take stays in the FIFO, and its writer waits.
+// Nothing is stored: data that the reader does not take stays in the FIFO, and the writer waits.
 #include "object/transfer/internal.h"
 #include "os/os.h"
 
@@ -15,7 +15,7 @@ enum { FLOW_PIECE = 64 << 10 };
 struct flow *flow_find(const struct data_server *server, rota_object_id object)
 {
     struct flow *flow = server->flows;
-    while (flow && (flow->is_done || !object_is(flow->object, object))) flow = flow->next;
+    while (flow && (flow->is_done || !SAME_ID(flow->object, object))) flow = flow->next;
     return flow;
 }
 
@@ -87,9 +87,9 @@ const void *data_server_flow_look(const struct data_server *server, const void *
     return flow;
 }
 
-// ---- To its reader ------------------------------------------------------------------------------
+// ---- Sending to the reader ------------------------------------------------------------------
 
-// There is one: what somebody has read nobody else can.
+// There is only one reader: data that was read cannot be read again.
 bool flow_begin(struct guest *guest, struct flow *flow)
 {
     if (flow->is_taken) return false;
@@ -101,8 +101,9 @@ bool flow_begin(struct guest *guest, struct flow *flow)
     return true;
 }
 
-// Its writer is not told at once that nobody reads: the server hears of the reader's end first, and
-// says so then. Else a writer whose reader's machine died would have failed before the reader.
+// The writer is not told at once that its reader is gone: the server learns of the reader's end
+// first, and tells it then. Otherwise a writer whose reader's machine died would fail before the
+// reader.
 void flow_end(struct guest *guest)
 {
     if (!guest->flow) return;
@@ -114,7 +115,7 @@ void flow_end(struct guest *guest)
     guest->is_flow_watched = false;
 }
 
-// While something waits to be sent nobody looks whether there is more.
+// While data waits to be sent the FIFO is not watched.
 void flow_watch(struct guest *guest)
 {
     bool reads = guest->flow && !guest->link->out.length && guest->state != GUEST_GONE;
@@ -135,7 +136,8 @@ bool flow_go_on(struct guest *guest)
     if (got < 0 && errno == EINTR) return false;
     bool is_empty = got < 0 && errno == EAGAIN;
     if (is_empty && !guest->flow->is_over) return true;
-    if (got == 0 && !guest->flow->is_over) {  // who holds it open has died: that is not its end
+    // the process that holds it open has died: that is not its end
+    if (got == 0 && !guest->flow->is_over) {
         guest->state = GUEST_GONE;
         return true;
     }

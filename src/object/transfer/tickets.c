@@ -1,20 +1,20 @@
-// tickets.c - which object a ticket is for, and until when.
+// tickets.c - tickets: for which object each is valid, and until when.
 //
-// A ticket is found by its hash. Each client has a share of the places, and workers have places of
-// their own: when a share is used up, its oldest ticket makes room, and no other share notices.
+// A ticket is found by its hash. Each client has a share of the places, and workers have their own:
+// when a share is used up, its oldest ticket is dropped, and other shares are not affected.
 #include "object/transfer/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { PLACES = DATA_TICKETS_MAX + DATA_TICKETS_CLIENTS };
-static const struct memory heap = {memory_resize_heap, NULL};
 
 bool tickets_init(struct tickets *tickets)
 {
     *tickets = (struct tickets){.items = calloc(PLACES + 1, sizeof *tickets->items),
                                 .shares = calloc(DATA_TICKET_SHARES, sizeof *tickets->shares)};
-    return tickets->items && tickets->shares && map_reserve(&heap, &tickets->by_hash, PLACES);
+    return tickets->items && tickets->shares
+           && map_reserve(&memory_heap, &tickets->by_hash, PLACES);
 }
 
 void tickets_release(struct tickets *tickets)
@@ -22,13 +22,13 @@ void tickets_release(struct tickets *tickets)
     if (tickets->items) explicit_bzero(tickets->items, (PLACES + 1) * sizeof *tickets->items);
     free(tickets->items);
     free(tickets->shares);
-    map_release(&heap, &tickets->by_hash);
+    map_release(&memory_heap, &tickets->by_hash);
     *tickets = (struct tickets){0};
 }
 
 static uint64_t hash_of(const char text[DATA_TICKET_BYTES], rota_object_id object)
 {
-    uint64_t hash = hash_mix(object.high, object.low), word;
+    uint64_t hash = ID_HASH(object), word;
     for (uint32_t i = 0; i < DATA_TICKET_BYTES; i += sizeof word) {
         memcpy(&word, text + i, sizeof word);
         hash = hash_mix(hash, word);
@@ -69,7 +69,7 @@ static void ticket_remove(struct tickets *tickets, uint32_t at)
 
 // ---- Room -------------------------------------------------------------------------------------
 
-// Tickets that the server gives out are valid equally long, so the oldest ones end first.
+// All tickets are valid for the same time, so the oldest ones expire first.
 static void expired_remove(struct tickets *tickets, int64_t now)
 {
     while (tickets->all.oldest && tickets->items[tickets->all.oldest].until <= now)
@@ -84,7 +84,7 @@ static struct ticket_list *fullest_client(struct tickets *tickets)
     return fullest;
 }
 
-// Share 0 is that of all workers together.
+// Share 0 is used by all workers together.
 static void room_make(struct tickets *tickets, uint32_t share)
 {
     const struct ticket_list *mine = &tickets->shares[share];
@@ -123,9 +123,9 @@ bool tickets_add(struct tickets *tickets, const struct wire_serve *serve, int64_
     return true;
 }
 
-// ---- Looking ----------------------------------------------------------------------------------
+// ---- Lookup ---------------------------------------------------------------------------------
 
-// All bytes are compared, wherever they differ: the time it takes says nothing.
+// All bytes are compared, even after a difference, so that the time reveals nothing.
 static bool text_is(const char *one, const char *other)
 {
     volatile unsigned char differs = 0;
@@ -142,6 +142,6 @@ bool tickets_allow(const struct tickets *tickets, rota_object_id object, wire_te
     memcpy(shown, text.bytes, text.length);
     uint32_t at = map_find(&tickets->by_hash, hash_of(shown, object));
     const struct ticket *ticket = &tickets->items[at];
-    return at && text_is(ticket->text, shown) && object_is(ticket->object, object)
+    return at && text_is(ticket->text, shown) && SAME_ID(ticket->object, object)
            && now < ticket->until;
 }

@@ -1,4 +1,4 @@
-// tickets.h - which object a ticket is for, and until when.
+// tickets.h - tickets: for which object each is valid, and until when.
 #pragma once
 
 #include "object/transfer/transfer.h"
@@ -13,7 +13,7 @@ struct ticket {
     int64_t until;
     uint32_t share;                          // 0: of workers, else of a client
     struct ticket_link link[TICKET_LISTS];
-    char text[DATA_TICKET_BYTES];  // zeros behind it
+    char text[DATA_TICKET_BYTES];  // padded with zeros
 };
 
 struct ticket_list {
@@ -21,13 +21,13 @@ struct ticket_list {
 };
 
 struct tickets {
-    struct ticket *items;  // place 0 is nobody's
-    uint32_t used, free;   // places that were ever taken; the first that was given back, or 0
+    struct ticket *items;  // index 0 is unused
+    uint32_t used, free;   // places that were ever used; the first free one, or 0
     struct map by_hash;    // of text and object
     struct ticket_list all, *shares;
 };
 
-bool tickets_init(struct tickets *tickets);  // false: no memory
+bool tickets_init(struct tickets *tickets);  // false: out of memory
 void tickets_release(struct tickets *tickets);
 bool tickets_add(struct tickets *tickets, const struct wire_serve *serve, int64_t now);
 bool tickets_allow(const struct tickets *tickets, rota_object_id object, wire_text text,

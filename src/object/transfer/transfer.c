@@ -1,4 +1,14 @@
-// transfer.c - one object on its way: whom to ask, what to say, and what to do when that fails.
+// transfer.c - the transfer of one object: chooses sources, sends requests, and handles failures.
+//
+// A transfer connects to one source at a time, sends GREET and GET with the ticket, and gets
+// WELCOME and CONTENT, then WANTs the missing files and gets PIECEs; receive.c writes and hashes
+// them. The bytes count only if their hash is the expected one.
+//
+// The fetcher owns all transfers and limits how many are active; a transfer owns its connection,
+// the incomplete file and its job in the hashing thread. A source can be unreachable, slow, without
+// the object, or send wrong bytes: then the next source is tried, and data that was received stays.
+// After all sources failed the transfer waits and tries another round, up to DATA_ROUNDS; then it
+// fails, and the owner of the fetcher is told why. A full disk or lack of memory ends it at once.
 #include "object/transfer/internal.h"
 #include "os/os.h"
 
@@ -8,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// ---- Its life -----------------------------------------------------------------------------
+// ---- States ---------------------------------------------------------------------------------
 
 #define TO(state) (1u << TRANSFER_##state)
 static const uint32_t moves[TRANSFER_STATES] = {
@@ -25,7 +35,7 @@ static bool is_active(enum transfer_state state)
     return state != TRANSFER_WAITING && state != TRANSFER_OVER;
 }
 
-// Nothing is read while the thread is at it: what comes meanwhile stays with the system.
+// Nothing is read while the thread is busy with it: further data stays in the socket.
 static void transfer_watch(struct transfer *transfer)
 {
     struct link *link = transfer->link;
@@ -54,7 +64,7 @@ void transfer_move(struct transfer *transfer, enum transfer_state state)
     transfer_watch(transfer);
 }
 
-// ---- Whom to ask --------------------------------------------------------------------------
+// ---- Choosing a source ----------------------------------------------------------------------
 
 static bool is_asked(const struct transfer *transfer, wire_text address)
 {
@@ -126,7 +136,7 @@ static bool source_is_free(const struct transfer *transfer, const char *address)
     return used < DATA_PER_SOURCE_MAX;
 }
 
-// The first that is not busy. None, and `left` 0: all have been tried.
+// The first source that is not busy. None, and `left` 0: all have been tried.
 static bool source_choose(struct transfer *transfer, uint32_t *left)
 {
     *left = 0;
@@ -141,7 +151,7 @@ static bool source_choose(struct transfer *transfer, uint32_t *left)
     return false;
 }
 
-// ---- When it fails ------------------------------------------------------------------------
+// ---- Failures -------------------------------------------------------------------------------
 
 void transfer_end(struct transfer *transfer, enum data_fault fault, const char *reason)
 {
@@ -160,7 +170,7 @@ void transfer_end_system(struct transfer *transfer, int reason, const char *text
     transfer_end(transfer, is_full ? DATA_FULL : DATA_BROKEN, text);
 }
 
-// All were asked: the ticket may not have reached them yet, or they are starting again.
+// All sources were asked: the ticket may not have reached them yet, or they are restarting.
 static void round_next(struct transfer *transfer, int64_t now)
 {
     static const int64_t pauses[DATA_ROUNDS] = {0, 300000, 2000000};
@@ -195,7 +205,7 @@ void transfer_lied(struct transfer *transfer, int64_t now, const char *reason)
     transfer_retry(transfer, now, reason);
 }
 
-// Whoever has sent something of use is asked again at once.
+// A source that has sent something useful is asked again at once.
 void transfer_broken(struct transfer *transfer, int64_t now, const char *reason)
 {
     bool was_of_use = transfer->progress >= DATA_STALL_BYTES;
@@ -204,7 +214,7 @@ void transfer_broken(struct transfer *transfer, int64_t now, const char *reason)
     transfer_retry(transfer, now, reason);
 }
 
-// ---- Asking -------------------------------------------------------------------------------
+// ---- Requests -------------------------------------------------------------------------------
 
 void data_ask(struct link *link, rota_object_id object, const char *ticket)
 {
@@ -233,7 +243,7 @@ bool transfer_start(struct transfer *transfer, int64_t now)
     pace_begin(&transfer->pace, now);
     transfer_move(transfer, TRANSFER_ASKING);
     if (!transfer->link) {
-        const char *colon = strstr(error.text, ": ");  // the address stands before it
+        const char *colon = strstr(error.text, ": ");  // the address precedes it
         transfer_broken(transfer, now, colon ? colon + 2 : error.text);
         return true;
     }
@@ -248,16 +258,16 @@ static void on_message(struct transfer *transfer, const struct wire_message *mes
     if (message->kind == WIRE_WELCOME_MESSAGE && is_asking)
         return;
     else if (message->kind == WIRE_REFUSE_MESSAGE)
-        transfer_broken(transfer, now, "it was refused there");
+        transfer_broken(transfer, now, "the source refused it");
     else if (message->kind == WIRE_CONTENT_MESSAGE && is_asking)
         receive_content(transfer, &message->content, now);
     else if (message->kind == WIRE_PIECE_MESSAGE && !is_asking)
         receive_piece(transfer, &message->piece, now);
     else
-        transfer_lied(transfer, now, "it said what it was not asked for");
+        transfer_lied(transfer, now, "the source sent an unexpected message");
 }
 
-// All that has come, as long as somebody is being listened to.
+// Processes all that has arrived, as long as a source is connected.
 static void input_take(struct transfer *transfer, int64_t now)
 {
     struct wire_message message;
@@ -278,7 +288,7 @@ static void input_take(struct transfer *transfer, int64_t now)
         if (result == WIRE_GOT)
             on_message(transfer, &message, now);
         else
-            transfer_lied(transfer, now, "what it said makes no sense");
+            transfer_lied(transfer, now, "the source sent an invalid message");
     }
 }
 
@@ -292,14 +302,15 @@ void transfer_work(struct transfer *transfer, int64_t now)
     }
     bool was_opening = link->state == LINK_OPENING;
     bool is_open = link_work(link);
-    if (was_opening && is_open) {  // its file may be another one by now, which nobody watches
+    if (was_opening && is_open) {  // its file may be another one by now, which is not watched
         os_loop_remove(transfer->fetcher->loop, link->file);
         transfer->is_read = false;
         transfer_watch(transfer);
     }
     input_take(transfer, now);
     if (transfer->link != link) return;
-    if (!is_open && transfer->is_read && !transfer->is_full) {  // else there is more to be taken
+    // otherwise there is more to process
+    if (!is_open && transfer->is_read && !transfer->is_full) {
         transfer_broken(transfer, now, link->reason);
         return;
     }
@@ -317,7 +328,7 @@ static void listen_again(struct transfer *transfer, int64_t now)
     transfer_watch(transfer);
 }
 
-// The thread may have got on since it was full.
+// The thread may have made progress since it was full.
 static void room_look(struct transfer *transfer, int64_t now)
 {
     char *room;
@@ -361,5 +372,5 @@ void transfer_hurry(struct transfer *transfer, int64_t now)
     if (link_overdue(transfer->link, now))
         transfer_broken(transfer, now, transfer->link->reason);
     else if (pace_is_lost(&transfer->pace, now))
-        transfer_broken(transfer, now, "it is silent, or too slow");
+        transfer_broken(transfer, now, "the source is silent, or too slow");
 }

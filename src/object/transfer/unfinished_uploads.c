@@ -1,9 +1,9 @@
-// unfinished_uploads.c - uploads that are not complete: how much room they take, and which of them
-// go first.
+// unfinished_uploads.c - incomplete uploads: the space they take, and which of them are dropped
+// first.
 //
-// What a client has sent of a content before its connection was cut is kept for a while, for that
-// client alone: another one could have sent other bytes. Of these parts, and of the uploads under
-// way, those of the owner that has most make room.
+// The part of a content that a client has sent before its connection broke is kept for some time,
+// for that client alone: another one could have sent other bytes. Of these parts, and of active
+// uploads, those of the owner with the most make room.
 #include "object/transfer/internal.h"
 #include "os/os.h"
 
@@ -65,7 +65,7 @@ static struct amount parts_of(const struct parts *parts, const struct data_owner
     return amount;
 }
 
-// The oldest one of the owner that has most.
+// The oldest part of the owner with the most.
 static void one_drop(struct cache *cache, struct parts *parts, bool by_bytes)
 {
     struct put *goes = NULL;
@@ -112,7 +112,7 @@ void put_leave(struct guest *guest, int64_t now)
 
 // ---- Room on the disk -------------------------------------------------------------------------
 
-// The database is often on the same disk, so uploads leave something to it.
+// The database is often on the same disk, so uploads leave some space to it.
 bool disk_has_room(const struct cache *cache, uint64_t bytes)
 {
     enum { SHARE_LEFT = 32, BYTES_LEFT = 64 << 20 };
@@ -137,7 +137,7 @@ static uint64_t unfinished_of(const struct data_server *server, struct data_owne
     return bytes;
 }
 
-// The largest upload of the owner that has most, if that is more than this guest's owner has.
+// The largest upload of the owner with the most, if that is more than this guest's owner has.
 static struct guest *largest_other(const struct guest *guest)
 {
     const struct data_server *server = guest->server;

@@ -1,4 +1,4 @@
-// upload.c - contents that a client brings: written as they come, hashed, and only then named.
+// upload.c - contents uploaded by a client: written as they arrive, hashed, and only then named.
 #include "object/transfer/internal.h"
 #include "os/os.h"
 
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// For the audit log. Contents alone are told with the next bind, or when the connection ends.
+// For the audit log. Contents alone are reported with the next bind, or when the connection ends.
 void brought_tell(struct guest *guest, const char *reason)
 {
     struct data_brought *brought = &guest->brought;
@@ -17,7 +17,7 @@ void brought_tell(struct guest *guest, const char *reason)
     *brought = (struct data_brought){.who = brought->who};
 }
 
-const char no_room[] = "the server has no room for it";
+const char no_room[] = "no space left on the server";
 
 void put_deny(struct guest *guest, enum wire_code code, const char *reason)
 {
@@ -37,7 +37,7 @@ void put_drop(struct cache *cache, struct put *put)
     put_init(put);
 }
 
-// ---- What is offered --------------------------------------------------------------------------
+// ---- Offers ---------------------------------------------------------------------------------
 
 static void want(struct guest *guest, wire_text entry, uint64_t offset)
 {
@@ -54,7 +54,7 @@ void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now)
     for (uint32_t i = 0; i < offer->entries.count; i++) {
         struct cache_entry entry;
         if (!cache_entry_read(offer->entries.items[i].bytes, &entry)) {
-            put_deny(guest, WIRE_REFUSED_REQUEST, "that names no content");
+            put_deny(guest, WIRE_REFUSED_REQUEST, "invalid content description");
             return;
         }
         if (cache_reuse(guest->server->cache, &entry)) continue;
@@ -64,10 +64,10 @@ void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now)
         offered.offered.wanted++;
     }
     wire_put(&guest->link->out, &offered);
-    pace_begin(&guest->pace, now);  // hashing what is there may have taken a while
+    pace_begin(&guest->pace, now);  // hashing existing files may have taken a while
 }
 
-// ---- What comes -------------------------------------------------------------------------------
+// ---- Receiving ------------------------------------------------------------------------------
 
 static void deny_cache(struct guest *guest, const struct cache_error *error, int reason)
 {
@@ -87,11 +87,11 @@ static void put_whole(struct guest *guest)
     char text[CACHE_ENTRY_TEXT];
     os_sum_end(put->sum, hash);
     if (memcmp(hash, put->entry.hash, CACHE_HASH) != 0) {
-        // The wrong bytes may be those of the connection before: the client begins again.
+        // The wrong bytes may be those of the previous connection: the client starts again.
         enum wire_code code = put->is_resumed ? WIRE_REFUSED_NOT_FOUND : WIRE_REFUSED_CONFLICT;
         guest->brought.entry = put->entry;
         put_drop(cache, put);
-        put_deny(guest, code, "the bytes are not those that were named");
+        put_deny(guest, code, "the bytes do not match their hash");
         return;
     }
     errno = 0;
@@ -121,7 +121,7 @@ static bool put_begin(struct guest *guest, const struct cache_entry *entry)
     return false;
 }
 
-// From the beginning, or from where another one of this content and this owner was cut off.
+// From the beginning, or from where an earlier upload of this content by this owner broke off.
 void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t now)
 {
     struct parts *parts = &guest->server->parts;
@@ -132,7 +132,7 @@ void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t n
            && (entry.kind == CACHE_DIRECTORY || piece->bytes == size - piece->offset);
     struct put *part = fine ? part_find(parts, guest->owner, &entry) : NULL;
     if (!fine || (piece->offset && (!part || part->written != piece->offset))) {
-        put_deny(guest, WIRE_REFUSED_REQUEST, "that piece was not asked for");
+        put_deny(guest, WIRE_REFUSED_REQUEST, "the piece was not requested");
         return;
     }
     if (!disk_can_hold(guest->server->cache, piece->offset + piece->bytes)) {
@@ -176,8 +176,8 @@ bool put_go_on(struct guest *guest)
     if (count == 0) return true;
     if (!put_write(guest, bytes, count)) {
         int reason = errno;
-        struct cache_error error = {CACHE_BROKEN, ""};
-        memcpy(error.text, "the disk of the server fails", 29);
+        struct cache_error error = {.fault = CACHE_BROKEN};
+        memcpy(error.text, "the disk of the server failed", 29);
         deny_cache(guest, &error, reason);
         return true;
     }
@@ -191,18 +191,16 @@ bool put_go_on(struct guest *guest)
 
 // ---- Names ------------------------------------------------------------------------------------
 
-// What tasks make is reported by the worker that ran them: no client can say what it is.
+// Contents of outputs are reported by the worker that ran the task: no client can define them.
 static const char *bind_fault(rota_object_id object, const struct cache_entry *entry)
 {
     rota_object_id name = cache_entry_object(entry);
     if (wire_is_named(object))
-        return object.high == name.high && object.low == name.low
-                   ? NULL
-                   : "that object is the name of another content";
-    return wire_is_upload(object) ? NULL : "that object is an output of a task, not an upload";
+        return SAME_ID(object, name) ? NULL : "the object id belongs to another content";
+    return wire_is_upload(object) ? NULL : "the object is an output of a task, not an upload";
 }
 
-// Reading the list of a large tree takes a second, so what was seen of it holds for a while.
+// Reading the list of a large tree takes a second, so the result of a check is used for some time.
 static bool tree_is_known(const struct data_server *server, const struct cache_entry *entry,
                           int64_t now)
 {
@@ -215,7 +213,7 @@ static bool tree_is_known(const struct data_server *server, const struct cache_e
     return false;
 }
 
-// The oldest one makes room.
+// The oldest one is replaced.
 static void tree_note(struct data_server *server, const struct cache_entry *entry, int64_t now)
 {
     struct trees *trees = &server->trees;
@@ -244,7 +242,7 @@ static bool is_another(struct cache *cache, rota_object_id object, const struct 
            && cache_has(cache, &there);
 }
 
-// An object is one content for ever: whoever says otherwise is mistaken, or worse.
+// The content of an object never changes: a client that names another one is wrong, or malicious.
 void on_bind(struct guest *guest, const struct wire_bind *bind, int64_t now)
 {
     struct data_server *server = guest->server;
@@ -253,7 +251,7 @@ void on_bind(struct guest *guest, const struct wire_bind *bind, int64_t now)
     struct wire_message bound = {.kind = WIRE_BOUND_MESSAGE};
     guest->brought.object = bind->object;
     if (!cache_entry_read(bind->entry.bytes, &entry)) {
-        put_deny(guest, WIRE_REFUSED_REQUEST, "that names no content");
+        put_deny(guest, WIRE_REFUSED_REQUEST, "invalid content description");
         return;
     }
     guest->brought.entry = entry;
@@ -263,13 +261,13 @@ void on_bind(struct guest *guest, const struct wire_bind *bind, int64_t now)
         return;
     }
     if (is_another(server->cache, bind->object, &entry)) {
-        put_deny(guest, WIRE_REFUSED_CONFLICT, "that object is another content");
+        put_deny(guest, WIRE_REFUSED_CONFLICT, "the object has another content");
         return;
     }
     if (!bind_content(server, bind->object, &entry, now, &error)) {
         bool is_lost = error.fault == CACHE_LOST;
         put_deny(guest, is_lost ? WIRE_REFUSED_NOT_FOUND : WIRE_REFUSED_STATE,
-                   is_lost ? "that content is not here" : error.text);
+                 is_lost ? "the content is not in the object store" : error.text);
         return;
     }
     guest->pace.bytes += DATA_STALL_BYTES;

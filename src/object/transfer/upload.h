@@ -1,4 +1,4 @@
-// upload.h - contents that clients bring: what is being written, and what was left of it.
+// upload.h - contents uploaded by clients: active uploads, and the rest of broken ones.
 #pragma once
 
 #include "object/transfer/transfer.h"
@@ -9,25 +9,26 @@ struct put {
     struct os_sum *sum;
     uint64_t written, left;
     bool is_resumed;               // it begins with bytes of another connection
-    struct data_owner owner;       // of one whose guest has gone,
+    struct data_owner owner;       // of one whose guest disconnected,
     int64_t since;                 // at this time
 };
 
 enum { PARTS_MAX = 16, PART_LEAST = 1 << 20 };
 enum { PART_TICKS = 600 * 1000000 };
 
-// What came of a content before its guest was gone waits here for another one of the same owner.
+// Parts of contents whose connection broke wait here for another connection of the same owner.
 struct parts {
-    struct put items[PARTS_MAX + 1];  // the last place is that of one more, until another one goes
+    // the last entry is for one more, until another one is dropped
+    struct put items[PARTS_MAX + 1];
     uint32_t count;
 };
 
-// Trees of which all files were there a moment ago, the newest last. They are not read again.
+// Trees whose files were all present a moment ago, the newest last. They are not read again.
 enum { TREES_MAX = 64, TREE_TICKS = 60 * 1000000 };
 struct trees {
     struct {
         struct cache_entry entry;
-        uint64_t losses;  // of the cache then
+        uint64_t losses;  // of the cache at that time
         int64_t until;
     } items[TREES_MAX];
     uint32_t count;
@@ -40,13 +41,13 @@ void put_deny(struct guest *guest, enum wire_code code, const char *reason);
 extern const char no_room[];
 void on_offer(struct guest *guest, const struct wire_offer *offer, int64_t now);
 void on_put_piece(struct guest *guest, const struct wire_piece *piece, int64_t now);
-bool put_go_on(struct guest *guest);  // true: all that has come was taken
+bool put_go_on(struct guest *guest);  // true: all that has arrived was processed
 void brought_tell(struct guest *guest, const char *reason);  // "": it was not refused
 void on_bind(struct guest *guest, const struct wire_bind *bind, int64_t now);
 
-// ---- unfinished_uploads.c: uploads that are not complete ----------------------------------------
+// ---- unfinished_uploads.c: incomplete uploads -----------------------------------------------
 
-void put_leave(struct guest *guest, int64_t now);  // its guest goes
+void put_leave(struct guest *guest, int64_t now);  // its guest disconnects
 struct put *part_find(struct parts *parts, struct data_owner owner,
                       const struct cache_entry *entry);
 void part_remove(struct parts *parts, struct put *part);
@@ -54,5 +55,5 @@ void parts_release(struct cache *cache, struct parts *parts);
 // Whether so many bytes can be written now. / Whether they ever could.
 bool disk_has_room(const struct cache *cache, uint64_t bytes);
 bool disk_can_hold(const struct cache *cache, uint64_t bytes);
-// Something makes room for what this guest writes. False: nothing does.
+// Drops something to make room for the data of this guest. False: nothing can be dropped.
 bool disk_make_room(struct guest *guest);

@@ -1,13 +1,12 @@
-// durations.c - how long tasks of a kind take, and how much they make: means of what was seen.
+// durations.c - estimates durations and output sizes of tasks by the mean of tasks of their kind.
 #include "plan/live/internal.h"
 
 #include <stdlib.h>
 
-static const struct memory heap = {memory_resize_heap, NULL};
 static const double megabyte = 1048576;
 static const double unknown_seconds = 1, unknown_mib = 32;
 
-// A run of digits counts as one.
+// A sequence of digits counts as one digit.
 static uint64_t hash_of(const char *name)
 {
     uint64_t hash = 1;
@@ -19,59 +18,61 @@ static uint64_t hash_of(const char *name)
     return hash;
 }
 
-// Two kinds with the same hash would be one: a plan is a guess anyway.
-uint32_t guide_kind_of(struct guide *guide, const char *name)
+// Two kinds with the same hash are treated as one: a plan is an estimate anyway.
+uint32_t live_kind_of(struct live *live, const char *name)
 {
+    assert(name);
     uint64_t hash = hash_of(name);
-    uint32_t kind = map_find(&guide->kinds_by_hash, hash);
+    uint32_t kind = map_find(&live->kinds_by_hash, hash);
     if (kind) return kind;
-    if (!map_reserve(&heap, &guide->kinds_by_hash, 1)) abort();
-    guide->kinds = guide_grow(guide->kinds, &guide->kind_capacity, (uint64_t)guide->kind_count + 2,
-                              sizeof *guide->kinds);
-    kind = ++guide->kind_count;
-    map_put(&guide->kinds_by_hash, hash, kind);
+    if (!map_reserve(&memory_heap, &live->kinds_by_hash, 1)) abort();
+    live->kinds = live_grow(live->kinds, &live->kind_capacity, (uint64_t)live->kind_count + 2,
+                              sizeof *live->kinds);
+    kind = ++live->kind_count;
+    map_put(&live->kinds_by_hash, hash, kind);
     return kind;
 }
 
-static void add(struct guide_kind *kind, double seconds, double mib, uint32_t objects)
+static void add(struct live_kind *kind, double seconds, double mib, uint32_t objects)
 {
+    assert(seconds >= 0);
     kind->seconds += seconds;
     kind->ends++;
     kind->mib += mib;
     kind->objects += objects;
 }
 
-void guide_learn(struct guide *guide, const char *name, double seconds)
+void live_learn(struct live *live, const char *name, double seconds)
 {
-    uint32_t kind = guide_kind_of(guide, name);
-    add(&guide->kinds[kind], seconds, 0, 0);
-    add(&guide->kinds[0], seconds, 0, 0);
+    uint32_t kind = live_kind_of(live, name);
+    add(&live->kinds[kind], seconds, 0, 0);
+    add(&live->kinds[0], seconds, 0, 0);
 }
 
-void guide_ended(struct guide *guide, rota_task_id task, double seconds, uint64_t bytes,
+void live_ended(struct live *live, rota_task_id task, double seconds, uint64_t bytes,
                  uint32_t objects)
 {
-    struct guide_job *job = guide_job_find(guide, (rota_job_id){task.job});
+    struct live_job *job = live_job_find(live, (rota_job_id){task.job});
     if (!job || task.task > job->task_count) return;
     uint32_t kind = job->tasks[task.task - 1].kind;
     double mib = (double)bytes / megabyte;
-    if (kind) add(&guide->kinds[kind], seconds, mib, objects);
-    add(&guide->kinds[0], seconds, mib, objects);
-    guide->has_news = true;
+    if (kind) add(&live->kinds[kind], seconds, mib, objects);
+    add(&live->kinds[0], seconds, mib, objects);
+    live->has_news = true;
 }
 
-// What was seen says more than what was stated.
-double guide_seconds(const struct guide *guide, const struct guide_task *task)
+// A measured duration is preferred to a stated one.
+double live_seconds(const struct live *live, const struct live_task *task)
 {
-    const struct guide_kind *kind = &guide->kinds[task->kind], *all = guide->kinds;
+    const struct live_kind *kind = &live->kinds[task->kind], *all = live->kinds;
     if (kind != all && kind->ends) return kind->seconds / (double)kind->ends;
     if (task->stated > 0) return task->stated;
     return all->ends ? all->seconds / (double)all->ends : unknown_seconds;
 }
 
-double guide_mib(const struct guide *guide, const struct guide_task *maker)
+double live_mib(const struct live *live, const struct live_task *maker)
 {
-    const struct guide_kind *kind = &guide->kinds[maker->kind], *all = guide->kinds;
+    const struct live_kind *kind = &live->kinds[maker->kind], *all = live->kinds;
     if (kind->objects) return kind->mib / (double)kind->objects;
     return all->objects ? all->mib / (double)all->objects : unknown_mib;
 }

@@ -1,76 +1,78 @@
-// plan.c - a plan is made of what the core says, and what is new in it is given back.
+// plan.c - plans from the state of the core, and reports the changes.
 #include "plan/live/internal.h"
 
 #include <stdlib.h>
 
-static const struct memory heap = {memory_resize_heap, NULL};
-static const double overdue_share = 0.4;   // of its age a late task takes more (plan/rolling.c)
-static const double moving_share = 1;  // of moving, as if nothing were done meanwhile
-static const double loyalty_share = 1;     // of the mean duration, before a task moves
+// share of its age that a late task takes longer (plan/rolling.c)
+static const double overdue_share = 0.4;
+// weight of transfer time, as if no other work were done meanwhile
+static const double moving_share = 1;
+static const double loyalty_share = 1;  // of the mean duration, the gain before a task moves
 
 enum {
-    PLANS_A_RULE = 8,     // until other rules are tried again
-    TRIED_STEPS = 60000,  // after so many no further rule is tried: some 1.5 ms
-    QUEUED_LOYALTY = 2,  // taking a task back costs messages, and perhaps a start
+    PLANS_A_RULE = 8,     // before other rules are tried again
+    TRIED_STEPS = 60000,  // after this effort no further rule is tried: some 1.5 ms
+    QUEUED_LOYALTY = 2,   // recalling a task costs messages, and perhaps a start
     STEPS_A_MICROSECOND = 40,
-    PAUSE = 9,              // times as long as the plan took: a tenth of the time is for planning
-    PAUSE_LEAST = 10000,    // so that what comes in quick succession is planned together
+    PAUSE = 9,            // times the duration of a plan: planning takes a tenth of the time
+    PAUSE_LEAST = 10000,  // so that changes in quick succession are planned together
 };
 
-struct guide *guide_open(void)
+struct live *live_open(void)
 {
-    struct guide *guide = plan_take(1, sizeof *guide);
-    guide->rule.few = true;
-    guide->kinds = guide_grow(NULL, &guide->kind_capacity, 1, sizeof *guide->kinds);
-    return guide;
+    struct live *live = plan_take(1, sizeof *live);
+    live->rule.few = true;
+    live->kinds = live_grow(NULL, &live->kind_capacity, 1, sizeof *live->kinds);
+    return live;
 }
 
-void guide_close(struct guide *guide)
+void live_close(struct live *live)
 {
-    if (!guide) return;
-    while (guide->job_count) guide_forget(guide, guide->jobs[guide->job_count - 1]->id);
-    map_release(&heap, &guide->jobs_by_id);
-    map_release(&heap, &guide->kinds_by_hash);
-    free(guide->jobs), free(guide->kinds), free(guide);
+    if (!live) return;
+    while (live->job_count) live_forget(live, live->jobs[live->job_count - 1]->id);
+    map_release(&memory_heap, &live->jobs_by_id);
+    map_release(&memory_heap, &live->kinds_by_hash);
+    free(live->jobs), free(live->kinds), free(live);
 }
 
-void guide_news(struct guide *guide)
+void live_news(struct live *live)
 {
-    guide->has_news = true;
+    live->has_news = true;
 }
 
-rota_time guide_due(const struct guide *guide)
+rota_time live_due(const struct live *live)
 {
-    return guide->has_news && guide->job_count ? guide->plan_next : ROTA_NEVER;
+    return live->has_news && live->job_count ? live->plan_next : ROTA_NEVER;
 }
 
-struct guide_sums guide_sums(const struct guide *guide)
+struct live_sums live_sums(const struct live *live)
 {
-    return guide->sums;
+    return live->sums;
 }
 
-uint32_t guide_words(const struct guide *guide, const struct rota *rota, struct guide_word *out,
+uint32_t live_words(const struct live *live, const struct rota *rota, struct live_word *out,
                      uint32_t max)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < guide->job_count; i++) {
-        const struct guide_job *job = guide->jobs[i];
+    for (uint32_t i = 0; i < live->job_count; i++) {
+        const struct live_job *job = live->jobs[i];
         for (uint32_t k = 0; k < job->task_count; k++) {
             rota_task_id id = {job->id.number, k + 1};
             if (!job->tasks[k].bound || rota_task_state(rota, id) > ROTA_TASK_OFFERED) continue;
-            if (count < max) out[count] = (struct guide_word){id, {job->tasks[k].bound}};
+            if (count < max) out[count] = (struct live_word){id, {job->tasks[k].bound}};
             count++;
         }
     }
     return count;
 }
 
-// ---- What the planner is told -----------------------------------------------------------------
+// ---- Input of the planner -------------------------------------------------------------------
 
 static void running_tell(struct window *window, struct planner *planner, uint32_t at)
 {
-    const struct guide_row *row = &window->rows[at];
-    struct guide_task *task = &row->job->tasks[row->task];
+    assert(at < window->row_count);
+    const struct live_row *row = &window->rows[at];
+    struct live_task *task = &row->job->tasks[row->task];
     uint32_t worker = window_worker(window, row->look.worker);
     if (worker == PLAN_NONE || task->cores > window->cores[worker]) return;
     if (!task->began) task->began = window->view->now;
@@ -88,8 +90,8 @@ static void planner_tell(struct window *window, struct planner *planner)
     double mean = 0;
     planner_clear(planner);
     for (uint32_t i = 0; i < window->row_count; i++) {
-        const struct guide_row *row = &window->rows[i];
-        struct guide_task *task = &row->job->tasks[row->task];
+        const struct live_row *row = &window->rows[i];
+        struct live_task *task = &row->job->tasks[row->task];
         mean += graph->seconds[i] / window->row_count;
         if (window_runs(window, i)) {
             running_tell(window, planner, i);
@@ -104,7 +106,7 @@ static void planner_tell(struct window *window, struct planner *planner)
     for (uint32_t i = window->row_count; i < graph->task_count; i++)
         planner_set_done(planner, i, window->source[i - window->row_count]);
     for (uint32_t i = 0; i < window->copy_count; i++) {
-        const struct guide_copy *copy = &window->copies[i];
+        const struct live_copy *copy = &window->copies[i];
         double takes = graph->mib[copy->object] / window->cluster.bandwidth;
         planner_set_copy(planner, copy->object, copy->worker, copy->is_there ? 0 : takes);
     }
@@ -113,27 +115,28 @@ static void planner_tell(struct window *window, struct planner *planner)
     planner_set_loyalty(planner, loyalty_share * mean);
 }
 
-// ---- What becomes of it -----------------------------------------------------------------------
+// ---- Result of the planner ------------------------------------------------------------------
 
 static bool may_move(const struct window *window, uint32_t at)
 {
-    const struct guide_row *row = &window->rows[at];
+    assert(at < window->row_count);
+    const struct live_row *row = &window->rows[at];
     bool waits = row->look.state >= ROTA_TASK_QUEUED && row->look.state <= ROTA_TASK_OFFERED;
-    // What a silent worker was given may run there, and it may be back soon.
+    // Attempts of a silent worker may be running there, and the worker may return soon.
     bool queued = row->look.state == ROTA_TASK_ASSIGNED && row->look.queued
                   && window_worker(window, row->look.worker) != PLAN_NONE;
     return (waits || queued) && row->job->tasks[row->task].is_open;
 }
 
-// Tasks of a job are side by side.
+// Tasks of the same job are adjacent.
 static void moves_give(struct window *window, const struct plan_schedule *schedule)
 {
-    const struct guide_view *view = window->view;
+    const struct live_view *view = window->view;
     struct rota_placement *moves = plan_take(window->row_count, sizeof *moves);
     uint32_t count = 0;
     for (uint32_t i = 0; i < window->row_count; i++) {
-        const struct guide_row *row = &window->rows[i];
-        struct guide_task *task = &row->job->tasks[row->task];
+        const struct live_row *row = &window->rows[i];
+        struct live_task *task = &row->job->tasks[row->task];
         if (schedule->worker[i] != PLAN_NONE && may_move(window, i)) {
             rota_worker_id worker = window->workers[schedule->worker[i]];
             if (task->bound != worker.number)
@@ -148,9 +151,9 @@ static void moves_give(struct window *window, const struct plan_schedule *schedu
     free(moves);
 }
 
-// ---- Which rule -------------------------------------------------------------------------------
+// ---- Choosing a rule ------------------------------------------------------------------------
 
-// Ways to plan (plan/plan.h): which is best depends on the graph.
+// Rules for planning (plan/plan.h): which one is best depends on the graph.
 static const struct plan_rule rules[] = {
     {.few = true},
     {.few = true, .penalty = 1},
@@ -162,7 +165,7 @@ static const struct plan_rule rules[] = {
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
-// Seconds that it takes to move what a plan moves, one after the other.
+// Seconds to transfer all objects that a plan moves, one after the other.
 static double moving(const struct window *window, const struct plan_schedule *schedule)
 {
     const struct plan_graph *graph = &window->graph;
@@ -180,7 +183,7 @@ static double moving(const struct window *window, const struct plan_schedule *sc
     return mib / window->cluster.bandwidth;
 }
 
-// What a plan comes to, and something for the network that it takes from others.
+// The duration of a plan, plus a penalty for the network capacity it takes from other jobs.
 static double plan_by(struct window *window, struct planner *planner, const struct plan_rule *rule,
                       struct plan_schedule *schedule)
 {
@@ -188,52 +191,54 @@ static double plan_by(struct window *window, struct planner *planner, const stru
     return end + moving_share * moving(window, schedule) / window->cluster.worker_count;
 }
 
-// Rules take turns: with few tasks all are tried, with many one or two in each plan.
+// Rules are tried in turn: all of them if there are few tasks, otherwise one or two in each plan.
 static void rule_choose(struct window *window, struct planner *planner,
                         struct plan_schedule *schedule)
 {
-    struct guide *guide = window->guide;
-    double least = plan_by(window, planner, &guide->rule, schedule);
+    assert(window->row_count > 0);
+    struct live *live = window->live;
+    double least = plan_by(window, planner, &live->rule, schedule);
     for (uint32_t i = 0; i < RULES && planner_steps(planner) < TRIED_STEPS; i++) {
-        const struct plan_rule *rule = &rules[guide->rule_next++ % RULES];
+        const struct plan_rule *rule = &rules[live->rule_next++ % RULES];
         double cost = plan_by(window, planner, rule, schedule);
         if (cost >= least) continue;
         least = cost;
-        guide->rule = *rule;
+        live->rule = *rule;
     }
-    guide->sums.searches++;
+    live->sums.searches++;
 }
 
 static uint64_t plan(struct window *window, struct plan_schedule *schedule)
 {
-    struct guide *guide = window->guide;
+    assert(window->row_count > 0);
+    struct live *live = window->live;
     struct planner *planner = planner_open(&window->graph, &window->cluster);
     planner_tell(window, planner);
-    if (guide->rule_workers != window->cluster.worker_count) guide->rule_plans = 0;
-    guide->rule_workers = window->cluster.worker_count;
-    if (guide->rule_plans++ % PLANS_A_RULE == 0) rule_choose(window, planner, schedule);
-    planner_plan(planner, &guide->rule, schedule, UINT32_MAX);
+    if (live->rule_workers != window->cluster.worker_count) live->rule_plans = 0;
+    live->rule_workers = window->cluster.worker_count;
+    if (live->rule_plans++ % PLANS_A_RULE == 0) rule_choose(window, planner, schedule);
+    planner_plan(planner, &live->rule, schedule, UINT32_MAX);
     uint64_t steps = planner_steps(planner);
-    guide->sums.planned += planner_planned(planner);
+    live->sums.planned += planner_planned(planner);
     planner_close(planner);
     return steps;
 }
 
-void guide_plan(struct guide *guide, const struct guide_view *view)
+void live_plan(struct live *live, const struct live_view *view)
 {
     struct window window;
     uint64_t steps = 0;
-    guide->has_news = false;
-    if (window_open(&window, guide, view)) {
+    live->has_news = false;
+    if (window_open(&window, live, view)) {
         struct plan_schedule schedule = plan_schedule_take(window.graph.task_count);
         steps = plan(&window, &schedule);
         moves_give(&window, &schedule);
         plan_schedule_release(&schedule);
-        guide->sums.plans++;
+        live->sums.plans++;
     }
-    steps += 8 * (uint64_t)window.row_count;  // for looking
-    guide->sums.steps += steps;
+    steps += 8 * (uint64_t)window.row_count;  // the effort of building the window
+    live->sums.steps += steps;
     rota_time pause = (rota_time)(steps * PAUSE / STEPS_A_MICROSECOND);
-    guide->plan_next = view->now + (pause > PAUSE_LEAST ? pause : PAUSE_LEAST);
+    live->plan_next = view->now + (pause > PAUSE_LEAST ? pause : PAUSE_LEAST);
     window_release(&window);
 }

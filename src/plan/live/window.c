@@ -1,22 +1,21 @@
-// window.c - the tasks that a plan looks at, as the core has them in this moment.
+// window.c - the tasks that a plan considers, with their present state in the core.
 //
-// A window has the first tasks of each job that are not over, producers first, and what they
-// read: objects that are there are made by tasks that are done. What lies behind it is left to a
-// later plan.
+// A window has the first unfinished tasks of each job, producers first, and their inputs. Existing
+// objects are represented as outputs of finished tasks. Tasks beyond the window are left to a later
+// plan.
 #include "plan/live/internal.h"
 
 #include <stdlib.h>
 
-static const struct memory heap = {memory_resize_heap, NULL};
 static const double megabyte = 1048576;
-static const double bandwidth = 100;  // MiB a second: nobody says, and a gigabit is common
-static const double overhead = 1;     // MiB that could be moved while a transfer is arranged
+static const double bandwidth = 100;  // MiB per second: unknown, and a gigabit is common
+static const double overhead = 1;     // MiB that could be transferred while a transfer is set up
 
 enum {
     ROWS_MIN = 1024,
     ROWS_MAX = 2048,
-    ROWS_EACH = 64,   // of a job, at least
-    SCANNED = 4,      // tasks looked at for each that has room
+    ROWS_EACH = 64,  // of a job, at least
+    SCANNED = 4,     // tasks examined for each one that fits
     NAMES_ASKED = 256,
     HOLDERS = 8,
 };
@@ -27,9 +26,10 @@ uint32_t window_worker(const struct window *window, rota_worker_id id)
     return at ? at - 1 : PLAN_NONE;
 }
 
-// What has room on its worker is about to run, if it does not yet.
+// A task that has room on its worker starts soon, if it does not run yet.
 bool window_runs(const struct window *window, uint32_t row)
 {
+    assert(row < window->row_count);
     const struct rota_task_view *look = &window->rows[row].look;
     return look->state == ROTA_TASK_RUNNING || (look->state == ROTA_TASK_ASSIGNED && !look->queued);
 }
@@ -38,11 +38,11 @@ bool window_runs(const struct window *window, uint32_t row)
 
 static void workers_find(struct window *window)
 {
-    const struct guide_view *view = window->view;
+    const struct live_view *view = window->view;
     window->cores = plan_take(view->worker_count, sizeof *window->cores);
     window->foreign = plan_take(view->worker_count, sizeof *window->foreign);
     window->workers = plan_take(view->worker_count, sizeof *window->workers);
-    if (!map_reserve(&heap, &window->worker_places, view->worker_count)) abort();
+    if (!map_reserve(&memory_heap, &window->worker_places, view->worker_count)) abort();
     uint32_t count = 0;
     for (uint32_t i = 0; i < view->worker_count; i++) {
         struct rota_worker_view look;
@@ -69,17 +69,18 @@ static bool is_over(enum rota_task_state state)
     return state == ROTA_TASK_NONE || state >= ROTA_TASK_SUCCEEDED;
 }
 
-// Blocked and idle ones may never run.
+// Blocked and idle tasks may never run.
 static bool is_coming(enum rota_task_state state)
 {
     return state >= ROTA_TASK_STAGED && state <= ROTA_TASK_RUNNING && state != ROTA_TASK_BLOCKED;
 }
 
-static void rows_add(struct window *window, struct guide_job *job, uint32_t most)
+static void rows_add(struct window *window, struct live_job *job, uint32_t most)
 {
+    assert(most > 0);
     const struct rota *rota = window->view->rota;
     uint32_t last = window->row_count + most;
-    guide_job_settle(job);
+    live_job_settle(job);
     const struct plan_graph *graph = &job->graph;
     for (uint32_t at = job->from; at < graph->task_count && at - job->from < SCANNED * most; at++) {
         uint32_t task = graph->sorted[at];
@@ -88,8 +89,8 @@ static void rows_add(struct window *window, struct guide_job *job, uint32_t most
         if (is_over(state) && at == job->from) job->from++;
         if (!is_coming(state)) continue;
         if (window->row_count == last) break;
-        struct guide_row *row = &window->rows[window->row_count];
-        *row = (struct guide_row){.job = job, .task = task};
+        struct live_row *row = &window->rows[window->row_count];
+        *row = (struct live_row){.job = job, .task = task};
         rota_task_look(rota, id, &row->look);
         job->tasks[task].place = window->row_count++;
     }
@@ -97,26 +98,26 @@ static void rows_add(struct window *window, struct guide_job *job, uint32_t most
 
 static void rows_find(struct window *window)
 {
-    struct guide *guide = window->guide;
+    struct live *live = window->live;
     uint32_t most = 2 * window->core_count;
     most = most < ROWS_MIN ? ROWS_MIN : most > ROWS_MAX ? ROWS_MAX : most;
-    uint32_t each = most / guide->job_count;
+    uint32_t each = most / live->job_count;
     if (each < ROWS_EACH) each = ROWS_EACH;
     window->rows = plan_take((size_t)most + ROWS_EACH, sizeof *window->rows);
-    for (uint32_t i = 0; i < guide->job_count && window->row_count < most; i++)
-        rows_add(window, guide->jobs[i], each);
+    for (uint32_t i = 0; i < live->job_count && window->row_count < most; i++)
+        rows_add(window, live->jobs[i], each);
 }
 
 static void kinds_find(struct window *window)
 {
-    const struct guide_view *view = window->view;
+    const struct live_view *view = window->view;
     uint32_t asked = 0;
     for (uint32_t i = 0; i < window->row_count && asked < NAMES_ASKED; i++) {
-        struct guide_row *row = &window->rows[i];
-        struct guide_task *task = &row->job->tasks[row->task];
+        struct live_row *row = &window->rows[i];
+        struct live_task *task = &row->job->tasks[row->task];
         if (task->kind) continue;
         rota_task_id id = {row->job->id.number, row->task + 1};
-        task->kind = guide_kind_of(window->guide, view->name_of(view->context, id));
+        task->kind = live_kind_of(window->live, view->name_of(view->context, id));
         asked++;
     }
 }
@@ -125,12 +126,13 @@ static void kinds_find(struct window *window)
 
 static void copy_add(struct window *window, uint32_t object, uint32_t worker, bool is_there)
 {
-    window->copies = guide_grow(window->copies, &window->copy_capacity,
+    assert(object <= window->graph.object_count);  // equal: the caller adds it next
+    window->copies = live_grow(window->copies, &window->copy_capacity,
                                 (uint64_t)window->copy_count + 1, sizeof *window->copies);
-    window->copies[window->copy_count++] = (struct guide_copy){object, worker, is_there};
+    window->copies[window->copy_count++] = (struct live_copy){object, worker, is_there};
 }
 
-// Of an object that is there: the worker it is taken to be made on. The others have copies.
+// The worker that is taken as the producer of an existing object. The others have copies.
 static uint32_t holders_find(struct window *window, rota_object_id id, uint32_t object)
 {
     const struct rota *rota = window->view->rota;
@@ -158,26 +160,26 @@ static uint32_t holders_find(struct window *window, rota_object_id id, uint32_t 
     return first;
 }
 
-static double mib_of(const struct window *window, const struct guide_object *object,
-                     const struct guide_task *maker)
+static double mib_of(const struct window *window, const struct live_object *object,
+                     const struct live_task *maker)
 {
     if (!object->id.high && !object->id.low) return 0;
     uint64_t bytes = rota_object_bytes(window->view->rota, object->id);
     if (!bytes) bytes = object->bytes;
-    return overhead + (bytes ? (double)bytes / megabyte : guide_mib(window->guide, maker));
+    return overhead + (bytes ? (double)bytes / megabyte : live_mib(window->live, maker));
 }
 
-// What tasks of the window will make.
+// Outputs of the tasks in the window.
 static void outputs_add(struct window *window)
 {
     struct plan_graph *graph = &window->graph;
     for (uint32_t i = 0; i < window->row_count; i++) {
-        const struct guide_row *row = &window->rows[i];
-        const struct guide_job *job = row->job;
+        const struct live_row *row = &window->rows[i];
+        const struct live_job *job = row->job;
         const struct plan_task *from = &job->graph.tasks[row->task];
         graph->tasks[i].output = graph->object_count;
         for (uint32_t k = 0; k < from->output_count; k++) {
-            struct guide_object *object = &job->objects[from->output + k];
+            struct live_object *object = &job->objects[from->output + k];
             if (!job->graph.objects[from->output + k].user_count) continue;
             graph->mib[graph->object_count] = mib_of(window, object, &job->tasks[row->task]);
             object->place = graph->object_count++;
@@ -186,15 +188,15 @@ static void outputs_add(struct window *window)
     }
 }
 
-// Made by a task that is over: a task that is done, with nothing else, stands for it.
-static void present_add(struct window *window, const struct guide_job *job, uint32_t at)
+// An object whose producer has ended is represented by an additional finished task.
+static void present_add(struct window *window, const struct live_job *job, uint32_t at)
 {
     struct plan_graph *graph = &window->graph;
-    struct guide_object *object = &job->objects[at];
+    struct live_object *object = &job->objects[at];
     if (!object->id.high && !object->id.low) return;
     uint32_t source = holders_find(window, object->id, graph->object_count);
-    if (source == PLAN_NONE) return;  // anybody can have it, or nobody
-    const struct guide_task *maker = &job->tasks[job->graph.objects[at].producer];
+    if (source == PLAN_NONE) return;  // every worker can have it, or none
+    const struct live_task *maker = &job->tasks[job->graph.objects[at].producer];
     graph->mib[graph->object_count] = mib_of(window, object, maker);
     graph->tasks[graph->task_count]
         = (struct plan_task){.cores = 1, .output = graph->object_count, .output_count = 1};
@@ -207,8 +209,8 @@ static void inputs_add(struct window *window)
 {
     struct plan_graph *graph = &window->graph;
     for (uint32_t i = 0; i < window->row_count; i++) {
-        const struct guide_row *row = &window->rows[i];
-        const struct guide_job *job = row->job;
+        const struct live_row *row = &window->rows[i];
+        const struct live_job *job = row->job;
         const struct plan_task *from = &job->graph.tasks[row->task];
         graph->tasks[i].input = graph->input_count;
         for (uint32_t k = 0; k < from->input_count; k++) {
@@ -240,22 +242,22 @@ static void graph_make(struct window *window)
     window->source = plan_take(inputs, sizeof *window->source);
     graph->task_count = rows;
     for (uint32_t i = 0; i < rows; i++) {
-        const struct guide_task *task = &window->rows[i].job->tasks[window->rows[i].task];
+        const struct live_task *task = &window->rows[i].job->tasks[window->rows[i].task];
         graph->tasks[i].cores = task->cores;
-        graph->seconds[i] = guide_seconds(window->guide, task);
+        graph->seconds[i] = live_seconds(window->live, task);
     }
     outputs_add(window);
     inputs_add(window);
     plan_graph_finish(graph);
 }
 
-// ---- All of it --------------------------------------------------------------------------------
+// ---- Building the window --------------------------------------------------------------------
 
-bool window_open(struct window *window, struct guide *guide, const struct guide_view *view)
+bool window_open(struct window *window, struct live *live, const struct live_view *view)
 {
-    *window = (struct window){.view = view, .guide = guide};
+    *window = (struct window){.view = view, .live = live};
     workers_find(window);
-    if (window->cluster.worker_count < 2) return false;  // there is only one place
+    if (window->cluster.worker_count < 2) return false;  // with one worker there is no choice
     rows_find(window);
     if (!window->row_count) return false;
     kinds_find(window);
@@ -263,7 +265,7 @@ bool window_open(struct window *window, struct guide *guide, const struct guide_
     return true;
 }
 
-static void places_forget(struct guide_job *job, uint32_t task)
+static void places_forget(struct live_job *job, uint32_t task)
 {
     const struct plan_task *from = &job->graph.tasks[task];
     job->tasks[task].place = PLAN_NONE;
@@ -277,7 +279,7 @@ void window_release(struct window *window)
 {
     for (uint32_t i = 0; i < window->row_count; i++)
         places_forget(window->rows[i].job, window->rows[i].task);
-    map_release(&heap, &window->worker_places);
+    map_release(&memory_heap, &window->worker_places);
     plan_graph_release(&window->graph);
     free(window->cores), free(window->foreign), free(window->workers), free(window->rows);
     free(window->source), free(window->copies);

@@ -1,50 +1,51 @@
-// actions.c - what the core asks for, as messages that wait until the turn is durable.
+// actions.c - turns actions of the core into messages, held back until the turn is durable.
 #include "base/planted.h"
+#include "server/cluster/objects.h"
 #include "server/cluster/tokens.h"
 
-static struct hub_worker *worker_here(struct hub *hub, rota_worker_id id)
+static struct cluster_worker *worker_here(struct cluster *cluster, rota_worker_id id)
 {
-    struct hub_worker *worker = hub_worker_get(hub, id);
+    struct cluster_worker *worker = cluster_worker_get(cluster, id);
     return worker && worker->peer ? worker : NULL;
 }
 
-// The newest heartbeat is that of before the turn is written, because this is.
-static void run_put(struct hub *hub, const struct rota_action *action)
+// The newest heartbeat dates from before the turn is written, because this runs before.
+static void run_put(struct cluster *cluster, const struct rota_action *action)
 {
-    struct hub_worker *worker = worker_here(hub, action->run.worker);
+    struct cluster_worker *worker = worker_here(cluster, action->run.worker);
     uint32_t length;
     rota_job_id job = {action->run.task.job};
-    const char *frame = hub_body_find(hub, job, (uint32_t)action->run.body, &length);
+    const char *frame = cluster_body_find(cluster, job, (uint32_t)action->run.body, &length);
     if (!worker || !frame) return;
-    struct wire_out *out = hub_later(hub, worker->peer);
+    struct wire_out *out = cluster_later(cluster, worker->peer);
     uint32_t at = out->length;
     wire_out_append(out, frame, length);
-    if (out->failed) hub_no_memory();
+    if (out->failed) cluster_no_memory();
     struct wire_run numbers = {.task = action->run.task,
                                .attempt = action->run.attempt,
-                               .token = hub_token_next(hub),
+                               .token = cluster_token_next(cluster),
                                .beat = PLANTED(RUN_WITHOUT_BEAT) ? 0 : worker->beat};
-    if (!hub_body_number(out->bytes + at, length, &numbers)) out->length = at;
-    hub_token_give(worker, numbers.task, numbers.token);
-    worker->given = hub->ticks;
+    if (!cluster_body_number(out->bytes + at, length, &numbers)) out->length = at;
+    cluster_token_give(worker, numbers.task, numbers.token);
+    worker->given = cluster->ticks;
 }
 
-static void stop_put(struct hub *hub, const struct rota_action *action)
+static void stop_put(struct cluster *cluster, const struct rota_action *action)
 {
-    struct hub_worker *worker = worker_here(hub, action->stop.worker);
+    struct cluster_worker *worker = worker_here(cluster, action->stop.worker);
     struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
     if (!worker) return;
     message.stop.task = action->stop.task;
     message.stop.attempt = action->stop.attempt;
-    message.stop.grace = HUB_GRACE;
-    wire_put(hub_later(hub, worker->peer), &message);
+    message.stop.grace = WIRE_GRACE;
+    wire_put(cluster_later(cluster, worker->peer), &message);
 }
 
 // DROP or SHOW.
-static void copy_put(struct hub *hub, rota_worker_id id, const struct wire_file *what,
+static void copy_put(struct cluster *cluster, rota_worker_id id, const struct wire_file *what,
                      enum wire_kind kind)
 {
-    struct hub_worker *worker = worker_here(hub, id);
+    struct cluster_worker *worker = worker_here(cluster, id);
     struct wire_file file = *what;
     struct wire_message message = {.kind = kind};
     if (!worker) return;
@@ -53,57 +54,57 @@ static void copy_put(struct hub *hub, rota_worker_id id, const struct wire_file 
         message.drop.objects = (wire_files){&file, 1};
     else
         message.show.objects = (wire_files){&file, 1};
-    wire_put(hub_later(hub, worker->peer), &message);
+    wire_put(cluster_later(cluster, worker->peer), &message);
 }
 
-static void alias_put(struct hub *hub, const struct rota_action *action)
+static void alias_put(struct cluster *cluster, const struct rota_action *action)
 {
-    struct hub_worker *worker = worker_here(hub, action->alias.worker);
+    struct cluster_worker *worker = worker_here(cluster, action->alias.worker);
     struct wire_message message = {.kind = WIRE_ALIAS_MESSAGE};
     if (!worker) return;
     message.alias.from = action->alias.from;
     message.alias.to = action->alias.to;
     message.alias.later = action->alias.later;
-    wire_put(hub_later(hub, worker->peer), &message);
+    wire_put(cluster_later(cluster, worker->peer), &message);
 }
 
-// What a command lacks is asked for before the worker hears of the command, and what has another
-// name is named before it goes under its first one, or is fetched under the second.
-void hub_perform(struct hub *hub)
+// Inputs of a command are fetched before the worker gets the RUN, and an object that has a second
+// name gets it before it is used or fetched under that name.
+void cluster_perform(struct cluster *cluster)
 {
-    const struct server *server = hub->server;
+    const struct server *server = cluster->server;
     for (uint32_t i = 0; i < server->action_count; i++) {
         const struct rota_action *action = &server->actions[i];
-        if (action->kind == ROTA_ACTION_ALIAS) alias_put(hub, action);
+        if (action->kind == ROTA_ACTION_ALIAS) alias_put(cluster, action);
     }
     for (uint32_t i = 0; i < server->action_count; i++) {
         const struct rota_action *action = &server->actions[i];
-        if (action->kind == ROTA_ACTION_FETCH) hub_fetch_put(hub, action);
-        if (action->kind == ROTA_ACTION_STREAM) hub_flow_put(hub, action);
+        if (action->kind == ROTA_ACTION_FETCH) cluster_fetch_put(cluster, action);
+        if (action->kind == ROTA_ACTION_STREAM) cluster_flow_put(cluster, action);
     }
     for (uint32_t i = 0; i < server->action_count; i++) {
         const struct rota_action *action = &server->actions[i];
         switch (action->kind) {
-        case ROTA_ACTION_RUN: run_put(hub, action); break;
-        case ROTA_ACTION_GRANT: hub_grant(hub, action); break;
-        case ROTA_ACTION_STOP: stop_put(hub, action); break;
+        case ROTA_ACTION_RUN: run_put(cluster, action); break;
+        case ROTA_ACTION_GRANT: cluster_grant(cluster, action); break;
+        case ROTA_ACTION_STOP: stop_put(cluster, action); break;
         case ROTA_ACTION_DROP:
-            // One that is called off may have come in the meantime, and been told of: it stays.
+            // A copy that is recalled may have arrived meanwhile and been reported: it stays.
             if (!action->drop.ahead)
-                copy_put(hub, action->drop.worker,
+                copy_put(cluster, action->drop.worker,
                          &(struct wire_file){.object = action->drop.object,
                                              .content = action->drop.content},
                          WIRE_DROP_MESSAGE);
             break;
         case ROTA_ACTION_SHOW:
-            copy_put(hub, action->show.worker,
+            copy_put(cluster, action->show.worker,
                      &(struct wire_file){.object = action->show.object}, WIRE_SHOW_MESSAGE);
             break;
-        case ROTA_ACTION_READ: hub_read_put(hub, action); break;
-        case ROTA_ACTION_CONFIRM: hub_tell_ended(hub, action); break;
+        case ROTA_ACTION_READ: cluster_read_put(cluster, action); break;
+        case ROTA_ACTION_CONFIRM: cluster_tell_ended(cluster, action); break;
         case ROTA_ACTION_JOB_OVER:
-            hub_tell_over(hub, action);
-            hub_job_over(hub, action);
+            cluster_tell_over(cluster, action);
+            cluster_job_over(cluster, action);
             break;
         default: break;
         }

@@ -1,7 +1,15 @@
-// event_feed.c - who follows the journal is told what changes, from any place in it that is kept.
+// event_feed.c - sends events of the journal to clients that follow it, from any position.
 //
-// All of it is read from the store, also what has just happened: so there is one source, nobody
-// misses anything between the past and the present, and who is slow costs no memory.
+// A client sends FOLLOW with a position and topics, and gets EVENT messages for all later changes
+// that match. All events are read from the store, even the newest: so there is one source, no event
+// is missed between past and present, and a slow client costs no memory. An event is sent only when
+// its turn is durable.
+//
+// A struct cluster_follow belongs to its peer and is freed with it. cluster_feed() runs between
+// turns and writes a limited number of events into the peer's `out`, then continues with the next
+// peer; a client that does not read keeps its position and gets the rest later. A position that the
+// journal does not have is refused, because it belongs to another database. If reading the store
+// fails the position is kept, and the next call tries again.
 #include "base/planted.h"
 #include "server/cluster/cluster.h"
 
@@ -20,21 +28,21 @@ struct topic {
     char *value;
 };
 
-struct hub_follow {
-    uint64_t sequence;  // the last event that was told, or passed over
+struct cluster_follow {
+    uint64_t sequence;  // the last event that was sent or skipped
     uint32_t place;
-    bool ends;          // when all is told
+    bool ends;  // when all events are sent
     uint32_t topic_count;
     uint32_t counts[TOPIC_KEYS];
     struct topic topics[];
 };
 
-// A step of one who follows.
+// One step for one client.
 struct feed {
-    struct hub *hub;
-    struct hub_peer *peer;
-    struct hub_follow *follow;
-    uint32_t events, turns;  // looked at so far
+    struct cluster *cluster;
+    struct cluster_peer *peer;
+    struct cluster_follow *follow;
+    uint32_t events, turns;  // read in this step
 };
 
 // ---- Topics ------------------------------------------------------------------------------------
@@ -49,14 +57,14 @@ static bool topic_read(struct topic *topic, const wire_text *text)
             continue;
         topic->key = (enum topic_key)i;
         topic->value = strdup(equals + 1);
-        if (!topic->value) hub_no_memory();
+        if (!topic->value) cluster_no_memory();
         return true;
     }
     return false;
 }
 
-// Whether nothing of this key is asked for, or this.
-static bool topic_admits(const struct hub_follow *follow, enum topic_key key, const char *value)
+// Whether the client filters by this key with this value, or not by this key at all.
+static bool topic_admits(const struct cluster_follow *follow, enum topic_key key, const char *value)
 {
     if (!follow->counts[key]) return true;
     for (uint32_t i = 0; i < follow->topic_count; i++)
@@ -67,7 +75,7 @@ static bool topic_admits(const struct hub_follow *follow, enum topic_key key, co
 
 // ---- Lines of the journal ----------------------------------------------------------------------
 
-// A line of one or more events that differ in the number of their task only.
+// A line for one or more events that differ only in the number of their task.
 struct line_read {
     enum wire_event_kind kind;
     rota_task_id first;
@@ -101,7 +109,7 @@ static bool task_line_read(struct line_read *line, const char *text)
     return true;
 }
 
-// False: it says nothing that is told.
+// False: the line has no event for clients.
 static bool line_read(struct line_read *line, const char *text)
 {
     *line = (struct line_read){.count = 1};
@@ -122,9 +130,9 @@ static bool line_read(struct line_read *line, const char *text)
     return task_line_read(line, text);
 }
 
-// ---- Telling -----------------------------------------------------------------------------------
+// ---- Sending --------------------------------------------------------------------------------
 
-static void event_put(struct hub_peer *peer, const struct wire_event *event)
+static void event_put(struct cluster_peer *peer, const struct wire_event *event)
 {
     struct wire_message message = {.kind = WIRE_EVENT_MESSAGE, .event = *event};
     wire_text *texts[] = {&message.event.state, &message.event.name, &message.event.lane,
@@ -149,12 +157,12 @@ static const char *worker_name(const struct feed *feed, const struct line_read *
     uint32_t attempt = line->attempt;
     bool is_over = strcmp(line->state, "SUCCESS") == 0 || strcmp(line->state, "FAILED") == 0;
     if (!id.number && line->kind == WIRE_EVENT_TASK && is_over)
-        id = store_attempt_worker(feed->hub->server->store, task, &attempt);
-    const struct hub_worker *worker = id.number ? hub_worker_get(feed->hub, id) : NULL;
+        id = store_attempt_worker(feed->cluster->server->store, task, &attempt);
+    const struct cluster_worker *worker = id.number ? cluster_worker_get(feed->cluster, id) : NULL;
     return worker ? worker->name : "";
 }
 
-static bool kind_is_wanted(const struct hub_follow *follow, const struct line_read *line)
+static bool kind_is_wanted(const struct cluster_follow *follow, const struct line_read *line)
 {
     static const char *const words[]
         = {[WIRE_EVENT_TASK] = "task", [WIRE_EVENT_JOB] = "job", [WIRE_EVENT_WORKER] = "worker"};
@@ -162,11 +170,11 @@ static bool kind_is_wanted(const struct hub_follow *follow, const struct line_re
            || topic_admits(follow, BY_KIND, words[line->kind]);
 }
 
-// What is quickly known is looked at first.
+// Cheap conditions are checked first.
 static void event_tell(const struct feed *feed, const struct store_turn *turn,
                        const struct line_read *line, rota_task_id task)
 {
-    const struct hub_follow *follow = feed->follow;
+    const struct cluster_follow *follow = feed->follow;
     struct store_label label = {"", ""};
     char job[16] = "", number[32] = "";
     if (task.job) snprintf(job, sizeof job, "%u", task.job);
@@ -176,7 +184,7 @@ static void event_tell(const struct feed *feed, const struct store_turn *turn,
     if (!topic_admits(follow, BY_TASK, number)) return;
     const char *worker = worker_name(feed, line, task);
     if (!topic_admits(follow, BY_WORKER, worker)) return;
-    if (is_task) store_label_find(feed->hub->server->store, task, &label);
+    if (is_task) store_label_find(feed->cluster->server->store, task, &label);
     if (!topic_admits(follow, BY_NAME, label.name) || !topic_admits(follow, BY_LANE, label.lane))
         return;
     struct wire_event event = {.sequence = turn->sequence,
@@ -193,11 +201,11 @@ static void event_tell(const struct feed *feed, const struct store_turn *turn,
     event_put(feed->peer, &event);
 }
 
-// False: enough for now, and the place says where to go on.
+// False: enough for now; the position is kept.
 static bool line_tell(struct feed *feed, const struct store_turn *turn,
                       const struct line_read *line, uint32_t before)
 {
-    struct hub_follow *follow = feed->follow;
+    struct cluster_follow *follow = feed->follow;
     while (follow->place < before + line->count) {
         bool enough = feed->events >= EVENTS_MAX || feed->peer->out->length >= OUT_MAX;
         if (enough) return false;
@@ -220,7 +228,7 @@ static void gap_tell(struct feed *feed, uint64_t until)
 static bool turn_tell(void *context, const struct store_turn *turn)
 {
     struct feed *feed = context;
-    struct hub_follow *follow = feed->follow;
+    struct cluster_follow *follow = feed->follow;
     bool is_same = turn->sequence == follow->sequence;
     bool is_next = turn->sequence == follow->sequence + 1 && follow->place == UINT32_MAX;
     if (!is_same && !is_next) gap_tell(feed, turn->sequence - 1);
@@ -245,49 +253,49 @@ static bool turn_tell(void *context, const struct store_turn *turn)
 
 // ---- Steps -------------------------------------------------------------------------------------
 
-static bool peer_is_fed(const struct hub *hub, const struct hub_follow *follow)
+static bool peer_is_fed(const struct cluster *cluster, const struct cluster_follow *follow)
 {
-    return follow->sequence > hub->durable
-           || (follow->sequence == hub->durable && follow->place == UINT32_MAX);
+    return follow->sequence > cluster->durable
+           || (follow->sequence == cluster->durable && follow->place == UINT32_MAX);
 }
 
 // True: there is more, and room for it.
-static bool peer_feed(struct hub *hub, struct hub_peer *peer)
+static bool peer_feed(struct cluster *cluster, struct cluster_peer *peer)
 {
-    struct hub_follow *follow = peer->follow;
-    struct feed feed = {.hub = hub, .peer = peer, .follow = follow};
+    struct cluster_follow *follow = peer->follow;
+    struct feed feed = {.cluster = cluster, .peer = peer, .follow = follow};
     if (peer->out->length >= OUT_MAX) return false;
-    if (!peer_is_fed(hub, follow)) {
+    if (!peer_is_fed(cluster, follow)) {
         uint64_t first = follow->place == UINT32_MAX ? follow->sequence + 1 : follow->sequence;
-        uint64_t last = PLANTED(FEED_EARLY) ? hub->durable + 1 : hub->durable;
-        if (!store_journal(hub->server->store, first, last, turn_tell, &feed)) return false;
-        if (!feed.turns) gap_tell(&feed, hub->durable);
+        uint64_t last = PLANTED(FEED_EARLY) ? cluster->durable + 1 : cluster->durable;
+        if (!store_journal(cluster->server->store, first, last, turn_tell, &feed)) return false;
+        if (!feed.turns) gap_tell(&feed, cluster->durable);
     }
-    if (!peer_is_fed(hub, follow)) return peer->out->length < OUT_MAX;
+    if (!peer_is_fed(cluster, follow)) return peer->out->length < OUT_MAX;
     if (!follow->ends) return false;
     mark_put(&feed, WIRE_EVENT_END);
-    hub_follow_drop(peer);
+    cluster_follow_drop(peer);
     return false;
 }
 
-rota_time hub_feed(struct hub *hub, rota_time ticks)
+rota_time cluster_feed(struct cluster *cluster, rota_time ticks)
 {
-    if (ticks < hub->feed_at) return hub->feed_at;
+    if (ticks < cluster->feed_at) return cluster->feed_at;
     bool fed = false, more = false;
-    for (struct hub_peer *peer = hub->peers; peer; peer = peer->next) {
+    for (struct cluster_peer *peer = cluster->peers; peer; peer = peer->next) {
         if (!peer->follow || peer->closing) continue;
-        bool idle = peer_is_fed(hub, peer->follow) && !peer->follow->ends;
+        bool idle = peer_is_fed(cluster, peer->follow) && !peer->follow->ends;
         if (idle) continue;
         fed = true;
-        more |= peer_feed(hub, peer);
+        more |= peer_feed(cluster, peer);
     }
-    if (fed) hub->feed_at = ticks + FEED_EVERY;
-    return more ? hub->feed_at : INT64_MAX;
+    if (fed) cluster->feed_at = ticks + FEED_EVERY;
+    return more ? cluster->feed_at : INT64_MAX;
 }
 
-// ---- Beginning and end -------------------------------------------------------------------------
+// ---- Starting and ending --------------------------------------------------------------------
 
-void hub_follow_drop(struct hub_peer *peer)
+void cluster_follow_drop(struct cluster_peer *peer)
 {
     if (!peer->follow) return;
     for (uint32_t i = 0; i < peer->follow->topic_count; i++) free(peer->follow->topics[i].value);
@@ -295,36 +303,39 @@ void hub_follow_drop(struct hub_peer *peer)
     peer->follow = NULL;
 }
 
-void hub_follow(struct hub *hub, struct hub_peer *peer, const struct wire_follow *wish)
+void cluster_follow(struct cluster *cluster, struct cluster_peer *peer,
+                    const struct wire_follow *wish)
 {
     const wire_texts *topics = &wish->topics;
     bool from_now = wish->flags & WIRE_FOLLOW_FROM_NOW;
-    hub_follow_drop(peer);
-    if (!store_journal_last(hub->server->store)) {
-        hub_refuse(peer, 0, 0, WIRE_REFUSED_STATE, "this server keeps no journal");
+    cluster_follow_drop(peer);
+    if (!store_journal_last(cluster->server->store)) {
+        cluster_refuse(peer, 0, 0, WIRE_REFUSED_STATE, "this server keeps no journal");
         return;
     }
-    if (!from_now && wish->sequence > hub->durable) {
-        hub_refuse(peer, 0, 0, WIRE_REFUSED_NOT_FOUND,
-                   "the journal has not come so far: this is another database, or an older one");
+    if (!from_now && wish->sequence > cluster->durable) {
+        cluster_refuse(
+            peer, 0, 0, WIRE_REFUSED_NOT_FOUND,
+            "the journal has no such event yet: this is another database, or an older one");
         return;
     }
     if (topics->count > TOPICS_MAX) {
-        hub_refuse(peer, 0, 0, WIRE_REFUSED_FULL, "there are too many topics");
+        cluster_refuse(peer, 0, 0, WIRE_REFUSED_FULL, "too many topics");
         return;
     }
-    struct hub_follow *follow
-        = hub_allocate(1, sizeof *follow + topics->count * sizeof *follow->topics);
+    struct cluster_follow *follow
+        = cluster_allocate(1, sizeof *follow + topics->count * sizeof *follow->topics);
     peer->follow = follow;
-    follow->sequence = from_now ? hub->durable : wish->sequence;
+    follow->sequence = from_now ? cluster->durable : wish->sequence;
     follow->place = from_now || !wish->sequence ? UINT32_MAX : wish->place;
     if (PLANTED(FEED_AGAIN) && wish->sequence) follow->place = 0;
     follow->ends = wish->flags & WIRE_FOLLOW_ENDS;
     for (uint32_t i = 0; i < topics->count; i++) {
         if (!topic_read(&follow->topics[follow->topic_count], &topics->items[i])) {
-            hub_follow_drop(peer);
-            hub_refuse(peer, 0, 0, WIRE_REFUSED_REQUEST,
-                       "a topic is job=, task=, name=, lane=, worker= or kind= and a value");
+            cluster_follow_drop(peer);
+            cluster_refuse(
+                peer, 0, 0, WIRE_REFUSED_REQUEST,
+                "invalid topic: expected job=, task=, name=, lane=, worker= or kind= and a value");
             return;
         }
         follow->counts[follow->topics[follow->topic_count++].key]++;

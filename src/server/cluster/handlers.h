@@ -1,68 +1,75 @@
-// handlers.h - those who run tasks by hand, as the hub has them.
+// handlers.h - state of the server for handlers, which claim tasks and run them themselves.
 #pragma once
 
 #include "server/cluster/verdict.h"
 #include "net/wire/wire.h"
 
-struct hub;
-struct hub_peer;
+struct cluster;
+struct cluster_peer;
 struct rota_action;
 
 // A list, in order of arrival.
-struct hub_wishes { struct hub_wish *first, *last; };
+struct cluster_wishes { struct cluster_wish *first, *last; };
 
-struct hub_handlers {
+struct cluster_handlers {
     struct map claims_by_token;    // index + 1
-    struct hub_claim *claims;
+    struct cluster_claim *claims;
     uint32_t claim_count, claim_capacity;
-    rota_time claims_due;          // ticks: none of them ends before
-    struct hub_wishes waiting;     // claims that nothing was there for
-    struct hub_wishes granting;    // in this turn, in the order of their GRANTs
-    bool has_begun;                // the first turn has
-    bool look_again;               // something has changed that may be what one waits for
+    rota_time claims_due;              // ticks: no claim expires before
+    struct cluster_wishes waiting;     // requests for which no task was available
+    struct cluster_wishes granting;    // in this turn, in the order of their GRANTs
+    bool has_begun;                    // the first turn has begun
+    bool look_again;                   // something changed that may satisfy a waiting request
 };
 
-// ---- claim.c: handlers, who run tasks by hand -------------------------------------------------
+// ---- claim.c: tasks that handlers hold ------------------------------------------------------
 
-// What a handler holds. The token is its name for the core: nobody else has it.
-struct hub_claim {
+// A claimed task. The token is its id for the core, and unique.
+struct cluster_claim {
     uint64_t token;
     rota_task_id task;
     uint32_t attempt, body;
     rota_time lease, until;  // until: ticks
     rota_time began;         // 0: before the server was started
-    char key[40];            // that it was claimed with; "": none, or not known
+    char key[40];            // the key it was claimed with; "": none, or unknown
 };
 
-void hub_claims_open(struct hub *hub);   // takes over what the store has: all leases begin anew
-void hub_claims_close(struct hub *hub);
-void hub_claims_begin(struct hub *hub);  // the first turn begins, and with it the leases
-void hub_claims_look(struct hub *hub);   // in a turn: whose lease is over
-void hub_claim_add(struct hub *hub, const struct hub_claim *claim);
-// In a turn or between two: keys were revoked. What was claimed with one of them is held for the
-// server's lease at most, and cannot be delivered with its token.
-void hub_claims_revoke(struct hub *hub);
-// Its lease and its key are found again after a restart.
-void hub_claim_keep(struct hub *hub, const struct hub_claim *claim);
-// Null: the task is in other hands by now.
-struct hub_claim *hub_claim_find(struct hub *hub, rota_task_id task, uint64_t token);
-void hub_deliver(struct hub *hub, struct hub_peer *peer, const struct wire_deliver *deliver);
-void hub_fail(struct hub *hub, struct hub_peer *peer, const struct wire_fail *fail);
-void hub_renew(struct hub *hub, struct hub_peer *peer, const struct wire_renew *renew);
+void cluster_claims_open(
+    struct cluster *cluster);  // takes over the claims of the store: all leases start again
+void cluster_claims_close(struct cluster *cluster);
+void cluster_claims_begin(
+    struct cluster *cluster);  // the first turn begins, and with it the leases
+void cluster_claims_look(struct cluster *cluster);  // in a turn: ends claims whose lease expired
+void cluster_claim_add(struct cluster *cluster, const struct cluster_claim *claim);
+// In a turn or between two: keys were revoked. Tasks claimed with one of them are held at most for
+// the server's lease, and cannot be delivered with their token.
+void cluster_claims_revoke(struct cluster *cluster);
+// Its lease and its key are restored after a restart.
+void cluster_claim_keep(struct cluster *cluster, const struct cluster_claim *claim);
+// Null: another handler holds the task by now.
+struct cluster_claim *cluster_claim_find(struct cluster *cluster, rota_task_id task,
+                                         uint64_t token);
+void cluster_deliver(struct cluster *cluster, struct cluster_peer *peer,
+                     const struct wire_deliver *deliver);
+void cluster_fail(struct cluster *cluster, struct cluster_peer *peer, const struct wire_fail *fail);
+void cluster_renew(struct cluster *cluster, struct cluster_peer *peer,
+                   const struct wire_renew *renew);
 
-// ---- claim_queue.c: who wants a task, now or as soon as there is one ----------------------------
+// ---- claim_queue.c: requests for a task, now or as soon as there is one ---------------------
 
-void hub_wish(struct hub *hub, struct hub_peer *peer, const struct wire_claim *claim);
-void hub_wishes_look(struct hub *hub);   // in a turn: who waits gets what is there
-void hub_wishes_forget(struct hub *hub, const struct hub_peer *peer);  // null: all
-void hub_grant(struct hub *hub, const struct rota_action *action);
-// The same answer once more, if the claim is still held. False: the text is not that of a grant.
-bool hub_grant_again(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
-                     const char *text);
+void cluster_wish(struct cluster *cluster, struct cluster_peer *peer,
+                  const struct wire_claim *claim);
+// in a turn: waiting requests get available tasks
+void cluster_wishes_look(struct cluster *cluster);
+void cluster_wishes_forget(struct cluster *cluster, const struct cluster_peer *peer);  // null: all
+void cluster_grant(struct cluster *cluster, const struct rota_action *action);
+// Sends the same answer again, if the claim still exists. False: the text is not that of a grant.
+bool cluster_grant_again(struct cluster *cluster, struct cluster_peer *peer, uint64_t high,
+                         uint64_t low, const char *text);
 
-// ---- What others do for them ------------------------------------------------------------------
+// ---- Functions of other files for handlers --------------------------------------------------
 
 // request.c: the id of a request that no client can make, one for each task.
-struct store_request hub_request_own(rota_task_id task);
-// run_frames.c: writes the numbers of an attempt into a frame. False: it is none.
-bool hub_body_number(char *frame, uint32_t length, const struct wire_run *numbers);
+struct store_request cluster_request_own(rota_task_id task);
+// run_frames.c: writes the numbers of an attempt into a frame. False: not a RUN frame.
+bool cluster_body_number(char *frame, uint32_t length, const struct wire_run *numbers);

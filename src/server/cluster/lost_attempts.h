@@ -1,25 +1,23 @@
-// lost_attempts.h - how often, and how soon, an attempt that was lost is repeated.
+// lost_attempts.h - how often, and how soon, a lost attempt is repeated.
 #pragma once
 
 #include "server/cluster/cluster.h"
 
-// The worker could not get an object that the task reads, or had no room for it.
-bool hub_lacks_input(const struct wire_finished *finished);
+// run_frames.c: files and folders that the RUN of a body reads; valid until the turn ends.
+void cluster_inputs_find(struct cluster *cluster, rota_job_id id, uint32_t number,
+                         wire_files *inputs);
 
-// run_frames.c: files and folders that the RUN of a body reads, until the turn is over.
-void hub_inputs_find(struct hub *hub, rota_job_id id, uint32_t number, wire_files *inputs);
-
-enum hub_lack {
-    HUB_LACKS_NOTHING,
-    HUB_LACKS_INPUT,
-    HUB_INPUT_IS_AWAY,  // only workers hold it that are cut off, within their lease
+enum cluster_lack {
+    CLUSTER_LACKS_NOTHING,
+    CLUSTER_LACKS_INPUT,
+    CLUSTER_INPUT_IS_AWAY,  // all its holders are disconnected, within their lease
 };
-// In a turn, before the core hears of this end.
-enum hub_lack hub_lack_of(struct hub *hub, const struct hub_worker *reader,
+// In a turn, before the core gets the report.
+enum cluster_lack cluster_lack_of(struct cluster *cluster, const struct cluster_worker *reader,
                           const struct wire_finished *finished);
-// In a turn, before the core hears of it. An attempt that lacked an input counts as a try, whatever
-// the policy and the content key, and the next one waits. If the input is away, the attempt does
-// not count: its holder comes back, or is lost and the core has the input made again. An attempt
-// that never began counts for nothing, but after some of them the next one waits. The server does
-// not count at most 1000 attempts of a task.
-void hub_loss_bound(struct hub *hub, enum hub_lack lack, struct rota_event *event);
+// In a turn, before the core gets the report. An attempt that lacked an input counts as a try,
+// whatever the policy and the content key, and the next one has a backoff. If all holders of the
+// input are disconnected, the attempt does not count: a holder returns, or it is lost and the core
+// has the input made again. An attempt that never started does not count, but after some of them
+// the next one has a backoff. At most 1000 attempts of a task are not counted.
+void cluster_loss_bound(struct cluster *cluster, enum cluster_lack lack, struct rota_event *event);

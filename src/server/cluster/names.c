@@ -1,4 +1,4 @@
-// names.c - what lanes, groups, machines and workers are called, and the core's numbers for them.
+// names.c - names of lanes, groups, machines and workers, and their numbers in the core.
 #define XXH_INLINE_ALL
 #include "base/planted.h"
 #include "server/cluster/cluster.h"
@@ -7,85 +7,82 @@
 #include <string.h>
 #include <xxhash.h>
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
-uint64_t hub_hash(const void *bytes, size_t size)
+uint64_t cluster_hash(const void *bytes, size_t size)
 {
     return XXH3_64bits(bytes, size);
 }
 
 static uint64_t hash_of(const char *name)
 {
-    return hub_hash(name, strlen(name));
+    return cluster_hash(name, strlen(name));
 }
 
-static bool name_know(struct hub *hub, enum catalog_kind kind, const char *name, uint32_t number)
+static bool name_know(struct cluster *cluster, enum catalog_kind kind, const char *name,
+                      uint32_t number)
 {
-    if (!map_reserve(&heap, &hub->names[kind], 1)) return false;
-    *map_place(&hub->names[kind], hash_of(name)) = number;
-    if (number > hub->last_name[kind]) hub->last_name[kind] = number;
+    if (!map_reserve(&memory_heap, &cluster->names[kind], 1)) return false;
+    *map_place(&cluster->names[kind], hash_of(name)) = number;
+    if (number > cluster->last_name[kind]) cluster->last_name[kind] = number;
     return true;
 }
 
-bool hub_names_load(struct hub *hub)
+bool cluster_names_load(struct cluster *cluster)
 {
     struct catalog_rows rows;
-    bool kept = store_catalog(hub->server->store, &rows);
+    bool kept = store_catalog(cluster->server->store, &rows);
     for (uint32_t i = 0; kept && i < rows.name_count; i++) {
         const struct catalog_name *row = &rows.names[i];
-        if (!name_know(hub, row->kind, row->name, row->number)) hub_no_memory();
+        if (!name_know(cluster, row->kind, row->name, row->number)) cluster_no_memory();
         rota_worker_id worker = {row->number};
-        if (row->kind == CATALOG_WORKER) hub_worker_meet(hub, worker, row->name);
+        if (row->kind == CATALOG_WORKER) cluster_worker_meet(cluster, worker, row->name);
     }
     catalog_rows_release(&rows);
-    return !store_error(hub->server->store)->fault;
+    return !store_error(cluster->server->store)->fault;
 }
 
-// ---- New ones ----------------------------------------------------------------------------------
+// ---- New names ------------------------------------------------------------------------------
 
-uint32_t hub_name_try(struct hub *hub, enum catalog_kind kind, const char *name)
+uint32_t cluster_name_try(struct cluster *cluster, enum catalog_kind kind, const char *name)
 {
-    uint32_t number = map_find(&hub->names[kind], hash_of(name));
+    uint32_t number = map_find(&cluster->names[kind], hash_of(name));
     if (number) return number;
     size_t size = strlen(name) + 1;
-    char *kept = server_keep(hub->server, size, 1);
-    void *items = hub->tried;
+    char *kept = server_keep(cluster->server, size, 1);
     bool there = kept
-                 && memory_reserve_raw(&heap, &items, &hub->tried_capacity,
-                                       (uint64_t)hub->tried_count + 1, sizeof *hub->tried);
-    hub->tried = items;
-    number = hub->last_name[kind] + 1;
-    if (!there || !name_know(hub, kind, name, number)) return 0;
+                 && ARRAY_MORE_RAW(&memory_heap, cluster->tried, cluster->tried_count,
+                                   cluster->tried_capacity);
+    number = cluster->last_name[kind] + 1;
+    if (!there || !name_know(cluster, kind, name, number)) return 0;
     memcpy(kept, name, size);
-    hub->tried[hub->tried_count++] = (struct catalog_name){kind, number, kept};
+    cluster->tried[cluster->tried_count++] = (struct catalog_name){kind, number, kept};
     return number;
 }
 
-uint32_t hub_name_known(struct hub *hub, enum catalog_kind kind, const char *name)
+uint32_t cluster_name_known(struct cluster *cluster, enum catalog_kind kind, const char *name)
 {
-    return map_find(&hub->names[kind], hash_of(name));
+    return map_find(&cluster->names[kind], hash_of(name));
 }
 
-void hub_names_keep(struct hub *hub)
+void cluster_names_keep(struct cluster *cluster)
 {
-    for (uint32_t i = 0; i < hub->tried_count && !PLANTED(NAME_NOT_KEPT); i++)
-        store_put_name(hub->server->store, &hub->tried[i]);
-    hub->tried_count = 0;
+    for (uint32_t i = 0; i < cluster->tried_count && !PLANTED(NAME_NOT_KEPT); i++)
+        store_put_name(cluster->server->store, &cluster->tried[i]);
+    cluster->tried_count = 0;
 }
 
-void hub_names_forget(struct hub *hub)
+void cluster_names_forget(struct cluster *cluster)
 {
-    while (hub->tried_count) {
-        const struct catalog_name *row = &hub->tried[--hub->tried_count];
-        map_remove(&hub->names[row->kind], hash_of(row->name));
-        hub->last_name[row->kind]--;
+    while (cluster->tried_count) {
+        const struct catalog_name *row = &cluster->tried[--cluster->tried_count];
+        map_remove(&cluster->names[row->kind], hash_of(row->name));
+        cluster->last_name[row->kind]--;
     }
 }
 
-uint32_t hub_name(struct hub *hub, enum catalog_kind kind, const char *name)
+uint32_t cluster_name(struct cluster *cluster, enum catalog_kind kind, const char *name)
 {
-    uint32_t number = hub_name_try(hub, kind, name);
-    if (!number) hub_no_memory();
-    hub_names_keep(hub);
+    uint32_t number = cluster_name_try(cluster, kind, name);
+    if (!number) cluster_no_memory();
+    cluster_names_keep(cluster);
     return number;
 }

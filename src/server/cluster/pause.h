@@ -3,8 +3,8 @@
 
 #include "server/cluster/cluster.h"
 
-void hub_rest(struct hub *hub, struct hub_peer *peer, const struct wire_rest *rest);
-// In a turn: a worker says that it wants to go.
-void hub_worker_leaves(struct hub *hub, struct hub_worker *worker);
-// In a turn: a worker that drains and has nothing left is told to end, and then leaves.
-void hub_rest_look(struct hub *hub, struct hub_worker *worker);
+void cluster_rest(struct cluster *cluster, struct cluster_peer *peer, const struct wire_rest *rest);
+// In a turn: a worker announces that it will leave.
+void cluster_worker_leaves(struct cluster *cluster, struct cluster_worker *worker);
+// In a turn: a draining worker without attempts is told to end, and then leaves.
+void cluster_rest_look(struct cluster *cluster, struct cluster_worker *worker);

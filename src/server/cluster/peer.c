@@ -1,4 +1,16 @@
-// peer.c - what a peer says goes to who knows what to do with it.
+// peer.c - a connection: checks the role of the peer, and passes its messages to their handlers.
+//
+// The first message is GREET, with protocol version and role. The server refuses another version, a
+// role that the key does not allow, and a connection beyond the share of the key. After GREET a
+// worker, a handler and a client may each send only the messages of their role; another message
+// closes the connection. A refused request gets REFUSE with a code and a sentence, and the
+// connection stays open.
+//
+// The loop owns the connection and its buffer `out`; a struct cluster_peer, its worker's link to
+// it, drafts, watches and followed events belong to this folder and end with cluster_peer_remove().
+// Replies that depend on a change wait in `held` until the turn is durable; a peer that disconnects
+// before that gets the stored answer when it repeats its request.
+#include "server/cluster/objects.h"
 #include "server/cluster/replicas.h"
 #include "server/cluster/pause.h"
 #include "server/cluster/tokens.h"
@@ -7,178 +19,190 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// ---- Coming and going --------------------------------------------------------------------------
+// ---- Connecting and disconnecting -----------------------------------------------------------
 
-struct hub_peer *hub_peer_add(struct hub *hub, uint32_t roles, const char *id, struct wire_out *out)
+struct cluster_peer *cluster_peer_add(struct cluster *cluster, uint32_t roles, const char *id,
+                                      struct wire_out *out)
 {
-    struct hub_peer *peer = hub_allocate(1, sizeof *peer);
+    struct cluster_peer *peer = cluster_allocate(1, sizeof *peer);
     peer->roles = roles;
     peer->out = out;
-    peer->number = ++hub->peers_seen;
+    peer->number = ++cluster->peers_seen;
     snprintf(peer->id, sizeof peer->id, "%s", id);
     snprintf(peer->owner, sizeof peer->owner, id[0] ? "key %s" : "user%s", id);
-    peer->share = hub_share_join(hub, peer->owner, HUB_SHARE_CONNECTIONS);
-    peer->key = hub_share_join(hub, peer->owner, HUB_SHARE_KEY);
-    peer->next = hub->peers;
+    peer->share = cluster_share_join(cluster, peer->owner, CLUSTER_SHARE_CONNECTIONS);
+    peer->key = cluster_share_join(cluster, peer->owner, CLUSTER_SHARE_KEY);
+    peer->next = cluster->peers;
     if (peer->next) peer->next->previous = peer;
-    hub->peers = peer;
+    cluster->peers = peer;
     return peer;
 }
 
-void hub_peer_own(struct hub *hub, struct hub_peer *peer, const char *owner)
+void cluster_peer_own(struct cluster *cluster, struct cluster_peer *peer, const char *owner)
 {
     assert(!peer->role);
     snprintf(peer->owner, sizeof peer->owner, "user %s", owner);
-    hub_peer_share_leave(hub, peer);
-    hub_share_leave(hub, peer->key, HUB_SHARE_KEY);
-    peer->share = hub_share_join(hub, peer->owner, HUB_SHARE_CONNECTIONS);
-    peer->key = hub_share_join(hub, peer->owner, HUB_SHARE_KEY);
+    cluster_peer_share_leave(cluster, peer);
+    cluster_share_leave(cluster, peer->key, CLUSTER_SHARE_KEY);
+    peer->share = cluster_share_join(cluster, peer->owner, CLUSTER_SHARE_CONNECTIONS);
+    peer->key = cluster_share_join(cluster, peer->owner, CLUSTER_SHARE_KEY);
     peer->input = peer->output = 0;
 }
 
-void hub_peer_release(struct hub *hub, struct hub_peer *peer)
+void cluster_peer_release(struct cluster *cluster, struct cluster_peer *peer)
 {
     if (peer->previous)
         peer->previous->next = peer->next;
     else
-        hub->peers = peer->next;
+        cluster->peers = peer->next;
     if (peer->next) peer->next->previous = peer->previous;
-    hub_watches_end(hub, peer);
-    hub_draft_drop(hub, peer);
-    hub_follow_drop(peer);
+    cluster_watches_end(cluster, peer);
+    cluster_draft_drop(cluster, peer);
+    cluster_follow_drop(peer);
     for (int i = 0; i < 2; i++) wire_out_release(&peer->held[i]);
-    hub_place_leave(hub, peer);
-    hub_peer_share_leave(hub, peer);
-    hub_share_leave(hub, peer->key, HUB_SHARE_KEY);
+    cluster_place_leave(cluster, peer);
+    cluster_peer_share_leave(cluster, peer);
+    cluster_share_leave(cluster, peer->key, CLUSTER_SHARE_KEY);
     free(peer);
 }
 
-void hub_peer_remove(struct hub *hub, struct hub_peer *peer)
+void cluster_peer_remove(struct cluster *cluster, struct cluster_peer *peer)
 {
-    if (peer->worker) hub_worker_away(hub, peer->worker);
-    if (peer == hub->depot) hub->depot = NULL;
-    hub_wishes_forget(hub, peer);
-    hub_readers_forget(hub, peer);
-    hub_peer_release(hub, peer);
+    if (peer->worker) cluster_worker_away(cluster, peer->worker);
+    if (peer == cluster->object_store) cluster->object_store = NULL;
+    cluster_wishes_forget(cluster, peer);
+    cluster_readers_forget(cluster, peer);
+    cluster_peer_release(cluster, peer);
 }
 
-// ---- What it says ------------------------------------------------------------------------------
+// ---- Messages -------------------------------------------------------------------------------
 
-void hub_note_refusal(struct hub_peer *peer, enum wire_code code, const char *reason)
+void cluster_note_refusal(struct cluster_peer *peer, enum wire_code code, const char *reason)
 {
     peer->verdict.code = code;
     snprintf(peer->verdict.reason, sizeof peer->verdict.reason, "%s", reason);
 }
 
-static void refuse_put(struct hub_peer *peer, struct wire_out *out,
+static void refuse_put(struct cluster_peer *peer, struct wire_out *out,
                        const struct wire_refuse *refuse)
 {
     struct wire_message message = {.kind = WIRE_REFUSE_MESSAGE, .refuse = *refuse};
     wire_put(out, &message);
-    hub_note_refusal(peer, (enum wire_code)refuse->code, refuse->reason.bytes);
+    cluster_note_refusal(peer, (enum wire_code)refuse->code, refuse->reason.bytes);
 }
 
-void hub_refuse(struct hub_peer *peer, uint64_t high, uint64_t low, enum wire_code code,
+void cluster_refuse(struct cluster_peer *peer, uint64_t high, uint64_t low, enum wire_code code,
                 const char *reason)
 {
     struct wire_refuse refuse = {high, low, code, wire_text_of(reason)};
     refuse_put(peer, peer->out, &refuse);
 }
 
-void hub_refuse_later(struct hub *hub, struct hub_peer *peer, const struct wire_refuse *refuse)
+void cluster_refuse_later(struct cluster *cluster, struct cluster_peer *peer,
+                          const struct wire_refuse *refuse)
 {
-    refuse_put(peer, hub_later(hub, peer), refuse);
+    refuse_put(peer, cluster_later(cluster, peer), refuse);
 }
 
-bool hub_turn_away(struct hub_peer *peer, enum wire_code code, const char *reason)
+bool cluster_turn_away(struct cluster_peer *peer, enum wire_code code, const char *reason)
 {
-    hub_refuse(peer, 0, 0, code, reason);
+    cluster_refuse(peer, 0, 0, code, reason);
     peer->closing = true;
     return false;
 }
 
-// A handler runs tasks, as a worker does, so a worker's key will do.
-static bool may_be(const struct hub_peer *peer, uint32_t role)
+// A handler runs tasks like a worker, so the key of a worker is sufficient.
+static bool may_be(const struct cluster_peer *peer, uint32_t role)
 {
     if (role == WIRE_HANDLER) return peer->roles & (WIRE_WORKER | WIRE_ADMIN);
     bool known = role == WIRE_CLIENT || role == WIRE_WORKER || role == WIRE_ADMIN;
     return known && peer->roles & role;
 }
 
-static bool refuse_version(struct hub_peer *peer, uint32_t version)
+static bool refuse_version(struct cluster_peer *peer, uint32_t version)
 {
     char reason[160];
     snprintf(reason, sizeof reason,
              "the server speaks protocol %d, this program %u: install the same version of rota on"
              " both",
              WIRE_VERSION, version);
-    return hub_turn_away(peer, WIRE_REFUSED_VERSION, reason);
+    return cluster_turn_away(peer, WIRE_REFUSED_VERSION, reason);
 }
 
-static bool greet(struct hub *hub, struct hub_peer *peer, const struct wire_greet *greet)
+static bool greet(struct cluster *cluster, struct cluster_peer *peer,
+                  const struct wire_greet *greet)
 {
-    if (peer->role) return hub_turn_away(peer, WIRE_REFUSED_STATE, "a peer says once who it is");
+    if (peer->role)
+        return cluster_turn_away(peer, WIRE_REFUSED_STATE, "a peer can introduce itself only once");
     if (greet->version != WIRE_VERSION) return refuse_version(peer, greet->version);
     if (!may_be(peer, greet->role))
-        return hub_turn_away(peer, WIRE_REFUSED_ROLE, "the key does not allow that");
+        return cluster_turn_away(peer, WIRE_REFUSED_ROLE,
+                                 "permission denied: the key does not allow this role");
     peer->role = (enum wire_role)greet->role;
-    if (!hub_share_of_role(hub, peer))
-        return hub_turn_away(peer, WIRE_REFUSED_BUSY,
+    if (!cluster_share_of_role(cluster, peer))
+        return cluster_turn_away(peer, WIRE_REFUSED_BUSY,
                              "busy, try again: your key has all of its connections");
-    const char *fault = hub_place_take(hub, peer);
-    if (fault) return hub_turn_away(peer, WIRE_REFUSED_BUSY, fault);
-    if (peer->role == WIRE_WORKER && !hub_worker_greet(hub, peer, greet)) return false;
+    const char *fault = cluster_place_take(cluster, peer);
+    if (fault) return cluster_turn_away(peer, WIRE_REFUSED_BUSY, fault);
+    if (peer->role == WIRE_WORKER && !cluster_worker_greet(cluster, peer, greet)) return false;
     struct wire_message message = {.kind = WIRE_WELCOME_MESSAGE};
     message.welcome.version = WIRE_VERSION;
-    message.welcome.server = hub->id;
-    message.welcome.epoch = hub->epoch;
-    message.welcome.opened = hub->opened;
+    message.welcome.server = cluster->id;
+    message.welcome.epoch = cluster->epoch;
+    message.welcome.opened = cluster->opened;
     message.welcome.peer = peer->worker ? peer->worker->id.number : peer->number;
-    message.welcome.lease = hub->limits.lease;
-    message.welcome.beat = hub->limits.beat;
+    message.welcome.lease = cluster->limits.lease;
+    message.welcome.beat = cluster->limits.beat;
     wire_put(peer->out, &message);
     return true;
 }
 
-static bool take_worker(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
+static bool take_worker(struct cluster *cluster, struct cluster_peer *peer,
+                        const struct wire_message *message)
 {
     struct rota_worker_view view;
-    peer->worker->heard = hub->ticks;
-    if (message->kind == WIRE_JOIN_MESSAGE) return hub_join(hub, peer, &message->join);
-    // It was silent for longer than its lease, and has been given up: it has to come anew. Else
-    // what it holds would make it known again, without what it offers, and without its pause.
-    if (!rota_worker_look(hub->server->rota, peer->worker->id, &view))
-        return hub_turn_away(peer, WIRE_REFUSED_STATE, "the lease is over: join again");
+    peer->worker->heard = cluster->ticks;
+    if (message->kind == WIRE_JOIN_MESSAGE) return cluster_join(cluster, peer, &message->join);
+    // The worker was silent for longer than its lease, and was removed: it has to join again.
+    // Otherwise a report about its objects would add it to the core, without its capacity and its
+    // pause.
+    if (!rota_worker_look(cluster->server->rota, peer->worker->id, &view))
+        return cluster_turn_away(peer, WIRE_REFUSED_STATE, "the lease has expired: join again");
     switch (message->kind) {
-    case WIRE_BEAT_MESSAGE: return hub_beat(hub, peer, &message->beat);
-    case WIRE_STARTED_MESSAGE: return hub_started(hub, peer, &message->started);
-    case WIRE_FINISHED_MESSAGE: return hub_finished(hub, peer, &message->finished);
-    case WIRE_HELD_MESSAGE: return hub_copies_told(hub, peer, &message->held.objects, hub_held);
-    case WIRE_HELD_ALL_MESSAGE: hub_held_all(hub, peer); return true;
-    case WIRE_LOGGED_MESSAGE: hub_logged(hub, &message->logged); return true;
-    case WIRE_MISSED_MESSAGE: hub_missed(hub, peer, &message->missed); return true;
-    case WIRE_FORGED_MESSAGE: return hub_forged(hub, peer, &message->forged);
+    case WIRE_BEAT_MESSAGE: return cluster_beat(cluster, peer, &message->beat);
+    case WIRE_STARTED_MESSAGE: return cluster_started(cluster, peer, &message->started);
+    case WIRE_FINISHED_MESSAGE: return cluster_finished(cluster, peer, &message->finished);
+    case WIRE_HELD_MESSAGE:
+        return cluster_copies_told(cluster, peer, &message->held.objects, cluster_held);
+    case WIRE_HELD_ALL_MESSAGE: cluster_held_all(cluster, peer); return true;
+    case WIRE_LOGGED_MESSAGE: cluster_logged(cluster, &message->logged); return true;
+    case WIRE_MISSED_MESSAGE: cluster_missed(cluster, peer, &message->missed); return true;
+    case WIRE_FORGED_MESSAGE: return cluster_forged(cluster, peer, &message->forged);
     case WIRE_STREAMED_MESSAGE:
-        return hub_copies_told(hub, peer, &message->streamed.objects, hub_streamed);
-    case WIRE_LOST_MESSAGE: return hub_copies_told(hub, peer, &message->lost.objects, hub_lost);
-    case WIRE_DRAIN_MESSAGE: hub_worker_leaves(hub, peer->worker); return true;
-    default: return hub_turn_away(peer, WIRE_REFUSED_FRAME, "a worker does not say that");
+        return cluster_copies_told(cluster, peer, &message->streamed.objects, cluster_streamed);
+    case WIRE_LOST_MESSAGE:
+        return cluster_copies_told(cluster, peer, &message->lost.objects, cluster_lost);
+    case WIRE_DRAIN_MESSAGE: cluster_worker_leaves(cluster, peer->worker); return true;
+    default:
+        return cluster_turn_away(peer, WIRE_REFUSED_FRAME, "a worker cannot send this message");
     }
 }
 
-static bool take_handler(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
+static bool take_handler(struct cluster *cluster, struct cluster_peer *peer,
+                         const struct wire_message *message)
 {
-    if (message->kind == WIRE_CLAIM_MESSAGE && hub_is_quiet(hub)) {
-        hub_refuse(peer, message->claim.high, message->claim.low, WIRE_REFUSED_STATE,
-                   hub_quiet_reason);
+    if (message->kind == WIRE_CLAIM_MESSAGE && cluster_is_quiet(cluster)) {
+        cluster_refuse(peer, message->claim.high, message->claim.low, WIRE_REFUSED_STATE,
+                   cluster_quiet_reason);
         return true;
     }
     switch (message->kind) {
-    case WIRE_CLAIM_MESSAGE: hub_wish(hub, peer, &message->claim); return true;
-    case WIRE_RENEW_MESSAGE: hub_renew(hub, peer, &message->renew); return true;
-    case WIRE_DELIVER_MESSAGE: hub_deliver(hub, peer, &message->deliver); return true;
-    case WIRE_FAIL_MESSAGE: hub_fail(hub, peer, &message->fail); return true;
-    default: return hub_turn_away(peer, WIRE_REFUSED_FRAME, "a handler does not say that");
+    case WIRE_CLAIM_MESSAGE: cluster_wish(cluster, peer, &message->claim); return true;
+    case WIRE_RENEW_MESSAGE: cluster_renew(cluster, peer, &message->renew); return true;
+    case WIRE_DELIVER_MESSAGE: cluster_deliver(cluster, peer, &message->deliver); return true;
+    case WIRE_FAIL_MESSAGE: cluster_fail(cluster, peer, &message->fail); return true;
+    default:
+        return cluster_turn_away(peer, WIRE_REFUSED_FRAME, "a handler cannot send this message");
     }
 }
 
@@ -188,30 +212,34 @@ static bool is_for_handlers(const struct wire_message *message)
            || message->kind == WIRE_DELIVER_MESSAGE || message->kind == WIRE_FAIL_MESSAGE;
 }
 
-static bool take_client(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
+static bool take_client(struct cluster *cluster, struct cluster_peer *peer,
+                        const struct wire_message *message)
 {
     switch (message->kind) {
-    case WIRE_SUBMIT_MESSAGE: hub_submit(hub, peer, &message->submit); return true;
-    case WIRE_CHANGE_MESSAGE: hub_change(hub, peer, &message->change); return true;
-    case WIRE_LOG_MESSAGE: hub_log(hub, peer, &message->log); return true;
-    case WIRE_DATA_MESSAGE: hub_data(hub, peer, &message->data); return true;
-    case WIRE_REST_MESSAGE: hub_rest(hub, peer, &message->rest); return true;
-    case WIRE_LOOK_MESSAGE: hub_look(hub, peer, &message->look); return true;
-    case WIRE_WATCH_MESSAGE: hub_watch(hub, peer, &message->watch); return true;
-    case WIRE_FOLLOW_MESSAGE: hub_follow(hub, peer, &message->follow); return true;
-    default: return hub_turn_away(peer, WIRE_REFUSED_FRAME, "a client does not say that");
+    case WIRE_SUBMIT_MESSAGE: cluster_submit(cluster, peer, &message->submit); return true;
+    case WIRE_CHANGE_MESSAGE: cluster_change(cluster, peer, &message->change); return true;
+    case WIRE_LOG_MESSAGE: cluster_log(cluster, peer, &message->log); return true;
+    case WIRE_DATA_MESSAGE: cluster_data(cluster, peer, &message->data); return true;
+    case WIRE_REST_MESSAGE: cluster_rest(cluster, peer, &message->rest); return true;
+    case WIRE_LOOK_MESSAGE: cluster_look(cluster, peer, &message->look); return true;
+    case WIRE_WATCH_MESSAGE: cluster_watch(cluster, peer, &message->watch); return true;
+    case WIRE_FOLLOW_MESSAGE: cluster_follow(cluster, peer, &message->follow); return true;
+    default:
+        return cluster_turn_away(peer, WIRE_REFUSED_FRAME, "a client cannot send this message");
     }
 }
 
-bool hub_take(struct hub *hub, struct hub_peer *peer, const struct wire_message *message)
+bool cluster_take(struct cluster *cluster, struct cluster_peer *peer,
+                  const struct wire_message *message)
 {
-    peer->verdict = (struct hub_verdict){.foreign = peer->verdict.foreign};
+    peer->verdict = (struct cluster_verdict){.foreign = peer->verdict.foreign};
     if (peer->closing) return false;
-    if (peer == hub->depot) return hub_depot_take(hub, message);
-    if (message->kind == WIRE_GREET_MESSAGE) return greet(hub, peer, &message->greet);
-    if (!peer->role) return hub_turn_away(peer, WIRE_REFUSED_STATE, "a peer first says who it is");
-    if (peer->worker) return take_worker(hub, peer, message);
+    if (peer == cluster->object_store) return cluster_object_store_take(cluster, message);
+    if (message->kind == WIRE_GREET_MESSAGE) return greet(cluster, peer, &message->greet);
+    if (!peer->role)
+        return cluster_turn_away(peer, WIRE_REFUSED_STATE, "a peer has to introduce itself first");
+    if (peer->worker) return take_worker(cluster, peer, message);
     bool handles = peer->role == WIRE_HANDLER
                    || (peer->role == WIRE_ADMIN && is_for_handlers(message));
-    return handles ? take_handler(hub, peer, message) : take_client(hub, peer, message);
+    return handles ? take_handler(cluster, peer, message) : take_client(cluster, peer, message);
 }

@@ -1,13 +1,13 @@
-// planning.c - what happens becomes news for a plan, and a plan becomes an event.
+// planning.c - passes events to the live planner, and its plans to the core.
 #include "server/cluster/planning.h"
 #include "turn/attempt_end.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-// ---- Jobs come and go -------------------------------------------------------------------------
+// ---- Jobs are added and removed -------------------------------------------------------------
 
-void hub_ahead_restored(void *guide, const struct rota_record *records, uint32_t count)
+void cluster_ahead_restored(void *live, const struct rota_record *records, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (records[i].kind != ROTA_RECORD_SUBMIT) continue;
@@ -15,124 +15,125 @@ void hub_ahead_restored(void *guide, const struct rota_record *records, uint32_t
         rota_job_id job = records[i].submit.job;
         bool grows = records[i].submit.first > 1;
         spec.job = grows ? job : (rota_job_id){0};
-        if (guide_wants(guide, &spec)) guide_submitted(guide, job, &spec, NULL);
+        if (live_wants(live, &spec)) live_submitted(live, job, &spec, NULL);
     }
 }
 
 static void learn(void *context, const char *name, rota_time took)
 {
-    guide_learn(context, name, (double)took * 1e-6);
+    live_learn(context, name, (double)took * 1e-6);
 }
 
-void hub_ahead_begin(struct hub *hub, struct guide *guide)
+void cluster_ahead_begin(struct cluster *cluster, struct live *live)
 {
-    hub->guide = guide;
-    if (guide) store_durations(hub->server->store, learn, guide);
+    cluster->live = live;
+    if (live) store_durations(cluster->server->store, learn, live);
 }
 
-void hub_ahead_submitted(struct hub *hub, rota_job_id job, const struct rota_job_spec *spec,
-                         const struct store_text *texts)
+void cluster_ahead_submitted(struct cluster *cluster, rota_job_id job,
+                             const struct rota_job_spec *spec, const struct store_text *texts)
 {
-    if (!hub->guide || !guide_wants(hub->guide, spec)) return;
-    const char **names = hub_keep(hub, spec->task_count, sizeof *names);
+    if (!cluster->live || !live_wants(cluster->live, spec)) return;
+    const char **names = cluster_keep(cluster, spec->task_count, sizeof *names);
     for (uint32_t i = 0; i < spec->task_count; i++) names[i] = texts[i].name;
-    guide_submitted(hub->guide, job, spec, names);
+    live_submitted(cluster->live, job, spec, names);
 }
 
-void hub_ahead_gone(struct hub *hub, rota_job_id job)
+void cluster_ahead_gone(struct cluster *cluster, rota_job_id job)
 {
-    if (hub->guide) guide_forget(hub->guide, job);
+    if (cluster->live) live_forget(cluster->live, job);
 }
 
-// ---- What happens -----------------------------------------------------------------------------
+// ---- Events ---------------------------------------------------------------------------------
 
-void hub_ahead_ended(struct hub *hub, const struct wire_finished *finished)
+void cluster_ahead_ended(struct cluster *cluster, const struct wire_finished *finished)
 {
     uint64_t bytes = 0;
-    if (!hub->guide || !guide_knows(hub->guide, (rota_job_id){finished->task.job})) return;
+    if (!cluster->live || !live_knows(cluster->live, (rota_job_id){finished->task.job})) return;
     for (uint32_t i = 0; i < finished->outputs.count; i++)
         bytes += finished->outputs.items[i].bytes;
     bool fine = ends_outcome(finished) == ROTA_OUTCOME_OK && finished->ended > finished->began;
     double took = (double)(finished->ended - finished->began) * 1e-6;
     if (fine && !(finished->flags & WIRE_CACHED))
-        guide_ended(hub->guide, finished->task, took, bytes, finished->outputs.count);
+        live_ended(cluster->live, finished->task, took, bytes, finished->outputs.count);
     else
-        guide_news(hub->guide);
+        live_news(cluster->live);
 }
 
-void hub_ahead_news(struct hub *hub)
+void cluster_ahead_news(struct cluster *cluster)
 {
-    if (hub->guide) guide_news(hub->guide);
+    if (cluster->live) live_news(cluster->live);
 }
 
 // ---- Plans ------------------------------------------------------------------------------------
 
 static const char *name_of(void *context, rota_task_id task)
 {
-    struct hub *hub = context;
+    struct cluster *cluster = context;
     struct store_text text;
-    bool found = store_text_find(hub->server->store, task, &text) && text.name;
+    bool found = store_text_find(cluster->server->store, task, &text) && text.name;
     return found ? text.name : "";
 }
 
-// A plan that is refused is none: tasks are placed as if nobody had planned them.
+// A plan that the core refuses is ignored: tasks are placed as if there were no plan.
 static void give(void *context, rota_job_id job, const struct rota_placement *placements,
                  uint32_t count)
 {
-    struct hub *hub = context;
+    struct cluster *cluster = context;
     struct rota_event event = {.kind = ROTA_EVENT_PLAN};
     event.plan.job = job;
     event.plan.placements = placements;
     event.plan.count = count;
-    server_step(hub->server, &event);
+    server_step(cluster->server, &event);
 }
 
-static rota_time stopwatch(const struct hub *hub)
+static rota_time stopwatch(const struct cluster *cluster)
 {
-    return hub->limits.stopwatch ? hub->limits.stopwatch() : 0;
+    return cluster->limits.stopwatch ? cluster->limits.stopwatch() : 0;
 }
 
-// Looking in vain is no plan.
-static void planned_note(struct hub *hub, rota_time began)
+// A call that planned no task does not count as a plan.
+static void planned_note(struct cluster *cluster, rota_time began)
 {
-    uint64_t plans = guide_sums(hub->guide).plans;
-    if (plans == hub->plans) return;
-    hub->plans = plans;
-    hub->plan_at = hub->server->now;
-    hub->plan_took = stopwatch(hub) - began;
+    uint64_t plans = live_sums(cluster->live).plans;
+    if (plans == cluster->plans) return;
+    cluster->plans = plans;
+    cluster->plan_at = cluster->server->now;
+    cluster->plan_took = stopwatch(cluster) - began;
 }
 
-void hub_ahead_look(struct hub *hub)
+void cluster_ahead_look(struct cluster *cluster)
 {
-    if (!hub->guide || guide_due(hub->guide) > hub->server->now) return;
-    rota_worker_id *workers = hub_keep(hub, hub->worker_count, sizeof *workers);
-    for (uint32_t i = 0; i < hub->worker_count; i++) workers[i] = hub->workers[i]->id;
-    struct guide_view view = {.rota = hub->server->rota,
-                              .now = hub->server->now,
+    if (!cluster->live || live_due(cluster->live) > cluster->server->now) return;
+    rota_worker_id *workers = cluster_keep(cluster, cluster->worker_count, sizeof *workers);
+    for (uint32_t i = 0; i < cluster->worker_count; i++) workers[i] = cluster->workers[i]->id;
+    struct live_view view = {.rota = cluster->server->rota,
+                              .now = cluster->server->now,
                               .workers = workers,
-                              .worker_count = hub->worker_count,
-                              .context = hub,
+                              .worker_count = cluster->worker_count,
+                              .context = cluster,
                               .name_of = name_of,
                               .give = give};
-    rota_time began = stopwatch(hub);
-    guide_plan(hub->guide, &view);
-    planned_note(hub, began);
+    rota_time began = stopwatch(cluster);
+    live_plan(cluster->live, &view);
+    planned_note(cluster, began);
 }
 
-rota_time hub_ahead_due(const struct hub *hub)
+rota_time cluster_ahead_due(const struct cluster *cluster)
 {
-    rota_time due = hub->guide ? guide_due(hub->guide) : ROTA_NEVER, now = hub->server->now;
+    rota_time due = cluster->live ? live_due(cluster->live) : ROTA_NEVER,
+              now = cluster->server->now;
     if (due == ROTA_NEVER) return due;
-    return due > now ? hub->ticks + (due - now) : hub->ticks;
+    return due > now ? cluster->ticks + (due - now) : cluster->ticks;
 }
 
-size_t hub_ahead_text(const struct hub *hub, char *out, size_t size)
+size_t cluster_ahead_text(const struct cluster *cluster, char *out, size_t size)
 {
     enum { LONGEST = 36, MOST = 8192 };
     uint32_t count = 0;
     size_t length = 0;
-    struct guide_word *words = hub_allocate(MOST, sizeof *words);
-    if (hub->guide) count = guide_words(hub->guide, hub->server->rota, words, MOST);
+    struct live_word *words = cluster_allocate(MOST, sizeof *words);
+    if (cluster->live) count = live_words(cluster->live, cluster->server->rota, words, MOST);
     out[0] = 0;
     for (uint32_t i = 0; i < count && i < MOST && length + LONGEST < size; i++)
         length += (size_t)snprintf(out + length, size - length, "%s%u.%u=%u", i ? " " : "",

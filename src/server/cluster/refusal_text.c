@@ -1,11 +1,11 @@
-// refusal_text.c - what a submission is refused for, in a sentence that names the task.
+// refusal_text.c - the reason of a refused submission, in a sentence that names the task.
 #include "server/cluster/refusal_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-const char hub_no_room[] = "no memory for the submission";
+const char cluster_no_room[] = "out of memory for the submission";
 
 enum { NAME_SHOWN = 32 };  // bytes of a name
 
@@ -25,7 +25,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct sentence *sentence,
     if (length > 0) sentence->length += (size_t)length < room ? (size_t)length : room - 1;
 }
 
-// As much of it as fits, in whole characters.
+// As much of the name as fits, in complete characters.
 static int shown_length(const char *name)
 {
     size_t length = strlen(name), at = 0;
@@ -36,18 +36,19 @@ static int shown_length(const char *name)
     return (int)at;
 }
 
-static void add_task(struct sentence *sentence, const struct hub_called *called, rota_task_id task)
+static void add_task(struct sentence *sentence, const struct cluster_called *called,
+                     rota_task_id task)
 {
     uint32_t at = task.task - called->first;
     const char *name = !task.job && at < called->count ? called->texts[at].name : NULL;
     if (task.job) add(sentence, "%u.", task.job);
     add(sentence, "%u", task.task);
-    if (!name || !hub_is_name(wire_text_of(name))) return;
+    if (!name || !cluster_is_name(wire_text_of(name))) return;
     int shown = shown_length(name);
     add(sentence, " \"%.*s%s\"", shown, name, name[shown] ? "..." : "");
 }
 
-static void add_cycle(struct sentence *sentence, const struct hub_called *called,
+static void add_cycle(struct sentence *sentence, const struct cluster_called *called,
                       const struct rota_fault *fault)
 {
     uint32_t length = fault->cycle_length;
@@ -59,14 +60,14 @@ static void add_cycle(struct sentence *sentence, const struct hub_called *called
     }
     if (shown < length)
         add(sentence, "... and %u more, the last of which waits for ", length - shown);
-    add_task(sentence, &(struct hub_called){0}, fault->cycle[0]);
+    add_task(sentence, &(struct cluster_called){0}, fault->cycle[0]);
 }
 
-void hub_fault_tell(struct hub *hub, const struct rota_fault *fault,
-                    const struct hub_called *called)
+void cluster_fault_tell(struct cluster *cluster, const struct rota_fault *fault,
+                    const struct cluster_called *called)
 {
     struct sentence sentence = {.length = 0};
-    char *reason = hub->server->reason;
+    char *reason = cluster->server->reason;
     if (fault->task.task && !fault->cycle_length) {
         add(&sentence, "task ");
         add_task(&sentence, called, fault->task);

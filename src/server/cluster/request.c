@@ -1,4 +1,4 @@
-// request.c - what clients ask for is carried out once, however often it comes.
+// request.c - executes requests of clients once, however often they are sent.
 #include "base/planted.h"
 #include "server/cluster/request.h"
 
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- The same again ----------------------------------------------------------------------------
+// ---- Repeated requests ----------------------------------------------------------------------
 
 static struct store_request request_of(uint64_t high, uint64_t low)
 {
@@ -16,12 +16,13 @@ static struct store_request request_of(uint64_t high, uint64_t low)
     return request;
 }
 
-struct store_request hub_request_own(rota_task_id task)
+struct store_request cluster_request_own(rota_task_id task)
 {
     return request_of(UINT64_MAX, (uint64_t)task.job << 32 | task.task);
 }
 
-static void done_put(struct wire_out *out, const struct hub_request *request, const char *answer)
+static void done_put(struct wire_out *out, const struct cluster_request *request,
+                     const char *answer)
 {
     struct wire_message message = {.kind = WIRE_DONE_MESSAGE};
     message.done.high = request->high;
@@ -30,7 +31,7 @@ static void done_put(struct wire_out *out, const struct hub_request *request, co
     wire_put(out, &message);
 }
 
-void hub_accepted_put(struct wire_out *out, const struct hub_request *request, uint32_t job,
+void cluster_accepted_put(struct wire_out *out, const struct cluster_request *request, uint32_t job,
                       uint32_t first)
 {
     struct wire_message message = {.kind = WIRE_ACCEPTED_MESSAGE};
@@ -41,62 +42,64 @@ void hub_accepted_put(struct wire_out *out, const struct hub_request *request, u
     wire_put(out, &message);
 }
 
-static void answer_again(struct hub *hub, struct hub_peer *peer, const struct hub_request *request,
-                         const struct store_request *known)
+static void answer_again(struct cluster *cluster, struct cluster_peer *peer,
+                         const struct cluster_request *request, const struct store_request *known)
 {
     struct wire_refuse refuse = {request->high, request->low, known->refusal,
                                  wire_text_of(known->answer)};
     uint32_t job, first;
     if (known->refusal)
-        hub_refuse_later(hub, peer, &refuse);
+        cluster_refuse_later(cluster, peer, &refuse);
     else if (sscanf(known->answer, "job %" SCNu32 " from %" SCNu32, &job, &first) == 2)
-        hub_accepted_put(hub_later(hub, peer), request, job, first);
-    else if (!hub_grant_again(hub, peer, request->high, request->low, known->answer))
-        done_put(hub_later(hub, peer), request, known->answer);
+        cluster_accepted_put(cluster_later(cluster, peer), request, job, first);
+    else if (!cluster_grant_again(cluster, peer, request->high, request->low, known->answer))
+        done_put(cluster_later(cluster, peer), request, known->answer);
 }
 
-bool hub_request_is_old(struct hub *hub, struct hub_peer *peer, const struct hub_request *request)
+bool cluster_request_is_old(struct cluster *cluster, struct cluster_peer *peer,
+                            const struct cluster_request *request)
 {
     uint64_t high = request->high, low = request->low;
     struct store_request known = request_of(high, low);
     if ((!high && !low) || high == UINT64_MAX) {
-        hub_refuse(peer, high, low, WIRE_REFUSED_REQUEST, "that is no id of a request");
+        cluster_refuse(peer, high, low, WIRE_REFUSED_REQUEST, "invalid request id");
         return true;
     }
-    if (!store_answer_find(hub->server->store, &known)) return false;
+    if (!store_answer_find(cluster->server->store, &known)) return false;
     if (PLANTED(REQUEST_MIXED))
-        hub_accepted_put(hub_later(hub, peer), request, 1, 1);
+        cluster_accepted_put(cluster_later(cluster, peer), request, 1, 1);
     else if (known.body_hash != request->hash)
-        hub_refuse(peer, high, low, WIRE_REFUSED_CONFLICT, "another request had this id");
+        cluster_refuse(peer, high, low, WIRE_REFUSED_CONFLICT, "another request had this id");
     else
-        answer_again(hub, peer, request, &known);
+        answer_again(cluster, peer, request, &known);
     return true;
 }
 
-static const char *text_keep(struct hub *hub, const char *text)
+static const char *text_keep(struct cluster *cluster, const char *text)
 {
     size_t size = strlen(text) + 1;
-    char *kept = hub_keep(hub, size, 1);
+    char *kept = cluster_keep(cluster, size, 1);
     memcpy(kept, text, size);
     return kept;
 }
 
-void hub_request_note(struct hub *hub, const struct hub_request *request, const char *answer)
+void cluster_request_note(struct cluster *cluster, const struct cluster_request *request,
+                          const char *answer)
 {
     struct store_request row = request_of(request->high, request->low);
     row.body_hash = request->hash;
-    row.answer = text_keep(hub, answer);
-    if (!PLANTED(REQUEST_FORGOTTEN)) store_answer(hub->server->store, &row);
+    row.answer = text_keep(cluster, answer);
+    if (!PLANTED(REQUEST_FORGOTTEN)) store_answer(cluster->server->store, &row);
 }
 
-void hub_request_done(struct hub *hub, struct hub_peer *peer, const struct hub_request *request,
-                      const char *answer)
+void cluster_request_done(struct cluster *cluster, struct cluster_peer *peer,
+                          const struct cluster_request *request, const char *answer)
 {
-    hub_request_note(hub, request, answer);
-    done_put(hub_later(hub, peer), request, answer);
+    cluster_request_note(cluster, request, answer);
+    done_put(cluster_later(cluster, peer), request, answer);
 }
 
-// ---- No, and it stays no -----------------------------------------------------------------------
+// ---- Refusals that are stored ---------------------------------------------------------------
 
 static bool is_final(enum wire_code code)
 {
@@ -104,25 +107,26 @@ static bool is_final(enum wire_code code)
            || code == WIRE_REFUSED_NOT_FOUND || code == WIRE_REFUSED_STALE;
 }
 
-// What was refused must not be carried out when it comes again, because nobody heard the refusal
-// and the state has changed since. So it is kept like an answer, and told when it is durable. A
-// disk that is full has no room for that, and so nothing was decided.
-void hub_request_refuse(struct hub *hub, struct hub_peer *peer, const struct hub_request *request,
-                        enum wire_code code, const char *reason)
+// A refused request must not be executed when it is repeated, because the client missed the refusal
+// and the state has changed since. So the refusal is stored like an answer, and sent when it is
+// durable. A full disk has no space for that, so then nothing was decided.
+void cluster_request_refuse(struct cluster *cluster, struct cluster_peer *peer,
+                            const struct cluster_request *request, enum wire_code code,
+                            const char *reason)
 {
     struct store_request row = request_of(request->high, request->low);
     struct wire_refuse refuse = {request->high, request->low, code, wire_text_of(reason)};
     if (!is_final(code)) {
-        hub_refuse(peer, request->high, request->low, code, reason);
-    } else if (store_is_full(hub->server->store)) {
-        hub_refuse(peer, request->high, request->low, WIRE_REFUSED_FULL,
+        cluster_refuse(peer, request->high, request->low, code, reason);
+    } else if (store_is_full(cluster->server->store)) {
+        cluster_refuse(peer, request->high, request->low, WIRE_REFUSED_FULL,
                    "the disk is full: nothing was decided");
     } else {
         row.body_hash = request->hash;
-        row.answer = text_keep(hub, reason);
+        row.answer = text_keep(cluster, reason);
         row.refusal = code;
-        if (!PLANTED(REFUSAL_FORGOTTEN)) store_answer(hub->server->store, &row);
-        hub_refuse_later(hub, peer, &refuse);
+        if (!PLANTED(REFUSAL_FORGOTTEN)) store_answer(cluster->server->store, &row);
+        cluster_refuse_later(cluster, peer, &refuse);
     }
 }
 
@@ -152,12 +156,12 @@ static bool event_of(const struct wire_change *change, struct rota_event *event)
     return true;
 }
 
-static enum rota_error close_job(struct hub *hub, uint32_t job)
+static enum rota_error close_job(struct cluster *cluster, uint32_t job)
 {
     struct wire_over over = {.job = job};
-    hub_job_rests(hub, &over);
+    cluster_job_rests(cluster, &over);
     over.aborted = over.tasks - over.succeeded - over.failed;
-    return hub_job_close(hub, &over);
+    return cluster_job_close(cluster, &over);
 }
 
 static enum wire_code code_of(enum rota_error error)
@@ -168,33 +172,34 @@ static enum wire_code code_of(enum rota_error error)
     return error == ROTA_NOT_NOW ? WIRE_REFUSED_STATE : WIRE_REFUSED_REQUEST;
 }
 
-void hub_refuse_error(struct hub *hub, struct hub_peer *peer, uint64_t high, uint64_t low,
-                      enum rota_error error)
+void cluster_refuse_error(struct cluster *cluster, struct cluster_peer *peer, uint64_t high,
+                          uint64_t low, enum rota_error error)
 {
-    hub_refuse(peer, high, low, code_of(error), hub->server->reason);
+    cluster_refuse(peer, high, low, code_of(error), cluster->server->reason);
 }
 
-void hub_request_fail(struct hub *hub, struct hub_peer *peer, const struct hub_request *request,
-                      enum rota_error error)
+void cluster_request_fail(struct cluster *cluster, struct cluster_peer *peer,
+                          const struct cluster_request *request, enum rota_error error)
 {
-    hub_request_refuse(hub, peer, request, code_of(error), hub->server->reason);
+    cluster_request_refuse(cluster, peer, request, code_of(error), cluster->server->reason);
 }
 
-void hub_change(struct hub *hub, struct hub_peer *peer, const struct wire_change *change)
+void cluster_change(struct cluster *cluster, struct cluster_peer *peer,
+                    const struct wire_change *change)
 {
     struct rota_event event;
     bool closes = change->verb == WIRE_CLOSE;
     uint64_t hash = hash_mix(hash_mix(change->verb, change->task.job), change->task.task);
-    struct hub_request request = {change->high, change->low, hash};
-    if (hub_request_is_old(hub, peer, &request)) return;
+    struct cluster_request request = {change->high, change->low, hash};
+    if (cluster_request_is_old(cluster, peer, &request)) return;
     if (!closes && !event_of(change, &event)) {
-        hub_request_refuse(hub, peer, &request, WIRE_REFUSED_REQUEST, "no such verb");
+        cluster_request_refuse(cluster, peer, &request, WIRE_REFUSED_REQUEST, "unknown verb");
         return;
     }
     enum rota_error error
-        = closes ? close_job(hub, change->task.job) : server_step(hub->server, &event);
+        = closes ? close_job(cluster, change->task.job) : server_step(cluster->server, &event);
     if (error)
-        hub_request_fail(hub, peer, &request, error);
+        cluster_request_fail(cluster, peer, &request, error);
     else
-        hub_request_done(hub, peer, &request, "done");
+        cluster_request_done(cluster, peer, &request, "done");
 }

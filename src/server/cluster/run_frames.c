@@ -1,5 +1,4 @@
-// run_frames.c - what workers are told for the tasks of a job, kept as the frames that will be
-// sent.
+// run_frames.c - commands for workers, stored as the frames that will be sent.
 #include "base/planted.h"
 #include "server/cluster/planning.h"
 #include "server/cluster/lost_attempts.h"
@@ -8,73 +7,65 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
-struct hub_job *hub_job_get(struct hub *hub, rota_job_id id)
+struct cluster_job *cluster_job_get(struct cluster *cluster, rota_job_id id)
 {
-    uint32_t at = map_find(&hub->jobs_by_id, id.number);
-    if (at) return hub->jobs[at - 1];
-    void *items = hub->jobs;
-    bool there = map_reserve(&heap, &hub->jobs_by_id, 1)
-                 && memory_reserve(&heap, &items, &hub->job_capacity, (uint64_t)hub->job_count + 1,
-                                   sizeof *hub->jobs);
-    hub->jobs = items;
-    if (!there) hub_no_memory();
-    struct hub_job *job = hub_allocate(1, sizeof *job);
+    uint32_t at = map_find(&cluster->jobs_by_id, id.number);
+    if (at) return cluster->jobs[at - 1];
+    bool there
+        = map_reserve(&memory_heap, &cluster->jobs_by_id, 1)
+          && ARRAY_MORE(&memory_heap, cluster->jobs, cluster->job_count, cluster->job_capacity);
+    if (!there) cluster_no_memory();
+    struct cluster_job *job = cluster_allocate(1, sizeof *job);
     job->id = id;
-    hub->jobs[hub->job_count++] = job;
-    map_put(&hub->jobs_by_id, id.number, hub->job_count);
+    cluster->jobs[cluster->job_count++] = job;
+    map_put(&cluster->jobs_by_id, id.number, cluster->job_count);
     return job;
 }
 
-void hub_job_drop(struct hub *hub, rota_job_id id)
+void cluster_job_drop(struct cluster *cluster, rota_job_id id)
 {
-    uint32_t at = map_find(&hub->jobs_by_id, id.number);
+    uint32_t at = map_find(&cluster->jobs_by_id, id.number);
     if (!at) return;
-    struct hub_job *job = hub->jobs[at - 1], *last = hub->jobs[--hub->job_count];
-    hub->jobs[at - 1] = last;
-    *map_place(&hub->jobs_by_id, last->id.number) = at;
-    map_remove(&hub->jobs_by_id, id.number);
+    struct cluster_job *job = cluster->jobs[at - 1], *last = cluster->jobs[--cluster->job_count];
+    cluster->jobs[at - 1] = last;
+    *map_place(&cluster->jobs_by_id, last->id.number) = at;
+    map_remove(&cluster->jobs_by_id, id.number);
     free(job->frames);
     free(job->ends);
     free(job);
 }
 
-static void frame_append(struct hub_job *job, const char *frame, uint32_t length)
+static void frame_append(struct cluster_job *job, const char *frame, uint32_t length)
 {
-    void *frames = job->frames, *ends = job->ends;
-    bool there = memory_reserve_raw(&heap, &frames, &job->frame_capacity,
-                                    (uint64_t)job->length + length, 1)
-                 && memory_reserve_raw(&heap, &ends, &job->capacity, (uint64_t)job->count + 1,
-                                       sizeof *job->ends);
-    job->frames = frames;
-    job->ends = ends;
-    if (!there) hub_no_memory();
+    bool there = ARRAY_RESERVE_RAW(&memory_heap, job->frames, job->frame_capacity,
+                                   (uint64_t)job->length + length)
+                 && ARRAY_MORE_RAW(&memory_heap, job->ends, job->count, job->capacity);
+    if (!there) cluster_no_memory();
     memcpy(job->frames + job->length, frame, length);
     job->length += length;
     job->ends[job->count++] = job->length;
 }
 
-// Bytes that an older rota has recorded, as this one writes them. False: that is not what they are.
+// Converts bytes that an older rota has recorded. False: they are not such a record.
 static bool body_renew(const struct store_body *body, struct wire_out *out)
 {
     struct wire_in in = {.version = body->version};
     struct wire_message message;
     enum wire_result result;
     char *room = wire_in_room(&in, body->length);
-    if (!room) hub_no_memory();
+    if (!room) cluster_no_memory();
     memcpy(room, body->bytes, body->length);
     wire_in_came(&in, body->length);
     while ((result = wire_take(&in, &message)) == WIRE_GOT) wire_put(out, &message);
     bool is_whole = in.taken == in.length && !out->failed;
     wire_in_release(&in);
-    if (result == WIRE_NO_MEMORY) hub_no_memory();
+    if (result == WIRE_NO_MEMORY) cluster_no_memory();
     return is_whole;
 }
 
 static bool body_take(void *context, const struct store_body *body)
 {
-    struct hub_job *job = context;
+    struct cluster_job *job = context;
     struct wire_out out = {0};
     if (body->number != job->count + 1) return true;
     if (body->version != WIRE_VERSION && body_renew(body, &out))
@@ -85,40 +76,42 @@ static bool body_take(void *context, const struct store_body *body)
     return true;
 }
 
-static void job_load(struct hub *hub, struct hub_job *job)
+static void job_load(struct cluster *cluster, struct cluster_job *job)
 {
-    if (!job->loaded && !job->count) store_bodies(hub->server->store, job->id, body_take, job);
+    if (!job->loaded && !job->count) store_bodies(cluster->server->store, job->id, body_take, job);
     job->loaded = true;
 }
 
-uint32_t hub_body_count(struct hub *hub, rota_job_id id)
+uint32_t cluster_body_count(struct cluster *cluster, rota_job_id id)
 {
-    struct hub_job *job = hub_job_get(hub, id);
-    job_load(hub, job);
+    struct cluster_job *job = cluster_job_get(cluster, id);
+    job_load(cluster, job);
     return job->count;
 }
 
-void hub_body_add(struct hub *hub, struct hub_job *job, const char *frame, uint32_t length)
+void cluster_body_add(struct cluster *cluster, struct cluster_job *job, const char *frame,
+                      uint32_t length)
 {
     frame_append(job, frame, length);
     struct store_body body = {job->id, job->count, frame, length, WIRE_VERSION};
-    if (!PLANTED(BODY_NOT_KEPT)) store_put_body(hub->server->store, &body);
+    if (!PLANTED(BODY_NOT_KEPT)) store_put_body(cluster->server->store, &body);
 }
 
-// The commands of a closed job were dropped with the close, and nothing would drop them once more.
-static bool is_dropped(const struct hub *hub, rota_job_id id)
+// The commands of a closed job were removed when it was closed, and would not be removed again.
+static bool is_dropped(const struct cluster *cluster, rota_job_id id)
 {
-    if (map_find(&hub->jobs_by_id, id.number)) return false;
-    const char *status = rota_job_status(hub->server->rota, id);
+    if (map_find(&cluster->jobs_by_id, id.number)) return false;
+    const char *status = rota_job_status(cluster->server->rota, id);
     return !*status || strcmp(status, "CLOSED") == 0;
 }
 
-// All of it: the RUN, and maybe a REPEAT behind it.
-static const char *body_whole(struct hub *hub, rota_job_id id, uint32_t number, uint32_t *length)
+// The complete body: the RUN, and optionally a REPEAT after it.
+static const char *body_whole(struct cluster *cluster, rota_job_id id, uint32_t number,
+                              uint32_t *length)
 {
-    if (is_dropped(hub, id)) return NULL;
-    struct hub_job *job = hub_job_get(hub, id);
-    job_load(hub, job);
+    if (is_dropped(cluster, id)) return NULL;
+    struct cluster_job *job = cluster_job_get(cluster, id);
+    job_load(cluster, job);
     if (!number || number > job->count) return NULL;
     uint32_t first = number > 1 ? job->ends[number - 2] : 0;
     *length = job->ends[number - 1] - first;
@@ -133,15 +126,16 @@ static uint32_t frame_length(const char *body, uint32_t most)
     return length < most - WIRE_HEAD ? WIRE_HEAD + length : most;
 }
 
-const char *hub_body_find(struct hub *hub, rota_job_id id, uint32_t number, uint32_t *length)
+const char *cluster_body_find(struct cluster *cluster, rota_job_id id, uint32_t number,
+                              uint32_t *length)
 {
-    const char *body = body_whole(hub, id, number, length);
+    const char *body = body_whole(cluster, id, number, length);
     if (body) *length = frame_length(body, *length);
     return body;
 }
 
-// Where they lie in the frame of a RUN; hub_test reads them back.
-bool hub_body_number(char *frame, uint32_t length, const struct wire_run *numbers)
+// Positions of the numbers in a RUN frame; cluster_test verifies them.
+bool cluster_body_number(char *frame, uint32_t length, const struct wire_run *numbers)
 {
     enum {
         AT_TASK = WIRE_HEAD + 1,
@@ -158,19 +152,19 @@ bool hub_body_number(char *frame, uint32_t length, const struct wire_run *number
     return true;
 }
 
-bool hub_body_is_exclusive(struct hub *hub, rota_job_id id, uint32_t number)
+bool cluster_body_is_exclusive(struct cluster *cluster, rota_job_id id, uint32_t number)
 {
     uint32_t length, flags = 0;
-    const char *body = hub_body_find(hub, id, number, &length);
-    if (!body || hub_body_fault((wire_text){body, length}, &flags)) return true;
+    const char *body = cluster_body_find(cluster, id, number, &length);
+    if (!body || cluster_body_fault((wire_text){body, length}, &flags)) return true;
     return flags & WIRE_RUN_EXCLUSIVE;
 }
 
 // ---- Inputs ------------------------------------------------------------------------------------
 
-static void inputs_keep(struct hub *hub, const wire_files *from, wire_files *to)
+static void inputs_keep(struct cluster *cluster, const wire_files *from, wire_files *to)
 {
-    to->items = hub_keep(hub, from->count, sizeof *to->items);
+    to->items = cluster_keep(cluster, from->count, sizeof *to->items);
     for (uint32_t i = 0; i < from->count; i++) {
         const struct wire_file *input = &from->items[i];
         if (input->kind == WIRE_SOURCE || input->kind == WIRE_STREAM) continue;
@@ -178,31 +172,32 @@ static void inputs_keep(struct hub *hub, const wire_files *from, wire_files *to)
     }
 }
 
-void hub_inputs_find(struct hub *hub, rota_job_id id, uint32_t number, wire_files *inputs)
+void cluster_inputs_find(struct cluster *cluster, rota_job_id id, uint32_t number,
+                         wire_files *inputs)
 {
     struct wire_in in = {0};
     struct wire_message message;
     uint32_t length;
     *inputs = (wire_files){0};
-    const char *frame = hub_body_find(hub, id, number, &length);
+    const char *frame = cluster_body_find(cluster, id, number, &length);
     if (!frame) return;
     char *copy = wire_in_room(&in, length);
-    if (!copy) hub_no_memory();
+    if (!copy) cluster_no_memory();
     memcpy(copy, frame, length);
     wire_in_came(&in, length);
     bool is_run = wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE;
-    if (is_run) inputs_keep(hub, &message.run.inputs, inputs);
+    if (is_run) inputs_keep(cluster, &message.run.inputs, inputs);
     wire_in_release(&in);
 }
 
-// ---- Repetitions -------------------------------------------------------------------------------
+// ---- Retry rules ----------------------------------------------------------------------------
 
-static bool repeat_take(struct hub *hub, struct wire_in *in, struct ends_repeat *repeat)
+static bool repeat_take(struct cluster *cluster, struct wire_in *in, struct ends_repeat *repeat)
 {
     struct wire_message message;
     if (wire_take(in, &message) != WIRE_GOT || message.kind != WIRE_REPEAT_MESSAGE) return false;
     const wire_exits *list = &message.repeat.exits;
-    int32_t *exits = hub_keep(hub, list->count, sizeof *exits);
+    int32_t *exits = cluster_keep(cluster, list->count, sizeof *exits);
     for (uint32_t i = 0; i < list->count; i++) exits[i] = list->items[i].status;
     *repeat = (struct ends_repeat){.rest = message.repeat.rest,
                                    .percent = message.repeat.percent,
@@ -211,74 +206,83 @@ static bool repeat_take(struct hub *hub, struct wire_in *in, struct ends_repeat 
     return true;
 }
 
-bool hub_repeat_find(struct hub *hub, rota_job_id id, uint32_t number, struct ends_repeat *repeat)
+bool cluster_repeat_find(struct cluster *cluster, rota_job_id id, uint32_t number,
+                         struct ends_repeat *repeat)
 {
     struct wire_in in = {0};
     uint32_t length, first;
-    const char *body = body_whole(hub, id, number, &length);
+    const char *body = body_whole(cluster, id, number, &length);
     if (!body || (first = frame_length(body, length)) == length) return false;
     char *copy = wire_in_room(&in, length - first);
     if (!copy) return false;
     memcpy(copy, body + first, length - first);
     wire_in_came(&in, length - first);
-    bool found = repeat_take(hub, &in, repeat);
+    bool found = repeat_take(cluster, &in, repeat);
     wire_in_release(&in);
     return found;
 }
 
 // ---- The end of a job --------------------------------------------------------------------------
 
-static void over_add(struct hub *hub, const struct wire_over *over)
+static void over_add(struct cluster *cluster, const struct wire_over *over)
 {
-    void *items = hub->over;
-    bool there = memory_reserve_raw(&heap, &items, &hub->over_capacity,
-                                    (uint64_t)hub->over_count + 1, sizeof *hub->over);
-    hub->over = items;
-    if (!there) return;  // it is kept, and can be closed by hand
-    hub->over[hub->over_count++] = *over;
+    if (!ARRAY_MORE_RAW(&memory_heap, cluster->over, cluster->over_count, cluster->over_capacity))
+        return;  // it is kept, and can be closed by a request
+    cluster->over[cluster->over_count++] = *over;
 }
 
-void hub_job_over(struct hub *hub, const struct rota_action *action)
+void cluster_job_over(struct cluster *cluster, const struct rota_action *action)
 {
-    struct wire_over over = hub_over_of(action);
-    uint32_t at = map_find(&hub->jobs_by_id, over.job);
-    if (!over.failed && !over.aborted && at && hub->jobs[at - 1]->closes) over_add(hub, &over);
+    struct wire_over over = cluster_over_of(action);
+    uint32_t at = map_find(&cluster->jobs_by_id, over.job);
+    if (!over.failed && !over.aborted && at && cluster->jobs[at - 1]->closes)
+        over_add(cluster, &over);
 }
 
-static bool is_success(const struct hub *hub, uint32_t job)
+static bool is_success(const struct cluster *cluster, uint32_t job)
 {
-    return strcmp(rota_job_status(hub->server->rota, (rota_job_id){job}), "SUCCESS") == 0;
+    return strcmp(rota_job_status(cluster->server->rota, (rota_job_id){job}), "SUCCESS") == 0;
 }
 
-// An earlier life may have ended before it closed what was over.
+// An earlier server process may have ended before it closed finished jobs.
 static void job_restored(void *context, rota_job_id id)
 {
-    struct hub *hub = context;
+    struct cluster *cluster = context;
     struct wire_over over = {.job = id.number};
-    hub_job_get(hub, id)->closes = true;
-    if (is_success(hub, id.number) && hub_job_rests(hub, &over)) over_add(hub, &over);
+    cluster_job_get(cluster, id)->closes = true;
+    if (is_success(cluster, id.number) && cluster_job_rests(cluster, &over))
+        over_add(cluster, &over);
 }
 
-void hub_jobs_load(struct hub *hub)
+void cluster_jobs_load(struct cluster *cluster)
 {
-    store_jobs_plain(hub->server->store, job_restored, hub);
+    store_jobs_plain(cluster->server->store, job_restored, cluster);
 }
 
-enum rota_error hub_job_close(struct hub *hub, const struct wire_over *over)
+enum rota_error cluster_job_close(struct cluster *cluster, const struct wire_over *over)
 {
     struct rota_event event = {.kind = ROTA_EVENT_CLOSE, .close = {{over->job}}};
-    enum rota_error error = server_step(hub->server, &event);
+    enum rota_error error = server_step(cluster->server, &event);
     if (error) return error;
-    hub_over_note(hub, over);
-    hub_ahead_gone(hub, event.close.job);
-    if (!PLANTED(JOB_KEPT)) hub_job_drop(hub, event.close.job);
+    cluster_over_note(cluster, over);
+    cluster_ahead_gone(cluster, event.close.job);
+    if (!PLANTED(JOB_KEPT)) cluster_job_drop(cluster, event.close.job);
     return ROTA_OK;
 }
 
-// A client may have started a task again in the turn in which its job was over.
-void hub_jobs_close(struct hub *hub)
+// A client may have started a task again in the turn in which its job finished. A job whose lost
+// result is being made again stays: closing it would abort its blocked tasks, and a bundle of them
+// would change from SUCCEEDED to FAILED in its history.
+void cluster_jobs_close(struct cluster *cluster)
 {
-    for (uint32_t i = 0; i < hub->over_count; i++)
-        if (is_success(hub, hub->over[i].job)) hub_job_close(hub, &hub->over[i]);
-    hub->over_count = 0;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < cluster->over_count; i++) {
+        struct wire_over over = cluster->over[i];
+        if (!is_success(cluster, over.job)) continue;
+        if (rota_job_attempts(cluster->server->rota, (rota_job_id){over.job}))
+            cluster->over[kept++] = over;
+        else
+            cluster_job_close(cluster, &over);
+    }
+    cluster->over_count = kept;
 }

@@ -1,20 +1,21 @@
-// submission_pieces.h - a submission whose pieces still come.
+// submission_pieces.h - a submission whose pieces are still arriving.
 #pragma once
 
 #include "server/cluster/refusal_text.h"
 
-// The pieces, as they came: a copy of each frame, decoded again when all are there. `tasks` and so
-// on are counts over all of them.
-struct hub_draft {
+// The pieces as received: a copy of each frame, decoded again when all have arrived. `tasks` and
+// the other counts include all pieces.
+struct cluster_draft {
     struct wire_out frames;
     uint64_t high, low;
     uint32_t tasks, edges, clauses, inputs, outputs, bodies, lanes, groups, machines;
-    uint32_t first;   // the number that its first task would have by now
-    rota_time until;  // ticks: when the next piece must have come
-    bool is_refused;  // the rest of it is read, and nothing comes of it
+    uint32_t first;   // the number of its first task, as of now
+    rota_time until;  // ticks: deadline of the next piece
+    bool is_refused;  // the rest is read and ignored
 };
 
-// The number that the next task of a job will have; 1 for one that is not there.
-uint32_t hub_next_task(const struct hub *hub, uint32_t job);
-// All pieces are there: they become a job, or are refused.
-void hub_job_make(struct hub *hub, struct hub_peer *peer, const struct wire_submit *submit);
+// The number of the next task of a job; 1 for a new one.
+uint32_t cluster_next_task(const struct cluster *cluster, uint32_t job);
+// All pieces have arrived: makes a job of them, or refuses them.
+void cluster_job_make(struct cluster *cluster, struct cluster_peer *peer,
+                      const struct wire_submit *submit);

@@ -1,99 +1,103 @@
-// tokens.c - tokens of attempts: always new, and known until the attempt has ended.
+// tokens.c - tokens of attempts: never reused, and known until the attempt has ended.
 //
-// A report counts only with the token of its attempt. The number of the attempt is not enough: a
-// database that was restored from a backup gives the same numbers again. Tokens are kept here, by
-// worker, as they were given out. Those of earlier lives of the server are smaller than all of this
-// one, and are taken from the first list of its attempts that a worker joins with.
+// A report counts only with the token of its attempt. The attempt number is not enough: a database
+// that was restored from a backup issues the same numbers again. Tokens are kept here, by worker,
+// as they were issued. Tokens of earlier server processes are smaller than all of this one, and are
+// learned from the first list of attempts with which a worker joins.
 #include "base/planted.h"
 #include "server/cluster/tokens.h"
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
+// A worker has tasks with neighbouring numbers. The map keeps neighbours together, where removing
+// them one by one is slow, so an odd factor scatters them; it maps no two tasks to one key.
 static uint64_t key_of(rota_task_id task)
 {
-    return (uint64_t)task.job << 32 | task.task;
+    return ((uint64_t)task.job << 32 | task.task) * 0x9e3779b97f4a7c15u;
 }
 
-// All of a token counts: its lower half is the same in every epoch. 0 would be none.
+// A hash of the complete token: its lower half is the same in every epoch. 0 would mean none.
 static uint32_t mark_of(uint64_t token)
 {
     return (uint32_t)hash_mix(token, 1) | 1;
 }
 
-uint64_t hub_token_next(struct hub *hub)
+uint64_t cluster_token_next(struct cluster *cluster)
 {
-    return PLANTED(TOKEN_SAME) ? hub->token : ++hub->token;
+    return PLANTED(TOKEN_SAME) ? cluster->token : ++cluster->token;
 }
 
-void hub_token_give(struct hub_worker *worker, rota_task_id task, uint64_t token)
+void cluster_token_give(struct cluster_worker *worker, rota_task_id task, uint64_t token)
 {
-    if (!map_reserve(&heap, &worker->tokens, 1)) hub_no_memory();
+    if (!map_reserve(&memory_heap, &worker->tokens, worker->tokens.count + 1)) cluster_no_memory();
     *map_place(&worker->tokens, key_of(task)) = mark_of(token);
 }
 
-bool hub_token_fits(const struct hub *hub, const struct hub_worker *worker, rota_task_id task,
-                    uint64_t token)
+bool cluster_token_fits(const struct cluster *cluster, const struct cluster_worker *worker,
+                        rota_task_id task, uint64_t token)
 {
     uint32_t given = map_find(&worker->tokens, key_of(task));
     if (PLANTED(TOKEN_UNCHECKED)) return true;
-    return given == mark_of(token) && token <= hub->token;
+    return given == mark_of(token) && token <= cluster->token;
 }
 
-bool hub_token_listed(const struct hub *hub, struct hub_worker *worker, rota_task_id task,
-                      uint64_t token)
+bool cluster_token_listed(const struct cluster *cluster, struct cluster_worker *worker,
+                          rota_task_id task, uint64_t token)
 {
     bool is_known = map_find(&worker->tokens, key_of(task));
-    if (!is_known && token <= hub->token_first)
-        hub_token_give(worker, task, token);
-    return hub_token_fits(hub, worker, task, token);
+    if (!is_known && token <= cluster->token_first)
+        cluster_token_give(worker, task, token);
+    return cluster_token_fits(cluster, worker, task, token);
 }
 
-void hub_token_drop(struct hub_worker *worker, rota_task_id task)
+bool cluster_token_take(const struct cluster *cluster, struct cluster_worker *worker,
+                        rota_task_id task, uint64_t token)
 {
-    if (map_find(&worker->tokens, key_of(task))) map_remove(&worker->tokens, key_of(task));
+    bool fits = cluster_token_fits(cluster, worker, task, token);
+    if (fits) map_remove(&worker->tokens, key_of(task));
+    return fits;
 }
 
-void hub_tokens_keep(struct hub_worker *worker, const rota_task_id *tasks, uint32_t count)
+void cluster_tokens_keep(struct cluster_worker *worker, const rota_task_id *tasks, uint32_t count)
 {
     struct map kept = {0};
-    if (count && !map_reserve(&heap, &kept, count)) hub_no_memory();
+    if (count && !map_reserve(&memory_heap, &kept, count)) cluster_no_memory();
     for (uint32_t i = 0; i < count; i++) {
         uint32_t given = map_find(&worker->tokens, key_of(tasks[i]));
         if (given) map_put(&kept, key_of(tasks[i]), given);
     }
-    hub_tokens_release(worker);
+    cluster_tokens_release(worker);
     worker->tokens = kept;
 }
 
-void hub_tokens_release(struct hub_worker *worker)
+void cluster_tokens_release(struct cluster_worker *worker)
 {
-    map_release(&heap, &worker->tokens);
+    map_release(&memory_heap, &worker->tokens);
 }
 
-// ---- A database that went back -----------------------------------------------------------------
+// ---- Databases restored from a backup -------------------------------------------------------
 
-// What a worker was told was durable before. So a worker that knows more than the database has been
-// told by a later state of it.
-bool hub_is_behind(struct hub *hub, const struct wire_join *join)
+// Workers are told only what is durable. So a worker that knows more than the database was told by
+// a later state of it.
+bool cluster_is_behind(struct cluster *cluster, const struct wire_join *join)
 {
-    if (join->epoch > hub->epoch || !hub_epoch_is_ours(hub, join->epoch, join->opened)) return true;
+    if (join->epoch > cluster->epoch || !cluster_epoch_is_ours(cluster, join->epoch, join->opened))
+        return true;
     for (uint32_t i = 0; i < join->attempts.count; i++) {
         const struct wire_attempt *attempt = &join->attempts.items[i];
         struct rota_task_view view;
-        if (attempt->token > hub->token) return true;
-        if (attempt->task.job >= hub->server->next_job.number) return true;
-        if (rota_task_look(hub->server->rota, attempt->task, &view)
+        if (attempt->token > cluster->token) return true;
+        if (attempt->task.job >= cluster->server->next_job.number) return true;
+        if (rota_task_look(cluster->server->rota, attempt->task, &view)
             && attempt->attempt > view.attempt)
             return true;
     }
     return false;
 }
 
-const char hub_quiet_reason[]
-    = "the server's database was restored from a backup; nothing is given out until the leases of"
-      " the lost server are over: try again later";
+const char cluster_quiet_reason[]
+    = "the server's database was restored from a backup; tasks are handed out when the leases of"
+      " the lost server have expired: try again later";
 
-bool hub_is_quiet(const struct hub *hub)
+bool cluster_is_quiet(const struct cluster *cluster)
 {
-    return hub->ticks < hub->quiet_until;
+    return cluster->ticks < cluster->quiet_until;
 }

@@ -1,47 +1,50 @@
-// tokens.h - tokens of attempts: always new, and known until the attempt has ended.
+// tokens.h - tokens of attempts: never reused, and known until the attempt has ended.
 #pragma once
 
 #include "server/cluster/cluster.h"
 
-// Tokens grow for ever, whatever the clock does: the upper bits are the epoch, which grows with
-// each opening of the database, and when the lower ones, which count, are used up. In a restored
-// database it grows by more than the lost one can have had.
-enum { HUB_TOKENS = 32 };
+// Tokens only grow, whatever the clock does: the upper bits are the epoch, which is incremented
+// with each opening of the database, and when the lower bits, a counter, are used up. In a restored
+// database the epoch grows by more than the lost one can have used.
+enum { CLUSTER_TOKENS = 32 };
 
-// The earliest time for hub_open(): how often a database is opened bounds how many tokens a lost
-// one can have given out.
-rota_time hub_opens_at(struct server *server, rota_time now);
-void hub_self_open(struct hub *hub, rota_time now);  // server_identity.c: in the first turn
-void hub_self_look(struct hub *hub);  // before a turn is written: its epoch is kept
-// cluster.c: between turns, as often as you like. False: stop, the files of the store are gone.
-bool hub_check(struct hub *hub, rota_time ticks);
-uint64_t hub_token_next(struct hub *hub);  // larger than all before
-// This worker has been given that task with this token.
-void hub_token_give(struct hub_worker *worker, rota_task_id task, uint64_t token);
-// A report with this token is one of the attempt that this worker was given last.
-bool hub_token_fits(const struct hub *hub, const struct hub_worker *worker, rota_task_id task,
-                    uint64_t token);
-// The same for what a worker lists when it joins; what it was given by an earlier life of the
-// server is known from then on.
-bool hub_token_listed(const struct hub *hub, struct hub_worker *worker, rota_task_id task,
-                      uint64_t token);
-void hub_token_drop(struct hub_worker *worker, rota_task_id task);  // its attempt has ended
-// Those of other tasks are forgotten: the worker has come anew, and the core gives it these.
-void hub_tokens_keep(struct hub_worker *worker, const rota_task_id *tasks, uint32_t count);
-void hub_tokens_release(struct hub_worker *worker);
+// The earliest time for cluster_open(): limiting how often a database is opened limits how many
+// tokens a lost one can have issued.
+rota_time cluster_opens_at(struct server *server, rota_time now);
+void cluster_self_open(struct cluster *cluster,
+                       rota_time now);            // server_identity.c: in the first turn
+void cluster_self_look(struct cluster *cluster);  // before a turn is written: its epoch is stored
+// cluster.c: between turns, at any time. False: stop, the files of the store are gone.
+bool cluster_check(struct cluster *cluster, rota_time ticks);
+uint64_t cluster_token_next(struct cluster *cluster);  // larger than all before
+// The worker was assigned that task with this token.
+void cluster_token_give(struct cluster_worker *worker, rota_task_id task, uint64_t token);
+// A report with this token is about the attempt that the worker was assigned last.
+bool cluster_token_fits(const struct cluster *cluster, const struct cluster_worker *worker,
+                        rota_task_id task, uint64_t token);
+// The same for attempts that a worker lists when it joins; tokens issued by an earlier server
+// process are known from then on.
+bool cluster_token_listed(const struct cluster *cluster, struct cluster_worker *worker,
+                          rota_task_id task, uint64_t token);
+// The same for an attempt that has ended: a valid token is removed.
+bool cluster_token_take(const struct cluster *cluster, struct cluster_worker *worker,
+                        rota_task_id task, uint64_t token);
+// Removes tokens of all other tasks: the worker joined again, and the core has these attempts for
+// it.
+void cluster_tokens_keep(struct cluster_worker *worker, const rota_task_id *tasks, uint32_t count);
+void cluster_tokens_release(struct cluster_worker *worker);
 
-// The worker knows of attempts, or of a life of this server, that the database has not had yet: it
-// was restored from a backup.
-bool hub_is_behind(struct hub *hub, const struct wire_join *join);
-// server_identity.c. False: another life of the database, which this one does not know of, had
-// that epoch.
-bool hub_epoch_is_ours(struct hub *hub, uint64_t epoch, uint64_t opened);
+// The worker knows of attempts, or of a start of this server, that the database does not have: the
+// database was restored from a backup.
+bool cluster_is_behind(struct cluster *cluster, const struct wire_join *join);
+// server_identity.c. False: another copy of the database, unknown to this one, had that epoch.
+bool cluster_epoch_is_ours(struct cluster *cluster, uint64_t epoch, uint64_t opened);
 
-// server_identity.c: how long the core waits for a silent worker: `lease`, or longer if workers
-// were told a longer one by an earlier life of the server, and may still believe in it. Before
+// server_identity.c: how long the core waits for a silent worker: `lease`, or longer if an earlier
+// server process told workers a longer one, on which they may still rely. Call it before
 // server_open().
-rota_time hub_lease(struct store *store, const struct hub_limits *limits, rota_time lease);
+rota_time cluster_lease(struct store *store, const struct cluster_limits *limits, rota_time lease);
 
 // For one lease after a backup was restored: workers of the lost server may still run commands.
-extern const char hub_quiet_reason[];
-bool hub_is_quiet(const struct hub *hub);
+extern const char cluster_quiet_reason[];
+bool cluster_is_quiet(const struct cluster *cluster);

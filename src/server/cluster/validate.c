@@ -1,6 +1,6 @@
-// validate.c - whether what a client wants to be run, and what it calls things, can be taken.
+// validate.c - checks commands and names that clients send.
 //
-// Job files are checked where they are read, but nobody has to come with one.
+// Job files are checked by the reader, but a client can send a submission without one.
 #include "server/cluster/refusal_text.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static bool is_control(uint32_t number)
     return number < FIRST_PRINTABLE || (number >= DELETE && number <= LAST_CONTROL);
 }
 
-// For people: UTF-8 without zeros.
+// Readable text: UTF-8 without zero bytes.
 static bool is_text(wire_text text)
 {
     uint32_t number;
@@ -44,7 +44,7 @@ static bool is_text(wire_text text)
     return true;
 }
 
-bool hub_is_name(wire_text text)
+bool cluster_is_name(wire_text text)
 {
     uint32_t number;
     if (text.length > NAME_MAX || !is_text(text)) return false;
@@ -58,7 +58,7 @@ bool hub_is_name(wire_text text)
 static bool are_names(const wire_texts *texts)
 {
     for (uint32_t i = 0; i < texts->count; i++)
-        if (!texts->items[i].length || !hub_is_name(texts->items[i])) return false;
+        if (!texts->items[i].length || !cluster_is_name(texts->items[i])) return false;
     return true;
 }
 
@@ -69,7 +69,7 @@ static bool is_absolute(wire_text path)
     return !path.length || (path.bytes[0] == '/' && !has_zero(path));
 }
 
-// Relative, and nowhere out of the directory it is relative to.
+// A relative path that does not leave its directory.
 static bool is_inside(wire_text path)
 {
     if (!path.length || path.bytes[0] == '/' || has_zero(path)) return false;
@@ -81,7 +81,7 @@ static bool is_inside(wire_text path)
     return true;
 }
 
-// What a bit means that nobody knows may change what its neighbours mean.
+// An unknown bit may change the meaning of the other bits.
 static bool is_among(uint32_t flags, uint32_t known)
 {
     return !(flags & ~known);
@@ -136,23 +136,23 @@ static bool are_behind(const wire_files *files, const wire_text *links, uint32_t
     return false;
 }
 
-// A worker that made them would make them in folders of others.
+// A worker would create files in the folders of others.
 static const char *links_fault(const struct wire_run *run)
 {
     uint32_t count = 0;
     if (!(run->flags & WIRE_RUN_PRIVATE) || !run->inputs.count) return NULL;
     wire_text *links = calloc(run->inputs.count, sizeof *links);
-    if (!links) return hub_no_room;
+    if (!links) return cluster_no_room;
     for (uint32_t i = 0; i < run->inputs.count; i++)
         if (is_link(&run->inputs.items[i])) links[count++] = run->inputs.items[i].name;
     if (count) qsort(links, count, sizeof *links, text_compare);
     bool fine = !count || (!are_behind(&run->inputs, links, count)
                            && !are_behind(&run->outputs, links, count));
     free(links);
-    return fine ? NULL : "a file of a task lies below an input that is a link to another place";
+    return fine ? NULL : "a file of a task is below an input that is a link to another location";
 }
 
-// ---- The whole command -------------------------------------------------------------------------
+// ---- A complete command ---------------------------------------------------------------------
 
 static bool words_add(const wire_texts *words, uint64_t *bytes)
 {
@@ -171,23 +171,25 @@ static bool is_time(rota_time time)
 static const char *command_fault(const struct wire_run *run)
 {
     uint64_t bytes = 0;
-    if (!run->argv.count || !run->argv.items[0].length) return "a command has a first word";
+    if (!run->argv.count || !run->argv.items[0].length) return "a command needs at least one word";
     if (!words_add(&run->argv, &bytes) || !words_add(&run->env, &bytes))
-        return "a command or its environment has a zero in it";
-    if (bytes > WORDS_MAX) return "a command and its environment have at most 128 KiB";
+        return "a command or its environment contains a zero byte";
+    if (bytes > WORDS_MAX) return "a command and its environment may have at most 128 KiB";
     for (uint32_t i = 0; i < run->env.count; i++)
-        if (!strchr(run->env.items[i].bytes, '=')) return "an environment is NAME=VALUE";
-    if (!hub_is_name(run->name)) return "a command has a name that is none";
-    if (!is_absolute(run->cwd)) return "a directory is not an absolute path";
-    if (has_zero(run->stdin_path)) return "the path of an input has a zero in it";
+        if (!strchr(run->env.items[i].bytes, '='))
+            return "an environment variable must be NAME=VALUE";
+    if (!cluster_is_name(run->name)) return "invalid name of a command";
+    if (!is_absolute(run->cwd)) return "a directory must be an absolute path";
+    if (has_zero(run->stdin_path)) return "the path of an input contains a zero byte";
     if (!are_inside(&run->inputs) || !are_inside(&run->outputs))
-        return "a file of a task lies outside of its directory";
+        return "a file of a task is outside of its directory";
     if (!are_kinds(&run->inputs, WIRE_SOURCE) || !are_kinds(&run->outputs, WIRE_STREAM))
-        return "there is no such kind of file";
+        return "unknown kind of file";
     const char *fault = links_fault(run);
     if (fault) return fault;
-    if (!is_time(run->timeout) || !is_time(run->grace)) return "times are 0 to 100 years";
-    return is_among(run->flags, RUN_FLAGS) ? NULL : "a command has a flag that is none";
+    if (!is_time(run->timeout) || !is_time(run->grace))
+        return "a time must be between 0 and 100 years";
+    return is_among(run->flags, RUN_FLAGS) ? NULL : "unknown flag of a command";
 }
 
 static bool is_repeat(const struct wire_repeat *repeat)
@@ -195,7 +197,7 @@ static bool is_repeat(const struct wire_repeat *repeat)
     return is_time(repeat->rest) && repeat->percent <= PERCENT_MAX;
 }
 
-// Behind the RUN of a body.
+// The part after the RUN of a body.
 static bool repeat_is_sound(struct wire_in *in)
 {
     struct wire_message message;
@@ -204,15 +206,15 @@ static bool repeat_is_sound(struct wire_in *in)
            && is_repeat(&message.repeat) && in->taken == in->length;
 }
 
-// A body is the frame of a RUN; behind it there may be a REPEAT, and nothing else.
-const char *hub_body_fault(wire_text body, uint32_t *flags)
+// A body is a RUN frame, optionally followed by a REPEAT frame.
+const char *cluster_body_fault(wire_text body, uint32_t *flags)
 {
     struct wire_in in = {0};
     struct wire_message message;
-    const char *fault = "a body is not the frame of a command";
+    const char *fault = "a body must be a RUN frame";
     if (!body.length) return fault;
     char *copy = wire_in_room(&in, body.length);
-    if (!copy) return hub_no_room;
+    if (!copy) return cluster_no_room;
     memcpy(copy, body.bytes, body.length);
     wire_in_came(&in, body.length);
     if (wire_take(&in, &message) == WIRE_GOT && message.kind == WIRE_RUN_MESSAGE) {
@@ -236,24 +238,25 @@ static bool are_flags(const struct wire_submit *submit)
     return fine;
 }
 
-const char *hub_piece_fault(const struct wire_submit *submit, uint32_t *index)
+const char *cluster_piece_fault(const struct wire_submit *submit, uint32_t *index)
 {
     *index = UINT32_MAX;
-    if (!are_flags(submit)) return "there is no such flag";
-    if (!hub_is_name(submit->name)) return "the name of the job is none";
-    if (!are_names(&submit->groups)) return "the name of a group is none";
-    if (!are_names(&submit->machines)) return "the name of a machine is none";
+    if (!are_flags(submit)) return "unknown flag";
+    if (!cluster_is_name(submit->name)) return "invalid job name";
+    if (!are_names(&submit->groups)) return "invalid group name";
+    if (!are_names(&submit->machines)) return "invalid machine name";
     for (uint32_t i = 0; i < submit->lanes.count; i++)
-        if (!submit->lanes.items[i].name.length || !hub_is_name(submit->lanes.items[i].name))
-            return "the name of a lane is none";
+        if (!submit->lanes.items[i].name.length || !cluster_is_name(submit->lanes.items[i].name))
+            return "invalid lane name";
     for (uint32_t i = 0; i < submit->commands.count; i++)
-        if (!is_text(submit->commands.items[i])) return "a command is not UTF-8";
+        if (!is_text(submit->commands.items[i])) return "a command must be valid UTF-8";
     for (uint32_t i = 0; i < submit->tasks.count; i++) {
         const struct wire_spec *task = &submit->tasks.items[i];
         *index = i;
-        if (!hub_is_name(task->name)) return "the name of a task is none: 255 bytes, no controls";
-        if (!is_text(task->details)) return "the details of a task are not UTF-8";
-        if (!is_time(task->estimate)) return "times are 0 to 100 years";
+        if (!cluster_is_name(task->name))
+            return "invalid task name: at most 255 bytes, no control characters";
+        if (!is_text(task->details)) return "the details of a task must be valid UTF-8";
+        if (!is_time(task->estimate)) return "a time must be between 0 and 100 years";
     }
     return NULL;
 }

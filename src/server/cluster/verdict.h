@@ -1,23 +1,23 @@
-// verdict.h - what the hub thinks of what a peer says, for whoever keeps a log of it.
+// verdict.h - how the server judged a message of a peer, for the audit log.
 #pragma once
 
 #include "net/wire/wire.h"
 
-struct hub_peer;
+struct cluster_peer;
 
-// Of the message that was taken last; but `foreign` counts over all.
-struct hub_verdict {
+// About the last message taken; but `foreign` counts over all.
+struct cluster_verdict {
     enum wire_code code;  // 0: it was not refused
-    uint32_t job;         // that was submitted, or 0
-    uint32_t foreign;     // reports of what another worker runs
+    uint32_t job;         // of a submission, or 0
+    uint32_t foreign;     // reports about attempts of another worker
     char reason[480];
 };
 
-// How often a worker beats.
-struct hub_pulse {
+// How often a worker sends heartbeats.
+struct cluster_pulse {
     rota_time since;  // ticks
-    uint32_t beats;   // so many have come since
+    uint32_t beats;   // number since then
 };
 
-// What it just said is refused. It need not be told.
-void hub_note_refusal(struct hub_peer *peer, enum wire_code code, const char *reason);
+// The last message is refused. The peer need not be told.
+void cluster_note_refusal(struct cluster_peer *peer, enum wire_code code, const char *reason);

@@ -1,23 +1,22 @@
-// affected.c - who else gets a new job when some definitions change.
+// affected.c - which other definitions get a new job when some definitions change.
 //
-// The core has no event that changes a job. What changes gets a new one, and so do those that share
-// the old one, its bundle or its members, and those whose conditions name it.
-#include "turn/turn.h"
+// The core has no event that changes a job. A changed definition gets a new job, and so do the
+// definitions that share the old job, its bundle or its members, and those whose conditions name
+// it.
+#include "server/definitions/definitions.h"
 
 #include "base/base.h"
 
-// All arrays are by entry and live as long as the turn.
+// All arrays are by entry and exist as long as the turn.
 struct spread {
     struct define *define;
-    uint32_t *first, *users;  // users[first[i + 1] ... first[i + 2]) come along with i
+    uint32_t *first, *users;  // users[first[i + 1] ... first[i + 2]) are affected with i
     uint32_t *next;           // the next entry of the same old job, plus 1
     struct map jobs;          // by old job: its first entry, plus 1
-    uint32_t *stack, height;  // entries whose users have not been looked at
+    uint32_t *stack, height;  // entries whose users have not been visited
 };
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
-// Calls for each pair of which the second comes along with the first.
+// Called for each pair of which the second is affected with the first.
 typedef void pair_fn(struct spread *spread, uint32_t with, uint32_t user);
 
 static void pairs_each(struct spread *spread, pair_fn *call)
@@ -56,7 +55,7 @@ static bool spread_build(struct spread *spread)
     for (uint32_t i = 1; i <= count + 1; i++) spread->first[i] += spread->first[i - 1];
     spread->users
         = server_keep(catalog->server, (size_t)spread->first[count + 1] + 1, sizeof(uint32_t));
-    if (!spread->users || !map_reserve(&heap, &spread->jobs, count)) return false;
+    if (!spread->users || !map_reserve(&memory_heap, &spread->jobs, count)) return false;
     pairs_each(spread, pair_put);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t job = catalog->entries[i].task.job;
@@ -75,7 +74,7 @@ static void entry_join(struct spread *spread, uint32_t index)
     spread->stack[spread->height++] = index;
 }
 
-// A job is gone through once.
+// Each job is visited once.
 static void job_join(struct spread *spread, uint32_t job)
 {
     uint32_t at = job ? map_find(&spread->jobs, job) : 0;
@@ -107,8 +106,8 @@ static bool active_check(struct define *define)
         const struct entry *entry = &define->catalog.entries[i];
         if (!entry->rebuilt || !entry->task.job || !task_is_active(server, entry->task)) continue;
         return define_refuse(define, entry,
-                             "not effective on active task \"%.100s\", which hangs together with"
-                             " what changes",
+                             "not possible while task \"%.100s\" is active, which is affected by"
+                             " the change",
                              entry->what.name);
     }
     return true;
@@ -119,6 +118,6 @@ bool define_spread(struct define *define)
     struct spread spread = {.define = define};
     bool fine = spread_build(&spread);
     if (fine) spread_run(&spread);
-    map_release(&heap, &spread.jobs);
+    map_release(&memory_heap, &spread.jobs);
     return fine ? active_check(define) : define_no_memory(define);
 }

@@ -1,5 +1,6 @@
-// allocator.c - stages what is due: each calendar is asked, and its answer stored with the staging.
-#include "turn/turn.h"
+// allocator.c - stages tasks that are due: queries each calendar, and stores its answer with the
+// staging.
+#include "server/definitions/definitions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,12 @@ static const rota_time minute = 60000000;
 static bool no_memory(struct allocator *allocator)
 {
     snprintf(allocator->server->reason, sizeof allocator->server->reason,
-             "no memory for the calendars");
+             "out of memory for the calendars");
     return false;
 }
 
-// A zone that was there when the definition came may be gone since: then it does not run, and
-// the caller is told.
+// A time zone that existed when the definition was made may be missing now: then the task does not
+// run, and the caller is told.
 static bool zone_find(struct allocator *allocator, struct schedule *schedule)
 {
     const char *name = schedule->entry->what.schedule.zone, *reason = "";
@@ -60,7 +61,7 @@ static void task_ended(struct allocator *allocator, rota_task_id task, rota_time
     }
 }
 
-// Who ended in this minute is not staged in it again, also if it ended before a restart.
+// A task that ended in this minute is not staged in it again, even if it ended before a restart.
 static bool ends_read(struct allocator *allocator, rota_time now)
 {
     struct catalog_end *ends = malloc(ENDS_MAX * sizeof *ends);
@@ -108,7 +109,7 @@ static void task_stage(struct allocator *allocator, struct schedule *schedule, r
     struct server *server = allocator->server;
     struct rota_event event = {.kind = ROTA_EVENT_STAGE};
     event.task.task = schedule->entry->task;
-    // Refused: it is frozen. The firing is gone, as it would be for a task that is not there.
+    // Refused: it is frozen. The run is skipped, as for a task that does not exist.
     schedule->fired = server_step(server, &event) == ROTA_OK;
     if (!schedule->fired) return;
     schedule->entry->active = true;
@@ -126,7 +127,7 @@ static void schedule_look(struct allocator *allocator, struct schedule *schedule
         = calendar_decide(&schedule->calendar, &entry->state, &schedule->rules, &situation);
     schedule->look_at = decision.look_at;
     if (decision.verdict == CALENDAR_STAGE) {
-        if (store_is_full(server->store)) {  // nothing is settled: it has been missed, then
+        if (store_is_full(server->store)) {  // nothing was stored: the run was missed
             schedule->look_at = server->now + minute;
             return;
         }
@@ -155,7 +156,7 @@ void allocator_note_ends(struct allocator *allocator)
         struct entry *entry = &allocator->catalog.entries[i];
         bool bundle = entry->what.type == DEFINITION_BUNDLE;
         bool active = task_is_active(server, entry->task);
-        entry->ended = bundle && entry->active && !active;  // nobody confirms a bundle
+        entry->ended = bundle && entry->active && !active;  // a bundle has no confirmation
         entry->active = active;
     }
     for (uint32_t i = 0; i < server->action_count; i++) {

@@ -1,5 +1,5 @@
-// apply.c - what `rota define` does: a file of actions becomes one turn, or nothing.
-#include "turn/turn.h"
+// apply.c - executes `rota define`: a file of actions becomes one turn, or nothing.
+#include "server/definitions/definitions.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,12 +20,12 @@ bool define_refuse(struct define *define, const struct entry *entry, const char 
 
 bool define_no_memory(struct define *define)
 {
-    return define_refuse(define, NULL, "there is no memory for it");
+    return define_refuse(define, NULL, "out of memory");
 }
 
 // ---- Actions ---------------------------------------------------------------------------
 
-// The text under which it is kept, which is also how it is checked as a whole.
+// The text that is stored, which is also used for checking all definitions.
 static bool text_write(struct define *define, struct entry *entry)
 {
     struct definitions again = {0};
@@ -67,23 +67,23 @@ static bool action_apply(struct define *define, struct entry *entry,
     if (action->action == DEFINITION_INSERT) {
         struct entry at = {.what = *action};
         if (!entry) return task_insert(define, action);
-        return define_refuse(define, &at, "there is a task \"%.100s\" already", action->name);
+        return define_refuse(define, &at, "task \"%.100s\" already exists", action->name);
     }
     if (!entry) {
         struct entry at = {.what = *action};
-        return define_refuse(define, &at, "there is no task \"%.100s\"", action->name);
+        return define_refuse(define, &at, "no such task: \"%.100s\"", action->name);
     }
     entry->what.line = action->line;
     if (task_is_active(define->catalog.server, entry->task))
-        return define_refuse(define, entry, "not effective on active task \"%.100s\"",
+        return define_refuse(define, entry, "not possible while task \"%.100s\" is active",
                              action->name);
     if (action->action == DEFINITION_UPDATE) return task_update(define, entry, action);
     entry->fate = ENTRY_DELETED;
     return true;
 }
 
-// Names come once in a file, so that only those of the store have to be looked through; what is
-// inserted goes behind them and is put in order at the end.
+// Names are unique within a file, so only those of the store have to be searched; new ones are
+// appended and sorted at the end.
 static bool actions_apply(struct define *define, const struct definitions *file)
 {
     struct catalog *catalog = &define->catalog;
@@ -100,7 +100,7 @@ static bool actions_apply(struct define *define, const struct definitions *file)
     return true;
 }
 
-// ---- All of it -----------------------------------------------------------------------------
+// ---- The complete file ----------------------------------------------------------------------
 
 static void rows_put(struct define *define)
 {

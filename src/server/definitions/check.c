@@ -1,5 +1,5 @@
-// check.c - whether definitions hold together: parents, conditions, zones.
-#include "turn/turn.h"
+// check.c - checks the references of definitions: parents, conditions, time zones.
+#include "server/definitions/definitions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,8 @@ static bool is_touched(const struct entry *entry)
     return entry->fate == ENTRY_NEW || entry->fate == ENTRY_CHANGED;
 }
 
-// Who stays speaks of somebody who goes: that one cannot go, and all who need it are named.
+// A definition that stays names one that is deleted: the deletion is refused, and all that need it
+// are listed.
 static bool refuse_delete(struct define *define, const struct entry *entry,
                           const struct entry *target)
 {
@@ -48,7 +49,7 @@ static bool refuse_missing(struct define *define, const struct entry *entry, con
 {
     if (target && !is_touched(entry)) return refuse_delete(define, entry, target);
     int shown = length > 100 ? 100 : (int)length;
-    return define_refuse(define, entry, "%s: there is no task \"%.*s\"", word, shown, name);
+    return define_refuse(define, entry, "%s: no such task: \"%.*s\"", word, shown, name);
 }
 
 static bool parent_check(struct define *define, struct entry *entry)
@@ -78,7 +79,7 @@ static bool condition_resolve(struct define *define, struct entry *entry, const 
         struct entry *target = catalog_find(&define->catalog, room->names[i], room->lengths[i]);
         if (!is_there(target))
             return refuse_missing(define, entry, "condition", target, room->names[i],
-                                  room->lengths[i]);  // true: enough is said about this one
+                                  room->lengths[i]);  // true: enough is reported about this one
         entry->named[i] = index_of(define, target);
     }
     return true;

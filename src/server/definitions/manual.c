@@ -1,5 +1,5 @@
-// manual.c - what somebody says about one task: stage it, start it, count it as green, ...
-#include "turn/turn.h"
+// manual.c - manual actions for one task: stage, start, green, red, reset, freeze, abort.
+#include "server/definitions/definitions.h"
 
 #include <string.h>
 

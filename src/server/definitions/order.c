@@ -1,15 +1,15 @@
-// order.c - in which order definitions become jobs: who is named comes first.
-#include "turn/turn.h"
+// order.c - the order in which definitions become jobs: a named definition comes first.
+#include "server/definitions/definitions.h"
 
-// A unit is a callable without a bundle, or a bundle with its members: it goes into one job. Units
-// are known by the index of their first entry. All arrays live as long as the turn.
+// A unit is a callable without a bundle, or a bundle with its members: it becomes one job. Units
+// are identified by the index of their first entry. All arrays exist as long as the turn.
 struct order {
     struct define *define;
     uint32_t *next;   // by entry: the next member of its unit, plus 1
-    uint32_t *lacks;  // by unit: how often it names units that have no job yet
-    uint32_t *first;  // by unit: where those who name it begin in `dependents`
+    uint32_t *lacks;  // by unit: number of named units that have no job yet
+    uint32_t *first;  // by unit: first index of its dependents in `dependents`
     uint32_t *dependents;
-    uint32_t *queue;  // units that lack nothing
+    uint32_t *queue;  // units for which nothing is missing
     uint32_t queued;
     struct entry **members;
 };
@@ -20,7 +20,7 @@ static uint32_t unit_of(const struct define *define, uint32_t index)
     return parent ? parent - 1 : index;
 }
 
-// Calls for each name in a condition that leads from one unit to another that is not there.
+// Called for each name in a condition that leads from one unit to another that has no job.
 typedef void link_fn(struct order *order, uint32_t from, uint32_t to);
 
 static void links_each(struct order *order, link_fn *call)
@@ -44,7 +44,7 @@ static void link_count(struct order *order, uint32_t from, uint32_t to)
     order->first[to + 1]++;
 }
 
-// Fills from the end of each one's part, so that `first` ends up at its beginning.
+// Fills each part from its end, so that `first` finally is its beginning.
 static void link_put(struct order *order, uint32_t from, uint32_t to)
 {
     order->dependents[--order->first[to + 1]] = from;
@@ -66,7 +66,7 @@ static bool order_build(struct order *order, uint32_t count)
     if (!there) return false;
     links_each(order, link_count);
     for (uint32_t i = 1; i <= count + 1; i++) order->first[i] += order->first[i - 1];
-    // Now first[u + 1] is where u's part ends; putting moves it to where the part begins.
+    // Now first[u + 1] is the end of the part of u; filling moves it to its beginning.
     links_each(order, link_put);
     return true;
 }
@@ -115,7 +115,8 @@ bool define_in_order(struct define *define)
         if (is_unit(&order, i) && !order.lacks[i]) order.queue[order.queued++] = i;
     for (uint32_t i = 0; i < order.queued; i++)
         if (!unit_submit(&order, order.queue[i])) return false;
-    // What is left names each other. Bundles may do so without a cycle; the core knows.
+    // The remaining units name each other. With bundles that is possible without a cycle; the core
+    // decides.
     for (uint32_t i = 0; i < count; i++)
         if (is_unit(&order, i) && order.lacks[i]) rest = members_add(&order, i, rest);
     return !rest || define_job(define, order.members, rest);

@@ -1,6 +1,6 @@
-// submit.c - definitions become jobs of the core: old ones are closed, new ones submitted
-// in an order in which conditions find what they name.
-#include "turn/turn.h"
+// submit.c - turns definitions into jobs: closes old ones, and submits new ones in an order in
+// which conditions find the tasks they name.
+#include "server/definitions/definitions.h"
 
 #include <string.h>
 
@@ -93,7 +93,7 @@ static struct store_text text_of(const struct definition *what)
     };
 }
 
-// Clauses that name tasks of the same job get job 0: the core gives that a number.
+// Clauses that name tasks of the same job get job 0, which the core replaces by its number.
 static void clauses_fill(const struct define *define, const struct entry *entry,
                          struct rota_clause *clauses)
 {
@@ -129,7 +129,7 @@ static bool draft_fill(struct define *define, struct entry *const *members, uint
     return true;
 }
 
-// Kept before it is stepped: the store finds the texts by the address of the spec.
+// Stored before the step: the store finds the texts by the address of the spec.
 bool define_job(struct define *define, struct entry *const *members, uint32_t count)
 {
     struct server *server = define->catalog.server;
@@ -149,10 +149,10 @@ bool define_job(struct define *define, struct entry *const *members, uint32_t co
     if (!draft_fill(define, members, count, &spec, &draft)) return false;
     if (!server_submit(server, &spec, draft.texts)) return true;
     return define_refuse(define, members[0], "\"%.100s\"%s: %s", members[0]->what.name,
-                         count > 1 ? " and what goes with it" : "", server->reason);
+                         count > 1 ? " and the tasks affected by it" : "", server->reason);
 }
 
-// ---- What it was before --------------------------------------------------------------------
+// ---- Restoring earlier states ---------------------------------------------------------------
 
 static bool last_restore(struct define *define, const struct entry *entry)
 {

@@ -1,12 +1,20 @@
-// audit.c - `rota server --audit FILE`: who has asked for what, and what became of it.
+// audit.c - `rota server --audit FILE`: a log of all requests and their results.
 //
-// What is done is noted in the database, in the transaction that does it. The file is a copy: it
-// gets a line when that is durable, and before the answer leaves. What is refused changes nothing,
-// and stands in the file only, at once.
+// The log contains who connected from where, what was requested, and whether it was done or
+// refused, as one JSON object in each line. A change is recorded in the database, in the
+// transaction that makes the change. The file is a copy: it gets the line when the transaction is
+// durable, and before the reply is sent. A refusal changes nothing, and is written only to the
+// file, at once.
+//
+// The file belongs to this module; SIGHUP opens it again under its name, so that it can be rotated.
+// A file that cannot be written, for example on a full disk, is reported once on standard error,
+// and the server continues without it. Connections that fail authentication are limited to a few
+// lines per second; the others are counted.
 #define _GNU_SOURCE
 #include "server/loop/loop.h"
 #include "job/file/jobfile.h"
 #include "os/os.h"
+#include "os/json.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,15 +55,16 @@ int serve_audit_open(struct serve *serve)
     return 2;
 }
 
-// Whoever has renamed it gets no more lines there. One that cannot be opened leaves the old one.
+// A renamed file gets no more lines. If the new file cannot be opened, the old one stays in use.
 void serve_audit_again(struct serve *serve)
 {
     struct serve_audit *audit = &serve->audit;
     if (audit->file < 0) return;
     int file = file_open(serve->options.audit);
     if (file < 0) {
-        fprintf(stderr, "rota server: the old audit log stays: %s: %s\n", serve->options.audit,
-                strerror(errno));
+        fprintf(stderr,
+                "rota server: cannot reopen the audit log, the old file stays in use: %s: %s\n",
+                serve->options.audit, strerror(errno));
         return;
     }
     close(audit->file);
@@ -72,14 +81,15 @@ void serve_audit_close(struct serve *serve)
 
 // ---- A line ------------------------------------------------------------------------------------
 
-// In one piece, so that nobody reads half a line. A full disk is told once; the server goes on.
+// Written with one call, so that no reader sees half a line. A full disk is reported once; the
+// server continues.
 static void line_write(struct serve_audit *audit, const char *line, size_t size, const char *path)
 {
     ssize_t wrote = line ? write(audit->file, line, size) : -1;
     bool failed = wrote != (ssize_t)size;
     if (failed && !audit->has_failed)
-        fprintf(stderr, "rota server: %s: requests are not noted: %s\n", path,
-                wrote < 0 ? strerror(errno) : "there is no more room");
+        fprintf(stderr, "rota server: %s: cannot write the audit log: %s\n", path,
+                wrote < 0 ? strerror(errno) : "no space left on device");
     audit->has_failed = failed;
 }
 
@@ -154,7 +164,7 @@ static void data_put(FILE *out, const struct wire_data *data)
     object_put(out, data->object);
 }
 
-// A receiver refused what this source sent: its hash was not the recorded one.
+// A receiver refused the data of this source: its hash was not the recorded one.
 static void forged_put(FILE *out, const struct wire_forged *forged)
 {
     verb_put(out, "refuse_content");
@@ -163,7 +173,7 @@ static void forged_put(FILE *out, const struct wire_forged *forged)
     text_put(out, "fault", forged->reason.bytes);
 }
 
-// A transfer that ended with its key: nothing was refused.
+// A transfer that ended because its key was revoked: nothing was refused.
 static bool is_revoked(const struct wire_brought *brought)
 {
     return !brought->entry.length && strcmp(brought->reason.bytes, DATA_REVOKED) == 0;
@@ -192,7 +202,7 @@ static void submit_put(FILE *out, const struct wire_submit *submit, uint32_t job
     if (job || submit->job) fprintf(out, ",\"job\":%" PRIu32, job ? job : submit->job);
 }
 
-// False: it changes nothing, unless it was refused, or is not whole yet.
+// False: the message changes nothing unless it was refused, or is incomplete.
 static bool is_change(const struct wire_message *message)
 {
     switch (message->kind) {
@@ -237,15 +247,15 @@ static void what_put(FILE *out, const struct wire_message *message, uint32_t job
     }
 }
 
-// ---- What is noted ------------------------------------------------------------------------------
+// ---- Recording ------------------------------------------------------------------------------
 
-// The line ends with its new line, which the database does without.
+// The line ends with a newline, which the database does not need.
 static void done_note(struct serve *serve, char *line, size_t size)
 {
     struct serve_audit *audit = &serve->audit;
-    uint32_t slot = serve->hub.slot;
+    uint32_t slot = serve->cluster.slot;
     char *due = realloc(audit->due[slot], audit->due_size[slot] + size);
-    if (!due) hub_no_memory();
+    if (!due) cluster_no_memory();
     memcpy(due + audit->due_size[slot], line, size);
     audit->due[slot] = due;
     audit->due_size[slot] += size;
@@ -257,15 +267,15 @@ void serve_audit_settled(struct serve *serve)
 {
     struct serve_audit *audit = &serve->audit;
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t slot = serve->hub.slot ^ i;  // the older one first
-        if (!audit->due_size[slot] || serve->hub.turn[slot]) continue;
+        uint32_t slot = serve->cluster.slot ^ i;  // the older one first
+        if (!audit->due_size[slot] || serve->cluster.turn[slot]) continue;
         line_write(audit, audit->due[slot], audit->due_size[slot], serve->options.audit);
         audit->due_size[slot] = 0;
     }
 }
 
-// The object store speaks for those who brought something, and for itself.
-static void depot_put(FILE *out, const struct wire_message *message)
+// The object store reports for the clients that uploaded something, and for itself.
+static void object_store_put(FILE *out, const struct wire_message *message)
 {
     bool speaks_for = message->kind == WIRE_BROUGHT_MESSAGE && message->brought.who.length;
     fprintf(out, "{\"at\":%" PRId64 "%s", os_now(),
@@ -285,15 +295,15 @@ void serve_audit_request(struct serve *serve, const struct serve_peer *peer,
                          const struct wire_message *message)
 {
     const char *refusal = refusal_of(peer, message);
-    bool is_depot = peer == serve->depot_peer;
-    if (serve->audit.file < 0 || (is_depot && !is_change(message))) return;
+    bool is_object_store = peer == serve->object_store_peer;
+    if (serve->audit.file < 0 || (is_object_store && !is_change(message))) return;
     if (!refusal && !is_change(message)) return;
     char *line = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&line, &size);
     if (out) {
-        if (is_depot)
-            depot_put(out, message);
+        if (is_object_store)
+            object_store_put(out, message);
         else
             who_put(out, peer);
         what_put(out, message, peer->peer->verdict.job);
@@ -302,7 +312,7 @@ void serve_audit_request(struct serve *serve, const struct serve_peer *peer,
         fputs("}\n", out);
         fclose(out);
     }
-    if (!line) hub_no_memory();
+    if (!line) cluster_no_memory();
     if (refusal)
         line_write(&serve->audit, line, size, serve->options.audit);
     else
@@ -341,7 +351,7 @@ void serve_audit_revoked(struct serve *serve, const struct serve_peer *peer)
     free(line);
 }
 
-// They cost nothing to whoever sends them, so only some are named, and the others counted.
+// Strangers can send any number of them, so only some are written, and the others are counted.
 void serve_audit_stranger(struct serve *serve, const struct serve_peer *peer)
 {
     struct serve_audit *audit = &serve->audit;

@@ -1,4 +1,17 @@
-// loop.c - `rota server`: peers are heard, a turn is made of it, and what it asks for leaves.
+// loop.c - `rota server`: the event loop that reads peers, runs turns, and sends replies.
+//
+// One thread waits for sockets, timers and the disk. It reads complete messages of all peers, makes
+// one turn of them (server/cluster), and starts writing the turn. While the disk writes, the next
+// turn may begin. When a turn is durable its replies and commands are sent.
+//
+// The loop owns the listeners, the connections (struct serve_peer) and the processes of queries.
+// The cluster has a struct cluster_peer for each connection, which the loop adds and removes only
+// within a turn. The object store has its own thread and is connected like a peer.
+//
+// Peers can fail in any way: they may be silent, send invalid messages, stop reading or disconnect.
+// A peer that does not introduce itself or complete a message in time, or does not read its
+// replies, is disconnected; a connection beyond the limits is refused. If the store fails, or its
+// files are replaced, the server ends without acknowledging anything more.
 #include "server/loop/loop.h"
 #include "server/cluster/tokens.h"
 #include "os/os.h"
@@ -9,7 +22,7 @@
 
 enum {
     READY = 256,
-    ACCEPT_TURN = 32,  // connections that are accepted before others have their turn
+    ACCEPT_TURN = 32,  // connections accepted before other peers get their turn
     OUTPUT_MAX = 64 << 20,
     OUTPUT_FEW = 64 << 10,
     LOOK_EVERY = 1000000
@@ -28,7 +41,7 @@ void serve_input_note(struct serve *serve, struct serve_peer *peer)
 
 struct serve_peer *serve_peer_add(struct serve *serve, struct link *link)
 {
-    struct serve_peer *peer = hub_allocate(1, sizeof *peer);
+    struct serve_peer *peer = cluster_allocate(1, sizeof *peer);
     peer->kind = SERVE_PEER;
     peer->link = link;
     peer->next = serve->peers;
@@ -53,7 +66,7 @@ void serve_peers_revoke(struct serve *serve)
         if (peer->is_gone || link_is_allowed(peer->link, &serve->keys)) continue;
         if (peer->peer) {
             serve_audit_revoked(serve, peer);
-            hub_refuse(peer->peer, 0, 0, WIRE_REFUSED_ROLE, DATA_REVOKED);
+            cluster_refuse(peer->peer, 0, 0, WIRE_REFUSED_ROLE, DATA_REVOKED);
             link_flush(peer->link);
             serve->revoked++;
         }
@@ -77,17 +90,17 @@ static void peer_free(struct serve *serve, struct serve_peer *peer)
     free(peer);
 }
 
-// A user of this machine has no key, but a number.
+// A user of this machine has no key, but a user id.
 static void peer_open(struct serve *serve, struct serve_peer *peer)
 {
     struct link *link = peer->link;
-    peer->peer = hub_peer_add(&serve->hub, link->roles, link->id, &link->out);
+    peer->peer = cluster_peer_add(&serve->cluster, link->roles, link->id, &link->out);
     const char *user = peer->from + (peer->from[0] == '/');
-    if (!link->id[0]) hub_peer_own(&serve->hub, peer->peer, user);
+    if (!link->id[0]) cluster_peer_own(&serve->cluster, peer->peer, user);
     memcpy(peer->peer->from, peer->from, sizeof peer->from);
     serve_peer_opened(serve, peer);
-    const char *fault = hub_place_take(&serve->hub, peer->peer);
-    if (fault) hub_turn_away(peer->peer, WIRE_REFUSED_BUSY, fault);
+    const char *fault = cluster_place_take(&serve->cluster, peer->peer);
+    if (fault) cluster_turn_away(peer->peer, WIRE_REFUSED_BUSY, fault);
 }
 
 static void peer_work(struct serve *serve, struct serve_peer *peer)
@@ -109,8 +122,8 @@ static void peer_flush(struct serve *serve, struct serve_peer *peer)
 {
     if (peer->is_gone) return;
     struct link *link = peer->link;
-    if (link->out.failed) hub_no_memory();
-    bool slow = peer != serve->depot_peer && link->out.length - link->out.sent > OUTPUT_MAX;
+    if (link->out.failed) cluster_no_memory();
+    bool slow = peer != serve->object_store_peer && link->out.length - link->out.sent > OUTPUT_MAX;
     if (slow || (link->out.length && !link_flush(link))) peer->is_gone = true;
     if (serve->questions && link->out.length < OUTPUT_FEW) serve_questions_go_on(serve, peer);
     bool done = peer->peer && peer->peer->closing && !link->out.length;
@@ -123,7 +136,7 @@ static void peer_flush(struct serve *serve, struct serve_peer *peer)
     serve_count(peer);
 }
 
-// A peer that has not said in time who it is, or the rest of a message, has to go.
+// Disconnects a peer that has not introduced itself, or completed a message, in time.
 static void late_look(struct serve *serve, int64_t now)
 {
     if (now < serve->strangers_at) return;
@@ -146,7 +159,7 @@ static bool message_take(struct serve *serve, struct serve_peer *peer,
     bool asks = message->kind == WIRE_ASK_MESSAGE
                 && (peer->peer->role == WIRE_CLIENT || peer->peer->role == WIRE_ADMIN);
     if (!asks) {
-        bool goes_on = hub_take(&serve->hub, peer->peer, message);
+        bool goes_on = cluster_take(&serve->cluster, peer->peer, message);
         serve_audit_request(serve, peer, message);
         return goes_on;
     }
@@ -154,7 +167,7 @@ static bool message_take(struct serve *serve, struct serve_peer *peer,
     return true;
 }
 
-// A short question may have a long answer, and many of them can come at once.
+// A short request may have a long reply, and many of them can arrive at once.
 static bool is_buried(const struct serve_peer *peer)
 {
     const struct wire_out *held = peer->peer->held, *out = &peer->link->out;
@@ -170,12 +183,12 @@ static void peer_take(struct serve *serve, struct serve_peer *peer)
         peer->messages++;
         if (!message_take(serve, peer, &message)) break;
         serve_count(peer);
-        peer->is_gone = peer != serve->depot_peer && is_buried(peer);
+        peer->is_gone = peer != serve->object_store_peer && is_buried(peer);
     }
     if (peer->waits) serve_wait(serve, peer);
-    if (result == WIRE_NO_MEMORY) hub_no_memory();
+    if (result == WIRE_NO_MEMORY) cluster_no_memory();
     if (result != WIRE_BAD || peer->is_given) return;
-    hub_refuse(peer->peer, 0, 0, WIRE_REFUSED_FRAME, "that is no message");
+    cluster_refuse(peer->peer, 0, 0, WIRE_REFUSED_FRAME, "invalid message");
     peer->peer->closing = true;
 }
 
@@ -188,7 +201,7 @@ static void inputs_take(struct serve *serve)
         next = peer->next_input;
         peer->has_input = false;
         peer_take(serve, peer);
-        if (peer == serve->depot_peer) continue;  // if that has ended, so does the loop
+        if (peer == serve->object_store_peer) continue;  // if it has ended, the loop ends, too
         if (!peer->is_gone && !peer->is_given) {
             if (peer->peer) serve_watch(serve, peer);
             continue;
@@ -197,49 +210,51 @@ static void inputs_take(struct serve *serve)
         serve_audit_stranger(serve, peer);
         if (peer->peer) peer->owner = peer->peer->share->number;
         char *who = peer->is_given ? serve_audit_who(serve, peer) : NULL;
-        if (peer->peer) hub_peer_remove(&serve->hub, peer->peer);
+        if (peer->peer) cluster_peer_remove(&serve->cluster, peer->peer);
         peer->peer = NULL;
         if (peer->is_given) serve_data_give(serve, peer, who);
         peer_free(serve, peer);
     }
 }
 
-// What the object store holds is known before somebody names it. In the first turn it is waited
-// for: its thread begins with the list.
+// The objects of the object store must be known before a client names them. The first turn waits
+// for them: the thread of the store begins with its list.
 static void store_hear(struct serve *serve)
 {
-    struct serve_peer *store = serve->depot_peer;
+    struct serve_peer *store = serve->object_store_peer;
     if (!store) return;
     for (;;) {
         peer_work(serve, store);
         peer_take(serve, store);
-        if (store->is_gone || serve->hub.depot_is_known) return;
+        if (store->is_gone || serve->cluster.object_store_is_known) return;
         os_wait(&(struct os_watch){.file = store->link->file}, 1, INT64_MAX);
     }
 }
 
 bool serve_turn(struct serve *serve)
 {
-    hub_begin(&serve->hub, os_now(), os_ticks());
-    serve->hub.transfers = serve->depot ? depot_connections(serve->depot) : 0;
+    cluster_begin(&serve->cluster, os_now(), os_ticks());
+    serve->cluster.transfers
+        = serve->object_store ? object_store_connections(serve->object_store) : 0;
     store_hear(serve);
     inputs_take(serve);
-    return hub_write(&serve->hub) && store_sync_begin(serve->store);
+    return cluster_write(&serve->cluster) && store_sync_begin(serve->store);
 }
 
 void serve_settle(struct serve *serve)
 {
-    hub_settled(&serve->hub, store_settled(serve->store));
-    serve_audit_settled(serve);  // before anybody is answered
-    serve->feed_at = hub_feed(&serve->hub, os_ticks());
-    if (serve->depot_peer) peer_flush(serve, serve->depot_peer);  // tickets, before they are shown
+    cluster_settled(&serve->cluster, store_settled(serve->store));
+    serve_audit_settled(serve);  // before any reply is sent
+    serve->feed_at = cluster_feed(&serve->cluster, os_ticks());
+    if (serve->object_store_peer)
+        peer_flush(serve, serve->object_store_peer);  // tickets, before they are shown
     for (struct serve_peer *peer = serve->peers; peer; peer = peer->next)
         if (peer->link->out.length || (peer->peer && peer->peer->closing)) peer_flush(serve, peer);
 }
 
 // ---- The loop ----------------------------------------------------------------------------------
 
-// A client that goes while it waits is not waited for.
+// A client that disconnects while it waits is not waited for.
 static void peer_ready(struct serve *serve, struct serve_peer *peer, bool is_over)
 {
     if (is_over && !peer->reads) peer->is_gone = true;
@@ -249,7 +264,7 @@ static void peer_ready(struct serve *serve, struct serve_peer *peer, bool is_ove
         peer_work(serve, peer);
 }
 
-// Connections without a key yet have places of their own, so that they cannot keep others out.
+// Connections without a key have their own limit, so that they cannot keep out others.
 static bool has_room(const struct serve *serve)
 {
     uint32_t count = serve_connections(serve), most = serve->options.connections;
@@ -260,11 +275,11 @@ static bool has_room(const struct serve *serve)
 static void accept_all(struct serve *serve, struct link_listener *listener)
 {
     struct link *link;
-    // More wait in the kernel: those that are opening have their turn in between.
+    // More connections wait in the kernel: those being opened get their turn in between.
     for (int i = 0; i < ACCEPT_TURN && (link = link_accept(listener)); i++) {
         if (!has_room(serve)) {
             serve->turned_away++;
-            serve->hub.full |= 1u << HUB_PLACE_ADMIN;
+            serve->cluster.full |= 1u << CLUSTER_PLACE_ADMIN;
             link_close(link);
             continue;
         }
@@ -293,12 +308,12 @@ void serve_ready(struct serve *serve, const struct os_ready *ready)
 
 static int64_t wake_at(struct serve *serve)
 {
-    int64_t at = serve->hub.check_at, beat = serve_beat(serve, os_ticks());
+    int64_t at = serve->cluster.check_at, beat = serve_beat(serve, os_ticks());
     if (beat < at) at = beat;
     if (serve->feed_at < at) at = serve->feed_at;
     if (serve->wait_at < at) at = serve->wait_at;
-    rota_time next = hub_deadline(&serve->hub);
-    if (!hub_can_begin(&serve->hub)) return at;
+    rota_time next = cluster_deadline(&serve->cluster);
+    if (!cluster_can_begin(&serve->cluster)) return at;
     if (serve->inputs) return 0;
     if (next == ROTA_NEVER) return at;
     return next < at ? next : at;
@@ -311,14 +326,15 @@ static int failed(const struct serve *serve)
     return server_exit_status(&serve->server);
 }
 
-// Once for each worker, not each time that it comes.
+// Once for each worker, not each time that it joins.
 static void ahead_of_us_say(struct serve *serve)
 {
-    char *name = serve->hub.ahead_of_us;
+    char *name = serve->cluster.ahead_of_us;
     if (!*name) return;
     if (strcmp(name, serve->ahead_of_us) != 0)
         fprintf(stderr,
-                "rota server: worker %s knows of work that %s does not have: was it restored from a"
+                "rota server: worker %s has attempts that are not in %s: was the database restored "
+                "from a"
                 " backup? Then start the server with --restored\n",
                 name, serve->options.database ? serve->options.database : "this server");
     snprintf(serve->ahead_of_us, sizeof serve->ahead_of_us, "%s", name);
@@ -327,7 +343,8 @@ static void ahead_of_us_say(struct serve *serve)
 
 static int store_lost(void)
 {
-    fputs("rota server: the object store has ended; start the server again, and report this\n",
+    fputs("rota server: the object store has ended unexpectedly; restart the server, and report "
+          "this\n",
           stderr);
     return 70;
 }
@@ -339,14 +356,14 @@ int serve_loop(struct serve *serve)
     while (!serve->ending) {
         uint32_t count = os_loop_wait(serve->loop, ready, READY, wake_at(serve));
         for (uint32_t i = 0; i < count; i++) serve_ready(serve, &ready[i]);
-        // Nothing is acknowledged by a server whose files were deleted or replaced.
-        if (!hub_check(&serve->hub, os_ticks())) return failed(serve);
-        if (serve->depot_peer && serve->depot_peer->is_gone) return store_lost();
+        // A server whose files were deleted or replaced acknowledges nothing.
+        if (!cluster_check(&serve->cluster, os_ticks())) return failed(serve);
+        if (serve->object_store_peer && serve->object_store_peer->is_gone) return store_lost();
         late_look(serve, os_ticks());
         serve->wait_at = serve_waiting_look(serve);
-        bool due = serve->inputs || os_ticks() >= hub_deadline(&serve->hub)
+        bool due = serve->inputs || os_ticks() >= cluster_deadline(&serve->cluster)
                    || os_ticks() - looked > LOOK_EVERY;
-        if (due && hub_can_begin(&serve->hub)) {
+        if (due && cluster_can_begin(&serve->cluster)) {
             looked = os_ticks();
             if (!serve_turn(serve)) return failed(serve);
             ahead_of_us_say(serve);

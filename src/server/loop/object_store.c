@@ -1,4 +1,12 @@
-// object_store.c - `rota server`: files that clients bring lie in a store with a thread of its own.
+// object_store.c - `rota server`: opens the object store, and hands connections over to it.
+//
+// Files that clients upload are in an object store with a thread of its own (object/transfer). A
+// peer whose first message fetches or uploads is handed over with its connection: from then on it
+// belongs to the store's thread, which closes it. The store is connected to the loop like a peer,
+// through a pair of sockets: it reports its objects and gets tickets and orders. If the folder
+// cannot be opened the server does not start; if the thread ends, the server ends. A disk that
+// hangs delays only the thread: acknowledged changes do not depend on it.
+#include "server/cluster/objects.h"
 #include "server/loop/loop.h"
 #include "os/os.h"
 
@@ -13,47 +21,48 @@ int serve_data_open(struct serve *serve)
     struct link_error error = {""};
     int socket;
     if (!serve->options.data) return 0;
-    serve->depot = depot_open(serve->options.data, serve->options.data_max, &serve->keys,
-                              &socket, &error);
-    struct link *link = serve->depot ? link_over(socket) : NULL;
+    serve->object_store = object_store_open(serve->options.data, serve->options.data_max,
+                                            &serve->keys, &socket, &error);
+    struct link *link = serve->object_store ? link_over(socket) : NULL;
     if (!link) {
-        if (serve->depot) close(socket);
+        if (serve->object_store) close(socket);
         fprintf(stderr, "rota server: %s\n", error.text);
         return 70;
     }
-    serve->depot_peer = serve_peer_add(serve, link);
-    serve_peer_opened(serve, serve->depot_peer);
-    serve->depot_peer->peer = hub_peer_add(&serve->hub, 0, "depot", &link->out);
-    hub_depot_set(&serve->hub, serve->depot_peer->peer);
+    serve->object_store_peer = serve_peer_add(serve, link);
+    serve_peer_opened(serve, serve->object_store_peer);
+    serve->object_store_peer->peer
+        = cluster_peer_add(&serve->cluster, 0, "object_store", &link->out);
+    cluster_object_store_set(&serve->cluster, serve->object_store_peer->peer);
     return 0;
 }
 
-// A disk that does not answer can hold up the thread. Nothing that was promised depends on it.
+// A disk that does not respond can block the thread. Acknowledged changes do not depend on it.
 void serve_data_close(struct serve *serve, int status)
 {
     struct os_watch signals = {.file = serve->signals};
-    while (!depot_has_ended(serve->depot)) {
+    while (!object_store_has_ended(serve->object_store)) {
         os_wait(&signals, 1, os_ticks() + STEP);
         uint32_t before = serve->ending;
         for (int number; (number = os_signal_next(serve->signals));)
             serve->ending += number != SIGHUP;
         if (serve->ending > before && before) _exit(status);
     }
-    depot_close(serve->depot);
+    object_store_close(serve->object_store);
 }
 
 bool serve_data_takes(struct serve *serve, struct serve_peer *peer,
                       const struct wire_message *message)
 {
-    bool is_first = !peer->peer->role && peer != serve->depot_peer;
-    bool wants = is_first && message->kind == WIRE_GREET_MESSAGE && serve->depot
+    bool is_first = !peer->peer->role && peer != serve->object_store_peer;
+    bool wants = is_first && message->kind == WIRE_GREET_MESSAGE && serve->object_store
                  && message->greet.version == WIRE_VERSION && message->greet.role == WIRE_PEER;
     peer->is_given |= wants;
     peer->is_fetcher = wants && !message->greet.name.length;
     return wants;
 }
 
-// Users of this machine may be anything: what only fetches counts as a worker then.
+// Users of this machine may have any role: a peer that only fetches counts as a worker then.
 void serve_data_give(struct serve *serve, struct serve_peer *peer, char *who)
 {
     struct link *link = peer->link;
@@ -63,7 +72,7 @@ void serve_data_give(struct serve *serve, struct serve_peer *peer, char *who)
     os_loop_remove(serve->loop, link->file);
     link->is_read_slowly = false;  // the store has limits of its own
     peer->link = NULL;
-    depot_adopt(serve->depot, &(struct data_adoption){
+    object_store_adopt(serve->object_store, &(struct data_adoption){
                                   .link = link,
                                   .rights = may_put ? DATA_MAY_PUT : DATA_MAY_GET,
                                   .owner = {peer->owner, is_client},

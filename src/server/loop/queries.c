@@ -1,4 +1,13 @@
-// queries.c - `rota server`: questions are answered by a process of their own, from the database.
+// queries.c - `rota server`: answers queries with a process for each, which reads the database.
+//
+// A peer sends a query as the words of a rota command, for example `why 7.3`. The server checks the
+// words, starts the command as a child process with the database as its argument, and forwards its
+// output in pieces; the last piece has its exit status. Only commands that read are allowed.
+//
+// A struct serve_question belongs to the loop and to the peer that asked; it ends with the process,
+// with the connection, or after a timeout. A peer that does not read leaves the output in the pipe,
+// so the process waits. The number of queries is limited, for all and for each key: further ones
+// wait, and a query that makes no progress is stopped if another one waits.
 #include "server/loop/loop.h"
 #include "os/os.h"
 
@@ -12,24 +21,24 @@
 enum { WORDS_MAX = 64, PIECE = 64 << 10, QUERIES_MAX = 16, QUERIES_ADMIN = 4 };
 enum { SECOND = 1000000, UNREAD_SECONDS = 30, ANSWER_SECONDS = 600 };
 
-// Nothing more is read of an answer, and no other query begins, before the peer has taken this.
+// No more of the answer is read, and no other query begins, before the peer has read this.
 static bool is_output_full(const struct wire_out *out)
 {
     return out->length > 4 * PIECE;
 }
 
-// Some are for admins only, so that an operator can always look.
-bool serve_query_fits(struct serve *serve, struct hub_peer *peer)
+// Some are reserved for admins, so that an operator can always query.
+bool serve_query_fits(struct serve *serve, struct cluster_peer *peer)
 {
     uint32_t most = peer->role == WIRE_ADMIN ? QUERIES_MAX : QUERIES_MAX - QUERIES_ADMIN;
     return !is_output_full(peer->out) && serve->question_count < most
-           && hub_share_fits(&serve->hub, peer->share, HUB_SHARE_QUERIES, 1);
+           && cluster_share_fits(&serve->cluster, peer->share, CLUSTER_SHARE_QUERIES, 1);
 }
 
 // `jobs` and `history` take the database as their argument, the others as an option.
 static int question_start(const struct serve *serve, const wire_texts *words, int *output)
 {
-    char planned[PIECE];  // plans are kept nowhere, so the database does not have them
+    char planned[PIECE];  // plans are not stored, so the database does not have them
     char told[128];
     char *argv[WORDS_MAX + 8] = {(char *)(uintptr_t) "rota"};
     int count = 1;
@@ -38,7 +47,7 @@ static int question_start(const struct serve *serve, const wire_texts *words, in
     argv[count++] = (char *)(uintptr_t)name;
     if (!plain) argv[count++] = (char *)(uintptr_t) "--db";
     argv[count++] = (char *)(uintptr_t)serve->options.database;
-    if (strcmp(name, "why") == 0 && hub_ahead_text(&serve->hub, planned, sizeof planned)) {
+    if (strcmp(name, "why") == 0 && cluster_ahead_text(&serve->cluster, planned, sizeof planned)) {
         argv[count++] = (char *)(uintptr_t) "--planned";
         argv[count++] = planned;
     }
@@ -48,9 +57,9 @@ static int question_start(const struct serve *serve, const wire_texts *words, in
         argv[count++] = (char *)(uintptr_t) "--waits";
         argv[count++] = told;
     }
-    if (strcmp(name, "top") == 0 && serve->hub.guide) {
-        snprintf(told, sizeof told, "%" PRIu64 ",%" PRId64 ",%" PRId64, serve->hub.plans,
-                 serve->hub.plan_at, serve->hub.plan_took);
+    if (strcmp(name, "top") == 0 && serve->cluster.live) {
+        snprintf(told, sizeof told, "%" PRIu64 ",%" PRId64 ",%" PRId64, serve->cluster.plans,
+                 serve->cluster.plan_at, serve->cluster.plan_took);
         argv[count++] = (char *)(uintptr_t) "--planner";
         argv[count++] = told;
     }
@@ -62,15 +71,15 @@ static int question_start(const struct serve *serve, const wire_texts *words, in
 void serve_ask(struct serve *serve, struct serve_peer *peer, const struct wire_ask *ask)
 {
     char text[200];
-    const char *fault = serve_query_fault(&ask->words, text, sizeof text);
-    if (!serve->options.database) fault = "this server keeps no database that could answer";
+    const char *fault = serve->options.query_fault(&ask->words, text, sizeof text);
+    if (!serve->options.database) fault = "this server has no database to query";
     int output, child = fault ? 0 : question_start(serve, &ask->words, &output);
     if (!child) {
-        hub_refuse(peer->peer, 0, ask->request, WIRE_REFUSED_REQUEST,
+        cluster_refuse(peer->peer, 0, ask->request, WIRE_REFUSED_REQUEST,
                    fault ? fault : strerror(errno));
         return;
     }
-    struct serve_question *question = hub_allocate(1, sizeof *question);
+    struct serve_question *question = cluster_allocate(1, sizeof *question);
     *question = (struct serve_question){.kind = SERVE_QUESTION,
                                         .next = serve->questions,
                                         .peer = peer,
@@ -80,7 +89,7 @@ void serve_ask(struct serve *serve, struct serve_peer *peer, const struct wire_a
                                         .since = os_ticks()};
     serve->questions = question;
     serve->question_count++;
-    hub_share_use(peer->peer->share, HUB_SHARE_QUERIES, 1);
+    cluster_share_use(peer->peer->share, CLUSTER_SHARE_QUERIES, 1);
     os_loop_add(serve->loop, output, question);
 }
 
@@ -90,13 +99,13 @@ static void question_end(struct serve *serve, struct serve_question *question)
     while (*at != question) at = &(*at)->next;
     *at = question->next;
     serve->question_count--;
-    hub_share_return(question->peer->peer->share, HUB_SHARE_QUERIES, 1);
+    cluster_share_return(question->peer->peer->share, CLUSTER_SHARE_QUERIES, 1);
     os_loop_remove(serve->loop, question->output);
     close(question->output);
     free(question);
 }
 
-// What a peer does not take stays in the pipe, and the process waits.
+// Output that the peer has not read stays in the pipe, and the process waits.
 void serve_answer(struct serve *serve, struct serve_question *question)
 {
     struct wire_out *out = &question->peer->link->out;
@@ -142,20 +151,21 @@ static void question_drop(struct serve *serve, struct serve_question *question)
     question_end(serve, question);
 }
 
-static uint64_t queries_of(const struct hub_peer *peer)
+static uint64_t queries_of(const struct cluster_peer *peer)
 {
-    return peer->share->used[HUB_SHARE_QUERIES];
+    return peer->share->used[CLUSTER_SHARE_QUERIES];
 }
 
-// A query that waits may have a place of its own share, or of the share that has most of them and
-// more than its own; but a client none of an admin. So one key cannot end the answers of another.
-static bool is_place_wanted(const struct serve *serve, const struct hub_peer *holder)
+// A waiting query may replace an answer of its own share, or of the share that has most of them and
+// more than its own; but a client cannot replace one of an admin. So one key cannot end the answers
+// of another.
+static bool is_place_wanted(const struct serve *serve, const struct cluster_peer *holder)
 {
     bool has_most = true;
     for (const struct serve_question *other = serve->questions; other; other = other->next)
         has_most &= queries_of(other->peer->peer) <= queries_of(holder);
     for (const struct serve_peer *peer = serve->waiting; peer; peer = peer->next_waiting) {
-        const struct hub_peer *of = peer->peer;
+        const struct cluster_peer *of = peer->peer;
         if (peer->is_gone || !serve_waits_to_ask(peer) || is_output_full(of->out)) continue;
         if (of->share == holder->share) return true;
         bool may_take = of->role == WIRE_ADMIN || holder->role != WIRE_ADMIN;
@@ -164,7 +174,7 @@ static bool is_place_wanted(const struct serve *serve, const struct hub_peer *ho
     return false;
 }
 
-// Why the answer has to end. Null: it can go on.
+// Why the answer has to end. Null: it can continue.
 static const char *overdue(const struct serve *serve, const struct serve_question *question,
                            int64_t now)
 {
@@ -177,9 +187,9 @@ static const char *overdue(const struct serve *serve, const struct serve_questio
     return "the answer was not read for 30 s, and another query waits for its place; try again";
 }
 
-// The connection stays, so the peer hears the reason behind what it has not read yet. One at a
-// time, the one that has not moved for longest: the query that waits begins in its place before
-// another answer is ended for it.
+// The connection stays, so the peer gets the reason after the unread output. Only one answer is
+// ended at a time, the one without progress for longest: the waiting query starts in its place
+// before another answer is ended for it.
 void serve_questions_look(struct serve *serve, int64_t now)
 {
     struct serve_question *oldest = NULL;
@@ -188,7 +198,7 @@ void serve_questions_look(struct serve *serve, int64_t now)
         if (!oldest || at->since < oldest->since) oldest = at;
     }
     if (!oldest) return;
-    hub_refuse(oldest->peer->peer, 0, oldest->request, WIRE_REFUSED_BUSY,
+    cluster_refuse(oldest->peer->peer, 0, oldest->request, WIRE_REFUSED_BUSY,
                overdue(serve, oldest, now));
     question_drop(serve, oldest);
 }

@@ -1,4 +1,10 @@
-// service.c - `rota server` under a supervisor: what it is told, sockets it hands over, HUP.
+// service.c - `rota server` under a supervisor: status reports, inherited sockets, and SIGHUP.
+//
+// With systemd the server gets its listening sockets as inherited files, reports READY, a status
+// line and STOPPING through the notify socket, and sends a watchdog message from the event loop: a
+// loop that hangs sends none, and the supervisor restarts the server. Without a supervisor all of
+// this does nothing. SIGHUP reads the file of keys again and reopens the audit log. Keys that
+// cannot be read leave the old ones in force; connections with removed keys are closed.
 #include "server/loop/loop.h"
 
 #include <signal.h>
@@ -17,16 +23,16 @@ static void status_say(struct serve *serve)
 {
     char status[sizeof serve->status];
     uint32_t workers = 0;
-    for (uint32_t i = 0; i < serve->hub.worker_count; i++)
-        workers += serve->hub.workers[i]->peer != NULL;
-    snprintf(status, sizeof status, "%u workers, %u connections, %u turned away", workers,
+    for (uint32_t i = 0; i < serve->cluster.worker_count; i++)
+        workers += serve->cluster.workers[i]->peer != NULL;
+    snprintf(status, sizeof status, "%u workers, %u connections, %u refused", workers,
              serve_connections(serve), serve->turned_away);
     if (strcmp(status, serve->status) == 0) return;
     memcpy(serve->status, status, sizeof status);
     os_service_tell(&serve->service, "STATUS=%s", status);
 }
 
-// Called in the loop: one that stands still says nothing, and the supervisor ends it.
+// Called from the loop: a loop that hangs sends nothing, and the supervisor ends the server.
 int64_t serve_beat(struct serve *serve, int64_t ticks)
 {
     int64_t every = serve->service.watchdog / 2;
@@ -42,16 +48,18 @@ int64_t serve_beat(struct serve *serve, int64_t ticks)
     return every && serve->beat_at < serve->status_at ? serve->beat_at : serve->status_at;
 }
 
-// Connections to the object store are its thread's, which has keys of its own.
+// Connections to the object store belong to its thread, which has its own keys.
 static void revoked_end(struct serve *serve)
 {
     uint32_t before = serve->revoked;
     serve_peers_revoke(serve);
-    hub_claims_revoke(&serve->hub);
+    cluster_claims_revoke(&serve->cluster);
     if (serve->revoked > before)
         fprintf(stderr, "rota server: %u connection%s\n", serve->revoked - before,
-                serve->revoked - before == 1 ? " ends with its key" : "s end with their keys");
-    if (serve->depot && !depot_rekey(serve->depot, &serve->keys)) hub_no_memory();
+                serve->revoked - before == 1 ? " closed: its key was removed"
+                                             : "s closed: their keys were removed");
+    if (serve->object_store && !object_store_rekey(serve->object_store, &serve->keys))
+        cluster_no_memory();
 }
 
 // A file of keys that cannot be read leaves the old ones in force.
@@ -61,7 +69,7 @@ static void keys_again(struct serve *serve)
     struct link_error error;
     os_service_tell(&serve->service, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)os_ticks());
     if (!serve->options.keys) {
-        fprintf(stderr, "rota server: there are no keys to read again\n");
+        fprintf(stderr, "rota server: no keys to read again: the server has no --keys\n");
     } else if (link_keys_read(&keys, serve->options.keys, &error)) {
         link_keys_release(&serve->keys);
         serve->keys = keys;
@@ -69,9 +77,9 @@ static void keys_again(struct serve *serve)
             if (!link_listener_renew(&serve->listeners[i], &serve->keys, &error))
                 fprintf(stderr, "rota server: %s\n", error.text);
         revoked_end(serve);
-        fprintf(stderr, "rota server: %u keys are read again\n", keys.count);
+        fprintf(stderr, "rota server: %u keys read again\n", keys.count);
     } else {
-        fprintf(stderr, "rota server: the old keys stay: %s\n", error.text);
+        fprintf(stderr, "rota server: the old keys stay in force: %s\n", error.text);
     }
     os_service_tell(&serve->service, "READY=1");
 }

@@ -1,6 +1,9 @@
-// socket_role.c - `rota server --socket-role`: what users of this machine may do at a Unix socket.
+// socket_role.c - `rota server --socket-role`: permissions of local users at a Unix socket.
 //
-// The kernel says who is at the other end (SO_PEERCRED), so the list names users and needs no keys.
+// The kernel reports the user at the other end of a Unix socket (SO_PEERCRED), so the list names
+// users and needs no keys. An entry is [USER=]ROLE[,ROLE]; without a user it applies to all. The
+// list belongs to the options and does not change while the server runs. An unknown user or role is
+// an error at startup; a user who is not in the list is refused.
 #define _GNU_SOURCE
 #include "server/loop/loop.h"
 
@@ -45,7 +48,7 @@ static bool roles_read(const char *whole, const char *text, uint32_t *roles)
     }
 }
 
-// A name, or a number of a user that has no name here.
+// A name, or the number of a user without a name here.
 static bool user_read(const char *text, size_t length, uint32_t *uid)
 {
     char name[64], *end;
@@ -80,7 +83,7 @@ bool serve_role_read(struct link_users *users, const char *text)
     return true;
 }
 
-// Others reach the socket only if the mode of its path lets them; who they are is looked at anyway.
+// Other users can connect only if the mode of the path allows it; they are authenticated anyway.
 bool serve_role_open(const struct link_listener *listener)
 {
     bool has_others = false;

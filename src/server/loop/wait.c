@@ -1,5 +1,12 @@
-// wait.c - `rota server`: clients that have to wait, because the object store is behind or
-// their share is used up. What a client has said stays in its connection, and then in its socket.
+// wait.c - `rota server`: clients that wait because the object store is busy or their share is used
+// up.
+//
+// Backpressure: a message that cannot be processed yet stays in the buffer of its connection, and
+// further data in the socket, so the client is slowed down and the memory of the server stays
+// limited. Workers and admins are processed before clients. A waiting peer is in a list of the loop
+// and checked again when something was released. Messages and replies have deadlines: a peer that
+// does not complete a message, or does not read its replies while its share is used up, is
+// disconnected. Used up shares are reported on standard error, at most from time to time.
 #include "server/loop/loop.h"
 #include "os/os.h"
 
@@ -7,8 +14,8 @@
 #include <string.h>
 
 enum {
-    STORE_BEHIND = 1 << 20,  // bytes that the object store has not taken
-    INPUT_SMALL = 16 << 10,  // bytes that are read of any peer, whatever others of its key do
+    STORE_BEHIND = 1 << 20,  // bytes that the object store has not read
+    INPUT_SMALL = 16 << 10,  // bytes that are read from every peer, whatever its share
     WAIT_STEP = 10000,
     GREET_TICKS = 10 * 1000000,
     MESSAGE_TICKS = 120 * 1000000,  // for a message to be complete
@@ -26,15 +33,15 @@ void serve_count(struct serve_peer *peer)
     if (!peer->peer) return;
     if (input_of(peer) < INPUT_SMALL && peer->messages != peer->messages_counted) peer->room = 0;
     peer->messages_counted = peer->messages;
-    hub_share_count(peer->peer, peer->room);
+    cluster_share_count(peer->peer, peer->room);
 }
 
-// ---- Waiting -----------------------------------------------------------------------------------
+// ---- Waiting --------------------------------------------------------------------------------
 
 static bool is_store_behind(const struct serve *serve)
 {
-    if (!serve->depot_peer) return false;
-    const struct hub_peer *store = serve->depot_peer->peer;
+    if (!serve->object_store_peer) return false;
+    const struct cluster_peer *store = serve->object_store_peer->peer;
     return (uint64_t)store->out->length - store->out->sent + store->held[0].length
                + store->held[1].length > STORE_BEHIND;
 }
@@ -50,25 +57,26 @@ bool serve_waits_to_ask(const struct serve_peer *peer)
     return peer->waits && asks_next(peer);
 }
 
-// Workers and admins come before clients: what others with their key use does not hold them up.
-static bool comes_first(const struct hub_peer *peer)
+// Workers and admins have precedence over clients: other users of their key do not delay them.
+static bool comes_first(const struct cluster_peer *peer)
 {
     return peer->role == WIRE_WORKER || peer->role == WIRE_ADMIN;
 }
 
 static bool share_fits(struct serve *serve, const struct serve_peer *peer,
-                       enum hub_share_kind kind, uint64_t more)
+                       enum cluster_share_kind kind, uint64_t more)
 {
-    return comes_first(peer->peer) || hub_share_fits(&serve->hub, peer->peer->share, kind, more);
+    return comes_first(peer->peer)
+           || cluster_share_fits(&serve->cluster, peer->peer->share, kind, more);
 }
 
 bool serve_must_wait(struct serve *serve, struct serve_peer *peer)
 {
-    struct hub_peer *of = peer->peer;
+    struct cluster_peer *of = peer->peer;
     if (!of->role || of->role == WIRE_WORKER) return false;
     if (asks_next(peer) && !serve_query_fits(serve, of)) return true;
     if (comes_first(of)) return false;
-    return is_store_behind(serve) || !share_fits(serve, peer, HUB_SHARE_OUTPUT, 1);
+    return is_store_behind(serve) || !share_fits(serve, peer, CLUSTER_SHARE_OUTPUT, 1);
 }
 
 static uint64_t message_size(const struct serve_peer *peer)
@@ -78,23 +86,25 @@ static uint64_t message_size(const struct serve_peer *peer)
     return length > WIRE_FRAME_MAX ? WIRE_FRAME_MAX : length;
 }
 
-// A long message has all of its room before more of it is read, so that it can always be finished.
+// A long message reserves all of its memory before more of it is read, so that it can always be
+// completed.
 void serve_reserve(struct serve *serve, struct serve_peer *peer)
 {
-    if (!peer->peer || peer == serve->depot_peer) return;
+    if (!peer->peer || peer == serve->object_store_peer) return;
     bool is_long = !peer->waits && input_of(peer) >= INPUT_SMALL;
     uint64_t size = is_long ? message_size(peer) : 0;
-    if (size > peer->room && share_fits(serve, peer, HUB_SHARE_INPUT, size - peer->room)) {
+    if (size > peer->room && share_fits(serve, peer, CLUSTER_SHARE_INPUT, size - peer->room)) {
         peer->room = size;
         serve_count(peer);
     }
     peer->link->is_read_slowly = !peer->room;
 }
 
-// A small message is read, whatever others of its key do.
+// A small message is read, whatever the share.
 bool serve_may_read(const struct serve *serve, const struct serve_peer *peer)
 {
-    if (!peer->peer || peer == serve->depot_peer || input_of(peer) < INPUT_SMALL) return true;
+    if (!peer->peer || peer == serve->object_store_peer || input_of(peer) < INPUT_SMALL)
+        return true;
     return !peer->waits && message_size(peer) <= peer->room;
 }
 
@@ -135,7 +145,7 @@ static bool goes_on_waiting(struct serve *serve, struct serve_peer *peer)
     return !serve_may_read(serve, peer);
 }
 
-// Those that need not wait any longer are heard in the next turn.
+// Peers that need not wait any longer are processed in the next turn.
 int64_t serve_waiting_look(struct serve *serve)
 {
     struct serve_peer *next;
@@ -151,7 +161,7 @@ int64_t serve_waiting_look(struct serve *serve)
 
 // ---- Deadlines ---------------------------------------------------------------------------------
 
-// Another message has been taken, so what comes now is a new one.
+// Another message was taken, so the present one is new.
 static bool is_message_late(struct serve_peer *peer, int64_t now)
 {
     if (!input_of(peer) || peer->is_waiting || peer->messages != peer->messages_seen) {
@@ -165,7 +175,7 @@ static bool is_unread(struct serve *serve, struct serve_peer *peer, int64_t now)
 {
     const struct wire_out *out = &peer->link->out;
     bool moves = !out->length || out->sent != peer->sent_seen || out->length < peer->length_seen
-                 || share_fits(serve, peer, HUB_SHARE_OUTPUT, 1);
+                 || share_fits(serve, peer, CLUSTER_SHARE_OUTPUT, 1);
     peer->sent_seen = out->sent;
     peer->length_seen = out->length;
     if (moves) peer->read_at = now;
@@ -174,7 +184,7 @@ static bool is_unread(struct serve *serve, struct serve_peer *peer, int64_t now)
 
 bool serve_is_late(struct serve *serve, struct serve_peer *peer, int64_t now)
 {
-    if (peer == serve->depot_peer) return false;
+    if (peer == serve->object_store_peer) return false;
     if (!peer->peer) return link_overdue(peer->link, now);
     if (!peer->peer->role && now - peer->link->opened_at > LINK_OPENING_TICKS + GREET_TICKS)
         return true;
@@ -185,7 +195,7 @@ void serve_shares_report(struct serve *serve, int64_t now)
 {
     char text[200];
     if (now < serve->report_at) return;
-    while (hub_share_report(&serve->hub, text, sizeof text)) {
+    while (cluster_share_report(&serve->cluster, text, sizeof text)) {
         fprintf(stderr, "rota server: %s\n", text);
         serve->report_at = now + REPORT_EVERY;
     }

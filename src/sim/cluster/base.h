@@ -1,4 +1,4 @@
-// base.h - what a world stands on: choices, time, a disk and a network.
+// base.h - the parts that a simulation is built on: choices, time, a disk and a network.
 #pragma once
 
 #include "base/base.h"
@@ -9,36 +9,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct world;
-struct hand;
+struct sim;
+struct node;
 
 enum { NOBODY = UINT32_MAX };
 
-void *world_allocate(size_t count, size_t size);  // zeroed; ends the program without memory
-// Room for one more.
-void world_reserve(void *items, uint32_t *capacity, uint32_t count, size_t size);
+void *sim_allocate(size_t count, size_t size);  // zeroed; ends the program if there is no memory
+// Makes room for one more item.
+void sim_reserve(void *items, uint32_t *capacity, uint32_t count, size_t size);
 
 // ---- tape.c: choices ---------------------------------------------------------------------------
 
-// Each part of the world draws from a stream of its own: one more draw shifts no other part.
+// Each part of the simulation has a random stream of its own, so that a new choice in one part
+// changes no choice in another.
 enum stream {
-    OF_SWARM,
+    OF_SETTING,
     OF_NETWORK,
     OF_DISK,
     OF_TURNS,
     OF_WORKERS,
     OF_CLIENTS,
-    OF_WEATHER,
+    OF_FAULTS,
     OF_DATA,
-    OF_CLERKS,
-    OF_WHEN,
-    OF_WISHES,
-    OF_BROOKS,
+    OF_HANDLERS,
+    OF_CONDITIONS,
+    OF_REQUESTS,
+    OF_STREAMS,
     OF_LIES,
     OF_FILES,
-    OF_TWINS,
-    OF_LACKS,
-    OF_THEMES,
+    OF_DUPLICATES,
+    OF_INPUTS,
+    OF_PROFILES,
     STREAMS
 };
 
@@ -48,17 +49,17 @@ struct tape {
     uint32_t given_length, at;
     uint16_t *made;
     uint32_t length, capacity;
-    FILE *out;  // null: nobody wants to know at once
+    FILE *out;  // null: the choices are not written while they are made
 };
 
-void tape_open(struct tape *tape, const struct world_options *options);
-// Less than `bound`, which is at most 65,536. 0 is the quiet choice, and all there is behind the
-// end of a tape.
-uint32_t choose(struct world *world, enum stream stream, uint32_t bound);
-bool chance(struct world *world, enum stream stream, uint32_t per_mille);
-int64_t choose_time(struct world *world, enum stream stream, int64_t max);  // 0 to max
+void tape_open(struct tape *tape, const struct sim_options *options);
+// A number below `bound`, which is at most 65,536. 0 is the choice without a fault, and the only
+// one after the end of a tape.
+uint32_t choose(struct sim *sim, enum stream stream, uint32_t bound);
+bool chance(struct sim *sim, enum stream stream, uint32_t per_mille);
+int64_t choose_time(struct sim *sim, enum stream stream, int64_t max);  // 0 to max
 
-// ---- event_queue.c: what happens next -----------------------------------------------------------
+// ---- event_queue.c: the events to come ----------------------------------------------------------
 
 enum due_kind {
     DUE_TURN = 1,
@@ -68,70 +69,71 @@ enum due_kind {
     DUE_SERVER_KILL,
     DUE_TO_SERVER,
     DUE_TO_FAR,
-    DUE_HAND,
-    DUE_HAND_UP,
+    DUE_WORKER,
+    DUE_WORKER_UP,
     DUE_PROCESS,
     DUE_SPOOL,
     DUE_FENCE,
     DUE_EVICTED,
-    DUE_TORN,
+    DUE_PARTED,
     DUE_MEND,
-    DUE_CALLER,
-    DUE_WEATHER,
-    DUE_HAUL,
-    DUE_CLERK,
+    DUE_CLIENT,
+    DUE_FAULT,
+    DUE_TRANSFER,
+    DUE_HANDLER,
     DUE_FEED,
 };
 
 struct due {
     int64_t at;
-    uint64_t order;  // of those at one time: as they were noted
+    uint64_t order;  // among events of the same time: the order in which they were added
     uint32_t kind, who, mark;
 };
 
-struct agenda {
+struct event_queue {
     struct due *items;
     uint32_t count, capacity;
     uint64_t noted;
 };
 
-void agenda_add(struct agenda *agenda, int64_t at, enum due_kind kind, uint32_t who, uint32_t mark);
-bool agenda_next(struct agenda *agenda, struct due *due);
+void queue_add(struct event_queue *queue, int64_t at, enum due_kind kind, uint32_t who,
+               uint32_t mark);
+bool queue_next(struct event_queue *queue, struct due *due);
 
-// ---- disk.c: a store that forgets what was not synced ------------------------------------------
+// ---- disk.c: a store that loses in a crash what was not synced ----------------------------------
 
-struct store *disk_open(struct world *world);
-void disk_crash(struct store *store);  // some of the last turns are gone, maybe none, maybe all
+struct store *disk_open(struct sim *sim);
+void disk_crash(struct store *store);  // loses some, all or none of the turns that were not durable
 void disk_sync(struct store *store, uint64_t turn);
 uint64_t disk_written(const struct store *store);
-// One copy of what is durable now, and why there is one.
+// A copy of the durable state, and the reason for making it.
 enum disk_copy {
     COPY_NONE,
-    COPY_LOST,    // all that is written from now on goes to files that were deleted
+    COPY_LOST,    // everything written from now on goes to deleted files
     COPY_BACKUP,
 };
 enum disk_copy disk_copy_of(const struct store *store);
 void disk_copy_make(struct store *store, enum disk_copy why);
-void disk_copy_back(struct store *store);  // behind a crash: all is as it was then
+void disk_copy_back(struct store *store);  // after a crash: restores the state of the copy
 void disk_copy_drop(struct store *store);
 
-// ---- database_files.c: what people do to the files of a database --------------------------------
+// ---- database_files.c: people delete the files of a database, or restore a backup ---------------
 
-struct seat_files {
+struct daemon_files {
     int64_t copied_at;         // when its files were deleted
-    bool restored, ends_soon;  // it begins with a backup; it is to be lost behind one
+    bool restored, ends_soon;  // it started from a backup; it is to be lost after the next crash
 };
 
-void files_draw(struct world *world);
-void files_vanish(struct world *world);  // they are deleted
-void files_told(struct world *world, const struct wire_message *message);  // by the server
-void files_crash(struct world *world);  // behind a crash of the server: a backup may be restored
-void files_forge(struct world *world, struct hand *hand);  // reports with another token
-// The same of an attempt that was just told to stop, and may be discarded.
-void files_forge_stopped(struct world *world, struct hand *hand, const struct wire_stop *stop);
-// Such a report: it must change nothing.
-bool files_is_forged(struct world *world, uint32_t who, const struct wire_message *message);
-bool files_forged(struct world *world, struct hand *hand, const struct wire_recorded *told);
+void files_draw(struct sim *sim);
+void files_vanish(struct sim *sim);  // somebody deletes them
+void files_told(struct sim *sim, const struct wire_message *message);  // the server sent this
+void files_crash(struct sim *sim);  // after a crash of the server: may restore a backup
+void files_forge(struct sim *sim, struct node *node);  // sends reports with a wrong token
+// The same for an attempt that was just told to stop and may be discarded.
+void files_forge_stopped(struct sim *sim, struct node *node, const struct wire_stop *stop);
+// Whether the message is such a report. The server must ignore it.
+bool files_is_forged(struct sim *sim, uint32_t who, const struct wire_message *message);
+bool files_forged(struct sim *sim, struct node *node, const struct wire_recorded *told);
 
 // ---- network.c: connections ---------------------------------------------------------------------
 
@@ -144,31 +146,31 @@ struct piece {
     char bytes[];
 };
 
-struct flow {  // in one direction
+struct flow {  // one direction
     struct piece *first, **last;
     int64_t latest;
     bool scheduled;
-    bool landed;  // all of it has arrived, and nothing follows: no fault holds it up
+    bool landed;  // everything has arrived and nothing follows: faults do not delay it
 };
 
-// Lines are never freed before the end: their index is their name.
-struct cable {
-    bool is_worker, is_clerk;
-    uint32_t who;            // the hand, clerk or caller at the far end
+// Connections are freed only at the end, because they are named by their index.
+struct link {
+    bool is_worker, is_handler;
+    uint32_t who;            // the worker, handler or client at the far end
     struct flow flow[2];     // towards that side
-    struct wire_out out[2];  // of that side
+    struct wire_out out[2];  // output of that side
     struct wire_in in[2];
     bool open[2];
-    bool noted;              // among the inputs of the server
-    struct hub_peer *peer;
-    int64_t heard;           // when the server took something from it last; 0: never
+    bool noted;              // in the list of inputs of the server
+    struct cluster_peer *peer;
+    int64_t heard;           // when the server last read from it; 0: never
 };
 
-enum cable_kind { CABLE_CALLER, CABLE_HAND, CABLE_CLERK };
-// NOBODY: nobody is there.
-uint32_t cable_open(struct world *world, enum cable_kind kind, uint32_t who);
-void cable_send(struct world *world, uint32_t number, enum side from);
-void cable_deliver(struct world *world, uint32_t number, enum side to);
-// One side is gone; the other hears of it later, or not.
-void cable_close(struct world *world, uint32_t number, enum side by, bool silently);
-void cable_release(struct cable *cable);
+enum link_kind { LINK_CLIENT, LINK_WORKER, LINK_HANDLER };
+// NOBODY: there is no connection.
+uint32_t sim_link_open(struct sim *sim, enum link_kind kind, uint32_t who);
+void sim_link_send(struct sim *sim, uint32_t number, enum side from);
+void sim_link_deliver(struct sim *sim, uint32_t number, enum side to);
+// One side is gone. The other side learns of it later, or never.
+void sim_link_close(struct sim *sim, uint32_t number, enum side by, bool silently);
+void sim_link_release(struct link *link);

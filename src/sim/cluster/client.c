@@ -1,225 +1,225 @@
-// client.c - a client: asks for things, once each, until it has an answer.
+// client.c - a client: sends each request until it has an answer.
 #include "sim/cluster/internal.h"
 
-enum { RESTS = 300000 };
+enum { IDLE_MAX = 300000 };
 
-bool caller_is_done(const struct caller *caller)
+bool sim_client_is_done(const struct client *client)
 {
-    if (caller->submissions) return false;
-    for (uint32_t i = 0; i < caller->request_count; i++)
-        if (!caller->requests[i].answered) return false;
+    if (client->submissions) return false;
+    for (uint32_t i = 0; i < client->request_count; i++)
+        if (!client->requests[i].answered) return false;
     return true;
 }
 
 // ---- Requests ----------------------------------------------------------------------------------
 
-static void request_put(struct world *world, uint32_t who, uint32_t number)
+static void request_put(struct sim *sim, uint32_t who, uint32_t number)
 {
-    struct caller *caller = &world->callers[who];
-    const struct request *request = &caller->requests[number];
-    struct wire_out *out = &world->cables[caller->cable]->out[FAR_SIDE];
+    struct client *client = &sim->clients[who];
+    const struct request *request = &client->requests[number];
+    struct wire_out *out = &sim->links[client->link]->out[FAR_SIDE];
     struct wire_message message = {.kind = WIRE_CHANGE_MESSAGE};
     struct request_id id = {who + 1, number + 1};
-    if (request->kind == REQUEST_REST) return rest_put(out, request, id);
+    if (request->kind == REQUEST_PAUSE) return pause_put(out, request, id);
     if (request->kind == REQUEST_BAD) return bad_put(out, request, id);
-    if (!request->task) return ghost_submit(world, request->job, request->is_more, id, out);
+    if (!request->task) return sim_expected_submit(sim, request->job, request->is_more, id, out);
     message.change.high = who + 1;
     message.change.low = number + 1;
     message.change.verb = request->verb;
-    message.change.task = (rota_task_id){world->jobs[request->job]->number, request->task};
+    message.change.task = (rota_task_id){sim->jobs[request->job]->number, request->task};
     wire_put(out, &message);
 }
 
-static void requests_send(struct world *world, uint32_t who)
+static void requests_send(struct sim *sim, uint32_t who)
 {
-    struct caller *caller = &world->callers[who];
-    if (!caller->welcome) return;
-    for (; caller->unsent < caller->request_count; caller->unsent++) {
-        if (caller->requests[caller->unsent].answered) continue;
-        request_put(world, who, caller->unsent);
-        if (!chance(world, OF_CLIENTS, world->swarm.repeat)) continue;
-        see(world, SIGHT_REPEAT);
-        request_put(world, who, caller->unsent);
+    struct client *client = &sim->clients[who];
+    if (!client->welcome) return;
+    for (; client->unsent < client->request_count; client->unsent++) {
+        if (client->requests[client->unsent].answered) continue;
+        request_put(sim, who, client->unsent);
+        if (!chance(sim, OF_CLIENTS, sim->setting.repeat)) continue;
+        see(sim, SIGHT_REPEAT);
+        request_put(sim, who, client->unsent);
     }
-    cable_send(world, caller->cable, FAR_SIDE);
+    sim_link_send(sim, client->link, FAR_SIDE);
 }
 
-struct request *request_add(struct caller *caller, uint32_t job, uint32_t task)
+struct request *request_add(struct client *client, uint32_t job, uint32_t task)
 {
-    world_reserve(&caller->requests, &caller->request_capacity, caller->request_count,
-                  sizeof *caller->requests);
-    struct request *request = &caller->requests[caller->request_count++];
+    sim_reserve(&client->requests, &client->request_capacity, client->request_count,
+                  sizeof *client->requests);
+    struct request *request = &client->requests[client->request_count++];
     *request = (struct request){.job = job, .task = task};
     return request;
 }
 
-static void submission_make(struct world *world, uint32_t who)
+static void submission_make(struct sim *sim, uint32_t who)
 {
-    struct caller *caller = &world->callers[who];
-    uint32_t number = world->job_count;
-    struct ghost_job *job = ghost_make(world, who);
-    job->request = caller->request_count;
-    caller->submissions--;
-    request_add(caller, number, 0);
+    struct client *client = &sim->clients[who];
+    uint32_t number = sim->job_count;
+    struct expected_job *job = sim_expected_make(sim, who);
+    job->request = client->request_count;
+    client->submissions--;
+    request_add(client, number, 0);
 }
 
-// The rest of a job of somebody's.
-static void more_make(struct world *world, uint32_t who)
+// Submits more tasks of a job that was accepted.
+static void more_make(struct sim *sim, uint32_t who)
 {
-    for (uint32_t i = 0; i < world->job_count; i++) {
-        struct ghost_job *job = world->jobs[i];
+    for (uint32_t i = 0; i < sim->job_count; i++) {
+        struct expected_job *job = sim->jobs[i];
         if (!job->told || job->grows || job->first == job->count) continue;
         job->grows = true;
-        request_add(&world->callers[who], i, 0)->is_more = true;
+        request_add(&sim->clients[who], i, 0)->is_more = true;
         return;
     }
 }
 
-static void change_note(struct ghost_task *task, uint32_t verb)
+static void change_note(struct expected_task *task, uint32_t verb)
 {
     task->asked_off |= verb == WIRE_CANCEL;
     task->asked_again |= verb != WIRE_CANCEL;
     task->is_forced |= verb == WIRE_START;
 }
 
-// Some task of some job that was accepted.
-static void change_make(struct world *world, uint32_t who)
+// Chooses a task of a job that was accepted.
+static void change_make(struct sim *sim, uint32_t who)
 {
-    uint32_t number = world->job_count ? choose(world, OF_CLIENTS, world->job_count) : 0;
-    if (number >= world->job_count || !world->jobs[number]->told) return;
-    struct ghost_job *job = world->jobs[number];
+    uint32_t number = sim->job_count ? choose(sim, OF_CLIENTS, sim->job_count) : 0;
+    if (number >= sim->job_count || !sim->jobs[number]->told) return;
+    struct expected_job *job = sim->jobs[number];
     struct request *request
-        = request_add(&world->callers[who], number, 1 + choose(world, OF_CLIENTS, job->count));
-    bool again = choose(world, OF_CLIENTS, 2);
-    const struct ghost_task *task = &job->tasks[request->task - 1];
-    bool starts = task->when_count && choose(world, OF_WHEN, 2);
+        = request_add(&sim->clients[who], number, 1 + choose(sim, OF_CLIENTS, job->count));
+    bool again = choose(sim, OF_CLIENTS, 2);
+    const struct expected_task *task = &job->tasks[request->task - 1];
+    bool starts = task->when_count && choose(sim, OF_CONDITIONS, 2);
     request->verb = starts ? WIRE_START : again ? WIRE_RETRY : WIRE_CANCEL;
     change_note(&job->tasks[request->task - 1], request->verb);
     for (uint32_t i = 0; task->is_bundle && i < job->count; i++)
         if (job->tasks[i].bundle == request->task) change_note(&job->tasks[i], request->verb);
 }
 
-// ---- The way to the server ---------------------------------------------------------------------
+// ---- The connection to the server ---------------------------------------------------------------
 
-void caller_cut_off(struct world *world, uint32_t who)
+void sim_client_cut_off(struct sim *sim, uint32_t who)
 {
-    struct caller *caller = &world->callers[who];
-    if (caller->cable == NOBODY) return;
-    uint32_t cable = caller->cable;
-    caller->cable = NOBODY;
-    caller->welcome = false;
-    caller->unsent = 0;
-    cable_close(world, cable, FAR_SIDE, false);
+    struct client *client = &sim->clients[who];
+    if (client->link == NOBODY) return;
+    uint32_t link = client->link;
+    client->link = NOBODY;
+    client->welcome = false;
+    client->unsent = 0;
+    sim_link_close(sim, link, FAR_SIDE, false);
 }
 
-static void caller_connect(struct world *world, uint32_t who)
+static void client_connect(struct sim *sim, uint32_t who)
 {
-    struct caller *caller = &world->callers[who];
+    struct client *client = &sim->clients[who];
     struct wire_message message = {.kind = WIRE_GREET_MESSAGE};
-    caller->cable = cable_open(world, CABLE_CALLER, who);
-    if (caller->cable == NOBODY) return;
+    client->link = sim_link_open(sim, LINK_CLIENT, who);
+    if (client->link == NOBODY) return;
     message.greet.version = WIRE_VERSION;
     message.greet.role = WIRE_ADMIN;
     message.greet.name = wire_text_of("caller");
-    wire_put(&world->cables[caller->cable]->out[FAR_SIDE], &message);
-    cable_send(world, caller->cable, FAR_SIDE);
+    wire_put(&sim->links[client->link]->out[FAR_SIDE], &message);
+    sim_link_send(sim, client->link, FAR_SIDE);
 }
 
-static void answered(struct world *world, uint32_t who, uint64_t low)
+static void answered(struct sim *sim, uint32_t who, uint64_t low)
 {
-    struct caller *caller = &world->callers[who];
-    if (!low || low > caller->request_count) {
-        wrong(world, "a client gets an answer to what it has not asked");
+    struct client *client = &sim->clients[who];
+    if (!low || low > client->request_count) {
+        wrong(sim, "a client gets an answer without a request");
         return;
     }
-    caller->requests[low - 1].answered = true;
+    client->requests[low - 1].answered = true;
 }
 
-// Later there may be room; nothing else changes by waiting. Some ask again all the same.
-static void refused(struct world *world, uint32_t who, const struct wire_refuse *refuse)
+// Only a full server may accept the same request later. Some clients ask again in any case.
+static void refused(struct sim *sim, uint32_t who, const struct wire_refuse *refuse)
 {
-    struct caller *caller = &world->callers[who];
+    struct client *client = &sim->clients[who];
     uint64_t low = refuse->low;
-    see(world, SIGHT_REFUSAL);
-    answered(world, who, low);
-    if (!low || low > caller->request_count) return;
-    struct request *request = &caller->requests[low - 1];
+    see(sim, SIGHT_REFUSAL);
+    answered(sim, who, low);
+    if (!low || low > client->request_count) return;
+    struct request *request = &client->requests[low - 1];
     bool is_full = refuse->code == WIRE_REFUSED_FULL;
     bool asks = !is_full && !request->asks_again
-                && chance(world, OF_WISHES, world->swarm.repeat);
-    if (asks) see(world, SIGHT_ASKED_AGAIN);
+                && chance(sim, OF_REQUESTS, sim->setting.repeat);
+    if (asks) see(sim, SIGHT_ASKED_AGAIN);
     request->asks_again |= asks;
     request->answered = !is_full && !asks;
-    if (!request->answered) caller->unsent = 0;
-    if (!is_full && request->is_more) wrong(world, "a job that is open was not allowed to grow");
+    if (!request->answered) client->unsent = 0;
+    if (!is_full && request->is_more) wrong(sim, "more tasks of an open job are refused");
 }
 
-// From where it was, on this connection or another.
-static void follow(struct world *world, struct caller *caller)
+// Follows from the last place, on this connection or a new one.
+static void follow(struct sim *sim, struct client *client)
 {
     struct wire_message message = {.kind = WIRE_FOLLOW_MESSAGE};
-    see(world, SIGHT_FOLLOW);
-    message.follow.sequence = caller->followed.sequence;
-    message.follow.place = caller->followed.line;
-    wire_put(&world->cables[caller->cable]->out[FAR_SIDE], &message);
+    see(sim, SIGHT_FOLLOW);
+    message.follow.sequence = client->followed.sequence;
+    message.follow.place = client->followed.line;
+    wire_put(&sim->links[client->link]->out[FAR_SIDE], &message);
 }
 
-static void message_take(struct world *world, uint32_t who, const struct wire_message *message)
+static void message_take(struct sim *sim, uint32_t who, const struct wire_message *message)
 {
-    struct caller *caller = &world->callers[who];
+    struct client *client = &sim->clients[who];
     switch (message->kind) {
     case WIRE_WELCOME_MESSAGE:
-        caller->welcome = true;
-        if (who < world->swarm.follows) follow(world, caller);
+        client->welcome = true;
+        if (who < sim->setting.follows) follow(sim, client);
         break;
-    case WIRE_EVENT_MESSAGE: judge_followed(world, &caller->followed, &message->event); break;
-    case WIRE_ACCEPTED_MESSAGE: answered(world, who, message->accepted.low); break;
-    case WIRE_DONE_MESSAGE: answered(world, who, message->done.low); break;
-    case WIRE_REFUSE_MESSAGE: refused(world, who, &message->refuse); break;
+    case WIRE_EVENT_MESSAGE: judge_followed(sim, &client->followed, &message->event); break;
+    case WIRE_ACCEPTED_MESSAGE: answered(sim, who, message->accepted.low); break;
+    case WIRE_DONE_MESSAGE: answered(sim, who, message->done.low); break;
+    case WIRE_REFUSE_MESSAGE: refused(sim, who, &message->refuse); break;
     default: break;
     }
 }
 
-void caller_hears(struct world *world, uint32_t who)
+void sim_client_hears(struct sim *sim, uint32_t who)
 {
-    struct caller *caller = &world->callers[who];
+    struct client *client = &sim->clients[who];
     struct wire_message message;
-    uint32_t cable = caller->cable;
-    while (cable != NOBODY && caller->cable == cable) {
-        enum wire_result result = wire_take(&world->cables[cable]->in[FAR_SIDE], &message);
+    uint32_t link = client->link;
+    while (link != NOBODY && client->link == link) {
+        enum wire_result result = wire_take(&sim->links[link]->in[FAR_SIDE], &message);
         if (result == WIRE_MORE) break;
         if (result != WIRE_GOT) {
-            wrong(world, "a client cannot read what the server says");
+            wrong(sim, "a client cannot decode a message of the server");
             return;
         }
-        message_take(world, who, &message);
+        message_take(sim, who, &message);
     }
-    requests_send(world, who);
+    requests_send(sim, who);
 }
 
-void caller_work(struct world *world, uint32_t who)
+void sim_client_work(struct sim *sim, uint32_t who)
 {
-    struct caller *caller = &world->callers[who];
-    agenda_add(&world->agenda, world->now + 1000 + choose_time(world, OF_CLIENTS, RESTS),
-               DUE_CALLER, who, 0);
-    if (caller->submissions) submission_make(world, who);
-    more_make(world, who);
-    for (int i = 0; i < 4 && !world->is_clear; i++)
-        if (chance(world, OF_CLIENTS, world->swarm.cancel)) change_make(world, who);
-    if (!world->is_clear && chance(world, OF_WISHES, world->swarm.rests)) rest_make(world, who);
-    if (!world->is_clear && chance(world, OF_WISHES, world->swarm.bad)) bad_make(world, who);
-    if (world->is_clear && caller_is_done(caller)) rests_end(world, caller);
-    if (caller_is_done(caller)) return;
-    // Who has waited for long asks again on a new connection.
-    caller->mark++;
-    if (caller->mark % 8 == 0) caller_cut_off(world, who);
-    if (caller->cable == NOBODY)
-        caller_connect(world, who);
+    struct client *client = &sim->clients[who];
+    queue_add(&sim->queue, sim->now + 1000 + choose_time(sim, OF_CLIENTS, IDLE_MAX),
+               DUE_CLIENT, who, 0);
+    if (client->submissions) submission_make(sim, who);
+    more_make(sim, who);
+    for (int i = 0; i < 4 && !sim->is_clear; i++)
+        if (chance(sim, OF_CLIENTS, sim->setting.cancel)) change_make(sim, who);
+    if (!sim->is_clear && chance(sim, OF_REQUESTS, sim->setting.pauses)) pause_make(sim, who);
+    if (!sim->is_clear && chance(sim, OF_REQUESTS, sim->setting.bad)) bad_make(sim, who);
+    if (sim->is_clear && sim_client_is_done(client)) pauses_end(sim, client);
+    if (sim_client_is_done(client)) return;
+    // A client that has waited for long repeats its request on a new connection.
+    client->mark++;
+    if (client->mark % 8 == 0) sim_client_cut_off(sim, who);
+    if (client->link == NOBODY)
+        client_connect(sim, who);
     else
-        requests_send(world, who);
+        requests_send(sim, who);
 }
 
-void caller_release(struct caller *caller)
+void sim_client_release(struct client *client)
 {
-    free(caller->requests);
+    free(client->requests);
 }

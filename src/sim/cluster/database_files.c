@@ -1,35 +1,34 @@
-// database_files.c - what people do to the files of a database: delete them, or put a backup in
-// their place.
+// database_files.c - people delete the files of a database, or replace them by a backup.
 #include "sim/cluster/internal.h"
 
 enum { NOTICED_WITHIN = 1500000, LOST_LIFE = 50000, STOPPED_FORGED = 900 };
 
-// In few worlds: both hide what else goes wrong there.
-void files_draw(struct world *world)
+// Only in few runs: both hide other faults.
+void files_draw(struct sim *sim)
 {
-    struct swarm *swarm = &world->swarm;
-    if (choose(world, OF_FILES, 4) == 1) swarm->vanish = 1 + choose(world, OF_FILES, 20);
-    if (choose(world, OF_FILES, 2) == 1) swarm->backup = 300 + choose(world, OF_FILES, 700);
-    if (choose(world, OF_FILES, 2) == 1) swarm->forged = 100 + choose(world, OF_FILES, 300);
+    struct setting *setting = &sim->setting;
+    if (choose(sim, OF_FILES, 4) == 1) setting->vanish = 1 + choose(sim, OF_FILES, 20);
+    if (choose(sim, OF_FILES, 2) == 1) setting->backup = 300 + choose(sim, OF_FILES, 700);
+    if (choose(sim, OF_FILES, 2) == 1) setting->forged = 100 + choose(sim, OF_FILES, 300);
 }
 
-// ---- The log is deleted ------------------------------------------------------------------------
+// ---- Deleted files ------------------------------------------------------------------------------
 
-// The server has the files open, and all seems well to it. If it does not notice, it is ended some
-// time later, and all that it wrote since then is gone.
-void files_vanish(struct world *world)
+// The server has the files open and sees no error. If it does not notice, it is killed some time
+// later, and everything it wrote in between is lost.
+void files_vanish(struct sim *sim)
 {
-    struct seat *seat = &world->seat;
-    if (!seat->up || disk_copy_of(seat->store)) return;
-    see(world, SIGHT_VANISHED);
-    world_say(world, "the files of the database are deleted");
-    disk_copy_make(seat->store, COPY_LOST);
-    seat->files.copied_at = world->now;
-    int64_t later = NOTICED_WITHIN + 500000 + choose_time(world, OF_FILES, 500000);
-    agenda_add(&world->agenda, world->now + later, DUE_SERVER_KILL, 0, seat->mark);
+    struct daemon *daemon = &sim->daemon;
+    if (!daemon->up || disk_copy_of(daemon->store)) return;
+    see(sim, SIGHT_VANISHED);
+    sim_say(sim, "the files of the database are deleted");
+    disk_copy_make(daemon->store, COPY_LOST);
+    daemon->files.copied_at = sim->now;
+    int64_t later = NOTICED_WITHIN + 500000 + choose_time(sim, OF_FILES, 500000);
+    queue_add(&sim->queue, sim->now + later, DUE_SERVER_KILL, 0, daemon->mark);
 }
 
-// ---- A backup is restored ----------------------------------------------------------------------
+// ---- Restored backups ---------------------------------------------------------------------------
 
 static bool is_promise(const struct wire_message *message)
 {
@@ -47,123 +46,122 @@ static bool is_promise(const struct wire_message *message)
     }
 }
 
-// No restored backup can keep what was promised behind it: then there will be none.
-void files_told(struct world *world, const struct wire_message *message)
+// No restored backup can keep what the server promised after it was made; then there is no backup.
+void files_told(struct sim *sim, const struct wire_message *message)
 {
-    struct seat *seat = &world->seat;
-    if (disk_copy_of(seat->store) != COPY_BACKUP) return;
-    if (is_promise(message)) return disk_copy_drop(seat->store);
-    if (message->kind != WIRE_RUN_MESSAGE || !seat->files.ends_soon) return;
-    seat->files.ends_soon = false;  // it has done something that the backup does not know
-    int64_t later = 1 + choose_time(world, OF_FILES, LOST_LIFE);
-    agenda_add(&world->agenda, world->now + later, DUE_SERVER_KILL, 0, seat->mark);
+    struct daemon *daemon = &sim->daemon;
+    if (disk_copy_of(daemon->store) != COPY_BACKUP) return;
+    if (is_promise(message)) return disk_copy_drop(daemon->store);
+    if (message->kind != WIRE_RUN_MESSAGE || !daemon->files.ends_soon) return;
+    daemon->files.ends_soon = false;  // it has promised something that the backup does not contain
+    int64_t later = 1 + choose_time(sim, OF_FILES, LOST_LIFE);
+    queue_add(&sim->queue, sim->now + later, DUE_SERVER_KILL, 0, daemon->mark);
 }
 
-// A command without an end keeps its worker from a server with another database.
-static bool may_restore(const struct world *world)
+// A command that never ends keeps its worker away from a server with another database.
+static bool may_restore(const struct sim *sim)
 {
-    const struct swarm *swarm = &world->swarm;
-    return swarm->backup && !swarm->endless && !world->is_clear;
+    const struct setting *setting = &sim->setting;
+    return setting->backup && !setting->endless && !sim->is_clear;
 }
 
-// What only workers have heard of is gone with the lost server: its number is free again.
-static void numbers_forget(struct world *world)
+// Ids that only workers have heard of are lost with the server: they can be used again.
+static void numbers_forget(struct sim *sim)
 {
-    for (uint32_t i = 0; i < world->job_count; i++) {
-        struct ghost_job *job = world->jobs[i];
+    for (uint32_t i = 0; i < sim->job_count; i++) {
+        struct expected_job *job = sim->jobs[i];
         if (job->told || !job->number) continue;
-        map_remove(&world->jobs_by_number, job->number);
+        map_remove(&sim->jobs_by_number, job->number);
         job->number = 0;
     }
 }
 
-static void restore(struct world *world)
+static void restore(struct sim *sim)
 {
-    struct seat *seat = &world->seat;
-    see(world, SIGHT_RESTORED);
-    world_say(world, "a backup of the database is restored");
-    disk_copy_back(seat->store);
-    numbers_forget(world);
-    seat->files.restored = true;
+    struct daemon *daemon = &sim->daemon;
+    see(sim, SIGHT_RESTORED);
+    sim_say(sim, "a backup of the database is restored");
+    disk_copy_back(daemon->store);
+    numbers_forget(sim);
+    daemon->files.restored = true;
 }
 
-// Behind a crash of the server. In the first one the backup is made, in the next one it is
-// restored, if nobody was promised anything in the life between them.
-void files_crash(struct world *world)
+// After a crash of the server. The first crash makes the backup; the next one restores it if the
+// server promised nothing in between.
+void files_crash(struct sim *sim)
 {
-    struct seat *seat = &world->seat;
-    enum disk_copy copy = disk_copy_of(seat->store);
+    struct daemon *daemon = &sim->daemon;
+    enum disk_copy copy = disk_copy_of(daemon->store);
     if (copy == COPY_LOST) {
-        // What is promised within the second in which nobody can know is not judged.
-        if (world->now - seat->files.copied_at > NOTICED_WITHIN) disk_copy_back(seat->store);
-        disk_copy_drop(seat->store);
+        // Promises within the second in which the server cannot know of its backup are not judged.
+        if (sim->now - daemon->files.copied_at > NOTICED_WITHIN) disk_copy_back(daemon->store);
+        disk_copy_drop(daemon->store);
     } else if (copy == COPY_BACKUP) {
-        restore(world);
-        disk_copy_drop(seat->store);
-    } else if (may_restore(world) && !seat->files.restored
-               && chance(world, OF_FILES, world->swarm.backup)) {
-        disk_copy_make(seat->store, COPY_BACKUP);
-        seat->files.ends_soon = true;
+        restore(sim);
+        disk_copy_drop(daemon->store);
+    } else if (may_restore(sim) && !daemon->files.restored
+               && chance(sim, OF_FILES, sim->setting.backup)) {
+        disk_copy_make(daemon->store, COPY_BACKUP);
+        daemon->files.ends_soon = true;
     }
 }
 
-// ---- Reports of another life -------------------------------------------------------------------
+// ---- Reports for another database ---------------------------------------------------------------
 
-// As a worker has them that was told of this attempt by a server of another database.
-static void forge(struct world *world, struct hand *hand, const struct process *process,
+// As sent by a worker that was told of this attempt by a server of another database.
+static void forge(struct sim *sim, struct node *node, const struct process *process,
                   uint32_t per_mille)
 {
     const struct attempt *attempt
-        = attempts_find(&hand->decide.attempts, process->task, process->attempt);
-    if (!attempt || process->state != PROCESS_RUNNING || world->is_clear) return;
-    if (hand->forged.attempt || !chance(world, OF_FILES, per_mille)) return;
+        = attempts_find(&node->decide.attempts, process->task, process->attempt);
+    if (!attempt || process->state != PROCESS_RUNNING || sim->is_clear) return;
+    if (node->forged.attempt || !chance(sim, OF_FILES, per_mille)) return;
     struct wire_message message = {.kind = WIRE_FINISHED_MESSAGE};
     message.finished = (struct wire_finished){.task = attempt->task,
                                               .attempt = attempt->number,
                                               .token = attempt->token - 1,
                                               .end = WIRE_EXITED};
     message.finished.reason = wire_text_of("");
-    wire_put(&world->cables[hand->cable]->out[FAR_SIDE], &message);
-    see(world, SIGHT_OTHER_TOKEN);
-    hand->forged.task = attempt->task;
-    hand->forged.attempt = attempt->number;
+    wire_put(&sim->links[node->link]->out[FAR_SIDE], &message);
+    see(sim, SIGHT_OTHER_TOKEN);
+    node->forged.task = attempt->task;
+    node->forged.attempt = attempt->number;
 }
 
-void files_forge(struct world *world, struct hand *hand)
+void files_forge(struct sim *sim, struct node *node)
 {
-    hand->forged = (struct wire_recorded){0};
-    for (uint32_t i = 0; i < hand->process_count; i++)
-        forge(world, hand, &hand->processes[i], world->swarm.forged);
+    node->forged = (struct wire_recorded){0};
+    for (uint32_t i = 0; i < node->process_count; i++)
+        forge(sim, node, &node->processes[i], sim->setting.forged);
 }
 
-void files_forge_stopped(struct world *world, struct hand *hand, const struct wire_stop *stop)
+void files_forge_stopped(struct sim *sim, struct node *node, const struct wire_stop *stop)
 {
-    const struct process *process = process_find(hand, stop->task, stop->attempt);
-    if (process) forge(world, hand, process, world->swarm.forged ? STOPPED_FORGED : 0);
+    const struct process *process = process_find(node, stop->task, stop->attempt);
+    if (process) forge(sim, node, process, sim->setting.forged ? STOPPED_FORGED : 0);
 }
 
-bool files_is_forged(struct world *world, uint32_t who, const struct wire_message *message)
+bool files_is_forged(struct sim *sim, uint32_t who, const struct wire_message *message)
 {
     const struct wire_finished *finished = &message->finished;
-    const struct hand *hand = &world->hands[who];
-    if (message->kind != WIRE_FINISHED_MESSAGE || finished->attempt != hand->forged.attempt)
+    const struct node *node = &sim->nodes[who];
+    if (message->kind != WIRE_FINISHED_MESSAGE || finished->attempt != node->forged.attempt)
         return false;
     const struct attempt *attempt
-        = attempts_find(&hand->decide.attempts, finished->task, finished->attempt);
+        = attempts_find(&node->decide.attempts, finished->task, finished->attempt);
     return attempt && finished->token == attempt->token - 1;
 }
 
-// True: it is the answer to that.
-bool files_forged(struct world *world, struct hand *hand, const struct wire_recorded *told)
+// Whether it is the answer to such a report.
+bool files_forged(struct sim *sim, struct node *node, const struct wire_recorded *told)
 {
-    bool same = told->task.job == hand->forged.task.job && told->task.task == hand->forged.task.task
-                && told->attempt == hand->forged.attempt;
+    bool same = SAME_TASK(told->task, node->forged.task) && told->attempt == node->forged.attempt;
     if (!same) return false;
-    hand->forged = (struct wire_recorded){0};
-    const struct process *process = process_find(hand, told->task, told->attempt);
+    node->forged = (struct wire_recorded){0};
+    const struct process *process = process_find(node, told->task, told->attempt);
     bool runs = process && process->state == PROCESS_RUNNING;
     if (told->how == WIRE_NOW_RECORDED && runs)
-        wrong(world, "an end of task %u.%u counts that has another token", told->task.job,
+        wrong(sim, "an end of task %u.%u with another token counts", told->task.job,
               told->task.task);
     return true;
 }

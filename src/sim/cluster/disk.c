@@ -1,4 +1,5 @@
-// disk.c - a store whose turns are written first and durable later; a crash takes what was not.
+// disk.c - a store that writes turns first and makes them durable later; a crash may lose the turns
+// between.
 #include "store/definition_rows.h"
 #include "sim/cluster/internal.h"
 
@@ -22,7 +23,7 @@ struct body {
     char *bytes;
 };
 
-struct given {  // an attempt, to a worker
+struct given {  // an attempt given to a worker
     uint64_t turn;
     rota_task_id task;
     uint32_t attempt, worker;
@@ -37,20 +38,20 @@ struct name {
 
 struct disk {
     struct store store;
-    struct world *world;
+    struct sim *sim;
     struct store *live, *safe;  // as readers see it; as a crash leaves it
-    struct written *turns;      // not durable; the last one is being made
+    struct written *turns;      // not durable; the last one is in progress
     uint32_t turn_count, turn_capacity;
     uint64_t durable;
-    rota_time now;  // of the turn that is being made
+    rota_time now;  // of the turn in progress
     struct answer *answers;
     struct body *bodies;
     struct name *names;
     struct given *given;
-    struct journal journal;  // turn N is its N - 1st
-    enum disk_copy why;      // there is a copy,
-    struct store *copied;    // its rows,
-    uint64_t copied_turn;    // and the last turn in it
+    struct journal journal;  // turn N has index N - 1
+    enum disk_copy why;      // the reason for the copy, if there is one
+    struct store *copied;    // its rows
+    uint64_t copied_turn;    // the last turn in it
     uint32_t answer_count, answer_capacity, body_count, body_capacity, name_count, name_capacity;
     uint32_t given_count, given_capacity;
 };
@@ -60,7 +61,7 @@ static struct disk *of(struct store *store)
     return (struct disk *)store;
 }
 
-// The number of the turn that is being made.
+// The number of the turn in progress.
 static uint64_t making(const struct disk *disk)
 {
     return disk->durable + disk->turn_count;
@@ -68,7 +69,7 @@ static uint64_t making(const struct disk *disk)
 
 static void turn_add(struct disk *disk)
 {
-    world_reserve(&disk->turns, &disk->turn_capacity, disk->turn_count, sizeof *disk->turns);
+    sim_reserve(&disk->turns, &disk->turn_capacity, disk->turn_count, sizeof *disk->turns);
     disk->turns[disk->turn_count++] = (struct written){0};
 }
 
@@ -98,7 +99,7 @@ static void disk_begin(struct store *store, rota_time now)
 static void given_note(struct disk *disk, const struct rota_record *record)
 {
     if (record->kind != ROTA_RECORD_TASK || record->gone || !record->task.worker.number) return;
-    world_reserve(&disk->given, &disk->given_capacity, disk->given_count, sizeof *disk->given);
+    sim_reserve(&disk->given, &disk->given_capacity, disk->given_count, sizeof *disk->given);
     disk->given[disk->given_count++]
         = (struct given){.turn = making(disk),
                          .task = record->task.id,
@@ -111,8 +112,7 @@ static rota_worker_id disk_attempt_given(struct store *store, rota_task_id task,
     const struct disk *disk = of(store);
     for (uint32_t i = disk->given_count; i--;) {
         const struct given *given = &disk->given[i];
-        if (given->task.job == task.job && given->task.task == task.task
-            && given->attempt == attempt)
+        if (SAME_TASK(given->task, task) && given->attempt == attempt)
             return (rota_worker_id){given->worker};
     }
     return (rota_worker_id){0};
@@ -127,7 +127,7 @@ static void disk_put(struct store *store, const struct rota *rota,
     for (uint32_t i = 0; i < count; i++) {
         journal_add(&disk->journal, making(disk) - 1, &records[i]);
         given_note(disk, &records[i]);
-        world_reserve(&turn->records, &turn->capacity, turn->count, sizeof *turn->records);
+        sim_reserve(&turn->records, &turn->capacity, turn->count, sizeof *turn->records);
         struct rota_record *record = &turn->records[turn->count++];
         *record = records[i];
         if (record->kind == ROTA_RECORD_SUBMIT && !record->gone)
@@ -138,7 +138,7 @@ static void disk_put(struct store *store, const struct rota *rota,
 static void disk_answer(struct store *store, const struct store_request *request)
 {
     struct disk *disk = of(store);
-    world_reserve(&disk->answers, &disk->answer_capacity, disk->answer_count,
+    sim_reserve(&disk->answers, &disk->answer_capacity, disk->answer_count,
                   sizeof *disk->answers);
     struct answer *answer = &disk->answers[disk->answer_count++];
     *answer = (struct answer){
@@ -163,8 +163,8 @@ static bool disk_answer_find(struct store *store, struct store_request *request)
 static void disk_body(struct store *store, const struct store_body *body)
 {
     struct disk *disk = of(store);
-    world_reserve(&disk->bodies, &disk->body_capacity, disk->body_count, sizeof *disk->bodies);
-    char *bytes = world_allocate(body->length, 1);
+    sim_reserve(&disk->bodies, &disk->body_capacity, disk->body_count, sizeof *disk->bodies);
+    char *bytes = sim_allocate(body->length, 1);
     memcpy(bytes, body->bytes, body->length);
     disk->bodies[disk->body_count++]
         = (struct body){making(disk), body->job, body->number, body->version, body->length, bytes};
@@ -184,7 +184,7 @@ static bool disk_bodies(struct store *store, rota_job_id job, store_body_fn *tak
 static void disk_name(struct store *store, const struct catalog_name *name)
 {
     struct disk *disk = of(store);
-    world_reserve(&disk->names, &disk->name_capacity, disk->name_count, sizeof *disk->names);
+    sim_reserve(&disk->names, &disk->name_capacity, disk->name_count, sizeof *disk->names);
     struct name *row = &disk->names[disk->name_count++];
     *row = (struct name){.turn = making(disk), .kind = name->kind, .number = name->number};
     snprintf(row->text, sizeof row->text, "%s", name->name);
@@ -195,8 +195,8 @@ static bool disk_catalog(struct store *store, struct catalog_rows *rows)
     struct disk *disk = of(store);
     for (uint32_t i = 0; i < disk->name_count; i++) {
         const struct name *name = &disk->names[i];
-        world_reserve(&rows->names, &rows->name_capacity, rows->name_count, sizeof *rows->names);
-        char *text = world_allocate(sizeof name->text, 1);
+        sim_reserve(&rows->names, &rows->name_capacity, rows->name_count, sizeof *rows->names);
+        char *text = sim_allocate(sizeof name->text, 1);
         memcpy(text, name->text, sizeof name->text);
         rows->names[rows->name_count++] = (struct catalog_name){name->kind, name->number, text};
     }
@@ -206,9 +206,9 @@ static bool disk_catalog(struct store *store, struct catalog_rows *rows)
 static uint64_t disk_commit_write(struct store *store)
 {
     struct disk *disk = of(store);
-    const struct swarm *swarm = &disk->world->swarm;
-    if (!disk->world->is_clear && chance(disk->world, OF_DISK, swarm->write_fails)) {
-        see(disk->world, SIGHT_WRITE_FAILED);
+    const struct setting *setting = &disk->sim->setting;
+    if (!disk->sim->is_clear && chance(disk->sim, OF_DISK, setting->write_fails)) {
+        see(disk->sim, SIGHT_WRITE_FAILED);
         store_fail(&store->error, STORE_BROKEN, "the disk fails");
         return 0;
     }
@@ -248,8 +248,8 @@ uint64_t disk_written(const struct store *store)
 
 static bool disk_is_full(const struct store *store)
 {
-    const struct world *world = ((const struct disk *)store)->world;
-    return world->now < world->full_until;
+    const struct sim *sim = ((const struct disk *)store)->sim;
+    return sim->now < sim->full_until;
 }
 
 // ---- Crashes -----------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ static void bodies_cut(struct disk *disk, uint64_t last)
     disk->body_count = kept;
 }
 
-// Only what is durable is left.
+// Only the durable turns are left.
 static void disk_begin_again(struct disk *disk)
 {
     while (disk->turn_count) turn_free(&disk->turns[--disk->turn_count]);
@@ -288,9 +288,9 @@ void disk_crash(struct store *store)
 {
     struct disk *disk = of(store);
     uint32_t written = disk->turn_count - 1;
-    uint32_t lost = written ? choose(disk->world, OF_DISK, written + 1) : 0;
-    if (lost) see(disk->world, SIGHT_SERVER_LOST_TURNS);
-    if (written > lost) see(disk->world, SIGHT_SERVER_KEPT_TURNS);
+    uint32_t lost = written ? choose(disk->sim, OF_DISK, written + 1) : 0;
+    if (lost) see(disk->sim, SIGHT_SERVER_LOST_TURNS);
+    if (written > lost) see(disk->sim, SIGHT_SERVER_KEPT_TURNS);
     disk_sync(store, disk->durable + written - lost);
     disk_begin_again(disk);
     store->error = (struct store_error){0};
@@ -331,7 +331,7 @@ void disk_copy_drop(struct store *store)
     disk->why = COPY_NONE;
 }
 
-// What it notices it saves, so nothing is lost.
+// A server that notices the deletion saves its data, so nothing is lost.
 static bool disk_check(struct store *store)
 {
     if (of(store)->why != COPY_LOST) return true;
@@ -409,14 +409,14 @@ static const struct store_kind disk_kind = {
     .catalog = disk_catalog,
 };
 
-struct store *disk_open(struct world *world)
+struct store *disk_open(struct sim *sim)
 {
-    struct disk *disk = world_allocate(1, sizeof *disk);
+    struct disk *disk = sim_allocate(1, sizeof *disk);
     disk->store.kind = &disk_kind;
-    disk->world = world;
+    disk->sim = sim;
     disk->live = store_open_memory();
     disk->safe = store_open_memory();
-    disk->durable = 1;  // turns are numbered from 1, and 0 is a failure
+    disk->durable = 1;  // turns are numbered from 1; 0 means failure
     turn_add(disk);
     return &disk->store;
 }

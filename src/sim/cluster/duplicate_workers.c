@@ -1,70 +1,71 @@
 // duplicate_workers.c - workers that use the name, or a copy of the folder, of another worker.
 //
-// They are workers like all others, who come and go until the weather clears. A worker that is told
-// that its name is in use ends, as rota worker does, and is started again by somebody.
+// They connect and leave like all other workers until the faults end. A worker that is told that
+// its name is in use ends, as `rota worker` does, and is started again later.
 #include "sim/cluster/internal.h"
 
-enum twin_kind { SAME_NAME, SAME_FOLDER, SAME_BOTH, TWIN_KINDS };
+enum duplicate_kind { SAME_NAME, SAME_FOLDER, SAME_BOTH, TWIN_KINDS };
 
-void twins_draw(struct world *world)
+void duplicates_draw(struct sim *sim)
 {
-    struct swarm *swarm = &world->swarm;
-    if (choose(world, OF_TWINS, 4) != 1) return;
-    swarm->twins = 1 + choose(world, OF_TWINS, 2);
-    swarm->hands += swarm->twins;
+    struct setting *setting = &sim->setting;
+    if (choose(sim, OF_DUPLICATES, 4) != 1) return;
+    setting->duplicates = 1 + choose(sim, OF_DUPLICATES, 2);
+    setting->nodes += setting->duplicates;
 }
 
-void twin_make(struct world *world, uint32_t who)
+void duplicate_make(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
-    uint32_t like = choose(world, OF_TWINS, world->swarm.hands - world->swarm.twins);
-    const struct hand *first = &world->hands[like];
-    enum twin_kind kind = (enum twin_kind)choose(world, OF_TWINS, TWIN_KINDS);
-    if (kind != SAME_FOLDER) snprintf(hand->name, sizeof hand->name, "worker-%u", like + 1);
-    if (kind != SAME_NAME) hand->folder = first->folder;
-    hand->cores = first->cores;
-    hand->is_twin = true;
-    int64_t comes = choose_time(world, OF_TWINS, world->swarm.storm);
-    agenda_add(&world->agenda, comes, DUE_HAND_UP, who, 0);
+    struct node *node = &sim->nodes[who];
+    uint32_t like = choose(sim, OF_DUPLICATES, sim->setting.nodes - sim->setting.duplicates);
+    const struct node *first = &sim->nodes[like];
+    enum duplicate_kind kind = (enum duplicate_kind)choose(sim, OF_DUPLICATES, TWIN_KINDS);
+    if (kind != SAME_FOLDER) snprintf(node->name, sizeof node->name, "worker-%u", like + 1);
+    if (kind != SAME_NAME) node->folder = first->folder;
+    node->cores = first->cores;
+    node->is_duplicate = true;
+    int64_t comes = choose_time(sim, OF_DUPLICATES, sim->setting.fault_time);
+    queue_add(&sim->queue, comes, DUE_WORKER_UP, who, 0);
 }
 
-void twins_end(struct world *world)
+void duplicates_end(struct sim *sim)
 {
-    for (uint32_t i = 0; i < world->swarm.hands; i++) {
-        if (!world->hands[i].is_twin) continue;
-        hand_crash(world, i, false);
-        hand_bury(world, i);
+    for (uint32_t i = 0; i < sim->setting.nodes; i++) {
+        if (!sim->nodes[i].is_duplicate) continue;
+        sim_node_crash(sim, i, false);
+        sim_node_end(sim, i);
     }
 }
 
-// One with another name that came while the other one was silent stays, also when it is cut off.
-static bool is_like(const struct hand *hand, const struct hand *other)
+// A worker with another name that connected while the first one was silent stays, even if it is cut
+// off later.
+static bool is_like(const struct node *node, const struct node *other)
 {
-    bool is_copy = hand->folder == other->folder && hand->place != other->place
-                   && hand->welcomed != hand->boot;
-    return strcmp(hand->name, other->name) == 0 || is_copy;
+    bool is_copy = node->folder == other->folder && node->place != other->place
+                   && node->welcomed != node->boot;
+    return strcmp(node->name, other->name) == 0 || is_copy;
 }
 
-// One of the heartbeats that it is told to send is enough.
-const struct hand *twin_alive(const struct world *world, uint32_t who)
+// One heartbeat, at the interval that the server asked for, is enough.
+const struct node *duplicate_alive(const struct sim *sim, uint32_t who)
 {
-    const struct hand *hand = &world->hands[who];
-    int64_t patience = world->seat.hub.limits.beat;
-    for (uint32_t i = 0; i < world->swarm.hands; i++) {
-        const struct hand *other = &world->hands[i];
-        if (i == who || !is_like(hand, other) || !other->up || !other->welcome) continue;
-        const struct cable *cable = world->cables[other->cable];
-        bool is_open = cable->open[SERVER_SIDE] && cable->peer && !cable->peer->closing;
-        if (is_open && cable->heard && world->now - cable->heard <= patience) return other;
+    const struct node *node = &sim->nodes[who];
+    int64_t patience = sim->daemon.cluster.limits.beat;
+    for (uint32_t i = 0; i < sim->setting.nodes; i++) {
+        const struct node *other = &sim->nodes[i];
+        if (i == who || !is_like(node, other) || !other->up || !other->welcome) continue;
+        const struct link *link = sim->links[other->link];
+        bool is_open = link->open[SERVER_SIDE] && link->peer && !link->peer->closing;
+        if (is_open && link->heard && sim->now - link->heard <= patience) return other;
     }
     return NULL;
 }
 
-bool twin_shares_name(const struct world *world, const struct hand *hand)
+bool duplicate_shares_name(const struct sim *sim, const struct node *node)
 {
-    for (uint32_t i = 0; i < world->swarm.hands; i++) {
-        const struct hand *other = &world->hands[i];
-        if (other != hand && strcmp(other->name, hand->name) == 0) return true;
+    for (uint32_t i = 0; i < sim->setting.nodes; i++) {
+        const struct node *other = &sim->nodes[i];
+        if (other != node && strcmp(other->name, node->name) == 0) return true;
     }
     return false;
 }

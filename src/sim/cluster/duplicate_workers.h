@@ -4,11 +4,11 @@
 
 #include "sim/cluster/base.h"
 
-struct world;
+struct sim;
 
-void twins_draw(struct world *world);
-void twin_make(struct world *world, uint32_t who);  // which worker it is like
-void twins_end(struct world *world);                // for good
-// As the server hears of them. Null: no other worker of its name or folder is connected.
-const struct hand *twin_alive(const struct world *world, uint32_t who);
-bool twin_shares_name(const struct world *world, const struct hand *hand);
+void duplicates_draw(struct sim *sim);
+void duplicate_make(struct sim *sim, uint32_t who);  // it uses the name or folder of that worker
+void duplicates_end(struct sim *sim);                // permanently
+// As the server sees it. Null: no other worker of its name or folder is connected.
+const struct node *duplicate_alive(const struct sim *sim, uint32_t who);
+bool duplicate_shares_name(const struct sim *sim, const struct node *node);

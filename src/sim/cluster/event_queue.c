@@ -1,38 +1,34 @@
-// event_queue.c - what is due first; of those at one time, what was noted first.
+// event_queue.c - events by time; events of the same time in the order in which they were added.
 #include "sim/cluster/internal.h"
 
-static bool before(const struct due *left, const struct due *right)
+static bool goes_first(const struct event_queue *queue, struct due a, struct due b)
 {
-    return left->at != right->at ? left->at < right->at : left->order < right->order;
+    (void)queue;
+    return a.at != b.at ? a.at < b.at : a.order < b.order;
 }
 
-void agenda_add(struct agenda *agenda, int64_t at, enum due_kind kind, uint32_t who, uint32_t mark)
+static void put(struct event_queue *queue, uint32_t place, struct due due)
 {
-    world_reserve(&agenda->items, &agenda->capacity, agenda->count, sizeof *agenda->items);
-    struct due due = {at, agenda->noted++, kind, who, mark};
-    uint32_t place = agenda->count++;
-    while (place && before(&due, &agenda->items[(place - 1) / 2])) {
-        agenda->items[place] = agenda->items[(place - 1) / 2];
-        place = (place - 1) / 2;
-    }
-    agenda->items[place] = due;
+    queue->items[place] = due;
 }
 
-bool agenda_next(struct agenda *agenda, struct due *due)
+void queue_add(struct event_queue *queue, int64_t at, enum due_kind kind, uint32_t who,
+               uint32_t mark)
 {
-    if (!agenda->count) return false;
-    *due = agenda->items[0];
-    struct due last = agenda->items[--agenda->count];
+    sim_reserve(&queue->items, &queue->capacity, queue->count, sizeof *queue->items);
+    struct due due = {at, queue->noted++, kind, who, mark};
+    uint32_t place = queue->count++;
+    HEAP_UP(queue, queue->items, place, due, goes_first, put)
+    put(queue, place, due);
+}
+
+bool queue_next(struct event_queue *queue, struct due *due)
+{
+    if (!queue->count) return false;
+    *due = queue->items[0];
+    struct due last = queue->items[--queue->count];
     uint32_t place = 0;
-    for (;;) {
-        uint32_t child = 2 * place + 1;
-        if (child >= agenda->count) break;
-        if (child + 1 < agenda->count && before(&agenda->items[child + 1], &agenda->items[child]))
-            child++;
-        if (!before(&agenda->items[child], &last)) break;
-        agenda->items[place] = agenda->items[child];
-        place = child;
-    }
-    agenda->items[place] = last;
+    HEAP_DOWN(queue, queue->items, queue->count, place, last, goes_first, put)
+    put(queue, place, last);
     return true;
 }

@@ -1,372 +1,382 @@
-// faults.c - what goes wrong in a world, and how often: drawn from its seed.
+// faults.c - the faults of a run and how often they happen, chosen from its seed.
 #include "sim/cluster/internal.h"
 
 enum { CALM_LATENCY = 20000 };
 #define CLOCK_MAX ((int64_t)3000 * 1000000)
 
-// Each kind of fault is missing from half of the worlds: what hides behind one shows without it.
-static uint32_t maybe(struct world *world, uint32_t most)
+// Each kind of fault is absent from half of the runs: one fault may hide the effects of another.
+static uint32_t maybe(struct sim *sim, uint32_t most)
 {
-    if (!choose(world, OF_SWARM, 2)) return 0;
-    return 1 + choose(world, OF_SWARM, most);
+    if (!choose(sim, OF_SETTING, 2)) return 0;
+    return 1 + choose(sim, OF_SETTING, most);
 }
 
-// What is exclusive shows its mistakes where much of it waits, and runs for long.
-static void lanes_draw(struct world *world)
+// Mistakes about exclusive tasks show where many of them wait and run for long.
+static void lanes_draw(struct sim *sim)
 {
-    struct swarm *swarm = &world->swarm;
-    swarm->lanes = 1000;
-    swarm->is_long = 200 + choose(world, OF_SWARM, 600);
-    swarm->cancel = 200 + choose(world, OF_SWARM, 600);
-    swarm->clock += choose(world, OF_SWARM, 40);
-    swarm->cut += choose(world, OF_SWARM, 60);
-    swarm->partition += choose(world, OF_SWARM, 60);
-    swarm->one_way += choose(world, OF_SWARM, 60);
-    swarm->stall += choose(world, OF_SWARM, 60);
+    struct setting *setting = &sim->setting;
+    setting->lanes = 1000;
+    setting->is_long = 200 + choose(sim, OF_SETTING, 600);
+    setting->cancel = 200 + choose(sim, OF_SETTING, 600);
+    setting->clock += choose(sim, OF_SETTING, 40);
+    setting->cut += choose(sim, OF_SETTING, 60);
+    setting->partition += choose(sim, OF_SETTING, 60);
+    setting->one_way += choose(sim, OF_SETTING, 60);
+    setting->stall += choose(sim, OF_SETTING, 60);
 }
 
-// A single worker gets back what it still has.
-static void one_draw(struct world *world)
+// A single worker gets back the tasks that it still runs.
+static void one_draw(struct sim *sim)
 {
-    struct swarm *swarm = &world->swarm;
-    swarm->hands = 1;
-    swarm->lanes = 0;
-    swarm->is_long = 600;
-    swarm->stuck = 800;
-    swarm->partition = 20 + choose(world, OF_SWARM, 60);
-    swarm->lease = 400000;
-    swarm->latency = 500;
+    struct setting *setting = &sim->setting;
+    setting->nodes = 1;
+    setting->lanes = 0;
+    setting->is_long = 600;
+    setting->stuck = 800;
+    setting->partition = 20 + choose(sim, OF_SETTING, 60);
+    setting->lease = 400000;
+    setting->latency = 500;
 }
 
-// Loops hang while leases run out: who comes too late, and who counts wrongly.
-static void hangs_draw(struct world *world)
+// Workers hang while their leases expire: finds late reports and wrong lease times.
+static void hangs_draw(struct sim *sim)
 {
-    struct swarm *swarm = &world->swarm;
-    lanes_draw(world);
-    swarm->hands = 2 + choose(world, OF_SWARM, 3);
-    swarm->stall = 20 + choose(world, OF_SWARM, 40);
-    swarm->torn = 500 + choose(world, OF_SWARM, 500);
-    swarm->latency = swarm->lease / (8 + (int64_t)choose(world, OF_SWARM, 24));
-    swarm->server_crash = swarm->worker_crash = swarm->clock = swarm->cut = 0;
-    swarm->partition = swarm->one_way = swarm->cancel = swarm->claims = swarm->split = 0;
+    struct setting *setting = &sim->setting;
+    lanes_draw(sim);
+    setting->nodes = 2 + choose(sim, OF_SETTING, 3);
+    setting->stall = 20 + choose(sim, OF_SETTING, 40);
+    setting->parted = 500 + choose(sim, OF_SETTING, 500);
+    setting->latency = setting->lease / (8 + (int64_t)choose(sim, OF_SETTING, 24));
+    setting->server_crash = setting->worker_crash = setting->clock = setting->cut = 0;
+    setting->partition = setting->one_way = setting->cancel = setting->claims = setting->split = 0;
 }
 
-// Much is made, read elsewhere and lost again, while other things fail.
-static void data_draw(struct world *world)
+// Many objects are made, read elsewhere and lost, while tasks fail.
+static void data_draw(struct sim *sim)
 {
-    struct swarm *swarm = &world->swarm;
-    swarm->hands = 2 + choose(world, OF_SWARM, 5);
-    swarm->data = 1000;
-    swarm->claims = swarm->lanes = 0;
-    swarm->fails = choose(world, OF_SWARM, 100);
-    swarm->cancel = choose(world, OF_SWARM, 400);
-    swarm->cut += choose(world, OF_SWARM, 100);
-    swarm->is_long = choose(world, OF_SWARM, 400);
-    swarm->remake_fails = choose(world, OF_SWARM, 500);
-    swarm->haul_slow += choose(world, OF_SWARM, 200);
-    swarm->haul_cut += choose(world, OF_SWARM, 200);
-    swarm->haul_rots += choose(world, OF_SWARM, 200);
-    swarm->shelf_full += choose(world, OF_SWARM, 200);
-    swarm->tasks_max += 8;
-    swarm->copy_lost = 50 + choose(world, OF_SWARM, 200);
-    swarm->disk_lost = choose(world, OF_SWARM, 60);
+    struct setting *setting = &sim->setting;
+    setting->nodes = 2 + choose(sim, OF_SETTING, 5);
+    setting->data = 1000;
+    setting->claims = setting->lanes = 0;
+    setting->fails = choose(sim, OF_SETTING, 100);
+    setting->cancel = choose(sim, OF_SETTING, 400);
+    setting->cut += choose(sim, OF_SETTING, 100);
+    setting->is_long = choose(sim, OF_SETTING, 400);
+    setting->remake_fails = choose(sim, OF_SETTING, 500);
+    setting->transfer_slow += choose(sim, OF_SETTING, 200);
+    setting->transfer_cut += choose(sim, OF_SETTING, 200);
+    setting->transfer_corrupts += choose(sim, OF_SETTING, 200);
+    setting->cache_full += choose(sim, OF_SETTING, 200);
+    setting->tasks_max += 8;
+    setting->copy_lost = 50 + choose(sim, OF_SETTING, 200);
+    setting->disk_lost = choose(sim, OF_SETTING, 60);
 }
 
-// What does not end by itself shows who forgets to stop it.
-static void stops_draw(struct world *world)
+// Commands that never end by themselves show missing stops.
+static void stops_draw(struct sim *sim)
 {
-    struct swarm *swarm = &world->swarm;
-    swarm->is_long = 500 + choose(world, OF_SWARM, 500);
-    swarm->endless = 300 + choose(world, OF_SWARM, 700);
-    swarm->cancel = 100 + choose(world, OF_SWARM, 600);
-    swarm->cut += 20 + choose(world, OF_SWARM, 80);
-    swarm->claims = swarm->data = 0;
+    struct setting *setting = &sim->setting;
+    setting->is_long = 500 + choose(sim, OF_SETTING, 500);
+    setting->endless = 300 + choose(sim, OF_SETTING, 700);
+    setting->cancel = 100 + choose(sim, OF_SETTING, 600);
+    setting->cut += 20 + choose(sim, OF_SETTING, 80);
+    setting->claims = setting->data = 0;
 }
 
-static void theme_draw(struct world *world)
+static void profile_draw(struct sim *sim)
 {
-    switch (choose(world, OF_SWARM, 12)) {
+    switch (choose(sim, OF_SETTING, 12)) {
     case 1:
-    case 2: lanes_draw(world); break;
-    case 3: one_draw(world); break;
+    case 2: lanes_draw(sim); break;
+    case 3: one_draw(sim); break;
     case 4:
-    case 5: hangs_draw(world); break;
+    case 5: hangs_draw(sim); break;
     case 6:
-    case 7: data_draw(world); break;
-    case 8: stops_draw(world); break;
-    case 9: hangs_draw(world); break;
+    case 7: data_draw(sim); break;
+    case 8: stops_draw(sim); break;
+    case 9: hangs_draw(sim); break;
     default: break;
     }
 }
 
 // Streams that are read on other workers, and whose writers fail.
-static void streams_draw(struct world *world)
+static void streams_draw(struct sim *sim)
 {
-    struct swarm *swarm = &world->swarm;
-    swarm->hands = 3 + choose(world, OF_THEMES, 4);
-    swarm->streams = 1000;
-    swarm->claims = swarm->lanes = swarm->data = 0;
-    swarm->fails = 200 + choose(world, OF_THEMES, 400);
-    swarm->tasks_max += 8;
+    struct setting *setting = &sim->setting;
+    setting->nodes = 3 + choose(sim, OF_PROFILES, 4);
+    setting->streams = 1000;
+    setting->claims = setting->lanes = setting->data = 0;
+    setting->fails = 200 + choose(sim, OF_PROFILES, 400);
+    setting->tasks_max += 8;
 }
 
-// A clock that is set while workers of a lane are cut off, whose commands go on meanwhile.
-static void leaps_draw(struct world *world)
+// The clock is set while workers of a lane are cut off and their commands continue.
+static void leaps_draw(struct sim *sim)
 {
-    struct swarm *swarm = &world->swarm;
-    swarm->hands = 2 + choose(world, OF_THEMES, 3);
-    swarm->lanes = 1000;
-    swarm->is_long = 400 + choose(world, OF_THEMES, 400);
-    swarm->clock = 100 + choose(world, OF_THEMES, 200);
-    swarm->partition = 40 + choose(world, OF_THEMES, 80);
-    swarm->worker_crash = swarm->claims = 0;
+    struct setting *setting = &sim->setting;
+    setting->nodes = 2 + choose(sim, OF_PROFILES, 3);
+    setting->lanes = 1000;
+    setting->is_long = 400 + choose(sim, OF_PROFILES, 400);
+    setting->clock = 100 + choose(sim, OF_PROFILES, 200);
+    setting->partition = 40 + choose(sim, OF_PROFILES, 80);
+    setting->worker_crash = setting->claims = 0;
 }
 
-// The server crashes often, and comes back with a backup.
-static void restores_draw(struct world *world)
+// The server crashes often, and restarts with a backup.
+static void restores_draw(struct sim *sim)
 {
-    struct swarm *swarm = &world->swarm;
-    swarm->backup = 500 + choose(world, OF_THEMES, 500);
-    swarm->server_crash += 20 + choose(world, OF_THEMES, 40);
-    swarm->endless = 0;
+    struct setting *setting = &sim->setting;
+    setting->backup = 500 + choose(sim, OF_PROFILES, 500);
+    setting->server_crash += 20 + choose(sim, OF_PROFILES, 40);
+    setting->endless = 0;
 }
 
-// Workers of a lane hang again and again behind a heartbeat, whose answer they find later.
-static void answers_draw(struct world *world)
+// Workers of a lane hang again and again after a heartbeat, and read its answer later.
+static void answers_draw(struct sim *sim)
 {
-    struct swarm *swarm = &world->swarm;
-    hangs_draw(world);
-    swarm->submissions = 6;
-    swarm->tasks_max += 8;
-    swarm->is_long = 900;
-    swarm->torn = 1000;
-    swarm->lease = 400000 + 100000 * (int64_t)choose(world, OF_THEMES, 4);
-    swarm->latency = swarm->lease / (6 + (int64_t)choose(world, OF_THEMES, 6));
-    swarm->storm = 4000000 + 500000 * (int64_t)choose(world, OF_THEMES, 9);
+    struct setting *setting = &sim->setting;
+    hangs_draw(sim);
+    setting->submissions = 6;
+    setting->tasks_max += 8;
+    setting->is_long = 900;
+    setting->parted = 1000;
+    setting->lease = 400000 + 100000 * (int64_t)choose(sim, OF_PROFILES, 4);
+    setting->latency = setting->lease / (6 + (int64_t)choose(sim, OF_PROFILES, 6));
+    setting->fault_time = 4000000 + 500000 * (int64_t)choose(sim, OF_PROFILES, 9);
 }
 
-// From a stream of their own: seeds that were found before mostly stay the same worlds.
-static void rare_draw(struct world *world)
+// Profiles use a random stream of their own, so that most seeds from before still give the same
+// run.
+static void rare_draw(struct sim *sim)
 {
-    switch (choose(world, OF_THEMES, 10)) {
-    case 1: streams_draw(world); break;
-    case 2: leaps_draw(world); break;
-    case 3: restores_draw(world); break;
-    case 4: answers_draw(world); break;
+    switch (choose(sim, OF_PROFILES, 10)) {
+    case 1: streams_draw(sim); break;
+    case 2: leaps_draw(sim); break;
+    case 3: restores_draw(sim); break;
+    case 4: answers_draw(sim); break;
     default: break;
     }
 }
 
-static void others_draw(struct world *world)
+static void others_draw(struct sim *sim)
 {
-    files_draw(world);
-    rare_draw(world);
-    twins_draw(world);
-    if (choose(world, OF_LACKS, 3) == 1)
-        world->swarm.unfetchable = 100 + choose(world, OF_LACKS, 500);
+    files_draw(sim);
+    rare_draw(sim);
+    duplicates_draw(sim);
+    if (choose(sim, OF_INPUTS, 3) == 1)
+        sim->setting.unfetchable = 100 + choose(sim, OF_INPUTS, 500);
 }
 
-void swarm_draw(struct world *world)
+static void fault_make(struct setting *setting)
 {
-    struct swarm *swarm = &world->swarm;
-    swarm->hands = 1 + choose(world, OF_SWARM, 6);
-    swarm->callers = 1 + choose(world, OF_SWARM, 3);
-    swarm->submissions = 1 + choose(world, OF_SWARM, 6);
-    swarm->tasks_max = 1 + choose(world, OF_SWARM, 24);
-    swarm->lease = 400000 + 100000 * (int64_t)choose(world, OF_SWARM, 20);
-    swarm->latency = 100 * (int64_t)(1 + choose(world, OF_SWARM, 300));
-    swarm->sync = 100 * (int64_t)(1 + choose(world, OF_SWARM, 60));
-    swarm->tick = 20000;
-    swarm->storm = 500000 * (int64_t)(1 + choose(world, OF_SWARM, 16));
-    swarm->is_plan = !choose(world, OF_SWARM, 2);
-    swarm->lanes = choose(world, OF_SWARM, 3) * 400;
-    swarm->server_crash = maybe(world, 60);
-    swarm->worker_crash = maybe(world, 80);
-    swarm->reboot = maybe(world, 500);
-    swarm->cut = maybe(world, 100);
-    swarm->half_open = maybe(world, 500);
-    swarm->partition = maybe(world, 80);
-    swarm->one_way = maybe(world, 80);
-    swarm->clock = maybe(world, 10);
-    swarm->sync_slow = maybe(world, 30);
-    swarm->sync_fails = maybe(world, 10);
-    swarm->write_fails = maybe(world, 10);
-    swarm->full = maybe(world, 10);
-    swarm->spawn_fails = maybe(world, 80);
-    swarm->stubborn = maybe(world, 300);
-    swarm->fails = maybe(world, 300);
-    swarm->repeat = maybe(world, 300);
-    swarm->cancel = maybe(world, 300);
-    swarm->is_long = maybe(world, 400);
-    swarm->stall = maybe(world, 60);
-    swarm->torn = maybe(world, 500);
-    swarm->stuck = maybe(world, 300);
-    swarm->endless = maybe(world, 200);
-    swarm->run_twice = maybe(world, 300);
-    swarm->stays_dead = maybe(world, 300);
-    swarm->follows = choose(world, OF_SWARM, 3);
-    swarm->rests = maybe(world, 300);
-    swarm->bad = maybe(world, 200);
-    swarm->apart = maybe(world, 60);
-    swarm->grows = maybe(world, 500);
-    swarm->when = choose(world, OF_SWARM, 3) * 300;
-    swarm->clerks = choose(world, OF_SWARM, 4);
-    swarm->claims = choose(world, OF_SWARM, 3) * 300;
-    swarm->lazy = maybe(world, 300);
-    swarm->clerk_crash = maybe(world, 60);
-    swarm->data = choose(world, OF_SWARM, 3) * 400;
-    swarm->streams = choose(world, OF_BROOKS, 3) * 300;
-    swarm->lies = choose(world, OF_LIES, 3) * 200;
-    swarm->haul_slow = maybe(world, 200);
-    swarm->haul_cut = maybe(world, 200);
-    swarm->haul_rots = maybe(world, 100);
-    swarm->shelf_full = maybe(world, 100);
-    swarm->copy_lost = maybe(world, 60);
-    swarm->disk_lost = maybe(world, 10);
-    swarm->remake_fails = maybe(world, 200);
-    swarm->split = maybe(world, 40);
-    swarm->burned = maybe(world, 20);
-    swarm->sync_hangs = maybe(world, 4);
-    if (choose(world, OF_SWARM, 4) == 1)
-        swarm->latency = swarm->lease / (2 + (int64_t)choose(world, OF_SWARM, 8));
-    theme_draw(world);
-    others_draw(world);
-    if (choose(world, OF_SWARM, 4) == 1) {  // a storm
-        swarm->server_crash *= 3, swarm->worker_crash *= 3, swarm->cut *= 3, swarm->stall *= 3;
-        swarm->partition *= 2, swarm->one_way *= 2, swarm->cancel *= 3;
-    }
+    setting->server_crash *= 3;
+    setting->worker_crash *= 3;
+    setting->cut *= 3;
+    setting->stall *= 3;
+    setting->partition *= 2;
+    setting->one_way *= 2;
+    setting->cancel *= 3;
+}
+
+void setting_draw(struct sim *sim)
+{
+    struct setting *setting = &sim->setting;
+    setting->nodes = 1 + choose(sim, OF_SETTING, 6);
+    setting->clients = 1 + choose(sim, OF_SETTING, 3);
+    setting->submissions = 1 + choose(sim, OF_SETTING, 6);
+    setting->tasks_max = 1 + choose(sim, OF_SETTING, 24);
+    setting->lease = 400000 + 100000 * (int64_t)choose(sim, OF_SETTING, 20);
+    setting->latency = 100 * (int64_t)(1 + choose(sim, OF_SETTING, 300));
+    setting->sync = 100 * (int64_t)(1 + choose(sim, OF_SETTING, 60));
+    setting->tick = 20000;
+    setting->fault_time = 500000 * (int64_t)(1 + choose(sim, OF_SETTING, 16));
+    setting->is_plan = !choose(sim, OF_SETTING, 2);
+    setting->lanes = choose(sim, OF_SETTING, 3) * 400;
+    setting->server_crash = maybe(sim, 60);
+    setting->worker_crash = maybe(sim, 80);
+    setting->reboot = maybe(sim, 500);
+    setting->cut = maybe(sim, 100);
+    setting->half_open = maybe(sim, 500);
+    setting->partition = maybe(sim, 80);
+    setting->one_way = maybe(sim, 80);
+    setting->clock = maybe(sim, 10);
+    setting->sync_slow = maybe(sim, 30);
+    setting->sync_fails = maybe(sim, 10);
+    setting->write_fails = maybe(sim, 10);
+    setting->full = maybe(sim, 10);
+    setting->spawn_fails = maybe(sim, 80);
+    setting->stubborn = maybe(sim, 300);
+    setting->fails = maybe(sim, 300);
+    setting->repeat = maybe(sim, 300);
+    setting->cancel = maybe(sim, 300);
+    setting->is_long = maybe(sim, 400);
+    setting->stall = maybe(sim, 60);
+    setting->parted = maybe(sim, 500);
+    setting->stuck = maybe(sim, 300);
+    setting->endless = maybe(sim, 200);
+    setting->run_twice = maybe(sim, 300);
+    setting->stays_dead = maybe(sim, 300);
+    setting->follows = choose(sim, OF_SETTING, 3);
+    setting->pauses = maybe(sim, 300);
+    setting->bad = maybe(sim, 200);
+    setting->client_cut = maybe(sim, 60);
+    setting->grows = maybe(sim, 500);
+    setting->when = choose(sim, OF_SETTING, 3) * 300;
+    setting->handlers = choose(sim, OF_SETTING, 4);
+    setting->claims = choose(sim, OF_SETTING, 3) * 300;
+    setting->lazy = maybe(sim, 300);
+    setting->handler_crash = maybe(sim, 60);
+    setting->data = choose(sim, OF_SETTING, 3) * 400;
+    setting->streams = choose(sim, OF_STREAMS, 3) * 300;
+    setting->lies = choose(sim, OF_LIES, 3) * 200;
+    setting->transfer_slow = maybe(sim, 200);
+    setting->transfer_cut = maybe(sim, 200);
+    setting->transfer_corrupts = maybe(sim, 100);
+    setting->cache_full = maybe(sim, 100);
+    setting->copy_lost = maybe(sim, 60);
+    setting->disk_lost = maybe(sim, 10);
+    setting->remake_fails = maybe(sim, 200);
+    setting->split = maybe(sim, 40);
+    setting->empty_disk = maybe(sim, 20);
+    setting->sync_hangs = maybe(sim, 4);
+    if (choose(sim, OF_SETTING, 4) == 1)
+        setting->latency = setting->lease / (2 + (int64_t)choose(sim, OF_SETTING, 8));
+    profile_draw(sim);
+    others_draw(sim);
+    if (choose(sim, OF_SETTING, 4) == 1) fault_make(setting);
 }
 
 // ---- Faults ------------------------------------------------------------------------------------
 
-static void connections_cut(struct world *world)
+static void connections_cut(struct sim *sim)
 {
-    uint32_t who = choose(world, OF_WEATHER, world->swarm.hands);
-    struct hand *hand = &world->hands[who];
-    if (!hand->up || hand->cable == NOBODY) return;
-    see(world, SIGHT_CUT);
-    bool half = chance(world, OF_WEATHER, world->swarm.half_open);
-    if (choose(world, OF_WEATHER, 2)) {
-        cable_close(world, hand->cable, SERVER_SIDE, half);
-        seat_input(world, hand->cable);
+    uint32_t who = choose(sim, OF_FAULTS, sim->setting.nodes);
+    struct node *node = &sim->nodes[who];
+    if (!node->up || node->link == NOBODY) return;
+    see(sim, SIGHT_CUT);
+    bool half = chance(sim, OF_FAULTS, sim->setting.half_open);
+    if (choose(sim, OF_FAULTS, 2)) {
+        sim_link_close(sim, node->link, SERVER_SIDE, half);
+        sim_daemon_input(sim, node->link);
     } else if (half) {
-        uint32_t cable = hand->cable;
-        cable_close(world, cable, FAR_SIDE, true);
-        hand_cut_off(world, who);
+        uint32_t link = node->link;
+        sim_link_close(sim, link, FAR_SIDE, true);
+        sim_node_cut_off(sim, who);
     } else {
-        hand_cut_off(world, who);
+        sim_node_cut_off(sim, who);
     }
 }
 
-static void partition_change(struct world *world, bool one_way)
+static void partition_change(struct sim *sim, bool one_way)
 {
-    uint32_t who = choose(world, OF_WEATHER, world->swarm.hands);
-    bool heals = world->cut[0][who] || world->cut[1][who];
-    world->cut[0][who] = world->cut[1][who] = !heals;
+    uint32_t who = choose(sim, OF_FAULTS, sim->setting.nodes);
+    bool heals = sim->cut[0][who] || sim->cut[1][who];
+    sim->cut[0][who] = sim->cut[1][who] = !heals;
     if (heals) return;
-    if (one_way) world->cut[choose(world, OF_WEATHER, 2)][who] = false;
-    see(world, one_way ? SIGHT_ONE_WAY : SIGHT_PARTITION);
-    world_say(world, "%s is cut off%s", world->hands[who].name, one_way ? " one way" : "");
+    if (one_way) sim->cut[choose(sim, OF_FAULTS, 2)][who] = false;
+    see(sim, one_way ? SIGHT_ONE_WAY : SIGHT_PARTITION);
+    sim_say(sim, "%s is cut off%s", sim->nodes[who].name, one_way ? " one way" : "");
 }
 
-bool hands_are_parted(const struct world *world, uint32_t one, uint32_t other)
+bool sim_nodes_are_parted(const struct sim *sim, uint32_t one, uint32_t other)
 {
-    return !(world->sides[one + 1] & world->sides[other + 1]);
+    return !(sim->sides[one + 1] & sim->sides[other + 1]);
 }
 
-bool hand_is_parted(const struct world *world, uint32_t who)
+bool sim_node_is_parted(const struct sim *sim, uint32_t who)
 {
-    return !(world->sides[0] & world->sides[who + 1]);
+    return !(sim->sides[0] & sim->sides[who + 1]);
 }
 
-// Two halves that do not hear of each other; one worker may be between them, and hear both.
-static void split_change(struct world *world)
+// Splits the network into two halves. One worker may be able to reach both.
+static void split_change(struct sim *sim)
 {
     bool heals = false;
-    for (uint32_t i = 0; i <= world->swarm.hands; i++) heals |= world->sides[i] != SIDE_BOTH;
-    for (uint32_t i = 0; i <= world->swarm.hands; i++)
-        world->sides[i] = heals || !choose(world, OF_WEATHER, 2) ? SIDE_LEFT : SIDE_RIGHT;
+    for (uint32_t i = 0; i <= sim->setting.nodes; i++) heals |= sim->sides[i] != SIDE_BOTH;
+    for (uint32_t i = 0; i <= sim->setting.nodes; i++)
+        sim->sides[i] = heals || !choose(sim, OF_FAULTS, 2) ? SIDE_LEFT : SIDE_RIGHT;
     if (heals) {
-        memset(world->sides, SIDE_BOTH, world->swarm.hands + 1);
+        memset(sim->sides, SIDE_BOTH, sim->setting.nodes + 1);
         return;
     }
-    bool has_bridge = choose(world, OF_WEATHER, 2);
-    if (has_bridge) world->sides[1 + choose(world, OF_WEATHER, world->swarm.hands)] = SIDE_BOTH;
-    see(world, has_bridge ? SIGHT_BRIDGE : SIGHT_HALVES);
-    world_say(world, "the network falls in two%s", has_bridge ? ", with a bridge" : "");
+    bool has_bridge = choose(sim, OF_FAULTS, 2);
+    if (has_bridge) sim->sides[1 + choose(sim, OF_FAULTS, sim->setting.nodes)] = SIDE_BOTH;
+    see(sim, has_bridge ? SIGHT_BRIDGE : SIGHT_HALVES);
+    sim_say(sim, "the network splits in two halves%s", has_bridge ? ", with a bridge" : "");
 }
 
-static void caller_part(struct world *world)
+static void client_part(struct sim *sim)
 {
-    struct caller *caller = &world->callers[choose(world, OF_WEATHER, world->swarm.callers)];
-    see(world, SIGHT_APART);
-    caller->cut_until = world->now + choose_time(world, OF_WEATHER, world->swarm.lease * 2);
+    struct client *client = &sim->clients[choose(sim, OF_FAULTS, sim->setting.clients)];
+    see(sim, SIGHT_CLIENT_CUT);
+    client->cut_until = sim->now + choose_time(sim, OF_FAULTS, sim->setting.lease * 2);
 }
 
-static void clock_set(struct world *world)
+static void clock_set(struct sim *sim)
 {
-    int64_t by = choose_time(world, OF_WEATHER, CLOCK_MAX);
-    bool back = choose(world, OF_WEATHER, 2);
-    world->seat.wall += back ? -by : by;
-    see(world, back ? SIGHT_CLOCK_BACK : SIGHT_CLOCK_AHEAD);
+    int64_t by = choose_time(sim, OF_FAULTS, CLOCK_MAX);
+    bool back = choose(sim, OF_FAULTS, 2);
+    sim->daemon.wall += back ? -by : by;
+    see(sim, back ? SIGHT_CLOCK_BACK : SIGHT_CLOCK_AHEAD);
 }
 
-void weather_change(struct world *world)
+void faults_change(struct sim *sim)
 {
-    const struct swarm *swarm = &world->swarm;
-    if (world->now >= swarm->storm) return weather_clear(world);
-    agenda_add(&world->agenda, world->now + swarm->tick, DUE_WEATHER, 0, 0);
-    if (chance(world, OF_WEATHER, swarm->server_crash)) seat_stop(world);
-    if (chance(world, OF_WEATHER, swarm->worker_crash)) {
-        bool reboots = chance(world, OF_WEATHER, swarm->reboot);
-        hand_crash(world, choose(world, OF_WEATHER, swarm->hands), reboots);
+    const struct setting *setting = &sim->setting;
+    if (sim->now >= setting->fault_time) return faults_clear(sim);
+    queue_add(&sim->queue, sim->now + setting->tick, DUE_FAULT, 0, 0);
+    if (chance(sim, OF_FAULTS, setting->server_crash)) sim_daemon_stop(sim);
+    if (chance(sim, OF_FAULTS, setting->worker_crash)) {
+        bool reboots = chance(sim, OF_FAULTS, setting->reboot);
+        sim_node_crash(sim, choose(sim, OF_FAULTS, setting->nodes), reboots);
     }
-    if (chance(world, OF_WEATHER, swarm->cut)) connections_cut(world);
-    if (chance(world, OF_WEATHER, swarm->partition)) partition_change(world, false);
-    if (chance(world, OF_WEATHER, swarm->one_way)) partition_change(world, true);
-    if (chance(world, OF_WEATHER, swarm->split)) split_change(world);
-    if (chance(world, OF_WEATHER, swarm->burned))
-        hand_burn(world, choose(world, OF_WEATHER, swarm->hands));
-    if (chance(world, OF_WEATHER, swarm->apart)) caller_part(world);
-    if (chance(world, OF_WEATHER, swarm->clock)) clock_set(world);
-    if (chance(world, OF_WEATHER, swarm->stall))
-        hand_stall(world, choose(world, OF_WEATHER, swarm->hands));
-    if (swarm->clerks && chance(world, OF_WEATHER, swarm->clerk_crash))
-        clerk_crash(world, choose(world, OF_WEATHER, swarm->clerks));
-    if (chance(world, OF_WEATHER, swarm->copy_lost))
-        shelf_lose(world, choose(world, OF_WEATHER, swarm->hands), false);
-    if (chance(world, OF_WEATHER, swarm->disk_lost))
-        shelf_lose(world, choose(world, OF_WEATHER, swarm->hands), true);
-    if (swarm->lies && chance(world, OF_LIES, swarm->lies))
-        shelf_lie(world, choose(world, OF_LIES, swarm->hands));
-    if (chance(world, OF_FILES, swarm->vanish)) files_vanish(world);
-    if (chance(world, OF_WEATHER, swarm->full)) {
-        see(world, SIGHT_DISK_FULL);
-        world->full_until = world->now + choose_time(world, OF_WEATHER, 500000);
+    if (chance(sim, OF_FAULTS, setting->cut)) connections_cut(sim);
+    if (chance(sim, OF_FAULTS, setting->partition)) partition_change(sim, false);
+    if (chance(sim, OF_FAULTS, setting->one_way)) partition_change(sim, true);
+    if (chance(sim, OF_FAULTS, setting->split)) split_change(sim);
+    if (chance(sim, OF_FAULTS, setting->empty_disk))
+        sim_node_lose_disk(sim, choose(sim, OF_FAULTS, setting->nodes));
+    if (chance(sim, OF_FAULTS, setting->client_cut)) client_part(sim);
+    if (chance(sim, OF_FAULTS, setting->clock)) clock_set(sim);
+    if (chance(sim, OF_FAULTS, setting->stall))
+        sim_node_stall(sim, choose(sim, OF_FAULTS, setting->nodes));
+    if (setting->handlers && chance(sim, OF_FAULTS, setting->handler_crash))
+        sim_handler_crash(sim, choose(sim, OF_FAULTS, setting->handlers));
+    if (chance(sim, OF_FAULTS, setting->copy_lost))
+        sim_cache_lose(sim, choose(sim, OF_FAULTS, setting->nodes), false);
+    if (chance(sim, OF_FAULTS, setting->disk_lost))
+        sim_cache_lose(sim, choose(sim, OF_FAULTS, setting->nodes), true);
+    if (setting->lies && chance(sim, OF_LIES, setting->lies))
+        sim_cache_lie(sim, choose(sim, OF_LIES, setting->nodes));
+    if (chance(sim, OF_FILES, setting->vanish)) files_vanish(sim);
+    if (chance(sim, OF_FAULTS, setting->full)) {
+        see(sim, SIGHT_DISK_FULL);
+        sim->full_until = sim->now + choose_time(sim, OF_FAULTS, 500000);
     }
 }
 
-// Everything heals, but a machine or two may stay dead; from now on all must come to its end.
-void weather_clear(struct world *world)
+// Repairs everything, except that one or two machines may stay dead. From now on every job must
+// finish.
+void faults_clear(struct sim *sim)
 {
-    world->is_clear = true;
-    world->swarm.latency
-        = world->swarm.latency < CALM_LATENCY ? world->swarm.latency : CALM_LATENCY;
-    world->full_until = 0;
-    memset(world->sides, SIDE_BOTH, world->swarm.hands + 1);
-    for (uint32_t i = 0; i < world->swarm.callers; i++) world->callers[i].cut_until = 0;
-    world_say(world, "the weather clears");
-    twins_end(world);
-    for (uint32_t i = 0; i < world->swarm.hands; i++) {
-        world->cut[0][i] = world->cut[1][i] = false;
-        if (world->hands[i].up)
-            hand_work(world, i);
-        else if (world->hands[i].buried)
+    sim->is_clear = true;
+    sim->setting.latency
+        = sim->setting.latency < CALM_LATENCY ? sim->setting.latency : CALM_LATENCY;
+    sim->full_until = 0;
+    memset(sim->sides, SIDE_BOTH, sim->setting.nodes + 1);
+    for (uint32_t i = 0; i < sim->setting.clients; i++) sim->clients[i].cut_until = 0;
+    sim_say(sim, "the faults end");
+    duplicates_end(sim);
+    for (uint32_t i = 0; i < sim->setting.nodes; i++) {
+        sim->cut[0][i] = sim->cut[1][i] = false;
+        if (sim->nodes[i].up)
+            sim_node_work(sim, i);
+        else if (sim->nodes[i].is_dead)
             continue;
-        else if (!i || !chance(world, OF_WEATHER, world->swarm.stays_dead))
-            hand_start(world, i);
+        else if (!i || !chance(sim, OF_FAULTS, sim->setting.stays_dead))
+            sim_node_start(sim, i);
         else
-            hand_bury(world, i);
+            sim_node_end(sim, i);
     }
-    seat_start(world);
+    sim_daemon_start(sim);
 }

@@ -1,26 +1,26 @@
-// handler.h - a handler, as clerk.c keeps it.
+// handler.h - a handler of a simulated cluster (handler.c).
 #pragma once
 
 #include "sim/cluster/base.h"
 
-enum { CLERK_HIGH = 1000 };  // the ids of its requests begin there
+enum { HANDLER_HIGH = 1000 };  // the first id of its requests
 
-enum clerk_state { CLERK_IDLE, CLERK_ASKS, CLERK_GRANTED, CLERK_HOLDS, CLERK_TELLS };
+enum handler_state { HANDLER_IDLE, HANDLER_ASKS, HANDLER_GRANTED, HANDLER_HOLDS, HANDLER_TELLS };
 
-struct clerk {
-    uint32_t cable, mark, lives, tries;
+struct handler {
+    uint32_t link, mark, lives, tries;
     bool welcome;
-    enum clerk_state state;
-    uint64_t high, low, numbers, renewed_low;  // of its requests
+    enum handler_state state;
+    uint64_t high, low, numbers, renewed_low;  // ids of its requests
     int64_t asked_at, renewed_at, sent_at, wait;
     rota_task_id task;
     uint32_t attempt, job, index;
     uint64_t token;
     int64_t lease, until, done_at;  // until: it holds the task no longer than that
-    bool is_lazy, is_bad;           // it does not renew; its work fails
+    bool is_lazy, is_bad;           // it does not renew its lease; its work fails
 };
 
-void clerk_work(struct world *world, uint32_t who);
-void clerk_hears(struct world *world, uint32_t who);
-void clerk_cut_off(struct world *world, uint32_t who);
-void clerk_crash(struct world *world, uint32_t who);
+void sim_handler_work(struct sim *sim, uint32_t who);
+void sim_handler_hears(struct sim *sim, uint32_t who);
+void sim_handler_cut_off(struct sim *sim, uint32_t who);
+void sim_handler_crash(struct sim *sim, uint32_t who);

@@ -1,5 +1,5 @@
-// journal.c - what turns have changed, a line each, for those who follow; and the judges of what
-// they are told.
+// journal.c - what turns changed, one line each, for clients that follow the events; and judges of
+// what those clients are sent.
 #include "sim/cluster/internal.h"
 
 enum { LINE_MAX = 80 };
@@ -9,7 +9,7 @@ enum { LINE_MAX = 80 };
 static struct journal_turn *turn_get(struct journal *journal, uint64_t sequence)
 {
     while (journal->count < sequence) {
-        world_reserve(&journal->turns, &journal->capacity, journal->count, sizeof *journal->turns);
+        sim_reserve(&journal->turns, &journal->capacity, journal->count, sizeof *journal->turns);
         journal->turns[journal->count++] = (struct journal_turn){0};
     }
     return &journal->turns[sequence - 1];
@@ -20,7 +20,7 @@ void journal_add(struct journal *journal, uint64_t sequence, const struct rota_r
     struct journal_turn *turn = turn_get(journal, sequence);
     if (record->kind != ROTA_RECORD_TASK || record->gone) return;
     while (turn->capacity < turn->length + LINE_MAX)
-        world_reserve(&turn->text, &turn->capacity, turn->capacity, 1);
+        sim_reserve(&turn->text, &turn->capacity, turn->capacity, 1);
     turn->length += (uint32_t)snprintf(turn->text + turn->length, LINE_MAX, "%u.%u %s\n",
                                        record->task.id.job, record->task.id.task,
                                        rota_task_state_name(record->task.state));
@@ -56,7 +56,7 @@ void journal_release(struct journal *journal)
 
 // ---- Judging ------------------------------------------------------------------------------------
 
-// The line with that number, from 0. Null: there are not so many.
+// The line with that number, from 0. Null: there are fewer.
 static const char *line_find(const struct journal_turn *turn, uint32_t number)
 {
     const char *line = turn->text;
@@ -64,7 +64,7 @@ static const char *line_find(const struct journal_turn *turn, uint32_t number)
     return line && *line ? line : NULL;
 }
 
-// What comes behind the place that was told last. Null: nothing.
+// The line after the last one that was sent. Null: there is no more.
 static const char *next_find(const struct journal *journal, struct journal_place *place)
 {
     for (uint64_t i = place->sequence ? place->sequence : 1; i <= journal->count; i++) {
@@ -77,26 +77,26 @@ static const char *next_find(const struct journal *journal, struct journal_place
     return NULL;
 }
 
-// Each event in its order, none left out, none twice, also over connections and servers.
-void judge_followed(struct world *world, struct journal_place *last, const struct wire_event *event)
+// Each event in order, none omitted, none repeated, also across connections and servers.
+void judge_followed(struct sim *sim, struct journal_place *last, const struct wire_event *event)
 {
     if (event->kind == WIRE_EVENT_BEGIN) return;
     char told[LINE_MAX];
-    const char *line = next_find(disk_journal(world->seat.store), last);
+    const char *line = next_find(disk_journal(sim->daemon.store), last);
     snprintf(told, sizeof told, "%u.%u %s\n", event->task.job, event->task.task,
              event->state.bytes);
     bool same = event->kind == WIRE_EVENT_TASK && line && strncmp(line, told, strlen(told)) == 0
                 && event->sequence == last->sequence && event->place == last->line;
-    see(world, SIGHT_EVENT);
+    see(sim, SIGHT_EVENT);
     if (!same)
-        wrong(world, "who follows hears of event %llu.%u, and %llu.%u is next",
+        wrong(sim, "a client that follows gets event %llu.%u, and %llu.%u is next",
               (unsigned long long)event->sequence, event->place,
               (unsigned long long)last->sequence, last->line);
 }
 
-void judge_event(struct world *world, const struct wire_event *event)
+void judge_event(struct sim *sim, const struct wire_event *event)
 {
-    if (event->sequence > disk_journal_durable(world->seat.store))
-        wrong(world, "who follows is told of turn %llu, which is not durable",
+    if (event->sequence > disk_journal_durable(sim->daemon.store))
+        wrong(sim, "a client that follows gets turn %llu, which is not durable",
               (unsigned long long)event->sequence);
 }

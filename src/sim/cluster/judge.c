@@ -1,22 +1,22 @@
-// judge.c - what must never be, each judge by itself, from what happened in truth.
+// judge.c - what must never happen; each judge looks at one rule and at what really happened.
 #include "sim/cluster/internal.h"
 
 #include <stdarg.h>
 
-void wrong(struct world *world, const char *format, ...)
+void wrong(struct sim *sim, const char *format, ...)
 {
-    char *text = world->result->wrong;
-    if (*text) return;  // what follows may only follow from it
+    char *text = sim->result->wrong;
+    if (*text) return;  // later errors may be consequences of the first one
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof world->result->wrong, format, arguments);
+    vsnprintf(text, sizeof sim->result->wrong, format, arguments);
     va_end(arguments);
-    world_say(world, "WRONG: %s", text);
+    sim_say(sim, "WRONG: %s", text);
 }
 
-void wrong_of_core(struct world *world, const char *expect, const char *format, ...)
+void wrong_of_core(struct sim *sim, const char *expect, const char *format, ...)
 {
-    struct world_result *result = world->result;
+    struct sim_result *result = sim->result;
     char text[sizeof result->wrong];
     va_list arguments;
     if (*result->wrong) return;
@@ -24,415 +24,418 @@ void wrong_of_core(struct world *world, const char *expect, const char *format, 
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     snprintf(result->expect, sizeof result->expect, "%s", expect);
-    wrong(world, "%s", text);
+    wrong(sim, "%s", text);
 }
 
-static struct ghost_task *ghost_of(struct world *world, const struct process *process)
+static struct expected_task *expected_of(struct sim *sim, const struct process *process)
 {
-    return &world->jobs[process->job]->tasks[process->index - 1];
+    return &sim->jobs[process->job]->tasks[process->index - 1];
 }
 
-// ---- Processes, in true time -------------------------------------------------------------------
+// ---- Processes ----------------------------------------------------------------------------------
 
-static void judge_needs(struct world *world, const struct process *process)
+static void judge_needs(struct sim *sim, const struct process *process)
 {
-    const struct ghost_task *ghost = ghost_of(world, process);
-    const struct ghost_job *job = world->jobs[process->job];
-    for (uint32_t i = 0; i < ghost->need_count; i++) {
-        const struct ghost_task *need = &job->tasks[ghost->needs[i] - 1];
-        if (ghost->drinks && !need->starts)
-            wrong(world, "task %u.%u starts before %u, from which it reads", process->job,
-                  process->index, ghost->needs[i]);
-        if (ghost->drinks) continue;
+    const struct expected_task *expected = expected_of(sim, process);
+    const struct expected_job *job = sim->jobs[process->job];
+    for (uint32_t i = 0; i < expected->need_count; i++) {
+        const struct expected_task *need = &job->tasks[expected->needs[i] - 1];
+        if (expected->reads_stream && !need->starts)
+            wrong(sim, "task %u.%u starts before %u, from which it reads", process->job,
+                  process->index, expected->needs[i]);
+        if (expected->reads_stream) continue;
         if (!need->successes)
-            wrong(world, "task %u.%u starts before %u, which it needs, has succeeded", process->job,
-                  process->index, ghost->needs[i]);
-        // Handlers are told otherwise what was kept.
+            wrong(sim, "task %u.%u starts before %u, which it needs, has succeeded", process->job,
+                  process->index, expected->needs[i]);
+        // Handlers learn in another way what was recorded.
         bool is_kept = need->kept || need->came_well || job->claims;
         if (need->cancelled && !is_kept && !need->asked_again)
-            wrong(world, "task %u.%u starts though %u, which it needs, was cancelled", process->job,
-                  process->index, ghost->needs[i]);
+            wrong(sim, "task %u.%u starts though %u, which it needs, was cancelled", process->job,
+                  process->index, expected->needs[i]);
     }
 }
 
-static void judge_when(struct world *world, const struct process *process)
+static void judge_when(struct sim *sim, const struct process *process)
 {
-    const struct ghost_task *ghost = ghost_of(world, process);
-    if (!ghost->when_count || ghost->is_forced) return;
-    see(world, SIGHT_WHEN_START);
-    if (when_was_true(world->jobs[process->job], ghost)) return;
-    states_say(world, world->jobs[process->job]);
-    wrong(world, "task %u.%u starts though its condition was never true", process->job,
+    const struct expected_task *expected = expected_of(sim, process);
+    if (!expected->when_count || expected->is_forced) return;
+    see(sim, SIGHT_WHEN_START);
+    if (when_was_true(sim->jobs[process->job], expected)) return;
+    states_say(sim, sim->jobs[process->job]);
+    wrong(sim, "task %u.%u starts though its condition was never true", process->job,
           process->index);
 }
 
-static void judge_repeat(struct world *world, const struct hand *hand,
+static void judge_repeat(struct sim *sim, const struct node *node,
                          const struct process *process)
 {
-    const struct ghost_task *ghost = ghost_of(world, process);
-    bool current = process->attempt == ghost->given;  // an older one may come late
-    bool may_repeat = ghost->asked_again || ghost->was_lost;
-    if (current && ghost->told_failures > ghost->retries && !may_repeat)
-        wrong(world, "task %u.%u runs again after its last retry", process->job, process->index);
-    for (uint32_t i = 0; i < hand->process_count; i++) {
-        const struct process *other = &hand->processes[i];
+    const struct expected_task *expected = expected_of(sim, process);
+    bool current = process->attempt == expected->given;  // an older attempt may start late
+    bool may_repeat = expected->asked_again || expected->was_lost;
+    if (current && expected->told_failures > expected->retries && !may_repeat)
+        wrong(sim, "task %u.%u runs again after its last retry", process->job, process->index);
+    for (uint32_t i = 0; i < node->process_count; i++) {
+        const struct process *other = &node->processes[i];
         bool same = other != process && other->state == PROCESS_RUNNING
                     && other->job == process->job && other->index == process->index;
         if (same)
-            wrong(world, "%s runs task %u.%u twice at a time", hand->name, process->job,
+            wrong(sim, "%s runs task %u.%u twice at the same time", node->name, process->job,
                   process->index);
     }
 }
 
-static void judge_group(struct world *world, const struct ghost_task *ghost)
+static void judge_group(struct sim *sim, const struct expected_task *expected)
 {
-    if (ghost->group && world->inside[ghost->lane][ghost->group])
-        wrong(world, "two processes of group %u run in lane %u", ghost->group, ghost->lane);
+    if (expected->group && sim->inside[expected->lane][expected->group])
+        wrong(sim, "two processes of group %u run in lane %u", expected->group, expected->lane);
 }
 
-static void judge_class(struct world *world, const struct ghost_task *ghost)
+static void judge_class(struct sim *sim, const struct expected_task *expected)
 {
-    bool writes = ghost->access == ROTA_ACCESS_WRITE;
-    uint32_t others = writes ? world->readers[ghost->lane] : world->writers[ghost->lane];
-    if (others) wrong(world, "readers and writers run together in lane %u", ghost->lane);
+    bool writes = expected->access == ROTA_ACCESS_WRITE;
+    uint32_t others = writes ? sim->readers[expected->lane] : sim->writers[expected->lane];
+    if (others) wrong(sim, "readers and writers run at the same time in lane %u", expected->lane);
 }
 
-void judge_start(struct world *world, const struct hand *hand, const struct process *process)
+void judge_start(struct sim *sim, const struct node *node, const struct process *process)
 {
-    struct ghost_task *ghost = ghost_of(world, process);
-    see(world, SIGHT_START);
-    world->moved = world->now;
-    world_say(world, "%s starts %u.%u attempt %u", hand->name, process->job, process->index,
+    struct expected_task *expected = expected_of(sim, process);
+    see(sim, SIGHT_START);
+    sim->moved = sim->now;
+    sim_say(sim, "%s starts %u.%u attempt %u", node->name, process->job, process->index,
               process->attempt);
-    judge_needs(world, process);
-    judge_when(world, process);
-    judge_repeat(world, hand, process);
-    ghost->starts++;
-    ghost->running++;
-    if (!ghost->lane) return;
-    judge_group(world, ghost);
-    judge_class(world, ghost);
-    world->inside[ghost->lane][ghost->group]++;
-    if (ghost->access == ROTA_ACCESS_WRITE)
-        world->writers[ghost->lane]++;
+    judge_needs(sim, process);
+    judge_when(sim, process);
+    judge_repeat(sim, node, process);
+    expected->starts++;
+    expected->running++;
+    if (!expected->lane) return;
+    judge_group(sim, expected);
+    judge_class(sim, expected);
+    sim->inside[expected->lane][expected->group]++;
+    if (expected->access == ROTA_ACCESS_WRITE)
+        sim->writers[expected->lane]++;
     else
-        world->readers[ghost->lane]++;
+        sim->readers[expected->lane]++;
 }
 
-void judge_end(struct world *world, const struct process *process, bool ran, bool well)
+void judge_end(struct sim *sim, const struct process *process, bool ran, bool well)
 {
-    struct ghost_task *ghost = ghost_of(world, process);
-    world_say(world, "end of %u.%u attempt %u%s", process->job, process->index, process->attempt,
+    struct expected_task *expected = expected_of(sim, process);
+    sim_say(sim, "end of %u.%u attempt %u%s", process->job, process->index, process->attempt,
               well ? ", well" : "");
-    world->moved = world->now;
+    sim->moved = sim->now;
     bool badly = ran && !well && !process->is_stopped && process->status != 0;
-    if (process->token >= ghost->ended_token) {
-        ghost->ended_attempt = process->attempt;
-        ghost->ended_token = process->token;
-        ghost->ended_well = well;
-        ghost->ended_badly = badly;
+    if (process->token >= expected->ended_token) {
+        expected->ended_attempt = process->attempt;
+        expected->ended_token = process->token;
+        expected->ended_well = well;
+        expected->ended_badly = badly;
     }
     if (!ran) return;
-    ghost->running--;
-    ghost->successes += well;
-    ghost->failed += badly;
-    if (!ghost->lane) return;
-    world->inside[ghost->lane][ghost->group]--;
-    if (ghost->access == ROTA_ACCESS_WRITE)
-        world->writers[ghost->lane]--;
+    expected->running--;
+    expected->successes += well;
+    expected->failed += badly;
+    if (!expected->lane) return;
+    sim->inside[expected->lane][expected->group]--;
+    if (expected->access == ROTA_ACCESS_WRITE)
+        sim->writers[expected->lane]--;
     else
-        world->readers[ghost->lane]--;
+        sim->readers[expected->lane]--;
 }
 
-// ---- What the server says ----------------------------------------------------------------------
+// ---- Messages of the server ---------------------------------------------------------------------
 
-static void number_note(struct world *world, uint32_t job, uint32_t number)
+static void number_note(struct sim *sim, uint32_t job, uint32_t number)
 {
-    static const struct memory heap = {memory_resize_heap, NULL};
-    world->jobs[job]->number = number;
-    if (!map_reserve(&heap, &world->jobs_by_number, 1)) abort();
-    *map_place(&world->jobs_by_number, number) = job + 1;
+    sim->jobs[job]->number = number;
+    if (!map_reserve(&memory_heap, &sim->jobs_by_number, 1)) abort();
+    *map_place(&sim->jobs_by_number, number) = job + 1;
 }
 
-// Whoever was refused stays refused, whatever has happened since.
-static void was_not_refused(struct world *world, const struct request *request)
+// A request that was refused stays refused.
+static void was_not_refused(struct sim *sim, const struct request *request)
 {
-    if (request->refused) wrong(world, "a request is carried out that was refused before");
+    if (request->refused) wrong(sim, "a request is carried out after it was refused");
 }
 
-static void told_accepted(struct world *world, const struct wire_accepted *told)
+static void told_accepted(struct sim *sim, const struct wire_accepted *told)
 {
-    const struct caller *caller
-        = told->high && told->high <= world->swarm.callers ? &world->callers[told->high - 1] : NULL;
-    if (!caller || !told->low || told->low > caller->request_count) {
-        wrong(world, "a job was accepted that nobody has submitted");
+    const struct client *client
+        = told->high && told->high <= sim->setting.clients ? &sim->clients[told->high - 1] : NULL;
+    if (!client || !told->low || told->low > client->request_count) {
+        wrong(sim, "a job was accepted that no client has submitted");
         return;
     }
-    if (caller->requests[told->low - 1].kind == REQUEST_BAD)
-        return wrong(world, "a graph that makes no sense was accepted");
-    was_not_refused(world, &caller->requests[told->low - 1]);
-    uint32_t number = caller->requests[told->low - 1].job;
-    struct ghost_job *job = world->jobs[number];
-    bool is_more = caller->requests[told->low - 1].is_more;
+    if (client->requests[told->low - 1].kind == REQUEST_BAD)
+        return wrong(sim, "an invalid graph was accepted");
+    was_not_refused(sim, &client->requests[told->low - 1]);
+    uint32_t number = client->requests[told->low - 1].job;
+    struct expected_job *job = sim->jobs[number];
+    bool is_more = client->requests[told->low - 1].is_more;
     uint32_t first = is_more ? job->first + 1 : 1;
     if (told->first != first)
-        wrong(world, "job %u has grown from task %u on, not %u", told->job, told->first, first);
-    if (is_more && !job->grown) see(world, SIGHT_GROWN);
+        wrong(sim, "job %u continues with task %u, not %u", told->job, told->first, first);
+    if (is_more && !job->grown) see(sim, SIGHT_GROWN);
     job->grown |= is_more;
     if (job->told && job->number != told->job)
-        wrong(world, "one submission has become jobs %u and %u", job->number, told->job);
-    uint32_t other = map_find(&world->jobs_by_number, told->job);
-    if (other && other != number + 1) wrong(world, "two submissions have become job %u", told->job);
+        wrong(sim, "one submission has become jobs %u and %u", job->number, told->job);
+    uint32_t other = map_find(&sim->jobs_by_number, told->job);
+    if (other && other != number + 1) wrong(sim, "two submissions have become job %u", told->job);
     if (job->told) return;
-    see(world, SIGHT_ACCEPTED);
-    world->moved = world->now;
+    see(sim, SIGHT_ACCEPTED);
+    sim->moved = sim->now;
     job->told = true;
-    number_note(world, number, told->job);
+    number_note(sim, number, told->job);
 }
 
-// The ghost of a task that a worker is told of. The client may not have heard of its job yet.
-static struct ghost_task *ghost_told(struct world *world, rota_task_id task)
+// The expected task that a worker is told of. The client may not have heard of its job yet.
+static struct expected_task *expected_told(struct sim *sim, rota_task_id task)
 {
-    struct ghost_job *job = ghost_find(world, task.job);
+    struct expected_job *job = sim_expected_find(sim, task.job);
     return job && task.task && task.task <= job->count ? &job->tasks[task.task - 1] : NULL;
 }
 
-// A task comes into other hands with another token, always larger.
-static void told_granted(struct world *world, const struct wire_granted *told)
+// A task is given to another worker or handler with a new, larger token.
+static void told_granted(struct sim *sim, const struct wire_granted *told)
 {
-    struct ghost_task *ghost = ghost_told(world, told->task);
-    if (!ghost) return;
-    bool is_old = told->token < ghost->token;
-    if (is_old && ghost->given_in < world->words)
-        wrong(world, "task %u.%u is granted with an old token", told->task.job, told->task.task);
-    if (is_old) return;  // both were held up, and are told at once: in any order
-    ghost->token = told->token;
-    ghost->given = told->attempt;
-    ghost->given_in = world->words;
+    struct expected_task *expected = expected_told(sim, told->task);
+    if (!expected) return;
+    bool is_old = told->token < expected->token;
+    if (is_old && expected->given_in < sim->words)
+        wrong(sim, "task %u.%u is granted with an old token", told->task.job, told->task.task);
+    if (is_old) return;  // both were delayed, and are sent at once, in any order
+    expected->token = told->token;
+    expected->given = told->attempt;
+    expected->given_in = sim->words;
 }
 
-// A success that was kept before wins, and what it made may be made again for who reads it.
-static void cancel_note(struct ghost_task *ghost)
+// A success that was recorded before wins, and its output may be made again for its readers.
+static void cancel_note(struct expected_task *expected)
 {
-    bool is_kept = ghost->kept || ghost->came_well;
-    ghost->cancelled = !ghost->asked_again && !(is_kept && (ghost->makes || ghost->flows));
+    bool is_kept = expected->kept || expected->came_well;
+    expected->cancelled
+        = !expected->asked_again && !(is_kept && (expected->makes || expected->writes_stream));
 }
 
-static void told_done(struct world *world, const struct wire_done *told)
+static void told_done(struct sim *sim, const struct wire_done *told)
 {
-    if (told->high >= CLERK_HIGH) return;
-    const struct caller *caller = &world->callers[told->high - 1];
-    const struct request *request = &caller->requests[told->low - 1];
-    was_not_refused(world, request);
-    if (request->kind == REQUEST_REST) return rest_told(world, request);
-    struct ghost_task *ghost = &world->jobs[request->job]->tasks[request->task - 1];
-    if (request->verb == WIRE_START) see(world, SIGHT_FORCED);
-    if (request->verb == WIRE_RETRY) see(world, SIGHT_RETRY);
+    if (told->high >= HANDLER_HIGH) return;
+    const struct client *client = &sim->clients[told->high - 1];
+    const struct request *request = &client->requests[told->low - 1];
+    was_not_refused(sim, request);
+    if (request->kind == REQUEST_PAUSE) return pause_told(sim, request);
+    struct expected_task *expected = &sim->jobs[request->job]->tasks[request->task - 1];
+    if (request->verb == WIRE_START) see(sim, SIGHT_FORCED);
+    if (request->verb == WIRE_RETRY) see(sim, SIGHT_RETRY);
     if (request->verb != WIRE_CANCEL) return;
-    see(world, SIGHT_CANCEL);
-    cancel_note(ghost);
-    struct ghost_job *job = world->jobs[request->job];
-    for (uint32_t i = 0; ghost->is_bundle && i < job->count; i++)
+    see(sim, SIGHT_CANCEL);
+    cancel_note(expected);
+    struct expected_job *job = sim->jobs[request->job];
+    for (uint32_t i = 0; expected->is_bundle && i < job->count; i++)
         if (job->tasks[i].bundle == request->task)
             cancel_note(&job->tasks[i]);
 }
 
-static void told_refuse(struct world *world, const struct wire_refuse *told)
+static void told_refuse(struct sim *sim, const struct wire_refuse *told)
 {
-    if (!told->high || told->high > world->swarm.callers) return;
-    const struct caller *caller = &world->callers[told->high - 1];
-    if (!told->low || told->low > caller->request_count) return;
-    struct request *request = &caller->requests[told->low - 1];
-    if (request->kind == REQUEST_BAD) see(world, SIGHT_BAD_GRAPH);
-    if (told->code == WIRE_REFUSED_FULL) return;  // nothing was decided
+    if (!told->high || told->high > sim->setting.clients) return;
+    const struct client *client = &sim->clients[told->high - 1];
+    if (!told->low || told->low > client->request_count) return;
+    struct request *request = &client->requests[told->low - 1];
+    if (request->kind == REQUEST_BAD) see(sim, SIGHT_BAD_GRAPH);
+    if (told->code == WIRE_REFUSED_FULL) return;  // the server has not decided
     if (request->refused && request->refused != told->code)
-        wrong(world, "a request is refused with %u, and with %u before", told->code,
+        wrong(sim, "a request is refused with %u, and with %u before", told->code,
               request->refused);
     request->refused = told->code;
 }
 
-static bool object_is_located(const struct world *world, rota_object_id object)
+static bool object_is_located(const struct sim *sim, rota_object_id object)
 {
-    return rota_object_workers(world->seat.server.rota, object, ROTA_SET_LOCATED, NULL, 0) > 0;
+    return rota_object_workers(sim->daemon.server.rota, object, ROTA_SET_LOCATED, NULL, 0) > 0;
 }
 
-static void told_run(struct world *world, const struct wire_run *run)
+static void told_run(struct sim *sim, const struct wire_run *run)
 {
     unsigned job = 0, index = 0;
-    if (sscanf(run->name.bytes, "%u.%u", &job, &index) != 2 || job >= world->job_count) abort();
-    // A worker may hear of a job before its client does.
-    if (!map_find(&world->jobs_by_number, run->task.job)) number_note(world, job, run->task.job);
-    struct ghost_task *ghost = &world->jobs[job]->tasks[index - 1];
-    uint64_t *group = &world->tokens[ghost->lane][ghost->group];
-    if (ghost->cancelled && !ghost->asked_again)
-        wrong(world, "task %u.%u is given out after its cancel was acknowledged", job, index);
-    if (run->token <= ghost->token || (ghost->group && run->token <= *group))
-        wrong(world, "task %u.%u is given out with a token that is not new", job, index);
-    // Whoever had what it makes may have been given up.
-    if (ghost->makes && !object_is_located(world, ghost_object(job, index))) ghost->was_lost = true;
-    ghost->token = run->token;
-    ghost->given = run->attempt;
-    ghost->kept_attempts &= ~attempt_bit(run->attempt);
-    ghost->given_in = world->words;
-    if (ghost->group) *group = run->token;
-    if (run->task.task != index) wrong(world, "task %u.%u has another's command", job, index);
+    if (sscanf(run->name.bytes, "%u.%u", &job, &index) != 2 || job >= sim->job_count) abort();
+    // A worker may be told of a job before its client is.
+    if (!map_find(&sim->jobs_by_number, run->task.job)) number_note(sim, job, run->task.job);
+    struct expected_task *expected = &sim->jobs[job]->tasks[index - 1];
+    uint64_t *group = &sim->tokens[expected->lane][expected->group];
+    if (expected->cancelled && !expected->asked_again)
+        wrong(sim, "task %u.%u is given out after its cancel was acknowledged", job, index);
+    if (run->token <= expected->token || (expected->group && run->token <= *group))
+        wrong(sim, "task %u.%u is given out with a token that is not new", job, index);
+    // The worker that had its output may have been lost.
+    if (expected->makes && !object_is_located(sim, sim_expected_object(job, index)))
+        expected->was_lost = true;
+    expected->token = run->token;
+    expected->given = run->attempt;
+    expected->kept_attempts &= ~attempt_bit(run->attempt);
+    expected->given_in = sim->words;
+    if (expected->group) *group = run->token;
+    if (run->task.task != index) wrong(sim, "task %u.%u has another command", job, index);
 }
 
-static const struct hub_worker *worker_find(const struct hub *hub, rota_worker_id id)
+static const struct cluster_worker *worker_find(const struct cluster *cluster, rota_worker_id id)
 {
-    for (uint32_t i = 0; i < hub->worker_count; i++)
-        if (hub->workers[i]->id.number == id.number) return hub->workers[i];
+    for (uint32_t i = 0; i < cluster->worker_count; i++)
+        if (cluster->workers[i]->id.number == id.number) return cluster->workers[i];
     return NULL;
 }
 
 // As far as the server can know: the worker is cut off or silent, or was when the reader was given
 // its last attempt.
-static bool is_away(const struct hub_worker *holder, const struct hub_worker *reader)
+static bool is_away(const struct cluster_worker *holder, const struct cluster_worker *reader)
 {
     return !holder || !holder->peer || holder->silent || !reader || holder->joined > reader->given;
 }
 
-// A worker that is away has it. Others may be liars, or the reader itself without its file.
-static bool object_is_away(const struct world *world, rota_object_id object, rota_worker_id reader)
+// A worker that is not connected has it. Other workers may make false claims, and the reader itself
+// may have lost its file.
+static bool object_is_away(const struct sim *sim, rota_object_id object, rota_worker_id reader)
 {
     rota_worker_id holders[32];
-    const struct hub *hub = &world->seat.hub;
-    const struct rota *rota = world->seat.server.rota;
+    const struct cluster *cluster = &sim->daemon.cluster;
+    const struct rota *rota = sim->daemon.server.rota;
     uint32_t count = rota_object_workers(rota, object, ROTA_SET_LOCATED, holders, 32), away = 0;
     for (uint32_t i = 0; i < count && i < 32; i++)
-        away += is_away(worker_find(hub, holders[i]), worker_find(hub, reader));
+        away += is_away(worker_find(cluster, holders[i]), worker_find(cluster, reader));
     return away;
 }
 
-static bool input_is_away(const struct world *world, const struct ghost_task *ghost,
+static bool input_is_away(const struct sim *sim, const struct expected_task *expected,
                           rota_task_id task)
 {
     struct rota_task_view view;
-    uint32_t job = map_find(&world->jobs_by_number, task.job) - 1;
-    if (!rota_task_look(world->seat.server.rota, task, &view)) return false;
-    for (uint32_t i = 0; i < ghost->need_count; i++)
-        if (ghost->reads >> i & 1
-            && object_is_away(world, ghost_object(job, ghost->needs[i]), view.worker))
+    uint32_t job = map_find(&sim->jobs_by_number, task.job) - 1;
+    if (!rota_task_look(sim->daemon.server.rota, task, &view)) return false;
+    for (uint32_t i = 0; i < expected->need_count; i++)
+        if (expected->reads >> i & 1
+            && object_is_away(sim, sim_expected_object(job, expected->needs[i]), view.worker))
             return true;
     return false;
 }
 
-// Each that lacked an input counts, with a content key and under pull, too, unless the input was on
-// a worker that was away.
-static void judge_lacks(struct world *world, struct ghost_task *ghost,
+// Each attempt without an input counts, also with a content key and under pull, unless the input
+// was on a worker that was not connected.
+static void judge_lacks(struct sim *sim, struct expected_task *expected,
                         const struct wire_recorded *told)
 {
-    if (told->attempt != ghost->lack_attempt || ghost->asked_again || ghost->is_forced) return;
-    if (++ghost->lacks > ghost->retries + HUB_LOSSES + 1)
-        wrong(world, "task %u.%u is repeated though it lacked its inputs %u times", told->task.job,
-              told->task.task, ghost->lacks);
+    if (told->attempt != expected->lack_attempt || expected->asked_again || expected->is_forced)
+        return;
+    if (++expected->lacks > expected->retries + CLUSTER_LOSSES + 1)
+        wrong(sim, "task %u.%u is repeated though it lacked its inputs %u times", told->task.job,
+              told->task.task, expected->lacks);
 }
 
-static void told_recorded(struct world *world, const struct wire_recorded *told)
+static void told_recorded(struct sim *sim, const struct wire_recorded *told)
 {
-    struct ghost_task *ghost = ghost_told(world, told->task);
-    if (!ghost) return;
-    bool its_own = ghost->ended_attempt == told->attempt;
-    ghost->kept |= its_own && ghost->ended_well && told->how != WIRE_IS_STALE;
-    if (told->attempt == ghost->heard_attempt && told->how != WIRE_IS_STALE)
-        ghost->kept_attempts |= attempt_bit(told->attempt);
-    // It was kept before, maybe before a cancel: nobody could tell its worker then.
-    bool remade = ghost->makes || ghost->flows;
-    if (ghost->kept && remade && told->how == WIRE_WAS_RECORDED) ghost->cancelled = false;
+    struct expected_task *expected = expected_told(sim, told->task);
+    if (!expected) return;
+    bool its_own = expected->ended_attempt == told->attempt;
+    expected->kept |= its_own && expected->ended_well && told->how != WIRE_IS_STALE;
+    if (told->attempt == expected->heard_attempt && told->how != WIRE_IS_STALE)
+        expected->kept_attempts |= attempt_bit(told->attempt);
+    // It was recorded before, perhaps before a cancel, and its worker could not be told then.
+    bool remade = expected->makes || expected->writes_stream;
+    if (expected->kept && remade && told->how == WIRE_WAS_RECORDED) expected->cancelled = false;
     if (told->how != WIRE_NOW_RECORDED) return;
-    judge_lacks(world, ghost, told);
-    // What is said at once may have any order.
-    if (told->attempt < ghost->given && ghost->given_in < world->words)
-        wrong(world, "an end of task %u.%u counts that is not of the attempt given last",
+    judge_lacks(sim, expected, told);
+    // Messages that are sent together may have any order.
+    if (told->attempt < expected->given && expected->given_in < sim->words)
+        wrong(sim, "an end of task %u.%u counts that is not of its last attempt",
               told->task.job, told->task.task);
     if (!its_own) return;
-    ghost->told_failures += ghost->ended_badly;
-    if (!ghost->ended_well) {
-        ghost->failed_attempt = told->attempt;
-        ghost->failed_in = world->words;
+    expected->told_failures += expected->ended_badly;
+    if (!expected->ended_well) {
+        expected->failed_attempt = told->attempt;
+        expected->failed_in = sim->words;
         return;
     }
-    ghost->lacks = 0;
-    if (ghost->asked_off) return;  // its success may have come too late
-    if (ghost->drinks && told->attempt != ghost->unwanted_attempt)
-        judge_read_kept(world, ghost_find(world, told->task.job), ghost, told->task);
-    if (ghost->recorded && ghost->was_lost) see(world, SIGHT_REMADE);
-    if (ghost->recorded++ && !ghost->was_lost && !ghost->is_forced)
-        wrong(world, "task %u.%u has succeeded twice", told->task.job, told->task.task);
+    expected->lacks = 0;
+    if (expected->asked_off) return;  // its success may have come too late
+    if (expected->reads_stream && told->attempt != expected->unwanted_attempt)
+        judge_read_kept(sim, sim_expected_find(sim, told->task.job), expected, told->task);
+    if (expected->recorded && expected->was_lost) see(sim, SIGHT_REMADE);
+    if (expected->recorded++ && !expected->was_lost && !expected->is_forced)
+        wrong(sim, "task %u.%u has succeeded twice", told->task.job, told->task.task);
 }
 
-// Behind a backup that was restored there is another attempt with the same number, with a newer
-// token. It may end without having begun.
-static void end_renew(struct ghost_task *ghost, const struct wire_finished *finished)
+// After a restored backup there is another attempt with the same number and a newer token. It may
+// end without having begun.
+static void end_renew(struct expected_task *expected, const struct wire_finished *finished)
 {
     bool is_other
-        = finished->attempt == ghost->ended_attempt && finished->token > ghost->ended_token;
+        = finished->attempt == expected->ended_attempt && finished->token > expected->ended_token;
     if (!is_other) return;
-    ghost->ended_token = finished->token;
-    ghost->ended_well = ghost->ended_badly = false;
+    expected->ended_token = finished->token;
+    expected->ended_well = expected->ended_badly = false;
 }
 
-// It was made again for tasks that are over by now: the server has told it to stop, and lets its
-// old success stand, whatever it ends with.
-static bool is_unwanted(const struct world *world, const struct wire_finished *finished)
+// It was made again for tasks that have finished since: the server has told it to stop, and keeps
+// its earlier success, whatever this attempt ends with.
+static bool is_unwanted(const struct sim *sim, const struct wire_finished *finished)
 {
     struct rota_task_view view;
-    return rota_task_look(world->seat.server.rota, finished->task, &view)
+    return rota_task_look(sim->daemon.server.rota, finished->task, &view)
            && view.attempt == finished->attempt && view.regenerating && view.stopping
            && !view.discarded;
 }
 
-// Its worker may be gone before it can be told that this is kept.
-static void heard_finished(struct world *world, const struct wire_finished *finished)
+// Its worker may be gone before it can be told that the end is recorded.
+static void heard_finished(struct sim *sim, const struct wire_finished *finished)
 {
-    struct ghost_task *ghost = ghost_told(world, finished->task);
+    struct expected_task *expected = expected_told(sim, finished->task);
     bool is_well = finished->end == WIRE_EXITED && !finished->status;
-    bool lacks = ghost && finished->end == WIRE_BAD_INPUT;
-    if (lacks && !input_is_away(world, ghost, finished->task))
-        ghost->lack_attempt = finished->attempt;
-    if (ghost) end_renew(ghost, finished);
-    if (ghost && is_unwanted(world, finished)) ghost->unwanted_attempt = finished->attempt;
-    if (ghost && is_well && finished->attempt > ghost->heard_attempt)
-        ghost->heard_attempt = finished->attempt;
-    if (!ghost || ghost->cancelled || ghost->called_off) return;
-    bool its_own = ghost->ended_attempt == finished->attempt;
-    ghost->came_well |= its_own && ghost->ended_well;
+    bool lacks = expected && finished->end == WIRE_BAD_INPUT;
+    if (lacks && !input_is_away(sim, expected, finished->task))
+        expected->lack_attempt = finished->attempt;
+    if (expected) end_renew(expected, finished);
+    if (expected && is_unwanted(sim, finished)) expected->unwanted_attempt = finished->attempt;
+    if (expected && is_well && finished->attempt > expected->heard_attempt)
+        expected->heard_attempt = finished->attempt;
+    if (!expected || expected->cancelled || expected->called_off) return;
+    bool its_own = expected->ended_attempt == finished->attempt;
+    expected->came_well |= its_own && expected->ended_well;
 }
 
-// With a bundle its members.
-static void heard_cancel(struct world *world, rota_task_id id)
+// With a bundle, its members.
+static void heard_cancel(struct sim *sim, rota_task_id id)
 {
-    struct ghost_job *job = ghost_find(world, id.job);
+    struct expected_job *job = sim_expected_find(sim, id.job);
     for (uint32_t i = 0; job && i < job->count; i++)
         job->tasks[i].called_off |= i + 1 == id.task || job->tasks[i].bundle == id.task;
 }
 
-void judge_heard(struct world *world, const struct wire_message *message)
+void judge_heard(struct sim *sim, const struct wire_message *message)
 {
-    if (message->kind == WIRE_FINISHED_MESSAGE) heard_finished(world, &message->finished);
+    if (message->kind == WIRE_FINISHED_MESSAGE) heard_finished(sim, &message->finished);
     if (message->kind == WIRE_CHANGE_MESSAGE && message->change.verb == WIRE_CANCEL)
-        heard_cancel(world, message->change.task);
+        heard_cancel(sim, message->change.task);
 }
 
-void judge_told(struct world *world, const struct cable *cable, const struct wire_message *message)
+void judge_told(struct sim *sim, const struct link *link, const struct wire_message *message)
 {
-    world_note(world, (uint64_t)message->kind);
-    if (world->trace) {
+    sim_note(sim, (uint64_t)message->kind);
+    if (sim->trace) {
         char text[DUMP_SIZE];
-        world_dump(message, text);
-        world_say(world, "server to %s %u: %s", cable_end(cable), cable->who + 1, text);
+        sim_dump(message, text);
+        sim_say(sim, "server to %s %u: %s", sim_link_end(link), link->who + 1, text);
     }
     switch (message->kind) {
-    case WIRE_ACCEPTED_MESSAGE: told_accepted(world, &message->accepted); break;
-    case WIRE_DONE_MESSAGE: told_done(world, &message->done); break;
-    case WIRE_GRANTED_MESSAGE: told_granted(world, &message->granted); break;
-    case WIRE_RUN_MESSAGE: told_run(world, &message->run); break;
-    case WIRE_RECORDED_MESSAGE: told_recorded(world, &message->recorded); break;
-    case WIRE_REFUSE_MESSAGE: told_refuse(world, &message->refuse); break;
-    case WIRE_EVENT_MESSAGE: judge_event(world, &message->event); break;
+    case WIRE_ACCEPTED_MESSAGE: told_accepted(sim, &message->accepted); break;
+    case WIRE_DONE_MESSAGE: told_done(sim, &message->done); break;
+    case WIRE_GRANTED_MESSAGE: told_granted(sim, &message->granted); break;
+    case WIRE_RUN_MESSAGE: told_run(sim, &message->run); break;
+    case WIRE_RECORDED_MESSAGE: told_recorded(sim, &message->recorded); break;
+    case WIRE_REFUSE_MESSAGE: told_refuse(sim, &message->refuse); break;
+    case WIRE_EVENT_MESSAGE: judge_event(sim, &message->event); break;
     case WIRE_DROP_MESSAGE:
         for (uint32_t i = 0; i < message->drop.objects.count; i++)
-            judge_drop(world, &world->hands[cable->who], &message->drop.objects.items[i]);
+            judge_drop(sim, &sim->nodes[link->who], &message->drop.objects.items[i]);
         break;
     default: break;
     }

@@ -1,41 +1,41 @@
-// judge_pause.c - nothing new is given out where a pause was acknowledged, before somebody asks
-// that it goes on.
+// judge_pause.c - checks that nothing is given out where a pause was acknowledged, until a client
+// resumes it.
 //
-// What is known is what was answered. A wish to go on may be carried out at any time from when it
-// is made until it is answered: all pauses before and during that time prove nothing. Nor do those
-// of a worker that has joined since: it may have been lost, which ends a pause.
+// Only answers are certain. A request to resume may be carried out at any time from when it is sent
+// until it is answered: pauses before and during that time prove nothing. Nor do pauses of a worker
+// that has joined again since: it may have been lost, which ends a pause.
 #include "sim/cluster/internal.h"
 
 static bool is_about(const struct request *request, uint32_t part, uint32_t number)
 {
-    return request->kind == REQUEST_REST && request->part == part && request->number == number;
+    return request->kind == REQUEST_PAUSE && request->part == part && request->number == number;
 }
 
-// Where it is kept whether something rests, for sure.
-static bool *rest_of(struct world *world, uint32_t part, uint32_t number)
+// Where it is recorded whether something is certainly paused.
+static bool *pause_of(struct sim *sim, uint32_t part, uint32_t number)
 {
-    struct ghost_job *job = part == WIRE_PART_JOB ? ghost_find(world, number) : NULL;
-    if (part == WIRE_PART_LANE) return &world->lane_rests[number];
-    if (part == WIRE_PART_WORKER) return &world->hands[number - 1].rests;
-    return job ? &job->rests : NULL;
+    struct expected_job *job = part == WIRE_PART_JOB ? sim_expected_find(sim, number) : NULL;
+    if (part == WIRE_PART_LANE) return &sim->lane_is_paused[number];
+    if (part == WIRE_PART_WORKER) return &sim->nodes[number - 1].is_paused;
+    return job ? &job->is_paused : NULL;
 }
 
-void rest_void(struct world *world, uint32_t part, uint32_t number)
+void pause_void(struct sim *sim, uint32_t part, uint32_t number)
 {
-    bool *rests = rest_of(world, part, number);
-    if (rests) *rests = false;
-    for (uint32_t who = 0; who < world->swarm.callers; who++)
-        for (uint32_t i = 0; i < world->callers[who].request_count; i++) {
-            struct request *request = &world->callers[who].requests[i];
+    bool *paused = pause_of(sim, part, number);
+    if (paused) *paused = false;
+    for (uint32_t who = 0; who < sim->setting.clients; who++)
+        for (uint32_t i = 0; i < sim->clients[who].request_count; i++) {
+            struct request *request = &sim->clients[who].requests[i];
             if (is_about(request, part, number)) request->is_void = true;
         }
 }
 
-bool rest_may_end(const struct world *world, uint32_t part, uint32_t number)
+bool pause_may_end(const struct sim *sim, uint32_t part, uint32_t number)
 {
-    for (uint32_t who = 0; who < world->swarm.callers; who++)
-        for (uint32_t i = 0; i < world->callers[who].request_count; i++) {
-            const struct request *request = &world->callers[who].requests[i];
+    for (uint32_t who = 0; who < sim->setting.clients; who++)
+        for (uint32_t i = 0; i < sim->clients[who].request_count; i++) {
+            const struct request *request = &sim->clients[who].requests[i];
             if (is_about(request, part, number) && request->verb == WIRE_RESUME
                 && !request->answered)
                 return true;
@@ -43,42 +43,42 @@ bool rest_may_end(const struct world *world, uint32_t part, uint32_t number)
     return false;
 }
 
-void rest_told(struct world *world, const struct request *request)
+void pause_told(struct sim *sim, const struct request *request)
 {
-    static const enum world_sight sights[]
-        = {[WIRE_PART_LANE] = SIGHT_REST_LANE, [WIRE_PART_WORKER] = SIGHT_REST_WORKER,
-           [WIRE_PART_JOB] = SIGHT_REST_JOB};
-    see(world, request->verb == WIRE_RESUME ? SIGHT_RESUME : sights[request->part]);
+    static const enum sim_sight sights[]
+        = {[WIRE_PART_LANE] = SIGHT_PAUSE_LANE, [WIRE_PART_WORKER] = SIGHT_PAUSE_WORKER,
+           [WIRE_PART_JOB] = SIGHT_PAUSE_JOB};
+    see(sim, request->verb == WIRE_RESUME ? SIGHT_RESUME : sights[request->part]);
     if (request->verb == WIRE_RESUME || request->is_void) return;
-    bool *rests = rest_of(world, request->part, request->number);
-    if (rests) *rests = true;
+    bool *paused = pause_of(sim, request->part, request->number);
+    if (paused) *paused = true;
 }
 
-// The hand behind a worker of the core; NOBODY: a handler has it.
-static uint32_t hand_of(const struct world *world, uint32_t worker)
+// The worker with that id in the core. NOBODY: a handler has the task.
+static uint32_t node_of(const struct sim *sim, uint32_t worker)
 {
-    const struct hub *hub = &world->seat.hub;
-    for (uint32_t i = 0; worker && i < hub->worker_count; i++) {
-        if (hub->workers[i]->id.number != worker) continue;
-        for (uint32_t h = 0; h < world->swarm.hands; h++)
-            if (strcmp(hub->workers[i]->name, world->hands[h].name) == 0) return h;
+    const struct cluster *cluster = &sim->daemon.cluster;
+    for (uint32_t i = 0; worker && i < cluster->worker_count; i++) {
+        if (cluster->workers[i]->id.number != worker) continue;
+        for (uint32_t h = 0; h < sim->setting.nodes; h++)
+            if (strcmp(cluster->workers[i]->name, sim->nodes[h].name) == 0) return h;
     }
     return NOBODY;
 }
 
-void rest_joined(struct world *world, uint32_t worker)
+void pause_joined(struct sim *sim, uint32_t worker)
 {
-    uint32_t who = hand_of(world, worker);
-    if (who != NOBODY) rest_void(world, WIRE_PART_WORKER, who + 1);
+    uint32_t who = node_of(sim, worker);
+    if (who != NOBODY) pause_void(sim, WIRE_PART_WORKER, who + 1);
 }
 
-// Null: nothing that it belongs to rests.
-const char *rest_over(struct world *world, rota_task_id task, uint32_t worker)
+// Null: nothing that it belongs to is paused.
+const char *pause_over(struct sim *sim, rota_task_id task, uint32_t worker)
 {
-    const struct ghost_job *job = ghost_find(world, task.job);
+    const struct expected_job *job = sim_expected_find(sim, task.job);
     if (!job || !task.task || task.task > job->count) return NULL;
-    if (job->rests) return "job";
-    if (world->lane_rests[job->tasks[task.task - 1].lane]) return "lane";
-    uint32_t who = hand_of(world, worker);
-    return who != NOBODY && world->hands[who].rests ? "worker" : NULL;
+    if (job->is_paused) return "job";
+    if (sim->lane_is_paused[job->tasks[task.task - 1].lane]) return "lane";
+    uint32_t who = node_of(sim, worker);
+    return who != NOBODY && sim->nodes[who].is_paused ? "worker" : NULL;
 }

@@ -1,51 +1,51 @@
-// network.c - connections: bytes in order, late, in pieces, or never.
+// network.c - connections: bytes arrive in order, late, in pieces, or never.
 #include "sim/cluster/internal.h"
 
 enum { PIECE_MAX = 48, RESEND = 40000 };
 
-static struct cable *cable_at(struct world *world, uint32_t number)
+static struct link *link_at(struct sim *sim, uint32_t number)
 {
-    return world->cables[number];
+    return sim->links[number];
 }
 
-static bool is_cut(const struct world *world, const struct cable *cable, enum side to)
+static bool is_cut(const struct sim *sim, const struct link *link, enum side to)
 {
-    if (cable->is_clerk) return false;
-    if (!cable->is_worker) return world->now < world->callers[cable->who].cut_until;
-    bool hangs = to == FAR_SIDE && world->now < world->hands[cable->who].stalled_until;
-    bool parted = world->cut[to][cable->who] || hand_is_parted(world, cable->who);
-    return (parted && !cable->flow[to].landed) || hangs;
+    if (link->is_handler) return false;
+    if (!link->is_worker) return sim->now < sim->clients[link->who].cut_until;
+    bool hangs = to == FAR_SIDE && sim->now < sim->nodes[link->who].stalled_until;
+    bool parted = sim->cut[to][link->who] || sim_node_is_parted(sim, link->who);
+    return (parted && !link->flow[to].landed) || hangs;
 }
 
-uint32_t cable_open(struct world *world, enum cable_kind kind, uint32_t who)
+uint32_t sim_link_open(struct sim *sim, enum link_kind kind, uint32_t who)
 {
-    struct cable like
-        = {.is_worker = kind == CABLE_HAND, .is_clerk = kind == CABLE_CLERK, .who = who};
-    if (!world->seat.up || is_cut(world, &like, SERVER_SIDE) || is_cut(world, &like, FAR_SIDE))
+    struct link like
+        = {.is_worker = kind == LINK_WORKER, .is_handler = kind == LINK_HANDLER, .who = who};
+    if (!sim->daemon.up || is_cut(sim, &like, SERVER_SIDE) || is_cut(sim, &like, FAR_SIDE))
         return NOBODY;
-    struct cable *cable = world_allocate(1, sizeof *cable);
-    *cable = like;
-    cable->open[SERVER_SIDE] = cable->open[FAR_SIDE] = true;
-    for (int i = 0; i < 2; i++) cable->flow[i].last = &cable->flow[i].first;
-    world_reserve(&world->cables, &world->cable_capacity, world->cable_count,
-                  sizeof *world->cables);
-    world->cables[world->cable_count++] = cable;
-    return world->cable_count - 1;
+    struct link *link = sim_allocate(1, sizeof *link);
+    *link = like;
+    link->open[SERVER_SIDE] = link->open[FAR_SIDE] = true;
+    for (int i = 0; i < 2; i++) link->flow[i].last = &link->flow[i].first;
+    sim_reserve(&sim->links, &sim->link_capacity, sim->link_count,
+                  sizeof *sim->links);
+    sim->links[sim->link_count++] = link;
+    return sim->link_count - 1;
 }
 
-static void flow_schedule(struct world *world, uint32_t number, enum side to, int64_t at)
+static void flow_schedule(struct sim *sim, uint32_t number, enum side to, int64_t at)
 {
-    struct flow *flow = &cable_at(world, number)->flow[to];
+    struct flow *flow = &link_at(sim, number)->flow[to];
     if (flow->scheduled || !flow->first) return;
     flow->scheduled = true;
-    agenda_add(&world->agenda, at, to == SERVER_SIDE ? DUE_TO_SERVER : DUE_TO_FAR, number, 0);
+    queue_add(&sim->queue, at, to == SERVER_SIDE ? DUE_TO_SERVER : DUE_TO_FAR, number, 0);
 }
 
-static void flow_add(struct world *world, struct flow *flow, const char *bytes, uint32_t length)
+static void flow_add(struct sim *sim, struct flow *flow, const char *bytes, uint32_t length)
 {
     struct piece *piece = malloc(sizeof *piece + length);
     if (!piece) abort();
-    int64_t at = world->now + 20 + choose_time(world, OF_NETWORK, world->swarm.latency);
+    int64_t at = sim->now + 20 + choose_time(sim, OF_NETWORK, sim->setting.latency);
     if (at < flow->latest) at = flow->latest;
     *piece = (struct piece){.at = at, .length = length};
     memcpy(piece->bytes, bytes, length);
@@ -64,11 +64,11 @@ static void flow_drop(struct flow *flow)
     flow->last = &flow->first;
 }
 
-// What has arrived stays where it is; the rest never comes.
-static void flow_land(const struct world *world, struct flow *flow)
+// Data that has arrived stays; the rest is lost.
+static void flow_land(const struct sim *sim, struct flow *flow)
 {
     struct piece **last = &flow->first;
-    while (*last && (*last)->at <= world->now) last = &(*last)->next;
+    while (*last && (*last)->at <= sim->now) last = &(*last)->next;
     struct flow rest = {.first = *last};
     *last = NULL;
     flow_drop(&rest);
@@ -76,101 +76,100 @@ static void flow_land(const struct world *world, struct flow *flow)
     flow->landed = true;
 }
 
-// All that waits, as one piece or cut somewhere.
-void cable_send(struct world *world, uint32_t number, enum side from)
+// Everything that waits, as one piece or cut somewhere.
+void sim_link_send(struct sim *sim, uint32_t number, enum side from)
 {
-    struct cable *cable = cable_at(world, number);
-    struct wire_out *out = &cable->out[from];
+    struct link *link = link_at(sim, number);
+    struct wire_out *out = &link->out[from];
     enum side to = from == SERVER_SIDE ? FAR_SIDE : SERVER_SIDE;
     if (!out->length) return;
-    if (cable->open[to]) {
-        struct flow *flow = &cable->flow[to];
-        uint32_t first = choose(world, OF_NETWORK, PIECE_MAX);
+    if (link->open[to]) {
+        struct flow *flow = &link->flow[to];
+        uint32_t first = choose(sim, OF_NETWORK, PIECE_MAX);
         first = first && first < out->length ? first : out->length;
-        flow_add(world, flow, out->bytes, first);
-        if (first < out->length) flow_add(world, flow, out->bytes + first, out->length - first);
-        flow_schedule(world, number, to, flow->first->at);
+        flow_add(sim, flow, out->bytes, first);
+        if (first < out->length) flow_add(sim, flow, out->bytes + first, out->length - first);
+        flow_schedule(sim, number, to, flow->first->at);
     }
     out->length = out->sent = 0;
 }
 
-static void hears(struct world *world, uint32_t number, enum side to)
+static void hears(struct sim *sim, uint32_t number, enum side to)
 {
-    const struct cable *cable = cable_at(world, number);
+    const struct link *link = link_at(sim, number);
     if (to == SERVER_SIDE)
-        seat_input(world, number);
-    else if (cable->is_worker)
-        hand_hears(world, cable->who);
-    else if (cable->is_clerk)
-        clerk_hears(world, cable->who);
+        sim_daemon_input(sim, number);
+    else if (link->is_worker)
+        sim_node_hears(sim, link->who);
+    else if (link->is_handler)
+        sim_handler_hears(sim, link->who);
     else
-        caller_hears(world, cable->who);
+        sim_client_hears(sim, link->who);
 }
 
-// What a closed connection carries is an empty piece: the other side hears of its end behind all
-// that came before.
-static void end_hears(struct world *world, uint32_t number, enum side to)
+// The end of a connection is an empty piece: the other side reads everything before it first.
+static void end_hears(struct sim *sim, uint32_t number, enum side to)
 {
-    struct cable *cable = cable_at(world, number);
-    cable->open[to] = false;
+    struct link *link = link_at(sim, number);
+    link->open[to] = false;
     if (to == SERVER_SIDE)
-        seat_input(world, number);
-    else if (cable->is_worker && world->hands[cable->who].cable == number)
-        hand_cut_off(world, cable->who);
-    else if (cable->is_clerk && world->clerks[cable->who].cable == number)
-        clerk_cut_off(world, cable->who);
-    else if (!cable->is_worker && !cable->is_clerk && world->callers[cable->who].cable == number)
-        caller_cut_off(world, cable->who);
+        sim_daemon_input(sim, number);
+    else if (link->is_worker && sim->nodes[link->who].link == number)
+        sim_node_cut_off(sim, link->who);
+    else if (link->is_handler && sim->handlers[link->who].link == number)
+        sim_handler_cut_off(sim, link->who);
+    else if (!link->is_worker && !link->is_handler && sim->clients[link->who].link == number)
+        sim_client_cut_off(sim, link->who);
 }
 
-void cable_deliver(struct world *world, uint32_t number, enum side to)
+void sim_link_deliver(struct sim *sim, uint32_t number, enum side to)
 {
-    struct cable *cable = cable_at(world, number);
-    struct flow *flow = &cable->flow[to];
+    struct link *link = link_at(sim, number);
+    struct flow *flow = &link->flow[to];
     struct piece *piece = flow->first;
     flow->scheduled = false;
-    if (!cable->open[to]) return flow_drop(flow);
+    if (!link->open[to]) return flow_drop(flow);
     if (!piece) return;
-    if (is_cut(world, cable, to)) return flow_schedule(world, number, to, world->now + RESEND);
+    if (is_cut(sim, link, to)) return flow_schedule(sim, number, to, sim->now + RESEND);
     flow->first = piece->next;
     if (!flow->first) flow->last = &flow->first;
-    if (flow->first) flow_schedule(world, number, to, flow->first->at);
-    see(world, SIGHT_DELIVERY);
+    if (flow->first) flow_schedule(sim, number, to, flow->first->at);
+    see(sim, SIGHT_DELIVERY);
     if (piece->length) {
-        char *room = wire_in_room(&cable->in[to], piece->length);
+        char *room = wire_in_room(&link->in[to], piece->length);
         if (!room) abort();
         memcpy(room, piece->bytes, piece->length);
-        wire_in_came(&cable->in[to], piece->length);
-        hears(world, number, to);
+        wire_in_came(&link->in[to], piece->length);
+        hears(sim, number, to);
     } else {
-        end_hears(world, number, to);
+        end_hears(sim, number, to);
     }
     free(piece);
 }
 
-void cable_close(struct world *world, uint32_t number, enum side by, bool silently)
+void sim_link_close(struct sim *sim, uint32_t number, enum side by, bool silently)
 {
-    struct cable *cable = cable_at(world, number);
+    struct link *link = link_at(sim, number);
     enum side to = by == SERVER_SIDE ? FAR_SIDE : SERVER_SIDE;
-    if (!cable->open[by]) return;
-    cable->open[by] = false;
-    flow_drop(&cable->flow[by]);
-    if (!cable->open[to]) return;
+    if (!link->open[by]) return;
+    link->open[by] = false;
+    flow_drop(&link->flow[by]);
+    if (!link->open[to]) return;
     if (silently) {
-        see(world, SIGHT_HALF_OPEN);
-        flow_land(world, &cable->flow[to]);
+        see(sim, SIGHT_HALF_OPEN);
+        flow_land(sim, &link->flow[to]);
         return;
     }
-    flow_add(world, &cable->flow[to], "", 0);
-    flow_schedule(world, number, to, cable->flow[to].first->at);
+    flow_add(sim, &link->flow[to], "", 0);
+    flow_schedule(sim, number, to, link->flow[to].first->at);
 }
 
-void cable_release(struct cable *cable)
+void sim_link_release(struct link *link)
 {
     for (int i = 0; i < 2; i++) {
-        flow_drop(&cable->flow[i]);
-        wire_out_release(&cable->out[i]);
-        wire_in_release(&cable->in[i]);
+        flow_drop(&link->flow[i]);
+        wire_out_release(&link->out[i]);
+        wire_in_release(&link->in[i]);
     }
-    free(cable);
+    free(link);
 }

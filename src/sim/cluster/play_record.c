@@ -1,9 +1,9 @@
-// play_record.c - what the core is told, as a play: written down before the core hears it, so that
-// it is there also when the core stops the program.
+// play_record.c - the events that the core is given, as a play: each is written before the core
+// gets it, so that it is there even if an assertion of the core fails.
 //
-// A server that crashes may lose turns, which the play must not have: each turn begins with a mark,
-// and a crash says which of them are left. world_play_settle() takes the others out, and those in
-// which nothing happened.
+// A server that crashes may lose turns, which the play must not contain: each turn begins with a
+// mark, and a crash writes how many of them are left. sim_play_settle() removes the others, and the
+// turns without events.
 #include "sim/cluster/internal.h"
 
 #include <inttypes.h>
@@ -14,11 +14,11 @@
 #define SAID_MARK "#said"
 #define REFUSED_MARK "#refused"
 
-void story_open(struct story *story, FILE *out, const struct rota_config *config)
+void play_record_open(struct play_record *record, FILE *out, const struct rota_config *config)
 {
-    bool again = story->out;
-    story->out = out;
-    story->restarts = again;
+    bool again = record->out;
+    record->out = out;
+    record->restarts = again;
     if (!out || again) return;
     fprintf(out,
             "config lease=%" PRId64 "us cache_timeout=%" PRId64 "us deps_timeout=%" PRId64
@@ -27,69 +27,70 @@ void story_open(struct story *story, FILE *out, const struct rota_config *config
             config->lease, config->cached_wait, config->inputs_wait, config->overbook,
             config->bound_max, config->told_is_begun, config->plan_submit, config->plan_update,
             config->plan_idle, config->plan_work, config->seed);
-    story->first = INT64_MIN;
+    record->first = INT64_MIN;
 }
 
-// The time of a new server may be earlier, if somebody has set its clock back. A play has one time.
-static void turn_begin(struct story *story, rota_time now, uint64_t turn)
+// The time of a new server may be earlier if its clock was set back. A play has one clock.
+static void turn_begin(struct play_record *record, rota_time now, uint64_t turn)
 {
-    if (story->first == INT64_MIN) story->first = story->last = now;
-    if (now > story->last) story->last = now;
-    fprintf(story->out, TURN_MARK "%" PRIu64 "\nturn %" PRId64 "us\n", turn,
-            story->last - story->first);
-    if (story->restarts) fputs("restart\n", story->out);
-    story->is_empty = !story->restarts;
-    story->restarts = false;
-    story->is_open = true;
+    if (record->first == INT64_MIN) record->first = record->last = now;
+    if (now > record->last) record->last = now;
+    fprintf(record->out, TURN_MARK "%" PRIu64 "\nturn %" PRId64 "us\n", turn,
+            record->last - record->first);
+    if (record->restarts) fputs("restart\n", record->out);
+    record->is_empty = !record->restarts;
+    record->restarts = false;
+    record->is_open = true;
 }
 
-static void turn_end(struct story *story)
+static void turn_end(struct play_record *record)
 {
-    fputs("end\n", story->out);
-    story->is_open = false;
+    fputs("end\n", record->out);
+    record->is_open = false;
 }
 
-// The last one was refused, and has changed nothing.
-static void refusal_note(struct story *story)
+// The last event was refused, and has changed nothing.
+static void refusal_note(struct play_record *record)
 {
-    if (story->is_pending) fputs(REFUSED_MARK "\n", story->out);
-    story->is_pending = false;
+    if (record->is_pending) fputs(REFUSED_MARK "\n", record->out);
+    record->is_pending = false;
 }
 
-void story_comes(struct story *story, const struct rota_event *event, uint64_t turn, uint32_t job)
+void play_record_comes(struct play_record *record, const struct rota_event *event, uint64_t turn,
+                       uint32_t job)
 {
-    if (!story->out) return;
-    refusal_note(story);
-    if (!story->is_open) turn_begin(story, event->now, turn);
-    story->is_pending = event->kind != ROTA_EVENT_TIME;
-    if (story->is_pending) fputs(SAID_MARK "\n", story->out);
-    if (!story->is_pending)
-        turn_end(story);
-    else if (!story_words(story->out, event, job))
-        fprintf(story->out, "# nothing says event %d\n", (int)event->kind);
-    fflush(story->out);
+    if (!record->out) return;
+    refusal_note(record);
+    if (!record->is_open) turn_begin(record, event->now, turn);
+    record->is_pending = event->kind != ROTA_EVENT_TIME;
+    if (record->is_pending) fputs(SAID_MARK "\n", record->out);
+    if (!record->is_pending)
+        turn_end(record);
+    else if (!play_record_text(record->out, event, job))
+        fprintf(record->out, "# no statement for event %d\n", (int)event->kind);
+    fflush(record->out);
 }
 
-void story_taken(struct story *story, const struct rota_event *event)
+void play_record_taken(struct play_record *record, const struct rota_event *event)
 {
-    if (!story->out || event->kind == ROTA_EVENT_TIME) return;
-    story->is_pending = story->is_empty = false;
-    // The names of a submission are known when its turn is over.
-    if (event->kind == ROTA_EVENT_SUBMIT) turn_end(story);
+    if (!record->out || event->kind == ROTA_EVENT_TIME) return;
+    record->is_pending = record->is_empty = false;
+    // The names of a submission are known at the end of its turn.
+    if (event->kind == ROTA_EVENT_SUBMIT) turn_end(record);
 }
 
-void story_crash(struct story *story, uint64_t turns)
+void play_record_crash(struct play_record *record, uint64_t turns)
 {
-    if (!story->out) return;
-    if (story->is_open) turn_end(story);
-    story->is_pending = false;
-    fprintf(story->out, BACK_MARK "%" PRIu64 "\n", turns);
-    fflush(story->out);
+    if (!record->out) return;
+    if (record->is_open) turn_end(record);
+    record->is_pending = false;
+    fprintf(record->out, BACK_MARK "%" PRIu64 "\n", turns);
+    fflush(record->out);
 }
 
-void story_idle(struct story *story)
+void play_record_idle(struct play_record *record)
 {
-    if (story->out && story->is_empty) fputs(IDLE_MARK "\n", story->out);
+    if (record->out && record->is_empty) fputs(IDLE_MARK "\n", record->out);
 }
 
 // ---- Afterwards ---------------------------------------------------------------------------------
@@ -99,7 +100,7 @@ static bool begins_with(const char *line, const char *mark)
     return strncmp(line, mark, strlen(mark)) == 0;
 }
 
-// Where the first turn behind this one begins.
+// The beginning of the next turn.
 static char *turn_find(char *text, char *end, uint64_t behind)
 {
     for (char *line = text; line < end; line = strchr(line, '\n') + 1) {
@@ -116,12 +117,12 @@ static char *line_move(char *to, const char *line, const char *next)
     return to + (next - line);
 }
 
-// What did not happen, or changed nothing, is left out.
+// Removes events that did not happen or changed nothing.
 static void marks_obey(char *text)
 {
     char *end = text, *turn = text, *said = text;
     for (char *line = text, *next; (next = strchr(line, '\n')); line = next) {
-        next++;  // what has no end was being written
+        next++;  // a turn without an end was being written
         if (begins_with(line, TURN_MARK)) turn = end;
         if (begins_with(line, SAID_MARK)) said = end;
         if (begins_with(line, IDLE_MARK)) end = turn;
@@ -133,7 +134,7 @@ static void marks_obey(char *text)
     *end = 0;
 }
 
-void world_play_settle(char *text)
+void sim_play_settle(char *text)
 {
     char *end = text;
     bool is_open = false;
@@ -144,7 +145,7 @@ void world_play_settle(char *text)
         is_open = begins_with(line, "turn ") || (is_open && !begins_with(line, "end"));
         end = line_move(end, line, next);
     }
-    // There is room where the marks were.
+    // There is room in place of the marks.
     *end = 0;
     if (is_open) memcpy(end, "end\n", sizeof "end\n");
 }

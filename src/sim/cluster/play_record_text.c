@@ -12,7 +12,7 @@ static void object_write(FILE *out, const char *before, rota_object_id object)
     fprintf(out, "%so%" PRIu64 "_%" PRIu64, before, object.high, object.low);
 }
 
-// A task, or a whole job.
+// A task, or a job.
 static void task_write(FILE *out, rota_task_id id)
 {
     if (id.task)
@@ -30,7 +30,7 @@ static void clause_write(FILE *out, const struct rota_clause *clause, uint32_t j
     fprintf(out, "%s(t%u_%u)", words[clause->kind], of, clause->task.task);
 }
 
-// From left to right, as clients of worlds make them up: each operator is behind its right side.
+// From left to right, as clients generate them: each operator follows its right operand.
 static void condition_write(FILE *out, const struct rota_job_spec *spec,
                             const struct rota_task_spec *task, uint32_t job)
 {
@@ -108,7 +108,7 @@ static void submit_write(FILE *out, const struct rota_job_spec *spec, uint32_t n
     fprintf(out, "maybe submit%s\n", spec->last ? " last" : "");
 }
 
-// Hashes of this world are words.
+// Hashes in a simulation are short texts.
 static void content_write(FILE *out, const char *before, const struct rota_content *content)
 {
     if (content->kind)
@@ -192,7 +192,7 @@ static void plan_write(FILE *out, const struct rota_event *event)
     }
 }
 
-static void rest_write(FILE *out, const char *word, const struct rota_event *event)
+static void pause_write(FILE *out, const char *word, const struct rota_event *event)
 {
     fprintf(out, "maybe %s", word);
     if (event->pause.lane) fprintf(out, " lane l%u", event->pause.lane);
@@ -208,9 +208,9 @@ static void plain_write(FILE *out, const char *word, rota_task_id id)
     fputc('\n', out);
 }
 
-// ---- All of them --------------------------------------------------------------------------------
+// ---- All events ---------------------------------------------------------------------------------
 
-bool story_words(FILE *out, const struct rota_event *event, uint32_t next_job)
+bool play_record_text(FILE *out, const struct rota_event *event, uint32_t next_job)
 {
     static const char *const manuals[] = {"", "start", "green", "red", "reset", "freeze"};
     switch (event->kind) {
@@ -246,8 +246,8 @@ bool story_words(FILE *out, const struct rota_event *event, uint32_t next_job)
     case ROTA_EVENT_OBJECT_LOST: replica_write(out, "lost", event); break;
     case ROTA_EVENT_HELD_ALL: holds_write(out, event); break;
     case ROTA_EVENT_PLAN: plan_write(out, event); break;
-    case ROTA_EVENT_PAUSE: rest_write(out, "pause", event); break;
-    case ROTA_EVENT_RESUME: rest_write(out, "resume", event); break;
+    case ROTA_EVENT_PAUSE: pause_write(out, "pause", event); break;
+    case ROTA_EVENT_RESUME: pause_write(out, "resume", event); break;
     default: return false;
     }
     return true;

@@ -1,51 +1,50 @@
-// process.c - commands that are only said to run, and the reports of their ends.
+// process.c - simulated commands, and the reports of their ends.
 #include "sim/cluster/internal.h"
 
 #include <errno.h>
 
 enum { MADE_BYTES = 1000, SPAWN = 2000, LIVES = 100000, DIES = 2000, ENDLESS = 90000000 };
 
-struct process *process_find(struct hand *hand, rota_task_id task, uint32_t attempt)
+struct process *process_find(struct node *node, rota_task_id task, uint32_t attempt)
 {
-    for (uint32_t i = 0; i < hand->process_count; i++) {
-        struct process *process = &hand->processes[i];
-        bool same = process->task.job == task.job && process->task.task == task.task
-                    && process->attempt == attempt;
+    for (uint32_t i = 0; i < node->process_count; i++) {
+        struct process *process = &node->processes[i];
+        bool same = SAME_TASK(process->task, task) && process->attempt == attempt;
         if (same) return process;
     }
     return NULL;
 }
 
-static void process_note(struct world *world, uint32_t who, const struct process *process)
+static void process_note(struct sim *sim, uint32_t who, const struct process *process)
 {
-    agenda_add(&world->agenda, process->at, DUE_PROCESS, who, process->number);
+    queue_add(&sim->queue, process->at, DUE_PROCESS, who, process->number);
 }
 
-void process_begin(struct world *world, uint32_t who, const struct wire_run *run)
+void process_begin(struct sim *sim, uint32_t who, const struct wire_run *run)
 {
-    struct hand *hand = &world->hands[who];
-    world_reserve(&hand->processes, &hand->process_capacity, hand->process_count,
-                  sizeof *hand->processes);
-    struct process *process = &hand->processes[hand->process_count++];
+    struct node *node = &sim->nodes[who];
+    sim_reserve(&node->processes, &node->process_capacity, node->process_count,
+                  sizeof *node->processes);
+    struct process *process = &node->processes[node->process_count++];
     unsigned job = 0, index = 0;
     if (sscanf(run->name.bytes, "%u.%u", &job, &index) != 2) abort();
     *process = (struct process){.task = run->task,
                                 .attempt = run->attempt,
                                 .token = run->token,
-                                .number = ++hand->numbers,
+                                .number = ++node->numbers,
                                 .job = job,
                                 .index = index,
                                 .state = PROCESS_SPAWNING};
-    process->at = world->now + 50 + choose_time(world, OF_WORKERS, SPAWN);
-    process->is_stubborn = chance(world, OF_WORKERS, world->swarm.stubborn);
+    process->at = sim->now + 50 + choose_time(sim, OF_WORKERS, SPAWN);
+    process->is_stubborn = chance(sim, OF_WORKERS, sim->setting.stubborn);
     process->fails_to_start
-        = !world->is_clear && chance(world, OF_WORKERS, world->swarm.spawn_fails);
-    process_note(world, who, process);
+        = !sim->is_clear && chance(sim, OF_WORKERS, sim->setting.spawn_fails);
+    process_note(sim, who, process);
 }
 
 // ---- Reports -----------------------------------------------------------------------------------
 
-void report_add(struct world *world, struct hand *hand, struct attempt *attempt, enum wire_end end,
+void report_add(struct sim *sim, struct node *node, struct attempt *attempt, enum wire_end end,
                 int32_t status)
 {
     struct wire_finished finished = {.task = attempt->task,
@@ -55,10 +54,10 @@ void report_add(struct world *world, struct hand *hand, struct attempt *attempt,
                                      .status = status,
                                      .reason = wire_text_of("")};
     if (attempt->state != ATTEMPT_ENDED)
-        attempt_move(&hand->decide.attempts, attempt, ATTEMPT_ENDED);
-    finished.began = finished.ended = world->now;
-    world_reserve(&hand->spool, &hand->spool_capacity, hand->spool_count, sizeof *hand->spool);
-    hand->spool[hand->spool_count++] = (struct spooled){.finished = finished};
+        attempt_move(&node->decide.attempts, attempt, ATTEMPT_ENDED);
+    finished.began = finished.ended = sim->now;
+    sim_reserve(&node->spool, &node->spool_capacity, node->spool_count, sizeof *node->spool);
+    node->spool[node->spool_count++] = (struct spooled){.finished = finished};
 }
 
 void report_put(const struct spooled *spooled, struct wire_out *out)
@@ -68,187 +67,188 @@ void report_put(const struct spooled *spooled, struct wire_out *out)
                              .name = wire_text_of("made"),
                              .path = wire_text_of(""),
                              .object = spooled->made,
-                             .content = shelf_content(spooled->finished.attempt),
+                             .content = sim_cache_content(spooled->finished.attempt),
                              .bytes = MADE_BYTES};
     message.finished = spooled->finished;
     if (spooled->made.high) message.finished.outputs = (wire_files){&file, 1};
     wire_put(out, &message);
 }
 
-// One sync for all that has ended since the last one; then they may be told.
-void hand_spool(struct world *world, uint32_t who)
+// One sync for all commands that ended since the last one; then the server can be told.
+void sim_node_spool(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
-    hand->spool_is_due = false;
-    if (!hand->up) return;
-    for (uint32_t i = 0; i < hand->spool_count; i++) {
-        struct spooled *spooled = &hand->spool[i];
-        struct attempts *attempts = &hand->decide.attempts;
+    struct node *node = &sim->nodes[who];
+    node->spool_is_due = false;
+    if (!node->up) return;
+    for (uint32_t i = 0; i < node->spool_count; i++) {
+        struct spooled *spooled = &node->spool[i];
+        struct attempts *attempts = &node->decide.attempts;
         if (spooled->safe) continue;
         spooled->safe = true;
         attempt_move(attempts,
                      attempts_find(attempts, spooled->finished.task, spooled->finished.attempt),
                      ATTEMPT_SPOOLED);
-        if (hand->welcome) report_put(spooled, &world->cables[hand->cable]->out[FAR_SIDE]);
+        if (node->welcome) report_put(spooled, &sim->links[node->link]->out[FAR_SIDE]);
     }
-    hand_flush(world, who);
-    hand_schedule(world, who);
+    sim_node_flush(sim, who);
+    sim_node_schedule(sim, who);
 }
 
 // ---- Starting and ending -----------------------------------------------------------------------
 
-// What succeeded may fail when it is made again.
-static int32_t fails(struct world *world, const struct ghost_task *ghost)
+// A command that succeeded may fail when it runs again.
+static int32_t fails(struct sim *sim, const struct expected_task *expected)
 {
-    if (ghost->failed < ghost->failures) return 1;
-    bool again = ghost->successes && ghost->was_lost && !world->is_clear;
-    if (!again || !chance(world, OF_DATA, world->swarm.remake_fails)) return 0;
-    see(world, SIGHT_REMAKE_FAILED);
+    if (expected->failed < expected->failures) return 1;
+    bool again = expected->successes && expected->was_lost && !sim->is_clear;
+    if (!again || !chance(sim, OF_DATA, sim->setting.remake_fails)) return 0;
+    see(sim, SIGHT_REMAKE_FAILED);
     return 1;
 }
 
-static void process_start(struct world *world, uint32_t who, struct process *process)
+static void process_start(struct sim *sim, uint32_t who, struct process *process)
 {
-    struct hand *hand = &world->hands[who];
-    struct attempts *attempts = &hand->decide.attempts;
+    struct node *node = &sim->nodes[who];
+    struct attempts *attempts = &node->decide.attempts;
     struct attempt *attempt = attempts_find(attempts, process->task, process->attempt);
-    const struct ghost_task *ghost = &world->jobs[process->job]->tasks[process->index - 1];
+    const struct expected_task *expected = &sim->jobs[process->job]->tasks[process->index - 1];
     struct wire_message message = {.kind = WIRE_STARTED_MESSAGE};
     process->state = PROCESS_RUNNING;
-    process->status = fails(world, ghost);
-    bool is_long = chance(world, OF_WORKERS, world->swarm.is_long);
-    process->at = world->now + 100
-                  + choose_time(world, OF_WORKERS, is_long ? world->swarm.lease * 3 : LIVES);
-    if (is_long && !world->is_clear && chance(world, OF_WORKERS, world->swarm.endless))
+    process->status = fails(sim, expected);
+    bool is_long = chance(sim, OF_WORKERS, sim->setting.is_long);
+    process->at = sim->now + 100
+                  + choose_time(sim, OF_WORKERS, is_long ? sim->setting.lease * 3 : LIVES);
+    if (is_long && !sim->is_clear && chance(sim, OF_WORKERS, sim->setting.endless))
         process->at += ENDLESS;
     if (process->stop_at) {
         process->is_stopped = true;
-        process->at = process->stop_at > world->now ? process->stop_at : world->now + 20;
+        process->at = process->stop_at > sim->now ? process->stop_at : sim->now + 20;
     }
-    judge_start(world, hand, process);
-    brook_started(world, who, process);
-    if (process->is_stubborn) see(world, SIGHT_STUBBORN);
-    process_note(world, who, process);
+    judge_start(sim, node, process);
+    sim_stream_started(sim, who, process);
+    if (process->is_stubborn) see(sim, SIGHT_STUBBORN);
+    process_note(sim, who, process);
     attempt_move(attempts, attempt, ATTEMPT_RUNNING);
     message.started.task = process->task;
     message.started.attempt = process->attempt;
-    message.started.at = world->now;
-    if (hand->welcome) wire_put(&world->cables[hand->cable]->out[FAR_SIDE], &message);
+    message.started.at = sim->now;
+    if (node->welcome) wire_put(&sim->links[node->link]->out[FAR_SIDE], &message);
 }
 
-static void process_end(struct world *world, uint32_t who, struct process *process)
+static void process_end(struct sim *sim, uint32_t who, struct process *process)
 {
-    struct hand *hand = &world->hands[who];
+    struct node *node = &sim->nodes[who];
     struct process ended = *process;
-    struct attempt *attempt = attempts_find(&hand->decide.attempts, ended.task, ended.attempt);
+    struct attempt *attempt = attempts_find(&node->decide.attempts, ended.task, ended.attempt);
     bool ran = ended.state == PROCESS_RUNNING;
-    *process = hand->processes[--hand->process_count];
-    judge_end(world, &ended, ran, ran && !ended.is_stopped && !ended.status);
-    if (ran) brook_ended(world, who, &ended);
+    *process = node->processes[--node->process_count];
+    judge_end(sim, &ended, ran, ran && !ended.is_stopped && !ended.status);
+    if (ran) sim_stream_ended(sim, who, &ended);
     if (ended.is_stopped) {
-        see(world, SIGHT_STOPPED);
-        int32_t why = ended.thirst == THIRST_BROKEN ? ENOLINK : ended.is_evicted ? ESHUTDOWN : 9;
-        report_add(world, hand, attempt, WIRE_STOPPED, why);
+        see(sim, SIGHT_STOPPED);
+        int32_t why = ended.reading == READ_BROKEN ? ENOLINK : ended.is_evicted ? ESHUTDOWN : 9;
+        report_add(sim, node, attempt, WIRE_STOPPED, why);
     } else if (!ran) {
-        see(world, SIGHT_SPAWN_FAILURE);
-        world->jobs[ended.job]->tasks[ended.index - 1].unstarted++;
-        report_add(world, hand, attempt, WIRE_NOT_STARTED, EAGAIN);
+        see(sim, SIGHT_SPAWN_FAILURE);
+        sim->jobs[ended.job]->tasks[ended.index - 1].unstarted++;
+        report_add(sim, node, attempt, WIRE_NOT_STARTED, EAGAIN);
     } else {
-        see(world, ended.status ? SIGHT_FAILURE : SIGHT_SUCCESS);
-        if (ended.thirst && !ended.status) judge_read(world, &ended);
-        report_add(world, hand, attempt, WIRE_EXITED, ended.status);
-        if (!ended.status && world->jobs[ended.job]->tasks[ended.index - 1].makes) {
-            rota_object_id made = ghost_object(ended.job, ended.index);
-            shelf_add(hand, &(struct copy){.object = made,
-                                           .content = shelf_content(ended.attempt)});
-            hand->spool[hand->spool_count - 1].made = made;
+        see(sim, ended.status ? SIGHT_FAILURE : SIGHT_SUCCESS);
+        if (ended.reading && !ended.status) judge_read(sim, &ended);
+        report_add(sim, node, attempt, WIRE_EXITED, ended.status);
+        if (!ended.status && sim->jobs[ended.job]->tasks[ended.index - 1].makes) {
+            rota_object_id made = sim_expected_object(ended.job, ended.index);
+            sim_cache_add(node, &(struct copy){.object = made,
+                                           .content = sim_cache_content(ended.attempt)});
+            node->spool[node->spool_count - 1].made = made;
         }
     }
-    order_go_on(world, who, ended.task);
+    run_orders_ended(&node->orders, ended.task, sim_node_clock(sim, node));
 }
 
-// What it reads has gone since it was given.
-static void process_lacks(struct world *world, uint32_t who, struct process *process)
+// One of its inputs was lost since the order came.
+static void process_lacks(struct sim *sim, uint32_t who, struct process *process)
 {
-    struct hand *hand = &world->hands[who];
+    struct node *node = &sim->nodes[who];
     struct process ended = *process;
-    *process = hand->processes[--hand->process_count];
-    see(world, SIGHT_BAD_INPUT);
-    judge_end(world, &ended, false, false);
-    report_add(world, hand, attempts_find(&hand->decide.attempts, ended.task, ended.attempt),
+    *process = node->processes[--node->process_count];
+    see(sim, SIGHT_BAD_INPUT);
+    judge_end(sim, &ended, false, false);
+    report_add(sim, node, attempts_find(&node->decide.attempts, ended.task, ended.attempt),
                WIRE_BAD_INPUT, ENODATA);
-    order_go_on(world, who, ended.task);
+    run_orders_ended(&node->orders, ended.task, sim_node_clock(sim, node));
 }
 
-// What it reads goes on. It is killed all the same when the time it was given to end is over.
-static void process_waits(struct world *world, uint32_t who, struct process *process)
+// Its stream continues. It is killed in any case when its time to end has passed.
+static void process_waits(struct sim *sim, uint32_t who, struct process *process)
 {
     process->at = INT64_MAX;
     if (!process->stop_at) return;
     process->is_stopped = true;
-    process->at = process->stop_at > world->now ? process->stop_at : world->now + 20;
-    process_note(world, who, process);
+    process->at = process->stop_at > sim->now ? process->stop_at : sim->now + 20;
+    process_note(sim, who, process);
 }
 
-void hand_process(struct world *world, uint32_t who, uint32_t number)
+void sim_node_process(struct sim *sim, uint32_t who, uint32_t number)
 {
-    struct hand *hand = &world->hands[who];
-    if (!hand->up) return;
+    struct node *node = &sim->nodes[who];
+    if (!node->up) return;
     struct process *process = NULL;
-    for (uint32_t i = 0; i < hand->process_count && !process; i++)
-        if (hand->processes[i].number == number) process = &hand->processes[i];
-    if (!process || process->at > world->now) return;  // it was stopped before, or told anew
+    for (uint32_t i = 0; i < node->process_count && !process; i++)
+        if (node->processes[i].number == number) process = &node->processes[i];
+    if (!process || process->at > sim->now) return;  // it was stopped before, or scheduled again
     bool begins
         = process->state == PROCESS_SPAWNING && !process->is_stopped && !process->fails_to_start;
-    if (begins && !shelf_inputs_are_there(world, hand, process->job, process->index))
-        process_lacks(world, who, process);
+    if (begins && !sim_cache_inputs_are_there(sim, node, process->job, process->index))
+        process_lacks(sim, who, process);
     else if (begins)
-        process_start(world, who, process);
-    else if (!brook_may_end(process))
-        process_waits(world, who, process);
+        process_start(sim, who, process);
+    else if (!sim_stream_may_end(process))
+        process_waits(sim, who, process);
     else
-        process_end(world, who, process);
-    hand_flush(world, who);
-    hand_schedule(world, who);
+        process_end(sim, who, process);
+    sim_node_flush(sim, who);
+    sim_node_schedule(sim, who);
 }
 
-void process_stop(struct world *world, struct hand *hand, struct process *process, int64_t grace)
+void process_stop(struct sim *sim, struct node *node, struct process *process, int64_t grace)
 {
-    int64_t at = world->now + 20 + choose_time(world, OF_WORKERS, DIES);
-    if (chance(world, OF_WORKERS, world->swarm.stuck)) {
-        see(world, SIGHT_STUCK);
-        at += choose_time(world, OF_WORKERS, world->swarm.lease / 16);
+    int64_t at = sim->now + 20 + choose_time(sim, OF_WORKERS, DIES);
+    if (chance(sim, OF_WORKERS, sim->setting.stuck)) {
+        see(sim, SIGHT_STUCK);
+        at += choose_time(sim, OF_WORKERS, sim->setting.lease / 16);
     }
-    if (process->is_stubborn && grace > 0) at = world->now + grace + 20;
+    if (process->is_stubborn && grace > 0) at = sim->now + grace + 20;
     bool spawning = process->state == PROCESS_SPAWNING && process->at < at;
     bool ends_before = process->state == PROCESS_RUNNING && process->at <= at;
     if (!process->is_stopped && (spawning || ends_before)) {
-        if (spawning && !process->stop_at) see(world, SIGHT_STOP_BEHIND);
+        if (spawning && !process->stop_at) see(sim, SIGHT_STOP_BEHIND);
         if (!process->stop_at || at < process->stop_at) process->stop_at = at;
         return;
     }
     if (process->is_stopped && process->at <= at) return;
     process->is_stopped = true;
     process->at = at;
-    process_note(world, (uint32_t)(hand - world->hands), process);
+    process_note(sim, (uint32_t)(node - sim->nodes), process);
 }
 
-void processes_evict(struct world *world, uint32_t who)
+void processes_evict(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
-    for (uint32_t i = 0; i < hand->process_count; i++) {
-        struct process *process = &hand->processes[i];
+    struct node *node = &sim->nodes[who];
+    for (uint32_t i = 0; i < node->process_count; i++) {
+        struct process *process = &node->processes[i];
         if (process->state != PROCESS_RUNNING || process->is_stopped) continue;
         process->is_stopped = process->is_evicted = true;
-        process->at = world->now + 20 + choose_time(world, OF_WORKERS, DIES);
-        process_note(world, who, process);
+        process->at = sim->now + 20 + choose_time(sim, OF_WORKERS, DIES);
+        process_note(sim, who, process);
     }
 }
 
-// The machine, or the process above them all, is gone: nobody is left to report.
-void processes_die(struct world *world, struct hand *hand)
+// The machine, or the process that started all of them, is gone: there is no one to report their
+// ends.
+void processes_die(struct sim *sim, struct node *node)
 {
-    for (uint32_t i = 0; i < hand->process_count; i++)
-        judge_end(world, &hand->processes[i], hand->processes[i].state == PROCESS_RUNNING, false);
-    hand->process_count = 0;
+    for (uint32_t i = 0; i < node->process_count; i++)
+        judge_end(sim, &node->processes[i], node->processes[i].state == PROCESS_RUNNING, false);
+    node->process_count = 0;
 }

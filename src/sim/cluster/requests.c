@@ -1,49 +1,50 @@
-// requests.c - what else clients ask for: that something rests and goes on, and graphs that make no
-// sense and must leave no trace.
+// requests.c - other requests of clients: to pause and resume something, and invalid graphs, which
+// must change nothing.
 #include "sim/cluster/internal.h"
 
 static const char *const lane_names[] = {"one", "two", "three"};
 
-// ---- Rests --------------------------------------------------------------------------------------
+// ---- Pauses -------------------------------------------------------------------------------------
 
-static void rest_add(struct world *world, struct caller *caller, enum wire_rest_how how,
+static void pause_add(struct sim *sim, struct client *client, enum wire_rest_how how,
                      uint32_t part, uint32_t number)
 {
-    struct request *request = request_add(caller, 0, 0);
-    request->kind = REQUEST_REST;
+    struct request *request = request_add(client, 0, 0);
+    request->kind = REQUEST_PAUSE;
     request->verb = how;
     request->part = part;
     request->number = number;
-    if (how == WIRE_RESUME) rest_void(world, part, number);
-    request->is_void = rest_may_end(world, part, number);
+    if (how == WIRE_RESUME) pause_void(sim, part, number);
+    request->is_void = pause_may_end(sim, part, number);
 }
 
-void rest_make(struct world *world, uint32_t who)
+void pause_make(struct sim *sim, uint32_t who)
 {
     static const enum wire_rest_how hows[] = {WIRE_PAUSE, WIRE_RESUME, WIRE_PAUSE};
-    uint32_t part = WIRE_PART_LANE + choose(world, OF_WISHES, 3), number = 0;
-    enum wire_rest_how how = hows[choose(world, OF_WISHES, 3)];
-    if (part == WIRE_PART_LANE) number = 1 + choose(world, OF_WISHES, GHOST_LANES);
-    if (part == WIRE_PART_WORKER) number = 1 + choose(world, OF_WISHES, world->swarm.hands);
-    if (part == WIRE_PART_WORKER && choose(world, OF_WISHES, 2)) how = WIRE_DRAIN_AND_QUIT;
-    if (part == WIRE_PART_JOB && world->job_count)
-        number = world->jobs[choose(world, OF_WISHES, world->job_count)]->number;
-    if (number) rest_add(world, &world->callers[who], how, part, number);
+    uint32_t part = WIRE_PART_LANE + choose(sim, OF_REQUESTS, 3), number = 0;
+    enum wire_rest_how how = hows[choose(sim, OF_REQUESTS, 3)];
+    if (part == WIRE_PART_LANE) number = 1 + choose(sim, OF_REQUESTS, EXPECTED_LANES);
+    if (part == WIRE_PART_WORKER) number = 1 + choose(sim, OF_REQUESTS, sim->setting.nodes);
+    if (part == WIRE_PART_WORKER && choose(sim, OF_REQUESTS, 2)) how = WIRE_DRAIN_AND_QUIT;
+    if (part == WIRE_PART_JOB && sim->job_count)
+        number = sim->jobs[choose(sim, OF_REQUESTS, sim->job_count)]->number;
+    if (number) pause_add(sim, &sim->clients[who], how, part, number);
 }
 
-// Whoever made something rest lets it go on when the weather clears and all else was answered.
-void rests_end(struct world *world, struct caller *caller)
+// A client that paused something resumes it when the faults have ended and everything else is
+// answered.
+void pauses_end(struct sim *sim, struct client *client)
 {
-    uint32_t count = caller->request_count;
-    for (uint32_t i = 0; !caller->has_ended_rests && i < count; i++) {
-        struct request request = caller->requests[i];
-        bool rests = request.kind == REQUEST_REST && request.verb != WIRE_RESUME;
-        if (rests) rest_add(world, caller, WIRE_RESUME, request.part, request.number);
+    uint32_t count = client->request_count;
+    for (uint32_t i = 0; !client->has_ended_pauses && i < count; i++) {
+        struct request request = client->requests[i];
+        bool is_paused = request.kind == REQUEST_PAUSE && request.verb != WIRE_RESUME;
+        if (is_paused) pause_add(sim, client, WIRE_RESUME, request.part, request.number);
     }
-    caller->has_ended_rests = true;
+    client->has_ended_pauses = true;
 }
 
-void rest_put(struct wire_out *out, const struct request *request, struct request_id id)
+void pause_put(struct wire_out *out, const struct request *request, struct request_id id)
 {
     struct wire_message message = {.kind = WIRE_REST_MESSAGE};
     char name[24];
@@ -58,14 +59,14 @@ void rest_put(struct wire_out *out, const struct request *request, struct reques
     wire_put(out, &message);
 }
 
-// ---- Graphs that make no sense ------------------------------------------------------------------
+// ---- Invalid graphs -----------------------------------------------------------------------------
 
 enum nonsense { CYCLE, ITSELF, NOBODYS_EDGE, NO_BODY, NO_LANE, NONSENSES };
 
-void bad_make(struct world *world, uint32_t who)
+void bad_make(struct sim *sim, uint32_t who)
 {
-    uint32_t nonsense = choose(world, OF_WISHES, NONSENSES);
-    struct request *request = request_add(&world->callers[who], 0, 0);
+    uint32_t nonsense = choose(sim, OF_REQUESTS, NONSENSES);
+    struct request *request = request_add(&sim->clients[who], 0, 0);
     request->kind = REQUEST_BAD;
     request->number = nonsense;
 }
@@ -85,7 +86,7 @@ void bad_put(struct wire_out *out, const struct request *request, struct request
     run.run.name = word;
     run.run.cwd = run.run.stdin_path = wire_text_of("");
     run.run.argv = (wire_texts){&word, 1};
-    run.run.flags = WIRE_RUN_EXCLUSIVE;  // as in every lane: that is not what is wrong with it
+    run.run.flags = WIRE_RUN_EXCLUSIVE;  // as in every lane; this is not why it is invalid
     wire_put(&frame, &run);
     wire_text body = {frame.bytes, frame.length};
     struct wire_lane lane = {.name = wire_text_of("nowhere")};
@@ -108,11 +109,11 @@ void bad_put(struct wire_out *out, const struct request *request, struct request
     wire_out_release(&frame);
 }
 
-bool bad_is_meant(const struct world *world, const struct wire_message *message)
+bool bad_is_meant(const struct sim *sim, const struct wire_message *message)
 {
     uint64_t high = message->submit.high, low = message->submit.low;
-    if (message->kind != WIRE_SUBMIT_MESSAGE || !high || high > world->swarm.callers) return false;
-    const struct caller *caller = &world->callers[high - 1];
-    return low && low <= caller->request_count
-           && caller->requests[low - 1].kind == REQUEST_BAD;
+    if (message->kind != WIRE_SUBMIT_MESSAGE || !high || high > sim->setting.clients) return false;
+    const struct client *client = &sim->clients[high - 1];
+    return low && low <= client->request_count
+           && client->requests[low - 1].kind == REQUEST_BAD;
 }

@@ -1,12 +1,13 @@
-// server.c - the server: the real hub, core and turns, on a disk and a clock that are not.
+// server.c - the server: the real cluster code, core and turns, on a simulated disk and clock.
 #include "server/cluster/tokens.h"
 #include "sim/cluster/internal.h"
 
 enum { THINKS = 300, LOOKS_EVERY = 1000000, SLOW = 3000000, SAMPLE = 16 };
 #define EPOCH ((int64_t)1790000000 * 1000000)
 
-// The hub asks for bytes without saying for whom; one world runs at a time in a thread.
-static _Thread_local struct world *current;
+// The cluster code asks for random bytes without a context; each thread runs one simulation at a
+// time.
+static _Thread_local struct sim *current;
 
 static bool random_bytes(void *bytes, size_t size)
 {
@@ -15,193 +16,194 @@ static bool random_bytes(void *bytes, size_t size)
     return true;
 }
 
-static int64_t wall_clock(const struct world *world)
+static int64_t wall_clock(const struct sim *sim)
 {
-    return EPOCH + world->now + world->seat.wall;
+    return EPOCH + sim->now + sim->daemon.wall;
 }
 
-// ---- Who looks on ------------------------------------------------------------------------------
+// ---- Observers ----------------------------------------------------------------------------------
 
 static void event_comes(void *context, const struct rota_event *event)
 {
-    struct world *world = context;
-    const struct seat *seat = &world->seat;
-    story_comes(&world->story, event, disk_written(seat->store) + 1, seat->server.next_job.number);
-    ledger_comes(world, event);
+    struct sim *sim = context;
+    const struct daemon *daemon = &sim->daemon;
+    play_record_comes(&sim->played, event, disk_written(daemon->store) + 1,
+                daemon->server.next_job.number);
+    core_record_comes(sim, event);
 }
 
 static void event_taken(void *context, const struct rota_event *event)
 {
-    struct world *world = context;
-    story_taken(&world->story, event);
-    ledger_taken(world, event);
+    struct sim *sim = context;
+    play_record_taken(&sim->played, event);
+    core_record_taken(sim, event);
 }
 
 // ---- Life --------------------------------------------------------------------------------------
 
-static bool open_all(struct world *world)
+static bool open_all(struct sim *sim)
 {
-    struct seat *seat = &world->seat;
+    struct daemon *daemon = &sim->daemon;
     struct rota_config config = rota_config_default();
-    int64_t lease = world->swarm.lease, own = lease - lease / 4;
-    struct hub_limits limits = {.lease = own,
+    int64_t lease = sim->setting.lease, own = lease - lease / 4;
+    struct cluster_limits limits = {.lease = own,
                                 .beat = own / 5,
                                 .random = random_bytes,
-                                .restored = seat->files.restored};
+                                .restored = daemon->files.restored};
     config.lease = lease;
     config.told_is_begun = true;
     config.seed = 7;
     config.resize = core_resize;
-    config.resize_context = world;
-    story_open(&world->story, world->play, &config);
-    if (!server_open(&seat->server, seat->store, &config)) return false;
-    seat->watch = (struct server_watch){world, event_comes, event_taken};
-    seat->server.watch = &seat->watch;
-    ledger_restart(world);
-    if (seat->digest) {
-        see(world, SIGHT_SAME_STATE);
-        if (rota_digest(seat->server.rota) != seat->digest)
-            wrong(world, "the state after a restart is not that of before");
-        seat->digest = 0;
+    config.resize_context = sim;
+    play_record_open(&sim->played, sim->play, &config);
+    if (!server_open(&daemon->server, daemon->store, &config)) return false;
+    daemon->watch = (struct server_watch){sim, event_comes, event_taken};
+    daemon->server.watch = &daemon->watch;
+    core_record_restart(sim);
+    if (daemon->digest) {
+        see(sim, SIGHT_SAME_STATE);
+        if (rota_digest(daemon->server.rota) != daemon->digest)
+            wrong(sim, "the state after a restart differs from the state before");
+        daemon->digest = 0;
     }
-    return hub_open(&seat->hub, &seat->server, &limits, wall_clock(world), world->now);
+    return cluster_open(&daemon->cluster, &daemon->server, &limits, wall_clock(sim), sim->now);
 }
 
-void seat_start(struct world *world)
+void sim_daemon_start(struct sim *sim)
 {
-    struct seat *seat = &world->seat;
-    current = world;
-    if (seat->up) return;
-    seat->mark++;
-    seat->turn_is_due = false;
-    seat->input_count = 0;
-    if (!open_all(world)) {
-        if (!store_error(seat->store)->fault)
-            wrong(world, "the server cannot begin: %s", seat->server.reason);
-        hub_close(&seat->hub);
-        server_close(&seat->server);
-        disk_crash(seat->store);
-        story_crash(&world->story, disk_written(seat->store));
-        agenda_add(&world->agenda, world->now + 100000, DUE_SERVER_UP, 0, 0);
+    struct daemon *daemon = &sim->daemon;
+    current = sim;
+    if (daemon->up) return;
+    daemon->mark++;
+    daemon->turn_is_due = false;
+    daemon->input_count = 0;
+    if (!open_all(sim)) {
+        if (!store_error(daemon->store)->fault)
+            wrong(sim, "the server cannot start: %s", daemon->server.reason);
+        cluster_close(&daemon->cluster);
+        server_close(&daemon->server);
+        disk_crash(daemon->store);
+        play_record_crash(&sim->played, disk_written(daemon->store));
+        queue_add(&sim->queue, sim->now + 100000, DUE_SERVER_UP, 0, 0);
         return;
     }
-    seat->up = true;
-    world_say(world, "server begins");
-    seat->files.restored = false;
-    judge_recovery(world);
-    seat_due(world, world->now + THINKS);
+    daemon->up = true;
+    sim_say(sim, "server begins");
+    daemon->files.restored = false;
+    judge_recovery(sim);
+    sim_daemon_due(sim, sim->now + THINKS);
 }
 
-void seat_stop(struct world *world)
+void sim_daemon_stop(struct sim *sim)
 {
-    struct seat *seat = &world->seat;
-    if (!seat->up) return;
-    see(world, SIGHT_SERVER_CRASH);
-    seat->up = false;
-    seat->digest = rota_digest(seat->server.rota);
-    uint64_t written = disk_written(seat->store);
-    bool half = chance(world, OF_WEATHER, world->swarm.half_open);
-    for (uint32_t i = 0; i < world->cable_count; i++) {
-        world->cables[i]->peer = NULL;
-        cable_close(world, i, SERVER_SIDE, half);
+    struct daemon *daemon = &sim->daemon;
+    if (!daemon->up) return;
+    see(sim, SIGHT_SERVER_CRASH);
+    daemon->up = false;
+    daemon->digest = rota_digest(daemon->server.rota);
+    uint64_t written = disk_written(daemon->store);
+    bool half = chance(sim, OF_FAULTS, sim->setting.half_open);
+    for (uint32_t i = 0; i < sim->link_count; i++) {
+        sim->links[i]->peer = NULL;
+        sim_link_close(sim, i, SERVER_SIDE, half);
     }
-    bool undecided = seat->server.is_decided || store_error(seat->store)->fault;
-    hub_close(&seat->hub);
-    server_close(&seat->server);
-    disk_crash(seat->store);
-    files_crash(world);
-    story_crash(&world->story, disk_written(seat->store));
-    if (undecided || disk_written(seat->store) != written) seat->digest = 0;
-    world_say(world, "server crashes at turn %llu of %llu",
-              (unsigned long long)disk_written(seat->store), (unsigned long long)written);
-    int64_t away = 1000 + choose_time(world, OF_WEATHER, world->swarm.lease * 2);
-    agenda_add(&world->agenda, world->now + away, DUE_SERVER_UP, 0, 0);
+    bool undecided = daemon->server.is_decided || store_error(daemon->store)->fault;
+    cluster_close(&daemon->cluster);
+    server_close(&daemon->server);
+    disk_crash(daemon->store);
+    files_crash(sim);
+    play_record_crash(&sim->played, disk_written(daemon->store));
+    if (undecided || disk_written(daemon->store) != written) daemon->digest = 0;
+    sim_say(sim, "server crashes at turn %llu of %llu",
+              (unsigned long long)disk_written(daemon->store), (unsigned long long)written);
+    int64_t away = 1000 + choose_time(sim, OF_FAULTS, sim->setting.lease * 2);
+    queue_add(&sim->queue, sim->now + away, DUE_SERVER_UP, 0, 0);
 }
 
 // ---- Turns -------------------------------------------------------------------------------------
 
-void seat_due(struct world *world, int64_t at)
+void sim_daemon_due(struct sim *sim, int64_t at)
 {
-    struct seat *seat = &world->seat;
-    if (!seat->up || seat->turn_is_due) return;
-    seat->turn_is_due = true;
-    agenda_add(&world->agenda, at, DUE_TURN, 0, seat->mark);
+    struct daemon *daemon = &sim->daemon;
+    if (!daemon->up || daemon->turn_is_due) return;
+    daemon->turn_is_due = true;
+    queue_add(&sim->queue, at, DUE_TURN, 0, daemon->mark);
 }
 
-void seat_input(struct world *world, uint32_t number)
+void sim_daemon_input(struct sim *sim, uint32_t number)
 {
-    struct seat *seat = &world->seat;
-    struct cable *cable = world->cables[number];
-    if (!seat->up) return;
-    if (!cable->noted) {
-        cable->noted = true;
-        world_reserve(&seat->inputs, &seat->input_capacity, seat->input_count,
-                      sizeof *seat->inputs);
-        seat->inputs[seat->input_count++] = number;
+    struct daemon *daemon = &sim->daemon;
+    struct link *link = sim->links[number];
+    if (!daemon->up) return;
+    if (!link->noted) {
+        link->noted = true;
+        sim_reserve(&daemon->inputs, &daemon->input_capacity, daemon->input_count,
+                      sizeof *daemon->inputs);
+        daemon->inputs[daemon->input_count++] = number;
     }
-    seat_due(world, world->now + 1 + choose_time(world, OF_TURNS, THINKS));
+    sim_daemon_due(sim, sim->now + 1 + choose_time(sim, OF_TURNS, THINKS));
 }
 
-static void trace(struct world *world, const struct cable *cable,
+static void trace(struct sim *sim, const struct link *link,
                   const struct wire_message *message)
 {
     char text[DUMP_SIZE];
-    if (!world->trace) return;
-    world_dump(message, text);
-    world_say(world, "%s %u to server: %s", cable_end(cable), cable->who + 1, text);
+    if (!sim->trace) return;
+    sim_dump(message, text);
+    sim_say(sim, "%s %u to server: %s", sim_link_end(link), link->who + 1, text);
 }
 
-// Another worker of that name or folder; null: there is none, or it does not greet.
-static const struct hand *greets_as(struct world *world, const struct cable *cable,
+// Another worker of that name or folder. Null: there is no such worker, or it sent no greeting.
+static const struct node *greets_as(struct sim *sim, const struct link *link,
                                     const struct wire_message *message)
 {
-    bool greets = cable->is_worker && message->kind == WIRE_GREET_MESSAGE;
-    const struct hand *twin = greets ? twin_alive(world, cable->who) : NULL;
-    if (twin) see(world, SIGHT_TWIN);
-    return twin;
+    bool greets = link->is_worker && message->kind == WIRE_GREET_MESSAGE;
+    const struct node *duplicate = greets ? duplicate_alive(sim, link->who) : NULL;
+    if (duplicate) see(sim, SIGHT_DUPLICATE);
+    return duplicate;
 }
 
-// What must not change anything; null: it may.
-static const char *harmless_find(struct world *world, const struct cable *cable,
+// Describes a message that must not change anything. Null: it may.
+static const char *harmless_find(struct sim *sim, const struct link *link,
                                  const struct wire_message *message)
 {
-    if (bad_is_meant(world, message)) return "a graph that makes no sense";
-    bool is_forged = cable->is_worker && files_is_forged(world, cable->who, message);
+    if (bad_is_meant(sim, message)) return "an invalid graph";
+    bool is_forged = link->is_worker && files_is_forged(sim, link->who, message);
     return is_forged ? "an end of an attempt with another token" : NULL;
 }
 
-static void input_take(struct world *world, struct cable *cable)
+static void input_take(struct sim *sim, struct link *link)
 {
-    struct seat *seat = &world->seat;
+    struct daemon *daemon = &sim->daemon;
     struct wire_message message;
     enum wire_result result = WIRE_MORE;
-    bool serves = cable->is_worker || cable->is_clerk;
+    bool serves = link->is_worker || link->is_handler;
     uint32_t roles = serves ? WIRE_WORKER : WIRE_CLIENT | WIRE_ADMIN;
-    if (!cable->peer && cable->open[SERVER_SIDE])
-        cable->peer = hub_peer_add(&seat->hub, roles, "key", &cable->out[SERVER_SIDE]);
-    while (cable->peer && (result = wire_take(&cable->in[SERVER_SIDE], &message)) == WIRE_GOT) {
-        trace(world, cable, &message);
-        judge_heard(world, &message);
-        const char *harmless = harmless_find(world, cable, &message);
-        uint64_t digest = harmless ? rota_digest(seat->server.rota) : 0;
-        const struct hand *twin = greets_as(world, cable, &message);
-        if (!hub_take(&seat->hub, cable->peer, &message)) break;
-        if (harmless && rota_digest(seat->server.rota) != digest)
-            wrong(world, "%s has left a trace", harmless);
-        if (twin && cable->peer->worker)
-            wrong(world, "%s is welcome while worker-%u, of its name or folder, is connected",
-                  world->hands[cable->who].address, (unsigned)(twin - world->hands) + 1);
-        cable->heard = world->now;
+    if (!link->peer && link->open[SERVER_SIDE])
+        link->peer = cluster_peer_add(&daemon->cluster, roles, "key", &link->out[SERVER_SIDE]);
+    while (link->peer && (result = wire_take(&link->in[SERVER_SIDE], &message)) == WIRE_GOT) {
+        trace(sim, link, &message);
+        judge_heard(sim, &message);
+        const char *harmless = harmless_find(sim, link, &message);
+        uint64_t digest = harmless ? rota_digest(daemon->server.rota) : 0;
+        const struct node *duplicate = greets_as(sim, link, &message);
+        if (!cluster_take(&daemon->cluster, link->peer, &message)) break;
+        if (harmless && rota_digest(daemon->server.rota) != digest)
+            wrong(sim, "%s has changed something", harmless);
+        if (duplicate && link->peer->worker)
+            wrong(sim, "%s is welcome while worker-%u, of its name or folder, is connected",
+                  sim->nodes[link->who].address, (unsigned)(duplicate - sim->nodes) + 1);
+        link->heard = sim->now;
     }
-    if (result == WIRE_BAD) wrong(world, "the server cannot read what it was sent");
-    if (cable->open[SERVER_SIDE] || !cable->peer) return;
-    hub_peer_remove(&seat->hub, cable->peer);
-    cable->peer = NULL;
+    if (result == WIRE_BAD) wrong(sim, "the server cannot decode a message");
+    if (link->open[SERVER_SIDE] || !link->peer) return;
+    cluster_peer_remove(&daemon->cluster, link->peer);
+    link->peer = NULL;
 }
 
-static void told_judge(struct world *world, struct cable *cable)
+static void told_judge(struct sim *sim, struct link *link)
 {
-    struct wire_out *out = &cable->out[SERVER_SIDE];
+    struct wire_out *out = &link->out[SERVER_SIDE];
     struct wire_in in = {0};
     struct wire_message message;
     char *room = wire_in_room(&in, out->length);
@@ -209,109 +211,109 @@ static void told_judge(struct world *world, struct cable *cable)
     memcpy(room, out->bytes, out->length);
     wire_in_came(&in, out->length);
     while (wire_take(&in, &message) == WIRE_GOT) {
-        judge_told(world, cable, &message);
-        files_told(world, &message);
-        bool again = message.kind == WIRE_RUN_MESSAGE && !world->is_clear
-                     && chance(world, OF_NETWORK, world->swarm.run_twice);
+        judge_told(sim, link, &message);
+        files_told(sim, &message);
+        bool again = message.kind == WIRE_RUN_MESSAGE && !sim->is_clear
+                     && chance(sim, OF_NETWORK, sim->setting.run_twice);
         if (!again) continue;
-        see(world, SIGHT_ORDER_TWICE);
+        see(sim, SIGHT_ORDER_TWICE);
         wire_put(out, &message);
     }
     wire_in_release(&in);
 }
 
-// What became durable together leaves together, the orders first: one that was decided before a
-// cancel is not to be judged as if it came behind it.
-static void flush_to(struct world *world, bool workers)
+// Messages of turns that became durable together are sent together, orders first: an order that was
+// decided before a cancel must not be judged as if it came after it.
+static void flush_to(struct sim *sim, bool workers)
 {
-    for (uint32_t i = 0; i < world->cable_count; i++) {
-        struct cable *cable = world->cables[i];
-        if (cable->is_worker != workers || !cable->peer || !cable->open[SERVER_SIDE]) continue;
-        bool closing = cable->peer->closing;
-        if (cable->out[SERVER_SIDE].length) {
-            told_judge(world, cable);
-            cable_send(world, i, SERVER_SIDE);
+    for (uint32_t i = 0; i < sim->link_count; i++) {
+        struct link *link = sim->links[i];
+        if (link->is_worker != workers || !link->peer || !link->open[SERVER_SIDE]) continue;
+        bool closing = link->peer->closing;
+        if (link->out[SERVER_SIDE].length) {
+            told_judge(sim, link);
+            sim_link_send(sim, i, SERVER_SIDE);
         }
         if (!closing) continue;
-        cable_close(world, i, SERVER_SIDE, false);
-        seat_input(world, i);
+        sim_link_close(sim, i, SERVER_SIDE, false);
+        sim_daemon_input(sim, i);
     }
 }
 
-static void flush(struct world *world)
+static void flush(struct sim *sim)
 {
-    rota_time more = hub_feed(&world->seat.hub, world->now);
-    if (more != INT64_MAX) agenda_add(&world->agenda, more, DUE_FEED, 0, world->seat.mark);
-    world->words++;
-    flush_to(world, true);
-    flush_to(world, false);
+    rota_time more = cluster_feed(&sim->daemon.cluster, sim->now);
+    if (more != INT64_MAX) queue_add(&sim->queue, more, DUE_FEED, 0, sim->daemon.mark);
+    sim->words++;
+    flush_to(sim, true);
+    flush_to(sim, false);
 }
 
-static void wake_note(struct world *world)
+static void wake_note(struct sim *sim)
 {
-    struct seat *seat = &world->seat;
-    int64_t at = world->now + LOOKS_EVERY;
-    rota_time next = hub_deadline(&seat->hub);
-    if (next < at) at = next > world->now ? next : world->now + 1;
-    agenda_add(&world->agenda, at, DUE_WAKE, 0, ++seat->wake);
+    struct daemon *daemon = &sim->daemon;
+    int64_t at = sim->now + LOOKS_EVERY;
+    rota_time next = cluster_deadline(&daemon->cluster);
+    if (next < at) at = next > sim->now ? next : sim->now + 1;
+    queue_add(&sim->queue, at, DUE_WAKE, 0, ++daemon->wake);
 }
 
-static void settle_note(struct world *world, uint64_t turn)
+static void settle_note(struct sim *sim, uint64_t turn)
 {
-    int64_t took = 50 + choose_time(world, OF_DISK, world->swarm.sync);
-    if (!world->is_clear && chance(world, OF_DISK, world->swarm.sync_slow)) {
-        see(world, SIGHT_SYNC_SLOW);
-        took += choose_time(world, OF_DISK, SLOW);
+    int64_t took = 50 + choose_time(sim, OF_DISK, sim->setting.sync);
+    if (!sim->is_clear && chance(sim, OF_DISK, sim->setting.sync_slow)) {
+        see(sim, SIGHT_SYNC_SLOW);
+        took += choose_time(sim, OF_DISK, SLOW);
     }
-    bool hangs = !world->is_clear && chance(world, OF_DISK, world->swarm.sync_hangs);
-    if (hangs) see(world, SIGHT_SYNC_HUNG);
-    // Somebody ends a server whose disk does not answer; whether it had written it nobody knows.
-    if (hangs) took = choose_time(world, OF_DISK, world->swarm.lease * 2);
-    agenda_add(&world->agenda, world->now + took, hangs ? DUE_SERVER_KILL : DUE_SETTLE,
-               (uint32_t)turn, world->seat.mark);
+    bool hangs = !sim->is_clear && chance(sim, OF_DISK, sim->setting.sync_hangs);
+    if (hangs) see(sim, SIGHT_SYNC_HUNG);
+    // A server whose disk does not answer is killed; whether its turn was written is unknown.
+    if (hangs) took = choose_time(sim, OF_DISK, sim->setting.lease * 2);
+    queue_add(&sim->queue, sim->now + took, hangs ? DUE_SERVER_KILL : DUE_SETTLE,
+               (uint32_t)turn, sim->daemon.mark);
 }
 
-void seat_turn(struct world *world)
+void sim_daemon_turn(struct sim *sim)
 {
-    struct seat *seat = &world->seat;
-    current = world;
-    seat->turn_is_due = false;
-    if (!hub_check(&seat->hub, world->now)) return seat_stop(world);
-    if (!hub_can_begin(&seat->hub)) return;  // the next one that settles makes room
-    see(world, SIGHT_TURN);
-    hub_begin(&seat->hub, wall_clock(world), world->now);
-    uint32_t count = seat->input_count;
-    seat->input_count = 0;
+    struct daemon *daemon = &sim->daemon;
+    current = sim;
+    daemon->turn_is_due = false;
+    if (!cluster_check(&daemon->cluster, sim->now)) return sim_daemon_stop(sim);
+    if (!cluster_can_begin(&daemon->cluster)) return;  // the next durable turn makes room
+    see(sim, SIGHT_TURN);
+    cluster_begin(&daemon->cluster, wall_clock(sim), sim->now);
+    uint32_t count = daemon->input_count;
+    daemon->input_count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        world->cables[seat->inputs[i]]->noted = false;
-        input_take(world, world->cables[seat->inputs[i]]);
+        sim->links[daemon->inputs[i]]->noted = false;
+        input_take(sim, sim->links[daemon->inputs[i]]);
     }
-    uint64_t turn = hub_write(&seat->hub);
-    if (!turn) return seat_stop(world);  // it says why, and ends
-    judge_actions(world);
-    bool idle = !seat->server.action_count && !seat->server.effects.record_count;
-    if (idle) story_idle(&world->story);
-    settle_note(world, turn);
-    if (turn % SAMPLE == 0) judge_turn(world);
-    flush(world);
-    wake_note(world);
+    uint64_t turn = cluster_write(&daemon->cluster);
+    if (!turn) return sim_daemon_stop(sim);  // it prints the reason, and ends
+    judge_actions(sim);
+    bool idle = !daemon->server.action_count && !daemon->server.effects.record_count;
+    if (idle) play_record_idle(&sim->played);
+    settle_note(sim, turn);
+    if (turn % SAMPLE == 0) judge_turn(sim);
+    flush(sim);
+    wake_note(sim);
 }
 
-void seat_feed(struct world *world)
+void sim_daemon_feed(struct sim *sim)
 {
-    flush(world);
+    flush(sim);
 }
 
-void seat_settle(struct world *world, uint32_t turn)
+void sim_daemon_settle(struct sim *sim, uint32_t turn)
 {
-    struct seat *seat = &world->seat;
-    if (!world->is_clear && chance(world, OF_DISK, world->swarm.sync_fails)) {
-        see(world, SIGHT_SYNC_FAILED);
-        return seat_stop(world);
+    struct daemon *daemon = &sim->daemon;
+    if (!sim->is_clear && chance(sim, OF_DISK, sim->setting.sync_fails)) {
+        see(sim, SIGHT_SYNC_FAILED);
+        return sim_daemon_stop(sim);
     }
-    see(world, SIGHT_SETTLE);
-    disk_sync(seat->store, turn);
-    hub_settled(&seat->hub, turn);
-    flush(world);
-    if (seat->input_count) seat_due(world, world->now + 1);
+    see(sim, SIGHT_SETTLE);
+    disk_sync(daemon->store, turn);
+    cluster_settled(&daemon->cluster, turn);
+    flush(sim);
+    if (daemon->input_count) sim_daemon_due(sim, sim->now + 1);
 }

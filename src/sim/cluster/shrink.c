@@ -1,15 +1,15 @@
-// shrink.c - a world that goes wrong becomes a shorter one that goes wrong in the same way.
+// shrink.c - turns a run that fails into a shorter one that fails in the same way.
 #include "sim/cluster/internal.h"
 
-// A trial may be longer than the best; one that is much longer takes all the time there is.
+// A trial may be longer than the best one, but a much longer one would use up all the time.
 enum { EVENTS_MORE = 20000 };
 
 struct shrinking {
-    struct world_options options;
-    struct world_result *best;
+    struct sim_options options;
+    struct sim_result *best;
     uint16_t *trial;
     uint32_t runs;  // left
-    world_run_fn *run;
+    sim_run_fn *run;
 };
 
 static bool is_number(char letter)
@@ -17,7 +17,7 @@ static bool is_number(char letter)
     return (letter >= '0' && letter <= '9') || letter == '.';
 }
 
-// The same judge with other numbers.
+// The same message with other numbers.
 static bool is_same(const char *one, const char *other)
 {
     while (*one && *other) {
@@ -29,15 +29,15 @@ static bool is_same(const char *one, const char *other)
     return !*one && !*other;
 }
 
-// True: what stands in `trial` goes wrong as well, and is the best now.
+// True: the run of `trial` fails in the same way, and is the best now.
 static bool is_better(struct shrinking *shrinking, uint32_t length)
 {
-    struct world_result result;
+    struct sim_result result;
     if (!shrinking->runs) return false;
     shrinking->runs--;
     shrinking->options.tape = shrinking->trial;
     shrinking->options.tape_length = length;
-    uint64_t events = shrinking->best->events;  // 0: nobody has counted them
+    uint64_t events = shrinking->best->events;  // 0: they were not counted
     shrinking->options.events_max = events ? events * 2 + EVENTS_MORE : 0;
     shrinking->run(&shrinking->options, &result);
     free(result.tape);
@@ -54,7 +54,7 @@ static bool is_better(struct shrinking *shrinking, uint32_t length)
 
 static bool piece_cut(struct shrinking *shrinking, uint32_t at, uint32_t count)
 {
-    const struct world_result *best = shrinking->best;
+    const struct sim_result *best = shrinking->best;
     uint32_t rest = best->tape_length - at - count;
     memcpy(shrinking->trial, best->tape, at * sizeof *best->tape);
     memcpy(shrinking->trial + at, best->tape + at + count, rest * sizeof *best->tape);
@@ -63,7 +63,7 @@ static bool piece_cut(struct shrinking *shrinking, uint32_t at, uint32_t count)
 
 static bool piece_quieten(struct shrinking *shrinking, uint32_t at, uint32_t count)
 {
-    const struct world_result *best = shrinking->best;
+    const struct sim_result *best = shrinking->best;
     bool quiet = true;
     for (uint32_t i = at; i < at + count; i++) quiet &= !best->tape[i];
     if (quiet) return false;
@@ -86,13 +86,13 @@ static bool pieces_try(struct shrinking *shrinking, uint32_t size)
     return better;
 }
 
-void world_shrink(const struct world_options *options, struct world_result *result, uint32_t runs,
-                  world_run_fn *run)
+void sim_shrink(const struct sim_options *options, struct sim_result *result, uint32_t runs,
+                  sim_run_fn *run)
 {
     struct shrinking shrinking
         = {.options = *options, .best = result, .runs = runs, .run = run};
     shrinking.options.trace = shrinking.options.choices = shrinking.options.play = NULL;
-    shrinking.trial = world_allocate(result->tape_length, sizeof *shrinking.trial);
+    shrinking.trial = sim_allocate(result->tape_length, sizeof *shrinking.trial);
     for (uint32_t size = result->tape_length / 2; size && shrinking.runs;)
         if (!pieces_try(&shrinking, size) || size > result->tape_length) size /= 2;
     free(shrinking.trial);

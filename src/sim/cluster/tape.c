@@ -1,7 +1,7 @@
-// tape.c - every choice in a world: drawn from the seed and written down, or read again.
+// tape.c - all choices of a run: drawn from the seed and recorded, or read from a tape.
 #include "sim/cluster/internal.h"
 
-void tape_open(struct tape *tape, const struct world_options *options)
+void tape_open(struct tape *tape, const struct sim_options *options)
 {
     *tape = (struct tape){.given = options->tape, .given_length = options->tape_length,
                           .out = options->choices};
@@ -14,23 +14,23 @@ static uint32_t draw(struct tape *tape, enum stream stream, uint32_t bound)
     return tape->at < tape->given_length ? tape->given[tape->at++] % bound : 0;
 }
 
-uint32_t choose(struct world *world, enum stream stream, uint32_t bound)
+uint32_t choose(struct sim *sim, enum stream stream, uint32_t bound)
 {
-    struct tape *tape = &world->tape;
+    struct tape *tape = &sim->tape;
     uint32_t value = bound > 1 ? draw(tape, stream, bound) : 0;
     if (bound <= 1) return 0;
-    world_reserve(&tape->made, &tape->capacity, tape->length, sizeof *tape->made);
+    sim_reserve(&tape->made, &tape->capacity, tape->length, sizeof *tape->made);
     tape->made[tape->length++] = (uint16_t)value;
     if (tape->out) fprintf(tape->out, "%u\n", value), fflush(tape->out);
     return value;
 }
 
-bool chance(struct world *world, enum stream stream, uint32_t per_mille)
+bool chance(struct sim *sim, enum stream stream, uint32_t per_mille)
 {
-    return per_mille && choose(world, stream, 1000) >= 1000 - per_mille;
+    return per_mille && choose(sim, stream, 1000) >= 1000 - per_mille;
 }
 
-int64_t choose_time(struct world *world, enum stream stream, int64_t max)
+int64_t choose_time(struct sim *sim, enum stream stream, int64_t max)
 {
-    return max > 0 ? max * choose(world, stream, 1024) / 1023 : 0;
+    return max > 0 ? max * choose(sim, stream, 1024) / 1023 : 0;
 }

@@ -1,19 +1,16 @@
-// tape_text.c - a tape as people keep it: numbers, and behind a # what they are for.
+// tape_text.c - a tape as text: numbers, and comments after a #.
+#include "base/base.h"
 #include "sim/cluster/simulation.h"
 
 #include <stdlib.h>
 
 enum { LINE_COLUMNS = 96 };
 
-static bool tape_add(struct world_tape *tape, uint32_t *capacity, unsigned value, unsigned times)
+static bool tape_add(struct sim_tape *tape, uint32_t *capacity, unsigned value, unsigned times)
 {
-    if (value > UINT16_MAX || !times || times > WORLD_TAPE_MAX - tape->length) return false;
-    if (tape->length + times > *capacity) {
-        *capacity = (tape->length + times) * 2;
-        uint16_t *choices = realloc(tape->choices, *capacity * sizeof *choices);
-        if (!choices) abort();
-        tape->choices = choices;
-    }
+    if (value > UINT16_MAX || !times || times > SIM_TAPE_MAX - tape->length) return false;
+    if (!ARRAY_RESERVE_RAW(&memory_heap, tape->choices, *capacity, (uint64_t)tape->length + times))
+        abort();
     while (times--) tape->choices[tape->length++] = (uint16_t)value;
     return true;
 }
@@ -28,7 +25,7 @@ static bool is_blank(char letter)
     return letter == ' ' || letter == '\n' || letter == '\t' || letter == '\r';
 }
 
-// A number of up to seven digits. False: there is none.
+// A number of up to seven digits. False: there is no number.
 static bool number_take(const char **at, unsigned *value)
 {
     int digits = 0;
@@ -37,10 +34,10 @@ static bool number_take(const char **at, unsigned *value)
     return digits && digits < 8;
 }
 
-bool world_tape_read(const char *text, struct world_tape *tape)
+bool sim_tape_read(const char *text, struct sim_tape *tape)
 {
     uint32_t capacity = 0;
-    *tape = (struct world_tape){.line = 1};
+    *tape = (struct sim_tape){.line = 1};
     for (const char *at = text; *at;) {
         unsigned value, times = 1;
         tape->line += *at == '\n';
@@ -56,14 +53,14 @@ bool world_tape_read(const char *text, struct world_tape *tape)
         if (fine && *at == '*') fine = at++, number_take(&at, &times);
         fine = fine && (!*at || *at == '#' || is_blank(*at));
         if (!fine || !tape_add(tape, &capacity, value, times)) {
-            world_tape_release(tape);
+            sim_tape_release(tape);
             return false;
         }
     }
     return true;
 }
 
-void world_tape_write(FILE *file, const uint16_t *choices, uint32_t length)
+void sim_tape_write(FILE *file, const uint16_t *choices, uint32_t length)
 {
     int column = 0;
     for (uint32_t i = 0; i < length;) {
@@ -81,7 +78,7 @@ void world_tape_write(FILE *file, const uint16_t *choices, uint32_t length)
     fputc('\n', file);
 }
 
-void world_tape_release(struct world_tape *tape)
+void sim_tape_release(struct sim_tape *tape)
 {
     free(tape->choices);
     tape->choices = NULL;

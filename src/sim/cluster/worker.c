@@ -1,4 +1,5 @@
-// worker.c - a worker: the real rules of decide.h, and around them a made-up machine.
+// worker.c - a worker: the real rules of worker/agent (decide.h, run_orders.h) on a simulated
+// machine.
 #include "base/planted.h"
 #include "sim/cluster/internal.h"
 
@@ -11,348 +12,346 @@ enum {
     EVICTS = 6  // bits of the time of a stall: one in four is an eviction
 };
 
-int64_t hand_clock(const struct world *world, const struct hand *hand)
+int64_t sim_node_clock(const struct sim *sim, const struct node *node)
 {
-    int64_t passed = world->now - hand->booted;
-    return 1000000 + passed + passed / 1000000 * hand->rate
-           + passed % 1000000 * hand->rate / 1000000;
+    int64_t passed = sim->now - node->booted;
+    return 1000000 + passed + passed / 1000000 * node->rate
+           + passed % 1000000 * node->rate / 1000000;
 }
 
-// When that clock will show it; a little later does no harm.
-static int64_t world_time(const struct world *world, const struct hand *hand, int64_t clock)
+// When that clock will reach the time; slightly later does no harm.
+static int64_t sim_time(const struct sim *sim, const struct node *node, int64_t clock)
 {
-    int64_t left = clock - hand_clock(world, hand);
-    if (left <= 0) return world->now;
-    return world->now + left - left / 1000000 * hand->rate - left % 1000000 * hand->rate / 1000000
+    int64_t left = clock - sim_node_clock(sim, node);
+    if (left <= 0) return sim->now;
+    return sim->now + left - left / 1000000 * node->rate - left % 1000000 * node->rate / 1000000
            + 2;
 }
 
-// ---- The way to the server ---------------------------------------------------------------------
+// ---- The connection to the server ---------------------------------------------------------------
 
-static void greet(struct world *world, uint32_t who)
+static void greet(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
+    struct node *node = &sim->nodes[who];
     struct wire_message message = {.kind = WIRE_GREET_MESSAGE};
     message.greet.version = WIRE_VERSION;
     message.greet.role = WIRE_WORKER;
-    message.greet.name = wire_text_of(hand->name);
-    message.greet.boot = hand->boot;
-    message.greet.connection = decide_connect(&hand->decide, hand_clock(world, hand));
-    message.greet.folder = hand->folder;
-    message.greet.place = hand->place;
-    wire_put(&world->cables[hand->cable]->out[FAR_SIDE], &message);
+    message.greet.name = wire_text_of(node->name);
+    message.greet.boot = node->boot;
+    message.greet.connection = decide_connect(&node->decide, sim_node_clock(sim, node));
+    message.greet.folder = node->folder;
+    message.greet.place = node->place;
+    wire_put(&sim->links[node->link]->out[FAR_SIDE], &message);
 }
 
-static void pause_grow(struct world *world, struct hand *hand)
+static void pause_grow(struct sim *sim, struct node *node)
 {
-    hand->pause = hand->pause ? hand->pause * 2 : PAUSE_MIN;
-    if (hand->pause > PAUSE_MAX) hand->pause = PAUSE_MAX;
-    hand->connect_at = hand_clock(world, hand) + hand->pause / 2
-                       + choose_time(world, OF_WORKERS, hand->pause / 2);
+    node->pause = node->pause ? node->pause * 2 : PAUSE_MIN;
+    if (node->pause > PAUSE_MAX) node->pause = PAUSE_MAX;
+    node->connect_at = sim_node_clock(sim, node) + node->pause / 2
+                       + choose_time(sim, OF_WORKERS, node->pause / 2);
 }
 
-void hand_cut_off(struct world *world, uint32_t who)
+void sim_node_cut_off(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
-    if (!hand->up || hand->cable == NOBODY) return;
-    uint32_t cable = hand->cable;
-    hand->cable = NOBODY;
-    hand->welcome = false;
-    decide_disconnect(&hand->decide);
-    cable_close(world, cable, FAR_SIDE, false);
-    pause_grow(world, hand);
-    hand_schedule(world, who);
+    struct node *node = &sim->nodes[who];
+    if (!node->up || node->link == NOBODY) return;
+    uint32_t link = node->link;
+    node->link = NOBODY;
+    node->welcome = false;
+    decide_disconnect(&node->decide);
+    sim_link_close(sim, link, FAR_SIDE, false);
+    pause_grow(sim, node);
+    sim_node_schedule(sim, who);
 }
 
-static void hand_connect(struct world *world, uint32_t who)
+static void node_connect(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
-    hand->cable = cable_open(world, CABLE_HAND, who);
-    if (hand->cable == NOBODY) return pause_grow(world, hand);
-    hand->welcome_by = hand_clock(world, hand) + WELCOME_WITHIN;
-    greet(world, who);
+    struct node *node = &sim->nodes[who];
+    node->link = sim_link_open(sim, LINK_WORKER, who);
+    if (node->link == NOBODY) return pause_grow(sim, node);
+    node->welcome_by = sim_node_clock(sim, node) + WELCOME_WITHIN;
+    greet(sim, who);
 }
 
-void hand_beat(struct world *world, struct hand *hand)
+void sim_node_beat(struct sim *sim, struct node *node)
 {
     struct wire_message message = {.kind = WIRE_BEAT_MESSAGE};
-    int64_t now = hand_clock(world, hand);
-    decide_beat(&hand->decide, now);
+    int64_t now = sim_node_clock(sim, node);
+    decide_beat(&node->decide, now);
     message.beat.sent = (uint64_t)now;
-    wire_put(&world->cables[hand->cable]->out[FAR_SIDE], &message);
+    wire_put(&sim->links[node->link]->out[FAR_SIDE], &message);
 }
 
-void hand_flush(struct world *world, uint32_t who)
+void sim_node_flush(struct sim *sim, uint32_t who)
 {
-    const struct hand *hand = &world->hands[who];
-    if (hand->cable != NOBODY) cable_send(world, hand->cable, FAR_SIDE);
+    const struct node *node = &sim->nodes[who];
+    if (node->link != NOBODY) sim_link_send(sim, node->link, FAR_SIDE);
 }
 
-void hand_hears(struct world *world, uint32_t who)
+void sim_node_hears(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
+    struct node *node = &sim->nodes[who];
     struct wire_message message;
-    uint32_t cable = hand->cable;
-    if (!hand->up) return;
-    while (cable != NOBODY && hand->cable == cable) {
-        enum wire_result result = wire_take(&world->cables[cable]->in[FAR_SIDE], &message);
+    uint32_t link = node->link;
+    if (!node->up) return;
+    while (link != NOBODY && node->link == link) {
+        enum wire_result result = wire_take(&sim->links[link]->in[FAR_SIDE], &message);
         if (result == WIRE_MORE) break;
-        if (result != WIRE_GOT) wrong(world, "%s cannot read what the server says", hand->name);
-        if (result != WIRE_GOT || !order_take(world, who, &message)) {
-            hand_cut_off(world, who);
+        if (result != WIRE_GOT) wrong(sim, "%s cannot decode a message of the server", node->name);
+        if (result != WIRE_GOT || !order_take(sim, who, &message)) {
+            sim_node_cut_off(sim, who);
             break;
         }
-        if (message.kind == WIRE_WELCOME_MESSAGE) hand_beat(world, hand);
+        if (message.kind == WIRE_WELCOME_MESSAGE) sim_node_beat(sim, node);
     }
-    hand_flush(world, who);
-    hand_schedule(world, who);
+    sim_node_flush(sim, who);
+    sim_node_schedule(sim, who);
 }
 
-// ---- What its clock says -----------------------------------------------------------------------
+// ---- Timers -------------------------------------------------------------------------------------
 
-static void server_timers(struct world *world, uint32_t who, int64_t now)
+static void server_timers(struct sim *sim, uint32_t who, int64_t now)
 {
-    struct hand *hand = &world->hands[who];
-    if (hand->cable == NOBODY) {
-        if (now >= hand->connect_at) hand_connect(world, who);
-    } else if (!hand->welcome) {
-        if (now >= hand->welcome_by) hand_cut_off(world, who);
-    } else if (decide_is_cut_off(&hand->decide, now)) {
-        hand_cut_off(world, who);
-    } else if (decide_beat_is_due(&hand->decide, now)) {
-        hand_beat(world, hand);
+    struct node *node = &sim->nodes[who];
+    if (node->link == NOBODY) {
+        if (now >= node->connect_at) node_connect(sim, who);
+    } else if (!node->welcome) {
+        if (now >= node->welcome_by) sim_node_cut_off(sim, who);
+    } else if (decide_is_cut_off(&node->decide, now)) {
+        sim_node_cut_off(sim, who);
+    } else if (decide_beat_is_due(&node->decide, now)) {
+        sim_node_beat(sim, node);
     }
 }
 
-static void must_end(struct world *world, uint32_t who, int64_t now)
+static void must_end(struct sim *sim, uint32_t who, int64_t now)
 {
-    struct hand *hand = &world->hands[who];
+    struct node *node = &sim->nodes[who];
     struct attempt *attempt = NULL;
-    while ((attempt = decide_must_end(&hand->decide, attempt, now))) {
-        bool fences = attempt->is_exclusive && decide_lease_is_over(&hand->decide, now);
+    while ((attempt = decide_must_end(&node->decide, attempt, now))) {
+        bool fences = attempt->is_exclusive && decide_lease_is_over(&node->decide, now);
         if (fences) {
-            attempt_fence(&hand->decide.attempts, attempt);
-            see(world, SIGHT_FENCED);
+            attempt_fence(&node->decide.attempts, attempt);
+            see(sim, SIGHT_FENCED);
         }
-        order_end(world, hand, attempt, 0);
+        run_orders_stop(&node->orders, attempt, 0);
     }
 }
 
-// What lies in its socket comes before what its clock says.
-static void late_take(struct world *world, struct hand *hand)
+// Input on its connection comes before what is due on its clock.
+static void late_take(struct sim *sim, struct node *node)
 {
-    uint32_t cable = hand->cable;
-    while (cable != NOBODY && hand->cable == cable) {
-        const struct piece *first = world->cables[cable]->flow[FAR_SIDE].first;
-        uint32_t who = (uint32_t)(hand - world->hands);
-        bool cut = (world->cut[FAR_SIDE][who] || hand_is_parted(world, who))
-                   && !world->cables[cable]->flow[FAR_SIDE].landed;
-        if (!first || first->at > world->now || cut) break;
-        cable_deliver(world, cable, FAR_SIDE);
+    uint32_t link = node->link;
+    while (link != NOBODY && node->link == link) {
+        const struct piece *first = sim->links[link]->flow[FAR_SIDE].first;
+        uint32_t who = (uint32_t)(node - sim->nodes);
+        bool cut = (sim->cut[FAR_SIDE][who] || sim_node_is_parted(sim, who))
+                   && !sim->links[link]->flow[FAR_SIDE].landed;
+        if (!first || first->at > sim->now || cut) break;
+        sim_link_deliver(sim, link, FAR_SIDE);
     }
 }
 
-void hand_work(struct world *world, uint32_t who)
+void sim_node_work(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
-    hand->timer_at = INT64_MAX;
-    if (!hand->up) return;
-    if (hand->stalled_until) {
-        hand->stalled_until = 0;
-        late_take(world, hand);
+    struct node *node = &sim->nodes[who];
+    node->timer_at = INT64_MAX;
+    if (!node->up) return;
+    if (node->stalled_until) {
+        node->stalled_until = 0;
+        late_take(sim, node);
     }
-    int64_t now = hand_clock(world, hand);
-    server_timers(world, who, now);
-    must_end(world, who, now);
-    hand_flush(world, who);
-    hand_schedule(world, who);
+    int64_t now = sim_node_clock(sim, node);
+    server_timers(sim, who, now);
+    must_end(sim, who, now);
+    sim_node_flush(sim, who);
+    sim_node_schedule(sim, who);
 }
 
-void hand_schedule(struct world *world, uint32_t who)
+void sim_node_schedule(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
-    if (!hand->up) return;
-    int64_t due = decide_due(&hand->decide);
-    int64_t other = hand->cable == NOBODY ? hand->connect_at
-                    : hand->welcome       ? INT64_MAX
-                                          : hand->welcome_by;
+    struct node *node = &sim->nodes[who];
+    if (!node->up) return;
+    int64_t due = decide_due(&node->decide);
+    int64_t other = node->link == NOBODY ? node->connect_at
+                    : node->welcome       ? INT64_MAX
+                                          : node->welcome_by;
     if (other < due) due = other;
-    bool unsafe = hand->spool_count && !hand->spool[hand->spool_count - 1].safe;
-    if (unsafe && !hand->spool_is_due) {
-        hand->spool_is_due = true;
-        int64_t took = 100 + choose_time(world, OF_WORKERS, SPOOL_SYNC);
-        agenda_add(&world->agenda, world->now + took, DUE_SPOOL, who, hand->mark);
+    bool unsafe = node->spool_count && !node->spool[node->spool_count - 1].safe;
+    if (unsafe && !node->spool_is_due) {
+        node->spool_is_due = true;
+        int64_t took = 100 + choose_time(sim, OF_WORKERS, SPOOL_SYNC);
+        queue_add(&sim->queue, sim->now + took, DUE_SPOOL, who, node->mark);
     }
     if (due == INT64_MAX) return;
-    int64_t at = world_time(world, hand, due);
-    if (at >= hand->timer_at) return;
-    hand->timer_at = at;
-    agenda_add(&world->agenda, at, DUE_HAND, who, hand->mark);
+    int64_t at = sim_time(sim, node, due);
+    if (at >= node->timer_at) return;
+    node->timer_at = at;
+    queue_add(&sim->queue, at, DUE_WORKER, who, node->mark);
 }
 
-// ---- A loop that hangs on a disk, or an agent that is stopped ----------------------------------
+// ---- A loop that waits for a disk, or an agent that is stopped ----------------------------------
 
-static void fence_note(struct world *world, uint32_t who)
+static void fence_note(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
-    int64_t due = decide_fence_due(&hand->decide);
+    struct node *node = &sim->nodes[who];
+    int64_t due = decide_fence_due(&node->decide);
     if (due == INT64_MAX) return;
-    agenda_add(&world->agenda, world_time(world, hand, due), DUE_FENCE, who, hand->mark);
+    queue_add(&sim->queue, sim_time(sim, node, due), DUE_FENCE, who, node->mark);
 }
 
-void hand_stall(struct world *world, uint32_t who)
+void sim_node_stall(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
-    if (!hand->up || world->now < hand->stalled_until) return;
-    hand->stalled_until = world->now + choose_time(world, OF_WEATHER, world->swarm.lease * 2);
-    if ((hand->stalled_until & EVICTS) == 0) return hand_evict(world, who);
-    hand->is_stopped = hand->stalled_until & 1;
-    see(world, hand->is_stopped ? SIGHT_AGENT_STOPPED : SIGHT_STALL);
-    world_say(world, "%s %s", hand->name, hand->is_stopped ? "is stopped" : "hangs");
-    fence_note(world, who);
-    if (!chance(world, OF_WEATHER, world->swarm.torn)) return;
-    int64_t torn = world->now + choose_time(world, OF_WEATHER, world->swarm.lease / 8);
-    agenda_add(&world->agenda, torn, DUE_TORN, who, hand->mark);
+    struct node *node = &sim->nodes[who];
+    if (!node->up || sim->now < node->stalled_until) return;
+    node->stalled_until = sim->now + choose_time(sim, OF_FAULTS, sim->setting.lease * 2);
+    if ((node->stalled_until & EVICTS) == 0) return sim_node_evict(sim, who);
+    node->is_stopped = node->stalled_until & 1;
+    see(sim, node->is_stopped ? SIGHT_AGENT_STOPPED : SIGHT_STALL);
+    sim_say(sim, "%s %s", node->name, node->is_stopped ? "is stopped" : "hangs");
+    fence_note(sim, who);
+    if (!chance(sim, OF_FAULTS, sim->setting.parted)) return;
+    int64_t parted = sim->now + choose_time(sim, OF_FAULTS, sim->setting.lease / 8);
+    queue_add(&sim->queue, parted, DUE_PARTED, who, node->mark);
 }
 
-// Commands get the signal first, or the worker does; it tells of their ends while it is let live.
-void hand_evict(struct world *world, uint32_t who)
+// Either the commands or the worker get the signal first; until the worker ends, it reports the
+// ends of its commands.
+void sim_node_evict(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
+    struct node *node = &sim->nodes[who];
     struct wire_message message = {.kind = WIRE_DRAIN_MESSAGE};
-    hand->stalled_until = 0;
-    see(world, SIGHT_EVICTED);
-    world_say(world, "%s is ended by its batch system", hand->name);
-    hand->decide.is_draining = true;
-    processes_evict(world, who);
-    if (hand->welcome) wire_put(&world->cables[hand->cable]->out[FAR_SIDE], &message);
-    hand_flush(world, who);
-    int64_t killed = world->now + choose_time(world, OF_WEATHER, world->swarm.lease);
-    agenda_add(&world->agenda, killed, DUE_EVICTED, who, hand->mark);
+    node->stalled_until = 0;
+    see(sim, SIGHT_EVICTED);
+    sim_say(sim, "%s is ended by its batch system", node->name);
+    node->decide.is_draining = true;
+    processes_evict(sim, who);
+    if (node->welcome) wire_put(&sim->links[node->link]->out[FAR_SIDE], &message);
+    sim_node_flush(sim, who);
+    int64_t killed = sim->now + choose_time(sim, OF_FAULTS, sim->setting.lease);
+    queue_add(&sim->queue, killed, DUE_EVICTED, who, node->mark);
 }
 
-// What came before lies in its socket, and is read when it goes on, as if nothing had happened.
-void hand_tear(struct world *world, uint32_t who)
+// Earlier input stays in its socket, and is read when the worker continues, as if nothing had
+// happened.
+void sim_node_part(struct sim *sim, uint32_t who)
 {
-    const struct hand *hand = &world->hands[who];
-    bool hangs = hand->up && world->now < hand->stalled_until;
-    if (!hangs || hand->cable == NOBODY || world->is_clear) return;
-    see(world, SIGHT_TORN);
-    world_say(world, "%s is parted from the server, which knows", hand->name);
-    cable_close(world, hand->cable, SERVER_SIDE, true);
-    seat_input(world, hand->cable);
-    world->cut[SERVER_SIDE][who] = world->cut[FAR_SIDE][who] = true;
-    int64_t lease = world->swarm.lease;
-    agenda_add(&world->agenda, world->now + lease + choose_time(world, OF_WEATHER, lease),
+    const struct node *node = &sim->nodes[who];
+    bool hangs = node->up && sim->now < node->stalled_until;
+    if (!hangs || node->link == NOBODY || sim->is_clear) return;
+    see(sim, SIGHT_PARTED);
+    sim_say(sim, "%s is disconnected by the server", node->name);
+    sim_link_close(sim, node->link, SERVER_SIDE, true);
+    sim_daemon_input(sim, node->link);
+    sim->cut[SERVER_SIDE][who] = sim->cut[FAR_SIDE][who] = true;
+    int64_t lease = sim->setting.lease;
+    queue_add(&sim->queue, sim->now + lease + choose_time(sim, OF_FAULTS, lease),
                DUE_MEND, who, 0);
 }
 
-// The process that runs commands has the same timer: it is not stopped with the agent.
-void hand_fence(struct world *world, uint32_t who)
+// The process that runs commands has the same timer, and is not stopped with the agent.
+void sim_node_fence(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
-    if (!hand->up || world->now >= hand->stalled_until || !hand->decide.attempts.exclusive) return;
-    if (hand->is_stopped && PLANTED(FENCE_STOPPED)) return;
-    see(world, SIGHT_FENCE);
-    hand_crash(world, who, false);
+    struct node *node = &sim->nodes[who];
+    if (!node->up || sim->now >= node->stalled_until || !node->decide.attempts.exclusive) return;
+    if (node->is_stopped && PLANTED(FENCE_STOPPED)) return;
+    see(sim, SIGHT_FENCE);
+    sim_node_crash(sim, who, false);
 }
 
 // ---- Life --------------------------------------------------------------------------------------
 
-void hand_start(struct world *world, uint32_t who)
+void sim_node_start(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
-    if (hand->up || hand->buried) return;
-    hand->up = true;
-    hand->mark++;
-    hand->cable = NOBODY;
-    hand->boot = ((uint64_t)who + 1) << 32 | hand->mark;
-    if (!hand->folder) hand->folder = hand->boot;
-    if (!hand->place) hand->place = hand->boot;
-    hand->pause = hand->connect_at = 0;
-    hand->timer_at = INT64_MAX;
-    hand->stalled_until = 0;
-    hand->spool_is_due = false;
-    shelf_begin(hand);
-    decide_init(&hand->decide, hand_clock(world, hand), (int64_t)ALONE * 1000000);
-    for (uint32_t i = 0; i < hand->spool_count; i++) {
-        const struct wire_finished *finished = &hand->spool[i].finished;
+    struct node *node = &sim->nodes[who];
+    if (node->up || node->is_dead) return;
+    node->up = true;
+    node->mark++;
+    node->link = NOBODY;
+    node->boot = ((uint64_t)who + 1) << 32 | node->mark;
+    if (!node->folder) node->folder = node->boot;
+    if (!node->place) node->place = node->boot;
+    node->pause = node->connect_at = 0;
+    node->timer_at = INT64_MAX;
+    node->stalled_until = 0;
+    node->spool_is_due = false;
+    sim_cache_begin(node);
+    decide_init(&node->decide, sim_node_clock(sim, node), (int64_t)ALONE * 1000000);
+    orders_init(sim, node);
+    for (uint32_t i = 0; i < node->spool_count; i++) {
+        const struct wire_finished *finished = &node->spool[i].finished;
         struct attempt attempt = {.task = finished->task,
                                   .number = finished->attempt,
                                   .token = finished->token,
                                   .state = ATTEMPT_SPOOLED};
-        if (!attempts_reserve(&hand->decide.attempts)) abort();
-        attempts_add(&hand->decide.attempts, &attempt);
+        if (!attempts_reserve(&node->decide.attempts)) abort();
+        attempts_add(&node->decide.attempts, &attempt);
     }
-    world_say(world, "%s begins", hand->name);
-    hand_work(world, who);
+    sim_say(sim, "%s begins", node->name);
+    sim_node_work(sim, who);
 }
 
-static void unsafe_drop(struct world *world, struct hand *hand)
+static void unsafe_drop(struct sim *sim, struct node *node)
 {
-    uint32_t before = hand->spool_count;
-    while (hand->spool_count && !hand->spool[hand->spool_count - 1].safe) hand->spool_count--;
-    if (hand->spool_count < before) see(world, SIGHT_WORKER_LOST_REPORT);
+    uint32_t before = node->spool_count;
+    while (node->spool_count && !node->spool[node->spool_count - 1].safe) node->spool_count--;
+    if (node->spool_count < before) see(sim, SIGHT_WORKER_LOST_REPORT);
 }
 
-static void waiting_drop(struct hand *hand)
+void sim_node_crash(struct sim *sim, uint32_t who, bool reboots)
 {
-    while (hand->waiting_count) wire_in_release(&hand->waiting[--hand->waiting_count]);
-}
-
-void hand_crash(struct world *world, uint32_t who, bool reboots)
-{
-    struct hand *hand = &world->hands[who];
-    if (!hand->up) return;
-    see(world, SIGHT_WORKER_CRASH);
-    world_say(world, "%s crashes%s", hand->name, reboots ? " with its machine" : "");
-    uint32_t cable = hand->cable;
-    hand->up = hand->welcome = false;
-    hand->cable = NOBODY;
-    processes_die(world, hand);
-    unsafe_drop(world, hand);
-    waiting_drop(hand);
-    shelf_crash(hand);
-    brooks_crash(world, who);
-    decide_release(&hand->decide);
-    bool silently = reboots || chance(world, OF_WEATHER, world->swarm.half_open);
-    if (cable != NOBODY) cable_close(world, cable, FAR_SIDE, silently);
+    struct node *node = &sim->nodes[who];
+    if (!node->up) return;
+    see(sim, SIGHT_WORKER_CRASH);
+    sim_say(sim, "%s crashes%s", node->name, reboots ? " with its machine" : "");
+    uint32_t link = node->link;
+    node->up = node->welcome = false;
+    node->link = NOBODY;
+    processes_die(sim, node);
+    unsafe_drop(sim, node);
+    run_orders_release(&node->orders);
+    sim_cache_crash(node);
+    sim_streams_crash(sim, who);
+    decide_release(&node->decide);
+    bool silently = reboots || chance(sim, OF_FAULTS, sim->setting.half_open);
+    if (link != NOBODY) sim_link_close(sim, link, FAR_SIDE, silently);
     if (reboots) {
-        see(world, SIGHT_WORKER_REBOOT);
-        hand->booted = world->now;
-        hand->place = 0;
+        see(sim, SIGHT_WORKER_REBOOT);
+        node->booted = sim->now;
+        node->place = 0;
     }
-    int64_t away = 1000 + choose_time(world, OF_WEATHER, world->swarm.lease * 2);
-    agenda_add(&world->agenda, world->now + away, DUE_HAND_UP, who, 0);
+    int64_t away = 1000 + choose_time(sim, OF_FAULTS, sim->setting.lease * 2);
+    queue_add(&sim->queue, sim->now + away, DUE_WORKER_UP, who, 0);
 }
 
-// Its reports are gone with its objects, also those that were safe.
-void hand_burn(struct world *world, uint32_t who)
+// It loses its reports together with its objects, also those that were on disk.
+void sim_node_lose_disk(struct sim *sim, uint32_t who)
 {
-    struct hand *hand = &world->hands[who];
-    if (!hand->up) return;
-    hand_crash(world, who, true);
-    see(world, SIGHT_BURNED);
-    hand->spool_count = 0;
-    hand->folder = 0;  // it gets another one
-    shelf_bury(world, hand);
+    struct node *node = &sim->nodes[who];
+    if (!node->up) return;
+    sim_node_crash(sim, who, true);
+    see(sim, SIGHT_EMPTY_DISK);
+    node->spool_count = 0;
+    node->folder = 0;  // it gets a new one
+    sim_cache_end(sim, node);
 }
 
-void hand_bury(struct world *world, uint32_t who)
+void sim_node_end(struct sim *sim, uint32_t who)
 {
-    world->hands[who].buried = true;
-    world->hands[who].spool_count = 0;
-    shelf_bury(world, &world->hands[who]);
-    see(world, SIGHT_BURIED);
-    world_say(world, "%s stays dead", world->hands[who].name);
+    sim->nodes[who].is_dead = true;
+    sim->nodes[who].spool_count = 0;
+    sim_cache_end(sim, &sim->nodes[who]);
+    see(sim, SIGHT_DEAD);
+    sim_say(sim, "%s stays dead", sim->nodes[who].name);
 }
 
-void hand_release(struct hand *hand)
+void sim_node_release(struct node *node)
 {
-    if (hand->up) decide_release(&hand->decide);
-    waiting_drop(hand);
-    shelf_crash(hand);
-    free(hand->lacking), free(hand->shelf), free(hand->hauls), free(hand->losses);
-    free(hand->waiting), free(hand->processes), free(hand->spool);
-    brooks_release(&hand->brooks);
+    if (node->up) decide_release(&node->decide);
+    run_orders_release(&node->orders);
+    sim_cache_crash(node);
+    free(node->cache), free(node->transfers), free(node->losses);
+    free(node->processes), free(node->spool);
+    sim_streams_release(&node->open_streams);
 }

@@ -1,4 +1,4 @@
-// client.c - what clients and handlers do.
+// client.c - statements for clients and handlers.
 #include "sim/play/internal.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static void handler_sends(struct play *play, enum rota_event_kind kind)
     };
     struct rota_event event = { .kind = kind };
     const char *name = take_name(play), *handler = take_pair(play, "by");
-    // Whichever is the best one on offer.
+    // Claims the best task that is offered.
     if (strcmp(name, "-") != 0) event.claim.task = task_named(play, name);
     const char *job = kind == ROTA_EVENT_CLAIM ? take_pair(play, "of") : NULL;
     if (job) event.claim.task.job = job_named(play, job).number;
@@ -99,7 +99,7 @@ void verb_manual(struct play *play)
     }
     const struct choice *action = actions;
     while (action->word && strcmp(action->word, word) != 0) action++;
-    if (!action->word) play_wrong(play, "manual %s: nobody can do that", word);
+    if (!action->word) play_wrong(play, "manual %s: unknown action", word);
     struct rota_event event = { .kind = ROTA_EVENT_MANUAL };
     event.manual.action = (enum rota_manual)action->value;
     event.manual.task = task_named(play, take_name(play));
@@ -109,7 +109,7 @@ void verb_manual(struct play *play)
 
 // ---- Objects ---------------------------------------------------------------
 
-// The client is the one whose job made the object.
+// The client is the owner of the job that made the object.
 static void object_sends(struct play *play, enum rota_event_kind kind)
 {
     struct rota_event event = { .kind = kind };
@@ -121,7 +121,7 @@ static void object_sends(struct play *play, enum rota_event_kind kind)
 
 void verb_keep(struct play *play)
 {
-    // Before its submission an object can still be marked.
+    // An object can be marked before its submission.
     if (play->batch.open && !play->refused) {
         strings_add(&play->batch.keeps, "%s", take_name(play));
         take_end(play);

@@ -1,4 +1,4 @@
-// draft.c - tasks, bundles and objects as they are written, gathered into a submission.
+// draft.c - tasks, bundles and objects of a play, collected into a submission.
 #include "sim/play/internal.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ void batch_begin(struct play *play)
 {
     struct batch *batch = &play->batch;
     if (play->block.open && play->block.submitted)
-        play_wrong(play, "there is a submission in this turn");
+        play_wrong(play, "this turn has a submission already");
     if (play->halt) return;
     drafts_release(play);
     batch->opens_job = batch->last = false;
@@ -99,7 +99,7 @@ static char *piece_copy(const char *text, uint32_t length)
 static void draft_take_condition(struct play *play, struct draft *draft)
 {
     const char *text = take_pair(play, "when");
-    if (!text || !*text) return;  // nothing asked is nothing missing
+    if (!text || !*text) return;  // an empty value names nothing
     uint32_t max = (uint32_t)strlen(text) + 1, place = 0;
     const char *reason = "", **names = array_resize(NULL, max, sizeof *names);
     uint32_t *lengths = array_resize(NULL, max, sizeof *lengths);
@@ -130,7 +130,7 @@ static void draft_take_lane(struct play *play, struct rota_task_spec *spec)
     else batch_refuse(play, BATCH_BLAMES_TEXT, ROTA_BAD_EVENT, "access is read or write");
 }
 
-// Out of bounds it goes to the core, which is the judge of that.
+// A value out of bounds is sent to the core, which refuses it.
 static int16_t take_priority(struct play *play)
 {
     const char *value = take_pair(play, "priority");
@@ -158,7 +158,7 @@ static void draft_take_needs(struct play *play, struct rota_task_spec *spec)
     spec->priority = take_priority(play);
 }
 
-// A bundle takes every word of a task, so that the core can say what a bundle may not have.
+// A bundle takes every option of a task, so that the core refuses those that a bundle may not have.
 static void draft_take_words(struct play *play, struct draft *draft)
 {
     const char *key;
@@ -224,7 +224,7 @@ void verb_object(struct play *play)
 void verb_begin(struct play *play)
 {
     take_end(play);
-    if (play->batch.open) play_wrong(play, "the submission before has no 'submit'");
+    if (play->batch.open) play_wrong(play, "'submit' is missing after the last 'begin'");
     batch_begin(play);
     play->batch.open = !play->halt;
 }
@@ -233,7 +233,7 @@ void verb_submit(struct play *play)
 {
     play->batch.last = take_flag(play, "last");
     take_end(play);
-    if (!play->batch.open) play_wrong(play, "there is no 'begin' before");
+    if (!play->batch.open) play_wrong(play, "'submit' without 'begin'");
     play->batch.open = false;
     if (!play->halt) batch_submit(play);
 }

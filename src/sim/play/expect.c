@@ -1,4 +1,4 @@
-// expect.c - expectations: what is written against what is.
+// expect.c - expectations: compares the values in the play with the actual ones.
 #include "sim/play/internal.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 // ---- Comparing words -------------------------------------------------------
 
-// Signed, with or without a plus.
+// A number with or without a sign.
 static bool integer_parse(const char *text, int64_t *integer)
 {
     uint64_t number;
@@ -23,7 +23,7 @@ static bool word_equals(const char *expected, const char *actual)
     return integer_parse(expected, &left) && integer_parse(actual, &right) && left == right;
 }
 
-// Both sides may name several, with | between: one in common is enough.
+// Both sides may be alternatives with | between them: one in common is enough.
 static bool word_matches(const char *expected, const char *actual)
 {
     struct strings left = { 0 }, right = { 0 };
@@ -67,13 +67,13 @@ static bool set_matches(const struct strings *expected, const struct strings *ac
     return all;
 }
 
-// A set as written: with blanks or commas between, "-" when it is empty.
+// A set as written: separated by blanks or commas, "-" if it is empty.
 static void set_add(struct strings *set, const char *text)
 {
     if (strcmp(text, "-") != 0) strings_split(set, text, ',');
 }
 
-// "w0|-" says: that one, or none.
+// "w0|-" means: that worker, or no worker.
 static bool set_holds(const struct strings *expected, const struct strings *actual)
 {
     bool one_for_none = !actual->count && expected->count == 1;
@@ -111,7 +111,7 @@ static bool field_matches(const char *key, const char *expected, const char *act
     return text_set_holds(expected, actual);
 }
 
-// Only the fields that are written count.
+// Only the fields that are written are compared.
 static bool fields_match(struct play *play, const struct word *words, uint32_t count,
                          const struct strings *actual)
 {
@@ -120,7 +120,7 @@ static bool fields_match(struct play *play, const struct word *words, uint32_t c
     for (uint32_t i = 0; i < count; i++) {
         const char *value = field_find(actual, words[i].text);
         if (!words[i].value || (actual->count && !value)) {
-            play_wrong(play, "'%s' is no field of that", words[i].text);
+            play_wrong(play, "unknown field '%s'", words[i].text);
         } else if (!value || !field_matches(words[i].text, words[i].value, value)) {
             all = false;
         }
@@ -157,11 +157,11 @@ static bool text_contains(const char *text, const char *piece)
 
 struct expectation {
     char relation;             // '=' or '~'
-    const struct word *words;  // what is expected
+    const struct word *words;  // the expected values
     uint32_t count;
 };
 
-// Marks what stands behind the relation as used, so that the view sees only its own words.
+// Marks the words after the relation as used, so that the view sees only its own words.
 static bool expectation_cut(struct play *play, struct expectation *expectation)
 {
     uint32_t at = 1;
@@ -170,7 +170,7 @@ static bool expectation_cut(struct play *play, struct expectation *expectation)
         at++;
     }
     if (at + 1 >= play->word_count) {
-        play_wrong(play, "it must be: expect WHAT = VALUES, or ~ and a text");
+        play_wrong(play, "the form is: expect WHAT = VALUES, or expect WHAT ~ TEXT");
         return false;
     }
     expectation->relation = play->words[at].text[0];

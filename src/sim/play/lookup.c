@@ -1,4 +1,4 @@
-// lookup.c - what the names of a play stand for, and what the ids of the core are called.
+// lookup.c - the ids that belong to the names of a play, and the names that belong to ids.
 #include "query/query.h"
 #include "sim/play/internal.h"
 
@@ -8,7 +8,7 @@ enum { OBJECT_SPACE = 1, KEY_SPACE = 2 };  // the upper half of an object id
 
 // ---- From names ------------------------------------------------------------
 
-// After a failure a name may be unknown because what should have made it failed.
+// After a failure a name may be unknown because the statement that defines it failed.
 static void unknown(struct play *play, const char *what, const char *name)
 {
     if (play->refused || play->halt) return;
@@ -16,7 +16,7 @@ static void unknown(struct play *play, const char *what, const char *name)
         play_wrong(play, "there is no %s '%s'", what, name);
         return;
     }
-    play_fail(play, "a name that is known", name);
+    play_fail(play, "a known name", name);
     play->halt = PLAY_SKIPS;
 }
 
@@ -123,7 +123,7 @@ uint32_t object_client(struct play *play, rota_object_id id)
     return names_add(&play->client_names, "client");
 }
 
-// ---- From ids --------------------------------------------------------------
+// ---- From ids -----------------------------------------------------------------------------------
 
 static uint32_t job_row_find(const struct play *play, rota_job_id id)
 {

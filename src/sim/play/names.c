@@ -1,4 +1,4 @@
-// names.c - names and their numbers, which count from 1 in order of appearance.
+// names.c - numbers for names, from 1 in order of appearance.
 #include "sim/play/internal.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static uint32_t text_hash(const char *text)
     return hash;
 }
 
-// The slot of that name, or the free one where it belongs.
+// The slot of that name, or the free slot for it.
 static uint32_t *slot_find(const struct names *names, const char *text)
 {
     uint32_t mask = names->slot_count - 1;

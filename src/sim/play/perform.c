@@ -1,12 +1,13 @@
 // perform.c - actions reach the clients and workers of a play, and the workers react.
 //
-// A worker starts what it is told to run as soon as it has room, in order of arrival. It ends
-// nothing by itself. A manual one does not even start.
+// A worker starts a task that it is told to run as soon as it has room, in order of arrival. Tasks
+// end only when the play says so. A manual worker does not start tasks either.
+#include "base/base.h"
 #include "sim/play/internal.h"
 
 #include <string.h>
 
-// ---- What a worker was told to run -----------------------------------------
+// ---- Tasks that a worker was told to run --------------------------------------------------------
 
 static struct play_worker *worker_find(struct play *play, uint32_t number)
 {
@@ -69,17 +70,17 @@ static bool run_fits(const struct play *play, const struct play_worker *worker,
     return cores <= worker->cores && memory_mib <= worker->memory_mib;
 }
 
-// What a worker says by itself may be late, but never wrong.
+// A report of a worker may be late, but not invalid.
 static bool worker_says(struct play *play, const struct rota_event *event)
 {
     enum rota_error error = turn_step(play, event);
     if (error && error != ROTA_STALE && error != ROTA_NOT_FOUND && error != ROTA_NOT_NOW) {
-        play_fail(play, "the core to accept what a worker reports", rota_reason(play->rota));
+        play_fail(play, "the core to accept the report of a worker", rota_reason(play->rota));
     }
     return !error;
 }
 
-// A task that has no room keeps the later ones from passing it.
+// A task without room blocks the tasks after it.
 static bool worker_start(struct play *play, uint32_t number)
 {
     struct play_worker *worker = worker_find(play, number);
@@ -102,7 +103,7 @@ static bool worker_start(struct play *play, uint32_t number)
             continue;
         }
         worker_started(play, &event);
-        run->started = true;  // also when the core sent it twice, which must not hang the play
+        run->started = true;  // also if the core sent it twice, which must not stop the play
     }
     return any;
 }
@@ -135,15 +136,14 @@ static void perform_run(struct play *play, const struct rota_action *action)
     worker_start(play, number);
 }
 
-// Whether the core waits to hear that this attempt has ended. The task may by now run for another
-// one, which has taken it over.
+// Whether the core waits for the end of this attempt. The task may run on another worker by now.
 static bool stop_is_awaited(const struct play *play, rota_task_id task)
 {
     struct rota_task_view view;
     if (rota_task_look(play->rota, task, &view) && view.stopping) return true;
     for (uint32_t row = 1; row <= play->task_count; row++) {
         if (!rota_task_look(play->rota, play->tasks[row].id, &view) || !view.stopping) continue;
-        if (view.run_as.job == task.job && view.run_as.task == task.task) return true;
+        if (SAME_TASK(view.run_as, task)) return true;
     }
     return false;
 }
@@ -154,7 +154,7 @@ static void perform_stop(struct play *play, const struct rota_action *action)
     struct play_run *run = NULL;
     if (worker) run = run_find(worker, action->stop.task, action->stop.attempt);
     if (!run) return;
-    // Nobody will say how a run ended that the core has given up; its worker just ends it.
+    // The core has given up this attempt: its worker ends it without a report.
     if (!run->started || !stop_is_awaited(play, run->task)) run_remove(worker, run);
 }
 
@@ -183,7 +183,7 @@ static void perform_confirm(struct play *play, const struct rota_action *action)
 static void perform_wait_over(struct play *play, const struct rota_action *action)
 {
     struct play_client *client = client_meet(play, (uint32_t)action->wait_over.client);
-    if (!action->wait_over.task.job) return;  // it waited for nothing
+    if (!action->wait_over.task.job) return;  // the wait was for nothing
     strings_add(&client->waits, "%s:%s", task_text(play, action->wait_over.task),
                 outcome_text(action->wait_over.outcome));
 }
@@ -211,7 +211,7 @@ static void perform_drop(struct play *play, const struct rota_action *action)
                 names_text(&play->worker_names, action->drop.worker.number));
 }
 
-// Whether it goes to somebody who heard it when the statement was first carried out.
+// Whether it goes to a client or worker that received it when the statement was first carried out.
 static bool is_old_news(const struct play *play, const struct rota_action *action)
 {
     bool to_worker = action->kind == ROTA_ACTION_RUN || action->kind == ROTA_ACTION_STOP;
@@ -234,8 +234,8 @@ void perform_action(struct play *play, const struct rota_action *action)
         break;
     case ROTA_ACTION_ACCEPT:    // done before
     case ROTA_ACTION_JOB_OVER:
-    case ROTA_ACTION_FETCH:     // a worker of a play holds no bytes; `located` says that it does
-    case ROTA_ACTION_SHOW:      // and answers: it does, or `lost` does
+    case ROTA_ACTION_FETCH:     // workers of a play hold no bytes; see `located`
+    case ROTA_ACTION_SHOW:      // see `located` and `lost`
     case ROTA_ACTION_ALIAS:
     case ROTA_ACTION_STREAM:
         break;

@@ -1,4 +1,4 @@
-// planned.h - what plans have said in a play, and what comes in one turn of the core.
+// planned.h - plans of a play, and the statements of one turn of the core.
 #pragma once
 
 #include "sim/play/play.h"
@@ -11,15 +11,15 @@ struct play_bounds {
     uint32_t count;
 };
 
-// From `turn` to `end`: no other turn is taken in between.
+// From `turn` to `end` there is no other turn.
 struct play_block {
     bool open;
     rota_time before;  // the time of the turn before it
-    bool submitted;    // something; what it points to lives until the turn is over
+    bool submitted;    // a submission; its data lives until the end of the turn
 };
 
 void turn_once(struct play *play);    // a single turn
 void verb_turn(struct play *play);
 void verb_end(struct play *play);
 void verb_bind(struct play *play);
-void bounds_tell(struct play *play);  // tells the core again
+void bounds_tell(struct play *play);  // sends the plans to the core again

@@ -1,4 +1,4 @@
-// play.c - a play from its first line to its last.
+// play.c - runs a play from its first line to its last.
 #include "sim/play/internal.h"
 
 #include <assert.h>
@@ -9,11 +9,11 @@
 
 enum verb_flag {
     VERB_NEEDS_NO_CORE = 1,
-    VERB_CHANGES_NOTHING = 2,  // no turn after it
-    VERB_MAY_BE_STALE = 4,     // a report that comes too late is rejected, and that is all
-    VERB_MAY_BE_DONE = 8,      // refused as not_now: it is so already
+    VERB_CHANGES_NOTHING = 2,  // there is no turn after it
+    VERB_MAY_BE_STALE = 4,     // a late report is rejected, which is not an error
+    VERB_MAY_BE_DONE = 8,      // refused as not_now: it is already done
     VERB_DRAFTS = 16,          // between begin and submit it only adds to the submission
-    VERB_TAKES_TURNS = 32,     // its own; none after it
+    VERB_TAKES_TURNS = 32,     // it makes its own turns, without one after it
 };
 
 static const struct verb { const char *word; play_verb_fn *run; unsigned flags; } verbs[] = {
@@ -68,11 +68,11 @@ static const struct verb *verb_find(struct play *play, const char *word)
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         if (strcmp(verbs[i].word, word) == 0) return &verbs[i];
     }
-    play_wrong(play, "there is no statement '%s'", word);
+    play_wrong(play, "unknown statement '%s'", word);
     return NULL;
 }
 
-// ---- The judge of a statement ----------------------------------------------
+// ---- Checking a statement -----------------------------------------------------------------------
 
 static bool code_exists(const char *code)
 {
@@ -89,7 +89,7 @@ static bool is_tolerated(const struct play *play, const struct verb *verb)
     return play->answer == ROTA_NOT_NOW && verb->flags & VERB_MAY_BE_DONE;
 }
 
-// Whatever the core says to it is fine.
+// Any answer of the core is accepted.
 static bool is_maybe(const struct play *play)
 {
     return play->refused && strcmp(play->refused, "maybe") == 0;
@@ -109,7 +109,7 @@ static void answer_judge(struct play *play, const struct verb *verb)
         snprintf(expected, sizeof expected, "refused: %s", play->refused);
     }
     if (!fine) play_fail(play, expected, actual);
-    if (play->changed) play_fail(play, "a refusal changes nothing", "the digest is another one");
+    if (play->changed) play_fail(play, "a refusal changes nothing", "the digest has changed");
 }
 
 // ---- Line by line ----------------------------------------------------------
@@ -124,7 +124,7 @@ static const struct verb *statement_begin(struct play *play)
     play->changed = false;
     if (strcmp(play->words[0].text, "refused") == 0) {
         if (play->word_count < 3 || !code_exists(play->words[1].text)) {
-            play_wrong(play, "it must be: refused CODE STATEMENT");
+            play_wrong(play, "the form is: refused CODE STATEMENT");
             return NULL;
         }
         play->refused = play->words[1].text;
@@ -149,7 +149,7 @@ static void statement_carry_out(struct play *play, const struct verb *verb)
     verb->run(play);
     if (play->halt && play->block.open) return;
     if (play->halt) {
-        // What the core has taken already must be on record before the next statement.
+        // Everything that the core has accepted must be recorded before the next statement.
         if (play->kept_count && play->halt != PLAY_STOPS) turn_settle(play);
         return;
     }
@@ -181,7 +181,7 @@ static void restart_if_asked(struct play *play, const char *verb)
     if (!play->halt) bounds_tell(play);
 }
 
-// So that decisions can be told apart by what caused them, also when the core stops the program.
+// Separates the decisions by their statements; also if an assertion of the core fails.
 static void statement_trace(const struct play *play)
 {
     if (!play->options.trace) return;
@@ -209,13 +209,13 @@ static void lines_run(struct play *play, const char *text, char *copy)
     play->halt = PLAY_GOES_ON;
     if (play->batch.open) play_wrong(play, "the play ends before 'submit'");
     else if (play->block.open) play_wrong(play, "the play ends before 'end'");
-    else turn_open(play);  // a play of nothing but settings has still set something
+    else turn_open(play);  // a play that only configures opens the core, too
     again_end(play);
 }
 
-// ---- The whole -------------------------------------------------------------
+// ---- A play from the first line to the last -----------------------------------------------------
 
-// Plans are made at once, and every decision is written down for the case of a failure.
+// Plans are made at once, and all decisions are kept for the message of a failure.
 static struct rota_config config_of_plays(void)
 {
     struct rota_config config = rota_config_default();

@@ -1,16 +1,14 @@
-// pretend_worker.c - a worker that carries out nothing: tests of calendars and conditions need no
-// more.
-#include "turn/turn.h"
+// pretend_worker.c - a worker that runs no commands, for tests of calendars and conditions.
+#include "sim/play/pretend_worker.h"
 
 #include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// One worker for each machine, behind all numbers that real ones get.
+// One worker for each machine, with numbers above those of real workers.
 enum { CORES = 1 << 30 };
 static const uint32_t worker_first = 0xf0000000;
-static const struct memory heap = {memory_resize_heap, NULL};
 
 static uint32_t machine_of(const struct catalog *catalog, rota_task_id task)
 {
@@ -42,25 +40,22 @@ static bool worker_is_there(const struct pretend *pretend, uint32_t machine, uin
     return true;
 }
 
-// ---- What runs -------------------------------------------------------------------------
+// ---- Running tasks ------------------------------------------------------------------------------
 
 static struct pretend_run *run_find(struct pretend *pretend, rota_task_id task, uint32_t attempt)
 {
     for (uint32_t i = 0; i < pretend->count; i++) {
         struct pretend_run *run = &pretend->runs[i];
-        bool it = run->task.job == task.job && run->task.task == task.task;
+        bool it = SAME_TASK(run->task, task);
         if (it && run->attempt == attempt) return run;
     }
-    void *items = pretend->runs;
-    bool there = memory_reserve_raw(&heap, &items, &pretend->capacity, (uint64_t)pretend->count + 1,
-                                    sizeof *pretend->runs);
-    pretend->runs = items;
-    if (!there) return NULL;
+    if (!ARRAY_MORE_RAW(&memory_heap, pretend->runs, pretend->count, pretend->capacity))
+        return NULL;
     pretend->runs[pretend->count] = (struct pretend_run){task, attempt, CALENDAR_NONE};
     return &pretend->runs[pretend->count++];
 }
 
-// The number behind a word that is all there is beside it, or -1.
+// The number after a word, if there is nothing else, or -1.
 static int64_t command_number(const char *command, const char *word)
 {
     size_t length = strlen(word);
@@ -116,9 +111,9 @@ static bool task_work(struct pretend *pretend, rota_task_id task)
     return worked;
 }
 
-// ---- All -------------------------------------------------------------------------------
+// ---- All tasks ----------------------------------------------------------------------------------
 
-// A list of the core as it is now; it does not change while it is gone through.
+// A list of the core at this moment; it does not change while it is read.
 static rota_task_id *list_copy(struct pretend *pretend, enum rota_list list, uint32_t *count)
 {
     const struct rota *rota = pretend->server->rota;

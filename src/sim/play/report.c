@@ -1,4 +1,4 @@
-// report.c - what workers report, and how they come to be silent or gone.
+// report.c - reports of workers, and workers that become silent or leave.
 #include "sim/play/internal.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 // ---- About tasks -----------------------------------------------------------
 
-// Somebody must say it, even about a task that is nowhere; the core will refuse that.
+// A report needs a worker, even about a task that no worker has; the core refuses that report.
 static rota_worker_id any_worker(const struct play *play)
 {
     for (uint32_t i = 1; i < play->worker_capacity; i++) {
@@ -15,7 +15,7 @@ static rota_worker_id any_worker(const struct play *play)
     return (rota_worker_id) { UINT32_MAX };
 }
 
-// The attempt as its worker knows it; one of a shared key is the leader's.
+// The attempt as its worker knows it; for a shared key, that of the leader.
 static void report_fill(struct play *play, struct rota_event *event)
 {
     rota_task_id id = task_named(play, take_name(play));
@@ -58,7 +58,7 @@ static void take_outcome(struct play *play, enum rota_outcome *outcome, int32_t 
     else take_flag(play, "ok");
 }
 
-// In a play the hash of a content is a word.
+// In a play the hash of a content is any word.
 static struct rota_content content_of(const char *word)
 {
     struct rota_content content = { .kind = 0 };
@@ -105,13 +105,13 @@ void verb_finish(struct play *play)
     take_end(play);
     turn_send(play, &event);
     if (play->halt) return;
-    // Late or not, on its worker it has ended.
+    // Late or not, the attempt has ended on its worker.
     worker_ended(play, event.report.worker.number, event.report.task, event.report.attempt);
 }
 
 // ---- About results and copies ----------------------------------------------
 
-// A worker may be seen for the first time when it reports something or asks for work.
+// A worker may appear for the first time when it reports something or asks for work.
 static uint32_t worker_introduce(struct play *play, const char *name)
 {
     uint32_t number;
@@ -146,7 +146,7 @@ void verb_complete(struct play *play)
     runs_of_key_end(play, worker, event.completed.key);
 }
 
-// A name that nobody has heard of is the key of a result that nobody here has asked for.
+// An unknown name is the content key of a result that no task of the play has asked for.
 static rota_object_id object_or_new_key(struct play *play, const char *name)
 {
     uint32_t number = names_find(&play->object_names, name);
@@ -181,7 +181,7 @@ static int by_id(const void *left, const void *right)
     return one->low < other->low ? -1 : one->low > other->low;
 }
 
-// holds W O,P: these, and nothing else
+// holds W O,P: exactly these
 void verb_holds(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_HELD_ALL };
@@ -217,7 +217,7 @@ void verb_progress(struct play *play)
 
 // ---- About themselves ------------------------------------------------------
 
-// One that works by itself asks for as much as it has room for, now and later.
+// A worker that works by itself asks for as much as it has room for, now and later.
 void verb_pick(struct play *play)
 {
     struct rota_event event = { .kind = ROTA_EVENT_WORKER_ASKS };
@@ -255,7 +255,7 @@ void verb_leave(struct play *play)
     if (accepted && number < play->worker_capacity) worker_forget(&play->workers[number]);
 }
 
-// One that the core has given up joins anew, with nothing to do.
+// A worker that the core has given up joins again, without tasks.
 static void worker_rejoin(struct play *play, uint32_t number)
 {
     const struct play_worker *worker = &play->workers[number];
@@ -284,12 +284,12 @@ void verb_heard(struct play *play)
     if (play->answer || play->halt || number >= play->worker_capacity) return;
     struct play_worker *worker = &play->workers[number];
     rota_time quiet = worker->silent ? play->now - worker->silent_since : 0;
-    // Like every worker it has ended its tasks before its lease did.
+    // Like every worker it has ended its tasks before its lease expired.
     if (!known || quiet >= play->config.lease) worker_forget(worker);
     worker->silent = false;
 }
 
-// ---- Resting ---------------------------------------------------------------
+// ---- Pausing ------------------------------------------------------------------------------------
 
 static void rest_sends(struct play *play, enum rota_event_kind kind)
 {

@@ -1,7 +1,7 @@
 // request.c - statements as requests: each is carried out once, however often its play is run.
 //
-// The answer is written in the first turn that has effects of the statement, and acknowledged when
-// the core is quiet. A statement that is on record is only rehearsed, and gives the same answer.
+// The answer is written in the first turn with effects of the statement, and acknowledged when the
+// core has nothing more to do. A recorded statement is only repeated, and gives the same answer.
 #include "sim/play/internal.h"
 
 #include "base/base.h"
@@ -15,7 +15,7 @@ static uint64_t text_hash(uint64_t hash, const char *text, size_t length)
     return hash;
 }
 
-// The folder does not count, so that a play may be run from anywhere.
+// The folder does not matter, so that a play can be run from anywhere.
 static void id_fill(const struct play *play, uint8_t id[16])
 {
     const char *slash = strrchr(play->file, '/'), *name = slash ? slash + 1 : play->file;
@@ -30,7 +30,7 @@ void request_read_line(struct play *play)
     play->body = text_hash(play->body, play->line_text, strcspn(play->line_text, "\r\n"));
 }
 
-// ---- What is on record -----------------------------------------------------
+// ---- Recorded statements ------------------------------------------------------------------------
 
 static void rehearse(struct play *play, const struct store_request *found)
 {
@@ -38,7 +38,7 @@ static void rehearse(struct play *play, const struct store_request *found)
     request->again = true;
     snprintf(request->recorded, sizeof request->recorded, "%s", found->answer);
     if (found->body_hash == request->body) return;
-    play_wrong(play, "on record is another statement, or others before it");
+    play_wrong(play, "on record is another statement, or other lines before it");
 }
 
 void request_begin(struct play *play)
@@ -53,7 +53,7 @@ void request_begin(struct play *play)
     if (known && play->lasting)
         rehearse(play, &found);
     else if (known)
-        play_wrong(play, "it is on record, and something before it is not");
+        play_wrong(play, "it is on record, but an earlier statement is not");
     else if (play->lasting)
         play_wrong(play, "the database belongs to another play");
 }

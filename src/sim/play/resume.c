@@ -1,10 +1,10 @@
-// resume.c - a play that was interrupted goes on from its database.
+// resume.c - resumes an interrupted play from its database.
 //
-// Statements that are on record are first rehearsed with a core of their own. So the play gets to
-// know again what its clients and workers know, who survive the death of the program. Then the
-// core is made of the rows in the file. Messages may have been lost on the way: workers are told
-// again what they should run, and what the last statement left to do is done. What comes out of
-// that must be what the rehearsal came to.
+// Recorded statements are first repeated with a separate core, so that the play knows again what
+// its clients and workers know; those survive the end of the program. Then the core is built from
+// the rows in the database. Messages may have been lost: workers are told again what they should
+// run, and the last statement is completed. The result must equal that of the repeated statements.
+#include "base/base.h"
 #include "sim/play/internal.h"
 
 #include <inttypes.h>
@@ -26,12 +26,12 @@ static bool number_ask(const struct play *play, const char *sql, uint64_t *numbe
 static struct store *file_open(struct play *play, struct store_error *error)
 {
     struct store_options options = store_options_default();
-    options.ballast_bytes = 0;  // a play that finds its disk full just ends
+    options.ballast_bytes = 0;  // a play ends when its disk is full
     if (play->options.log_pages) options.wal_pages = play->options.log_pages;
     return store_open_sqlite(play->options.database, &options, error);
 }
 
-// Rows that no request has made are somebody else's.
+// Rows without a request were not made by a play.
 static bool is_foreign(struct play *play)
 {
     uint32_t count = 0;
@@ -51,7 +51,7 @@ enum play_result again_open(struct play *play)
     }
     if (!number_ask(play, "SELECT count(*) FROM sched_request", &play->on_record)
         || is_foreign(play)) {
-        fprintf(play->out, "%s: holds what no play has made\n", play->options.database);
+        fprintf(play->out, "%s: was not made by a play\n", play->options.database);
         return PLAY_WRONG;
     }
     if (play->on_record) return PLAY_PASSED;
@@ -95,8 +95,7 @@ static uint32_t currents_list(const struct play *play, struct current **list)
 
 static bool is_same_run(const struct play_run *left, const struct play_run *right)
 {
-    return left->task.job == right->task.job && left->task.task == right->task.task
-           && left->attempt == right->attempt;
+    return SAME_TASK(left->task, right->task) && left->attempt == right->attempt;
 }
 
 static const struct play_run *current_find(const struct current *list, uint32_t count,
@@ -108,8 +107,8 @@ static const struct play_run *current_find(const struct current *list, uint32_t 
     return NULL;
 }
 
-// It keeps what the core knows of, in the order it has. A silent one hears nothing, and goes on
-// with what was taken from it.
+// It keeps the tasks that the core knows, in its own order. A silent worker hears nothing, and
+// keeps running tasks that were taken from it.
 static void runs_keep(struct play_worker *worker, uint32_t number, const struct current *list,
                       uint32_t count)
 {
@@ -149,7 +148,7 @@ static void workers_tell_again(struct play *play)
     free(list);
 }
 
-// ---- What came out ---------------------------------------------------------
+// ---- Comparing the results ----------------------------------------------------------------------
 
 static void task_write(const struct play *play, const struct rota *rota, rota_task_id id, char *out,
                        size_t size)
@@ -203,9 +202,9 @@ static void compare(struct play *play, const struct rota *rehearsed)
     judge(play, expected, actual);
 }
 
-// ---- Going on --------------------------------------------------------------
+// ---- Resuming -----------------------------------------------------------------------------------
 
-// When the last turn was; it may have been on the way to a later moment.
+// The time of the last turn, which may have been on the way to a later time.
 static rota_time last_moment(const struct play *play)
 {
     uint64_t at = 0;

@@ -1,4 +1,4 @@
-// setup.c - setting the stage: configuration, workers, lanes, jobs.
+// setup.c - configuration, workers, lanes and jobs.
 #include "sim/play/internal.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static void config_take_times(struct play *play, struct rota_config *config)
     rota_time inputs = take_time(play, "deps_timeout", ROTA_NEVER);
     if (cached != ROTA_NEVER) config->cached_wait = cached, play->cached_set = true;
     if (inputs != ROTA_NEVER) config->inputs_wait = inputs, play->inputs_set = true;
-    // A play that sets only one of them does not mean the other to contradict it.
+    // A play that sets only one of the two does not mean to contradict itself with the other.
     if (config->cached_wait <= config->inputs_wait) return;
     if (!play->inputs_set) config->inputs_wait = config->cached_wait;
     else if (!play->cached_set) config->cached_wait = config->inputs_wait;
@@ -46,7 +46,7 @@ static void config_take_limits(struct play *play, struct rota_config *config)
     config->jobs_max = take_number(play, "jobs_max", config->jobs_max);
 }
 
-// The core says what it thinks of a configuration only when it is opened.
+// The core checks a configuration only when it is opened.
 static void config_try(struct play *play, const struct rota_config *config)
 {
     struct rota *rota = NULL;
@@ -71,7 +71,7 @@ void verb_config(struct play *play)
     take_end(play);
     if (play->halt) return;
     if (play->refused) config_try(play, &config);
-    else if (play->rota) play_wrong(play, "the configuration is fixed once the play has begun");
+    else if (play->rota) play_wrong(play, "'config' must come before all other statements");
     if (!play->answer) {
         play->config = config;
     } else {
@@ -150,15 +150,15 @@ static bool job_is_there(const struct play *play, const char *name)
     return row && *rota_job_status(play->rota, play->jobs[row].id) != 0;
 }
 
-// The submission goes to a job that there is, whichever is the newest.
+// The submission goes to an existing job, not to the newest one.
 static void job_grows(struct play *play, const char *name)
 {
     take_end(play);
     uint32_t row = job_row_find(play, name);
     if (!play->batch.open || play->batch.draft_count)
-        play_wrong(play, "'more' comes first in a submission");
+        play_wrong(play, "'more' must come first in a submission");
     else if (!row)
-        play_wrong(play, "there is no job '%s'", name);
+        play_wrong(play, "no such job: %s", name);
     play->batch.grows = row;
 }
 
@@ -173,7 +173,7 @@ void verb_job(struct play *play)
     take_end(play);
     if (play->halt) return;
     if (job_is_there(play, name)) {
-        turn_refuse(play, ROTA_BAD_EVENT, "there is a job of that name");
+        turn_refuse(play, ROTA_BAD_EVENT, "a job of that name exists");
         return;
     }
     struct batch *batch = &play->batch;

@@ -1,4 +1,4 @@
-// sql.c - questions to the tables of the database that a play runs on.
+// sql.c - queries of the tables of a play's database.
 #include "sim/play/internal.h"
 
 #include "store/sqlite/query.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// One line a row, the first with the names of the columns, tabs between the fields.
+// One line for each row, the first with the names of the columns; tabs between the fields.
 static void rows_take(const char *text, struct strings *rows)
 {
     for (const char *line = text + strcspn(text, "\n"); *line; line += strcspn(line, "\n")) {
@@ -40,8 +40,8 @@ void look_sql(struct play *play, struct strings *actual)
     const char *sql = take_name(play);
     struct strings rows = {0};
     struct store_error error;
-    if (!play->options.database) play_wrong(play, "only a play with --db has tables");
-    if (play->lasting) play->halt = PLAY_SKIPS;  // the tables are further; it was asked in time
+    if (!play->options.database) play_wrong(play, "tables need a database: rota play --db FILE");
+    if (play->lasting) play->halt = PLAY_SKIPS;  // the tables are further ahead
     if (play->halt) return;
     if (sql_ask(play, sql, &rows, &error)) {
         char *text = strings_join(&rows, ",");

@@ -1,13 +1,14 @@
-// submit.c - drafts become one submission; when the core has taken it, their names count.
+// submit.c - makes one submission from drafts; when the core has accepted it, their names are
+// valid.
 #include "sim/play/internal.h"
 
 #include <string.h>
 
-static const uint32_t no_task = UINT32_MAX;  // a number that no task of a play ever has
+static const uint32_t no_task = UINT32_MAX;  // no task of a play has this number
 
 // ---- The job it goes to ----------------------------------------------------
 
-// Row 0, which has no id, when the batch makes a job of its own. Without `job` there is a default.
+// Row 0, which has no id, if the batch opens a job. Without `job` there is a default job.
 static struct play_job *target(struct play *play)
 {
     const struct batch *batch = &play->batch;
@@ -32,7 +33,7 @@ static uint32_t first_number(struct play *play)
 
 // ---- References ------------------------------------------------------------
 
-// The id of a task that may be in the batch itself, where job 0 says so.
+// The id of a task that may be in the batch itself; then its job is 0.
 static rota_task_id task_of(struct play *play, const char *name)
 {
     uint32_t number = names_find(&play->task_names, name);
@@ -117,7 +118,7 @@ static void output_parse(struct play *play, const char *text, struct rota_output
         if (strcmp(part, "keep") == 0) output->flags |= ROTA_OBJECT_KEEP;
         else if (strcmp(part, "stream") == 0) output->flags |= ROTA_OBJECT_STREAM;
         else if (!size_parse(part, &output->bytes)) {
-            play_wrong(play, "out=%s: '%s' is no size, nor keep, nor stream", text, part);
+            play_wrong(play, "out=%s: '%s' is not a size, keep or stream", text, part);
         }
     }
     strings_release(&parts);
@@ -148,7 +149,7 @@ static void keeps_apply(struct play *play)
             found = true;
         }
         if (found) continue;
-        batch_refuse(play, BATCH_BLAMES_PLAY, ROTA_NOT_FOUND, "keep: no such object in it");
+        batch_refuse(play, BATCH_BLAMES_PLAY, ROTA_NOT_FOUND, "keep: no such object in the job");
     }
 }
 
@@ -182,8 +183,8 @@ static void batch_build(struct play *play)
     keeps_apply(play);
 }
 
-// A lane that only a task names has the usual settings. Where a refusal is expected it is just
-// another name that the core does not know.
+// A lane that only a task names has default settings. Where a refusal is expected it is a name that
+// the core does not know.
 static void lanes_declare(struct play *play)
 {
     const struct batch *batch = &play->batch;
@@ -196,7 +197,7 @@ static void lanes_declare(struct play *play)
     }
 }
 
-// What lies on workers only, they report.
+// Objects that are only on workers are reported by the workers.
 static void holders_report(struct play *play)
 {
     const struct batch *batch = &play->batch;
@@ -259,7 +260,7 @@ void batch_submit(struct play *play)
     holders_report(play);
 }
 
-// The file knows the tasks by the names they have in the play.
+// The database stores the names of the tasks in the play.
 void batch_define(struct play *play)
 {
     const struct batch *batch = &play->batch;

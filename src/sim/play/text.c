@@ -1,4 +1,4 @@
-// text.c - the smallest parts of a play: words, numbers, times, sizes, lists of strings.
+// text.c - words, numbers, times, sizes, and lists of strings.
 #include "sim/play/internal.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 // ---- Memory ----------------------------------------------------------------
 
-// A play without memory has nothing to say; there is no state worth saving.
+// Without memory a play just ends: there is no state worth saving.
 void *array_resize(void *old, size_t count, size_t size)
 {
     void *memory = realloc(old, (count ? count : 1) * size);
@@ -100,7 +100,7 @@ static bool ends_line(char byte)
     return byte == 0 || byte == '#';
 }
 
-// Takes the quotes out of one word and parts a pair. Returns the place behind it, or null when a
+// Removes the quotes from one word and splits a pair. Returns the place after it, or null if a
 // quote is not closed.
 static char *word_cut(char *read, struct word *word)
 {
@@ -119,7 +119,7 @@ static char *word_cut(char *read, struct word *word)
             *write++ = *read++;
         }
     }
-    // The end mark may fall on the byte that ended the word: a blank is passed, and a comment or
+    // The end mark may replace the byte that ended the word: a blank is skipped, and a comment or
     // the end of the line stays an end.
     if (is_blank(*read)) read++;
     *write = 0;
@@ -158,7 +158,7 @@ bool number_parse(const char *text, uint64_t max, uint64_t *number)
 
 struct unit { const char *name; uint64_t value; };
 
-// A number, maybe with a fraction, and one of the units.
+// A number, perhaps with a fraction, and one of the units.
 static bool quantity_parse(const char *text, const struct unit *units, uint64_t *out)
 {
     size_t digits = strspn(text, "0123456789.");

@@ -1,4 +1,4 @@
-// time.c - time passes, plans take their time, the core starts again.
+// time.c - time passes, plans take time, the core restarts.
 #include "sim/play/internal.h"
 
 static rota_time take_moment(struct play *play)
@@ -31,11 +31,11 @@ void verb_advance(struct play *play)
 {
     rota_time length = take_moment(play);
     if (!is_between_turns(play)) return;
-    if (length > ROTA_NEVER - 1 - play->now) play_wrong(play, "that is too long");
+    if (length > ROTA_NEVER - 1 - play->now) play_wrong(play, "the time is too long");
     else turn_advance(play, play->now + length);
 }
 
-// The time is there at once; what was due before it happens at the end of the turn.
+// The time changes at once; what was due before it happens at the end of the turn.
 void verb_turn(struct play *play)
 {
     rota_time target = take_moment(play);
@@ -48,8 +48,8 @@ void verb_turn(struct play *play)
 void verb_end(struct play *play)
 {
     take_end(play);
-    if (!play->block.open) play_wrong(play, "there is no 'turn' before");
-    else if (play->batch.open) play_wrong(play, "the submission before has no 'submit'");
+    if (!play->block.open) play_wrong(play, "'end' without 'turn'");
+    else if (play->batch.open) play_wrong(play, "'submit' is missing after the last 'begin'");
     play->block.open = false;
     if (!play->halt) turn_once(play);
 }
@@ -58,8 +58,8 @@ void verb_restart(struct play *play)
 {
     take_end(play);
     bool late = play->block.open && play->kept_count;
-    if (late) play_wrong(play, "in a turn a restart comes first");
-    play->bounds.count = 0;  // nobody has made a plan since
+    if (late) play_wrong(play, "'restart' must come first in a turn");
+    play->bounds.count = 0;  // there is no plan yet
     rota_time now = play->now;
     if (play->block.open) play->now = play->block.before;  // nothing has become due meanwhile
     if (!play->halt) turn_restart(play);
@@ -75,16 +75,16 @@ static struct rota_event bound_event(const struct play_bound *bound)
     return event;
 }
 
-// Plans are not stored; whoever has made one makes it again for a core that is rebuilt.
+// Plans are not stored; the planner makes them again for a core that is rebuilt.
 void bounds_tell(struct play *play)
 {
     for (uint32_t i = 0; i < play->bounds.count; i++) {
         struct rota_event event = bound_event(&play->bounds.items[i]);
-        turn_step(play, &event);  // of a job that is gone by now it is refused
+        turn_step(play, &event);  // refused if the job is closed by now
     }
 }
 
-// Somebody has made a plan.
+// A planner has made a plan.
 void verb_bind(struct play *play)
 {
     rota_task_id task = task_named(play, take_name(play));
@@ -105,7 +105,7 @@ void verb_bind(struct play *play)
     turn_send(play, &event);
 }
 
-// The core hears in its next turn how long its last plan took.
+// The core is told in its next turn how long its last plan took.
 void verb_plan(struct play *play)
 {
     rota_time took = take_time(play, "took", 0);

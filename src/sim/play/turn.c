@@ -1,4 +1,4 @@
-// turn.c - turns of the core: step, take, commit, perform, until it is quiet.
+// turn.c - turns of the core: step, take, commit, perform, until there is nothing to do.
 #include "sim/play/internal.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 enum { DECISIONS_KEPT = 20, ROUNDS_MAX = 10000000 };
 
-// ---- The core, from its first to its last day ------------------------------
+// ---- Opening and closing the core ---------------------------------------------------------------
 
 static void refusal_write(enum rota_error error, const char *reason, char *out, size_t size)
 {
@@ -26,7 +26,7 @@ bool turn_open(struct play *play)
     return false;
 }
 
-// Nobody hears of what is not on record.
+// Nothing is sent that is not recorded.
 static void store_gives_up(struct play *play, const char *why)
 {
     fprintf(play->out, "%s:%u: %s\n", play->file, play->line, why);
@@ -146,7 +146,7 @@ static uint32_t actions_copy(struct play *play, const struct rota_effects *effec
     return count;
 }
 
-// The rows come in pieces, the actions with the last one.
+// The rows come in pieces; the actions come with the last one.
 static struct rota_effects effects_commit(struct play *play)
 {
     struct rota_effects effects;
@@ -177,7 +177,7 @@ static bool turn_take(struct play *play)
     decisions_add(play, effects.trace);
     turn_keep_nothing(play);
     uint32_t count = actions_copy(play, &effects);
-    // The tasks get their names before anybody talks about them.
+    // The tasks get their names before they are used.
     for (uint32_t i = 0; i < count; i++) {
         const struct rota_action *action = &play->actions[i];
         if (action->kind == ROTA_ACTION_ACCEPT) batch_accepted(play, action->accept.job);
@@ -194,7 +194,7 @@ void turn_settle(struct play *play)
         if (workers_start(play)) busy = true;
         if (!busy && rota_deadline(play->rota) > play->now) return;
     }
-    play_fail(play, "the core to become quiet", "it wants turn after turn");
+    play_fail(play, "the core to have nothing to do", "it asks for turn after turn");
     play->halt = PLAY_STOPS;
 }
 

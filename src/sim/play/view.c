@@ -1,4 +1,4 @@
-// view.c - what can be expected: the states of the core and of the play, as strings.
+// view.c - the values that can be expected: the state of the core and of the play, as strings.
 #include "sim/play/internal.h"
 
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static const struct list_view *list_find(const char *what, bool table)
     return NULL;
 }
 
-// In the queues of pull a task goes by its own name and by that of its key.
+// In the queues of pull a task has its own name and that of its content key.
 static void task_add(const struct play *play, rota_task_id id, bool with_key,
                      struct strings *actual)
 {
@@ -224,7 +224,7 @@ static void look_locate(struct play *play, struct strings *actual)
 {
     const char *name = take_name(play);
     bool known = names_find(&play->object_names, name) || names_find(&play->key_names, name);
-    if (!known) return;  // nobody has ever said anything about it
+    if (!known) return;  // it was never reported
     rota_object_id id = object_named(play, name);
     rota_worker_id worker = rota_locate(play->rota, id);
     if (worker.number) strings_add(actual, "%s", worker_text(play, worker));
@@ -249,7 +249,7 @@ static void look_free(struct play *play, struct strings *actual)
     strings_add(actual, "mem=%s", size);
 }
 
-// ---- What the play has seen, and the whole ---------------------------------
+// ---- What clients and workers were told, and everything -----------------------------------------
 
 static bool strings_have(const struct strings *strings, const char *text)
 {
@@ -259,7 +259,8 @@ static bool strings_have(const struct strings *strings, const char *text)
     return false;
 }
 
-// The end of a wait says again what was confirmed; only what it adds counts. Asking starts anew.
+// The end of a wait repeats the confirmations; only new ones count. The list starts again after
+// each query.
 static void look_told(struct play *play, struct strings *actual)
 {
     uint32_t number = names_add(&play->client_names, take_name(play));
@@ -328,7 +329,7 @@ bool view_look(struct play *play, const char *what, enum view_shape *shape, stru
     } else {
         while (i < count && strcmp(views[i].what, what) != 0) i++;
         if (i == count) {
-            play_wrong(play, "nobody can be asked for '%s'", what);
+            play_wrong(play, "unknown expectation '%s'", what);
             return false;
         }
         *shape = views[i].shape;

@@ -1,6 +1,6 @@
-// words.c - the words of a statement, taken one by one, and what is wrong with them.
+// words.c - takes the words of a statement one by one, and reports errors in them.
 //
-// The first mistake ends the statement: what is taken after it is worthless but harmless.
+// The first error ends the statement: the words taken after it are ignored.
 #include "sim/play/internal.h"
 
 #include <stdarg.h>
@@ -53,7 +53,7 @@ const char *take_name_if_any(struct play *play)
 const char *take_name(struct play *play)
 {
     const char *name = take_name_if_any(play);
-    if (!name) play_wrong(play, "a word is missing");
+    if (!name) play_wrong(play, "a word is missing at the end");
     return name ? name : "";
 }
 
@@ -84,7 +84,7 @@ void take_end(struct play *play)
     for (uint32_t i = 0; i < play->word_count; i++) {
         const struct word *word = &play->words[i];
         if (word->used) continue;
-        play_wrong(play, "'%s%s%s' has no place here", word->text, word->value ? "=" : "",
+        play_wrong(play, "'%s%s%s' is unexpected here", word->text, word->value ? "=" : "",
                    word->value ? word->value : "");
         return;
     }
@@ -129,6 +129,6 @@ int take_choice(struct play *play, const char *key, const struct choice *choices
     for (const struct choice *choice = choices; choice->word; choice++) {
         if (strcmp(choice->word, value) == 0) return choice->value;
     }
-    play_wrong(play, "%s=%s: not one of the words that may stand there", key, value);
+    play_wrong(play, "%s=%s: invalid value", key, value);
     return otherwise;
 }

@@ -1,21 +1,21 @@
-// job.c - a job with what the world knows and what somebody would have guessed.
+// job.c - a job with its real durations and sizes, and those that a user would have guessed.
 #include "sim/whatif/whatif.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-char *lab_text(const char *text)
+char *whatif_text(const char *text)
 {
     char *copy = plan_take(strlen(text) + 1, 1);
     memcpy(copy, text, strlen(text));
     return copy;
 }
 
-void lab_job_init(struct lab_job *job, const char *name, uint32_t tasks, uint32_t objects,
+void whatif_job_init(struct whatif_job *job, const char *name, uint32_t tasks, uint32_t objects,
                   uint32_t inputs)
 {
     struct plan_graph *graph = &job->graph;
-    job->name = lab_text(name);
+    job->name = whatif_text(name);
     graph->tasks = plan_take(tasks, sizeof *graph->tasks);
     graph->objects = plan_take(objects, sizeof *graph->objects);
     graph->inputs = plan_take(inputs, sizeof *graph->inputs);
@@ -30,7 +30,7 @@ void lab_job_init(struct lab_job *job, const char *name, uint32_t tasks, uint32_
     job->kinds = plan_take(tasks, sizeof *job->kinds);
 }
 
-void lab_memory_set(struct lab_job *job, uint32_t task, double mib)
+void whatif_memory_set(struct whatif_job *job, uint32_t task, double mib)
 {
     struct plan_graph *graph = &job->graph;
     if (mib <= 0) return;
@@ -39,25 +39,25 @@ void lab_memory_set(struct lab_job *job, uint32_t task, double mib)
     graph->memory_mib[task] = mib < UINT32_MAX ? (uint32_t)mib + (mib > (uint32_t)mib) : UINT32_MAX;
 }
 
-void lab_stream_set(struct lab_job *job, uint32_t object)
+void whatif_stream_set(struct whatif_job *job, uint32_t object)
 {
     struct plan_graph *graph = &job->graph;
     if (!graph->streams) graph->streams = plan_take(graph->object_count, sizeof *graph->streams);
     graph->streams[object] = true;
 }
 
-void lab_job_release(struct lab_job *job)
+void whatif_job_release(struct whatif_job *job)
 {
     for (uint32_t i = 0; i < job->graph.task_count; i++) free(job->names[i]), free(job->kinds[i]);
     plan_graph_release(&job->graph);
     free(job->name), free(job->guess_seconds), free(job->guess_mib);
     free(job->names), free(job->kinds);
-    *job = (struct lab_job){0};
+    *job = (struct whatif_job){0};
 }
 
-char *lab_kind(const char *name)
+char *whatif_kind(const char *name)
 {
-    char *kind = lab_text(name);
+    char *kind = whatif_text(name);
     for (size_t length = strlen(kind), before = 0; length != before;) {
         before = length;
         while (length && kind[length - 1] >= '0' && kind[length - 1] <= '9') length--;
@@ -69,7 +69,7 @@ char *lab_kind(const char *name)
     return kind;
 }
 
-// ---- What tasks of a kind have in common ---------------------------------------------------
+// ---- Kinds of tasks -----------------------------------------------------------------------------
 
 struct kind {
     const char *name;
@@ -83,7 +83,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : (one->task > other->task) - (one->task < other->task);
 }
 
-static void guess_alike(struct lab_job *job, const struct kind *kinds, uint32_t count)
+static void guess_alike(struct whatif_job *job, const struct kind *kinds, uint32_t count)
 {
     const struct plan_graph *graph = &job->graph;
     double seconds = 0, mib = 0;
@@ -102,7 +102,7 @@ static void guess_alike(struct lab_job *job, const struct kind *kinds, uint32_t 
     }
 }
 
-void lab_guess_by_kind(struct lab_job *job)
+void whatif_guess_by_kind(struct whatif_job *job)
 {
     uint32_t count = job->graph.task_count, first = 0;
     struct kind *kinds = plan_take(count, sizeof *kinds);
@@ -116,7 +116,7 @@ void lab_guess_by_kind(struct lab_job *job)
     free(kinds);
 }
 
-// ---- What the planner is told -----------------------------------------------------------------
+// ---- The graph for the planner ------------------------------------------------------------------
 
 static double mean(const double *numbers, uint32_t count)
 {
@@ -125,27 +125,27 @@ static double mean(const double *numbers, uint32_t count)
     return count ? sum / count : 0;
 }
 
-static double *seen(const double *truth, const double *guess, uint32_t count, enum lab_info info)
+static double *seen(const double *truth, const double *guess, uint32_t count, enum whatif_info info)
 {
     double *told = plan_take(count, sizeof *told), average = mean(truth, count);
     for (uint32_t i = 0; i < count; i++) {
-        if (info == LAB_EXACT) told[i] = truth[i];
-        else told[i] = info == LAB_USER && guess[i] >= 0 ? guess[i] : average;
+        if (info == WHATIF_EXACT) told[i] = truth[i];
+        else told[i] = info == WHATIF_USER && guess[i] >= 0 ? guess[i] : average;
     }
     return told;
 }
 
-struct plan_graph lab_graph_seen(const struct lab_job *job, enum lab_info info)
+struct plan_graph whatif_graph_seen(const struct whatif_job *job, enum whatif_info info)
 {
     struct plan_graph graph = job->graph;
-    graph.streams = NULL;  // plans take them for objects, and bind nobody that has one
+    graph.streams = NULL;  // plans treat streams as objects, and bind no task that has one
     graph.group = NULL;
     graph.seconds = seen(graph.seconds, job->guess_seconds, graph.task_count, info);
     graph.mib = seen(graph.mib, job->guess_mib, graph.object_count, info);
     return graph;
 }
 
-void lab_graph_forget(struct plan_graph *graph)
+void whatif_graph_forget(struct plan_graph *graph)
 {
     free(graph->seconds), free(graph->mib);
 }

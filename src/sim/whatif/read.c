@@ -1,4 +1,4 @@
-// read.c - from a file to a job, whatever the file is.
+// read.c - reads a job from a file in any of the known formats.
 #include "sim/whatif/whatif.h"
 
 #include <string.h>
@@ -9,11 +9,11 @@ static bool ends_with(const char *path, const char *end)
     return length > wanted && strcmp(path + length - wanted, end) == 0;
 }
 
-static bool read_job_file(struct lab_job *job, const char *path, double seconds_each)
+static bool read_job_file(struct whatif_job *job, const char *path, double seconds_each)
 {
     struct jobfile file;
     bool fine = jobfile_read(&file, path);
-    if (fine) fine = lab_read_job(job, &file, seconds_each);
+    if (fine) fine = whatif_read_job(job, &file, seconds_each);
     else jobfile_errors_write(&file, stderr);
     jobfile_release(&file);
     return fine;
@@ -26,17 +26,17 @@ static bool names_format(const struct document *document, const char *format)
     return text && strcmp(text, format) == 0;
 }
 
-bool lab_read(struct lab_job *job, const char *path, double seconds_each)
+bool whatif_read(struct whatif_job *job, const char *path, double seconds_each)
 {
-    *job = (struct lab_job){0};
+    *job = (struct whatif_job){0};
     if (!ends_with(path, ".json")) return read_job_file(job, path, seconds_each);
     struct document document;
     bool fine = document_open(&document, path), is_job = false;
     uint32_t root = fine ? document_root(&document) : 0;
     if (fine && names_format(&document, "tg-1"))
-        fine = lab_read_graph(job, &document);
+        fine = whatif_read_graph(job, &document);
     else if (fine && document_find(&document, root, "workflow"))
-        fine = lab_read_workflow(job, &document);
+        fine = whatif_read_workflow(job, &document);
     else
         is_job = fine;
     if (!is_job && !fine) document_errors_write(&document, stderr);

@@ -17,7 +17,7 @@ static struct counts count(const struct document *document, uint32_t tasks)
     return counts;
 }
 
-static void read_outputs(struct lab_job *job, struct document *document, uint32_t node,
+static void read_outputs(struct whatif_job *job, struct document *document, uint32_t node,
                          uint32_t first)
 {
     uint32_t at = document_first(document, document_find(document, node, "outputs"));
@@ -27,11 +27,11 @@ static void read_outputs(struct lab_job *job, struct document *document, uint32_
         job->graph.mib[first] = document_number(document, size, "the size s", 0, -1);
         job->guess_mib[first] = document_number(document, guess, "the size e_s", -1, -1);
         if (document_flag(document, document_find(document, at, "stream"), "stream"))
-            lab_stream_set(job, first);
+            whatif_stream_set(job, first);
     }
 }
 
-static void read_task(struct lab_job *job, struct document *document, uint32_t number,
+static void read_task(struct whatif_job *job, struct document *document, uint32_t number,
                       uint32_t node)
 {
     struct plan_task *task = &job->graph.tasks[number];
@@ -40,18 +40,18 @@ static void read_task(struct lab_job *job, struct document *document, uint32_t n
     const char *kind = document_text(document, document_find(document, node, "n"));
     char name[16];
     snprintf(name, sizeof name, "%u", number);
-    job->names[number] = lab_text(name);
-    job->kinds[number] = lab_text(kind ? kind : "");
+    job->names[number] = whatif_text(name);
+    job->kinds[number] = whatif_text(kind ? kind : "");
     job->graph.seconds[number] = document_number(document, seconds, "the duration d", 0, -1);
     job->guess_seconds[number] = document_number(document, guess, "the duration e_d", -1, -1);
     task->cores = document_whole(document, document_find(document, node, "cpus"), "cpus", 1,
                                  CORES_MAX);
     uint32_t memory = document_find(document, node, "mem");
-    if (memory) lab_memory_set(job, number, document_number(document, memory, "mem", 0, -1));
+    if (memory) whatif_memory_set(job, number, document_number(document, memory, "mem", 0, -1));
     read_outputs(job, document, node, task->output);
 }
 
-static void read_inputs(struct lab_job *job, struct document *document, uint32_t number,
+static void read_inputs(struct whatif_job *job, struct document *document, uint32_t number,
                         uint32_t node)
 {
     const struct plan_graph *graph = &job->graph;
@@ -73,7 +73,7 @@ static void read_inputs(struct lab_job *job, struct document *document, uint32_t
     }
 }
 
-static void check_streams(const struct lab_job *job, struct document *document, uint32_t tasks)
+static void check_streams(const struct whatif_job *job, struct document *document, uint32_t tasks)
 {
     uint32_t object = 0;
     for (uint32_t task = document_first(document, tasks); task;
@@ -82,13 +82,13 @@ static void check_streams(const struct lab_job *job, struct document *document, 
         for (; at; at = document_next(document, at), object++) {
             uint32_t readers = job->graph.objects[object].user_count;
             if (plan_is_stream(&job->graph, object) && readers != 1)
-                document_refuse(document, at, "a stream has one reader, and this one has %u",
+                document_refuse(document, at, "a stream has one reader, but this one has %u",
                                 readers);
         }
     }
 }
 
-bool lab_read_graph(struct lab_job *job, struct document *document)
+bool whatif_read_graph(struct whatif_job *job, struct document *document)
 {
     uint32_t root = document_root(document), tasks = document_find(document, root, "tasks");
     const char *name = document_text(document, document_find(document, root, "name"));
@@ -97,7 +97,7 @@ bool lab_read_graph(struct lab_job *job, struct document *document)
         return false;
     }
     struct counts counts = count(document, tasks), seen = {0};
-    lab_job_init(job, name ? name : "graph", counts.tasks, counts.objects, counts.inputs);
+    whatif_job_init(job, name ? name : "graph", counts.tasks, counts.objects, counts.inputs);
     uint32_t node = document_first(document, tasks);
     for (; node; node = document_next(document, node), seen.tasks++) {
         struct plan_task *task = &job->graph.tasks[seen.tasks];
@@ -117,6 +117,6 @@ bool lab_read_graph(struct lab_job *job, struct document *document)
     if (document_is_wrong(document)) return false;
     bool fine = plan_graph_finish(&job->graph);
     if (fine) check_streams(job, document, tasks);
-    else document_refuse(document, tasks, "the tasks wait for each other in a circle");
+    else document_refuse(document, tasks, "the tasks depend on each other in a cycle");
     return !document_is_wrong(document);
 }

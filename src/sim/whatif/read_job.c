@@ -1,9 +1,9 @@
-// read_job.c - a job file as a graph; what its tasks take and make is not written there.
+// read_job.c - reads a job file as a graph; job files have no durations and sizes.
 #include "sim/whatif/whatif.h"
 
 #include <string.h>
 
-// The stream that is behind this of all that a task waits for; 0: none, it waits for the end.
+// The stream that this dependency of a task stands for; 0: none, the task waits for its end.
 static uint32_t stream_of(const struct jobfile *file, const struct jobfile_task *task, uint32_t at)
 {
     uint32_t before = task->need_count + task->member_count + task->clause_count;
@@ -33,24 +33,24 @@ static struct counts count(const struct jobfile *file)
     return counts;
 }
 
-// An object for each task, which is what the others wait for, and behind it its streams.
-static void name_objects(struct lab_job *job, const struct jobfile *file)
+// Each task gets an object that its dependents wait for, and after it one for each of its streams.
+static void name_objects(struct whatif_job *job, const struct jobfile *file)
 {
     uint32_t next = 0;
     for (uint32_t i = 0; i < file->task_count; i++) {
         struct plan_task *task = &job->graph.tasks[i];
         task->output = next++;
         for (uint32_t k = 0; k < file->tasks[i].output_count; k++)
-            if (file->tasks[i].outputs[k].kind == JOBFILE_STREAM) lab_stream_set(job, next++);
+            if (file->tasks[i].outputs[k].kind == JOBFILE_STREAM) whatif_stream_set(job, next++);
         task->output_count = next - task->output;
     }
 }
 
-bool lab_read_job(struct lab_job *job, const struct jobfile *file, double seconds_each)
+bool whatif_read_job(struct whatif_job *job, const struct jobfile *file, double seconds_each)
 {
     struct counts counts = count(file);
     uint32_t inputs = 0, at, other;
-    lab_job_init(job, file->name ? file->name : file->path, file->task_count, counts.objects,
+    whatif_job_init(job, file->name ? file->name : file->path, file->task_count, counts.objects,
                  counts.inputs);
     struct plan_graph *graph = &job->graph;
     name_objects(job, file);
@@ -61,13 +61,13 @@ bool lab_read_job(struct lab_job *job, const struct jobfile *file, double second
         task->input = inputs;
         for (at = 0; (at = jobfile_waits(from, at, &other)); task->input_count++)
             graph->inputs[inputs++] = graph->tasks[other].output + stream_of(file, from, at);
-        lab_memory_set(job, i, from->memory_mib);
+        whatif_memory_set(job, i, from->memory_mib);
         graph->seconds[i] = from->is_bundle ? 0 : seconds_each;
         job->guess_seconds[i] = graph->seconds[i];
-        job->names[i] = lab_text(from->name);
-        job->kinds[i] = lab_text(from->name);
+        job->names[i] = whatif_text(from->name);
+        job->kinds[i] = whatif_text(from->name);
     }
     if (plan_graph_finish(graph)) return true;
-    fprintf(stderr, "%s: the tasks wait for each other in a circle\n", file->path);
+    fprintf(stderr, "%s: the tasks depend on each other in a cycle\n", file->path);
     return false;
 }

@@ -18,7 +18,7 @@ static bool read_numbers(struct document *document, uint32_t list, const char *w
 }
 
 // "8x4@128"
-static bool names_cluster(const char *key, const struct lab_setting *setting)
+static bool names_cluster(const char *key, const struct whatif_setting *setting)
 {
     unsigned workers, cores;
     double bandwidth;
@@ -31,7 +31,7 @@ static bool names_cluster(const char *key, const struct lab_setting *setting)
     return true;
 }
 
-static uint32_t find_schedule(struct document *document, const struct lab_setting *setting)
+static uint32_t find_schedule(struct document *document, const struct whatif_setting *setting)
 {
     uint32_t root = document_root(document), at = document_first(document, root);
     if (document_find(document, root, "assign")) return root;
@@ -41,13 +41,13 @@ static uint32_t find_schedule(struct document *document, const struct lab_settin
         at = document_next(document, value);
     }
     document_refuse(document, root,
-                    "there is neither \"assign\" nor a schedule for these workers and bandwidth");
+                    "expected \"assign\", or a schedule for these workers and bandwidth");
     return 0;
 }
 
 static void check_rooms(struct document *document, uint32_t node,
-                        const struct plan_schedule *schedule, const struct lab_job *job,
-                        const struct lab_setting *setting)
+                        const struct plan_schedule *schedule, const struct whatif_job *job,
+                        const struct whatif_setting *setting)
 {
     for (uint32_t i = 0; i < job->graph.task_count; i++) {
         uint32_t worker = schedule->worker[i], cores = job->graph.tasks[i].cores;
@@ -58,8 +58,8 @@ static void check_rooms(struct document *document, uint32_t node,
     }
 }
 
-bool lab_read_schedule(struct plan_schedule *schedule, const char *path, const struct lab_job *job,
-                       const struct lab_setting *setting)
+bool whatif_read_schedule(struct plan_schedule *schedule, const char *path,
+                          const struct whatif_job *job, const struct whatif_setting *setting)
 {
     struct document document;
     uint32_t count = job->graph.task_count;

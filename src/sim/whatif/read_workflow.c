@@ -1,7 +1,8 @@
 // read_workflow.c - recorded workflows in WfFormat 1.5.
 //
 // Objects are the files that one task makes and another one reads; a parent without such a file
-// gives an object without size. A core is a hundred percent of the processor time that was used.
+// gives an object without size. The processor time that a task used is its number of cores, in
+// percent.
 #include "job/file/internal.h"
 #include "sim/whatif/whatif.h"
 
@@ -14,9 +15,9 @@ static const double mebibyte = 1048576;
 
 struct flow {
     struct document *document;
-    struct lab_job *job;
+    struct whatif_job *job;
     struct table tasks, makers, files;  // a task plus one by its id; by a file it makes; a size
-    struct lab_edge *edges;
+    struct whatif_edge *edges;
     uint32_t edge_count, edge_capacity;
     double *sizes;
     uint32_t size_count, size_capacity;
@@ -25,10 +26,10 @@ struct flow {
 static void edge_add(struct flow *flow, uint32_t from, uint32_t to, const char *file)
 {
     uint32_t size = file ? table_find(&flow->files, file) : 0;
-    struct lab_edge *edge = ARRAY_ADD(flow->document->file, flow->edges, flow->edge_count,
+    struct whatif_edge *edge = ARRAY_ADD(flow->document->file, flow->edges, flow->edge_count,
                                       flow->edge_capacity);
     double mib = size ? flow->sizes[size - 1] / mebibyte : 0;
-    if (edge) *edge = (struct lab_edge){.from = from, .to = to, .mib = mib, .file = file};
+    if (edge) *edge = (struct whatif_edge){.from = from, .to = to, .mib = mib, .file = file};
 }
 
 static void read_files(struct flow *flow, uint32_t files)
@@ -60,8 +61,8 @@ static void read_tasks(struct flow *flow, uint32_t tasks)
             document_refuse(document, at, "a task needs an id of its own");
             return;
         }
-        flow->job->names[number] = lab_text(id);
-        flow->job->kinds[number] = lab_kind(name ? name : id);
+        flow->job->names[number] = whatif_text(id);
+        flow->job->kinds[number] = whatif_kind(name ? name : id);
         flow->job->graph.tasks[number].cores = 1;
         uint32_t file = document_first(document, document_find(document, at, "outputFiles"));
         for (; file; file = document_next(document, file)) {
@@ -78,13 +79,13 @@ static void read_runs(struct flow *flow, uint32_t runs)
         const char *id = document_text(document, document_find(document, at, "id"));
         uint32_t task = id ? table_find(&flow->tasks, id) : 0;
         if (!task) {
-            document_refuse(document, at, "this execution is of no task of the specification");
+            document_refuse(document, at, "this execution belongs to no task of the specification");
             return;
         }
         uint32_t seconds = document_find(document, at, "runtimeInSeconds");
         uint32_t memory = document_find(document, at, "memoryInBytes");
         if (memory)
-            lab_memory_set(flow->job, task - 1,
+            whatif_memory_set(flow->job, task - 1,
                            document_number(document, memory, "memoryInBytes", 0, -1) / mebibyte);
         double used = document_number(document, document_find(document, at, "avgCPU"), "avgCPU", 0,
                                       0);
@@ -119,13 +120,13 @@ static void read_needs(struct flow *flow, uint32_t tasks)
         for (; at; at = document_next(document, at)) {
             const char *id = document_text(document, at);
             uint32_t parent = id ? table_find(&flow->tasks, id) : 0;
-            if (!parent) document_refuse(document, at, "there is no task of this id");
+            if (!parent) document_refuse(document, at, "no task has this id");
             else if (!has_edge(flow, first, parent - 1)) edge_add(flow, parent - 1, number, NULL);
         }
     }
 }
 
-bool lab_read_workflow(struct lab_job *job, struct document *document)
+bool whatif_read_workflow(struct whatif_job *job, struct document *document)
 {
     struct flow flow = {.document = document, .job = job};
     uint32_t root = document_root(document), workflow = document_find(document, root, "workflow");
@@ -138,16 +139,16 @@ bool lab_read_workflow(struct lab_job *job, struct document *document)
         document_refuse(document, workflow, "workflow.specification.tasks must have tasks");
         return false;
     }
-    lab_job_init(job, name ? name : "workflow", count, 0, 0);
+    whatif_job_init(job, name ? name : "workflow", count, 0, 0);
     read_files(&flow, document_find(document, plan, "files"));
     read_tasks(&flow, tasks);
     if (!document_is_wrong(document)) read_runs(&flow, document_find(document, run, "tasks"));
     if (!document_is_wrong(document)) read_needs(&flow, tasks);
     bool fine = !document_is_wrong(document);
     if (fine) {
-        fine = lab_edges_join(job, flow.edges, flow.edge_count);
-        if (fine) lab_guess_by_kind(job);
-        else document_refuse(document, tasks, "the tasks wait for each other in a circle");
+        fine = whatif_edges_join(job, flow.edges, flow.edge_count);
+        if (fine) whatif_guess_by_kind(job);
+        else document_refuse(document, tasks, "the tasks depend on each other in a cycle");
     }
     table_release(&flow.tasks), table_release(&flow.makers), table_release(&flow.files);
     free(flow.edges), free(flow.sizes);

@@ -1,4 +1,4 @@
-// show.c - a course as text: what it comes to, what it waited for, and a chart of its cores.
+// show.c - a result as text: its numbers, what it waited for, and a chart of its cores.
 #include "sim/whatif/whatif.h"
 
 #include <string.h>
@@ -11,8 +11,8 @@ static bool is_at(double a, double b)
     return difference <= tolerance * (1 + a);
 }
 
-// What a task waited for last: the input that was made last, or else whoever left it a core.
-static uint32_t waited_for(const struct lab_job *job, const struct lab_course *course,
+// The last thing that a task waited for: its latest input, or else the task that freed its core.
+static uint32_t waited_for(const struct whatif_job *job, const struct whatif_course *course,
                            uint32_t task, bool *for_core)
 {
     const struct plan_graph *graph = &job->graph;
@@ -22,7 +22,7 @@ static uint32_t waited_for(const struct lab_job *job, const struct lab_course *c
     for (uint32_t i = 0; i < graph->tasks[task].input_count; i++) {
         uint32_t producer = graph->objects[inputs[i]].producer;
         if (producer == PLAN_NONE) continue;
-        // Who reads a stream waits for its beginning.
+        // A task that reads a stream waits for the start of its writer.
         double then = plan_is_stream(graph, inputs[i]) ? course->began[producer]
                                                        : course->ended[producer];
         if (best != PLAN_NONE && then <= latest) continue;
@@ -42,32 +42,32 @@ static uint32_t waited_for(const struct lab_job *job, const struct lab_course *c
     return best;
 }
 
-uint32_t lab_critical_path(const struct lab_job *job, const struct lab_course *course,
-                           struct lab_stage *stages)
+uint32_t whatif_critical_path(const struct whatif_job *job, const struct whatif_course *course,
+                           struct whatif_stage *stages)
 {
     uint32_t last = 0, count = 0;
     bool for_core;
     for (uint32_t i = 1; i < job->graph.task_count; i++)
         if (course->ended[i] > course->ended[last]) last = i;
     for (uint32_t at = last; at != PLAN_NONE && count < job->graph.task_count;) {
-        stages[count] = (struct lab_stage){at, LAB_FIRST};
+        stages[count] = (struct whatif_stage){at, WHATIF_FIRST};
         uint32_t before = waited_for(job, course, at, &for_core);
         if (before != PLAN_NONE) {
             bool joined = job->graph.group && job->graph.group[at]
                           && job->graph.group[at] == job->graph.group[before];
             bool at_once = is_at(course->ended[before], course->began[at]);
             bool moved = course->worker[before] != course->worker[at];
-            stages[count].waited = joined    ? LAB_STREAM
-                                   : for_core ? LAB_CORE
-                                   : at_once ? LAB_TASK
-                                   : moved   ? LAB_TRANSFER
-                                             : LAB_LATER;
+            stages[count].waited = joined    ? WHATIF_STREAM
+                                   : for_core ? WHATIF_CORE
+                                   : at_once ? WHATIF_TASK
+                                   : moved   ? WHATIF_TRANSFER
+                                             : WHATIF_LATER;
         }
         count++;
         at = before;
     }
     for (uint32_t i = 0; i < count / 2; i++) {
-        struct lab_stage stage = stages[i];
+        struct whatif_stage stage = stages[i];
         stages[i] = stages[count - 1 - i];
         stages[count - 1 - i] = stage;
     }
@@ -76,7 +76,7 @@ uint32_t lab_critical_path(const struct lab_job *job, const struct lab_course *c
 
 // ---- Cores -----------------------------------------------------------------------------------
 
-static bool is_free(const struct lab_job *job, const struct lab_course *course,
+static bool is_free(const struct whatif_job *job, const struct whatif_course *course,
                     const uint32_t *core, uint32_t task, uint32_t place)
 {
     for (uint32_t i = 0; i < job->graph.task_count; i++) {
@@ -89,9 +89,9 @@ static bool is_free(const struct lab_job *job, const struct lab_course *course,
     return true;
 }
 
-// A row of the chart for each task: as good as any, for the cores of a worker are alike.
-void lab_cores(const struct lab_job *job, const struct lab_setting *setting,
-               const struct lab_course *course, uint32_t *core)
+// Each task gets a row of the chart: any free one, because the cores of a worker are alike.
+void whatif_cores(const struct whatif_job *job, const struct whatif_setting *setting,
+               const struct whatif_course *course, uint32_t *core)
 {
     for (uint32_t i = 0; i < job->graph.task_count; i++) core[i] = PLAN_NONE;
     for (uint32_t i = 0; i < job->graph.task_count; i++) {
@@ -101,14 +101,14 @@ void lab_cores(const struct lab_job *job, const struct lab_setting *setting,
             while (fits < wide && is_free(job, course, core, i, place + fits)) fits++;
             if (fits == wide) core[i] = place;
         }
-        if (core[i] == PLAN_NONE) core[i] = 0;  // gaps between tasks of several cores
+        if (core[i] == PLAN_NONE) core[i] = 0;  // gaps between tasks with several cores
     }
 }
 
 enum { CHART = 72, WORKERS_SHOWN = 64 };
 
-void lab_chart(const struct lab_job *job, const struct lab_setting *setting,
-               const struct lab_course *course, FILE *out)
+void whatif_chart(const struct whatif_job *job, const struct whatif_setting *setting,
+               const struct whatif_course *course, FILE *out)
 {
     uint32_t shown = setting->cluster.worker_count;
     if (shown > WORKERS_SHOWN) shown = WORKERS_SHOWN;

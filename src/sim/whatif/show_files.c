@@ -1,5 +1,6 @@
-// show_files.c - a course as files for other programs: SVG, a trace, a schedule, WfFormat.
+// show_files.c - a result as files for other programs: SVG, a trace, a schedule, WfFormat.
 #include "sim/whatif/whatif.h"
+#include "os/json.h"
 
 #include <stdlib.h>
 
@@ -18,7 +19,7 @@ static void xml_text(FILE *out, const char *text)
     }
 }
 
-// Tasks of a kind have one colour.
+// Tasks of the same kind have the same colour.
 static uint32_t hue(const char *kind)
 {
     uint64_t hash = 7;
@@ -26,12 +27,12 @@ static uint32_t hue(const char *kind)
     return (uint32_t)(hash % HUES);
 }
 
-void lab_svg(const struct lab_job *job, const struct lab_setting *setting,
-             const struct lab_course *course, FILE *out)
+void whatif_svg(const struct whatif_job *job, const struct whatif_setting *setting,
+             const struct whatif_course *course, FILE *out)
 {
     uint32_t *core = plan_take(job->graph.task_count, sizeof *core), rows = 0;
     uint32_t *first = plan_take(setting->cluster.worker_count, sizeof *first);
-    lab_cores(job, setting, course, core);
+    whatif_cores(job, setting, course, core);
     for (uint32_t i = 0; i < setting->cluster.worker_count; i++) {
         first[i] = rows;
         rows += setting->cores[i] + 1;
@@ -59,26 +60,44 @@ void lab_svg(const struct lab_job *job, const struct lab_setting *setting,
     free(core), free(first);
 }
 
-void lab_perfetto(const struct lab_job *job, const struct lab_setting *setting,
-                  const struct lab_course *course, FILE *out)
+void whatif_perfetto(const struct whatif_job *job, const struct whatif_setting *setting,
+                  const struct whatif_course *course, FILE *out)
 {
     uint32_t *core = plan_take(job->graph.task_count, sizeof *core);
-    lab_cores(job, setting, course, core);
-    fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", out);
-    for (uint32_t i = 0; i < setting->cluster.worker_count; i++)
-        fprintf(out, "{\"ph\":\"M\",\"pid\":%u,\"name\":\"process_name\",\"args\":"
-                     "{\"name\":\"worker %u\"}},\n", i + 1, i);
-    for (uint32_t i = 0; i < job->graph.task_count; i++) {
-        fputs("{\"ph\":\"X\",\"name\":", out);
-        json_text(out, job->names[i]);
-        fputs(",\"cat\":", out);
-        json_text(out, job->kinds[i]);
-        fprintf(out, ",\"pid\":%u,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"cores\":%u}}%s\n",
-                course->worker[i] + 1, core[i] + 1, course->began[i] * 1e6,
-                (course->ended[i] - course->began[i]) * 1e6, job->graph.tasks[i].cores,
-                i + 1 < job->graph.task_count ? "," : "");
+    whatif_cores(job, setting, course, core);
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_string(&json, "displayTimeUnit", "ms");
+    json_open(&json, "traceEvents", '[');
+    for (uint32_t i = 0; i < setting->cluster.worker_count; i++) {
+        json_newline(&json);
+        json_open(&json, NULL, '{');
+        json_string(&json, "ph", "M");
+        json_number(&json, "pid", "%u", i + 1);
+        json_string(&json, "name", "process_name");
+        json_open(&json, "args", '{');
+        json_plain(&json, "name", "worker %u", i);
+        json_close(&json, '}');
+        json_close(&json, '}');
     }
-    fputs("]}\n", out);
+    for (uint32_t i = 0; i < job->graph.task_count; i++) {
+        json_newline(&json);
+        json_open(&json, NULL, '{');
+        json_string(&json, "ph", "X");
+        json_string(&json, "name", job->names[i]);
+        json_string(&json, "cat", job->kinds[i]);
+        json_number(&json, "pid", "%u", course->worker[i] + 1);
+        json_number(&json, "tid", "%u", core[i] + 1);
+        json_real(&json, "ts", "%.3f", course->began[i] * 1e6);
+        json_real(&json, "dur", "%.3f", (course->ended[i] - course->began[i]) * 1e6);
+        json_open(&json, "args", '{');
+        json_number(&json, "cores", "%u", job->graph.tasks[i].cores);
+        json_close(&json, '}');
+        json_close(&json, '}');
+    }
+    putc('\n', out);
+    json_close(&json, ']');
+    json_line(&json);
     free(core);
 }
 
@@ -89,8 +108,8 @@ static int by_begin(const void *a, const void *b)
     return (one->task > other->task) - (one->task < other->task);
 }
 
-// As a certificate that --replay reads: urgent is what began first.
-void lab_schedule(const struct lab_job *job, const struct lab_course *course, FILE *out)
+// As a schedule for --replay: the task that began first is the most urgent.
+void whatif_schedule(const struct whatif_job *job, const struct whatif_course *course, FILE *out)
 {
     uint32_t count = job->graph.task_count;
     struct { double at; uint32_t task; } *order = plan_take(count, sizeof *order);
@@ -98,11 +117,17 @@ void lab_schedule(const struct lab_job *job, const struct lab_course *course, FI
     for (uint32_t i = 0; i < count; i++) order[i].at = course->began[i], order[i].task = i;
     qsort(order, count, sizeof *order, by_begin);
     for (uint32_t i = 0; i < count; i++) urgency[order[i].task] = count - i;
-    fprintf(out, "{\"makespan\":%.17g,\"transfers\":%llu,\"mib\":%.17g,\"assign\":[",
-            course->makespan, (unsigned long long)course->transfers, course->mib);
-    for (uint32_t i = 0; i < count; i++) fprintf(out, "%s%u", i ? "," : "", course->worker[i]);
-    fputs("],\"prio\":[", out);
-    for (uint32_t i = 0; i < count; i++) fprintf(out, "%s%u", i ? "," : "", urgency[i]);
-    fputs("]}\n", out);
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_real(&json, "makespan", "%.17g", course->makespan);
+    json_number(&json, "transfers", "%llu", (unsigned long long)course->transfers);
+    json_real(&json, "mib", "%.17g", course->mib);
+    json_open(&json, "assign", '[');
+    for (uint32_t i = 0; i < count; i++) json_number(&json, NULL, "%u", course->worker[i]);
+    json_close(&json, ']');
+    json_open(&json, "prio", '[');
+    for (uint32_t i = 0; i < count; i++) json_number(&json, NULL, "%u", urgency[i]);
+    json_close(&json, ']');
+    json_line(&json);
     free(order), free(urgency);
 }

@@ -1,39 +1,29 @@
-// show_workflow.c - a course in WfFormat 1.5, as if it had been recorded.
+// show_workflow.c - a result in WfFormat 1.5, as if it had been recorded.
 #include "sim/whatif/whatif.h"
+#include "os/json.h"
 
-static void file_name(FILE *out, uint32_t object)
+static void list_files(struct json *json, const char *key, const uint32_t *objects, uint32_t first,
+                       uint32_t count)
 {
-    fprintf(out, "\"object-%u\"", object);
+    json_open(json, key, '[');
+    for (uint32_t i = 0; i < count; i++)
+        json_plain(json, NULL, "object-%u", objects ? objects[i] : first + i);
+    json_close(json, ']');
 }
 
-static void list_files(const struct lab_job *job, const char *key, const uint32_t *objects,
-                       uint32_t first, uint32_t count, FILE *out)
-{
-    (void)job;
-    fprintf(out, ",\"%s\":[", key);
-    for (uint32_t i = 0; i < count; i++) {
-        if (i) fputc(',', out);
-        file_name(out, objects ? objects[i] : first + i);
-    }
-    fputc(']', out);
-}
-
-// Each neighbour once: an object may have several of a task, and a task several of an object.
-static void list_parents(const struct lab_job *job, uint32_t task, FILE *out)
+// Each neighbour once: a task may read several objects of another, and several tasks the same
+// object.
+static void list_parents(struct json *json, const struct whatif_job *job, uint32_t task)
 {
     const struct plan_graph *graph = &job->graph;
     const uint32_t *inputs = graph->inputs + graph->tasks[task].input;
-    bool some = false;
-    fputs(",\"parents\":[", out);
+    json_open(json, "parents", '[');
     for (uint32_t i = 0; i < graph->tasks[task].input_count; i++) {
         uint32_t producer = graph->objects[inputs[i]].producer, k = 0;
         while (k < i && graph->objects[inputs[k]].producer != producer) k++;
-        if (producer == PLAN_NONE || k < i) continue;
-        if (some) fputc(',', out);
-        json_text(out, job->names[producer]);
-        some = true;
+        if (producer != PLAN_NONE && k == i) json_string(json, NULL, job->names[producer]);
     }
-    fputc(']', out);
+    json_close(json, ']');
 }
 
 static bool reads_earlier(const struct plan_graph *graph, uint32_t user, uint32_t first,
@@ -45,73 +35,110 @@ static bool reads_earlier(const struct plan_graph *graph, uint32_t user, uint32_
     return false;
 }
 
-static void list_children(const struct lab_job *job, uint32_t task, FILE *out)
+static void list_children(struct json *json, const struct whatif_job *job, uint32_t task)
 {
     const struct plan_graph *graph = &job->graph;
     const struct plan_task *row = &graph->tasks[task];
-    bool some = false;
-    fputs(",\"children\":[", out);
+    json_open(json, "children", '[');
     for (uint32_t i = 0; i < row->output_count; i++) {
         const struct plan_object *object = &graph->objects[row->output + i];
         for (uint32_t u = 0; u < object->user_count; u++) {
             uint32_t user = graph->users[object->user + u];
-            if (reads_earlier(graph, user, row->output, row->output + i)) continue;
-            if (some) fputc(',', out);
-            json_text(out, job->names[user]);
-            some = true;
+            if (!reads_earlier(graph, user, row->output, row->output + i))
+                json_string(json, NULL, job->names[user]);
         }
     }
-    fputc(']', out);
+    json_close(json, ']');
 }
 
-static void tasks_write(const struct lab_job *job, FILE *out)
+static void specification_write(struct json *json, const struct whatif_job *job)
 {
     const struct plan_graph *graph = &job->graph;
+    json_open(json, "specification", '{');
+    json_open(json, "tasks", '[');
     for (uint32_t i = 0; i < graph->task_count; i++) {
         const struct plan_task *task = &graph->tasks[i];
-        fputs(i ? ",\n{\"name\":" : "{\"name\":", out);
-        json_text(out, *job->kinds[i] ? job->kinds[i] : job->names[i]);
-        fputs(",\"id\":", out);
-        json_text(out, job->names[i]);
-        list_parents(job, i, out);
-        list_children(job, i, out);
-        list_files(job, "inputFiles", graph->inputs + task->input, 0, task->input_count, out);
-        list_files(job, "outputFiles", NULL, task->output, task->output_count, out);
-        fputc('}', out);
+        json_newline(json);
+        json_open(json, NULL, '{');
+        json_string(json, "name", *job->kinds[i] ? job->kinds[i] : job->names[i]);
+        json_string(json, "id", job->names[i]);
+        list_parents(json, job, i);
+        list_children(json, job, i);
+        list_files(json, "inputFiles", graph->inputs + task->input, 0, task->input_count);
+        list_files(json, "outputFiles", NULL, task->output, task->output_count);
+        json_close(json, '}');
     }
+    json_close(json, ']');
+    json_newline(json);
+    json_open(json, "files", '[');
+    for (uint32_t i = 0; i < graph->object_count; i++) {
+        json_newline(json);
+        json_open(json, NULL, '{');
+        json_plain(json, "id", "object-%u", i);
+        json_real(json, "sizeInBytes", "%.0f", graph->mib[i] * 1048576);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
 }
 
-void lab_workflow(const struct lab_job *job, const struct lab_setting *setting,
-                  const struct lab_course *course, FILE *out)
+static void execution_write(struct json *json, const struct whatif_job *job,
+                            const struct whatif_course *course)
 {
     const struct plan_graph *graph = &job->graph;
-    fputs("{\"name\":", out);
-    json_text(out, job->name);
-    fputs(",\"description\":\"a run of rota\",\"createdAt\":\"1970-01-01T00:00:00Z\","
-          "\"schemaVersion\":\"1.5\",\n\"workflow\":{\"specification\":{\"tasks\":[\n", out);
-    tasks_write(job, out);
-    fputs("],\n\"files\":[\n", out);
-    for (uint32_t i = 0; i < graph->object_count; i++) {
-        fputs(i ? ",\n{\"id\":" : "{\"id\":", out);
-        file_name(out, i);
-        fprintf(out, ",\"sizeInBytes\":%.0f}", graph->mib[i] * 1048576);
-    }
-    fprintf(out, "]},\n\"execution\":{\"makespanInSeconds\":%.9g,"
-                 "\"executedAt\":\"1970-01-01T00:00:00Z\",\"tasks\":[\n",
-            course->makespan);
+    json_real(json, "makespanInSeconds", "%.9g", course->makespan);
+    json_string(json, "executedAt", "1970-01-01T00:00:00Z");
+    json_open(json, "tasks", '[');
     for (uint32_t i = 0; i < graph->task_count; i++) {
-        fputs(i ? ",\n{\"id\":" : "{\"id\":", out);
-        json_text(out, job->names[i]);
+        json_newline(json);
+        json_open(json, NULL, '{');
+        json_string(json, "id", job->names[i]);
         if (graph->memory_mib && graph->memory_mib[i])
-            fprintf(out, ",\"memoryInBytes\":%.0f", graph->memory_mib[i] * 1048576.0);
-        fprintf(out, ",\"runtimeInSeconds\":%.17g,\"coreCount\":%u,\"avgCPU\":%u,"
-                     "\"machines\":[\"worker-%u\"]}",
-                graph->seconds[i], graph->tasks[i].cores, graph->tasks[i].cores * 100,
-                course->worker[i]);
+            json_real(json, "memoryInBytes", "%.0f", graph->memory_mib[i] * 1048576.0);
+        json_real(json, "runtimeInSeconds", "%.17g", graph->seconds[i]);
+        json_number(json, "coreCount", "%u", graph->tasks[i].cores);
+        json_number(json, "avgCPU", "%u", graph->tasks[i].cores * 100);
+        json_open(json, "machines", '[');
+        json_plain(json, NULL, "worker-%u", course->worker[i]);
+        json_close(json, ']');
+        json_close(json, '}');
     }
-    fputs("],\n\"machines\":[\n", out);
-    for (uint32_t i = 0; i < setting->cluster.worker_count; i++)
-        fprintf(out, "%s{\"nodeName\":\"worker-%u\",\"cpu\":{\"coreCount\":%u}}", i ? ",\n" : "", i,
-                setting->cores[i]);
-    fputs("]}}}\n", out);
+    json_close(json, ']');
+}
+
+static void machines_write(struct json *json, const struct whatif_setting *setting)
+{
+    json_open(json, "machines", '[');
+    for (uint32_t i = 0; i < setting->cluster.worker_count; i++) {
+        json_newline(json);
+        json_open(json, NULL, '{');
+        json_plain(json, "nodeName", "worker-%u", i);
+        json_open(json, "cpu", '{');
+        json_number(json, "coreCount", "%u", setting->cores[i]);
+        json_close(json, '}');
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+void whatif_workflow(const struct whatif_job *job, const struct whatif_setting *setting,
+                     const struct whatif_course *course, FILE *out)
+{
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    json_string(&json, "name", job->name);
+    json_string(&json, "description", "a run of rota");
+    json_string(&json, "createdAt", "1970-01-01T00:00:00Z");
+    json_string(&json, "schemaVersion", "1.5");
+    json_newline(&json);
+    json_open(&json, "workflow", '{');
+    specification_write(&json, job);
+    json_newline(&json);
+    json_open(&json, "execution", '{');
+    execution_write(&json, job, course);
+    json_newline(&json);
+    machines_write(&json, setting);
+    json_close(&json, '}');
+    json_close(&json, '}');
+    json_line(&json);
 }

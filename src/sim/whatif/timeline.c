@@ -1,23 +1,23 @@
-// timeline.c - what happened: where each task ran, and when.
+// timeline.c - the result of a run: where and when each task ran.
 #include "sim/whatif/whatif.h"
 
 #include <stdlib.h>
 
-struct lab_course lab_course_take(uint32_t task_count)
+struct whatif_course whatif_course_take(uint32_t task_count)
 {
-    return (struct lab_course){.worker = plan_take(task_count, sizeof(uint32_t)),
+    return (struct whatif_course){.worker = plan_take(task_count, sizeof(uint32_t)),
                                .began = plan_take(task_count, sizeof(double)),
                                .ended = plan_take(task_count, sizeof(double))};
 }
 
-void lab_course_release(struct lab_course *course)
+void whatif_course_release(struct whatif_course *course)
 {
     free(course->worker), free(course->began), free(course->ended);
-    *course = (struct lab_course){0};
+    *course = (struct whatif_course){0};
 }
 
-bool lab_replay(const struct lab_job *job, const struct lab_setting *setting,
-                const struct plan_schedule *schedule, struct lab_course *course)
+bool whatif_replay(const struct whatif_job *job, const struct whatif_setting *setting,
+                const struct plan_schedule *schedule, struct whatif_course *course)
 {
     struct model *model = model_open(&job->graph, &setting->cluster);
     course->makespan = plan_replay(model, &job->graph, schedule, 1e300);

@@ -1,13 +1,13 @@
-// trial.c - a job on workers in virtual time, decided by the real core.
+// trial.c - runs a job on simulated workers in virtual time, with the decisions of the real core.
 //
-// The core sees what it would see of a real cluster: a submission, workers that join, tasks that
-// start and end, objects that arrive. What it asks for is done by the model of plan/plan.h.
+// The core sees the same events as in a real cluster: a submission, workers that join, tasks that
+// start and end, objects that arrive. The model of plan/plan.h carries out its actions.
 #include "sim/whatif/trial_internal.h"
 
 #include <stdlib.h>
 
 static const double microsecond = 1e-6;
-enum { LIMIT = 50 };  // times the bound
+enum { LIMIT = 50 };  // times the lower bound
 
 static void fail(const struct trial *trial, enum rota_error error)
 {
@@ -86,12 +86,12 @@ static void submit(struct trial *trial)
                                           .input_count = graph->input_count,
                                           .output_count = graph->object_count};
     trial_step(trial, &event);
-    trial_plan_first(trial);  // a plan that takes no time is there before anything is handed out
+    trial_plan_first(trial);  // a plan without a delay is ready before the first task
     trial_turn(trial);
     free(tasks), free(outputs), free(inputs);
 }
 
-// Ends a turn of the core and does what it asks for; fetches before what needs them.
+// Ends a turn of the core and carries out its actions; fetches before the tasks that need them.
 void trial_turn(struct trial *trial)
 {
     struct rota_event time = {.kind = ROTA_EVENT_TIME};
@@ -110,7 +110,7 @@ void trial_turn(struct trial *trial)
     }
 }
 
-// ---- The course ---------------------------------------------------------------------------------
+// ---- The run ------------------------------------------------------------------------------------
 
 static double earlier(double a, double b)
 {
@@ -125,7 +125,7 @@ static double next_decision(const struct trial *trial)
     return earlier(earlier(core, trial_plan_due(trial)), outside);
 }
 
-// True: something started, and so somebody who reads from it may be next.
+// True: a task started, so the reader of its stream may be next.
 static bool start(struct trial *trial)
 {
     const uint32_t *tasks;
@@ -157,7 +157,7 @@ static void tell_arrived(struct trial *trial)
                                         model_now(trial->model)});
 }
 
-// Those whom somebody else, or a disk that is full, has cut off.
+// Downloads that were cut by another worker, or by a full disk.
 static bool tell_cut(struct trial *trial)
 {
     static const enum news_kind kinds[] = {[MODEL_CUT_READER] = NEWS_LOST,
@@ -221,34 +221,34 @@ static void trial_close(struct trial *trial)
     trial_faults_close(trial);
     rota_close(trial->rota);
     model_close(trial->model);
-    lab_graph_forget(&trial->seen);
+    whatif_graph_forget(&trial->seen);
     trial_mail_close(trial);
     free(trial->attempt), free(trial->sizes);
 }
 
-// With faults a run may make no headway: what is lost is made again, and is lost again.
+// With faults a run may make no progress: lost objects are made again and lost again.
 static double time_limit(const struct trial *trial)
 {
-    const struct lab_faults *faults = &trial->options->faults;
+    const struct whatif_faults *faults = &trial->options->faults;
     bool some = faults->crashes > 0 || faults->failures > 0;
     double bound = plan_lower_bound(&trial->job->graph, &trial->setting->cluster);
     double waits = faults->lease + (faults->back > 0 ? faults->back : 0);
     return some ? LIMIT * (bound + waits) : 1e300;
 }
 
-bool lab_run(const struct lab_job *job, const struct lab_setting *setting,
-             const struct lab_options *options, struct lab_course *course)
+bool whatif_run(const struct whatif_job *job, const struct whatif_setting *setting,
+             const struct whatif_options *options, struct whatif_course *course)
 {
     struct trial trial = {.job = job, .setting = setting, .options = options, .course = course};
     double before = options->seconds_now();
-    trial.seen = lab_graph_seen(job, options->info);
+    trial.seen = whatif_graph_seen(job, options->info);
     trial_open(&trial);
     for (uint32_t i = 0; i < setting->cluster.worker_count; i++) trial_join(&trial, i);
     submit(&trial);
     double limit = time_limit(&trial);
     while (!trial.is_over && model_now(trial.model) < limit && go_on(&trial)) continue;
     struct model_sums sums = model_sums(trial.model);
-    course->makespan = 0;  // the end of the last task; that it is known may take longer
+    course->makespan = 0;  // the end of the last task; the core may learn of it later
     for (uint32_t i = 0; i < job->graph.task_count; i++)
         if (course->makespan < course->ended[i]) course->makespan = course->ended[i];
     course->transfers = sums.transfers;

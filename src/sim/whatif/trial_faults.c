@@ -1,7 +1,7 @@
-// trial_faults.c - what goes wrong in a trial: workers crash and return, attempts fail or drag on.
+// trial_faults.c - faults of a trial: workers crash and return, attempts fail or take longer.
 //
-// What happens to a worker, and to an attempt, depends on the seed and on nothing else, so two
-// policies meet the same faults.
+// The faults of a worker, and of an attempt, depend only on the seed, so two policies meet the same
+// faults.
 #include "sim/whatif/trial_internal.h"
 
 #include <math.h>
@@ -10,9 +10,9 @@
 static const double hour = 3600;
 static const double segment = 1460.0 / 1048576;  // MiB of one packet
 
-// A sender takes a loss for a network that is full, and halves what it has on its way: in the mean
-// that leaves sqrt(3/2p) packets each time they go to and fro.
-void lab_setting_lose(struct lab_setting *setting, double loss)
+// A TCP sender takes a loss for congestion and halves its window: on average that leaves sqrt(3/2p)
+// packets per round trip.
+void whatif_setting_lose(struct whatif_setting *setting, double loss)
 {
     double both_ways = 2 * setting->cluster.latency;
     setting->cluster.loss = loss;
@@ -68,11 +68,9 @@ static void crash(struct trial *trial, uint32_t worker)
     const struct model_arrival *broken;
     uint32_t count = model_crash(trial->model, worker, &broken);
     for (uint32_t i = 0; i < count; i++) {
-        if (trial->broken_count == trial->broken_capacity) {
-            trial->broken_capacity = trial->broken_capacity ? trial->broken_capacity * 2 : 64;
-            trial->broken = realloc(trial->broken, trial->broken_capacity * sizeof *trial->broken);
-            if (!trial->broken) abort();
-        }
+        if (!ARRAY_MORE_RAW(&memory_heap, trial->broken, trial->broken_count,
+                            trial->broken_capacity))
+            abort();
         trial->broken[trial->broken_count++] = broken[i];
     }
     struct rota_event event = {.kind = ROTA_EVENT_WORKER_SILENT};
@@ -85,7 +83,7 @@ static void crash(struct trial *trial, uint32_t worker)
     trial->crash_at[worker] = 1e300;
 }
 
-// A process that is new knows of nothing: what it was given before is lost at the latest now.
+// A new worker process knows nothing: the tasks it had before are lost by now.
 static void come_back(struct trial *trial, uint32_t worker)
 {
     struct rota_worker_view view;
@@ -99,7 +97,7 @@ static void come_back(struct trial *trial, uint32_t worker)
     trial->crash_at[worker] = next_crash(trial, worker, model_now(trial->model));
 }
 
-// Whoever waited for something from a worker that is gone asks others, until somebody has it.
+// Downloads from a worker that is gone are requested from other workers, until one has the object.
 static void ask_again(struct trial *trial)
 {
     uint32_t kept = 0;
@@ -131,7 +129,7 @@ void trial_faults_happen(struct trial *trial)
 
 void trial_fate(struct trial *trial, uint32_t task)
 {
-    const struct lab_faults *faults = &trial->options->faults;
+    const struct whatif_faults *faults = &trial->options->faults;
     if (faults->failures <= 0 && faults->slow <= 0) return;
     uint64_t random = (trial->options->seed * 1000003 + task) * 1000003 + trial->attempt[task];
     random_next(&random);

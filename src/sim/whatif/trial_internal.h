@@ -1,18 +1,18 @@
-// trial_internal.h - the inside of a trial: a core, a model of its cluster, and plans for it.
+// trial_internal.h - the parts of a trial: a core, a model of its cluster, and plans for it.
 #pragma once
 
 #include "sim/whatif/whatif.h"
 
 enum news_kind { NEWS_STARTED, NEWS_ENDED, NEWS_FAILED, NEWS_LOST, NEWS_NO_ROOM, NEWS_ARRIVED };
-struct news {  // what a worker has to say
+struct news {  // a report of a worker
     enum news_kind kind;
-    uint32_t worker, task, attempt;  // of an arrival `task` is the object
+    uint32_t worker, task, attempt;  // for an arrival, `task` is the object
     double at;                       // when it happened
 };
 
-struct letter {  // on its way for the latency of the network
+struct letter {  // a message, delayed by the latency of the network
     double due;
-    bool is_order;  // of the core to a worker; else the other way
+    bool is_order;  // from the core to a worker; otherwise from a worker to the core
     union {
         struct rota_action order;
         struct news news;
@@ -20,36 +20,36 @@ struct letter {  // on its way for the latency of the network
 };
 
 struct trial {
-    const struct lab_job *job;
-    const struct lab_setting *setting;
-    const struct lab_options *options;
-    struct lab_course *course;
-    struct plan_graph seen;  // what the planner is told
+    const struct whatif_job *job;
+    const struct whatif_setting *setting;
+    const struct whatif_options *options;
+    struct whatif_course *course;
+    struct plan_graph seen;  // as the planner sees it
     struct rota *rota;
     struct model *model;
     struct rolling *rolling;  // null: the core places tasks by itself
     struct plan_schedule first;
     rota_time now;
     rota_job_id number;
-    uint32_t *attempt;          // by task: the one that its worker knows of
+    uint32_t *attempt;          // by task: the attempt that its worker knows
     struct rota_output *sizes;  // of one task
     bool is_over, has_failed;
     uint64_t events, moves, planned;
     uint32_t plans, replans;
     double core_seconds, plan_seconds, search_seconds, replan_seconds;
-    double plan_at, plan_next;  // a plan is made, and takes effect, not before; below 0: none is
+    double plan_at, plan_next;  // a plan is made, and takes effect, not before; below 0: no plan
 
-    struct letter *letters;     // first come, first served
+    struct letter *letters;     // a queue
     uint32_t letter_first, letter_count, letter_capacity;
 
-    struct wire {      // between the core and a worker, one way; in order, as it was sent
-        double due;    // of the last letter
+    struct wire {      // one direction between the core and a worker, in order
+        double due;    // of the last message
         uint64_t random;
     } *wires;          // to workers, then from them; null: nothing is lost
 
-    double *crash_at, *back_at;  // by worker; null: nobody crashes
+    double *crash_at, *back_at;  // by worker; null: no worker crashes
     uint64_t *random;            // by worker
-    struct model_arrival *broken;  // downloads to be asked for again
+    struct model_arrival *broken;  // downloads to be requested again
     uint32_t broken_count, broken_capacity;
 };
 
@@ -59,21 +59,21 @@ static inline rota_object_id trial_object(uint32_t object)
 }
 
 void trial_step(struct trial *trial, struct rota_event *event);
-// False: the core does not want to hear it, because it is about what is no more.
+// False: the core ignores it, because the task or worker is gone.
 bool trial_tell(struct trial *trial, struct rota_event *event);
 void trial_turn(struct trial *trial);
 void trial_join(struct trial *trial, uint32_t worker);
 
-// ---- trial_messages.c: what takes its time between the core and workers -------------------------
+// ---- trial_messages.c: messages between the core and workers ------------------------------------
 
 void trial_mail_open(struct trial *trial);
 void trial_mail_close(struct trial *trial);
 void trial_order(struct trial *trial, const struct rota_action *action);
 void trial_news(struct trial *trial, struct news news);
 double trial_mail_due(const struct trial *trial);
-bool trial_mail_deliver(struct trial *trial);  // false: there was none
+bool trial_mail_deliver(struct trial *trial);  // false: there is no message
 
-// ---- trial_work.c: what a worker does when it is told, and what the core hears of it -----------
+// ---- trial_work.c: how workers carry out actions, and what they report --------------------------
 
 void trial_obey(struct trial *trial, const struct rota_action *action);
 void trial_hear(struct trial *trial, const struct news *news);
@@ -82,12 +82,12 @@ void trial_hear(struct trial *trial, const struct news *news);
 
 void trial_faults_open(struct trial *trial);
 void trial_faults_close(struct trial *trial);
-double trial_unit(uint64_t *random);  // between 0 and 1, neither of them
+double trial_unit(uint64_t *random);  // between 0 and 1, exclusively
 double trial_faults_due(const struct trial *trial);
 void trial_faults_happen(struct trial *trial);
-void trial_fate(struct trial *trial, uint32_t task);  // of an attempt that was just given
+void trial_fate(struct trial *trial, uint32_t task);  // chooses how a new attempt will end
 
-// ---- trial_plan.c: when plans are made, and take effect ----------------------------------------
+// ---- trial_plan.c: when plans are made, and take effect -----------------------------------------
 
 void trial_plan_first(struct trial *trial);
 void trial_plan_again(struct trial *trial);

@@ -1,7 +1,7 @@
-// trial_messages.c - what the core and workers say to each other, as late as the network makes it.
+// trial_messages.c - messages between the core and workers, delayed by the network.
 //
-// A letter that is lost is sent again, later each time, and those behind it on the same way wait
-// for it, as over TCP.
+// A lost message is sent again, each time after a longer delay, and later messages in the same
+// direction wait for it, as over TCP.
 #include "sim/whatif/trial_internal.h"
 
 #include <stdlib.h>
@@ -67,12 +67,8 @@ static double arrives(struct trial *trial, uint32_t way)
 
 static void post(struct trial *trial, struct letter letter)
 {
-    if (trial->letter_count == trial->letter_capacity) {
-        trial->letter_capacity = trial->letter_capacity ? trial->letter_capacity * 2 : 256;
-        trial->letters
-            = realloc(trial->letters, trial->letter_capacity * sizeof *trial->letters);
-        if (!trial->letters) abort();
-    }
+    if (!ARRAY_MORE_RAW(&memory_heap, trial->letters, trial->letter_count, trial->letter_capacity))
+        abort();
     uint32_t at = trial->letter_count++;
     for (; at > trial->letter_first && trial->letters[at - 1].due > letter.due; at--)
         trial->letters[at] = trial->letters[at - 1];

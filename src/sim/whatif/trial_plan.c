@@ -1,16 +1,17 @@
-// trial_plan.c - plans for a trial: the best of many at the beginning, and again after surprises.
+// trial_plan.c - plans for a trial: the best of many at the beginning, and new ones after
+// surprises.
 //
-// With a delay between decisions each also takes a moment: it is made from what is known, and
+// With a delay between decisions each also takes time: it is made from what is known then, and
 // takes effect later.
 #include "sim/whatif/trial_internal.h"
 
 #include <stdlib.h>
 
 static const double decision_takes = 0.05;  // seconds, when decisions are delayed
-static const double affordable = 0.01;      // of the run may go into looking for its plan
-static const double steps_a_second = 1e8;   // of plan_search(), roughly; time decides nothing
+static const double affordable = 0.01;      // of the run may be spent on searching a plan
+static const double steps_a_second = 1e8;   // of plan_search(), roughly; decides nothing
 
-// A plan may have those wait for each other that have to run at the same time.
+// A plan may order tasks one after the other that have to run at the same time.
 static bool is_joined(const struct trial *trial, uint32_t task)
 {
     return trial->job->graph.group && trial->job->graph.group[task];
@@ -35,7 +36,7 @@ static void give(struct trial *trial, const struct plan_schedule *schedule, cons
     free(placements);
 }
 
-// What one plan costs, for those who ask.
+// Adds up the costs of plans, for the output.
 static void measure(struct trial *trial)
 {
     struct planner *planner = planner_open(&trial->seen, &trial->setting->cluster);
@@ -51,8 +52,8 @@ static void search(struct trial *trial)
 {
     const struct plan_cluster *cluster = &trial->setting->cluster;
     uint32_t count = trial->job->graph.task_count;
-    // To choose among plans by durations nobody knows is to choose by lot: one is enough then.
-    bool known = trial->options->info == LAB_EXACT;
+    // With unknown durations all plans are equally good: one is enough.
+    bool known = trial->options->info == WHATIF_EXACT;
     struct plan_search search = {.seed = trial->options->seed,
                                  .steps_max = known ? trial->options->steps_max : 1,
                                  .steps_each = affordable * steps_a_second};
@@ -96,8 +97,8 @@ static void plan_now(struct trial *trial)
     trial_turn(trial);
 }
 
-// What a delayed decision is made from and when it takes effect are one moment here: the plan is
-// made then, as if nothing that happens in between had been worth waiting for.
+// A delayed decision is made when it takes effect, as if nothing that happened in between had been
+// worth waiting for.
 void trial_plan_again(struct trial *trial)
 {
     double now = model_now(trial->model), delay = trial->options->delay;

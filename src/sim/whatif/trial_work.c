@@ -1,9 +1,9 @@
-// trial_work.c - what workers do when they are told to, and what the core hears of it.
+// trial_work.c - how workers carry out actions, and what they report to the core.
 #include "sim/whatif/trial_internal.h"
 
-// ---- What the core asks for ------------------------------------------------------------------
+// ---- Actions of the core ------------------------------------------------------------------------
 
-// The model wants one number: who waits for nothing but objects goes before all others.
+// The model takes one number as urgency: tasks that wait only for objects come first.
 static const double only_transfers = 1e6;
 
 static void fetch(struct trial *trial, const struct rota_action *action)
@@ -26,8 +26,8 @@ static void call_off(struct trial *trial, const struct rota_action *action)
         rolling_called_off(trial->rolling, object, worker);
 }
 
-// A task that was taken back may have begun while the word was on its way; it is killed then. The
-// core waits for the end of a reader that it stops because the writer of its stream failed.
+// A task that was taken back may have begun while the message was on its way; then it is killed.
+// The core waits for the end of a reader that it stops because the writer of its stream failed.
 static void stop(struct trial *trial, const struct rota_action *action)
 {
     struct rota_task_view view;
@@ -60,7 +60,7 @@ void trial_obey(struct trial *trial, const struct rota_action *action)
     }
 }
 
-// ---- What the core is told ---------------------------------------------------------------------
+// ---- Reports to the core ------------------------------------------------------------------------
 
 static struct rota_event report(const struct trial *trial, const struct news *news)
 {
@@ -76,7 +76,7 @@ static struct rota_event report(const struct trial *trial, const struct news *ne
     event.report.attempt = news->attempt;
     event.report.outcome = outcomes[news->kind];
     event.report.status = news->kind == NEWS_FAILED;
-    event.report.unstarted = news->kind == NEWS_LOST;  // that is not counted
+    event.report.unstarted = news->kind == NEWS_LOST;  // this attempt does not count
     return event;
 }
 

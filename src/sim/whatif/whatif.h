@@ -1,137 +1,145 @@
-// whatif.h - what a job would come to on workers that are not there.
+// whatif.h - predicts how a job would run on workers that do not exist.
 //
-// A job comes from a file (read_*.c), is run by the real core in virtual time (trial.c) or by a
-// fixed schedule (plan/replay.c), and leaves a course (timeline.c) that can be shown (show_*.c).
+// A job is read from a file (read_*.c), run by the real core in virtual time (trial.c) or by a
+// fixed schedule (plan/replay.c), and gives a result (timeline.c) that can be shown (show_*.c).
 #pragma once
 
 #include "job/disk/document.h"
 #include "plan/plan.h"
 #include "rota.h"
 
-// ---- job.c: a job with what the world knows and what somebody would have guessed ----------
+// ---- job.c: a job with its real durations and sizes, and guessed ones ---------------------------
 
-struct lab_job {
+struct whatif_job {
     char *name;
     struct plan_graph graph;  // true durations and sizes
-    double *guess_seconds, *guess_mib;  // a user's; below 0: none
-    char **names, **kinds;    // of tasks; a kind is what tasks alike have in common
+    double *guess_seconds, *guess_mib;  // a user's guess; below 0: none
+    char **names, **kinds;    // of tasks; similar tasks have the same kind
 };
 
-// Takes memory for a graph; the numbers are to be filled in.
-void lab_job_init(struct lab_job *job, const char *name, uint32_t tasks, uint32_t objects,
+// Allocates memory for a graph; the caller fills in the numbers.
+void whatif_job_init(struct whatif_job *job, const char *name, uint32_t tasks, uint32_t objects,
                   uint32_t inputs);
-void lab_job_release(struct lab_job *job);
-char *lab_text(const char *text);
-void lab_memory_set(struct lab_job *job, uint32_t task, double mib);  // while it runs
-void lab_stream_set(struct lab_job *job, uint32_t object);  // it is read while it is written
-char *lab_kind(const char *name);  // "map_ID0000147" and "map_ID0000148" are of one kind
-void lab_guess_by_kind(struct lab_job *job);  // as the mean of those of a kind is
+void whatif_job_release(struct whatif_job *job);
+char *whatif_text(const char *text);
+void whatif_memory_set(struct whatif_job *job, uint32_t task, double mib);  // while the task runs
+void whatif_stream_set(struct whatif_job *job, uint32_t object);  // it is read while it is written
+char *whatif_kind(const char *name);  // "map_ID0000147" and "map_ID0000148" have the same kind
+void whatif_guess_by_kind(struct whatif_job *job);  // the mean of the tasks of a kind
 
-enum lab_info { LAB_EXACT, LAB_USER, LAB_MEAN };
-// The same graph with durations and sizes as the planner is told them.
-struct plan_graph lab_graph_seen(const struct lab_job *job, enum lab_info info);
-void lab_graph_forget(struct plan_graph *seen);
+enum whatif_info { WHATIF_EXACT, WHATIF_USER, WHATIF_MEAN };
+// The same graph with durations and sizes as the planner knows them.
+struct plan_graph whatif_graph_seen(const struct whatif_job *job, enum whatif_info info);
+void whatif_graph_forget(struct plan_graph *seen);
 
 // ---- read.c, read_graph.c, read_workflow.c, read_job.c: from files -------------------------
 
-// Graphs in the format tg-1, WfFormat 1.5, or a job file; false: told on stderr. Release it in
-// either case.
-bool lab_read(struct lab_job *job, const char *path, double seconds_each);
-bool lab_read_graph(struct lab_job *job, struct document *document);
-bool lab_read_workflow(struct lab_job *job, struct document *document);
-bool lab_read_job(struct lab_job *job, const struct jobfile *file, double seconds_each);
+// Reads a graph in the format tg-1, WfFormat 1.5, or a job file. False: the error is on stderr.
+// Release it in either case.
+bool whatif_read(struct whatif_job *job, const char *path, double seconds_each);
+bool whatif_read_graph(struct whatif_job *job, struct document *document);
+bool whatif_read_workflow(struct whatif_job *job, struct document *document);
+bool whatif_read_job(struct whatif_job *job, const struct jobfile *file, double seconds_each);
 
-// ---- edges.c: from who waits for whom to objects -------------------------------------------
+// ---- edges.c: from dependencies to objects ------------------------------------------------------
 
-struct lab_edge {
+struct whatif_edge {
     uint32_t from, to;  // tasks
     double mib;
-    const char *file;   // the same text for one object of `from`; null: they only wait
-    bool stream;        // of one reader
+    const char *file;   // the same text for one object of `from`; null: `to` only waits
+    bool stream;        // with one reader
 };
-// Gives the job its objects and inputs; sorts the edges. False: there is a circle.
-bool lab_edges_join(struct lab_job *job, struct lab_edge *edges, uint32_t count);
+// Gives the job its objects and inputs; sorts the edges. False: there is a cycle.
+bool whatif_edges_join(struct whatif_job *job, struct whatif_edge *edges, uint32_t count);
 
 // ---- read_schedule.c -----------------------------------------------------------------------
 
-struct lab_setting {
+struct whatif_setting {
     uint32_t *cores, *memory_mib;  // by worker
     double *speed, *disk_mib;
     struct plan_cluster cluster;
 };
 
-// The schedule for that cluster in a file of them; false: told on stderr.
-bool lab_read_schedule(struct plan_schedule *schedule, const char *path, const struct lab_job *job,
-                       const struct lab_setting *setting);
+// The schedule for that cluster in a file of schedules. False: the error is on stderr.
+bool whatif_read_schedule(struct plan_schedule *schedule, const char *path,
+                          const struct whatif_job *job, const struct whatif_setting *setting);
 
 // ---- trial.c: run by the core ----------------------------------------------------------------
 
-struct lab_faults {
-    double crashes;    // of each worker, an hour
-    double back;       // seconds until it is there again, with nothing; below 0: never
-    double lease;      // seconds until what it ran counts as lost
-    double failures;   // share of attempts that fail, somewhere on their way
-    double slow, slow_times;  // share of attempts that take so many times as long
-    double loss;       // share of packets that are lost, of messages too
-    uint32_t retries;  // how often an attempt that failed or was lost is repeated
+struct whatif_faults {
+    double crashes;    // of each worker, per hour
+    double back;       // seconds until it is back, without its objects; below 0: never
+    double lease;      // seconds until its tasks count as lost
+    double failures;   // share of attempts that fail, at some time
+    double slow, slow_times;  // share of attempts that take slow_times as long
+    double loss;       // share of packets that are lost, also of messages
+    uint32_t retries;  // how often a failed or lost attempt is repeated
 };
 
-struct lab_options {
+struct whatif_options {
     enum rota_policy policy;  // plan or pull
-    enum lab_info info;
-    double delay;      // least seconds between two decisions
+    enum whatif_info info;
+    double delay;      // minimum seconds between two decisions
     double patience;   // pull: how long a task waits for a worker that has an input
-    bool by_rank;      // pull: the highest rank of a queue, not any of it
-    uint64_t steps_max;  // of looking for a plan; 0: the core decides alone
+    bool by_rank;      // pull: the highest rank of a queue, not a random task
+    uint64_t steps_max;  // of searching a plan; 0: the core decides alone
     uint64_t seed;
-    struct lab_faults faults;
-    double (*seconds_now)(void);  // to say what deciding took; decides nothing
+    struct whatif_faults faults;
+    double (*seconds_now)(void);  // measures the time of decisions; no decision depends on it
 };
 
-struct lab_course {
+struct whatif_course {
     uint32_t *worker;  // by task, and when it began and ended
     double *began, *ended;
     double makespan, mib;
-    double predicted;  // makespan, by the first plan; 0: there was none
+    double predicted;  // makespan of the first plan; 0: there is no plan
     uint64_t transfers, events, moves;
-    uint64_t crashes, failed;  // of workers; attempts
-    uint64_t no_room;  // attempts that did not start, because an input had no room on a disk
-    double core_seconds, search_seconds, seconds;  // of this machine, not of the world
+    uint64_t crashes, failed;  // of workers; of attempts
+    uint64_t no_room;  // attempts that did not start, because a disk had no room for an input
+    double core_seconds, search_seconds, seconds;  // of this machine, not simulated
     double plan_seconds;  // of `planned` tasks in single plans
     uint64_t planned;
-    uint32_t plans, replans;  // tried before it began; made on the way
+    uint32_t plans, replans;  // tried before the run; made during the run
     double replan_seconds;
 };
 
-// Packets are lost there; the latency is known by then.
-void lab_setting_lose(struct lab_setting *setting, double loss);
-struct lab_course lab_course_take(uint32_t task_count);
-void lab_course_release(struct lab_course *course);
+// Sets the loss of packets; the latency must be set before.
+void whatif_setting_lose(struct whatif_setting *setting, double loss);
+struct whatif_course whatif_course_take(uint32_t task_count);
+void whatif_course_release(struct whatif_course *course);
 // False: some tasks never ran, or the job failed.
-bool lab_run(const struct lab_job *job, const struct lab_setting *setting,
-             const struct lab_options *options, struct lab_course *course);
-// False: some never ran, because others had the room that they were to run in at the same time.
-bool lab_replay(const struct lab_job *job, const struct lab_setting *setting,
-                const struct plan_schedule *schedule, struct lab_course *course);
+bool whatif_run(const struct whatif_job *job, const struct whatif_setting *setting,
+             const struct whatif_options *options, struct whatif_course *course);
+// False: some tasks never ran, because other tasks had the room in which they had to run together.
+bool whatif_replay(const struct whatif_job *job, const struct whatif_setting *setting,
+                const struct plan_schedule *schedule, struct whatif_course *course);
 
 // ---- show.c, show_files.c, show_workflow.c ---------------------------------------------------
 
-enum lab_wait { LAB_FIRST, LAB_TASK, LAB_TRANSFER, LAB_CORE, LAB_LATER, LAB_STREAM };
-struct lab_stage {
-    uint32_t task;
-    enum lab_wait waited;  // for the task before it: its end, objects, core; or not only; a stream
+enum whatif_wait {
+    WHATIF_FIRST,
+    WHATIF_TASK,
+    WHATIF_TRANSFER,
+    WHATIF_CORE,
+    WHATIF_LATER,
+    WHATIF_STREAM
 };
-// The tasks on the way to the last end, each waiting for the one before; how many there are.
-uint32_t lab_critical_path(const struct lab_job *job, const struct lab_course *course,
-                           struct lab_stage *stages);
-void lab_cores(const struct lab_job *job, const struct lab_setting *setting,
-               const struct lab_course *course, uint32_t *core);
-void lab_chart(const struct lab_job *job, const struct lab_setting *setting,
-               const struct lab_course *course, FILE *out);
-void lab_svg(const struct lab_job *job, const struct lab_setting *setting,
-             const struct lab_course *course, FILE *out);
-void lab_perfetto(const struct lab_job *job, const struct lab_setting *setting,
-                  const struct lab_course *course, FILE *out);
-void lab_schedule(const struct lab_job *job, const struct lab_course *course, FILE *out);
-void lab_workflow(const struct lab_job *job, const struct lab_setting *setting,
-                  const struct lab_course *course, FILE *out);
+struct whatif_stage {
+    uint32_t task;
+    enum whatif_wait
+        waited;  // for the task before it: its end, objects, core; or for more; a stream
+};
+// The tasks on the critical path, each waiting for the one before it; returns their number.
+uint32_t whatif_critical_path(const struct whatif_job *job, const struct whatif_course *course,
+                           struct whatif_stage *stages);
+void whatif_cores(const struct whatif_job *job, const struct whatif_setting *setting,
+               const struct whatif_course *course, uint32_t *core);
+void whatif_chart(const struct whatif_job *job, const struct whatif_setting *setting,
+               const struct whatif_course *course, FILE *out);
+void whatif_svg(const struct whatif_job *job, const struct whatif_setting *setting,
+             const struct whatif_course *course, FILE *out);
+void whatif_perfetto(const struct whatif_job *job, const struct whatif_setting *setting,
+                  const struct whatif_course *course, FILE *out);
+void whatif_schedule(const struct whatif_job *job, const struct whatif_course *course, FILE *out);
+void whatif_workflow(const struct whatif_job *job, const struct whatif_setting *setting,
+                  const struct whatif_course *course, FILE *out);

@@ -1,9 +1,9 @@
-// batch.c - what goes to the log goes there in one write a turn.
+// batch.c - writes the pages of a turn to the log in one call.
 //
 // SQLite writes each page of a turn, and 24 bytes before it, by themselves: two calls of the
-// system a page. Nobody reads them before they are synced, so until then they may wait here.
-// Where a torn write can harm what lies beside it, SQLite pads the log behind the sync, and
-// then nothing waits.
+// system a page. No process reads them before they are synced, so until then they may wait here.
+// Where a torn write can harm the bytes beside it, SQLite pads the log after the sync, and then
+// nothing waits.
 #include "store/log/log.h"
 
 #include <stdlib.h>
@@ -142,8 +142,8 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
     return result ? result : below->pMethods->xTruncate(below, size);
 }
 
-// SQLite writes the header of a log that begins anew, and syncs it before the first frame. Without
-// that a power failure may leave the old header, old frames and behind them new ones: the next
+// SQLite writes the header of a log that starts again, and syncs it before the first frame. Without
+// that a power failure may leave the old header, old frames and after them new ones: the next
 // opening takes the old frames for a log, and puts old pages into the newer database. A log that
 // was empty has no old frames.
 static bool is_first_header(const struct gathered *gathered)

@@ -30,7 +30,7 @@ void syncer_close(struct syncer *syncer);
 void syncer_ask(struct syncer *syncer, sqlite3_file *file);
 int syncer_wait(struct syncer *syncer, uint64_t until);  // so many are durable
 void syncer_note(struct syncer *syncer, int result);     // somebody else has synced once
-int syncer_watch(struct syncer *syncer);                 // the event; -1: there is none
+int syncer_watch(struct syncer *syncer);                 // the event; -1: no event
 
 // ---- batch.c: one write a turn for the log --------------------------------------
 

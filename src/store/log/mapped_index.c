@@ -1,7 +1,7 @@
-// mapped_index.c - the index of a log is mapped memory: what happens when its file is truncated.
+// mapped_index.c - ends the process when the file of a mapped index is truncated.
 //
-// Reading behind the end of a mapped file raises SIGBUS, in the middle of SQLite. All that the
-// index says can be read from the log again, so no record is lost. But this process cannot go on.
+// Reading past the end of a mapped file raises SIGBUS, in the middle of SQLite. The index can be
+// made from the log again, so no record is lost. But this process cannot continue.
 #include "store/log/page_watch.h"
 
 #include <signal.h>
@@ -43,7 +43,7 @@ static void bus_error(int number, siginfo_t *about, void *context)
         say(pages->path);
         _exit(EXIT_BROKEN);
     }
-    sigaction(number, &before, NULL);  // it happens again, and is none of ours
+    sigaction(number, &before, NULL);  // the signal is raised again, for the handler before
 }
 
 void mapped_watch(struct pages *pages)

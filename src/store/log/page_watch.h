@@ -19,7 +19,7 @@ enum { PAGE_SAMPLES = 64, INDEX_REGIONS = 128, INDEX_REGION_SIZE = 32768 };
 struct page_sample {
     sqlite3_int64 at;  // where it is in the file
     uint64_t hash;
-    int size;  // 0: there is none
+    int size;  // 0: no pages
 };
 
 struct pages {
@@ -41,14 +41,13 @@ struct paged {
 };
 int pages_open(sqlite3_vfs *below, sqlite3_filename name, sqlite3_file *file, int flags, int *out,
                struct pages *pages);
-// The pages that are remembered are still in the file as they were. Those that are not are
-// forgotten.
+// Whether the file still has the remembered pages unchanged. Changed ones are forgotten.
 bool pages_are_unchanged(struct pages *pages);
 void pages_forget(struct pages *pages);
 
 // ---- mapped_index.c -----------------------------------------------------------------------------
 
-// A process that reads a mapped page behind the end of its file gets SIGBUS. For the index of
+// A process that reads a mapped page past the end of its file gets SIGBUS. For the index of
 // these pages the process then says so and ends with 70.
 void mapped_watch(struct pages *pages);
 void mapped_release(struct pages *pages);

@@ -18,7 +18,7 @@ static int64_t now_ns(void)
     return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-// True: the number has become something else before the moment was over.
+// True: the number changed within that time.
 static bool changes_soon(const _Atomic uint64_t *number, uint64_t from)
 {
     if (sysconf(_SC_NPROCESSORS_ONLN) < 2) return atomic_load(number) != from;

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
 void said_clear(struct sqlite_store *store)
 {
     if (!store->said.count) return;
@@ -17,7 +15,7 @@ void said_clear(struct sqlite_store *store)
 
 void said_note(struct sqlite_store *store, uint32_t at)
 {
-    if (map_reserve(&heap, &store->said, 1))
+    if (map_reserve(&memory_heap, &store->said, 1))
         map_put(&store->said, (uint64_t)row_id(store->attempts[at].task), at + 1);
     else
         turn_fail(store, SQLITE_NOMEM);
@@ -25,7 +23,7 @@ void said_note(struct sqlite_store *store, uint32_t at)
 
 void said_release(struct sqlite_store *store)
 {
-    map_release(&heap, &store->said);
+    map_release(&memory_heap, &store->said);
 }
 
 static const struct store_attempt *said_find(const struct sqlite_store *store, int64_t id,

@@ -20,8 +20,8 @@ void turn_audit(struct store *base, const char *line)
     line_add_char(&store->audits, '\n');
 }
 
-// Statements of before would be prepared again in the middle of a turn; if memory is refused just
-// then, SQLite takes back what the turn has written, and goes on.
+// Old statements would be prepared again in the middle of a turn; if memory is refused just then,
+// SQLite rolls back the writes of the turn, and continues.
 static void table_make(struct sqlite_store *store)
 {
     turn_fail(store, sqlite3_exec(store->db, table, NULL, NULL, NULL));

@@ -1,9 +1,9 @@
-// clean_note.c - a note in the lock file says how the files were left; who finds them so need not
-// look again.
+// clean_note.c - a note in the lock file describes the files as the last process left them; if they
+// are unchanged, the next process need not check them.
 //
-// Looking over a database, bringing its tables up to date and making its name durable take a third
-// of the time of a short run. All were done for the files that the note describes. Whoever touches
-// a file changes its times, and files that are made anew are others.
+// Checking a database and making its name durable take a third of the time of a short run. Both
+// were done for the files that the note describes. A process that writes a file changes its times,
+// and a new file has another inode.
 #include "store/sqlite/sqlite.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static int file_describe(const struct sqlite_store *store, const char *suffix, c
 
 static int files_describe(const struct sqlite_store *store, char *text)
 {
-    int length = snprintf(text, VERSION_SIZE, "%d ", schema_version());
+    int length = snprintf(text, VERSION_SIZE, "%d ", SCHEMA_VERSION);
     length += file_describe(store, "", text + length, FILE_SIZE);
     text[length++] = ' ';
     length += file_describe(store, "-wal", text + length, FILE_SIZE);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct memory heap = {memory_resize_heap, NULL};
 static const char *const kinds[CATALOG_KINDS] = {"lane", "group", "machine", "worker"};
 
 // A row that no record of the core asks for: a statement, and what is bound to it.
@@ -39,10 +38,8 @@ static void note_add(struct store *base, const struct note *note)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
     if (!keeps_notes(base)) return;
-    void *items = store->notes;
-    bool there = memory_reserve_raw(&heap, &items, &store->note_capacity,
-                                    (uint64_t)store->note_count + 1, sizeof *store->notes);
-    store->notes = items;
+    bool there
+        = ARRAY_MORE_RAW(&memory_heap, store->notes, store->note_count, store->note_capacity);
     if (there)
         store->notes[store->note_count++] = *note;
     else
@@ -132,11 +129,8 @@ static char *column_copy(sqlite3_stmt *row, int column)
 
 static bool row_read(struct catalog_rows *rows, sqlite3_stmt *at)
 {
-    void *items = rows->rows;
-    bool there = memory_reserve_raw(&heap, &items, &rows->row_capacity,
-                                    (uint64_t)rows->row_count + 1, sizeof *rows->rows);
-    rows->rows = items;
-    if (!there) return false;
+    if (!ARRAY_MORE_RAW(&memory_heap, rows->rows, rows->row_count, rows->row_capacity))
+        return false;
     struct catalog_row *row = &rows->rows[rows->row_count++];
     row->task = row_task(sqlite3_column_int64(at, 0));
     row->name = column_copy(at, 1);
@@ -147,11 +141,8 @@ static bool row_read(struct catalog_rows *rows, sqlite3_stmt *at)
 
 static bool name_read(struct catalog_rows *rows, sqlite3_stmt *at)
 {
-    void *items = rows->names;
-    bool there = memory_reserve_raw(&heap, &items, &rows->name_capacity,
-                                    (uint64_t)rows->name_count + 1, sizeof *rows->names);
-    rows->names = items;
-    if (!there) return false;
+    if (!ARRAY_MORE_RAW(&memory_heap, rows->names, rows->name_count, rows->name_capacity))
+        return false;
     struct catalog_name *name = &rows->names[rows->name_count++];
     const char *kind = (const char *)sqlite3_column_text(at, 0);
     int number = 0;

@@ -1,8 +1,8 @@
 // definition_sql.c - a statement that writes sched_job, and which definitions it would change.
 //
 // It never sees the file: it runs on a table in memory that has the columns of sched_job in which
-// a definition can be said, with the values that its file would have. What is different afterwards
-// is written as a definition file, and goes the way of every such file.
+// a definition can be written, with the values that its file would have. The differences afterwards
+// are written as a definition file, which is applied like any other.
 #include "store/definition_rows.h"
 #include "job/definition/internal.h"
 #include "store/store_kind.h"

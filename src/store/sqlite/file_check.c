@@ -130,8 +130,8 @@ static bool log_has_begun(const char *path)
     return got < 0 || first;  // what cannot be read may have begun
 }
 
-// What a database that was deleted or emptied has left behind would be taken for a part of the new
-// one, or forgotten.
+// SQLite would take the log of a database that was deleted or emptied for a part of the new one, or
+// ignore it.
 static bool is_left_behind(const char *path, bool is_missing, struct store_error *error)
 {
     const char *how = is_missing ? "missing" : "empty";
@@ -144,8 +144,8 @@ static bool is_left_behind(const char *path, bool is_missing, struct store_error
     return error->fault;
 }
 
-// A supervisor starts the server again at once. It must not go on with a database that lacks what
-// was acknowledged.
+// A supervisor starts the server again at once. The server must not use a database that lacks
+// acknowledged records.
 bool guard_mended(const char *path, bool is_run, struct store_error *error)
 {
     const char *last = is_run ? "run" : "server";
@@ -153,12 +153,12 @@ bool guard_mended(const char *path, bool is_run, struct store_error *error)
         store_fail(error, STORE_REFUSED,
                    "%s: the last %s lost this file or its log, and %s-saved has all that was"
                    " recorded; remove %s, -wal and -shm and rename the saved file, or move it"
-                   " elsewhere to use %s as it is",
+                   " elsewhere to use %s without it",
                    path, last, path, path, path);
     } else if (file_size(path, "-lost") && is_run) {
         store_fail(error, STORE_REFUSED,
                    "%s: the last run lost this file or its log, and records with it; remove"
-                   " %s-lost and run again: tasks whose end is not recorded run once more",
+                   " %s-lost and run again: tasks whose end is not recorded run again",
                    path, path);
     } else if (file_size(path, "-lost")) {
         store_fail(error, STORE_REFUSED,
@@ -246,7 +246,7 @@ static void lock_show(int file)
 {
     struct flock lock = seen();
     int shown = fcntl(file, F_OFD_SETLK, &lock);
-    (void)shown;  // on a file system without such locks nobody seems to be at work
+    (void)shown;  // on a file system without such locks no process seems to use the file
 }
 
 bool store_is_held(const char *path)
@@ -290,8 +290,8 @@ int guard_lock(const char *path, struct store_error *error)
 // ---- The log ------------------------------------------------------------------------------
 
 // Zeros written before their turn comes: syncing then has no new length or blocks to record,
-// which costs a second trip to the disk. SQLite takes zeros for the end of the log. What does
-// not succeed only makes commits slower.
+// which costs a second trip to the disk. SQLite takes zeros for the end of the log. A failure only
+// makes commits slower.
 void log_lengthen(const char *path, uint64_t bytes)
 {
     static const char zeros[1 << 16];

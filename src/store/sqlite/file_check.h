@@ -12,7 +12,7 @@ bool guard_path(const char *path, char out[GUARD_PATH], struct store_error *erro
 // A server that lost its files has left a copy or a note. False: it is still there.
 bool guard_mended(const char *path, bool is_run, struct store_error *error);
 const char *guard_network(uint64_t magic);  // the name of a file system that is refused, or null
-bool guard_file(const char *path, struct store_error *error);    // makes it if there is none
+bool guard_file(const char *path, struct store_error *error);    // creates a missing file
 int guard_lock(const char *path, struct store_error *error);     // -1: somebody has it
 bool guard_header(const char *path, struct store_error *error);  // it is a whole database
 // Files that others may read, as a backup that was copied back, become the owner's alone.

@@ -137,7 +137,7 @@ static void log_put_aside(const struct sqlite_store *store, bool is_saved)
         rename(name, aside);
 }
 
-// The next server must not go on without the records that are gone.
+// The next server must not continue without the records that are gone.
 static bool lost_note(const struct sqlite_store *store)
 {
     static const char text[] = "records of this database were lost\n";
@@ -182,7 +182,7 @@ static void unsaved_say(struct sqlite_store *store, const char *suffix, const ch
     if (store->options.is_run) {
         store_fail(error, STORE_BROKEN,
                    "%s%s was %s while it was in use, and a copy could not be saved: stop what did"
-                   " this%s%s%s, and run again; tasks whose end is not recorded run once more",
+                   " this%s%s%s, and run again; tasks whose end is not recorded run again",
                    path, suffix, how, noted ? ", remove " : "", noted ? path : "",
                    noted ? "-lost" : "");
     } else {

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
 enum { BLOCK = 1 << 18 };
 
 // Memory of the submissions, given back as a whole.
@@ -48,11 +46,8 @@ void *loaded_copy(struct loaded *loaded, const void *from, size_t size)
 // Null: no memory.
 struct rota_record *loaded_add(struct loaded *loaded, enum rota_record_kind kind)
 {
-    void *items = loaded->records;
-    bool there = memory_reserve_raw(&heap, &items, &loaded->capacity, (uint64_t)loaded->count + 1,
-                                    sizeof *loaded->records);
-    loaded->records = items;
-    if (!there) return NULL;
+    if (!ARRAY_MORE_RAW(&memory_heap, loaded->records, loaded->count, loaded->capacity))
+        return NULL;
     struct rota_record *record = &loaded->records[loaded->count++];
     memset(record, 0, sizeof *record);
     record->kind = kind;
@@ -337,7 +332,7 @@ struct loaded *loaded_open(struct sqlite_store *store)
                       ? loaded->records[0]
                       : (struct rota_record){0};
     if (fine) return loaded;
-    // Whatever it was, a failure never passes for an empty file.
+    // A failure of any kind never counts as an empty file.
     fail_with(store, sqlite3_extended_errcode(store->db), "cannot be read");
     loaded_close(loaded);
     return NULL;

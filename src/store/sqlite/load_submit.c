@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
 // The arrays of one submission while its rows are read; used again for the next.
 struct draft {
     struct rota_task_spec *tasks;
@@ -62,10 +60,10 @@ static const char *text_at(sqlite3_stmt *row, int column)
     return (const char *)sqlite3_column_text(row, column);
 }
 
-static bool reserve(struct draft *draft, void **items, uint32_t *capacity, uint64_t need,
+static bool reserve(struct draft *draft, void *items, uint32_t *capacity, uint64_t need,
                     size_t size)
 {
-    if (memory_reserve_raw(&heap, items, capacity, need, size)) return true;
+    if (memory_reserve_raw(&memory_heap, items, capacity, need, size)) return true;
     draft->no_memory = true;
     return false;
 }
@@ -85,10 +83,8 @@ static void draft_release(struct draft *draft)
 static bool read_needs(struct draft *draft, const char *text, uint32_t task)
 {
     while (text && *text) {
-        void *items = draft->edges;
-        bool there = reserve(draft, &items, &draft->edge_capacity,
+        bool there = reserve(draft, &draft->edges, &draft->edge_capacity,
                              (uint64_t)draft->spec.edge_count + 1, sizeof *draft->edges);
-        draft->edges = items;
         uint64_t number;
         if (!there || !text_read_number(&text, &number)) return false;
         draft->edges[draft->spec.edge_count++] = (struct rota_edge){(uint32_t)number, task};
@@ -100,10 +96,8 @@ static bool read_needs(struct draft *draft, const char *text, uint32_t task)
 static bool read_inputs(struct draft *draft, const char *text, uint32_t task)
 {
     while (text && *text) {
-        void *items = draft->inputs;
-        bool there = reserve(draft, &items, &draft->input_capacity,
+        bool there = reserve(draft, &draft->inputs, &draft->input_capacity,
                              (uint64_t)draft->spec.input_count + 1, sizeof *draft->inputs);
-        draft->inputs = items;
         struct rota_input input = {.task = task};
         if (!there || !input_read(&text, &input)) return false;
         draft->inputs[draft->spec.input_count++] = input;
@@ -114,10 +108,8 @@ static bool read_inputs(struct draft *draft, const char *text, uint32_t task)
 static bool read_outputs(struct draft *draft, const char *text, uint32_t task)
 {
     while (text && *text) {
-        void *items = draft->outputs;
-        bool there = reserve(draft, &items, &draft->output_capacity,
+        bool there = reserve(draft, &draft->outputs, &draft->output_capacity,
                              (uint64_t)draft->spec.output_count + 1, sizeof *draft->outputs);
-        draft->outputs = items;
         struct rota_output output = {.task = task};
         if (!there || !output_read(&text, &output)) return false;
         draft->outputs[draft->spec.output_count++] = output;
@@ -129,10 +121,8 @@ static bool read_condition(struct draft *draft, const char *text, struct rota_ta
 {
     if (!text) return true;
     uint32_t max = (uint32_t)strlen(text), first = draft->spec.clause_count;
-    void *items = draft->clauses;
-    bool there = reserve(draft, &items, &draft->clause_capacity, (uint64_t)first + max,
+    bool there = reserve(draft, &draft->clauses, &draft->clause_capacity, (uint64_t)first + max,
                          sizeof *draft->clauses);
-    draft->clauses = items;
     int count = there ? condition_read(text, draft->clauses + first, max) : -1;
     if (count < 0) return false;
     task->clause_first = first;
@@ -270,10 +260,8 @@ static bool draft_begin(struct draft *draft, sqlite3_stmt *row)
         .on_failure = (enum rota_on_failure)on_failure,
         .last = sqlite3_column_int(row, 9) != 0,
     };
-    void *items = draft->tasks;
-    bool there = reserve(draft, &items, &draft->task_capacity, draft->spec.task_count,
+    bool there = reserve(draft, &draft->tasks, &draft->task_capacity, draft->spec.task_count,
                          sizeof *draft->tasks);
-    draft->tasks = items;
     return there && read_outputs(draft, text_at(row, 10), 0);
 }
 
@@ -325,7 +313,7 @@ static bool load_each(struct sqlite_store *store, struct loaded *loaded, struct 
     return false;
 }
 
-// Their records come first, those of tasks behind them: *first is where.
+// Records of submissions come first, then those of tasks, from *first on.
 bool load_submits(struct sqlite_store *store, struct loaded *loaded, uint32_t *first)
 {
     struct draft draft = {0};

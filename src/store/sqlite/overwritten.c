@@ -1,8 +1,8 @@
 // overwritten.c - notices that another program truncated a file of the database or wrote into it.
 //
-// `: > FILE-wal` and `cp backup FILE` keep the inode. What SQLite has written can be told from the
-// index: how many frames the log has, how many of them are in the database. Programs that use
-// SQLite keep the index true, also when they fold the log or truncate it; others do not.
+// `: > FILE-wal` and `cp backup FILE` keep the inode. But the index knows how many frames the log
+// has, and how many of them are in the database. Programs that use SQLite keep the index true, also
+// when they fold the log or truncate it; others do not.
 #include "store/sqlite/sqlite.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ struct index_state {
     int64_t page_size;
 };
 
-// False: there is none yet, or another process is changing it.
+// False: there is no index yet, or another process is changing it.
 static bool index_read(const struct sqlite_store *store, struct index_state *out)
 {
     const volatile uint32_t *words = store->gather.pages.index[0];
@@ -91,8 +91,8 @@ static uint32_t salt_number(uint32_t salt)
     return number_at(bytes);
 }
 
-// Nobody has folded a frame of the log into the database since: the log is the same one, or this
-// process has begun the next one, which it does when all of the one before is in the database.
+// No process has folded a frame of the log into the database since: the log is the same one, or
+// this process has begun the next one, after all of the one before was in the database.
 static bool is_unfolded(const struct sqlite_store *store, const struct index_state *state)
 {
     const struct database_seen *seen = &store->seen;

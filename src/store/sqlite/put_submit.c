@@ -212,7 +212,7 @@ void put_submit(struct sqlite_store *store, const struct rota *rota,
     const struct store_text *texts = texts_find(store, spec);
     row_write(store, record);
     for (uint32_t i = 0; i < spec->task_count; i++) {
-        // How far it is when the turn ends. What a record says of it comes on top of that.
+        // The state at the end of the turn. A record of the task overwrites it.
         enum rota_task_state state = rota_task_state(rota, (rota_task_id){job, first + i});
         bool bundle = spec->tasks[i].flags & ROTA_TASK_BUNDLE;
         enum place place = place_of(state, bundle);

@@ -39,7 +39,7 @@ static void bind_state(sqlite3_stmt *statement, const struct rota_record *record
 
 // ---- Ends of attempts ---------------------------------------------------------------
 
-// How an attempt ended, when its task goes on.
+// The end of an attempt whose task is not finished.
 static const char *const end_words[]
     = {[ROTA_OUTCOME_NONE] = "RETURNED",   [ROTA_OUTCOME_OK] = "RETURNED",
        [ROTA_OUTCOME_EXIT] = "FAILED",     [ROTA_OUTCOME_ERROR] = "FAILED",
@@ -70,8 +70,8 @@ static void bind_end(struct sqlite_store *store, enum statement which, const str
         bind_number(statement, 15, record->task.status);
 }
 
-// What workers said may have come before the end: where nothing came with it, nothing is said. The
-// numbers of ends follow each other, as those of their tasks do.
+// The report of a worker may have come before the end; without one, its columns do not change.
+// The numbers of ends are consecutive, as those of their tasks are.
 static void attempts_end(struct sqlite_store *store, const struct run *run, uint32_t attempt)
 {
     said_choose(store, attempt);
@@ -245,7 +245,7 @@ static void put_task_gone(struct sqlite_store *store, rota_task_id task, const s
     run_statement(store, &run, spot->moved ? SET_CLOSED : SET_CLOSED_TASK);
 }
 
-// Its tasks were over or were stopped; what became of the last ones no record says.
+// The tasks of the job are finished or were stopped; no record has the end of the last ones.
 void put_job_gone(struct sqlite_store *store, uint32_t job)
 {
     rota_task_id task = {job, 1};

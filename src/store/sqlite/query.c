@@ -1,5 +1,6 @@
 // query.c - a question to a database file, on a connection that cannot write.
 #include "store/sqlite/reader.h"
+#include "os/json.h"
 
 #include <errno.h>
 #include <string.h>
@@ -42,10 +43,8 @@ static bool is_ours(sqlite3 *db, const char *path, struct store_error *error)
         int application = sqlite3_column_int(row, 0), version = sqlite3_column_int(row, 1);
         if (application != SCHEMA_APPLICATION) {
             store_fail(error, STORE_REFUSED, "%s: is a database, but not one of rota", path);
-        } else if (version > schema_version()) {
-            store_fail(error, STORE_REFUSED,
-                       "%s: has version %d of the tables; this rota knows versions up to %d", path,
-                       version, schema_version());
+        } else if (version != SCHEMA_VERSION) {
+            schema_refuse(error, path, version);
         }
     } else {
         refuse(error, path, db);
@@ -75,47 +74,34 @@ sqlite3 *reader_open(const char *path, struct store_error *error)
 
 // ---- Printing --------------------------------------------------------------------
 
-static void json_text(FILE *out, const unsigned char *text)
+static void json_blob(struct json *json, const char *name, sqlite3_stmt *row, int column)
 {
-    fputc('"', out);
-    for (; text && *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fprintf(out, "\\%c", *text);
-        else if (*text < 32)
-            fprintf(out, "\\u%04x", *text);
-        else
-            fputc(*text, out);
-    }
-    fputc('"', out);
+    size_t length = (size_t)sqlite3_column_bytes(row, column);
+    json_hex(json, name, sqlite3_column_blob(row, column), length);
 }
 
-static void json_value(FILE *out, sqlite3_stmt *row, int column)
+static void json_value(struct json *json, sqlite3_stmt *row, int column)
 {
+    const char *name = sqlite3_column_name(row, column), *text;
     switch (sqlite3_column_type(row, column)) {
-    case SQLITE_INTEGER: fprintf(out, "%lld", (long long)sqlite3_column_int64(row, column)); break;
-    case SQLITE_FLOAT: fprintf(out, "%.17g", sqlite3_column_double(row, column)); break;
-    case SQLITE_NULL: fputs("null", out); break;
-    case SQLITE_BLOB: {
-        const unsigned char *bytes = sqlite3_column_blob(row, column);
-        fputc('"', out);
-        for (int i = 0; i < sqlite3_column_bytes(row, column); i++) fprintf(out, "%02x", bytes[i]);
-        fputc('"', out);
+    case SQLITE_INTEGER:
+        json_number(json, name, "%lld", (long long)sqlite3_column_int64(row, column));
         break;
-    }
-    default: json_text(out, sqlite3_column_text(row, column));
+    case SQLITE_FLOAT: json_real(json, name, "%.17g", sqlite3_column_double(row, column)); break;
+    case SQLITE_NULL: json_string(json, name, NULL); break;
+    case SQLITE_BLOB: json_blob(json, name, row, column); break;
+    default:
+        text = (const char *)sqlite3_column_text(row, column);
+        json_string(json, name, text ? text : "");
     }
 }
 
 static void json_row(FILE *out, sqlite3_stmt *row)
 {
-    fputc('{', out);
-    for (int i = 0; i < sqlite3_column_count(row); i++) {
-        if (i) fputc(',', out);
-        json_text(out, (const unsigned char *)sqlite3_column_name(row, i));
-        fputc(':', out);
-        json_value(out, row, i);
-    }
-    fputs("}\n", out);
+    struct json json = {.out = out};
+    json_open(&json, NULL, '{');
+    for (int i = 0; i < sqlite3_column_count(row); i++) json_value(&json, row, i);
+    json_line(&json);
 }
 
 // Fields are parted by tabs; what would break a line or a terminal is shown as a question mark.
@@ -131,8 +117,9 @@ static void plain_row(FILE *out, sqlite3_stmt *row)
 {
     for (int i = 0; i < sqlite3_column_count(row); i++) {
         if (i) fputc('\t', out);
+        struct json json = {.out = out};
         if (sqlite3_column_type(row, i) == SQLITE_BLOB)
-            json_value(out, row, i);
+            json_blob(&json, NULL, row, i);
         else
             plain_text(out, (const char *)sqlite3_column_text(row, i));
     }

@@ -16,6 +16,6 @@ bool store_query(const char *path, const char *sql, enum query_format format, FI
 
 // ---- verify.c -------------------------------------------------------------------
 
-// Checks every promise about a database at rest and prints each that is broken, one a line.
-// Returns how many; the error is set when the file could not even be looked at.
+// Checks every promise about a database between two turns and prints each broken one, one a line.
+// Returns their number; the error is set if the file could not be read.
 uint32_t store_verify(const char *path, FILE *out, struct store_error *error);

@@ -10,8 +10,8 @@
 
 enum { STEP = 16, LARGEST = 1024, CLASSES = LARGEST / STEP + 1, SLAB = 1 << 16 };
 
-// Before every piece, also before those of the heap; behind it lies what SQLite gets, so this is as
-// large as SQLite's alignment asks for.
+// Before every piece, also before those of the heap. The memory of SQLite follows it, so it is as
+// large as the alignment that SQLite needs.
 struct head {
     uint64_t size;  // of the piece with its head
 };

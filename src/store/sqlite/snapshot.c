@@ -32,11 +32,7 @@ static bool moment_begin(struct sqlite_store *store, struct store_error *error)
                              : number_ask(store, "SELECT user_version FROM pragma_user_version,"
                                                  " (SELECT count(*) FROM sqlite_schema)");
     *error = store->store.error;
-    if (!error->fault && version != schema_version())
-        store_fail(error, STORE_REFUSED,
-                   "%s: has version %lld of the tables, from an older rota; 'rota run' makes them"
-                   " version %d",
-                   store->path, (long long)version, schema_version());
+    if (!error->fault && version != SCHEMA_VERSION) schema_refuse(error, store->path, version);
     return !error->fault;
 }
 

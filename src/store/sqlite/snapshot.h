@@ -10,13 +10,13 @@ struct store *store_look(const char *path, struct store_error *error);
 
 bool store_is_held(const char *path);  // by a server; nobody is kept out by the question
 
-// The rest is for such a store only. Texts are null where there are none, and last for the call.
+// The rest is for such a store only. Texts may be null, and last for the call.
 
 struct look_task {
     rota_task_id id;
     bool is_bundle;
     const char *name, *command, *details;
-    const char *status;  // now, in the words of doc/store.md
+    const char *status;  // now, in the words of doc/database-schema.md
     const char *condition, *needs, *inputs, *outputs, *access, *outcome;
     uint32_t parent, machine, lane, group, cores, memory_mib, retries, attempt, tries;
     int32_t priority, exit;
@@ -41,11 +41,11 @@ bool look_attempts(struct store *store, uint32_t job, look_attempt_fn *take, voi
 typedef bool look_turn_fn(void *context, rota_time at, const char *lines);
 bool look_journal(struct store *store, rota_time since, look_turn_fn *take, void *context);
 bool look_job_is_paused(struct store *store, uint32_t job);
-uint32_t look_last_job(struct store *store);  // 0: there is none
+uint32_t look_last_job(struct store *store);  // 0: no job
 
 // ---- snapshot_all.c: the whole database in few rows ---------------------------------------------
 
-// What each row has: its numbers, then its texts.
+// The columns of each row: its numbers, then its texts.
 enum look_list {
     LOOK_WORKERS,  // worker, cores, silent since, tasks it has, of them running; name, user
     LOOK_JOBS,     // job, tasks, succeeded, failed, stopped, out, blocked, never to run; state

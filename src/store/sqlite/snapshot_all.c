@@ -1,8 +1,8 @@
-// snapshot_all.c - all jobs and workers of a database in a few rows, for who watches the whole.
+// snapshot_all.c - all jobs and workers of a database in a few rows, for `rota top`.
 #include "store/sqlite/snapshot.h"
 #include "store/sqlite/reader.h"
 
-// The last jobs, whether they are there or were let go: older ones are nobody's present.
+// The last jobs, also those that are removed; older ones are of no interest now.
 #define LAST_JOBS "(SELECT max(id) >> 32 FROM sched_task) - 200"
 #define IN_JOB(id) id " BETWEEN j.job << 32 AND (j.job << 32 | 4294967295)"
 

@@ -8,7 +8,7 @@
 
 enum { LOOKED_OVER_BYTES = 16 << 20, BRIEF_LOG_PAGES = 128 };
 
-// The first ones leave no trace in the file, so that the file of somebody else stays as it is.
+// The first ones leave no trace in the file, so that the file of another program does not change.
 static const char careful[]
     = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;"
       " PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 0";
@@ -50,31 +50,31 @@ static void refuse_with(struct sqlite_store *store, struct store_error *error, c
     if (!ours) error->fault = STORE_REFUSED;
 }
 
-static bool schema_fits(struct sqlite_store *store, int64_t *at, struct store_error *error)
+void schema_refuse(struct store_error *error, const char *path, int64_t version)
 {
-    int64_t version = *at = number_ask(store, "PRAGMA user_version");
+    store_fail(error, STORE_REFUSED,
+               "%s: has version %lld of the tables, and this rota uses version %d (use the rota"
+               " that made the file, or move the file away to start with a new one)",
+               path, (long long)version, SCHEMA_VERSION);
+}
+
+static bool schema_fits(struct sqlite_store *store, bool *is_empty, struct store_error *error)
+{
+    int64_t version = number_ask(store, "PRAGMA user_version");
     int64_t application = number_ask(store, "PRAGMA application_id");
-    int64_t tables = number_ask(store, "SELECT count(*) FROM sqlite_schema");
-    if (store->result) return false;
-    if (version > schema_version() && application == SCHEMA_APPLICATION) {
-        store_fail(error, STORE_REFUSED,
-                   "%s: has version %lld of the tables; this rota knows versions up to %d",
-                   store->path, (long long)version, schema_version());
-    } else if (application != SCHEMA_APPLICATION && tables > 0) {
+    *is_empty = number_ask(store, "SELECT count(*) FROM sqlite_schema") == 0;
+    if (store->result || *is_empty) return !store->result;
+    if (application != SCHEMA_APPLICATION)
         store_fail(error, STORE_REFUSED, "%s: is a database, but not one of rota", store->path);
-    } else if (version < 0 || (version == 0 && tables > 0)) {
-        store_fail(error, STORE_REFUSED, "%s: is damaged: it has version %lld of the tables",
-                   store->path, (long long)version);
-    }
+    else if (version != SCHEMA_VERSION)
+        schema_refuse(error, store->path, version);
     return !error->fault;
 }
 
-static bool schema_bring(struct sqlite_store *store, int64_t version)
+static bool schema_bring(struct sqlite_store *store, bool is_empty)
 {
     store->result = sqlite3_exec(store->db, lasting, NULL, NULL, NULL);
-    if (!store->result && version < schema_version()) {
-        store->result = schema_migrate(store->db, (int)version);
-    }
+    if (!store->result && is_empty) store->result = schema_create(store->db);
     return !store->result;
 }
 
@@ -90,15 +90,15 @@ static void look_over(struct sqlite_store *store, struct store_error *error)
     }
 }
 
-// What somebody may have harmed, or an older rota have made.
+// A file that another program may have damaged, or another version of rota have made.
 static bool file_adopt(struct sqlite_store *store, struct store_error *error)
 {
-    int64_t version;
+    bool is_empty;
     store->result = sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);  // one lock for all of it
     look_over(store, error);
-    bool fits = !store->result && !error->fault && schema_fits(store, &version, error);
+    bool fits = !store->result && !error->fault && schema_fits(store, &is_empty, error);
     sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
-    return fits && schema_bring(store, version);
+    return fits && schema_bring(store, is_empty);
 }
 
 static int event_take(void *context, int count, char **values, char **names)

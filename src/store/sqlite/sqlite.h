@@ -1,4 +1,4 @@
-// sqlite.h - the store in a file: what its parts share. Nobody else reads this.
+// sqlite.h - the store in a file; included by its parts only.
 #pragma once
 
 #include "base/base.h"
@@ -14,14 +14,14 @@
 
 // ---- schema.c: the tables ---------------------------------------------------
 
-enum { SCHEMA_APPLICATION = 0x726f7461 };  // "rota", in the header of the file
+// In the header of the file: "rota", and the version of the tables. Other versions are refused.
+enum { SCHEMA_APPLICATION = 0x726f7461, SCHEMA_VERSION = 1 };
 
-// Small pages, because a turn of few tasks changes a row or two in each of seven tables, and whole
-// pages go to the log.
+// Small pages: a turn of few tasks changes a row or two in seven tables, and logs whole pages.
 #define SCHEMA_PAGES "PRAGMA page_size = 2048"
 
-int schema_version(void);
-int schema_migrate(sqlite3 *db, int version);  // from that version, in one transaction
+int schema_create(sqlite3 *db);  // in an empty database, in one transaction
+void schema_refuse(struct store_error *error, const char *path, int64_t version);  // sqlite.c
 // A new database as a file has it, made while building.
 extern const unsigned char schema_image[];
 extern const size_t schema_image_size;
@@ -112,13 +112,13 @@ struct firing {
 // Neighbours that came from one place and became alike: their rows change together.
 struct run {
     rota_task_id first;
-    uint32_t count;  // 0: there is none
+    uint32_t count;  // 0: no run of rows
     struct spot from;
     enum place to;
     struct rota_record record;  // of the first
 };
 
-// What said() tells next.
+// The next report for said().
 struct telling {
     uint32_t attempt;
     int64_t id;                        // the row it told of last; 0: none
@@ -160,7 +160,7 @@ struct sqlite_store {
     struct places places;
     bool placed;              // the places are those of the file
     struct run run;           // the records of tasks that came last, not written yet
-    struct rota_record core;  // the last of its kind; kind 0: there was none
+    struct rota_record core;  // the last record of its kind; kind 0: no such record so far
 
     const struct rota *rota;  // of the turn, for a second try
     struct rota_record *kept;

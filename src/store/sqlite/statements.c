@@ -128,7 +128,7 @@ void bind_number(sqlite3_stmt *statement, int place, int64_t number)
     sqlite3_bind_int64(statement, place, number);
 }
 
-// What is bound lives until the statement has run: it is not copied, so binding cannot fail.
+// Bound values live until the statement has run: they are not copied, so binding cannot fail.
 void bind_text(sqlite3_stmt *statement, int place, const char *text)
 {
     sqlite3_bind_text(statement, place, text, -1, SQLITE_STATIC);
@@ -161,8 +161,8 @@ void turn_fail(struct sqlite_store *store, int result)
     if (!store->result) store->result = result;
 }
 
-// Without memory SQLite may take back all of a transaction behind a statement that was fine, and
-// what follows would be durable by itself.
+// Without memory SQLite may roll back a transaction after a statement that succeeded, and the
+// statements that follow would be durable by themselves.
 static bool is_taken_back(const struct sqlite_store *store, enum statement which)
 {
     return store->begun && which != DO_COMMIT && sqlite3_get_autocommit(store->db);

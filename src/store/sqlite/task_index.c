@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
 static struct job_places *job_get(const struct places *places, uint32_t number)
 {
     return &((struct job_places *)places->jobs.items)[number];
@@ -37,7 +35,8 @@ static struct job_places *job_add(struct places *places, uint32_t job)
     uint32_t number = map_find(&places->by_id, job);
     if (number) return job_get(places, number);
     places->jobs.size = sizeof(struct job_places);
-    if (!pool_reserve(&heap, &places->jobs, 1) || !map_reserve(&heap, &places->by_id, 1)) {
+    if (!pool_reserve(&memory_heap, &places->jobs, 1)
+        || !map_reserve(&memory_heap, &places->by_id, 1)) {
         return NULL;
     }
     number = pool_take(&places->jobs);
@@ -51,10 +50,7 @@ struct spot *places_add(struct places *places, uint32_t job, uint32_t first, uin
     struct job_places *at = job_add(places, job);
     uint64_t end = (uint64_t)first - 1 + count;
     if (!at || !first || end > UINT32_MAX) return NULL;
-    void *spots = at->spots;
-    bool there = memory_reserve(&heap, &spots, &at->capacity, end + !end, sizeof *at->spots);
-    at->spots = spots;
-    if (!there) return NULL;
+    if (!ARRAY_RESERVE(&memory_heap, at->spots, at->capacity, end + !end)) return NULL;
     if (end > at->count) at->count = (uint32_t)end;
     return at->spots + first - 1;
 }
@@ -76,7 +72,7 @@ void places_release(struct places *places)
         uint32_t number = places->by_id.slots[slot].value;
         if (number) free(job_get(places, number)->spots);
     }
-    map_release(&heap, &places->by_id);
-    pool_release(&heap, &places->jobs);
+    map_release(&memory_heap, &places->by_id);
+    pool_release(&memory_heap, &places->jobs);
     *places = (struct places){0};
 }

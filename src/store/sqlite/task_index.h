@@ -12,7 +12,7 @@ enum place {
 };
 
 enum { ATTEMPT_MAX = (1 << 22) - 1 };
-// What the store knows of a task between two turns: a word of memory.
+// The state of a task between two turns, in a word of memory.
 struct spot {
     uint32_t attempt : 22, place : 2, bundle : 1;
     uint32_t moved : 1;  // since it was submitted: it has a row in sched_state

@@ -8,13 +8,11 @@
 
 enum { BRIEF_TURNS = 64, BRIEF_TIME = 100000, LOG_PAGE = 2048 + 24 };
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
 // Room for one more; false, and the turn has failed: no memory.
-static bool more(struct sqlite_store *store, void **items, uint32_t count, uint32_t *capacity,
+static bool more(struct sqlite_store *store, void *items, uint32_t count, uint32_t *capacity,
                  size_t size)
 {
-    if (memory_reserve_raw(&heap, items, capacity, (uint64_t)count + 1, size)) return true;
+    if (memory_reserve_raw(&memory_heap, items, capacity, (uint64_t)count + 1, size)) return true;
     turn_fail(store, SQLITE_NOMEM);
     return false;
 }
@@ -53,44 +51,36 @@ void turn_define(struct store *base, const struct rota_job_spec *spec,
                  const struct store_text *texts)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    void *items = store->definitions;
-    bool there = more(store, &items, store->definition_count, &store->definition_capacity,
-                      sizeof *store->definitions);
-    store->definitions = items;
-    if (!there) return;
+    if (!more(store, &store->definitions, store->definition_count, &store->definition_capacity,
+              sizeof *store->definitions))
+        return;
     store->definitions[store->definition_count++] = (struct definition){spec, texts};
 }
 
 void turn_fired(struct store *base, rota_task_id task, rota_time minute)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    void *items = store->firings;
-    bool there
-        = more(store, &items, store->firing_count, &store->firing_capacity, sizeof *store->firings);
-    store->firings = items;
-    if (!there) return;
+    if (!more(store, &store->firings, store->firing_count, &store->firing_capacity,
+              sizeof *store->firings))
+        return;
     store->firings[store->firing_count++] = (struct firing){task, minute};
 }
 
 void turn_answer(struct store *base, const struct store_request *request)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    void *items = store->requests;
-    bool there = more(store, &items, store->request_count, &store->request_capacity,
-                      sizeof *store->requests);
-    store->requests = items;
-    if (!there) return;
+    if (!more(store, &store->requests, store->request_count, &store->request_capacity,
+              sizeof *store->requests))
+        return;
     store->requests[store->request_count++] = *request;
 }
 
 void turn_attempt(struct store *base, const struct store_attempt *attempt)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    void *items = store->attempts;
-    bool there = more(store, &items, store->attempt_count, &store->attempt_capacity,
-                      sizeof *store->attempts);
-    store->attempts = items;
-    if (!there) return;
+    if (!more(store, &store->attempts, store->attempt_count, &store->attempt_capacity,
+              sizeof *store->attempts))
+        return;
     store->attempts[store->attempt_count++] = *attempt;
     said_note(store, store->attempt_count - 1);
 }
@@ -98,11 +88,9 @@ void turn_attempt(struct store *base, const struct store_attempt *attempt)
 void turn_body(struct store *base, const struct store_body *body)
 {
     struct sqlite_store *store = (struct sqlite_store *)base;
-    void *items = store->bodies;
-    bool there
-        = more(store, &items, store->body_count, &store->body_capacity, sizeof *store->bodies);
-    store->bodies = items;
-    if (!there) return;
+    if (!more(store, &store->bodies, store->body_count, &store->body_capacity,
+              sizeof *store->bodies))
+        return;
     store->bodies[store->body_count++] = *body;
 }
 
@@ -147,11 +135,8 @@ static void records_keep(struct sqlite_store *store, const struct rota_record *r
 {
     if ((uint64_t)store->kept_count + count > KEPT_MAX) store->too_many = true;
     if (store->too_many) return;
-    void *items = store->kept;
-    bool there = memory_reserve_raw(&heap, &items, &store->kept_capacity,
-                                    (uint64_t)store->kept_count + count, sizeof *store->kept);
-    store->kept = items;
-    if (!there) {
+    if (!ARRAY_RESERVE_RAW(&memory_heap, store->kept, store->kept_capacity,
+                           (uint64_t)store->kept_count + count)) {
         store->too_many = true;  // only a second try needs them
         return;
     }
@@ -171,7 +156,7 @@ void turn_put(struct store *base, const struct rota *rota, const struct rota_rec
 
 // ---- Commit -----------------------------------------------------------------------------
 
-// Whoever is refused all the time fills no disk with it.
+// Refusals are limited, so that a client that is refused again and again does not fill the disk.
 static void refusals_limit(struct sqlite_store *store)
 {
     sqlite3_stmt *statement = statement_get(store, DROP_REFUSALS);
@@ -317,7 +302,7 @@ static void ballast_again(struct sqlite_store *store)
     if (ballast_make(store->path, bytes)) store->full = false;
 }
 
-// What a long life needs.
+// Settings of a process that runs for long.
 void turn_settle_in(struct sqlite_store *store)
 {
     store->full = !ballast_make(store->path, store->options.ballast_bytes);

@@ -1,4 +1,4 @@
-// verify.c - every promise about a database at rest, as questions that must find nothing.
+// verify.c - every promise about a database between two turns, as queries that must find nothing.
 #include "store/sqlite/reader.h"
 
 #include <string.h>
@@ -50,8 +50,8 @@ static const struct rule task_rules[] = {
      "SELECT max(id) FROM sched_history GROUP BY seq HAVING count(*) > 1"},
     {"has an attempt that was reported and is not in the history",
      "SELECT id FROM sched_state WHERE \"end\" IS NOT NULL AND seq IS NULL"},
-    {"has an attempt that ended and goes on", "SELECT e.id FROM sched_exec e JOIN sched_state s"
-     " ON s.id = e.id WHERE s.seq IS NOT NULL"},
+    {"has an attempt that ended and is running", "SELECT e.id FROM sched_exec e JOIN sched_state s"
+                                                 " ON s.id = e.id WHERE s.seq IS NOT NULL"},
     {"ended an attempt before it began", "SELECT id FROM sched_history WHERE ended < started"},
     {"has an ended attempt that is not in the history",
      "SELECT id FROM (SELECT id, attempt FROM sched_job WHERE attempt > 0 AND status IN"

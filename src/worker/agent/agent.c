@@ -1,4 +1,5 @@
-// agent.c - the loop of `rota worker`: messages in, what is due, the disk, messages out.
+// agent.c - the loop of `rota worker`: reads messages, handles timers, syncs reports, sends
+// messages.
 #define _GNU_SOURCE
 #include "worker/agent/internal.h"
 #include "os/os.h"
@@ -14,17 +15,17 @@
 #include <unistd.h>
 
 enum {
-    GRACE = 5000000,         // of TERM
-    RECORD_WITHIN = 2000000,  // so long reports are waited for at the end, if a server is there
-    DELIVER_WITHIN = 10000000, // and after the first TERM, if there is none, too
-    FREE_WITHIN = 5000000,     // so long the processes of a worker that was killed may stay
+    // how long to wait for reports to be recorded at the end, if a server is connected
+    RECORD_WITHIN = 2000000,
+    DELIVER_WITHIN = 10000000,  // and after the first TERM, also if none is connected
+    FREE_WITHIN = 5000000,      // how long the processes of a killed worker may remain
     FREE_PAUSE = 50000,
-    CLOSE_WITHIN = 1000000     // so long the server may take to close, when all was told
+    CLOSE_WITHIN = 1000000  // how long the server may take to close, after all was sent
 };
 
-// ---- Beginning ---------------------------------------------------------------------------------
+// ---- Starting -------------------------------------------------------------------------------
 
-// Another number whenever all processes of this worker are gone: the one that runs commands dies
+// A new number whenever all processes of this worker are gone: the process that runs commands dies
 // with the agent, and the next one waits for that.
 static uint64_t boot_make(void)
 {
@@ -37,7 +38,7 @@ static uint64_t boot_make(void)
     return boot ? boot : 1;
 }
 
-// A folder that was there before may let other users write into it, and so tell the worker lies.
+// An existing folder may let other users write into it, and so deceive the worker.
 static bool folder_close(const char *folder)
 {
     struct stat status;
@@ -49,7 +50,7 @@ static bool folder_close(const char *folder)
 static bool folder_make(struct agent *agent)
 {
     const char *folder = agent->options->folder;
-    mode_t before = umask(0077);  // commands have that of whoever started us
+    mode_t before = umask(0077);  // commands have the umask of our caller
     bool there = (os_parents_make(folder) && mkdir(folder, 0700) == 0) || os_directory_make(folder);
     umask(before);
     if (there && folder_close(folder)) return true;
@@ -57,7 +58,7 @@ static bool folder_make(struct agent *agent)
     return false;
 }
 
-// The processes of a worker that was just killed have its lock until they are gone, too.
+// The processes of a worker that was just killed hold its lock until they are gone, too.
 static bool spool_take(struct agent *agent)
 {
     struct spool *spool = &agent->spool;
@@ -81,7 +82,7 @@ static bool spool_begin(struct agent *agent)
     struct attempts *attempts = &agent->decide.attempts;
     if (!spool_take(agent)) return false;
     if (spool->dropped)
-        agent_say(agent, "the last report in %s/spool was never whole, and is dropped",
+        agent_say(agent, "the last report in %s/spool is incomplete, and is dropped",
                   agent->options->folder);
     for (struct report *report = spool->first; report; report = report->next) {
         struct attempt attempt = {.task = report->task,
@@ -89,7 +90,7 @@ static bool spool_begin(struct agent *agent)
                                   .token = report->token,
                                   .state = ATTEMPT_SPOOLED,
                                   .report = report};
-        if (!attempts_reserve(attempts)) return agent_say(agent, "no memory"), false;
+        if (!attempts_reserve(attempts)) return agent_say(agent, "out of memory"), false;
         attempts_add(attempts, &attempt);
     }
     return true;
@@ -108,11 +109,11 @@ static bool worker_begin(struct agent *agent)
         if (agent->pid > 0) agent->worker = link_over(socket);
         if (agent->worker && fence_watch(&agent->fence, agent->pid)) return true;
     }
-    agent_say(agent, "no process to run commands can be started: %s", strerror(errno));
+    agent_say(agent, "cannot start the process that runs commands: %s", strerror(errno));
     return false;
 }
 
-// Ctrl-Z would stop the agent and not its commands, which would then lose their lease.
+// Ctrl-Z would stop the agent but not its commands, which would then lose their lease.
 static void terminal_stops_ignore(void)
 {
     signal(SIGTSTP, SIG_IGN);
@@ -124,6 +125,8 @@ static bool agent_begin(struct agent *agent)
 {
     int64_t alone = agent->options->alone_max;
     decide_init(&agent->decide, os_boottime(), alone ? alone : AGENT_ALONE_MAX);
+    agent->orders = (struct run_orders){
+        .host = &carry_host, .context = agent, .decide = &agent->decide};
     agent->boot = agent->seed = boot_make();
     agent->logs.folder = agent->options->folder;
     agent->sync_at = agent->kill_at = agent->leave_at = INT64_MAX;
@@ -137,19 +140,21 @@ static bool agent_begin(struct agent *agent)
 
 // ---- Signals and the end -----------------------------------------------------------------------
 
-// The first lets commands end by themselves, the second asks them to, the third kills them.
+// The first signal lets commands finish, the second asks them to end, the third kills them.
 static void on_interrupt(struct agent *agent, uint32_t times)
 {
     uint32_t commands = agent->decide.attempts.alive;
     if (agent->leave_at != INT64_MAX) agent->leave_at = 0;  // all have ended: reports are kept
     if (times == 1 && !agent->is_ending) {
         if (commands)
-            agent_say(agent, "starts nothing more, and ends with the %u commands that it has "
-                             "(again to stop them)", commands);
+            agent_say(agent,
+                      "starts no more commands, and ends after the %u running ones "
+                      "(signal again to stop them)",
+                      commands);
         agent_leave(agent);
     } else if (times <= 2) {
-        agent_say(agent, "ends: commands have 5 s (again to kill them)");
-        agent_quit(agent, GRACE);
+        agent_say(agent, "ending: commands have 5 s (signal again to kill them)");
+        agent_quit(agent, WIRE_GRACE);
     } else {
         agent_say(agent, "kills all commands");
         agent_quit(agent, 0);
@@ -159,26 +164,26 @@ static void on_interrupt(struct agent *agent, uint32_t times)
 static void on_signals(struct agent *agent)
 {
     for (int number; (number = os_signal_next(agent->signals));) {
-        if (number == SIGHUP) continue;  // there is nothing to read again
+        if (number == SIGHUP) continue;  // there is no configuration to read again
         on_interrupt(agent, ++agent->interrupts);
     }
 }
 
-// Whoever holds the other end of the leash is gone, or lets us go: in either case nobody looks
-// after this worker any more.
+// The process that holds the other end of the leash is gone, or closed it: in either case no
+// process supervises this worker any more.
 static void on_leash(struct agent *agent)
 {
     char bytes[256];
     ssize_t count = read(agent->options->leash, bytes, sizeof bytes);
     if (count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN))) return;
-    agent_say(agent, "ends with whoever started it");
-    agent_quit(agent, GRACE);
+    agent_say(agent, "ends because its parent process ended");
+    agent_quit(agent, WIRE_GRACE);
 }
 
 static void leave_look(struct agent *agent)
 {
     bool is_idle = !agent->decide.attempts.alive;
-    if (agent->is_leaving && !agent->is_ending && is_idle) agent_quit(agent, GRACE);
+    if (agent->is_leaving && !agent->is_ending && is_idle) agent_quit(agent, WIRE_GRACE);
 }
 
 // When no process is left, reports get a moment to be recorded. The others wait for the next start.
@@ -198,7 +203,7 @@ static void end_look(struct agent *agent, int64_t now)
     if (agent->spool.count)
         agent_say(agent, "%u reports are kept for the next start", agent->spool.count);
     if (agent->spool.unsafe)
-        agent_say(agent, "%u of them have no room on the disk and are lost", agent->spool.unsafe);
+        agent_say(agent, "%u of them do not fit on the disk and are lost", agent->spool.unsafe);
     agent->status = agent->spool.unsafe ? 70 : 0;
 }
 
@@ -209,7 +214,7 @@ static void must_end(struct agent *agent, int64_t now)
     struct decide *decide = &agent->decide;
     for (struct attempt *attempt = NULL; (attempt = decide_must_end(decide, attempt, now));) {
         bool is_fenced = attempt->is_exclusive && decide_lease_is_over(decide, now);
-        attempt_end(agent, attempt, is_fenced ? 0 : attempt->grace);
+        run_orders_stop(&agent->orders, attempt, is_fenced ? 0 : attempt->grace);
         if (is_fenced && attempt_is_alive(attempt)) attempt_fence(&decide->attempts, attempt);
     }
 }
@@ -253,8 +258,8 @@ static void input_await(struct agent *agent)
     if (flows || os_ticks() >= flows_due(agent)) flows_work(agent, os_ticks());
 }
 
-// What was decided reaches the commands before anybody waits for a disk, and no exclusive one
-// starts without somebody who watches over its end.
+// Decisions reach the commands before the loop waits for a disk, and no exclusive command starts
+// without a fence that watches its end.
 static void turn(struct agent *agent)
 {
     input_await(agent);
@@ -276,7 +281,7 @@ static void turn(struct agent *agent)
 }
 
 // Closing a socket that has unread bytes resets the connection, and the server might never read
-// that this worker leaves. So it only stops writing, and waits until the server has closed.
+// that this worker leaves. So the worker only stops writing, and waits until the server has closed.
 static void server_leave(struct link *server)
 {
     char bytes[4096];
@@ -295,12 +300,13 @@ static void agent_end(struct agent *agent)
 {
     server_leave(agent->server);
     link_close(agent->server);
-    if (agent->pid > 0 && !agent->has_hello) kill(agent->pid, SIGKILL);  // it waits for another one
+    // it waits for another worker to end
+    if (agent->pid > 0 && !agent->has_hello) kill(agent->pid, SIGKILL);
     link_close(agent->worker);
     if (agent->pid > 0) waitpid(agent->pid, NULL, 0);
     if (agent->pid > 0) worker_children_end();
     fence_set(&agent->fence, INT64_MAX, INT64_MAX);
-    waiting_release(agent);
+    run_orders_release(&agent->orders);
     flows_close(agent);
     if (agent->carry.fetcher || agent->carry.is_open) carry_close(agent);
     logs_release(&agent->logs);

@@ -1,4 +1,4 @@
-// attempts.c - all that this worker was given and that is not recorded yet.
+// attempts.c - the table of all attempts of this worker that are not recorded yet.
 #include "worker/agent/decide.h"
 
 static struct attempt *row_at(const struct attempts *attempts, uint32_t number)
@@ -8,12 +8,14 @@ static struct attempt *row_at(const struct attempts *attempts, uint32_t number)
 
 static uint32_t number_of(const struct attempts *attempts, const struct attempt *attempt)
 {
+    assert(attempt);
     return (uint32_t)(attempt - (const struct attempt *)attempts->rows.items);
 }
 
-// Every change of a row takes it out of the sums and puts it in again.
+// Every change of a row subtracts it from the sums and adds it again.
 static void count(struct attempts *attempts, const struct attempt *attempt, bool is_in)
 {
+    assert(attempt->state);
     uint32_t one = is_in ? 1 : (uint32_t)-1;
     if (!attempt_is_alive(attempt)) return;
     attempts->alive += one;
@@ -31,10 +33,11 @@ bool attempts_reserve(struct attempts *attempts)
            && map_reserve(&attempts->memory, &attempts->by_task, 1);
 }
 
-// The attempts of a task are few, and the newest comes first. Reports that were read from disk
-// may come in any order.
+// A task has few attempts, and the newest is first. Reports that were read from disk may come in
+// any order.
 struct attempt *attempts_add(struct attempts *attempts, const struct attempt *attempt)
 {
+    assert(attempt->state);
     uint32_t number = pool_take(&attempts->rows);
     struct attempt *row = row_at(attempts, number);
     *row = *attempt;
@@ -54,6 +57,7 @@ struct attempt *attempts_add(struct attempts *attempts, const struct attempt *at
 
 void attempts_remove(struct attempts *attempts, struct attempt *attempt)
 {
+    assert(attempt->state);
     uint32_t number = number_of(attempts, attempt);
     struct attempt *newer = attempts_newest(attempts, attempt->task);
     count(attempts, attempt, false);
@@ -76,6 +80,7 @@ struct attempt *attempts_newest(const struct attempts *attempts, rota_task_id ta
 
 struct attempt *attempts_older(const struct attempts *attempts, const struct attempt *attempt)
 {
+    assert(attempt->state);
     return row_at(attempts, attempt->older);
 }
 
@@ -96,7 +101,7 @@ struct attempt *attempts_next(const struct attempts *attempts, const struct atte
 
 void attempt_move(struct attempts *attempts, struct attempt *attempt, enum attempt_state state)
 {
-    assert(state > attempt->state);  // nothing ever goes back
+    assert(state > attempt->state);  // a state never goes back
     count(attempts, attempt, false);
     attempt->state = state;
     count(attempts, attempt, true);
@@ -104,6 +109,7 @@ void attempt_move(struct attempts *attempts, struct attempt *attempt, enum attem
 
 void attempt_stop(struct attempts *attempts, struct attempt *attempt)
 {
+    assert(attempt->state);
     count(attempts, attempt, false);
     attempt->is_stopping = true;
     count(attempts, attempt, true);
@@ -111,9 +117,11 @@ void attempt_stop(struct attempts *attempts, struct attempt *attempt)
 
 void attempt_fence(struct attempts *attempts, struct attempt *attempt)
 {
+    assert(attempt->is_exclusive);
     count(attempts, attempt, false);
     attempt->is_stopping = attempt->is_fenced = true;
     count(attempts, attempt, true);
+    assert(attempt->is_fenced);
 }
 
 void attempts_release(struct attempts *attempts)

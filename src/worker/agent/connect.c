@@ -1,4 +1,4 @@
-// connect.c - the way to a server: who is asked next, what is said first, and when to give up.
+// connect.c - the connection to a server: which one is tried next, the handshake, and timeouts.
 #include "worker/agent/internal.h"
 #include "os/os.h"
 
@@ -24,7 +24,7 @@ static const char *address_of(const struct agent *agent)
     return agent->options->servers[agent->turn];
 }
 
-// A server that is away would fill a screen.
+// A server that is down would fill the screen.
 static void say_once(struct agent *agent, const char *text)
 {
     char line[sizeof agent->said];
@@ -34,8 +34,8 @@ static void say_once(struct agent *agent, const char *text)
     agent_say(agent, "%s", line);
 }
 
-// All are tried in turn; after a whole round there is a pause, which grows. Workers that lost their
-// server together must not come back together.
+// All servers are tried in turn; after a complete round there is a pause, which grows. Workers that
+// lost their server together must not return together.
 static void next_turn(struct agent *agent)
 {
     agent->turn = (agent->turn + 1) % agent->options->server_count;
@@ -48,14 +48,14 @@ static void next_turn(struct agent *agent)
     agent->connect_at = os_boottime() + pause;
 }
 
-// A key that no server takes is not taken the next time either. One that was good once may have
-// been revoked by mistake, and another connection could save the commands that run here.
+// A key that no server accepts will not be accepted the next time. But a key that was accepted
+// before may have been revoked by mistake, and another connection could save the running commands.
 static void denial_count(struct agent *agent)
 {
     if (!agent->server->is_denied) agent->denials = 0;
     if (!agent->server->is_denied || agent->was_welcome) return;
     if (++agent->denials < agent->options->server_count) return;
-    agent_say(agent, "no server takes its key or certificate; ask an admin for a key of the role "
+    agent_say(agent, "no server accepts its key or certificate; ask an admin for a key of the role "
                      "worker, or for a certificate if the server has one, and start with --key");
     agent->status = 2;
 }
@@ -146,19 +146,19 @@ static void spooled_forget(struct agent *agent)
     }
 }
 
-// A task of one database is not the task with the same number of another. What runs for the other
-// one goes on: its server may come back, and this one may be a mistake.
+// A task of one database is not the task with the same number of another. Commands for the other
+// one continue: its server may return, and this one may be a mistake.
 static bool is_ours(struct agent *agent, uint64_t server)
 {
     struct spool *spool = &agent->spool;
     if (!spool->server || spool->server == server) return spool_belongs(spool, server);
     flows_give_up(agent);
     if (agent->decide.attempts.alive || spool->unsafe) {
-        server_drop(agent, "it has another database than the one whose commands run here");
+        server_drop(agent, "it has another database than the server whose commands run here");
         return false;
     }
     if (spool->count)
-        agent_say(agent, "%u reports for another server are put aside in %s", spool->count,
+        agent_say(agent, "%u reports for another server are moved to %s", spool->count,
                   agent->options->folder);
     spooled_forget(agent);
     agent->epoch = 0;
@@ -170,23 +170,23 @@ void on_welcome(struct agent *agent, const struct wire_welcome *welcome)
     int64_t heard = agent->decide.heard;
     if (welcome->version != WIRE_VERSION) return server_drop(agent, WIRE_OTHER_VERSION);
     if (agent->is_welcome || !decide_welcome(&agent->decide, welcome, os_boottime()))
-        return server_drop(agent, "its welcome makes no sense: its lease is not four beats long");
+        return server_drop(agent, "its welcome is invalid: the lease is not four heartbeats long");
     if (!is_ours(agent, welcome->server)) {
-        agent->decide.heard = heard;  // its own server is still away
+        agent->decide.heard = heard;  // its own server is still disconnected
         if (agent->server) agent_say(agent, "%s", agent->spool.error), agent->status = 70;
         return;
     }
-    if (!join(agent)) return server_drop(agent, "no memory for a message");
+    if (!join(agent)) return server_drop(agent, "out of memory for a message");
     if (welcome->epoch > agent->epoch) {
         agent->epoch = welcome->epoch;
         agent->opened = welcome->opened;
     }
     if (!data_fetcher_home(agent->carry.fetcher, address_of(agent), agent->options->key))
-        return server_drop(agent, "no memory for its address");
+        return server_drop(agent, "out of memory for its address");
     agent->is_welcome = agent->was_welcome = true;
     agent->said[0] = 0;
-    agent_say(agent, "works for %s", address_of(agent));
-    service_status(agent, "works for", address_of(agent));
+    agent_say(agent, "connected to %s", address_of(agent));
+    service_status(agent, "connected to", address_of(agent));
     server_beat(agent);
     objects_tell(&agent->objects, &agent->carry.cache, &agent->server->out);
     carry_lies_tell(agent);
@@ -205,9 +205,9 @@ void server_timers(struct agent *agent, int64_t now)
     } else if (link_overdue(agent->server, os_ticks())) {
         server_drop(agent, agent->server->reason);
     } else if (!agent->is_welcome) {
-        if (now >= agent->welcome_by) server_drop(agent, "it does not answer");
+        if (now >= agent->welcome_by) server_drop(agent, "timeout: no answer");
     } else if (decide_is_cut_off(&agent->decide, now)) {
-        server_drop(agent, "it has not answered for half a lease");
+        server_drop(agent, "timeout: no answer for half a lease");
     } else if (decide_is_worn(&agent->decide)) {
         server_drop(agent, "another connection, after a million commands");
     } else if (decide_beat_is_due(&agent->decide, now)) {

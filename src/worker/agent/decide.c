@@ -1,4 +1,4 @@
-// decide.c - the rules of a worker, as model/README.md has them.
+// decide.c - the rules of a worker, as specified in model/README.md.
 #include "worker/agent/decide.h"
 #include "base/planted.h"
 
@@ -18,8 +18,9 @@ static int64_t later(int64_t a, int64_t b)
 
 void decide_init(struct decide *decide, int64_t now, int64_t alone_max)
 {
+    assert(alone_max > 0);
     *decide = (struct decide){.heard = now, .alone_max = alone_max};
-    decide->attempts.memory.resize = memory_resize_heap;
+    decide->attempts.memory = memory_heap;
 }
 
 void decide_release(struct decide *decide)
@@ -32,6 +33,7 @@ void decide_release(struct decide *decide)
 
 uint64_t decide_connect(struct decide *decide, int64_t now)
 {
+    assert(now >= 0);
     uint64_t number = (uint64_t)now * NANOSECONDS;
     if (PLANTED(CONNECTION_SAME)) number = 1, decide->connection = 0;
     if (number <= decide->connection) number = decide->connection + 1;
@@ -49,6 +51,7 @@ void decide_disconnect(struct decide *decide)
 
 bool decide_welcome(struct decide *decide, const struct wire_welcome *welcome, int64_t now)
 {
+    assert(decide->connection);
     if (welcome->version != WIRE_VERSION || welcome->beat < BEAT_MIN) return false;
     if (welcome->lease > DECIDE_LEASE_MAX) return false;
     if (welcome->lease / BEATS_IN_LEASE < welcome->beat) return false;
@@ -73,10 +76,12 @@ bool decide_beat_is_due(const struct decide *decide, int64_t now)
 
 void decide_beat(struct decide *decide, int64_t now)
 {
+    assert(now >= decide->sent);
+    assert(decide->connection);
     decide->sent = now;
 }
 
-// It counts from the sending. Nobody can have heard a BEAT that was never sent.
+// The lease counts from the sending. A BEAT that was never sent cannot have been received.
 void decide_beaten(struct decide *decide, uint64_t connection, uint64_t sent, int64_t now)
 {
     if (!decide->is_connected || connection != decide->connection) return;
@@ -93,7 +98,7 @@ bool decide_is_cut_off(const struct decide *decide, int64_t now)
 
 // ---- RUN ---------------------------------------------------------------------------------------
 
-// A BEAT that is newer than now was sent before this machine was started again.
+// A BEAT that is newer than now was sent before this machine was rebooted.
 static bool is_timely(const struct decide *decide, uint64_t beat, int64_t now)
 {
     if (!beat || beat > (uint64_t)now) return false;
@@ -110,16 +115,17 @@ static bool has_older_alive(const struct decide *decide, const struct attempt *a
 static struct decide_answer refuse(struct decide *decide, struct attempt *attempt, int error,
                                    const char *reason)
 {
+    assert(error);
     attempt_move(&decide->attempts, attempt, ATTEMPT_ENDED);
     return (struct decide_answer){DECIDE_REFUSE, attempt, error, reason};
 }
 
 static struct decide_answer begin(struct decide *decide, struct attempt *attempt, int64_t now)
 {
-    if (decide->is_draining)
-        return refuse(decide, attempt, ECANCELED, "the worker starts nothing more");
+    assert(attempt->state == ATTEMPT_HELD);
+    if (decide->is_draining) return refuse(decide, attempt, ECANCELED, "the worker is draining");
     if (attempt->is_exclusive && !is_timely(decide, attempt->beat, now) && !PLANTED(START_LATE))
-        return refuse(decide, attempt, ESTALE, "it came too late: its lease was over");
+        return refuse(decide, attempt, ESTALE, "it arrived too late: its lease had expired");
     if (has_older_alive(decide, attempt) && !PLANTED(HOLD_SKIPPED))
         return (struct decide_answer){.verdict = DECIDE_HOLD, .attempt = attempt};
     if (attempt->is_exclusive)
@@ -128,8 +134,8 @@ static struct decide_answer begin(struct decide *decide, struct attempt *attempt
     return (struct decide_answer){.verdict = DECIDE_GIVE, .attempt = attempt};
 }
 
-// What came once on this connection is not answered twice, whatever has become of it; nor is what
-// an earlier connection brought.
+// A RUN that arrived before on this connection is not answered twice, whatever its state; nor is
+// one that an earlier connection brought.
 static bool is_known(const struct decide *decide, const struct wire_run *run)
 {
     const struct attempt *newest = attempts_newest(&decide->attempts, run->task);
@@ -141,6 +147,7 @@ static bool is_known(const struct decide *decide, const struct wire_run *run)
 struct decide_answer decide_run(struct decide *decide, uint64_t connection,
                                 const struct wire_run *run, int64_t now)
 {
+    assert(run);
     struct decide_answer none = {.verdict = DECIDE_IGNORE};
     if (!decide->is_connected || connection != decide->connection) return none;
     none.verdict = DECIDE_BREAK;
@@ -169,7 +176,7 @@ struct decide_answer decide_go_on(struct decide *decide, struct attempt *attempt
     return answer;
 }
 
-// ---- What must end -----------------------------------------------------------------------------
+// ---- Attempts that must end -----------------------------------------------------------------
 
 static bool must_end(const struct decide *decide, const struct attempt *attempt, int64_t now)
 {
@@ -183,6 +190,7 @@ static bool must_end(const struct decide *decide, const struct attempt *attempt,
 struct attempt *decide_must_end(const struct decide *decide, const struct attempt *after,
                                 int64_t now)
 {
+    assert(!after || after->state);
     struct attempt *attempt = attempts_next(&decide->attempts, after);
     while (attempt && !must_end(decide, attempt, now))
         attempt = attempts_next(&decide->attempts, attempt);
@@ -219,6 +227,7 @@ int64_t decide_fence_last(const struct decide *decide)
 
 static uint32_t state_told(const struct attempt *attempt)
 {
+    assert(attempt->state);
     switch (attempt->state) {
     case ATTEMPT_HELD:
     case ATTEMPT_GIVEN: return WIRE_ATTEMPT_QUEUED;
@@ -231,6 +240,7 @@ static uint32_t state_told(const struct attempt *attempt)
 
 wire_attempts decide_join(const struct decide *decide, struct wire_attempt *items)
 {
+    assert(items || attempts_count(&decide->attempts) == 0);
     wire_attempts list = {.items = items};
     const struct attempt *attempt = NULL;
     while ((attempt = attempts_next(&decide->attempts, attempt))) {

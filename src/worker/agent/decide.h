@@ -1,37 +1,37 @@
-// decide.h - the rules of a worker (model/README.md) as values in and out: no clock, no files.
+// decide.h - the rules of a worker (model/README.md) as pure functions: no clock, no files.
 //
-// Whoever calls has read the clock, which is CLOCK_BOOTTIME in microseconds, and does what is
-// answered. All that this worker has been given and is not recorded stands in one table.
+// The caller reads the clock, which is CLOCK_BOOTTIME in microseconds, and executes the decisions.
+// All attempts of this worker that are not recorded are in one table.
 #pragma once
 
 #include "net/wire/wire.h"
 
 enum {
-    DECIDE_ATTEMPTS_MAX = 1 << 19,  // all of them fit in one JOIN
-    DECIDE_ANSWERED_MAX = 1 << 20,  // then a new connection is made, and begins with none
+    DECIDE_ATTEMPTS_MAX = 1 << 19,  // so that all of them fit in one JOIN
+    DECIDE_ANSWERED_MAX = 1 << 20,  // then a new connection is made, which starts at 0
 };
 #define DECIDE_LEASE_MAX ((int64_t)24 * 3600 * 1000000)
 
-// ---- attempts.c: what this worker was given ----------------------------------------------------
+// ---- attempts.c: attempts of this worker ----------------------------------------------------
 
 enum attempt_state {
     ATTEMPT_HELD = 1,  // waits until an older attempt of its task has ended
-    ATTEMPT_GIVEN,     // the process that runs commands has it
+    ATTEMPT_GIVEN,     // passed to the process that runs commands
     ATTEMPT_RUNNING,
-    ATTEMPT_ENDED,     // nothing is left of it; its report is not on disk yet
-    ATTEMPT_SPOOLED,   // now it is, and the server has not recorded it
+    ATTEMPT_ENDED,    // it has no process any more; its report is not on disk yet
+    ATTEMPT_SPOOLED,  // its report is on disk, and the server has not recorded it
 };
 
 struct attempt {
-    uint32_t older;  // attempt of the same task; 0: none. Belongs to the pool while it is free
+    uint32_t older;  // attempt of the same task; 0: none. Used by the pool while it is free
     uint32_t number;
     rota_task_id task;
     uint64_t token, beat;
     int64_t grace;
     enum attempt_state state;
     bool is_exclusive;
-    bool is_stopping;  // somebody has told it to end
-    bool is_fenced;    // it was killed because the lease is over
+    bool is_stopping;  // it was told to end
+    bool is_fenced;    // it was killed because the lease expired
     void *report;      // of the caller
 };
 
@@ -41,7 +41,7 @@ struct attempts {
     struct map by_task;  // the newest attempt of each
     uint32_t alive;      // HELD, GIVEN or RUNNING
     uint32_t going;      // of them, not yet told to end
-    uint32_t exclusive;  // GIVEN or RUNNING, and it must not outlive the lease
+    uint32_t exclusive;  // GIVEN or RUNNING, and must not outlive the lease
     uint32_t unfenced;   // of them, not yet killed
 };
 
@@ -61,9 +61,9 @@ void attempts_remove(struct attempts *attempts, struct attempt *attempt);
 struct attempt *attempts_find(const struct attempts *attempts, rota_task_id task, uint32_t number);
 struct attempt *attempts_newest(const struct attempts *attempts, rota_task_id task);
 struct attempt *attempts_older(const struct attempts *attempts, const struct attempt *attempt);
-// From one to the next, in no order that matters; null begins, and null is the end.
+// Iterates in an arbitrary order; null begins, and null is the end.
 struct attempt *attempts_next(const struct attempts *attempts, const struct attempt *after);
-// These three are the only ways in which a row changes.
+// Only these three functions change a row.
 void attempt_move(struct attempts *attempts, struct attempt *attempt, enum attempt_state state);
 void attempt_stop(struct attempts *attempts, struct attempt *attempt);
 void attempt_fence(struct attempts *attempts, struct attempt *attempt);
@@ -73,7 +73,7 @@ static inline uint32_t attempts_count(const struct attempts *attempts)
 }
 void attempts_release(struct attempts *attempts);
 
-// ---- decide.c: the rules -----------------------------------------------------------------------
+// ---- decide.c: the rules --------------------------------------------------------------------
 
 struct decide {
     struct attempts attempts;
@@ -81,35 +81,35 @@ struct decide {
     uint64_t connection;      // 0: there has been none
     bool is_connected;
     bool is_draining;
-    int64_t lease, interval;  // as the server said
+    int64_t lease, interval;  // as told by the server
     int64_t lease_until;      // exclusive attempts may run until then
     int64_t sent;             // the newest BEAT of this connection; 0: none
-    int64_t heard;            // when a server was heard last
-    int64_t alone_max;        // how long others go on without one
+    int64_t heard;            // when a message of a server was last received
+    int64_t alone_max;        // how long other attempts continue without one
 };
 
 void decide_init(struct decide *decide, int64_t now, int64_t alone_max);
 void decide_release(struct decide *decide);
 
-// A new connection: its number, larger than all before it on this machine since it was started.
+// A new connection: its number, larger than all before it since this machine was booted.
 uint64_t decide_connect(struct decide *decide, int64_t now);
 void decide_disconnect(struct decide *decide);
-// False: a server that says such a thing cannot be ours.
+// False: this server cannot be ours.
 bool decide_welcome(struct decide *decide, const struct wire_welcome *welcome, int64_t now);
-// A BEAT is to be sent with this time, which was read just before.
+// A BEAT has to be sent with this time, which was read just before.
 bool decide_beat_is_due(const struct decide *decide, int64_t now);
 void decide_beat(struct decide *decide, int64_t now);
 void decide_beaten(struct decide *decide, uint64_t connection, uint64_t sent, int64_t now);
-// Nobody has answered for so long that another connection is worth a try.
+// The server has not answered for so long that another connection is worth a try.
 bool decide_is_cut_off(const struct decide *decide, int64_t now);
-bool decide_is_worn(const struct decide *decide);  // too much was answered on this connection
+bool decide_is_worn(const struct decide *decide);  // too many answers on this connection
 
 enum decide_verdict {
     DECIDE_IGNORE,
     DECIDE_GIVE,    // it may start
     DECIDE_HOLD,    // when all older attempts of its task, which are killed now, have ended
     DECIDE_REFUSE,  // the row is ENDED: to be reported as not started, with error and reason
-    DECIDE_BREAK,   // no correct server sends it, or there is no room: end the connection
+    DECIDE_BREAK,   // the message is invalid, or memory ran out: end the connection
 };
 struct decide_answer {
     enum decide_verdict verdict;
@@ -119,7 +119,7 @@ struct decide_answer {
 };
 struct decide_answer decide_run(struct decide *decide, uint64_t connection,
                                 const struct wire_run *run, int64_t now);
-// Of one that was HELD and whose older attempts have ended; IGNORE: it has to wait on.
+// For a HELD attempt whose older attempts have ended; IGNORE: it still has to wait.
 struct decide_answer decide_go_on(struct decide *decide, struct attempt *attempt, int64_t now);
 // The next attempt after one that must end now, and how: null is the end. Mark it at once.
 struct attempt *decide_must_end(const struct decide *decide, const struct attempt *after,
@@ -128,11 +128,12 @@ static inline bool decide_lease_is_over(const struct decide *decide, int64_t now
 {
     return now >= decide->lease_until;
 }
-// When something of the above is due: a BEAT, the end of the lease, of the patience.
+// When the next of the above is due: a BEAT, the end of the lease, or of `alone_max`.
 int64_t decide_due(const struct decide *decide);
-// When all exclusive processes must be gone, or the whole worker goes; INT64_MAX: there are none.
+// When all exclusive processes must be gone, or the entire worker is killed; INT64_MAX: there are
+// none.
 int64_t decide_fence_due(const struct decide *decide);
-// When the system itself kills the worker, since even that has not helped.
+// When the kernel kills the worker, because even that has not helped.
 int64_t decide_fence_last(const struct decide *decide);
-// All of the table, for JOIN. `items` has room for attempts_count().
+// The complete table, for JOIN. `items` has room for attempts_count().
 wire_attempts decide_join(const struct decide *decide, struct wire_attempt *items);

@@ -1,14 +1,14 @@
-// fence.c - kills all commands, and the agent, when a lease is over and the loop cannot do it.
+// fence.c - kills all commands, and the agent, when a lease expires and the loop cannot do it.
 //
-// The loop may hang in a slow disk, or in a system that has no time for it, or be stopped by a
-// signal or a debugger, while a lease runs out. Then exclusive processes must go without it. Three
-// parts do that, each without the others:
-// - the process that runs commands has the same timer, and kills all commands
-// (worker/process/fence.c);
-// - a thread of the agent kills that process, in case it is the one that is stopped, and what it
-//   leaves behind;
-// - a little later the kernel kills the agent, stopped or not, and with it the process that runs
-//   commands, stopped or not; in a namespace that is the end of all commands.
+// The loop may hang in a slow disk, or get no processor time, or be stopped by a signal or a
+// debugger, while a lease expires. Then exclusive processes must be killed without it. Three parts
+// do that, independent of each other:
+//   - the process that runs commands has the same timer, and kills all commands
+//     (worker/process/fence.c);
+//   - a thread of the agent kills that process, in case it is the one that is stopped, and what it
+//     leaves behind;
+//   - a little later the kernel kills the agent, stopped or not, and with it the process that runs
+//     commands, stopped or not; in a namespace that is the end of all commands.
 #define _GNU_SOURCE
 #include "worker/agent/internal.h"
 
@@ -25,7 +25,7 @@ enum { EXIT_FENCED = 70, FILE_MIN = 3 };
 static void *watch(void *context)
 {
     static const char sentence[]
-        = "rota worker: the lease is over and commands are left that must not outlive it: "
+        = "rota worker: the lease has expired and commands remain that must not outlive it: "
           "all are killed\n";
     const struct fence *fence = context;
     worker_fence_await(fence->timer);

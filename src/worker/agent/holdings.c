@@ -1,4 +1,4 @@
-// holdings.c - what the server thinks is here, and is or is not.
+// holdings.c - answers the server's questions whether an object is in the cache.
 #include "worker/agent/internal.h"
 
 bool show_has(struct agent *agent, rota_object_id object, struct cache_entry *entry)
@@ -27,7 +27,7 @@ void show_held(struct agent *agent, rota_object_id object, const struct cache_en
     if (agent->is_welcome) wire_put(&agent->server->out, &message);
 }
 
-// Another copy may be removed because of what we say.
+// Another copy may be removed because of this answer.
 void show_all(struct agent *agent, const wire_files *objects)
 {
     struct cache_entry entry;

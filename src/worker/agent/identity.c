@@ -1,7 +1,7 @@
-// identity.c - the id of a worker's folder, and proof that an earlier process is gone.
+// identity.c - the id of a worker's folder, and a proof that an earlier process is gone.
 //
-// The file "id" is written once. It goes with the folder when that is copied, so that the server
-// notices the copy. The folder is locked by then.
+// The file "id" is written once. It is copied together with the folder, so that the server notices
+// the copy. The folder is already locked when it is read.
 #define _GNU_SOURCE
 #include "worker/agent/internal.h"
 
@@ -31,7 +31,7 @@ static bool id_read(int folder, uint64_t *id)
     if (file < 0) return false;
     ssize_t count = read(file, text, sizeof text - 1);
     close(file);
-    errno = EINVAL;  // also for one that is cut short
+    errno = EINVAL;  // also for a truncated file
     if (count != DIGITS + 1) return false;
     *id = strtoull(text, &end, 16);
     return *id && *end == '\n';
@@ -66,7 +66,8 @@ bool identity_open(struct agent *agent)
     int folder = agent->spool.folder;
     agent->place = place_of(agent->spool.lock);
     if (id_read(folder, &agent->folder_id)) return true;
-    if (errno == EINVAL) return fail(agent, "no id of a folder; delete it to get a new one");
+    if (errno == EINVAL)
+        return fail(agent, "not a valid folder id; delete the file to get a new one");
     if (errno != ENOENT) return fail(agent, strerror(errno));
     while (!agent->folder_id)
         if (!os_random(&agent->folder_id, sizeof agent->folder_id))

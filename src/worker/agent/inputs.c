@@ -1,4 +1,15 @@
-// inputs.c - what a command needs comes from other workers before it starts; they fetch from here.
+// inputs.c - fetches inputs of commands from other workers before they start, and serves objects.
+//
+// The server sends FETCH with the sources and tickets of an object, then RUN for a command that
+// reads it, and SERVE with a ticket to each source. A RUN whose inputs are missing waits in
+// run_orders.c until all have arrived or one cannot be fetched; then it starts, or is reported as
+// not started. The worker sends HELD for an arrived object, MISSED for one that no source has, LOST
+// for one that was expected here and is not, FORGED for a source that sent other content.
+//
+// The fetcher and the listener for other workers have threads of their own (object/transfer); this
+// file talks with them through queues, from the loop of the agent. A source may be gone, slow or
+// send false bytes: the fetcher compares the hash and tries the next source. A full disk is not the
+// fault of a source: unneeded objects are removed first.
 #include "worker/agent/internal.h"
 #include "os/os.h"
 
@@ -7,14 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t hash_of(rota_object_id object)
-{
-    return hash_mix(object.high, object.low);
-}
+// ---- Opening and closing --------------------------------------------------------------------
 
-// ---- Beginning and end -------------------------------------------------------------------------
-
-// The server sends others here for it, and would take another copy for one too many.
+// The server sends other workers here for it, and might drop another copy as surplus.
 static void on_gone(void *context, rota_object_id object)
 {
     show_lost(context, object);
@@ -24,7 +30,7 @@ static bool carry_listen(struct agent *agent)
 {
     struct carry *carry = &agent->carry;
     const struct agent_options *options = agent->options;
-    struct link_error error = {"no memory to listen"};
+    struct link_error error = {"out of memory for the listener"};
     if (options->service->file_count) {
         carry->server = data_server_open_over(&carry->cache, options->service->files[0],
                                               options->peer_keys, &error);
@@ -48,16 +54,16 @@ bool carry_open(struct agent *agent)
     char path[4096];
     snprintf(path, sizeof path, "%s/cache", options->folder);
     uint64_t most = options->worker.cache_max ? options->worker.cache_max : WORKER_CACHE_MAX;
-    carry->memory.resize = memory_resize_heap;
+    carry->memory = memory_heap;
     carry->is_open = os_directory_make(path) && cache_open(&carry->cache, path, most, &fault);
     if (!carry->is_open) return agent_say(agent, "%s: cannot be used as a cache", path), false;
     const struct link_key *key = options->peer_keys ? options->peer_keys->items : NULL;
     carry->fetcher = data_fetcher_open(&carry->cache, key);
-    if (!carry->fetcher) return agent_say(agent, "no memory to fetch objects"), false;
+    if (!carry->fetcher) return agent_say(agent, "out of memory to fetch objects"), false;
     return carry_listen(agent);
 }
 
-// A socket that was handed over may listen at all addresses: then only we are told which is ours.
+// An inherited socket may listen at all addresses: then only the worker knows its own address.
 const char *carry_address(const struct agent *agent)
 {
     const struct agent_options *options = agent->options;
@@ -68,7 +74,6 @@ const char *carry_address(const struct agent *agent)
 void carry_close(struct agent *agent)
 {
     struct carry *carry = &agent->carry;
-    while (carry->lacking) waiting_remove(&carry->lacking);
     data_server_close(carry->server);
     data_fetcher_close(carry->fetcher);
     if (carry->is_open) cache_close(&carry->cache);
@@ -76,56 +81,33 @@ void carry_close(struct agent *agent)
     *carry = (struct carry){0};
 }
 
-// ---- What is lacking ---------------------------------------------------------------------------
+// ---- The host of run_orders.c ---------------------------------------------------------------
 
-static bool is_there(struct carry *carry, rota_object_id object)
+static bool host_accepts(void *context, const struct wire_run *run)
+{
+    alias_forget(context, &run->outputs);
+    return flows_given(context, run);
+}
+
+static bool host_has_object(void *context, rota_object_id object)
 {
     struct cache_entry entry;
-    return cache_find(&carry->cache, object, &entry);
+    return show_has(context, object, &entry);
 }
 
-static bool needs_object(const struct wire_file *input)
+static bool host_is_fetching(void *context, rota_object_id object)
 {
-    return input->kind != WIRE_SOURCE && input->kind != WIRE_STREAM;
+    const struct agent *agent = context;
+    return map_find(&agent->carry.fetching, ID_HASH(object));
 }
 
-enum carry_state { CARRY_READY, CARRY_LACKS, CARRY_NEVER };
-
-static enum carry_state inputs_look(struct carry *carry, const wire_files *inputs)
+static void host_object_lost(void *context, const struct wire_run *run, rota_object_id object)
 {
-    enum carry_state state = CARRY_READY;
-    for (uint32_t i = 0; i < inputs->count; i++) {
-        rota_object_id object = inputs->items[i].object;
-        if (!needs_object(&inputs->items[i]) || is_there(carry, object)) continue;
-        if (!map_find(&carry->fetching, hash_of(object))) return CARRY_NEVER;
-        state = CARRY_LACKS;
-    }
-    return state;
+    (void)run;
+    show_lost(context, object);
 }
 
-// The server believes that they are here: it has to know better before it hears of the attempt.
-static void lost_tell(struct agent *agent, const wire_files *inputs)
-{
-    struct carry *carry = &agent->carry;
-    for (uint32_t i = 0; i < inputs->count; i++) {
-        const struct wire_file *input = &inputs->items[i];
-        bool is_away = needs_object(input) && !is_there(carry, input->object)
-                       && !map_find(&carry->fetching, hash_of(input->object));
-        if (is_away) show_lost(agent, input->object);
-    }
-}
-
-// Not the task's fault: the server makes the object again, or finds another worker.
-static void never(struct agent *agent, struct attempt *attempt)
-{
-    const struct carry *carry = &agent->carry;
-    char text[400];
-    snprintf(text, sizeof text, "an input could not be fetched%s%s", carry->reason[0] ? ": " : "",
-             carry->reason);
-    report_refused(agent, attempt, WIRE_BAD_INPUT, carry->error ? carry->error : ENODATA, text);
-}
-
-// The folder of the client's job file need not be on this machine.
+// The folder of the client's job file need not exist on this machine.
 static void place_find(struct wire_run *run)
 {
     if (!(run->flags & WIRE_RUN_ANYWHERE) || os_file_is_there(run->cwd.bytes)) return;
@@ -133,72 +115,53 @@ static void place_find(struct wire_run *run)
     run->flags |= WIRE_RUN_PRIVATE;
 }
 
-void carry_give(struct agent *agent, const struct wire_message *given)
+static bool host_start(void *context, const struct wire_message *given)
 {
+    const struct agent *agent = context;
     struct wire_message message = *given;
-    struct attempt *attempt
-        = attempts_find(&agent->decide.attempts, message.run.task, message.run.attempt);
+    if (!agent->worker) return false;
     place_find(&message.run);
-    alias_forget(agent, &message.run.outputs);
-    if (!flows_given(agent, &message.run))
-        return report_refused(agent, attempt, WIRE_STOPPED, ENOLINK,
-                              "the stream it reads is no longer here");
-    switch (inputs_look(&agent->carry, &message.run.inputs)) {
-    case CARRY_READY: wire_put(&agent->worker->out, &message); return;
-    case CARRY_NEVER:
-        lost_tell(agent, &message.run.inputs);
-        never(agent, attempt);
-        return;
-    case CARRY_LACKS:
-        if (!waiting_add(&agent->carry.lacking, &message)) never(agent, attempt);
-    }
-}
-
-// True: it was waiting for its inputs, and no longer is.
-bool carry_take_back(struct agent *agent, const struct attempt *attempt)
-{
-    struct waiting **at = waiting_find(&agent->carry.lacking, attempt);
-    if (!*at) return false;
-    waiting_remove(at);
+    wire_put(&agent->worker->out, &message);
     return true;
 }
 
-void carry_refuse(struct agent *agent, int error, const char *reason)
+static void host_stop(void *context, const struct attempt *attempt, int64_t grace)
 {
-    struct waiting **first = &agent->carry.lacking;
-    while (*first) {
-        struct attempt *attempt
-            = attempts_find(&agent->decide.attempts, (*first)->task, (*first)->attempt);
-        waiting_remove(first);
-        report_refused(agent, attempt, WIRE_NOT_STARTED, error, reason);
-    }
+    const struct agent *agent = context;
+    struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
+    message.stop.task = attempt->task;
+    message.stop.attempt = attempt->number;
+    message.stop.grace = grace;
+    if (agent->worker) wire_put(&agent->worker->out, &message);
 }
 
-// Something has come, or never will: who waits for nothing else may start.
-static void lacking_look(struct agent *agent)
+static void host_report(void *context, struct attempt *attempt, enum wire_end end, int error,
+                        const char *reason)
 {
-    struct waiting **at = &agent->carry.lacking;
-    while (*at) {
-        struct wire_message message;
-        struct wire_in copy = (*at)->frame;  // taken from only when it is time
-        struct attempt *attempt
-            = attempts_find(&agent->decide.attempts, (*at)->task, (*at)->attempt);
-        enum wire_result result = wire_take(&copy, &message);
-        (*at)->frame.arena = copy.arena;
-        (*at)->frame.arena_capacity = copy.arena_capacity;
-        enum carry_state state
-            = result == WIRE_GOT ? inputs_look(&agent->carry, &message.run.inputs) : CARRY_NEVER;
-        if (state == CARRY_LACKS) {
-            at = &(*at)->next;
-            continue;
-        }
-        if (state == CARRY_READY && agent->worker)
-            wire_put(&agent->worker->out, &message);
-        else
-            never(agent, attempt);
-        waiting_remove(at);
-    }
+    report_refused(context, attempt, end, error, reason);
 }
+
+// Not a failure of the task: the server has the object made again, or uses another worker.
+static void host_report_input(void *context, struct attempt *attempt)
+{
+    const struct agent *agent = context;
+    const struct carry *carry = &agent->carry;
+    char text[400];
+    snprintf(text, sizeof text, "cannot fetch an input%s%s", carry->reason[0] ? ": " : "",
+             carry->reason);
+    report_refused(context, attempt, WIRE_BAD_INPUT, carry->error ? carry->error : ENODATA, text);
+}
+
+const struct run_host carry_host = {
+    .accepts = host_accepts,
+    .has_object = host_has_object,
+    .is_fetching = host_is_fetching,
+    .object_lost = host_object_lost,
+    .start = host_start,
+    .stop = host_stop,
+    .report = host_report,
+    .report_input = host_report_input,
+};
 
 // ---- Fetching ----------------------------------------------------------------------------------
 
@@ -210,14 +173,14 @@ static void missed_put(struct agent *agent, rota_object_id object, const char *r
     if (agent->is_welcome) wire_put(&agent->server->out, &message);
 }
 
-// The server audits it, and does not send others there. Without a server they wait for the next
-// connection.
+// The server logs it, and sends no other workers there. Without a server the reports wait for the
+// next connection.
 void carry_lies_tell(struct agent *agent)
 {
     if (agent->is_welcome) data_fetcher_tell_lies(agent->carry.fetcher, &agent->server->out);
 }
 
-// A copy of an older content of it is of no use: the fetcher forgets that.
+// A copy of an older content of the object is useless: the fetcher drops it.
 void carry_fetch(struct agent *agent, const struct wire_fetch *fetch)
 {
     struct carry *carry = &agent->carry;
@@ -227,9 +190,9 @@ void carry_fetch(struct agent *agent, const struct wire_fetch *fetch)
     bool begun = map_reserve(&carry->memory, &carry->fetching, 1)
                  && data_fetcher_fetch(carry->fetcher, fetch, os_ticks());
     if (begun)
-        map_put(&carry->fetching, hash_of(fetch->object), 1);
+        map_put(&carry->fetching, ID_HASH(fetch->object), 1);
     else
-        missed_put(agent, fetch->object, "too much is on its way already");
+        missed_put(agent, fetch->object, "too many transfers are running");
 }
 
 void carry_serve(struct agent *agent, const struct wire_serve *serve)
@@ -237,7 +200,7 @@ void carry_serve(struct agent *agent, const struct wire_serve *serve)
     if (agent->carry.server) data_server_serve(agent->carry.server, serve, os_ticks());
 }
 
-// An older content of it goes: what is on its way, or was made here since, stays.
+// An older content of it is dropped; a copy that is being fetched, or was made here since, stays.
 static bool is_newer(struct agent *agent, const struct wire_file *file)
 {
     struct cache_entry entry;
@@ -253,12 +216,12 @@ void carry_drop(struct agent *agent, const wire_files *objects)
         objects_remove(&agent->objects, &(wire_files){&file, 1});
         if (file.content.kind) continue;
         data_fetcher_forget(agent->carry.fetcher, file.object);
-        map_remove(&agent->carry.fetching, hash_of(file.object));
+        map_remove(&agent->carry.fetching, ID_HASH(file.object));
         flows_forget(agent, file.object);
     }
 }
 
-// ---- In the loop -------------------------------------------------------------------------------
+// ---- Event loop -----------------------------------------------------------------------------
 
 int64_t carry_due(const struct agent *agent)
 {
@@ -267,7 +230,7 @@ int64_t carry_due(const struct agent *agent)
     return other < due ? other : due;
 }
 
-// When there is no room here the sources are not to blame: what nobody needs goes.
+// If there is no space here the sources are not to blame: objects that are not needed are removed.
 static void failed(struct agent *agent, const struct data_done *done)
 {
     struct carry *carry = &agent->carry;
@@ -287,10 +250,10 @@ void carry_work(struct agent *agent, int64_t ticks)
     data_fetcher_work(carry->fetcher, ticks);
     carry_lies_tell(agent);
     while (data_fetcher_next_done(carry->fetcher, &done)) {
-        map_remove(&carry->fetching, hash_of(done.object));
+        map_remove(&carry->fetching, ID_HASH(done.object));
         news = true;
         if (done.fault == DATA_FINE) show_held(agent, done.object, &done.entry);
         if (done.fault != DATA_FINE) failed(agent, &done);
     }
-    if (news) lacking_look(agent);
+    if (news) run_orders_inputs(&agent->orders);
 }

@@ -1,11 +1,11 @@
-// inventory.c - what the cache holds, to be told on each new connection, as far as it is still
-// there.
+// inventory.c - the objects in the cache, reported on each new connection as far as they still
+// exist.
 #include "worker/agent/internal.h"
 
 enum { HELD_AT_ONCE = 1000 };
 
 struct row {
-    uint32_t next;  // with the same hash; belongs to the pool while it is free
+    uint32_t next;  // with the same hash; used by the pool while it is free
     uint32_t kind;
     rota_object_id object;
     uint64_t bytes;
@@ -16,29 +16,19 @@ static struct row *row_at(const struct objects *objects, uint32_t number)
     return (struct row *)objects->rows.items + number;
 }
 
-static bool is_same(rota_object_id a, rota_object_id b)
-{
-    return a.high == b.high && a.low == b.low;
-}
-
-static uint64_t hash_of(rota_object_id object)
-{
-    return hash_mix(object.high, object.low);
-}
-
 static uint32_t row_find(const struct objects *objects, rota_object_id object)
 {
-    uint32_t number = map_find(&objects->by_hash, hash_of(object));
-    while (number && !is_same(row_at(objects, number)->object, object))
+    uint32_t number = map_find(&objects->by_hash, ID_HASH(object));
+    while (number && !SAME_ID(row_at(objects, number)->object, object))
         number = row_at(objects, number)->next;
     return number;
 }
 
 static bool row_add(struct objects *objects, const struct wire_file *file)
 {
-    uint64_t hash = hash_of(file->object);
+    uint64_t hash = ID_HASH(file->object);
     objects->rows.size = sizeof(struct row);
-    objects->memory.resize = memory_resize_heap;
+    objects->memory = memory_heap;
     if (!map_reserve(&objects->memory, &objects->by_hash, 1)) return false;
     if (!pool_reserve(&objects->memory, &objects->rows, 1)) return false;
     uint32_t number = pool_take(&objects->rows), first = map_find(&objects->by_hash, hash);
@@ -61,7 +51,7 @@ bool objects_add(struct objects *objects, const wire_files *files)
 static void row_remove(struct objects *objects, uint32_t number)
 {
     struct row *row = row_at(objects, number);
-    uint64_t hash = hash_of(row->object);
+    uint64_t hash = ID_HASH(row->object);
     uint32_t at = map_find(&objects->by_hash, hash);
     if (at != number) {
         while (row_at(objects, at)->next != number) at = row_at(objects, at)->next;

@@ -1,5 +1,4 @@
-// known_results.c - for which content keys the cache has a result, to be told when this worker
-// joins.
+// known_results.c - content keys for which the cache has a result, reported when this worker joins.
 #include "worker/agent/internal.h"
 
 #include <stdlib.h>

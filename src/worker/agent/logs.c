@@ -1,12 +1,12 @@
-// logs.c - what commands have printed, a piece for each question.
+// logs.c - output of commands, one piece for each request.
 #include "worker/agent/internal.h"
 
 #include <limits.h>
 
 static bool is_at(const struct log_place *place, const struct wire_log *log)
 {
-    return place->reader && place->task.job == log->task.job && place->task.task == log->task.task
-           && place->attempt == log->attempt && place->offset == log->offset;
+    return place->reader && SAME_TASK(place->task, log->task) && place->attempt == log->attempt
+           && place->offset == log->offset;
 }
 
 static void place_close(struct log_place *place)
@@ -24,7 +24,7 @@ static struct log_place *place_oldest(struct logs *logs)
     return oldest;
 }
 
-// Reads on to where it is asked for. False: there is no log, or not so much of one.
+// Reads up to the requested position. False: there is no log, or it is shorter.
 static bool place_open(struct logs *logs, struct log_place *place, const struct wire_log *log)
 {
     char path[PATH_MAX];
@@ -50,7 +50,8 @@ static struct log_place *place_find(struct logs *logs, const struct wire_log *lo
     return place_open(logs, place, log) ? place : NULL;
 }
 
-// A log that a crash cut off has no end; when nothing more will come, that is its end.
+// A log that was cut off by a crash has no end mark; if the command prints nothing more, it ends
+// there.
 void logs_answer(struct logs *logs, const struct wire_log *log, bool is_over, struct wire_out *out)
 {
     struct wire_message message = {.kind = WIRE_LOGGED_MESSAGE};

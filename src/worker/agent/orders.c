@@ -1,4 +1,16 @@
-// orders.c - what the server says, and what becomes of it.
+// orders.c - handles the messages of the server: RUN, STOP, FETCH, DROP, LOG, DRAIN, QUIT and
+// others.
+//
+// The server sends orders at any time after WELCOME; each is handled at once and answered, if at
+// all, by later messages (STARTED, FINISHED, LOGGED, HELD). A RUN is passed to run_orders.c, which
+// asks decide.c whether to accept it, holds it until an older attempt of its task has ended, lets
+// it wait for its inputs, and finally passes it to the process that runs commands.
+//
+// The table of attempts belongs to decide.c and attempts.c, the RUNs that wait to run_orders.c. A
+// connection may break at any point: orders that were received stay valid, and the server repeats
+// the others after the next JOIN. A server that sends an invalid message, more commands than can be
+// kept, or requests for logs without reading the answers, is disconnected; the worker tries the
+// next one.
 #include "worker/agent/internal.h"
 #include "os/os.h"
 
@@ -8,103 +20,25 @@
 
 enum {
     AHEAD_MAX = 16 << 20,  // bytes that may wait for a slow server
-    KILL_AFTER = 2500000,  // behind a grace, for a process that does not end
+    KILL_AFTER = 2500000,  // after the grace period, for a process that does not end
 };
 
-// ---- RUNs that wait for the end of an older attempt --------------------------------------------
+// ---- Draining and ending --------------------------------------------------------------------
 
-bool waiting_add(struct waiting **list, const struct wire_message *message)
-{
-    struct wire_out out = {0};
-    struct waiting *waiting = calloc(1, sizeof *waiting);
-    wire_put(&out, message);
-    char *room = waiting && !out.failed ? wire_in_room(&waiting->frame, out.length) : NULL;
-    if (room) {
-        memcpy(room, out.bytes, out.length);
-        wire_in_came(&waiting->frame, out.length);
-        waiting->task = message->run.task;
-        waiting->attempt = message->run.attempt;
-        waiting->next = *list;
-        *list = waiting;
-    } else {
-        free(waiting);
-    }
-    wire_out_release(&out);
-    return room;
-}
-
-void waiting_remove(struct waiting **at)
-{
-    struct waiting *waiting = *at;
-    *at = waiting->next;
-    wire_in_release(&waiting->frame);
-    free(waiting);
-}
-
-struct waiting **waiting_find(struct waiting **list, const struct attempt *attempt)
-{
-    struct waiting **at = list;
-    while (*at
-           && ((*at)->attempt != attempt->number || (*at)->task.job != attempt->task.job
-               || (*at)->task.task != attempt->task.task))
-        at = &(*at)->next;
-    return at;
-}
-
-void waiting_go_on(struct agent *agent, rota_task_id task)
-{
-    struct wire_message message;
-    struct attempt *attempt = attempts_newest(&agent->decide.attempts, task);
-    if (!attempt || attempt->state != ATTEMPT_HELD) return;
-    struct waiting **at = waiting_find(&agent->waiting, attempt);
-    assert(*at);
-    struct decide_answer answer = decide_go_on(&agent->decide, attempt, os_boottime());
-    if (answer.verdict == DECIDE_IGNORE) return;
-    if (answer.verdict == DECIDE_REFUSE)
-        report_refused(agent, attempt, WIRE_NOT_STARTED, answer.error, answer.reason);
-    else if (wire_take(&(*at)->frame, &message) == WIRE_GOT)
-        carry_give(agent, &message);
-    else
-        report_refused(agent, attempt, WIRE_NOT_STARTED, ENOMEM, "no memory for it");
-    waiting_remove(at);
-}
-
-void waiting_release(struct agent *agent)
-{
-    while (agent->waiting) waiting_remove(&agent->waiting);
-}
-
-// ---- Ends --------------------------------------------------------------------------------------
-
-void attempt_end(struct agent *agent, struct attempt *attempt, int64_t grace)
-{
-    struct wire_message message = {.kind = WIRE_STOP_MESSAGE};
-    attempt_stop(&agent->decide.attempts, attempt);
-    if (attempt->state == ATTEMPT_HELD) {
-        waiting_remove(waiting_find(&agent->waiting, attempt));
-        attempt_move(&agent->decide.attempts, attempt, ATTEMPT_ENDED);
-        return report_refused(agent, attempt, WIRE_STOPPED, 0, "");
-    }
-    if (carry_take_back(agent, attempt)) return report_refused(agent, attempt, WIRE_STOPPED, 0, "");
-    message.stop.task = attempt->task;
-    message.stop.attempt = attempt->number;
-    message.stop.grace = grace;
-    if (agent->worker) wire_put(&agent->worker->out, &message);
-}
-
-// What waits for its inputs never reaches the process that runs commands, which refuses the rest.
+// A command that waits for its inputs never reaches the process that runs commands, which refuses
+// the others.
 void agent_drain(struct agent *agent)
 {
     struct wire_message message = {.kind = WIRE_DRAIN_MESSAGE};
     agent->decide.is_draining = true;
-    carry_refuse(agent, ECANCELED, "the worker starts nothing more");
+    run_orders_refuse(&agent->orders, ECANCELED, "the worker is draining");
     if (agent->worker) wire_put(&agent->worker->out, &message);
 }
 
 void agent_leave(struct agent *agent)
 {
     struct wire_message message = {.kind = WIRE_DRAIN_MESSAGE};
-    service_stopping(agent, "starts nothing more, and ends with what runs");
+    service_stopping(agent, "starts no more commands, and ends after the running ones");
     agent->is_leaving = true;
     agent_drain(agent);
     if (agent->is_welcome) wire_put(&agent->server->out, &message);
@@ -114,13 +48,14 @@ void agent_quit(struct agent *agent, int64_t grace)
 {
     struct wire_message message = {.kind = WIRE_QUIT_MESSAGE};
     struct attempts *attempts = &agent->decide.attempts;
-    if (!agent->is_ending) service_stopping(agent, "ends: commands are stopped");
+    if (!agent->is_ending) service_stopping(agent, "ending: commands are stopped");
     agent->is_ending = agent->decide.is_draining = true;
     for (struct attempt *attempt = NULL; (attempt = attempts_next(attempts, attempt));)
-        if (attempt->state == ATTEMPT_HELD) attempt_end(agent, attempt, 0);
+        if (attempt->state == ATTEMPT_HELD) run_orders_stop(&agent->orders, attempt, 0);
     grace = grace < 0 ? 0 : grace > DECIDE_LEASE_MAX ? DECIDE_LEASE_MAX : grace;
     int64_t kill_at = os_boottime();
-    if (agent->has_hello) kill_at += grace + KILL_AFTER;  // else it waits for an earlier worker
+    // otherwise it waits for an earlier worker
+    if (agent->has_hello) kill_at += grace + KILL_AFTER;
     if (kill_at < agent->kill_at) agent->kill_at = kill_at;
     message.quit.grace = grace;
     if (agent->worker) wire_put(&agent->worker->out, &message);
@@ -128,36 +63,17 @@ void agent_quit(struct agent *agent, int64_t grace)
 
 // ---- Messages ----------------------------------------------------------------------------------
 
-static void older_end(struct agent *agent, const struct attempt *attempt)
-{
-    struct attempts *attempts = &agent->decide.attempts;
-    for (struct attempt *at = attempts_older(attempts, attempt); at;
-         at = attempts_older(attempts, at))
-        if (attempt_is_alive(at)) attempt_end(agent, at, 0);
-}
-
 static void on_run(struct agent *agent, const struct wire_message *message)
 {
-    const struct wire_run *run = &message->run;
-    struct decide *decide = &agent->decide;
-    struct decide_answer answer = decide_run(decide, decide->connection, run, os_boottime());
-    switch (answer.verdict) {
-    case DECIDE_IGNORE: return;
-    case DECIDE_BREAK: return server_drop(agent, "it gives more than can be kept, or nonsense");
-    case DECIDE_GIVE: carry_give(agent, message); return;
-    case DECIDE_REFUSE:
-        return report_refused(agent, answer.attempt, WIRE_NOT_STARTED, answer.error, answer.reason);
-    case DECIDE_HOLD: break;
-    }
-    if (waiting_add(&agent->waiting, message)) return older_end(agent, answer.attempt);
-    attempt_move(&decide->attempts, answer.attempt, ATTEMPT_ENDED);
-    report_refused(agent, answer.attempt, WIRE_NOT_STARTED, ENOMEM, "no memory for it");
+    if (!run_orders_take(&agent->orders, message, os_boottime()))
+        server_drop(agent, "it sent too many commands, or invalid ones");
 }
 
 static void on_stop(struct agent *agent, const struct wire_stop *stop)
 {
     struct attempt *attempt = attempts_find(&agent->decide.attempts, stop->task, stop->attempt);
-    if (attempt && attempt_is_alive(attempt)) attempt_end(agent, attempt, stop->grace);
+    if (attempt && attempt_is_alive(attempt))
+        run_orders_stop(&agent->orders, attempt, stop->grace);
 }
 
 static void on_recorded(struct agent *agent, const struct wire_recorded *recorded)
@@ -195,13 +111,14 @@ static void on_refuse(struct agent *agent, const struct wire_refuse *refuse)
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)reason[i] < ' ' || reason[i] == 127) reason[i] = '?';
     reason[length] = 0;
-    bool is_other = !agent->is_welcome && refuse->code == WIRE_REFUSED_FRAME;  // cannot read GREET
+    // the server cannot read GREET
+    bool is_other = !agent->is_welcome && refuse->code == WIRE_REFUSED_FRAME;
     const char *said = length ? reason : "it refuses this worker";
     server_drop(agent, is_other ? WIRE_OTHER_VERSION : said);
     if (refuse->code == WIRE_REFUSED_NAME) agent->status = 2;  // waiting would not help
 }
 
-// False: it says what no server says.
+// False: not a message of a server.
 static bool order_take(struct agent *agent, const struct wire_message *message)
 {
     if (message->kind == WIRE_WELCOME_MESSAGE) return on_welcome(agent, &message->welcome), true;
@@ -229,7 +146,7 @@ static bool order_take(struct agent *agent, const struct wire_message *message)
     return true;
 }
 
-// All that came, also when the other side has gone since.
+// Takes all that arrived, even if the other side has closed since.
 void orders_take(struct agent *agent)
 {
     struct wire_message message;
@@ -238,8 +155,8 @@ void orders_take(struct agent *agent)
         enum wire_result result = wire_take(&agent->server->in, &message);
         if (result == WIRE_GOT && order_take(agent, &message)) continue;
         if (result != WIRE_MORE)
-            server_drop(agent, result == WIRE_NO_MEMORY ? "no memory for a message"
-                                                        : "it sent what no server says");
+            server_drop(agent, result == WIRE_NO_MEMORY ? "out of memory for a message"
+                                                        : "it sent an invalid message");
         break;
     }
     if (agent->server && !is_open) server_drop(agent, agent->server->reason);

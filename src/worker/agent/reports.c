@@ -1,4 +1,4 @@
-// reports.c - what the process says that runs commands: noted, made durable, then told.
+// reports.c - messages of the process that runs commands: noted, made durable, then sent.
 #include "worker/agent/internal.h"
 #include "os/os.h"
 
@@ -7,7 +7,7 @@
 
 enum { SEND_AHEAD = 1 << 20, TIDY_AFTER = 1000000, FULL_AGAIN = 1000000 };
 
-static const char lease_over[] = "no server was heard of within the lease, and it holds something "
+static const char lease_over[] = "no contact to a server within the lease, and it holds something "
                                  "exclusive";
 
 static void broken(struct agent *agent, const char *what)
@@ -16,13 +16,13 @@ static void broken(struct agent *agent, const char *what)
     agent->status = 70;
 }
 
-// ---- Ends ------------------------------------------------------------------------------------
+// ---- Ends of attempts -----------------------------------------------------------------------
 
 static void report_add(struct agent *agent, struct attempt *attempt,
                        const struct wire_finished *finished)
 {
     struct report *report = spool_add(&agent->spool, finished);
-    if (!report) return broken(agent, "no memory for a report");
+    if (!report) return broken(agent, "out of memory for a report");
     attempt->report = report;
     if (!agent->unsafe) agent->unsafe = report;
     if (agent->is_welcome && !agent->unsent) agent->unsent = report;
@@ -59,10 +59,10 @@ static void on_finished(struct agent *agent, const struct wire_finished *message
     attempt_move(attempts, attempt, ATTEMPT_ENDED);
     flows_ended(agent, message);
     if (!objects_add(&agent->objects, &finished.outputs))
-        return broken(agent, "no memory for the names of objects");
+        return broken(agent, "out of memory for the names of objects");
     alias_made(agent, &finished.outputs);
     report_add(agent, attempt, &finished);
-    if (agent->worker) waiting_go_on(agent, message->task);
+    if (agent->worker) run_orders_ended(&agent->orders, message->task, os_boottime());
 }
 
 static void on_started(struct agent *agent, const struct wire_message *message)
@@ -112,7 +112,8 @@ void reports_take(struct agent *agent)
     bool is_open = link_work(agent->worker);
     while ((result = wire_take(&agent->worker->in, &message)) == WIRE_GOT)
         if (!report_take(agent, &message)) break;
-    if (result != WIRE_MORE) broken(agent, "the process that runs commands says nonsense");
+    if (result != WIRE_MORE)
+        broken(agent, "the process that runs commands sent an invalid message");
     if (is_open) return;
     link_close(agent->worker);
     agent->worker = NULL;
@@ -130,8 +131,8 @@ static void all_spooled(struct agent *agent)
     agent->unsafe = NULL;
 }
 
-// One sync for all that has ended in this turn. What was recorded is noted along with it, or when
-// there was nothing else for a while.
+// One sync for all attempts that ended in this turn. Recorded reports are noted along with it, or
+// when there was nothing else for a while.
 void reports_sync(struct agent *agent, int64_t now)
 {
     struct spool *spool = &agent->spool;
@@ -150,7 +151,7 @@ void reports_sync(struct agent *agent, int64_t now)
         all_spooled(agent);
 }
 
-// A server that is slow gets the rest when it has read these.
+// A slow server gets the rest when it has read these.
 void reports_send(struct agent *agent)
 {
     struct wire_message message;

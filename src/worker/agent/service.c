@@ -1,10 +1,11 @@
-// service.c - a worker under a supervisor: what it is told, and how often.
+// service.c - a worker under a supervisor: its status messages, and how often they are sent.
 #include "worker/agent/internal.h"
 
-// Ready does not mean that a server is there: commands of an earlier server may run without one.
+// Ready does not mean that a server is connected: commands of an earlier server may run without
+// one.
 void service_ready(const struct agent *agent)
 {
-    os_service_tell(agent->options->service, "READY=1\nSTATUS=looks for a server");
+    os_service_tell(agent->options->service, "READY=1\nSTATUS=connecting to a server");
 }
 
 void service_status(const struct agent *agent, const char *status, const char *address)
@@ -17,7 +18,7 @@ void service_stopping(const struct agent *agent, const char *status)
     os_service_tell(agent->options->service, "STOPPING=1\nSTATUS=%s", status);
 }
 
-// Only the loop says this: one that stands still is ended by the supervisor, as by the fence.
+// Only the loop sends this: a loop that hangs is ended by the supervisor, as by the fence.
 void service_beat(struct agent *agent, int64_t now)
 {
     int64_t every = agent->options->service->watchdog / 2;

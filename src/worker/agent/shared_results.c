@@ -1,5 +1,4 @@
-// shared_results.c - what one task made is the output of others, too: tasks that share an
-// execution.
+// shared_results.c - tasks that share an execution: outputs of one task are outputs of others, too.
 #include "worker/agent/internal.h"
 
 #include <stdlib.h>
@@ -9,17 +8,12 @@ struct alias {
     rota_object_id from, to;
 };
 
-static bool is_same(rota_object_id one, rota_object_id other)
-{
-    return one.high == other.high && one.low == other.low;
-}
-
 static void name(struct agent *agent, rota_object_id to, const struct cache_entry *entry)
 {
     if (cache_bind(&agent->carry.cache, to, entry, NULL))
         show_held(agent, to, entry);
     else
-        show_lost(agent, to);  // it is made once more
+        show_lost(agent, to);  // it is made again
 }
 
 void alias_take(struct agent *agent, const struct wire_alias *alias)
@@ -30,7 +24,7 @@ void alias_take(struct agent *agent, const struct wire_alias *alias)
         return show_lost(agent, alias->to);
     }
     struct alias *waits = calloc(1, sizeof *waits);
-    if (!waits) return;  // the server believes that it is there, until it asks
+    if (!waits) return;  // the server assumes that it exists, until it asks
     *waits = (struct alias){agent->aliases, alias->from, alias->to};
     agent->aliases = waits;
 }
@@ -38,13 +32,13 @@ void alias_take(struct agent *agent, const struct wire_alias *alias)
 static struct alias *take(struct agent *agent, rota_object_id from)
 {
     struct alias **at = &agent->aliases;
-    while (*at && !is_same((*at)->from, from)) at = &(*at)->next;
+    while (*at && !SAME_ID((*at)->from, from)) at = &(*at)->next;
     struct alias *found = *at;
     if (found) *at = found->next;
     return found;
 }
 
-// The first name is nobody's: its task was cancelled, and another one has taken over.
+// The first name is unused: its task was cancelled, and another one has taken over.
 static void rename_one(struct agent *agent, rota_object_id from)
 {
     struct cache_entry entry;

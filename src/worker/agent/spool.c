@@ -1,4 +1,4 @@
-// spool.c - reports on disk until the server has recorded them.
+// spool.c - stores reports on disk until the server has recorded them.
 #define _GNU_SOURCE
 #include "worker/agent/spool.h"
 #include "os/os.h"
@@ -74,7 +74,7 @@ const struct wire_finished *spool_message(struct report *report, struct wire_mes
 
 // ---- The file --------------------------------------------------------------------------------
 
-// Not every file system can; then there is no ballast, and nothing else is different.
+// Not every file system supports it; then there is no ballast, and nothing else differs.
 static void ballast_take(struct spool *spool)
 {
     uint64_t wanted = spool->length + SPOOL_BALLAST;
@@ -83,7 +83,8 @@ static void ballast_take(struct spool *spool)
         spool->reserved = wanted;
 }
 
-// Behind what is synced. The length of the file after it; 0 with errno: it could not be written.
+// Writes after the synced part. Returns the length of the file after it; 0 with errno: it could not
+// be written.
 static uint64_t piece_write(const struct spool *spool, int file, const struct wire_out *frames,
                             uint64_t at)
 {
@@ -113,7 +114,7 @@ static void all_safe(struct spool *spool)
 
 static bool cut(struct spool *spool, uint64_t length)
 {
-    if (ftruncate(spool->file, (off_t)length) != 0) return fail(spool, "cannot be cut");
+    if (ftruncate(spool->file, (off_t)length) != 0) return fail(spool, "cannot be truncated");
     spool->length = spool->reserved = length;
     ballast_take(spool);
     return true;
@@ -129,8 +130,8 @@ static bool frames_collect(const struct spool *spool, struct wire_out *frames)
     return !frames->failed;
 }
 
-// All reports that are left, as one piece of a new file that takes the place of the old one. If
-// there is no room for that, the old one stays. False: it is not sure which of them is on disk.
+// Writes all remaining reports as one piece of a new file that replaces the old one. If there is no
+// space for that, the old one stays. False: it is unknown which of them is on disk.
 static bool rewrite(struct spool *spool)
 {
     struct wire_out frames = {0};
@@ -163,7 +164,7 @@ static enum spool_result broken(struct spool *spool, const char *what)
     return SPOOL_BROKEN;
 }
 
-// After a sync that failed nobody knows what is on the disk: it is not asked again.
+// After a sync that failed the content of the disk is unknown: it is not tried again.
 enum spool_result spool_sync(struct spool *spool)
 {
     if (!spool->pending.length) return SPOOL_SAFE;
@@ -172,7 +173,7 @@ enum spool_result spool_sync(struct spool *spool)
         spool->dead = 0;
         return cut(spool, 0) ? SPOOL_SAFE : SPOOL_BROKEN;
     }
-    if (spool->pending.failed) return errno = ENOMEM, broken(spool, "no memory for reports");
+    if (spool->pending.failed) return errno = ENOMEM, broken(spool, "out of memory for reports");
     ballast_take(spool);
     uint64_t length = piece_write(spool, spool->file, &spool->pending, spool->length);
     if (!length && errno != ENOSPC && errno != EDQUOT)
@@ -181,8 +182,7 @@ enum spool_result spool_sync(struct spool *spool)
     if (fdatasync(spool->file) != 0) return broken(spool, "a report may not be on the disk");
     spool->length = length;
     all_safe(spool);
-    if (is_wasteful(spool) && !rewrite(spool))
-        return broken(spool, "may not have been written anew");
+    if (is_wasteful(spool) && !rewrite(spool)) return broken(spool, "may not have been rewritten");
     return SPOOL_SAFE;
 }
 
@@ -205,14 +205,14 @@ void spool_remove(struct spool *spool, struct report *report)
     message.recorded.task = report->task;
     message.recorded.attempt = report->attempt;
     message.recorded.how = WIRE_NOW_RECORDED;
-    assert(report->is_safe);  // nobody was told of others
+    assert(report->is_safe);  // others were never sent
     wire_put(&spool->pending, &message);
     spool_list_remove(spool, report);
 }
 
-// ---- Putting aside ---------------------------------------------------------------------------
+// ---- Moving aside ---------------------------------------------------------------------------
 
-// Under a name that nothing has yet.
+// Under an unused name.
 static bool put_aside(struct spool *spool, const char *kind, char *aside, size_t size)
 {
     for (int i = 1; i < NAMES_MAX; i++) {
@@ -245,7 +245,7 @@ bool spool_belongs(struct spool *spool, uint64_t server)
     if (spool->server == server) return true;
     if (spool->count && spool->server) {
         if (!put_aside(spool, "foreign", aside, sizeof aside))
-            return fail(spool, "cannot be put aside");
+            return fail(spool, "cannot be moved aside");
         close(spool->file);
         if (!file_make(spool)) return false;
     }
@@ -260,9 +260,9 @@ bool spool_belongs(struct spool *spool, uint64_t server)
 static bool lock_take(struct spool *spool)
 {
     spool->lock = openat(spool->folder, name_lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (spool->lock < 0) return fail(spool, "no lock can be made beside it");
+    if (spool->lock < 0) return fail(spool, "cannot create its lock file");
     if (flock(spool->lock, LOCK_EX | LOCK_NB) == 0) return true;
-    snprintf(spool->error, sizeof spool->error, "another rota worker is at work in %s",
+    snprintf(spool->error, sizeof spool->error, "another rota worker is running in %s",
              spool->path);
     spool->is_taken = true;
     return false;
@@ -272,10 +272,10 @@ static bool damaged(struct spool *spool, size_t at)
 {
     char aside[64];
     if (!put_aside(spool, "damaged", aside, sizeof aside))
-        return fail(spool, "is damaged and cannot be put aside");
+        return fail(spool, "is damaged and cannot be moved aside");
     snprintf(spool->error, sizeof spool->error,
-             "%s/%s is damaged at byte %zu and was put aside as %s; the reports in it will not "
-             "reach the server; start again to go on without them",
+             "%s/%s is damaged at byte %zu and was moved to %s; the reports in it will not "
+             "reach the server; start again to continue without them",
              spool->path, name, at, aside);
     return false;
 }
@@ -285,7 +285,7 @@ static bool modernize(struct spool *spool)
 {
     errno = 0;
     if (rewrite(spool) && spool->version == WIRE_VERSION) return true;
-    return fail(spool, "is of an older version and cannot be written anew");
+    return fail(spool, "is of an older version and cannot be rewritten");
 }
 
 static bool file_read(struct spool *spool)

@@ -1,4 +1,4 @@
-// spool_read.c - what a file of reports says, and where it stops making sense.
+// spool_read.c - decodes a file of reports, and finds where it is damaged.
 #include "worker/agent/spool.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static bool head_read(struct spool *spool, const char *bytes, size_t size)
     return false;
 }
 
-// The length of the piece at the front, with its head; 0: there is none.
+// Returns the length of the first piece with its head, or 0 if no piece is left.
 static size_t piece_length(const char *bytes, size_t size)
 {
     uint32_t length, sum;
@@ -60,13 +60,12 @@ static size_t piece_length(const char *bytes, size_t size)
 
 static bool is_about(const struct report *report, rota_task_id task, uint32_t attempt)
 {
-    return report->task.job == task.job && report->task.task == task.task
-           && report->attempt == attempt;
+    return SAME_TASK(report->task, task) && report->attempt == attempt;
 }
 
 static struct report *report_find(const struct spool *spool, rota_task_id task, uint32_t attempt)
 {
-    struct report *report = spool->first;  // they are recorded about in order
+    struct report *report = spool->first;  // they are recorded nearly in order
     while (report && !is_about(report, task, attempt)) report = report->next;
     return report;
 }
@@ -105,9 +104,9 @@ static bool has_piece(const char *bytes, size_t size)
     return false;
 }
 
-// A piece was only ever written when all before it were synced. So something broken with whole
-// pieces behind it was synced once, and has become bad since; at the end it may be what a crash
-// left of the last one, of which nobody was told.
+// A piece is written only when all before it are synced. So damage with complete pieces after it
+// was synced once, and is corruption; at the end it may be the rest of the last piece before a
+// crash, whose reports were never sent.
 bool spool_parse(struct spool *spool, const char *bytes, size_t size, size_t *whole)
 {
     *whole = 0;

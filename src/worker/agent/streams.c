@@ -1,5 +1,10 @@
-// streams.c - streams between workers: to those who read elsewhere, and from where they are
-// written.
+// streams.c - streams between workers: serves remote readers, and reads from remote writers.
+//
+// The server sends FLOW for a stream whose reader and writer run on different workers. The reader's
+// agent connects to the writer's, and copies the bytes into the FIFO of its command. A writer's
+// stream stays here until the server has recorded its end, so that no reader ends first. A struct
+// outflow or inflow belongs to this file. If a connection breaks, the reader is ended and runs
+// again.
 #include "worker/agent/internal.h"
 #include "os/os.h"
 
@@ -13,7 +18,7 @@
 
 enum { READY_MAX = 16, TELL_EVERY = 1000000, AWAY_PAUSE = 1000000 };
 
-// One that a command here writes, or has written; until it is read, or dropped.
+// A stream that a command here writes or has written; until it is read or dropped.
 struct outflow {
     struct outflow *next;
     rota_object_id object;
@@ -21,40 +26,30 @@ struct outflow {
     uint32_t attempt;
     bool is_good;   // its writer has succeeded, as far as this worker knows
     bool is_ended;  // its writer has ended, and the server has not recorded that yet
-    bool is_over;   // now it has
-    bool is_taken;  // a command here reads it, or nobody is to: no other one can
+    bool is_over;   // the server has recorded it
+    bool is_taken;  // a command here reads it, or it will not be read: no other reader can have it
     rota_task_id reader;
-    uint32_t reader_attempt;  // of the command that reads it here; 0: none does
+    uint32_t reader_attempt;  // of the command that reads it here; 0: none
 };
 
-// One that a command here reads. Bytes that its FIFO does not take wait in `rest`, and nothing more
-// is read meanwhile: so the writer has to wait, too.
+// A stream that a command here reads. Bytes that its FIFO does not take wait in `rest`, and nothing
+// more is read meanwhile: so the writer has to wait, too.
 struct inflow {
     struct inflow *next;
     rota_object_id object;
     rota_task_id task;
-    uint32_t attempt;  // 0: its command has not come yet
+    uint32_t attempt;  // 0: its command has not arrived yet
     char *address, *ticket;
-    struct link *link;  // null: not begun
+    struct link *link;  // null: not started
     int fifo;           // -1: not open
     uint64_t left;      // of a piece
     char *rest;
     uint32_t rest_length, rest_done;
     bool is_read, is_written;  // which of the two is watched
     int64_t end_at;     // ticks: it broke off, and its reader ends then; 0: it did not
-    bool is_ending;     // its reader was told to
+    bool is_ending;     // its reader was told to end
     char reason[200];
 };
-
-static bool is_same(rota_object_id a, rota_object_id b)
-{
-    return a.high == b.high && a.low == b.low;
-}
-
-static bool is_task(rota_task_id one, rota_task_id other)
-{
-    return one.job == other.job && one.task == other.task;
-}
 
 static void path_of(const struct agent *agent, rota_object_id object, char path[PATH_MAX])
 {
@@ -69,12 +64,12 @@ static void other_end_over(struct agent *agent, rota_object_id object)
     if (agent->worker) wire_put(&agent->worker->out, &message);
 }
 
-// ---- Written here ------------------------------------------------------------------------------
+// ---- Streams written here -------------------------------------------------------------------
 
 static struct outflow **outflow_find(struct agent *agent, rota_object_id object)
 {
     struct outflow **at = &agent->flows.out;
-    while (*at && !is_same((*at)->object, object)) at = &(*at)->next;
+    while (*at && !SAME_ID((*at)->object, object)) at = &(*at)->next;
     return at;
 }
 
@@ -91,7 +86,7 @@ static void outflow_add(struct agent *agent, const struct wire_run *run, rota_ob
     struct outflow **old = outflow_find(agent, object);
     if (*old) outflow_remove(old);
     struct outflow *flow = calloc(1, sizeof *flow);
-    if (!flow) return;  // who wants to read it is refused
+    if (!flow) return;  // a reader is refused
     path_of(agent, object, path);
     if (agent->carry.server) data_server_flow(agent->carry.server, object, path);
     *flow = (struct outflow){.next = agent->flows.out,
@@ -104,13 +99,13 @@ static void outflow_add(struct agent *agent, const struct wire_run *run, rota_ob
 static void outflows_ended(struct agent *agent, const struct wire_finished *finished)
 {
     for (struct outflow *flow = agent->flows.out; flow; flow = flow->next) {
-        if (!is_task(flow->task, finished->task) || flow->attempt != finished->attempt) continue;
+        if (!SAME_TASK(flow->task, finished->task) || flow->attempt != finished->attempt) continue;
         flow->is_ended = true;
         flow->is_good = finished->end == WIRE_EXITED && finished->status == 0;
     }
 }
 
-// True: it is of no more use.
+// True: it is no longer needed.
 static bool outflow_over(struct agent *agent, struct outflow *flow)
 {
     flow->is_ended = false;
@@ -125,14 +120,14 @@ static bool outflow_over(struct agent *agent, struct outflow *flow)
     return true;
 }
 
-// A reader elsewhere is shown the end only now: so its own end cannot be recorded before that of
-// its writer. If the writer has not succeeded, or was given up before, the server knows that none
-// of its readers counts; and a later attempt may have written the same stream elsewhere.
+// A remote reader sees the end only now: so its own end cannot be recorded before that of its
+// writer. If the writer has not succeeded, or was given up before, the server knows that none of
+// its readers counts; and a later attempt may have written the same stream on another worker.
 void flows_recorded(struct agent *agent, const struct wire_recorded *recorded)
 {
     for (struct outflow **at = &agent->flows.out; *at;) {
         struct outflow *flow = *at;
-        bool is_its = flow->is_ended && is_task(flow->task, recorded->task)
+        bool is_its = flow->is_ended && SAME_TASK(flow->task, recorded->task)
                       && flow->attempt == recorded->attempt;
         if (is_its && recorded->how == WIRE_IS_STALE) flow->is_good = false;
         if (is_its && outflow_over(agent, flow))
@@ -145,10 +140,10 @@ void flows_recorded(struct agent *agent, const struct wire_recorded *recorded)
 static void command_end(struct agent *agent, rota_task_id task, uint32_t number)
 {
     struct attempt *attempt = attempts_find(&agent->decide.attempts, task, number);
-    if (attempt && attempt_is_alive(attempt)) attempt_end(agent, attempt, 0);
+    if (attempt && attempt_is_alive(attempt)) run_orders_stop(&agent->orders, attempt, 0);
 }
 
-// A reader here sees the end of a good stream at once, and that of a bad one never.
+// A local reader sees the end of a good stream at once, and that of a failed one never.
 static void outflow_give_up(struct agent *agent, struct outflow *flow)
 {
     if (!flow->is_good) command_end(agent, flow->reader, flow->reader_attempt);
@@ -157,7 +152,7 @@ static void outflow_give_up(struct agent *agent, struct outflow *flow)
 }
 
 // A server with another database records the end of no writer that ran for the last one. Readers
-// that wait for it, here or elsewhere, would keep their workers from that server.
+// that wait for it, here or elsewhere, would block their workers for that server.
 void flows_give_up(struct agent *agent)
 {
     for (struct outflow **at = &agent->flows.out, *flow; (flow = *at);)
@@ -167,7 +162,7 @@ void flows_give_up(struct agent *agent)
             at = &flow->next;
 }
 
-// A task may name the same one twice: then it is taken already, and perhaps gone.
+// A task may name the same stream twice: then it is already taken, and perhaps gone.
 static void outflow_take(struct agent *agent, rota_object_id object)
 {
     struct outflow **at = outflow_find(agent, object);
@@ -182,7 +177,7 @@ void flows_forget(struct agent *agent, rota_object_id object)
     if (agent->carry.server) data_server_flow_forget(agent->carry.server, object);
 }
 
-// ---- Read here ---------------------------------------------------------------------------------
+// ---- Streams read here ----------------------------------------------------------------------
 
 static void watch(const struct agent *agent, struct inflow *flow, bool reads, bool writes)
 {
@@ -214,7 +209,7 @@ static void inflow_remove(struct agent *agent, struct inflow *flow)
     free(flow);
 }
 
-// What is missing nobody can get again: its reader must not take it for the end.
+// Missing bytes cannot be fetched again: the reader must not take the gap for the end.
 static void reader_end(struct agent *agent, struct inflow *flow, const char *reason)
 {
     agent_say(agent, "the stream of %u.%u broke off: %s", flow->task.job, flow->task.task, reason);
@@ -222,8 +217,8 @@ static void reader_end(struct agent *agent, struct inflow *flow, const char *rea
     inflow_remove(agent, flow);
 }
 
-// A writer that cannot be reached may come back, or be given up by the server: its reader ends in a
-// while, without blame, so that it is not tried again and again meanwhile.
+// A writer that cannot be reached may return, or be given up by the server: its reader ends after a
+// while, without a try being counted, so that it is not tried again and again meanwhile.
 static void inflow_broken(struct agent *agent, struct inflow *flow, const char *reason)
 {
     if (flow->link) watch(agent, flow, false, false);
@@ -236,16 +231,16 @@ static void inflow_broken(struct agent *agent, struct inflow *flow, const char *
 bool flows_cut(struct agent *agent, rota_task_id task, uint32_t attempt)
 {
     for (const struct inflow *flow = agent->flows.in; flow; flow = flow->next)
-        if (is_task(flow->task, task) && flow->attempt == attempt && flow->end_at) return true;
+        if (SAME_TASK(flow->task, task) && flow->attempt == attempt && flow->end_at) return true;
     return false;
 }
 
-// Those whose command was refused, or has not come: the next reader may read elsewhere, or here.
+// Streams whose command was refused or has not arrived: the next reader may run here or elsewhere.
 static void unbound_remove(struct agent *agent, rota_object_id object)
 {
     for (struct inflow *old = agent->flows.in, *next; old; old = next) {
         next = old->next;
-        if (!old->attempt && is_same(old->object, object)) inflow_remove(agent, old);
+        if (!old->attempt && SAME_ID(old->object, object)) inflow_remove(agent, old);
     }
 }
 
@@ -263,12 +258,12 @@ void flows_meet(struct agent *agent, const struct wire_flow *message)
 static struct inflow *inflow_find(const struct agent *agent, rota_object_id object)
 {
     struct inflow *flow = agent->flows.in;
-    while (flow && (flow->attempt || !is_same(flow->object, object))) flow = flow->next;
+    while (flow && (flow->attempt || !SAME_ID(flow->object, object))) flow = flow->next;
     return flow;
 }
 
-// A worker that has started again has lost what it kept of a stream, and its server need not know:
-// a command that reads it here would wait for ever.
+// A restarted worker has lost its streams, and the server may not know that: a command that reads
+// one here would wait forever.
 static bool inputs_are_there(struct agent *agent, const wire_files *inputs)
 {
     for (uint32_t i = 0; i < inputs->count; i++) {
@@ -314,17 +309,18 @@ static void inflow_begin(struct agent *agent, struct inflow *flow)
     if (flow->address && *flow->address && flow->ticket)
         flow->link = link_connect(flow->address, keys ? keys->items : NULL, &error);
     if (!flow->link)
-        return inflow_broken(agent, flow, error.text[0] ? error.text : "it cannot be reached");
+        return inflow_broken(agent, flow,
+                             error.text[0] ? error.text : "the worker cannot be reached");
     data_ask(flow->link, flow->object, flow->ticket);
     watch(agent, flow, true, false);
 }
 
-// The FIFO is there when the command is.
+// The FIFO exists when the command runs.
 void flows_started(struct agent *agent, rota_task_id task, uint32_t attempt)
 {
     for (struct inflow *flow = agent->flows.in, *next; flow; flow = next) {
         next = flow->next;
-        bool is_its = is_task(flow->task, task) && flow->attempt == attempt;
+        bool is_its = SAME_TASK(flow->task, task) && flow->attempt == attempt;
         if (is_its && !flow->link && !flow->end_at) inflow_begin(agent, flow);
     }
 }
@@ -334,7 +330,7 @@ void flows_ended(struct agent *agent, const struct wire_finished *finished)
     outflows_ended(agent, finished);
     for (struct inflow *flow = agent->flows.in, *next; flow; flow = next) {
         next = flow->next;
-        if (is_task(flow->task, finished->task) && flow->attempt == finished->attempt)
+        if (SAME_TASK(flow->task, finished->task) && flow->attempt == finished->attempt)
             inflow_remove(agent, flow);
     }
 }
@@ -383,7 +379,7 @@ static bool has_come(const struct inflow *flow)
     return flow->link->in.length > flow->link->in.taken;
 }
 
-// False: it is over, in some way, and the flow is no more.
+// False: it has ended or failed, and the flow is freed.
 static bool inflow_go_on(struct agent *agent, struct inflow *flow)
 {
     struct wire_message message;
@@ -398,7 +394,7 @@ static bool inflow_go_on(struct agent *agent, struct inflow *flow)
         if (took == WIRE_MORE) break;
         bool is_piece = took == WIRE_GOT && message.kind == WIRE_PIECE_MESSAGE;
         if (took == WIRE_GOT && message.kind == WIRE_WELCOME_MESSAGE) continue;
-        if (!is_piece) return reader_end(agent, flow, "it was refused there"), false;
+        if (!is_piece) return reader_end(agent, flow, "the worker refused it"), false;
         flow->left = message.piece.bytes;
         if (flow->left) continue;
         other_end_over(agent, flow->object);
@@ -426,7 +422,7 @@ static void inflow_work(struct agent *agent, struct inflow *flow)
     watch(agent, flow, !flow->rest_length, flow->rest_length > 0);
 }
 
-// ---- In the loop -------------------------------------------------------------------------------
+// ---- Event loop -----------------------------------------------------------------------------
 
 bool flows_open(struct agent *agent)
 {
@@ -462,7 +458,7 @@ int64_t flows_due(const struct agent *agent)
     return due;
 }
 
-// The flow stays until the end is reported, which tells why it was.
+// The flow stays until the end is reported, because it has the reason.
 static void broken_end(struct agent *agent, int64_t ticks)
 {
     for (struct inflow *flow = agent->flows.in; flow; flow = flow->next) {

@@ -1,4 +1,14 @@
-// attempt.c - the life of an attempt: queued, running, told to end, ended, reported.
+// attempt.c - the life cycle of an attempt: queued, running, told to end, ended, reported.
+//
+// A RUN becomes a struct run in the queue. When cores are free, start.c prepares its folder, inputs
+// and streams and starts its process. STOP, a timeout, a drain or the fence tell it to end:
+// SIGTERM, and after the grace period SIGKILL to all its processes. When its first process has
+// ended, all others it left behind are killed (process_tree.c). Then outputs go to the cache, the
+// log is closed, data in streams is passed on, and FINISHED is sent.
+//
+// The worker owns all runs; each is in one list at a time, by its state, and is freed after its
+// report. Start, outputs, log or cache may fail, for example on a full disk: the run then ends with
+// a reason, and the worker continues. A run that never had a process is reported as not started.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/process/eviction.h"
@@ -44,7 +54,7 @@ static uint32_t cores_of(const struct run *run)
 static bool is_attempt(const struct run *run, rota_task_id task, uint32_t attempt)
 {
     const struct wire_run *it = &run->command.run;
-    return it->task.job == task.job && it->task.task == task.task && it->attempt == attempt;
+    return SAME_TASK(it->task, task) && it->attempt == attempt;
 }
 
 static void run_end(struct worker *worker, struct run *run)
@@ -68,25 +78,25 @@ static struct run *run_new(struct worker *worker)
 
 static const char *find_fault(const struct worker *worker, const struct wire_run *run)
 {
-    if (!run->argv.count) return "there is no command";
+    if (!run->argv.count) return "the command is empty";
     for (uint32_t i = 0; i < run->argv.count; i++)
         if (strlen(run->argv.items[i].bytes) != run->argv.items[i].length)
-            return "the command has a zero byte in it";
+            return "the command contains a zero byte";
     for (uint32_t i = 0; i < run->env.count; i++)
         if (strlen(run->env.items[i].bytes) != run->env.items[i].length
             || !strchr(run->env.items[i].bytes, '='))
-            return "the environment is not as NAME=VALUE";
-    if (run->cores > worker->cores) return "it takes more cores than there are";
+            return "an environment variable must be NAME=VALUE";
+    if (run->cores > worker->cores) return "it needs more cores than the worker has";
     for (uint32_t i = 0; i < run->inputs.count; i++)
         if (run->flags & WIRE_RUN_PRIVATE && !files_name_is_safe(run->inputs.items[i].name.bytes))
-            return "the name of an input leads out of the directory";
+            return "the path of an input leads out of the directory";
     for (uint32_t i = 0; i < run->outputs.count; i++)
         if (run->flags & WIRE_RUN_PRIVATE && !files_name_is_safe(run->outputs.items[i].name.bytes))
-            return "the name of an output leads out of the directory";
+            return "the path of an output leads out of the directory";
     return NULL;
 }
 
-// For a run that never was one: there may be no memory to keep it.
+// For a run that is refused: there may be no memory to store it.
 static void refuse(struct worker *worker, const struct wire_run *message, int error,
                    const char *reason)
 {
@@ -100,13 +110,8 @@ static void refuse(struct worker *worker, const struct wire_run *message, int er
 
 static bool running_reserve(struct worker *worker)
 {
-    if (worker->running_count < worker->running_capacity) return true;
-    uint32_t capacity = worker->running_capacity * 2 + 8;
-    struct run **grown = realloc(worker->running, capacity * sizeof *grown);
-    if (!grown) return false;
-    worker->running = grown;
-    worker->running_capacity = capacity;
-    return true;
+    return ARRAY_MORE_RAW(&memory_heap, worker->running, worker->running_count,
+                          worker->running_capacity);
 }
 
 static void queue_stopped(struct worker *worker, struct run *run)
@@ -125,7 +130,7 @@ void on_run(struct worker *worker, const struct wire_run *message)
     struct run *run = run_new(worker);
     if (!run || !command_copy(&run->command, message, &worker->environment, worker->folder)) {
         if (run) run_append(&worker->idle, run);
-        return refuse(worker, message, ENOMEM, "the worker has no memory for it");
+        return refuse(worker, message, ENOMEM, "the worker is out of memory");
     }
     run->state = RUN_QUEUED;
     if (worker->is_quitting)
@@ -150,7 +155,7 @@ void runs_start(struct worker *worker)
     }
 }
 
-// ---- Being told to end -------------------------------------------------------------------------
+// ---- Telling it to end ----------------------------------------------------------------------
 
 static void kill_now(struct worker *worker, struct run *run)
 {
@@ -186,7 +191,7 @@ static bool stop_queued(struct worker *worker, const struct wire_stop *stop)
     return found;
 }
 
-// What it wrote and nobody has taken yet is lost.
+// Data in its streams that was not read yet is lost.
 static void pouring_stop(struct worker *worker, struct run *run)
 {
     if (!run->cause && !run->held_until) run->cause = WIRE_STOPPED;
@@ -208,7 +213,7 @@ static void queue_refused(struct worker *worker, struct run *run)
     queue_stopped(worker, run);
     run->end = WIRE_NOT_STARTED;
     run->status = ECANCELED;
-    snprintf(run->reason, sizeof run->reason, "the worker starts nothing more");
+    snprintf(run->reason, sizeof run->reason, "the worker is draining");
 }
 
 void on_drain(struct worker *worker)
@@ -238,7 +243,8 @@ static bool is_told_to_die(const struct run *run)
     return !run->cause || run->kill_due == 0;
 }
 
-// Its process is gone: all that it left behind goes too, at once or when its time of grace is over.
+// Its first process is gone: the processes it left behind are ended, at once or after the
+// grace period.
 static bool is_swept(struct worker *worker, struct run *run, int64_t now)
 {
     bool must_die = is_told_to_die(run);
@@ -344,7 +350,7 @@ static void run_finish(struct worker *worker, struct run *run)
     run_append(&worker->idle, run);
 }
 
-// A command is over when its streams have what it wrote, as if it had waited for that itself.
+// A command ends when its streams have all data it wrote, as if it had waited for that itself.
 void runs_finish(struct worker *worker)
 {
     struct run_list poured = worker->pouring;

@@ -1,4 +1,4 @@
-// command.c - a RUN that is kept until it is over, with all that execve() wants to know.
+// command.c - a copy of a RUN message with all arguments of execve(), kept until it has ended.
 #define _GNU_SOURCE
 #include "worker/process/stream_tee.h"
 #include "worker/process/internal.h"
@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- A block of memory that is measured first, then filled -------------------------------------
+// ---- A block of memory: its size is computed first, then it is filled -----------------------
 
 struct places {
     const char *folder;
     char directory[PATH_MAX];
 };
 
-// With no block it only counts.
+// Without a block it only counts.
 struct filler {
     char *block;
     size_t used;
@@ -90,7 +90,7 @@ static void fill_run(struct filler *filler, struct command *command, const struc
     copy.stdin_path = fill_text(filler, run->stdin_path);
     copy.inputs = fill_files(filler, run->inputs);
     copy.outputs = fill_files(filler, run->outputs);
-    bool is_cached = run->flags & WIRE_RUN_CACHE;  // else all they become is argv and envp
+    bool is_cached = run->flags & WIRE_RUN_CACHE;  // otherwise they only become argv and envp
     copy.argv = is_cached ? fill_texts(filler, run->argv) : (wire_texts){0};
     copy.env = is_cached ? fill_texts(filler, run->env) : (wire_texts){0};
     char **argv = fill_room(filler, (run->argv.count + 1) * sizeof *argv);
@@ -166,7 +166,7 @@ static void add_files(struct variables *variables, const char *head, const wire_
     }
 }
 
-// Whoever looks for the processes of an attempt reads these in the memory of others.
+// process_tree.c finds the processes of an attempt by these variables in their memory.
 static void add_marks(struct variables *variables, const struct wire_run *run)
 {
     struct filler *filler = variables->filler;

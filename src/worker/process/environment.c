@@ -1,7 +1,7 @@
-// environment.c - what commands get of the worker's environment.
+// environment.c - which variables of the worker's environment commands get.
 //
-// `rota run` passes on nearly everything. `rota worker` passes on a short list, so that what the
-// worker was started with, such as credentials, is not in the hands of every client.
+// `rota run` passes on nearly everything. `rota worker` passes on a short list, so that clients
+// cannot read variables of the worker, such as credentials.
 #include "worker/process/internal.h"
 
 #include <stdlib.h>
@@ -17,13 +17,13 @@ bool worker_sets(const char *item)
     return false;
 }
 
-// Variables that change how programs are loaded are not handed on, either.
+// Variables that change how programs are loaded are not passed on, either.
 static bool is_dropped(const char *item)
 {
     return strncmp(item, "LD_", 3) == 0 || worker_sets(item);
 }
 
-// Whether "NAME=VALUE" is meant by "NAME", "NAME=OTHER" or "START*".
+// Whether "NAME=VALUE" matches "NAME", "NAME=OTHER" or "START*".
 static bool is_named(const char *item, const char *pattern)
 {
     size_t length = strcspn(pattern, "=*");

@@ -1,9 +1,8 @@
-// eviction.c - ends that come from outside: a batch system that ends a worker ends its commands
-// too.
+// eviction.c - ends from outside: a batch system that ends a worker ends its commands, too.
 //
 // Slurm, systemd and others send a signal to all processes of a job, often to commands first. That
-// is not the command's failure. So an end by such a signal waits a moment before it is
-// reported: if the worker is told to end meanwhile, the same hand has ended both.
+// is not a failure of the command. So an end by such a signal waits a moment before it is reported:
+// if the worker is told to end meanwhile, both were ended from outside.
 #define _GNU_SOURCE
 #include "worker/process/eviction.h"
 #include "os/os.h"
@@ -14,7 +13,7 @@
 
 enum { HELD_FOR = 250000, SHELL = 128 };
 
-// Faults of the program itself, such as SIGSEGV, are not among them.
+// Signals for faults of the program itself, such as SIGSEGV, are not among them.
 static bool is_sent_to_end(int number)
 {
     switch (number) {
@@ -31,7 +30,7 @@ static bool is_sent_to_end(int number)
     }
 }
 
-// A shell, and a program that tidies up first, tells of the signal by its exit status. 0: none.
+// A shell, or a program that cleans up first, reports the signal by its exit status. 0: none.
 static int signal_of(const struct run *run)
 {
     if (run->cause || run->pid <= 0) return 0;
@@ -40,7 +39,7 @@ static int signal_of(const struct run *run)
     return is_sent_to_end(number) ? number : 0;
 }
 
-// A run drains when one of its tasks has failed: then it is not being ended.
+// `rota run` drains when one of its tasks has failed: then the worker is not being ended.
 static bool worker_ends(const struct worker *worker)
 {
     return worker->is_quitting || (worker->is_draining && worker->options->tells_drained);

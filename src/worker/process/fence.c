@@ -1,4 +1,4 @@
-// fence.c - a thread that kills all commands when the deadline of the lease passes.
+// fence.c - a thread that kills all commands when the lease expires.
 //
 // The agent sets the deadline in a timer that both processes hold, so it counts down also while the
 // agent is stopped, traced or hangs. The worker's own loop may be busy with a large output or wait
@@ -52,8 +52,8 @@ void worker_fence_await(int timer)
     while (poll(&due, 1, -1) != 1) continue;
 }
 
-// One call reaches every process of a namespace; the end of its first process comes after that,
-// since it has to wait for a loop that hangs in the system.
+// One call kills every other process of a namespace; its first process ends after that, because it
+// may have to wait for a loop that hangs in the system.
 static void *watch(void *context)
 {
     const struct worker *worker = context;

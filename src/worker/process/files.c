@@ -1,4 +1,4 @@
-// files.c - what goes into a command and what comes out, between its directory and the cache.
+// files.c - copies inputs and outputs of a command between its directory and the cache.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "object/cache/cache.h"
@@ -44,7 +44,7 @@ static enum files_result bad(struct run *run, const char *what, const struct wir
     return FILES_BAD;
 }
 
-// Most sentences of the cache begin with the name already.
+// Most messages of the cache already begin with the name.
 static enum files_result bad_output(struct run *run, const struct wire_file *file,
                                     const struct cache_error *error)
 {
@@ -56,11 +56,11 @@ static enum files_result bad_output(struct run *run, const struct wire_file *fil
 
 // ---- Before -------------------------------------------------------------------------------------
 
-// An input that is a link leads to folders of others; nothing is made behind it.
+// An input that is a link leads to folders of others; nothing is created below it.
 static enum files_result bad_place(struct run *run, const char *what, const struct wire_file *file)
 {
     bool is_blocked = errno == ELOOP || errno == ENOTDIR;
-    return bad(run, what, file, is_blocked ? "it lies behind a link or a file" : strerror(errno));
+    return bad(run, what, file, is_blocked ? "it is below a link or a file" : strerror(errno));
 }
 
 static bool put_link(int directory, const char *name, const char *target)
@@ -103,17 +103,19 @@ static enum files_result prepare_object(struct files *files, struct run *run, in
 {
     struct cache_entry entry;
     struct cache_error error = {.fault = CACHE_LOST, .text = "is not in the cache any more"};
-    if (!is_private(run)) return bad(run, "the input", file, "it needs a folder of the task's own");
+    if (!is_private(run))
+        return bad(run, "the input", file, "it needs a private folder of the task");
     struct cache *cache = files_cache(files, &error);
     if (cache && cache_find(cache, file->object, &entry)
         && cache_take(cache, &entry, directory, file->name.bytes, &error))
         return FILES_READY;
     if (cache && error.fault == CACHE_LOST) files_lost_add(files, file->object);
+    run->lacks_room |= error.is_full;
     snprintf(run->reason, sizeof run->reason, "the input %s: %s", file->name.bytes, error.text);
     return FILES_BAD;
 }
 
-// All are looked at, so that all that is lost is told at once.
+// All inputs are checked, so that all missing ones are reported at once.
 static enum files_result prepare_inputs(struct files *files, struct run *run, int directory)
 {
     const wire_files *inputs = &run->command.run.inputs;
@@ -164,7 +166,7 @@ enum files_result files_prepare(struct files *files, struct run *run)
 
 // ---- After --------------------------------------------------------------------------------------
 
-// Only what lies in a directory of the task's own may be taken away from there.
+// Files may be moved only out of a private directory of the task.
 static enum files_result add_outputs(struct cache *cache, struct run *run, int directory,
                                      struct cache_output *made)
 {
@@ -217,9 +219,9 @@ enum files_result files_collect(struct files *files, struct run *run)
     int directory = open(run->command.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     enum files_result result = FILES_BAD;
     if (!cache)
-        snprintf(run->reason, sizeof run->reason, "no output can be kept: %s", error.text);
+        snprintf(run->reason, sizeof run->reason, "cannot store outputs: %s", error.text);
     else if (!made || (count && directory < 0))
-        snprintf(run->reason, sizeof run->reason, "no output can be read: %s", strerror(errno));
+        snprintf(run->reason, sizeof run->reason, "cannot read outputs: %s", strerror(errno));
     else
         result = add_outputs(cache, run, directory, made);
     if (result == FILES_READY) result = files_hand_over(files, run, made);

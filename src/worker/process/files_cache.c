@@ -1,4 +1,4 @@
-// files_cache.c - the worker's cache: opened when it is needed, and what the server hears about it.
+// files_cache.c - the worker's cache: opened when it is needed; lost and new objects are reported.
 #define _GNU_SOURCE
 #include "object/cache/cache.h"
 #include "worker/process/internal.h"
@@ -10,15 +10,12 @@
 
 enum { HELD_AT_ONCE = 4096, LINK_ABOVE_AS_ROOT = 1 << 20 };
 
-static const struct memory heap = {memory_resize_heap, NULL};
-
 static void cache_folder(const struct files *files, char path[PATH_MAX])
 {
     snprintf(path, PATH_MAX, "%s/cache", files->folder);
 }
 
-// Nothing keeps commands of root from writing into a file that is read-only, so what is small is
-// copied then.
+// Commands of root can write into a read-only file, so small files are copied then.
 struct cache *files_cache(struct files *files, struct cache_error *error)
 {
     char path[PATH_MAX];
@@ -30,19 +27,19 @@ struct cache *files_cache(struct files *files, struct cache_error *error)
         cache->owner = files->user ? files->user->uid : 0;
         return files->cache = cache;
     }
-    if (!cache) *error = (struct cache_error){CACHE_BROKEN, "no memory for the cache"};
+    if (!cache && error)
+        *error = (struct cache_error){.fault = CACHE_BROKEN, .text = "out of memory for the cache"};
     free(cache);
     return NULL;
 }
 
 void files_release(struct files *files)
 {
-    void *lost = files->lost, *hashes = files->hashes;
     if (files->cache) cache_close(files->cache);
     free(files->cache);
-    memory_release(&heap, &lost, &files->lost_capacity, sizeof *files->lost);
-    memory_release(&heap, &hashes, &files->hash_capacity, sizeof *files->hashes);
-    map_release(&heap, &files->hashed);
+    ARRAY_RELEASE(&memory_heap, files->lost, files->lost_capacity);
+    ARRAY_RELEASE(&memory_heap, files->hashes, files->hash_capacity);
+    map_release(&memory_heap, &files->hashed);
     *files = (struct files){0};
 }
 
@@ -56,15 +53,12 @@ void files_drop(struct files *files, const wire_files *objects)
         cache_unbind_one(cache, objects->items[i].object, &objects->items[i].content);
 }
 
-// ---- What is there, and what is not -----------------------------------------------------------
+// ---- Existing and lost objects --------------------------------------------------------------
 
-// Without memory nobody hears of it, and the task fails as if the user's file were missing.
+// If memory runs out it is not reported, and the task fails as if the user's file were missing.
 void files_lost_add(struct files *files, rota_object_id object)
 {
-    void *lost = files->lost;
-    bool there = memory_reserve(&heap, &lost, &files->lost_capacity,
-                                (uint64_t)files->lost_count + 1, sizeof *files->lost);
-    files->lost = lost;
+    bool there = ARRAY_MORE(&memory_heap, files->lost, files->lost_count, files->lost_capacity);
     cache_unbind(files->cache, object, NULL);
     if (!there) return;
     files->lost[files->lost_count++] = (struct wire_file){

@@ -1,4 +1,4 @@
-// files_key.c - the key of a command: all that decides what it makes, as one hash.
+// files_key.c - the content key of a command: a hash of everything that determines its outputs.
 #define _GNU_SOURCE
 #include "object/cache/cache.h"
 #include "worker/process/internal.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A command with streams is not known by its inputs.
+// A command with streams has no content key.
 static bool has_streams(const wire_files *files)
 {
     for (uint32_t i = 0; i < files->count; i++)
@@ -15,7 +15,7 @@ static bool has_streams(const wire_files *files)
     return false;
 }
 
-// ---- Texts in an order that does not depend on who wrote them ----------------------------------
+// ---- Texts in a defined order ---------------------------------------------------------------
 
 static int text_compare(const void *one, const void *other)
 {
@@ -39,8 +39,8 @@ static bool environment_make(const struct wire_run *run, wire_texts *environment
     return true;
 }
 
-// Outputs with their kinds, then what else there is: its name, which it can read in ROTA_TASK, and
-// which of its inputs it reads from.
+// Outputs with their kinds, then its name, which it can read in ROTA_TASK, and which of its inputs
+// is standard input.
 static bool outputs_make(const struct wire_run *run, wire_texts *outputs)
 {
     uint32_t count = run->outputs.count;
@@ -92,7 +92,7 @@ static bool inputs_make(struct files *files, struct run *run, struct cache_outpu
     }
     if (message->stdin_path.length && message->stdin_path.bytes[0] == '/') {
         struct cache_output *input = &inputs[(*count)++];
-        input->name = wire_text_of("");  // no other has that name
+        input->name = wire_text_of("");  // no other input has that name
         *is_known &= files_source_hash(files, message->stdin_path.bytes, &input->entry);
     }
     return fine;

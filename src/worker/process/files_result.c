@@ -1,4 +1,4 @@
-// files_result.c - results of commands: is this one known, and if not, what becomes of it.
+// files_result.c - results of commands: looks up a known result, and stores new ones.
 #define _GNU_SOURCE
 #include "object/cache/cache.h"
 #include "worker/process/internal.h"
@@ -14,7 +14,7 @@ static bool count_bytes(void *context, const char *bytes, size_t count)
     return true;
 }
 
-// The log of the first time is the log of this attempt too.
+// The log of the first execution is the log of this attempt, too.
 static bool log_take(struct files *files, struct run *run, const struct cache_entry *log)
 {
     if (log->kind == CACHE_NONE) return true;
@@ -22,8 +22,8 @@ static bool log_take(struct files *files, struct run *run, const struct cache_en
            && log_read(run->command.log, count_bytes, &run->log_bytes);
 }
 
-// False: something of it is damaged or cannot be put where it belongs. Then the command runs, and
-// whoever is to blame is found there.
+// False: a part of it is damaged or cannot be copied to its place. Then the command runs, and
+// reports the cause.
 static bool result_take(struct files *files, struct run *run, struct cache_output *made)
 {
     const wire_files *outputs = &run->command.run.outputs;
@@ -43,7 +43,7 @@ static bool result_take(struct files *files, struct run *run, struct cache_outpu
     return fine;
 }
 
-// A task that failed may be tried again, by itself or by hand; then its command does run.
+// A failed task may be retried, automatically or by a person; then its command does run.
 static bool takes_failures(const struct run *run)
 {
     return run->command.run.flags & WIRE_RUN_CACHE_FAILURE && run->command.run.attempt <= 1;
@@ -75,10 +75,10 @@ enum files_result files_look_up(struct files *files, struct run *run)
     return result;
 }
 
-// ---- What is kept ------------------------------------------------------------------------------
+// ---- Storing results ------------------------------------------------------------------------
 
-// Sources may have changed while the command ran; then nobody knows what it has read. A log that is
-// gone is a result of which a part is missing.
+// Sources may have changed while the command ran; then it is unknown what it has read. A result
+// without its log is incomplete.
 static bool is_worth_keeping(struct files *files, struct run *run, const char **log)
 {
     struct files_key now = {.is_known = false};

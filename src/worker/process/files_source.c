@@ -1,4 +1,4 @@
-// files_source.c - hashes of the user's files and folders, which are never taken into the cache.
+// files_source.c - hashes of the user's files and folders, which are never moved into the cache.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "object/cache/internal.h"
@@ -12,10 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-// Within a tick of the clock a file can change and look the same, so young ones are not remembered.
+// Within a tick of the clock a file can change without a new time stamp, so hashes of recently
+// changed files are not kept.
 enum { SECONDS_OLD = 2, DEPTH_MAX = 64 };
-
-static const struct memory heap = {memory_resize_heap, NULL};
 
 static uint64_t look_of(const struct stat *at)
 {
@@ -28,11 +27,8 @@ static uint64_t look_of(const struct stat *at)
 static void remember(struct files *files, const struct stat *at, const uint8_t hash[CACHE_HASH])
 {
     if ((int64_t)at->st_ctim.tv_sec + SECONDS_OLD > os_now() / 1000000) return;
-    void *hashes = files->hashes;
-    bool there = memory_reserve(&heap, &hashes, &files->hash_capacity,
-                                (uint64_t)files->hash_count + 1, sizeof *files->hashes);
-    files->hashes = hashes;
-    if (!there || !map_reserve(&heap, &files->hashed, 1)) return;
+    bool there = ARRAY_MORE(&memory_heap, files->hashes, files->hash_count, files->hash_capacity);
+    if (!there || !map_reserve(&memory_heap, &files->hashed, 1)) return;
     memcpy(files->hashes[files->hash_count++], hash, CACHE_HASH);
     map_put(&files->hashed, look_of(at), files->hash_count);
 }
@@ -51,11 +47,11 @@ static bool file_hash(struct files *files, int fd, const struct stat *at, uint8_
     return fine;
 }
 
-// ---- Folders: a list of all that is in them, which is hashed then ------------------------------
+// ---- Folders: a list of everything in them, which is hashed ---------------------------------
 
 static bool folder_list(struct files *files, int fd, FILE *list, uint32_t depth);
 
-// A link that may lead out of the folder makes it unknown what a command reads.
+// With a link that may lead out of the folder it is unknown what a command reads.
 static bool link_list(int folder, const char *name, FILE *list)
 {
     char target[4096];

@@ -1,4 +1,4 @@
-// fork.c - the worker as a process of its own, with walls around it where the system allows them.
+// fork.c - starts the worker as a separate process, in a namespace of its own where possible.
 #define _GNU_SOURCE
 #include "worker/process/worker.h"
 
@@ -15,8 +15,8 @@
 
 enum { SOCKET = 3, FENCE = 4 };
 
-// In a plain chroot the root is no mount, and nothing can be mounted for ourselves alone. A
-// namespace without a /proc of its own is worse than none.
+// In a plain chroot the root is not a mount, and nothing can be mounted only for the worker. A
+// namespace without its own /proc is worse than none.
 static bool root_is_mount(void)
 {
     struct statx about;
@@ -25,9 +25,10 @@ static bool root_is_mount(void)
 }
 
 // The caller's next child will be the first process of a new namespace. Returns a descriptor of the
-// caller's own namespace, to go back to; -1 if there is no new one. root of a user namespace alone
-// may make a namespace but not go back, and could start no process once the worker has ended. So
-// this goes to its own namespace first, which needs the same permission and changes nothing.
+// caller's own namespace, to return to; -1 if there is no new one. A user who is root only in a
+// user namespace may create a namespace but not return, and could start no process once the worker
+// has ended. So this enters its own namespace first, which needs the same permission and changes
+// nothing.
 static int enter_namespace(const struct worker_options *options)
 {
     if (options->contain != WORKER_CONTAIN_BEST || !root_is_mount()) return -1;
@@ -47,8 +48,8 @@ static void leave_namespace(int own)
     errno = reason;
 }
 
-// Mounts of others appear here, ours nowhere else. Without a /proc of its own the worker goes on
-// with less; it looks for that.
+// Mounts of others appear here, ours nowhere else. Without its own /proc the worker continues with
+// less containment; it checks for that.
 static void mount_proc(void)
 {
     if (unshare(CLONE_NEWNS) != 0) return;
@@ -56,7 +57,8 @@ static void mount_proc(void)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 }
 
-// What the server has open is not for commands: a database that somebody else closes loses locks.
+// Files that the server has open are closed: a database that another process closes loses its
+// locks.
 static bool keep_only(int socket, int *fence)
 {
     int moved = *fence ? fcntl(*fence, F_DUPFD_CLOEXEC, FENCE + 1) : 0;
@@ -74,9 +76,9 @@ static void leave_group(const struct worker_options *options)
     if (!options->apart || setsid() < 0) setpgid(0, 0);
 }
 
-// The agent may be killed while this process is stopped and cannot see it. With a fence the kernel
-// then kills this one too, and the namespace with it. In a tree it has to live, to kill the rest:
-// the kernel lets it continue.
+// The agent may be killed while this process is stopped and cannot notice it. With a fence the
+// kernel then kills this process, too, and the namespace with it. Without a namespace it has to
+// live, to kill the rest: the kernel lets it continue.
 static void follow_agent(const struct worker_options *options, bool has_namespace)
 {
     if (!has_namespace) prctl(PR_SET_PDEATHSIG, SIGCONT);
@@ -92,8 +94,8 @@ static int become_worker(int socket, const struct worker_options *options, bool 
     return keep_only(socket, &own.fence) ? worker_main(SOCKET, &own) : 1;
 }
 
-// Some kernels leave a new process behind its parent until that sleeps, however idle the other
-// processors are. It is moved to another one, and then may go wherever it could before.
+// Some kernels leave a new process on the processor of its parent until that sleeps, even if the
+// other processors are idle. It is moved to another one, and then may run on all of them again.
 static void set_apart(pid_t pid)
 {
     cpu_set_t all, other;

@@ -1,4 +1,4 @@
-// internal.h - the inside of a worker, as its files share it.
+// internal.h - internals of a worker, shared by its files.
 #pragma once
 
 #include "worker/process/worker.h"
@@ -9,36 +9,36 @@
 // ---- log_write.c: output becomes a log --------------------------------------------------------
 
 struct log_writer {
-    struct log_writer *next;  // of those that nobody uses
+    struct log_writer *next;  // list of unused writers
     void *compressor;
     int file;         // -1: nothing has been written yet
-    bool broken;      // the disk is full, or worse: the rest is only counted
+    bool broken;      // the disk is full, or failed: the rest is only counted
     char last;        // byte that was kept
     uint64_t kept, came, max;
     uint32_t used;    // of raw
-    int64_t due;      // when what waits is to be flushed; INT64_MAX: nothing waits
-    const char *path;  // of the run that it is for
+    int64_t due;      // when waiting data is flushed; INT64_MAX: none waits
+    const char *path;  // of the run it belongs to
     char *raw, *packed;
 };
 
 enum { LOG_RAW = 64 << 10, LOG_FLUSH_AFTER = 200000 };
 
-struct log_writer *log_writer_open(void);  // null: no memory
+struct log_writer *log_writer_open(void);  // null: out of memory
 void log_writer_begin(struct log_writer *log, const char *path, uint64_t max);
-// Where the next bytes may be read into; when everything more is only counted there is no room.
+// Where the next bytes may be read into; if further output is only counted there is no room.
 char *log_writer_room(struct log_writer *log, size_t *size);
 void log_writer_came(struct log_writer *log, size_t count, int64_t now);
 // The very first bytes, which were read before there was a log.
 void log_writer_first(struct log_writer *log, const char *bytes, size_t count, int64_t now);
-void log_writer_cut(struct log_writer *log, uint64_t count);  // bytes that were thrown away
+void log_writer_cut(struct log_writer *log, uint64_t count);  // bytes that were discarded
 void log_writer_flush(struct log_writer *log);
 bool log_writer_end(struct log_writer *log);  // true: the log has all of the output
 void log_writer_close(struct log_writer *log);
 
-// ---- command.c: a RUN that is kept ------------------------------------------------------------
+// ---- command.c: a copy of a RUN -------------------------------------------------------------
 
 struct environment {
-    char **items;  // of the worker, without what is set for each command
+    char **items;  // of the worker, without variables that are set for each command
     uint32_t count;
     const char *path;
 };
@@ -47,7 +47,7 @@ bool environment_init(struct environment *environment, const struct worker_optio
                       char **from);
 void environment_release(struct environment *environment);
 
-// A copy of the message with all that execve() wants, in one block of memory.
+// A copy of the message with all arguments of execve(), in one block of memory.
 struct command {
     char *block;
     size_t used, capacity;
@@ -59,46 +59,46 @@ struct command {
     struct wire_file *made;
 };
 
-// False: no memory.
+// False: out of memory.
 bool command_copy(struct command *command, const struct wire_run *run,
                   const struct environment *environment, const char *folder);
 const char *command_path_variable(const struct command *command);
 
-// ---- path_search.c: where a command is ----------------------------------------------------------
+// ---- path_search.c: finds a program ---------------------------------------------------------
 
 struct finder {
     struct found { char *word, *path; } *items;
     uint32_t count, capacity;
 };
 
-// The path of the program, valid until the next call. Null with errno: there is none.
+// The path of the program, valid until the next call. Null with errno: not found.
 const char *finder_find(struct finder *finder, const struct command *command,
                         const struct environment *environment);
 void finder_forget(struct finder *finder, const char *path);
 void finder_release(struct finder *finder);
 
-// ---- spawn.c: a new process, without copying the worker ---------------------------------------
+// ---- spawn.c: starts a process without copying the memory of the worker ---------------------
 
 enum spawn_step { SPAWN_FORK, SPAWN_USER, SPAWN_STDIN, SPAWN_DIRECTORY, SPAWN_LIMIT, SPAWN_EXEC };
 
 struct spawn {
-    const char *path, *directory, *stdin_path;  // null: stays where it is, and reads nothing
+    const char *path, *directory, *stdin_path;  // null: keeps the directory, and reads /dev/null
     char **argv, **envp;
     int output;
     uint64_t data_max;     // bytes; 0: no limit
-    rlim_t files_max;      // 0: as it is
+    rlim_t files_max;      // 0: unchanged
     const struct worker_user *user;  // null: as the worker
     bool dies_with_worker;
     int domain;            // of signal_wall.h; -1: none
     void *stack_end;
-    int error;             // errno, and where it came from
+    int error;  // errno, and the step that failed
     enum spawn_step step;
 };
 
-void *spawn_stack(void);  // null: no memory
+void *spawn_stack(void);                 // null: out of memory
 pid_t spawn_start(struct spawn *spawn);  // -1 with error and step
 
-// ---- files.c, files_*.c: what goes into a command and what comes out --------------------------
+// ---- files.c, files_*.c: inputs and outputs of commands -------------------------------------
 
 struct cache;
 struct cache_error;
@@ -106,61 +106,60 @@ struct cache_entry;
 struct cache_output;
 struct run;
 
-// The folder of the cache is made when the first content goes into it, not before.
+// The folder of the cache is created when the first content is stored.
 struct files {
     const char *folder;  // of the worker, absolute
     uint64_t cache_max;
     const struct worker_user *user;  // of commands; null: the worker's
     struct cache *cache;     // null: not needed yet
-    struct wire_file *lost;  // inputs that have turned out not to be there
+    struct wire_file *lost;  // inputs that turned out to be missing
     uint32_t lost_count, lost_capacity;
-    struct map hashed;       // sources by what they look like; a place in hashes, from 1
+    struct map hashed;  // sources by their attributes; index in hashes, from 1
     uint8_t (*hashes)[WIRE_HASH];
     uint32_t hash_count, hash_capacity;
 };
 
-struct files_key {  // of all that decides what a command makes
+struct files_key {  // of everything that determines the outputs of a command
     uint8_t hash[WIRE_HASH];
     bool is_known;
 };
 
 enum files_result {
     FILES_READY,
-    FILES_CACHED,  // only of files_look_up: nothing needs to run
-    FILES_BAD,     // the run's reason says why; `lost` has what is to be told of
+    FILES_CACHED,  // only from files_look_up: the command need not run
+    FILES_BAD,     // the run has the reason; `lost` has objects to report
 };
 
-// Before there is a directory: was the same done already? Then all is put where it belongs, and the
-// run has the status of then.
+// Before there is a directory: looks up a known result, and copies its outputs to their places.
 enum files_result files_look_up(struct files *files, struct run *run);
 enum files_result files_prepare(struct files *files, struct run *run);
 // After an exit status of 0, before the directory is removed.
 enum files_result files_collect(struct files *files, struct run *run);
 void files_drop(struct files *files, const wire_files *objects);
 void files_release(struct files *files);
-// A relative path that stays where it is: no "..", no empty parts, not absolute.
+// A relative path that does not leave its directory: no "..", no empty parts, not absolute.
 bool files_name_is_safe(const char *name);
 
 struct cache *files_cache(struct files *files, struct cache_error *error);  // null: an error
 void files_lost_add(struct files *files, rota_object_id object);
-// Delivers what is kept, stores the result, and binds the objects, in this order.
+// Delivers the outputs, stores the result, and binds the objects, in this order.
 enum files_result files_hand_over(struct files *files, struct run *run,
                                   const struct cache_output *made);
 enum files_result files_key_make(struct files *files, struct run *run, struct files_key *key);
 void files_result_put(struct files *files, struct run *run, const struct cache_output *made);
-// After another exit status: if that is a result, it is kept.
+// After another exit status: if that is a result, it is stored.
 void files_failure_put(struct files *files, struct run *run);
 // False: it cannot be read, is neither a file nor a folder, or has links that lead out of it.
 bool files_source_hash(struct files *files, const char *path, struct cache_entry *entry);
 
-// ---- attempt.c: the life of one attempt ---------------------------------------------------------
+// ---- attempt.c: the life cycle of an attempt ------------------------------------------------
 
 enum run_state {
     RUN_FREE,
     RUN_QUEUED,
     RUN_RUNNING,
-    RUN_LEFT,   // its process has ended, others of its tree have not
-    RUN_ENDED,  // nothing is left of it; to be reported, when what it wrote to streams is passed on
+    RUN_LEFT,   // its first process has ended, others of its tree have not
+    RUN_ENDED,  // it has no process any more; reported when its data in streams is passed on
 };
 
 struct output {  // a pipe that commands use one after the other
@@ -179,13 +178,15 @@ struct run {
     pid_t pid;
     int status;
     struct rusage usage;
-    int64_t began, ticks;  // UTC, and as the timers count
+    int64_t began, ticks;  // UTC, and by the clock of the timers
     int64_t ended;
-    int64_t timeout_due, kill_due, sweep_due, held_until;  // held: its end is told then; 0: at once
+    // held: its end is reported then; 0: at once
+    int64_t timeout_due, kill_due, sweep_due, held_until;
     enum wire_end end;
     uint32_t flags;
     uint64_t log_bytes;
     bool was_cached, output_is_shared;
+    bool lacks_room;  // on the disk, for an input
     struct files_key key;
     char reason[WORKER_REASON_MAX];
 };
@@ -200,19 +201,19 @@ struct worker {
     pid_t pid;
     bool is_init;  // of a PID namespace
     bool has_proc, has_system_kills;
-    uint64_t system_kills;  // since the machine was started
+    uint64_t system_kills;  // since the machine was booted
     bool is_quitting, is_draining, is_cut_off;
     uint32_t cores, cores_used, files_max;
     struct wire_in in;
     struct wire_out out;
     bool out_is_watched;
-    bool is_urgent;       // what waits there is more than starts
-    int64_t started_due;  // when even these are sent
+    bool is_urgent;       // more than starts wait to be sent
+    int64_t started_due;  // when starts are sent at the latest
     struct environment environment;
     struct finder finder;
     struct files files;
     struct run_list queue, ended, idle;
-    struct run_list pouring;  // ended, but for what they wrote to streams, or held back
+    struct run_list pouring;  // ended, except for data in streams, or held back
     struct run **running;  // RUNNING and LEFT
     uint32_t running_count, running_capacity;
     struct output *outputs;
@@ -223,8 +224,8 @@ struct worker {
     struct stray *strays;
     uint32_t stray_count, stray_capacity;
     void *spawn_stack;
-    int domain, null;  // of signal_wall.h, -1: none; where output goes that is only counted
-    bool keeps_limits;  // commands cannot change each other's (limit_filter_enter)
+    int domain, null;   // of signal_wall.h, -1: none; for output that is only counted
+    bool keeps_limits;  // commands cannot change each other's limits (limit_filter_enter)
     char *waste;  // LOG_RAW bytes to read into when there is no log
 };
 
@@ -238,13 +239,13 @@ void on_drain(struct worker *worker);
 void on_quit(struct worker *worker, int64_t grace);
 void on_output(struct worker *worker, struct output *output);
 void on_children(struct worker *worker);
-int64_t on_timers(struct worker *worker, int64_t now);  // when it wants to be called next
-void runs_start(struct worker *worker);   // those that fit, in order
-void runs_finish(struct worker *worker);  // those that have ended
+int64_t on_timers(struct worker *worker, int64_t now);  // returns when to call it again
+void runs_start(struct worker *worker);                 // starts those that fit, in order
+void runs_finish(struct worker *worker);                // finishes those that have ended
 void run_append(struct run_list *list, struct run *run);
 struct run *run_take_first(struct run_list *list);
 
-// ---- start.c: from the queue to a process -----------------------------------------------------
+// ---- start.c: starts a process --------------------------------------------------------------
 
 bool run_begin(struct worker *worker, struct run *run);  // false: it is ENDED, with a reason
 
@@ -255,38 +256,38 @@ void output_give(struct worker *worker, struct output *output);
 void output_close(struct worker *worker, struct output *output);
 void output_drain(struct worker *worker, struct run *run);
 
-// ---- process_tree.c: which processes belong to a run --------------------------------------------
+// ---- process_tree.c: which processes belong to a run ----------------------------------------
 
 struct stray {  // a child of the worker that it has not started
     pid_t pid;
     struct run *run;
 };
 
-// Are there children of the worker which may have been left behind by this run?
+// Whether the worker has children that this run may have left behind.
 bool tree_may_have_left(struct worker *worker, struct run *run);
 void tree_forget(struct worker *worker, pid_t pid);
 void tree_forget_run(struct worker *worker, const struct run *run);
-// Sends the signal to all processes of the run; how many of them were alive.
+// Sends the signal to all processes of the run; returns how many of them were alive.
 uint32_t tree_signal(struct worker *worker, struct run *run, int signal);
-// The same for all that the worker has ever started.
+// The same for all processes that the worker has ever started.
 uint32_t tree_signal_all(struct worker *worker, int signal);
-// Has any process of the run this file open?
+// Whether a process of the run has this file open.
 bool tree_has_open(struct worker *worker, struct run *run, const char *path);
 
-// ---- report.c: what the server hears ----------------------------------------------------------
+// ---- report.c: messages to the server -------------------------------------------------------
 
-void report_held(struct worker *worker);  // what lies in the cache from before
+void report_held(struct worker *worker);  // objects that were in the cache before
 void report_hello(struct worker *worker);
 void report_lost(struct worker *worker);
 void report_started(struct worker *worker, const struct run *run);
 void report_finished(struct worker *worker, const struct run *run);
 
-// ---- limit.c: was it memory that a command ran out of? ----------------------------------------
+// ---- limit.c: whether a command ran out of memory -------------------------------------------
 
-// Notes whom the system has killed so far, once. Reading that takes as long as starting a command,
-// so that is done when the first has just begun, and cannot have taken all memory yet.
+// Notes once how many processes the system has killed so far. Reading that takes as long as a
+// start, so it is done when the first command has just started, and cannot have used all memory.
 void limit_watch(struct worker *worker);
-// For a run whose status is as wait4() gave it. True: with a reason.
+// For a run with its status from wait4(). True: with a reason.
 bool limit_was_memory(struct worker *worker, struct run *run);
 
 // ---- stream.c: FIFOs between two commands -----------------------------------------------------
@@ -294,6 +295,6 @@ bool limit_was_memory(struct worker *worker, struct run *run);
 void streams_drop(struct worker *worker, const wire_files *objects);
 bool streams_join(struct worker *worker, struct run *run, char *reason);
 void streams_leave(struct worker *worker, struct run *run);
-// Lets consumers of which the producer has ended see the end; when to look again.
+// Lets consumers see the end when their producer has ended; returns when to call it again.
 int64_t streams_look(struct worker *worker, int64_t now);
 void streams_release(struct worker *worker);

@@ -1,7 +1,7 @@
-// limit.c - was it memory that a command ran out of?
+// limit.c - finds out whether a command ran out of memory.
 //
-// A limit on the data of each process makes a command fail by itself: it is told by how much the
-// command used. When the system runs out of memory it kills, and counts whom it killed.
+// A limit on the data of each process makes a command fail by itself: that is recognized by how
+// much it used. When the system runs out of memory it kills processes, and counts them.
 #define _GNU_SOURCE
 #include "worker/process/internal.h"
 

@@ -1,4 +1,4 @@
-// log_read.c - what a command has printed, also while it still prints.
+// log_read.c - reads the log of a command, also while it is written.
 #include "worker/process/worker.h"
 
 #include <errno.h>

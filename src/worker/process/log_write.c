@@ -1,4 +1,4 @@
-// log_write.c - output becomes a log: compressed, of limited length, and on disk soon.
+// log_write.c - writes output to a log: compressed, of limited length, and flushed soon.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/process/internal.h"
@@ -60,8 +60,7 @@ static bool write_all(int file, const char *bytes, size_t count)
     return true;
 }
 
-// What waits goes through the compressor and to disk. A disk that is full costs the command nothing
-// but its log.
+// Compresses and writes the waiting data. On a full disk the command loses only its log.
 static void push(struct log_writer *log, ZSTD_EndDirective how)
 {
     log->due = INT64_MAX;

@@ -1,4 +1,4 @@
-// open.c - a worker that has all it needs, and one that gives it back.
+// open.c - opens and closes a worker: signals, files, folder, /proc.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/process/user.h"
@@ -22,16 +22,17 @@ extern char **environ;
 
 // ---- Signals ------------------------------------------------------------------------------------
 
-// The C library keeps two signals to itself and refuses to touch them, but hands them on ignored to
-// whatever it spawns: what make starts has them so. The system does as it is told.
+// The C library reserves two signals and refuses to change them, but passes them on as ignored to
+// the processes it starts: children of make have them ignored. The system call has no such
+// restriction.
 static void signal_reset(int number)
 {
-    unsigned long plain[4] = {0};  // as the kernel has it: handler, flags, restorer, mask
+    unsigned long plain[4] = {0};  // in the layout of the kernel: handler, flags, restorer, mask
     syscall(SYS_rt_sigaction, number, plain, NULL, sizeof *plain);
 }
 
-// No handlers, so that a new process needs none reset, and a mask that it only has to empty. What
-// the terminal sends is for the server to decide.
+// No handlers, so that a new process need not reset them, and a mask that it only has to empty.
+// Signals of the terminal are for the server to handle.
 static int hold_signals(void)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
@@ -48,7 +49,7 @@ static int hold_signals(void)
 
 // ---- Files -------------------------------------------------------------------------------------
 
-// The standard input of the worker is that of its commands: nothing.
+// The standard input of the worker is that of its commands: /dev/null.
 static bool open_standard_files(struct worker *worker)
 {
     worker->null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -64,8 +65,8 @@ static bool open_standard_files(struct worker *worker)
            && (has_errors || dup2(worker->null, 2) == 2);
 }
 
-// Six files for each core are enough for pipes, logs and one more of each while another ends; the
-// cache has up to a hundred.
+// Six files for each core are enough for pipes and logs, and one more of each while another ends;
+// the cache has up to a hundred.
 static void raise_file_limit(struct worker *worker)
 {
     struct rlimit limit;
@@ -76,8 +77,9 @@ static void raise_file_limit(struct worker *worker)
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) worker->files_max = 0;
 }
 
-// Two workers of one folder could run one task twice. One whose server was killed still has to end
-// what it runs: this one waits for that, and the system ends the wait if that one is killed too.
+// Two workers with one folder could run a task twice. A worker whose server was killed still has to
+// end its commands: this one waits for that, and the system ends the wait if that worker is killed,
+// too.
 static bool folder_lock(const char *folder)
 {
     int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -97,7 +99,7 @@ bool worker_folder_is_free(const char *folder)
     return is_free;
 }
 
-// What lies in it is made when it is first needed.
+// The subfolders are created when they are first needed.
 static bool find_folder(struct worker *worker, const char *folder)
 {
     char path[PATH_MAX];
@@ -112,7 +114,7 @@ static bool find_folder(struct worker *worker, const char *folder)
 
 // ---- Processes ---------------------------------------------------------------------------------
 
-// In a namespace of its own the /proc of another is worse than none: its numbers are others.
+// In its own namespace the /proc of another is worse than none, because it shows other process ids.
 static void open_proc(struct worker *worker)
 {
     char path[64];
@@ -151,7 +153,7 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
     worker->files.user = options->user;
     worker->files.cache_max = options->cache_max ? options->cache_max : WORKER_CACHE_MAX;
     if (options->apart) worker->domain = apart_open();
-    // Commands inherit it. Where they can signal each other it would protect nothing.
+    // Commands inherit it. Where they can signal each other it would not protect them.
     worker->keeps_limits = worker->domain >= 0 && limit_filter_enter();
     worker->signals = hold_signals();
     worker->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -163,7 +165,7 @@ bool worker_init(struct worker *worker, int socket, const struct worker_options 
            && watch(worker, worker->signals, &worker->signals) && fence_begin(worker);
 }
 
-// ---- The end -----------------------------------------------------------------------------------
+// ---- Closing --------------------------------------------------------------------------------
 
 static void list_release(struct run_list *list)
 {

@@ -1,4 +1,4 @@
-// output.c - pipes that are read while commands run, and used again by the next command.
+// output.c - pipes for the output of commands, reused by later commands.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/process/user.h"
@@ -20,14 +20,14 @@ static struct output *output_open(struct worker *worker)
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return free(output), NULL;
     output->read = ends[0];
     output->write = ends[1];
-    user_give_file(worker, output->write);  // else /dev/stdout cannot be opened
+    user_give_file(worker, output->write);  // otherwise /dev/stdout cannot be opened
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = output};
     if (epoll_ctl(worker->epoll, EPOLL_CTL_ADD, output->read, &event) == 0) return output;
     output_close(worker, output);
     return NULL;
 }
 
-// The worker keeps the end that is written to, so a command that ends wakes nobody here.
+// The worker keeps the writing end open, so a command that ends causes no wake-up here.
 struct output *output_take(struct worker *worker, struct run *run)
 {
     struct output *output = worker->outputs;
@@ -71,7 +71,7 @@ static struct log_writer *log_of(struct worker *worker, struct run *run)
     return run->log = log;
 }
 
-// A silent command must not cost a log, so what comes first is read before there is one.
+// A silent command must not cost a log, so the first bytes are read before there is one.
 static ssize_t read_some(struct worker *worker, struct run *run, int64_t now)
 {
     size_t size = LOG_RAW;
@@ -104,7 +104,7 @@ static bool read_until(struct worker *worker, struct run *run, uint64_t most)
     return false;
 }
 
-// A pipe that nobody should write to is thrown away.
+// Closes a pipe into which a foreign process may write.
 static void output_drop(struct worker *worker, struct output *output)
 {
     struct output **at = &worker->outputs;
@@ -121,8 +121,8 @@ void on_output(struct worker *worker, struct output *output)
         output_drop(worker, output);
 }
 
-// All that the command wrote is in the pipe by now. If there seems to be no end of it, somebody
-// writes who is none of ours.
+// All output of the command is in the pipe by now. If it does not seem to end, a process that does
+// not belong to the command writes into it.
 void output_drain(struct worker *worker, struct run *run)
 {
     if (!run->output) return;

@@ -1,4 +1,4 @@
-// path_search.c - where a command is. What has been found is remembered by its first word.
+// path_search.c - finds the program of a command. Results are cached by its first word.
 #define _GNU_SOURCE
 #include "worker/process/internal.h"
 
@@ -16,7 +16,7 @@ static bool can_run(const char *path)
 {
     struct stat status;
     if (stat(path, &status) != 0) {
-        errno = ENOENT;  // also where a directory may not be looked into
+        errno = ENOENT;  // also if a directory cannot be searched
         return false;
     }
     if (access(path, X_OK) != 0) return false;
@@ -25,7 +25,8 @@ static bool can_run(const char *path)
     return false;
 }
 
-// Looks in each directory of PATH. A file that may not be run is a better reason than none at all.
+// Searches each directory of PATH. A file that cannot be executed is a better reason than "not
+// found".
 static bool look(const char *word, const char *path, const char *cwd, char *out)
 {
     int reason = ENOENT;
@@ -59,7 +60,7 @@ static const char *remember(struct finder *finder, const char *word, const char 
     return found.path;
 }
 
-// A command with a PATH of its own is looked up under its word and that PATH.
+// A command with its own PATH is cached under its word and that PATH.
 const char *finder_find(struct finder *finder, const struct command *command,
                         const struct environment *environment)
 {

@@ -1,5 +1,14 @@
-// process_tree.c - which processes belong to a run, however they hide: by parent, group, session,
-// by the marks in their environment, and where these are gone by the time they began.
+// process_tree.c - finds and signals all processes of a run, even if they try to hide.
+//
+// A process belongs to a run by its parent, its process group, its session, or the variables
+// ROTA_TASK, ROTA_ATTEMPT and ROTA_TOKEN in its environment; if all these are gone, by the time it
+// began. All processes are read from /proc. Processes that lose their parent become children of the
+// worker, which is the subreaper or the first process of a namespace, so none can escape.
+//
+// The result of a scan belongs to the call that made it; a process id may be reused at any moment,
+// so a process is held by a pidfd and checked again before it is signalled. Processes may start or
+// end during a scan: signals are repeated until none is found. Without /proc only the process group
+// can be signalled. In a namespace that runs a single command, one kill() reaches all.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/process/internal.h"
@@ -18,12 +27,12 @@
 
 struct process {
     pid_t pid, parent, group, session;
-    uint64_t began;   // clock ticks since the machine was started
-    struct run *run;  // none: not known
+    uint64_t began;   // clock ticks since the machine was booted
+    struct run *run;  // null: not known
     char state;
     int threads;
-    bool is_ours;     // descends from the worker
-    bool is_nobodys;  // of a run that is over
+    bool is_ours;     // a descendant of the worker
+    bool is_nobodys;  // of a run that has ended
 };
 
 struct processes {
@@ -54,7 +63,7 @@ static bool process_read(struct process *process, pid_t pid)
     char text[1024];
     *process = (struct process){.pid = pid};
     if (read_proc(pid, "stat", text, sizeof text) <= 0) return false;
-    const char *after_name = strrchr(text, ')');  // the name may have anything in it
+    const char *after_name = strrchr(text, ')');  // the name may contain any character
     if (!after_name) return false;
     int count = sscanf(after_name + 1,
                        " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d"
@@ -64,7 +73,7 @@ static bool process_read(struct process *process, pid_t pid)
     return count == 6;
 }
 
-// The first thread of a process may have ended while others go on.
+// The first thread of a process may have ended while others continue.
 static bool is_dead(const struct process *process)
 {
     return process->state == 'X' || (process->state == 'Z' && process->threads <= 1);
@@ -84,13 +93,7 @@ static void processes_read(struct processes *all)
         char *end;
         long pid = strtol(entry->d_name, &end, 10);
         if (*end || pid <= 0) continue;
-        if (all->count == all->capacity) {
-            uint32_t capacity = all->capacity * 2 + 256;
-            struct process *grown = realloc(all->items, capacity * sizeof *grown);
-            if (!grown) break;
-            all->items = grown;
-            all->capacity = capacity;
-        }
+        if (!ARRAY_MORE_RAW(&memory_heap, all->items, all->count, all->capacity)) break;
         all->count += process_read(&all->items[all->count], (pid_t)pid);
     }
     closedir(directory);
@@ -103,7 +106,7 @@ static struct process *process_find(const struct processes *all, pid_t pid)
     return all->count ? bsearch(&key, all->items, all->count, sizeof key, by_pid) : NULL;
 }
 
-// ---- Whose it is -------------------------------------------------------------------------------
+// ---- Which run a process belongs to ---------------------------------------------------------
 
 static struct run *run_of_leader(const struct worker *worker, pid_t pid)
 {
@@ -147,7 +150,7 @@ static struct run *run_of_marks(const struct worker *worker, const struct proces
     return found;
 }
 
-// When the process began, as the timers count.
+// When the process began, by the clock of the timers.
 static int64_t ticks_of(const struct process *process)
 {
     struct timespec boot, now;
@@ -158,7 +161,7 @@ static int64_t ticks_of(const struct process *process)
     return (int64_t)process->began * 1000000 / sysconf(_SC_CLK_TCK) - apart;
 }
 
-// It can only be of a run that began before it did. The clock of processes is coarse.
+// It can only belong to a run that began before it. The clock of processes is coarse.
 static struct run *run_of_time(const struct worker *worker, struct process *process)
 {
     enum { COARSE = 20000 };
@@ -204,7 +207,7 @@ static void attribute_all(const struct worker *worker, struct processes *all)
     }
 }
 
-// All processes there are now, and whose each is. The items are to be freed.
+// All processes at present, and the run of each. The caller frees the items.
 static struct processes processes_look(const struct worker *worker)
 {
     struct processes all = {0};
@@ -215,14 +218,14 @@ static struct processes processes_look(const struct worker *worker)
 
 // ---- Signals -----------------------------------------------------------------------------------
 
-// A process that has been stopped would not hear of its end before it goes on.
+// A stopped process is continued, because it would not receive the signal before.
 static void send_signal(int process, int signal)
 {
     syscall(SYS_pidfd_send_signal, process, signal, NULL, 0);
     if (signal == SIGTERM) syscall(SYS_pidfd_send_signal, process, SIGCONT, NULL, 0);
 }
 
-// The number may belong to somebody else by now, so it is held first and looked at again.
+// The process id may have been reused, so the process is held first and checked again.
 static void process_signal(const struct process *process, int signal)
 {
     int held = (int)syscall(SYS_pidfd_open, process->pid, 0);
@@ -241,13 +244,8 @@ static void remember_stray(struct worker *worker, const struct process *process)
     if (!process->run || process->parent != worker->pid) return;
     if (process->run->pid == process->pid) return;
     tree_forget(worker, process->pid);
-    if (worker->stray_count == worker->stray_capacity) {
-        uint32_t capacity = worker->stray_capacity * 2 + 16;
-        struct stray *grown = realloc(worker->strays, capacity * sizeof *grown);
-        if (!grown) return;
-        worker->strays = grown;
-        worker->stray_capacity = capacity;
-    }
+    if (!ARRAY_MORE_RAW(&memory_heap, worker->strays, worker->stray_count, worker->stray_capacity))
+        return;
     worker->strays[worker->stray_count++] = (struct stray){process->pid, process->run};
 }
 
@@ -265,7 +263,7 @@ void tree_forget_run(struct worker *worker, const struct run *run)
             worker->strays[i--] = worker->strays[--worker->stray_count];
 }
 
-// Without /proc only the group is known, and who is alone.
+// Without /proc only the process group is known, and whether a run is the only one.
 static uint32_t group_signal(const struct worker *worker, const struct run *run, int signal)
 {
     bool is_alone = worker->is_init && worker->running_count == 1;
@@ -275,7 +273,7 @@ static uint32_t group_signal(const struct worker *worker, const struct run *run,
 uint32_t tree_signal(struct worker *worker, struct run *run, int signal)
 {
     if (!worker->has_proc) return group_signal(worker, run, signal);
-    // Nothing can be born in between when all are killed in one call.
+    // No process can be started in between if all are killed with one call.
     if (signal == SIGKILL && worker->is_init && worker->running_count == 1) kill(-1, SIGKILL);
     struct processes all = processes_look(worker);
     uint32_t count = 0;
@@ -309,7 +307,7 @@ uint32_t tree_signal_all(struct worker *worker, int signal)
     return count;
 }
 
-// ---- Cheap questions ---------------------------------------------------------------------------
+// ---- Cheap checks ---------------------------------------------------------------------------
 
 static bool is_known(const struct worker *worker, const struct run *run, pid_t pid)
 {
@@ -319,7 +317,8 @@ static bool is_known(const struct worker *worker, const struct run *run, pid_t p
     return false;
 }
 
-// Whatever lost its parent is a child of the worker now, and the kernel has a list of these.
+// Processes that lost their parent are children of the worker now, and the kernel has a list of
+// these.
 bool tree_may_have_left(struct worker *worker, struct run *run)
 {
     if (worker->children < 0) return true;

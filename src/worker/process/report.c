@@ -1,18 +1,18 @@
-// report.c - what the server hears. Messages wait for the end of the turn and leave together.
+// report.c - messages to the server. They wait for the end of the turn and are sent together.
 #include "os/os.h"
 #include "worker/process/internal.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
 
-// A start alone wakes nobody for so long: the end often comes with it.
+// A start alone is delayed so long: the end often comes with it.
 enum { REPORT_STARTED_WAITS = 4000 };
 
 static const char *limits_text(const struct worker *worker)
 {
     if (worker->is_init && worker->has_proc) return "PID namespace; memory by RLIMIT_DATA";
     if (worker->is_init) return "PID namespace without /proc; memory by RLIMIT_DATA";
-    return "process tree, which outlives a worker that is killed if it hides; "
+    return "process tree, which survives a killed worker if it hides; "
            "memory by RLIMIT_DATA";
 }
 

@@ -1,9 +1,9 @@
-// rlimit_filter.c - a seccomp filter: a process changes no resource limits but its own.
+// rlimit_filter.c - a seccomp filter: a process can change only its own resource limits.
 //
 // With prlimit(2) a process can give another one of its user a limit that ends it, such as one
 // second of CPU time. Landlock has no rule for that. The filter refuses prlimit with EPERM if it
-// sets limits and names a process; 0 is the caller itself. A filter does not know the number of the
-// caller, so a process that names itself by its number is refused as well. Reading is allowed.
+// sets limits and names a process; 0 is the caller itself. A filter does not know the process id of
+// the caller, so a process that names itself by its id is refused as well. Reading is allowed.
 #define _GNU_SOURCE
 #include "worker/process/signal_wall.h"
 
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// 32-bit programs have other numbers for system calls, and 64-bit programs can use them as well.
+// 32-bit programs have other system call numbers, and 64-bit programs can use them as well.
 #if defined __x86_64__
 #define ARCH AUDIT_ARCH_X86_64
 #define ARCH_32 AUDIT_ARCH_I386
@@ -28,9 +28,9 @@ enum { PRLIMIT = 261, PRLIMIT_32 = 369 };
 #endif
 
 #ifdef ARCH
-enum { X32_BIT = 0x40000000 };  // a third set of numbers of x86-64; on others there are none
+enum { X32_BIT = 0x40000000 };  // a third set of numbers on x86-64; other systems have no such set
 
-// A jump skips so many instructions.
+// A jump skips this many instructions.
 #define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offset))
 #define WORD(field, word) LOAD(offsetof(struct seccomp_data, field) + (word) * sizeof(uint32_t))
 #define IF(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), yes, no)

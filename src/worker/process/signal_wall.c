@@ -1,9 +1,8 @@
-// signal_wall.c - commands that cannot signal each other, nor anything else outside of their own
-// task.
+// signal_wall.c - keeps commands from signalling each other and all processes outside their task.
 //
-// Each command enters a Landlock domain of its own, which needs Linux 6.12, and either the rights
-// of root or no_new_privs. A worker that has neither does not set no_new_privs by itself: commands
-// may need programs such as sudo.
+// Each command enters its own Landlock domain, which needs Linux 6.12, and either root or
+// no_new_privs. A worker that has neither does not set no_new_privs by itself: commands may need
+// programs such as sudo.
 #define _GNU_SOURCE
 #include "worker/process/signal_wall.h"
 
@@ -12,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// As linux/landlock.h has them since 6.12; the headers may be older than the kernel.
+// As in linux/landlock.h since 6.12; the headers may be older than the kernel.
 enum { SCOPE_SIGNAL = 2, CREATE_RULESET = 444, RESTRICT_SELF = 446 };
 struct ruleset {
     uint64_t files, network, scoped;
@@ -23,7 +22,7 @@ bool apart_enter(int domain)
     return syscall(RESTRICT_SELF, domain, 0) == 0;
 }
 
-// What is allowed depends on more than can be asked for, so a process tries it.
+// Whether it is permitted depends on more than can be queried, so a process tries it.
 static bool is_allowed(int domain)
 {
     int status = 1;

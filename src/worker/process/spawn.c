@@ -1,4 +1,4 @@
-// spawn.c - a new process that borrows the memory of the worker until it has become its command.
+// spawn.c - starts a process that shares the memory of the worker until it executes its command.
 #define _GNU_SOURCE
 #include "worker/process/signal_wall.h"
 #include "worker/process/internal.h"
@@ -38,8 +38,7 @@ static bool limit(int resource, rlim_t value)
 
 static bool read_from(const char *path)
 {
-    // A FIFO that nobody writes to must not keep the worker waiting, which it would: the worker
-    // sleeps until the command has begun.
+    // A FIFO without a writer must not block: the worker sleeps until the command has started.
     int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (file < 0) return false;
     bool done = dup2(file, 0) == 0 && fcntl(0, F_SETFL, 0) == 0;
@@ -47,7 +46,7 @@ static bool read_from(const char *path)
     return done;
 }
 
-// By system calls: the functions of the C library change all threads, and remember.
+// By system calls: the functions of the C library change all threads, and remember the ids.
 static bool become_user(const struct worker_user *user)
 {
     return syscall(SYS_setgroups, user->group_count, user->groups) == 0
@@ -56,8 +55,8 @@ static bool become_user(const struct worker_user *user)
            && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-// Runs in the child, in the memory of the worker: system calls only, and nothing is kept. The
-// worker has no signal handlers, so none can run here once the signals are let in.
+// Runs in the child, in the memory of the worker: system calls only, and nothing is stored. The
+// worker has no signal handlers, so none can run here once the signals are unblocked.
 __attribute__((no_sanitize("address", "undefined"))) static int become(void *context)
 {
     struct spawn *spawn = context;

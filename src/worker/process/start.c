@@ -1,4 +1,4 @@
-// start.c - from the queue to a process, or to the reason why there is none.
+// start.c - starts the process of a queued run, or finds out why it cannot be started.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/process/user.h"
@@ -18,7 +18,7 @@ static bool refuse(struct run *run, enum wire_end end, int error)
     return false;
 }
 
-// Before anything else: a known result is delivered without a command.
+// Checked first, because a known result is delivered without a command.
 static bool is_permitted(const struct worker *worker, struct run *run)
 {
     const char *fault = user_run_fault(worker, &run->command.run);
@@ -27,8 +27,9 @@ static bool is_permitted(const struct worker *worker, struct run *run)
     return refuse(run, WIRE_NOT_STARTED, EPERM);
 }
 
-// A folder that will belong to another user is closed to that user, whatever the umask says, until
-// everything in it has been made and given: root must not work where others can swap files.
+// A folder that will belong to another user is inaccessible to that user, whatever the umask, until
+// everything in it has been created and handed over: root must not work where others can swap
+// files.
 static bool folder_make(const struct worker *worker, const char *directory)
 {
     if (!worker->options->user) return os_directory_make(directory);
@@ -46,7 +47,7 @@ static bool make_private(const struct worker *worker, struct run *run)
     const char *directory = run->command.directory;
     if (os_tree_remove(directory) && folder_make(worker, directory)) return true;
     int error = errno;
-    snprintf(run->reason, sizeof run->reason, "cannot make the directory %s: %s", directory,
+    snprintf(run->reason, sizeof run->reason, "cannot create the directory %s: %s", directory,
              strerror(error));
     return refuse(run, WIRE_NOT_STARTED, error);
 }
@@ -56,9 +57,10 @@ static bool files_are(struct worker *worker, struct run *run, enum files_result 
     if (result == FILES_READY) return true;
     run->was_cached = result == FILES_CACHED;
     if (run->was_cached) return refuse(run, WIRE_EXITED, run->status);
-    bool is_lost = worker->files.lost_count > 0;  // by the cache: others may have it
+    int reason = run->lacks_room ? ENOSPC : ENOENT;
+    if (worker->files.lost_count) reason = ENODATA;  // the cache has lost it: others may have it
     report_lost(worker);
-    return refuse(run, WIRE_BAD_INPUT, is_lost ? ENODATA : ENOENT);
+    return refuse(run, WIRE_BAD_INPUT, reason);
 }
 
 static bool look_into_cache(struct worker *worker, struct run *run)
@@ -75,7 +77,7 @@ static bool prepare_files(struct worker *worker, struct run *run)
     return files_are(worker, run, files_prepare(&worker->files, run));
 }
 
-// What lies in the task's own folder was made by the worker.
+// Files in the private folder of the task were created by the worker.
 static bool give_private(struct worker *worker, struct run *run)
 {
     if (!(run->command.run.flags & WIRE_RUN_PRIVATE)) return true;
@@ -91,9 +93,13 @@ static void say_why(struct run *run, const struct spawn *spawn)
     const char *why = strerror(spawn->error), *word = run->command.argv[0];
     size_t size = sizeof run->reason;
     switch (spawn->step) {
-    case SPAWN_FORK: snprintf(run->reason, size, "no process for %s: %s", word, why); return;
+    case SPAWN_FORK:
+        snprintf(run->reason, size, "cannot start a process for %s: %s", word, why);
+        return;
     case SPAWN_USER: snprintf(run->reason, size, "cannot change the user: %s", why); return;
-    case SPAWN_LIMIT: snprintf(run->reason, size, "no limits for %s: %s", word, why); return;
+    case SPAWN_LIMIT:
+        snprintf(run->reason, size, "cannot set limits for %s: %s", word, why);
+        return;
     case SPAWN_DIRECTORY:
         snprintf(run->reason, size, "%s cannot run in %s: %s", word, spawn->directory, why);
         return;
@@ -103,7 +109,7 @@ static void say_why(struct run *run, const struct spawn *spawn)
     case SPAWN_EXEC: break;
     }
     if (spawn->error == ENOENT && access(spawn->path, F_OK) == 0)
-        why = "the interpreter of its first line is not there";
+        why = "the interpreter in its first line does not exist";
     if (spawn->error == ENOEXEC) why = "neither a program nor a script with #! in its first line";
     snprintf(run->reason, size, "cannot run %s: %s", word, why);
 }
@@ -115,13 +121,13 @@ static bool look_up(struct worker *worker, struct run *run, struct spawn *spawn)
     spawn->error = errno;
     const char *word = run->command.argv[0];
     if (errno == ENOENT)
-        snprintf(run->reason, sizeof run->reason, "no command \"%s\" in PATH", word);
+        snprintf(run->reason, sizeof run->reason, "no such command in PATH: \"%s\"", word);
     else
         snprintf(run->reason, sizeof run->reason, "cannot run %s: %s", word, strerror(errno));
     return false;
 }
 
-// What was found once may have moved since.
+// A program that was found before may have moved since.
 static pid_t start(struct worker *worker, struct run *run, struct spawn *spawn)
 {
     if (!look_up(worker, run, spawn)) return -1;
@@ -166,7 +172,8 @@ bool run_begin(struct worker *worker, struct run *run)
     run->output = output_take(worker, run);
     if (!run->output) {
         int error = errno;
-        snprintf(run->reason, sizeof run->reason, "no pipe for the output: %s", strerror(error));
+        snprintf(run->reason, sizeof run->reason, "cannot create a pipe for the output: %s",
+                 strerror(error));
         return refuse(run, WIRE_NOT_STARTED, error);
     }
     struct spawn spawn = spawn_of(worker, run);

@@ -1,10 +1,10 @@
 // stream.c - FIFOs between two commands that run at the same time.
 //
-// Whoever comes first makes the FIFO, and the worker holds both of its ends, so that neither
-// command has to wait for the other to open it. When the producer has succeeded and the consumer
-// has it open, the worker lets go, and the consumer sees the end. The consumer of a producer that
-// did not succeed never sees an end: it is told to stop. When the consumer ends first, what is
-// written from then on goes nowhere.
+// The first of the two commands creates the FIFO, and the worker holds both of its ends, so that
+// neither command has to wait for the other to open it. When the producer has succeeded and the
+// consumer has it open, the worker closes its ends, and the consumer sees the end of file. The
+// consumer of a producer that did not succeed never sees an end: it is told to stop. When the
+// consumer ends first, further data is discarded.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/process/stream_tee.h"
@@ -26,10 +26,10 @@ enum { LOOK_EVERY = 10000 };
 struct stream {
     struct stream *next;
     rota_object_id object;
-    struct run *producer, *consumer;  // while they are there
-    bool produced, consumed;          // they were, and have ended
+    struct run *producer, *consumer;  // while they exist
+    bool produced, consumed;          // it existed, and has ended
     bool is_failed;                   // the producer did not succeed
-    int held;                         // -1: let go
+    int held;                         // -1: closed
     char path[];
 };
 
@@ -37,11 +37,6 @@ void stream_path(char *out, size_t size, const char *folder, rota_object_id obje
 {
     snprintf(out, size, "%s/work/streams/%016" PRIx64 "%016" PRIx64, folder, object.high,
              object.low);
-}
-
-static bool is_same(rota_object_id a, rota_object_id b)
-{
-    return a.high == b.high && a.low == b.low;
 }
 
 static struct stream *stream_open(struct worker *worker, rota_object_id object)
@@ -67,7 +62,7 @@ static struct stream *stream_open(struct worker *worker, rota_object_id object)
 static struct stream *stream_get(struct worker *worker, rota_object_id object)
 {
     for (struct stream *stream = worker->streams; stream; stream = stream->next)
-        if (is_same(stream->object, object)) return stream;
+        if (SAME_ID(stream->object, object)) return stream;
     return stream_open(worker, object);
 }
 
@@ -87,15 +82,15 @@ static void stream_close(struct worker *worker, struct stream *stream)
     free(stream);
 }
 
-// A stream that has gone by, or was cut off, cannot be had once more; nor one that an older attempt
-// uses, which is about to end.
+// A stream that was read, or was cut off, cannot be read again; nor one that an older attempt uses,
+// which is about to end.
 static bool is_used_up(const struct stream *stream, bool as_producer)
 {
     return as_producer ? stream->produced || stream->producer
                        : stream->consumed || stream->consumer;
 }
 
-// Commands that still use it go on with it, and a reader is not to see an end.
+// Commands that still use it continue with it, and a reader must not see an end.
 static void stream_set_aside(struct worker *worker, struct stream *stream)
 {
     stream->is_failed = true;
@@ -119,8 +114,8 @@ static bool join_all(struct worker *worker, struct run *run, const wire_files *f
             stream = stream_open(worker, file->object);
         }
         if (!stream) {
-            snprintf(reason, WORKER_REASON_MAX, "no stream for %s: %s", file->name.bytes,
-                     strerror(errno));
+            snprintf(reason, WORKER_REASON_MAX, "cannot create a stream for %s: %s",
+                     file->name.bytes, strerror(errno));
             return false;
         }
         if (as_producer)
@@ -137,11 +132,12 @@ bool streams_join(struct worker *worker, struct run *run, char *reason)
         || !join_all(worker, run, &run->command.run.inputs, false, reason))
         return false;
     if (spreads_join(worker, run)) return true;
-    snprintf(reason, WORKER_REASON_MAX, "no stream for several readers: %s", strerror(errno));
+    snprintf(reason, WORKER_REASON_MAX, "cannot create a stream for several readers: %s",
+             strerror(errno));
     return false;
 }
 
-// The producer may not have opened it yet, and would wait for a reader for ever.
+// The producer may not have opened it yet, and would wait for a reader forever.
 static void consumer_left(struct stream *stream)
 {
     stream->consumer = NULL;
@@ -149,7 +145,7 @@ static void consumer_left(struct stream *stream)
     let_go(stream);
     if (stream->produced || unlink(stream->path) != 0) return;
     int linked = symlink("/dev/null", stream->path);
-    (void)linked;  // without it who opens it later finds nothing, which is an end, too
+    (void)linked;  // without it a later open finds no file, which ends the command, too
 }
 
 void streams_leave(struct worker *worker, struct run *run)
@@ -167,13 +163,13 @@ void streams_leave(struct worker *worker, struct run *run)
     }
 }
 
-// A reader here has got all; or a writer here has nobody left who reads.
+// A local reader has read all; or a local writer has no reader any more.
 void streams_drop(struct worker *worker, const wire_files *objects)
 {
     for (uint32_t i = 0; i < objects->count; i++)
         for (struct stream *stream = worker->streams, *next; stream; stream = next) {
             next = stream->next;
-            if (!is_same(stream->object, objects->items[i].object)) continue;
+            if (!SAME_ID(stream->object, objects->items[i].object)) continue;
             if (stream->consumer)
                 stream->produced = true;
             else if (!stream->consumed)

@@ -1,7 +1,8 @@
-// stream_tee.c - a stream that several commands read: what one writes goes to all of them.
+// stream_tee.c - a stream with several readers: data of one writer is copied to all of them.
 //
-// Each reader has a stream of its own (stream.c), and the writer a FIFO besides, the trunk. A piece
-// is taken from it when all who still read have the last one: the slowest decides how fast it goes.
+// Each reader has its own stream (stream.c), and the writer has an additional FIFO, the trunk. A
+// piece is read from it when all remaining readers have the last one: the slowest reader determines
+// the speed.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/process/stream_tee.h"
@@ -21,7 +22,7 @@
 enum { PIECE = 64 << 10, PIECES_AT_ONCE = 16 };
 
 struct branch {
-    int file;  // -1: nobody reads it any more
+    int file;  // -1: it is no longer read
     uint32_t done;
     bool is_watched;
 };
@@ -31,7 +32,7 @@ struct spread {
     const struct run *producer;
     struct branch *branches;
     uint32_t branch_count, length;
-    int trunk;  // -1: there are no readers left, or nothing more will come
+    int trunk;  // -1: no reader is left, or no more data will come
     bool is_watched;
     char path[PATH_MAX];
     char bytes[PIECE];
@@ -67,7 +68,7 @@ void spread_path(char *out, size_t size, const char *folder, const wire_files *o
     if (branches_count(outputs, at) > 1) snprintf(out + length, size - length, "-all");
 }
 
-// ---- Open and closed ----------------------------------------------------------------------------
+// ---- Opening and closing --------------------------------------------------------------------
 
 static void watch(struct worker *worker, int file, uint32_t events, bool *is_watched, bool wanted)
 {
@@ -84,7 +85,7 @@ static void branch_close(struct worker *worker, struct branch *branch)
     branch->file = -1;
 }
 
-// A writer that has not opened it yet would wait for a reader for ever.
+// A writer that has not opened it yet would wait for a reader forever.
 static void trunk_close(struct worker *worker, struct spread *spread)
 {
     if (spread->trunk < 0) return;
@@ -142,7 +143,7 @@ static bool loop_open(struct worker *worker)
     return true;
 }
 
-// ---- Bytes --------------------------------------------------------------------------------------
+// ---- Copying --------------------------------------------------------------------------------
 
 static void branch_write(struct worker *worker, const struct spread *spread, struct branch *branch)
 {
@@ -155,7 +156,7 @@ static void branch_write(struct worker *worker, const struct spread *spread, str
     }
 }
 
-// Those who have taken what there was, and those who have not.
+// Readers that have taken all data, and those that have not.
 static void branches_write(struct worker *worker, struct spread *spread, uint32_t *ready,
                            uint32_t *slow)
 {
@@ -178,7 +179,7 @@ static bool piece_read(struct spread *spread)
     return got > 0;
 }
 
-// True: nothing is left to be passed on now.
+// True: nothing is left to be copied now.
 static bool spread_work(struct worker *worker, struct spread *spread)
 {
     uint32_t ready, slow;
@@ -190,7 +191,7 @@ static bool spread_work(struct worker *worker, struct spread *spread)
             return true;
         }
         watch(worker, spread->trunk, EPOLLIN, &spread->is_watched, !slow);
-        if (slow || pieces == PIECES_AT_ONCE) return false;  // others want their turn, too
+        if (slow || pieces == PIECES_AT_ONCE) return false;  // so that others get their turn
         is_empty = !piece_read(spread);
     }
     return true;
@@ -202,7 +203,7 @@ void spreads_work(struct worker *worker)
         spread_work(worker, spread);
 }
 
-// ---- With its writer ----------------------------------------------------------------------------
+// ---- The writer -----------------------------------------------------------------------------
 
 bool spreads_join(struct worker *worker, const struct run *run)
 {

@@ -1,7 +1,7 @@
-// user.c - commands that run as another user than the worker, which then is root.
+// user.c - runs commands as another user than the worker, which then is root.
 //
-// The worker keeps its folder to itself. The user may only enter work/, and gets the folder of a
-// task before the task begins, when no process of the user can be in it.
+// The folder of the worker is closed to that user, except work/. The user gets the folder of a task
+// before the task starts, when no process of the user can be in it.
 //
 // A client says where inputs are and where outputs go, and a client must not use root's rights. So
 // the worker writes nothing outside the task's folder, and reads there only as the user.
@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// ---- The user's rights on files ----------------------------------------------------------------
+// ---- The user's file permissions ------------------------------------------------------------
 
 struct call {
     const struct worker_user *user;
@@ -51,8 +51,8 @@ static void *call_run(void *context)
     return NULL;
 }
 
-// In a thread of its own, so that no error on the way can leave the worker with the wrong rights.
-// It also leaves the worker its parent-death signal, which the kernel clears with such a change.
+// In a separate thread, so that no error can leave the worker with the wrong rights. It also keeps
+// the worker's parent-death signal, which the kernel clears with such a change.
 bool user_call(const struct worker_user *user, user_fn *call, void *context)
 {
     pthread_t thread;
@@ -67,7 +67,7 @@ bool user_call(const struct worker_user *user, user_fn *call, void *context)
 
 // ---- The worker's folder -----------------------------------------------------------------------
 
-// Whether the user gets there: folders above that of the worker may be closed to it.
+// Whether the user can enter the folder: folders above it may be closed to the user.
 static bool may_enter(void *path)
 {
     struct stat at;
@@ -98,7 +98,7 @@ bool user_prepare(const struct worker *worker)
     return false;
 }
 
-// ---- What a client may ask for -----------------------------------------------------------------
+// ---- Restrictions for clients ---------------------------------------------------------------
 
 const char *user_run_fault(const struct worker *worker, const struct wire_run *run)
 {
@@ -114,7 +114,7 @@ const char *user_run_fault(const struct worker *worker, const struct wire_run *r
     return NULL;
 }
 
-// ---- What the worker made ----------------------------------------------------------------------
+// ---- Files made by the worker ---------------------------------------------------------------
 
 bool user_give(const struct worker *worker, const char *path)
 {
@@ -139,7 +139,7 @@ static bool items_give(const struct worker *worker, DIR *items)
     return errno == 0;
 }
 
-// A folder after the items in it: until then only the worker can change them.
+// A folder is handed over after the items in it: until then only the worker can change them.
 static bool folder_give(const struct worker *worker, int folder)
 {
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -153,8 +153,8 @@ static bool folder_give(const struct worker *worker, int folder)
     return fine;
 }
 
-// By its descriptor, so that an item that is swapped after the look at it is not the one that is
-// given. A file with a second name is a content of the cache: it stays the worker's, and read-only.
+// By its descriptor, so that an item that is swapped after the check is not the one that is handed
+// over. A file with a second name is a content of the cache: it stays the worker's, and read-only.
 static bool item_give(const struct worker *worker, int folder, const char *name)
 {
     const struct worker_user *user = worker->options->user;

@@ -1,4 +1,4 @@
-// worker.c - the loop: messages, ends of processes, output and timers.
+// worker.c - the event loop of the process that runs commands: messages, ends, output and timers.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/process/eviction.h"
@@ -46,17 +46,17 @@ static bool take_messages(struct worker *worker)
         enum wire_result result = wire_take(&worker->in, &message);
         if (result == WIRE_MORE) return true;
         if (result == WIRE_GOT && on_message(worker, &message)) continue;
-        complain(worker, result == WIRE_NO_MEMORY ? "no memory for a message"
-                                                  : "the server sent what is no message");
+        complain(worker, result == WIRE_NO_MEMORY ? "out of memory for a message"
+                                                  : "the server sent an invalid message");
         return false;
     }
 }
 
-// False: the server is gone, or cannot be believed.
+// False: the server is gone, or sent an invalid message.
 static bool on_socket(struct worker *worker)
 {
     char *room = wire_in_room(&worker->in, READ_AT_ONCE);
-    if (!room) return complain(worker, "no memory for a message"), false;
+    if (!room) return complain(worker, "out of memory for a message"), false;
     ssize_t count = recv(worker->socket, room, READ_AT_ONCE, MSG_DONTWAIT);
     if (count < 0) return errno == EAGAIN || errno == EINTR;
     if (count == 0) return false;
@@ -73,11 +73,11 @@ static void watch_socket(struct worker *worker, bool out)
     worker->out_is_watched = out;
 }
 
-// All reports of a turn leave in one call. What a slow server does not take waits here.
+// All reports of a turn are sent with one call. Data that a slow server does not read waits here.
 static bool send_reports(struct worker *worker)
 {
     struct wire_out *out = &worker->out;
-    if (out->failed) return complain(worker, "no memory for reports"), false;
+    if (out->failed) return complain(worker, "out of memory for reports"), false;
     if (out->length && !worker->is_urgent && os_ticks() < worker->started_due) return true;
     worker->is_urgent = out->length > 0;
     worker->started_due = INT64_MAX;
@@ -113,7 +113,7 @@ static void on_signals(struct worker *worker)
     if (count > 0) on_children(worker);
 }
 
-// Ends of processes first and what starts in their place, then all that can wait.
+// Ends of processes come first, and starts in their place, then everything that can wait.
 static bool turn(struct worker *worker, const struct epoll_event *events, int count)
 {
     bool is_alive = true;
@@ -159,7 +159,7 @@ static bool loop(struct worker *worker)
     return true;
 }
 
-// Nobody is there to hear about it any more: everything goes at once.
+// The server is gone: all commands are killed at once.
 static void kill_everything(struct worker *worker)
 {
     struct timespec moment = {.tv_nsec = 5000000};

@@ -20,7 +20,7 @@ struct almanac_change {
     int32_t offset;
 };
 
-// The bytes of a TZif file with these changes of the clock, and a rule or "" behind them.
+// The bytes of a TZif file with these changes of the clock, and a rule or "" after them.
 size_t almanac_bytes(uint8_t *out, const struct almanac_change *changes, uint32_t count,
                      int32_t first_offset, const char *rule);
 struct zone *almanac_zone(const struct almanac_change *changes, uint32_t count,

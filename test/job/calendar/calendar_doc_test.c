@@ -1,4 +1,4 @@
-// calendar_doc_test.c - the examples in doc/calendar.md are what the code does.
+// calendar_doc_test.c - the examples in doc/calendar-and-definitions.md are what the code does.
 #include "almanac.h"
 
 // Cuts the next cell of a row, without the blanks and backquotes around it.
@@ -8,7 +8,7 @@ static char *cell_take(char **row)
     assert_non_null(end);
     *row = end;
     while (end > start && strchr(" `", end[-1])) end--;
-    if (*end == '|') fail_msg("a cell has no blank behind it: %s", start);
+    if (*end == '|') fail_msg("a cell does not end with a blank: %s", start);
     *end = 0;
     return start;
 }
@@ -35,7 +35,7 @@ static void the_examples_are_the_code(void **state)
     char line[800];
     int rows = 0;
     bool inside = false;
-    FILE *file = fopen("doc/calendar.md", "r");
+    FILE *file = fopen("doc/calendar-and-definitions.md", "r");
     assert_non_null(file);
     while (fgets(line, sizeof line, file)) {
         if (!strncmp(line, "## ", 3)) inside = !strcmp(line, "## Examples\n");

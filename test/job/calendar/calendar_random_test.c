@@ -6,7 +6,7 @@
 
 enum { WEEK = 7, WALK_DAYS = 20, CALENDARS = 500, HOURS = 24, DAY = 24 * 60 };
 
-// What a calendar says, in the plainest form: the reference reads only this.
+// A calendar in its plainest form: the reference reads only this.
 struct plan {
     char text[2048];
     enum calendar_kind kind;

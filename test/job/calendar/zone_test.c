@@ -166,7 +166,7 @@ static void broken_rules_are_refused(void **state)
 static void refused(const uint8_t *bytes, size_t size, const char *expected)
 {
     const char *reason = NULL;
-    uint8_t *copy = malloc(size ? size : 1);  // so that a sanitizer sees every byte read behind it
+    uint8_t *copy = malloc(size ? size : 1);  // so that a sanitizer sees every byte read past it
     memcpy(copy, bytes, size);
     assert_null(zone_parse(copy, size, &reason));
     assert_non_null(strstr(reason, expected));

@@ -427,26 +427,38 @@ static void doc_row(const char *line, uint32_t *keys)
     *keys |= 1u << key;
 }
 
+// The number of actions of an example, which must be valid.
+static uint32_t example_count(const char *text)
+{
+    struct definitions definitions;
+    parsed(&definitions, text);
+    uint32_t count = definitions.count;
+    definitions_release(&definitions);
+    return count;
+}
+
 static void the_documentation_is_the_code(void **state)
 {
     (void)state;
     char line[400], example[2000] = "";
-    uint32_t keys = 0;
-    bool before_keys = true;
-    FILE *file = fopen("doc/define.md", "r");
+    uint32_t keys = 0, actions = 0;
+    bool in_keys = false, in_example = false;
+    FILE *file = fopen("doc/calendar-and-definitions.md", "r");
     assert_non_null(file);
     while (fgets(line, sizeof line, file)) {
-        if (!strncmp(line, "## ", 3)) before_keys = false;
-        if (before_keys && !strncmp(line, "    ", 4))
+        if (!strncmp(line, "## ", 3)) in_keys = !strcmp(line, "## Keys\n");
+        if (in_keys) doc_row(line, &keys);
+        if (!strncmp(line, "```", 3)) {
+            if (in_example) actions += example_count(example);
+            in_example = !strcmp(line, "```ini\n");
+            example[0] = 0;
+        } else if (in_example) {
             snprintf(example + strlen(example), sizeof example - strlen(example), "%s", line);
-        doc_row(line, &keys);
+        }
     }
     fclose(file);
     assert_int_equal(keys, (1u << DEFINITION_KEYS) - 1);
-    struct definitions definitions;
-    parsed(&definitions, example);
-    assert_int_equal(definitions.count, 4);
-    definitions_release(&definitions);
+    assert_int_equal(actions, 5);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
-// jobfile_fuzz.c - libFuzzer writes job files: whatever the bytes, they are read or refused.
+// jobfile_fuzz.c - libFuzzer writes job files: any bytes are read or refused.
 //
-// The first byte says which format it is to be. What is taken must hold together, and can be
+// The first byte says which format it is to be. An accepted file must be consistent, and can be
 // written and drawn.
 #include "job/file/jobfile.h"
 

@@ -294,7 +294,7 @@ static void a_byte_order_mark_and_line_ends_of_other_systems_are_taken(void **st
     jobfile_release(&file);
 }
 
-// What the words of a line are, with | between them; a shell is told as $.
+// The words of a line, with | between them; $ stands for a shell.
 static void splits(const char *line, const char *expected)
 {
     struct jobfile file;

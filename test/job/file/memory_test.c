@@ -14,7 +14,7 @@ void *SYSTEM(malloc)(size_t size);
 void *SYSTEM(calloc)(size_t count, size_t size);
 void *SYSTEM(realloc)(void *memory, size_t size);
 
-// The how-manieth from now on fails, and perhaps all behind it; 0: none.
+// The nth allocation from now on fails, and perhaps all after it; 0: none of them.
 static long fails, behind;
 static size_t size_max = SIZE_MAX;  // what is larger fails, too
 static long refused_sizes;
@@ -211,7 +211,7 @@ static void messages_write(const struct jobfile *file, submit_upload_fn *upload)
 {
     static const struct submit_upload uploaded = {{5, 6}, WIRE_FILE};
     struct wire_make made = {.object = uploaded.object};
-    struct submit_job job = {.file = file, .folder = "/there", .high = 1, .low = 2};
+    struct submit_job job = {.file = file, .folder = "/there", .request = {1, 2}};
     struct wire_out whole = {0}, out;
     long refusals = 1;
     job.upload = upload;

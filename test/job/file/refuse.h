@@ -15,7 +15,7 @@
 
 // It is fine, or the test fails with what is wrong.
 void parsed(struct jobfile *file, enum jobfile_format format, const char *text);
-// The mistakes, "line:column: reason" with a line's end behind each, are these.
+// The mistakes, "line:column: reason" and a newline each, are these.
 void refused(enum jobfile_format format, const char *text, const char *expected);
 void refused_bytes(enum jobfile_format format, const char *bytes, size_t size,
                    const char *expected);

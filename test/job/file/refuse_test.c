@@ -11,7 +11,7 @@ struct wrong {
 #define A "  a: 'true'\n"
 
 static const struct wrong wrong_yaml[] = {
-    // What is no YAML, or more of it than is taken.
+    // Invalid YAML, or too much of it.
     {"", "1:1: the file is empty\n"},
     {" \n# only words\n", "1:1: the file is empty\n"},
     {TASKS "\ta: x\n", "2:1: a tab where only blanks may indent\n"},
@@ -60,6 +60,11 @@ static const struct wrong wrong_yaml[] = {
 static const struct wrong wrong_tasks[] = {
     // Names and commands.
     {"  a: {need: b, run: x}\n", "2:7: a task has no key \"need\"; did you mean needs?\n"},
+    {"  a: {command: x}\n", "2:7: a task has no key \"command\"; did you mean run?\n"
+                           "2:3: task \"a\" has no run\n"},
+    {"  a: {run: x, depends_on: b}\n",
+     "2:15: a task has no key \"depends_on\"; did you mean needs?\n"},
+    {"  a: {run: x, retry: 2}\n", "2:15: a task has no key \"retry\"; did you mean retries?\n"},
     {"  a: {runn: x}\n", "2:7: a task has no key \"runn\"; did you mean run?\n"
                          "2:3: task \"a\" has no run\n"},
     {"  a: {run: x, run: y}\n", "2:15: a task has the key run twice\n"},
@@ -88,14 +93,14 @@ static const struct wrong wrong_tasks[] = {
     {"  a: {run: x, needs: {b: c}}\n", "2:22: a name in needs is a mapping; expected a text\n"},
     {"  a: {run: x, needs: }\n", "2:22: a name in needs has no value\n"},
     {"  a: {run: x, when: su(b)}\n", "2:24: there is no task \"b\"\n"},
-    {"  a: {run: x, when: 'su(b'}\n", "2:26: when: expected ) behind the name\n"},
+    {"  a: {run: x, when: 'su(b'}\n", "2:26: when: expected ) after the name\n"},
     {"  \xc3\xa4: {run: x, when: \"nr(a) & \xc3\xa4u(b)\"}\n",
      "2:30: when: expected su, fa, nr or done, or an opening parenthesis\n"},
-    {"  a:\n    run: x\n    when: >\n      su(b\n", "4:11: when: expected ) behind the name\n"},
+    {"  a:\n    run: x\n    when: >\n      su(b\n", "4:11: when: expected ) after the name\n"},
     {"  a: {run: x, bundle: b}\n  b: x\n", "2:23: \"b\" is not a bundle\n"},
     {"  b: {tasks: }\n", "2:14: there are no tasks\n"},
     {"  b: {tasks: {a: x}, run: y}\n", "2:27: a bundle has a name and tasks, but no run\n"},
-    {"  b: {tasks: {c: {tasks: {a: x}}}}\n", "2:15: a bundle inside a bundle\n"},
+    {"  b: {tasks: {c: {tasks: {a: x}}}}\n", "2:15: a bundle cannot be a member of a bundle\n"},
     {"  b: {tasks: {a: {run: x, bundle: d}}}\n", "2:35: the task stands in a bundle already\n"},
     // Lanes.
     {"  a: {run: x, lane: l}\n",
@@ -255,7 +260,7 @@ static const struct wrong wrong_json[] = {
     {"{\"tasks\": {\"a\": \"x\ty\"}}", "1:19: a tab in a string is written \\t\n"},
     {"{\"tasks\": {\"a\": \"x\"", "1:20: expected , or }\n"},
     {"{\"tasks\": [1 2]}", "1:14: expected , or ]\n"},
-    {"{\"tasks\" {}}", "1:10: expected : behind the key\n"},
+    {"{\"tasks\" {}}", "1:10: expected : after the key\n"},
     {"{tasks: {}}", "1:2: expected a key in double quotes\n"},
     {"{\"tasks\": {\"a\": \"x\",}}", "1:21: expected a key in double quotes\n"},
     {"{\"tasks\": {\"a\": tru}}",
@@ -263,7 +268,7 @@ static const struct wrong wrong_json[] = {
     {"{\"tasks\": {\"a\": 01}}",
      "1:17: expected a string in quotes, a number, true, false, [ or {\n"},
     {"{\"tasks\":", "1:10: the file ends in the middle\n"},
-    {"{\"tasks\": {\"a\": \"x\"}} {}", "1:23: something behind the end\n"},
+    {"{\"tasks\": {\"a\": \"x\"}} {}", "1:23: unexpected text after the end\n"},
     {"{\"tasks\": {\"a\": \"\\q\"}}", "1:18: an escape that JSON does not know\n"},
     {"{\"tasks\": {\"a\": \"\\u12g4\"}}", "1:18: \\u wants four hexadecimal digits\n"},
     {"{\"tasks\": {\"a\": \"\\ud800x\"}}", "1:18: half of a pair of \\u is missing\n"},

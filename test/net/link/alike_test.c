@@ -1,5 +1,5 @@
-// alike_test.c - a wrong secret and an id that nobody has cannot be told apart from outside:
-// neither by what the server says nor by how long it takes.
+// alike_test.c - a wrong secret and an unknown id look the same from outside: the server sends the
+// same bytes and takes the same time.
 #define _GNU_SOURCE
 #include "net/link/pair.h"
 
@@ -23,8 +23,7 @@ static int setup(void **state)
     return 0;
 }
 
-// The first key and the last one with another secret, an id that is nearly the first, and one that
-// is nobody's.
+// The first and the last key with another secret, an id close to the first one, and an unknown id.
 static void wrong_keys(const struct pair *pair, struct link_key keys[WAYS])
 {
     keys[0] = keys[2] = pair->keys.items[0];
@@ -37,7 +36,7 @@ static void wrong_keys(const struct pair *pair, struct link_key keys[WAYS])
 
 // ---- What is said ------------------------------------------------------------------------------
 
-// Stands between the two and writes down what the server says.
+// A proxy between the two that records what the server sends.
 struct relay {
     int listens, outside, inside;
     uint8_t said[SAID];
@@ -119,7 +118,7 @@ static void the_same_is_said(void **state)
 
 // ---- How long it takes -------------------------------------------------------------------------
 
-// Of this thread: what others do meanwhile does not count.
+// Processor time of this thread: other threads do not count.
 static int64_t time_used(void)
 {
     struct timespec time;
@@ -127,7 +126,7 @@ static int64_t time_used(void)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-// What the server does, from the first message to its refusal.
+// The work of the server from the first message to its refusal.
 static int64_t time_of(struct pair *pair, const struct link_key *key)
 {
     int64_t sum = 0, until = os_ticks() + 60000000;
@@ -155,8 +154,8 @@ static int compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-// They take turns, in an order that has no beat which something else on the machine could fall in
-// with; and the tenth part that was least disturbed is looked at. A quarter is a lot then.
+// The cases take turns in a random order, so that no periodic load of the machine hits only one of
+// them; the fastest tenth of the measurements counts. A difference of a quarter is large then.
 static void take_as_long(struct pair *pair, const struct link_key keys[WAYS])
 {
     static int64_t times[WAYS][ROUNDS];
@@ -178,7 +177,7 @@ static void take_as_long(struct pair *pair, const struct link_key keys[WAYS])
     }
 }
 
-// To look for a key is most of the work: to stop at one that is found would be seen.
+// With many keys the search is most of the work: stopping at a match would show.
 static void many_keys_take_as_long(void **state)
 {
     struct link_key keys[WAYS];
@@ -186,13 +185,13 @@ static void many_keys_take_as_long(void **state)
     take_as_long(*state, keys);
 }
 
-// What is done with the key is most of it here.
+// With two keys the handshake is most of the work.
 static void a_single_key_takes_as_long(void **state)
 {
     struct pair *pair = *state;
     struct link_key keys[WAYS];
     wrong_keys(pair, keys);
-    pair->keys.count = 1;  // now the second is unknown, too
+    pair->keys.count = 1;  // now the second key is unknown, too
     take_as_long(pair, keys);
 }
 

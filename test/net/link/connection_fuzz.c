@@ -1,8 +1,8 @@
-// connection_fuzz.c - libFuzzer is at the other end of a connection, or in its middle.
+// connection_fuzz.c - libFuzzer is one end of a connection, or a proxy in its middle.
 //
-// The first byte says where: over a plain socket, as somebody without a key who comes or who is
-// come to, or between two who have one. Nobody without the key is ever let in or believed, and a
-// message that arrives is one that was sent.
+// The first byte selects the case: a plain socket, a peer without a key that connects or listens,
+// or a proxy between two peers with a key. A peer without the key never gets in, and every message
+// that arrives is one that was sent.
 #define _GNU_SOURCE
 #include "net/link/link.h"
 
@@ -52,7 +52,7 @@ static bool can_read(int file, int moment)
     return poll(&look, 1, moment) > 0;
 }
 
-// Closed without an end in good order: a port must not rest after each of thousands.
+// Resets the connection: thousands of ports must not stay in TIME_WAIT.
 static int hasty(int file)
 {
     struct linger linger = {.l_onoff = 1};
@@ -88,7 +88,7 @@ static uint32_t messages_take(struct link *link)
     return count;
 }
 
-// Bytes in pieces of some size, from a socket to a link.
+// Sends bytes in pieces of a given size from a socket to a link.
 static void feed(struct link *link, int file, const uint8_t *data, size_t size, size_t step)
 {
     for (size_t at = 0; at < size && link->state != LINK_CLOSED; at += step) {
@@ -137,8 +137,8 @@ static void as_a_server(const uint8_t *data, size_t size, size_t step)
     close(file);
 }
 
-// Some bytes on their way become others: the place is the sum of the bytes before, the change the
-// next.
+// Changes some bytes in transit: their position is the sum of the bytes before, the change is the
+// next byte.
 struct way {
     const uint8_t *data;
     size_t size;

@@ -1,5 +1,5 @@
-// early_test.c - data sent before the handshake is over (0-RTT) could be sent again by anybody who
-// saw it: nobody takes it, whatever key it comes with.
+// early_test.c - a listener ignores data sent before the end of the handshake (0-RTT), with any
+// key: an observer could send it again.
 #define _GNU_SOURCE
 #include "net/link/pair.h"
 
@@ -17,7 +17,7 @@
     F(SSL_SESSION_set_protocol_version) F(SSL_SESSION_set_max_early_data)                 \
     F(SSL_CIPHER_find) F(SSL_write)
 
-// A client that does what ours never does.
+// A client that sends early data, which ours never does.
 static struct {
 #define FIELD(name) __typeof__(name) *name;
     FUNCTIONS(FIELD)
@@ -65,7 +65,7 @@ struct visit {
     int file;
 };
 
-// It has said so many bytes of messages before anybody has answered.
+// It has sent this many bytes of messages before the first answer.
 static struct visit visit_begin(struct pair *pair, const struct wire_out *out)
 {
     struct visit visit = {.context = rude.SSL_CTX_new(rude.TLS_client_method())};
@@ -83,7 +83,7 @@ static struct visit visit_begin(struct pair *pair, const struct wire_out *out)
     return visit;
 }
 
-// Both go on until the listener's side is no longer opening.
+// Works on both links until the listener's side is no longer opening.
 static void visit_go_on(struct pair *pair, struct visit *visit)
 {
     int64_t end = os_ticks() + 60000000;
@@ -122,7 +122,7 @@ static void early_data_is_taken_by_nobody(void **state)
     greet_put(&late, "late");
     struct visit visit = visit_begin(pair, &early);
     visit_go_on(pair, &visit);
-    assert_int_equal(pair->there->state, LINK_OPEN);  // its key is good
+    assert_int_equal(pair->there->state, LINK_OPEN);  // its key is valid
     assert_int_equal(rude.SSL_get_early_data_status(visit.ssl), SSL_EARLY_DATA_REJECTED);
     assert_int_equal(wire_take(&pair->there->in, &message), WIRE_MORE);
     assert_int_equal(rude.SSL_write(visit.ssl, late.bytes, (int)late.length), (int)late.length);
@@ -135,7 +135,7 @@ static void early_data_is_taken_by_nobody(void **state)
         result = wire_take(&pair->there->in, &message);
     }
     assert_int_equal(result, WIRE_GOT);
-    assert_string_equal(message.greet.name.bytes, "late");  // what is said in time is the first
+    assert_string_equal(message.greet.name.bytes, "late");  // not the early one
     wire_out_release(&early);
     wire_out_release(&late);
     visit_end(pair, &visit);

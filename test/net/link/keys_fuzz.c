@@ -1,4 +1,4 @@
-// keys_fuzz.c - libFuzzer writes files of keys: whatever the bytes, they are read or refused.
+// keys_fuzz.c - libFuzzer writes key files: any bytes are read or refused.
 #include "net/link/link.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static void need(bool holds)
     if (!holds) abort();
 }
 
-// What was taken is written and read again as the same.
+// Keys that were accepted are the same after they are written and read again.
 static void key_check(const struct link_key *key)
 {
     char line[LINK_LINE_MAX];

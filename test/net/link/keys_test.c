@@ -1,4 +1,4 @@
-// keys_test.c - files of keys: what is taken, and what is refused and why.
+// keys_test.c - key files: which ones are accepted, and why others are refused.
 #define _GNU_SOURCE
 #include "net/link/pair.h"
 
@@ -57,7 +57,7 @@ static void lines_that_are_no_keys_are_refused(void **state)
     static const struct {
         const char *text, *reason;
     } bad[] = {
-        {"", "no key in it"},
+        {"", "no key found"},
         {"\n", ":1: a line is"},
         {LINE "\n", ":2: a line is"},
         {LINE "# " SECRET "\n", ":2: a line is"},
@@ -74,7 +74,7 @@ static void lines_that_are_no_keys_are_refused(void **state)
         {"rota-key worker a " SECRET "\r\n", ":1: a secret has"},
         {"rota-key worker a g0112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
          ":1: a secret has"},
-        {LINE LINE, ":2: there is a key of this id already"},
+        {LINE LINE, ":2: another key has this id"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refused(file_make(*state, "keys", bad[i].text, 0600), bad[i].reason);
@@ -101,7 +101,7 @@ static void there_are_at_most_1024_of_them(void **state)
     for (int i = 0; i < 1025; i++)
         at += snprintf(at, LINK_LINE_MAX, "rota-key peer k%d " SECRET "\n", i);
     assert_false(link_keys_parse(&keys, text, (size_t)(at - text), "f", &error));
-    assert_non_null(strstr(error.text, "f:1025: that is one key too many"));
+    assert_non_null(strstr(error.text, "f:1025: too many keys: 1024 are allowed"));
     *strstr(text, "rota-key peer k1024") = 0;
     assert_true(link_keys_parse(&keys, text, strlen(text), "f", &error));
     assert_int_equal(keys.count, 1024);
@@ -119,17 +119,17 @@ static void files_that_others_could_read_or_change_are_refused(void **state)
     refused(file_make(pair, "keys", LINE, 0620), "chmod 600");
     file_make(pair, "keys", LINE, 0600);
     assert_int_equal(chmod(pair->folder, 0720), 0);
-    refused(pair->other, "others may write in its folder");
+    refused(pair->other, "other users may write in its folder");
     assert_int_equal(chmod(pair->folder, 01702), 0);
-    refused(pair->other, "others may write in its folder");
+    refused(pair->other, "other users may write in its folder");
     assert_int_equal(chmod(pair->folder, 0755), 0);
     snprintf(path, sizeof path, "%s/link", pair->folder);
     assert_int_equal(symlink(pair->other, path), 0);
-    refused(path, "may not be a link");
+    refused(path, "must not be a symbolic link");
     snprintf(path, sizeof path, "%s/fifo", pair->folder);
     assert_int_equal(mkfifo(path, 0600), 0);
-    refused(path, "no regular file");
-    refused(pair->folder, "others may write in its folder");  // of /tmp
+    refused(path, "not a regular file");
+    refused(pair->folder, "other users may write in its folder");  // of /tmp
     snprintf(path, sizeof path, "%s/none", pair->folder);
     refused(path, "No such file");
     snprintf(path, sizeof path, "%s/none/none", pair->folder);
@@ -142,9 +142,9 @@ static void files_that_others_could_read_or_change_are_refused(void **state)
     }
     file_make(pair, "keys", LINE, 0600);
     assert_int_equal(chown(pair->other, 65534, 65534), 0);
-    refused(pair->other, "it belongs to somebody else");
+    refused(pair->other, "it belongs to another user");
     assert_int_equal(chown(pair->folder, 65534, 65534), 0);
-    refused(pair->other, "its folder belongs to somebody else");
+    refused(pair->other, "its folder belongs to another user");
 }
 
 int main(void)

@@ -78,7 +78,7 @@ static void what_was_said_before_the_end_is_heard(void **state)
     assert_false(link_flush(pair->there));
 }
 
-// Without a handler for it, a broken pipe would end this program.
+// The program has no handler for SIGPIPE: the signal would end it.
 static void a_peer_that_vanishes_is_no_signal(void **state)
 {
     struct pair *pair = *state;
@@ -180,16 +180,16 @@ static void a_path_is_taken_over_only_when_nobody_is_there(void **state)
     struct link_error error;
     pair_listen(pair, pair->path);
     assert_false(link_listen(&second, pair->path, NULL, &error));
-    assert_non_null(strstr(error.text, "somebody listens there already"));
-    close(pair->listener.file);  // as if it had been killed
+    assert_non_null(strstr(error.text, "address already in use (is another rota server running?)"));
+    close(pair->listener.file);  // as a killed process does
     pair->listener.file = -1;
     assert_true(link_listen(&second, pair->path, NULL, &error));
-    link_listener_close(&pair->listener);  // leaves the path to the second
+    link_listener_close(&pair->listener);  // keeps the path of the second
     assert_int_equal(access(pair->path, F_OK), 0);
     link_listener_close(&second);
     file_make(pair, "socket", "precious", 0600);
     assert_false(link_listen(&second, pair->path, NULL, &error));
-    assert_non_null(strstr(error.text, "no socket"));
+    assert_non_null(strstr(error.text, "not a socket"));
     assert_int_equal(access(pair->path, F_OK), 0);
 }
 
@@ -198,7 +198,7 @@ static void where_nobody_listens_nothing_begins(void **state)
     struct pair *pair = *state;
     struct link_error error;
     assert_null(link_connect(pair->path, NULL, &error));
-    assert_non_null(strstr(error.text, "nobody listens there"));
+    assert_non_null(strstr(error.text, "no server is listening there"));
     assert_non_null(strstr(error.text, pair->path));
     char path[200];
     memset(path, 'x', sizeof path);
@@ -220,7 +220,7 @@ static void without_files_to_spare_who_waits_is_turned_away(void **state)
     while ((full[count] = dup(0)) >= 0) count++;
     assert_null(wait_accept(pair));
     struct os_watch watch = {.file = pair->listener.file};
-    assert_false(os_wait(&watch, 1, os_ticks()));  // nobody is left to keep the owner busy
+    assert_false(os_wait(&watch, 1, os_ticks()));  // no waiting peer keeps the owner busy
     while (count) close(full[--count]);
     setrlimit(RLIMIT_NOFILE, &before);
     assert_true(wait_while(pair, pair->here, LINK_OPEN));
@@ -238,13 +238,9 @@ static void addresses_are_read_or_refused(void **state)
     struct link_error error;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_null(link_connect(bad[i], NULL, &error));
-        assert_non_null(strstr(error.text, "an address is"));
+        assert_non_null(strstr(error.text, "invalid address"));
     }
     assert_true(link_address_is_local("/x") && !link_address_is_local("x:1"));
-    assert_true(link_address_is_loopback("127.0.0.1:1") && link_address_is_loopback("[::1]:1"));
-    assert_true(link_address_is_loopback("localhost:80"));
-    assert_false(link_address_is_loopback("/x") || link_address_is_loopback("10.0.0.1:1"));
-    assert_false(link_address_is_loopback("127.0.0.1.example.org:1"));
 }
 
 int main(void)

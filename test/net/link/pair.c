@@ -70,7 +70,7 @@ static struct os_watch watch_of(const struct link *link)
     return (struct os_watch){.file = link ? link->file : -1, .write = link && link->wants_write};
 }
 
-// One look at both. False: nothing could be done for either until then.
+// One call of link_work() for each. False: neither had something to do in time.
 static bool both_work(struct pair *pair, int64_t until)
 {
     struct os_watch watches[] = {watch_of(pair->here), watch_of(pair->there)};
@@ -117,7 +117,7 @@ struct teller {
     uint64_t tell_seed, hear_seed;
 };
 
-// Mostly short, now and then long, some with nothing in them.
+// Mostly short, sometimes long, some empty.
 static uint32_t size_next(uint64_t *seed, uint32_t size_max)
 {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
@@ -154,7 +154,7 @@ static void hear(struct pair *pair, struct teller *teller, uint32_t size_max)
     assert_int_equal(result, WIRE_MORE);
 }
 
-// The same for all pairs of a program, so that --seed repeats all they say.
+// The same seed for all pairs of a program, so that --seed repeats all messages.
 static uint64_t pair_seed(void)
 {
     static uint64_t seed;

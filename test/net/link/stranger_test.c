@@ -1,4 +1,4 @@
-// stranger_test.c - who comes without a key: garbage, silence, other versions, crowds.
+// stranger_test.c - peers without a key: garbage, silence, other TLS versions, floods.
 #define _GNU_SOURCE
 #include "net/link/pair.h"
 
@@ -34,7 +34,7 @@ static void meet(struct pair *pair)
     pair_part(pair);
 }
 
-// Whoever is there is refused, and is told nothing but perhaps an alert of TLS.
+// The listener refuses the peer, and sends at most a TLS alert.
 static void refused_at_once(struct pair *pair, const char *bytes, size_t count)
 {
     char answer[100];
@@ -44,7 +44,7 @@ static void refused_at_once(struct pair *pair, const char *bytes, size_t count)
     assert_non_null(pair->there);
     assert_true(wait_while(pair, pair->there, LINK_OPENING));
     assert_int_equal(pair->there->state, LINK_CLOSED);
-    assert_string_equal(pair->there->reason, "it has no key that is valid here");
+    assert_string_equal(pair->there->reason, "the peer has no valid key");
     assert_int_equal(pair->there->in.length - pair->there->in.taken <= LINK_OPENING_BYTES, 1);
     pair_part(pair);
     ssize_t got = recv(file, answer, sizeof answer, 0);
@@ -70,7 +70,7 @@ static void what_is_no_tls_is_refused_at_once(void **state)
     meet(pair);
 }
 
-// Random bytes behind the head of a first record: the library reads them, and says no.
+// Random bytes after the head of a first record: the library reads and rejects them.
 static void first_messages_of_garbage_are_refused(void **state)
 {
     struct pair *pair = *state;
@@ -118,7 +118,7 @@ static void who_is_silent_has_ten_seconds(void **state)
     assert_false(link_overdue(pair->there, INT64_MAX));
 }
 
-// The sides of a proxy that passes on one byte at a time.
+// A proxy that forwards one byte at a time.
 static bool byte_pass(int from, int to)
 {
     char byte;
@@ -157,7 +157,7 @@ static void bytes_may_come_one_by_one(void **state)
     link_listener_close(&middle);
 }
 
-// Whoever listens with other keys is not believed; nor is one who answers with something else.
+// A client does not trust a listener with other keys, nor one that answers with something else.
 static void a_server_without_the_key_is_not_believed(void **state)
 {
     struct pair *pair = *state;
@@ -169,7 +169,7 @@ static void a_server_without_the_key_is_not_believed(void **state)
     pair_connect(pair, &mine);
     pair_open_up(pair);
     assert_int_equal(pair->here->state, LINK_CLOSED);
-    assert_string_equal(pair->here->reason, "the server does not take this key, or is none");
+    assert_string_equal(pair->here->reason, "the server rejects this key, or is not a rota server");
     pair_part(pair);
     pair_connect(pair, &mine);
     struct os_watch watch = {.file = pair->listener.file};
@@ -189,11 +189,11 @@ static void what_is_changed_on_its_way_is_noticed(void **state)
     pair_open_up(pair);
     wire_put(&pair->here->out, &message);
     assert_true(link_flush(pair->here));
-    // Nobody can write into the middle of a connection here; a record of nobody's does as well.
+    // The test cannot change a record in transit; a forged record has the same effect.
     assert_int_equal(send(pair->here->file, "\x17\x03\x03\x00\x20", 5, MSG_NOSIGNAL), 5);
     assert_int_equal(send(pair->here->file, pair->pattern, 32, MSG_NOSIGNAL), 32);
     assert_true(wait_while(pair, pair->there, LINK_OPEN));
-    assert_string_equal(pair->there->reason, "what came was changed on its way");
+    assert_string_equal(pair->there->reason, "the data was changed in transit");
     assert_int_equal(wire_take(&pair->there->in, &message), WIRE_GOT);
     assert_int_equal(wire_take(&pair->there->in, &message), WIRE_MORE);
 }
@@ -202,8 +202,8 @@ static void what_is_changed_on_its_way_is_noticed(void **state)
 
 enum { CROWD = 200 };
 
-// Another address has its share of the places, however many come from the one with most. It has
-// said nothing, so it would be the first to go.
+// Another address keeps its share of the places during a flood from one address. Its link has sent
+// nothing, so it would be the first candidate.
 static void a_crowd_of_one_address_does_not_push_out_another(void **state)
 {
     struct pair *pair = *state;
@@ -244,14 +244,14 @@ static void of_a_crowd_of_strangers_64_stay_by_lot(void **state)
     for (int i = 0; i < CROWD; i++) {
         bool is_open = link_work(crowd[i]);
         struct pollfd look = {.fd = crowd[i]->file, .events = POLLIN};
-        assert_int_equal(poll(&look, 1, 0), !is_open);  // a link that was dropped wakes its owner
+        assert_int_equal(poll(&look, 1, 0), !is_open);  // a dropped link wakes its owner
         open += is_open;
         early += is_open && i < CROWD - LINK_OPENING_MAX;
     }
     assert_int_equal(open, LINK_OPENING_MAX);
-    assert_true(early);  // all of the last 64 alone: once in 10^20 runs or less
-    pair_talk(pair, 100, 10000);  // who is known notices nothing
-    meet(pair);                   // and others who are known still come in
+    assert_true(early);  // only the last 64 left: less than once in 10^20 runs
+    pair_talk(pair, 100, 10000);  // an authenticated link is not affected,
+    meet(pair);                   // and peers with a key still get in
     for (int i = 0; i < CROWD; i++) {
         link_close(crowd[i]);
         close(files[i]);
@@ -261,8 +261,8 @@ static void of_a_crowd_of_strangers_64_stay_by_lot(void **state)
 
 // ---- Another program ----------------------------------------------------------------------
 
-// Runs openssl s_client against the listener. The key is in its arguments: it is worth nothing
-// elsewhere.
+// Runs openssl s_client against the listener. The key is visible in its arguments, but valid in
+// this test only.
 static bool openssl_connects(struct pair *pair, const char *const *options)
 {
     extern char **environ;

@@ -1,4 +1,4 @@
-// tls_test.c - links over TLS: messages, and who is let in.
+// tls_test.c - links over TLS: messages, and which peers are accepted.
 #define _GNU_SOURCE
 #include "net/link/pair.h"
 
@@ -55,7 +55,7 @@ static void what_is_told_at_once_is_heard_at_once(void **state)
     struct pair *pair = *state;
     struct wire_message message = {.kind = WIRE_QUIT_MESSAGE};
     pair_connect(pair, pair_key(pair, WIRE_CLIENT));
-    wire_put(&pair->here->out, &message);  // before it is open
+    wire_put(&pair->here->out, &message);  // before the link is open
     pair_open_up(pair);
     int64_t until = os_ticks() + 60000000;
     enum wire_result result;
@@ -76,7 +76,7 @@ static void the_end_is_told(void **state)
     link_close(pair->here);
     pair->here = NULL;
     assert_true(wait_while(pair, pair->there, LINK_OPEN));
-    assert_string_equal(pair->there->reason, "the other side closed it");
+    assert_string_equal(pair->there->reason, "the other side closed the connection");
     assert_int_equal(wire_take(&pair->there->in, &message), WIRE_GOT);
 }
 
@@ -98,15 +98,15 @@ static void a_peer_that_vanishes_is_no_signal(void **state)
     assert_int_equal(pair->there->state, LINK_CLOSED);
 }
 
-// Wrong keys, and what both sides say about it.
+// Wrong keys, and the reasons on both sides.
 static void refused_with(struct pair *pair, const struct link_key *key)
 {
     pair_connect(pair, key);
     pair_open_up(pair);
     assert_int_equal(pair->here->state, LINK_CLOSED);
     assert_int_equal(pair->there->state, LINK_CLOSED);
-    assert_string_equal(pair->here->reason, "the server does not take this key, or is none");
-    assert_string_equal(pair->there->reason, "it has no key that is valid here");
+    assert_string_equal(pair->here->reason, "the server rejects this key, or is not a rota server");
+    assert_string_equal(pair->there->reason, "the peer has no valid key");
     assert_int_equal(pair->there->roles, 0);
     assert_string_equal(pair->there->id, "");
     assert_false(link_work(pair->there));
@@ -120,7 +120,7 @@ static void all_wrong_keys_are_refused_alike(void **state)
     key.secret[31] ^= 1;
     refused_with(pair, &key);
     key = *pair_key(pair, WIRE_WORKER);
-    key.role = WIRE_ADMIN;  // the id of one with the role of another
+    key.role = WIRE_ADMIN;  // the id of one key with the role of another
     refused_with(pair, &key);
     key = *pair_key(pair, WIRE_WORKER);
     key.id[0] ^= 1;
@@ -164,9 +164,9 @@ static void named_hosts_are_found_without_waiting(void **state)
     pair->here = link_connect("no.such.host.invalid:1", pair_key(pair, WIRE_PEER), &error);
     assert_non_null(pair->here);
     if (wait_while(pair, pair->here, LINK_OPENING))
-        assert_string_equal(pair->here->reason, "its host has no address");
+        assert_string_equal(pair->here->reason, "cannot resolve host");
     pair_part(pair);
-    for (int i = 0; i < 20; i++)  // given up while it looks
+    for (int i = 0; i < 20; i++)  // closed during the lookup
         link_close(link_connect("no.such.host.invalid:1", pair_key(pair, WIRE_PEER), &error));
 }
 
@@ -182,7 +182,7 @@ static void where_nobody_listens_it_is_said(void **state)
     link_listener_close(&pair->listener);
     struct link_error error;
     pair->here = link_connect(address, pair_key(pair, WIRE_CLIENT), &error);
-    if (!pair->here) return;  // some systems know at once
+    if (!pair->here) return;  // some systems refuse at once
     assert_true(wait_while(pair, pair->here, LINK_OPENING));
     assert_string_equal(pair->here->reason, "Connection refused");
 }
@@ -194,10 +194,10 @@ static void without_keys_only_unix_sockets_are_used(void **state)
     struct link_keys none = {0};
     struct link_error error;
     assert_false(link_listen(&other, "127.0.0.1:0", NULL, &error));
-    assert_non_null(strstr(error.text, "127.0.0.1:0: without keys only a Unix socket"));
+    assert_non_null(strstr(error.text, "127.0.0.1:0: keys are needed to listen"));
     assert_false(link_listen(&other, "127.0.0.1:0", &none, &error));
     assert_null(link_connect(pair->listener.address, NULL, &error));
-    assert_non_null(strstr(error.text, "without a key only a Unix socket"));
+    assert_non_null(strstr(error.text, "a key is needed to connect"));
 }
 
 static void a_second_listener_at_a_port_is_refused(void **state)

@@ -1,5 +1,5 @@
-// frame_fuzz.c - any bytes, in pieces of any size: taken or refused, and what was taken can be put
-// again and is the same.
+// frame_fuzz.c - decodes any bytes, in pieces of any size; an accepted message is the same after it
+// is encoded again.
 #include "net/wire/wire.h"
 
 #include <stdlib.h>

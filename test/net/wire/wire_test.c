@@ -1,4 +1,4 @@
-// wire_test.c - what is put comes out again, and nothing else does.
+// wire_test.c - decoding returns the encoded message, and rejects all other bytes.
 #include "net/wire/wire.h"
 
 #include <setjmp.h>
@@ -46,7 +46,7 @@ static void a_message_comes_out_as_it_went_in(void **state)
     char before[1000], after[1000];
     wire_put(&out, &put);
     wire_put(&out, &put);
-    for (uint32_t i = 0; i < out.length; i++) {  // byte by byte: the first is whole in the middle
+    for (uint32_t i = 0; i < out.length; i++) {  // byte by byte
         feed(&in, out.bytes + i, 1);
         bool whole = i == out.length / 2 - 1 || i == out.length - 1;
         assert_int_equal(wire_take(&in, &got), whole ? WIRE_GOT : WIRE_MORE);
@@ -60,8 +60,8 @@ static void a_message_comes_out_as_it_went_in(void **state)
     wire_in_release(&in);
 }
 
-// Every prefix with a length that fits it, and every byte changed: never a crash, and what is
-// taken is within the frame (the sanitizers look).
+// Every prefix with a matching length, and every byte changed: never a crash, and the decoder stays
+// within the frame (the sanitizers check it).
 static void broken_frames_are_refused(void **state)
 {
     (void)state;
@@ -107,7 +107,7 @@ static void a_frame_longer_than_allowed_is_refused_at_both_ends(void **state)
     wire_in_release(&in);
 }
 
-// Whatever else stands in it, in however many fields.
+// Only the version counts, with any other fields.
 static void of_another_version_only_the_version_is_read(void **state)
 {
     (void)state;
@@ -146,14 +146,14 @@ static void what_waits_can_be_told_by_its_kind(void **state)
     feed(&in, out.bytes, out.length - 1);
     assert_false(wire_are_all(&in, WIRE_STARTED_MESSAGE));
     assert_int_equal(wire_take(&in, &got), WIRE_GOT);
-    assert_true(wire_are_all(&in, WIRE_STARTED_MESSAGE));  // the last is not whole
+    assert_true(wire_are_all(&in, WIRE_STARTED_MESSAGE));  // the last is not complete
     feed(&in, out.bytes + out.length - 1, 1);
     assert_false(wire_are_all(&in, WIRE_STARTED_MESSAGE));
     wire_out_release(&out);
     wire_in_release(&in);
 }
 
-// There is always something left to send, and yet the room does not grow.
+// There are always bytes left to send, and still the buffer does not grow.
 static void what_is_sent_leaves_room_for_more(void **state)
 {
     (void)state;

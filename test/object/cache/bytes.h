@@ -1,4 +1,4 @@
-// bytes.h - files of bytes that a number says, for the tests of caches.
+// bytes.h - files with bytes derived from a number, for the tests of caches.
 #pragma once
 
 #include "base/base.h"

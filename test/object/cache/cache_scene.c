@@ -1,4 +1,4 @@
-// cache_scene.c - a folder of our own with a cache in it, and files to put into it.
+// cache_scene.c - a temporary folder with a cache in it, and files to put into it.
 #define _GNU_SOURCE
 #include "object/cache/bytes.h"
 #include "object/cache/cache_scene.h"

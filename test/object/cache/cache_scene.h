@@ -1,4 +1,4 @@
-// cache_scene.h - a folder of our own with a cache in it, and files to put into it.
+// cache_scene.h - a temporary folder with a cache in it, and files to put into it.
 #pragma once
 
 #include "os/os.h"
@@ -25,7 +25,7 @@ void scene_reopen(struct scene *scene, uint64_t bytes_max);
 
 void file_write(const struct scene *scene, const char *name, const char *text);
 void bytes_write(const struct scene *scene, const char *name, uint64_t seed, size_t count);
-// The whole file, to be freed, or null.
+// The complete file, to be freed, or null.
 char *file_read(const struct scene *scene, const char *name, size_t *size);
 void file_is(const struct scene *scene, const char *name, const char *text);
 bool file_is_there(const struct scene *scene, const char *name);
@@ -36,5 +36,5 @@ ino_t inode_of(const struct scene *scene, const char *name);
 struct cache_entry added(struct scene *scene, const char *name, enum cache_kind kind);
 struct cache_entry text_added(struct scene *scene, const char *text);
 void refused(struct scene *scene, const char *name, enum cache_kind kind, const char *reason);
-// Where the content is, from the scene's folder on.
+// The path of the content, relative to the scene's folder.
 void content_path(const struct cache_entry *entry, char path[160]);

@@ -1,4 +1,4 @@
-// directory_remove_test.c - trees go away whatever is in them, and nothing else does.
+// directory_remove_test.c - trees are removed whatever is in them, and nothing else is.
 #define _GNU_SOURCE
 #include "object/cache/cache_scene.h"
 
@@ -60,7 +60,7 @@ static void a_wide_tree_with_names_of_ours_is_removed(void **state)
     assert_false(file_is_there(scene, "work"));
 }
 
-// As root no mode stops anybody, so it is tried as nobody.
+// Modes do not restrict root, so it is tried as the user nobody.
 static int remove_as_nobody(const struct scene *scene)
 {
     if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) return 2;

@@ -1,4 +1,4 @@
-// evict_test.c - room is made by what was not used for longest, and never by what is needed.
+// evict_test.c - the least recently used contents are evicted, and never those that are needed.
 #define _GNU_SOURCE
 #include "seed.h"
 #include "object/cache/cache_scene.h"
@@ -14,7 +14,7 @@
 
 enum { SIZE = 1000 };
 
-// Contents of SIZE bytes, the first used longest ago.
+// Contents of SIZE bytes, the first least recently used.
 static void contents_make(struct scene *scene, struct cache_entry *entries, uint32_t count)
 {
     char path[160];
@@ -28,7 +28,7 @@ static void contents_make(struct scene *scene, struct cache_entry *entries, uint
     }
 }
 
-// Which of them are there, as letters.
+// Which of them exist, as letters.
 static void contents_are(struct scene *scene, const struct cache_entry *entries, uint32_t count,
                          const char *expected)
 {
@@ -71,23 +71,23 @@ static void adding_evicts_by_itself_and_keeps_what_it_added(void **state)
     assert_int_equal(cache_bytes(&scene->cache), 22 * SIZE);
 }
 
-static void what_is_held_or_bound_stays(void **state)
+static void what_is_open_or_bound_stays(void **state)
 {
     struct scene *scene = *state;
     struct cache_entry entries[6];
+    struct cache_reading reading[3];
     contents_make(scene, entries, 6);
     assert_true(cache_bind(&scene->cache, (rota_object_id){1, 1}, &entries[0], &scene->error));
     scene_reopen(scene, 1);
-    assert_true(cache_hold(&scene->cache, &entries[2], &scene->error));
-    assert_true(cache_hold(&scene->cache, &entries[2], &scene->error));
+    assert_true(cache_read(&scene->cache, &entries[2], &reading[0]));
+    assert_true(cache_read(&scene->cache, &entries[2], &reading[1]));
     cache_evict(&scene->cache);
     contents_are(scene, entries, 6, "ac");
-    assert_false(cache_hold(&scene->cache, &entries[3], &scene->error));
-    assert_int_equal(scene->error.fault, CACHE_LOST);
-    cache_release(&scene->cache, &entries[2]);
+    assert_false(cache_read(&scene->cache, &entries[3], &reading[2]));
+    close(reading[0].fd);
     cache_evict(&scene->cache);
     contents_are(scene, entries, 6, "ac");
-    cache_release(&scene->cache, &entries[2]);
+    close(reading[1].fd);
     cache_evict(&scene->cache);
     contents_are(scene, entries, 6, "a");
     assert_true(cache_unbind(&scene->cache, (rota_object_id){1, 1}, &scene->error));
@@ -105,11 +105,12 @@ static void a_tree_keeps_its_files(void **state)
     struct cache_entry tree = added(scene, "tree", CACHE_DIRECTORY);
     cache_release(&scene->cache, &tree);
     scene_reopen(scene, 1);
-    assert_true(cache_hold(&scene->cache, &tree, &scene->error));
+    struct cache_reading reading;
+    assert_true(cache_read(&scene->cache, &tree, &reading));
     cache_evict(&scene->cache);
     assert_true(cache_has(&scene->cache, &tree));
     assert_true(cache_bind(&scene->cache, (rota_object_id){1, 1}, &tree, &scene->error));
-    cache_release(&scene->cache, &tree);
+    close(reading.fd);
     cache_evict(&scene->cache);
     assert_true(cache_take(&scene->cache, &tree, scene->folder, "in", &scene->error));
     assert_true(cache_unbind(&scene->cache, (rota_object_id){1, 1}, &scene->error));
@@ -117,7 +118,7 @@ static void a_tree_keeps_its_files(void **state)
     assert_int_equal(cache_bytes(&scene->cache), 0);
 }
 
-// Another process that holds an entry, has added a text and bound nothing; it waits to be killed.
+// Another process has an entry open, has added a text and bound nothing; it waits to be killed.
 static pid_t other_begin(struct scene *scene, const struct cache_entry *held)
 {
     int ready[2];
@@ -127,9 +128,10 @@ static pid_t other_begin(struct scene *scene, const struct cache_entry *held)
     if (child == 0) {
         struct cache cache;
         struct cache_entry entry;
+        struct cache_reading reading;
         file_write(scene, "other", "by another");
         bool fine = cache_open(&cache, scene->cache_path, 1 << 30, &scene->error)
-                    && cache_hold(&cache, held, &scene->error)
+                    && cache_read(&cache, held, &reading)
                     && cache_add(&cache, scene->folder, "other", CACHE_FILE, &entry, &scene->error);
         if (fine && write(ready[1], &byte, 1) == 1) pause();
         _exit(1);
@@ -195,7 +197,7 @@ static void a_result_goes_with_its_contents(void **state)
     assert_true(cache_result_find(&scene->cache, other, &stays, 1, &log));
 }
 
-// Adds, binds, takes and lets go, among few contents that all others want too.
+// Adds, binds, takes and releases, among few contents that all others use, too.
 static int crowd_work(struct scene *scene, uint32_t who, uint64_t seed)
 {
     struct cache cache;
@@ -246,7 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_was_used_longest_ago_goes_first),
         TEST(adding_evicts_by_itself_and_keeps_what_it_added),
-        TEST(what_is_held_or_bound_stays),
+        TEST(what_is_open_or_bound_stays),
         TEST(a_tree_keeps_its_files),
         TEST(what_another_process_needs_stays_until_it_dies),
         TEST(what_dead_processes_left_is_removed),

@@ -1,4 +1,4 @@
-// file_test.c - files go into the cache and come out again, or are refused.
+// file_test.c - files are added to the cache and taken out again, or refused.
 #define _GNU_SOURCE
 #include "object/cache/cache_scene.h"
 
@@ -41,7 +41,7 @@ static void a_file_comes_out_as_it_went_in(void **state)
     file_write(scene, "out", "hello\n");
     struct cache_entry entry = added(scene, "out", CACHE_FILE);
     static const uint8_t start[] = {0x58, 0x91, 0xb5, 0xb5, 0x22, 0xd5, 0xdf, 0x08};
-    assert_memory_equal(entry.hash, start, sizeof start);  // as sha256sum says
+    assert_memory_equal(entry.hash, start, sizeof start);  // as computed by sha256sum
     assert_int_equal(entry.bytes, 6);
     assert_false(entry.executable);
     taken(scene, &entry, "in/deep/er");
@@ -190,14 +190,14 @@ static void what_is_no_plain_file_is_refused(void **state)
     close(fd);
     refused(scene, "work/link", CACHE_FILE, "work/link is a symbolic link, not a file");
     refused(scene, "work/up", CACHE_DIRECTORY, "work/up is a symbolic link, not a directory");
-    refused(scene, "work/up/canary", CACHE_FILE, "work/up/canary is behind a symbolic link");
+    refused(scene, "work/up/canary", CACHE_FILE, "work/up/canary is below a symbolic link");
     refused(scene, "work/fifo", CACHE_FILE, "work/fifo is a FIFO");
     refused(scene, "work/socket", CACHE_FILE, "work/socket is a socket");
     refused(scene, "work/setuid", CACHE_FILE, "work/setuid is set-user-id");
     refused(scene, "work", CACHE_FILE, "work is a directory, not a file");
     refused(scene, "canary", CACHE_DIRECTORY, "canary is a file, not a directory");
     refused(scene, "work/none", CACHE_FILE, "work/none is missing");
-    refused(scene, "../etc/passwd", CACHE_FILE, "has '..' in it");
+    refused(scene, "../etc/passwd", CACHE_FILE, "contains '..'");
     refused(scene, "/etc/passwd", CACHE_FILE, "is absolute");
     refused(scene, "", CACHE_FILE, "is empty");
     if (mknodat(scene->folder, "work/null", S_IFCHR | 0666, makedev(1, 3)) == 0)
@@ -221,7 +221,7 @@ static void taking_never_leaves_the_directory_nor_replaces(void **state)
         assert_false(cache_take(&scene->cache, &entry, work, names[i], &scene->error));
     close(work);
     assert_false(cache_take(&scene->cache, &entry, scene->folder, "canary", &scene->error));
-    assert_string_equal(scene->error.text, "canary is there already");
+    assert_string_equal(scene->error.text, "canary already exists");
     file_is(scene, "canary", "alive");
     assert_int_equal(files_in(scene, "outside"), 0);
 }
@@ -241,7 +241,7 @@ static void delivering_replaces_what_is_there(void **state)
     file_is(scene, "in", "new");
     symlinkat("elsewhere", scene->folder, "way");
     mkdirat(scene->folder, "elsewhere", 0755);
-    delivered(scene, &entry, "way/new/it");  // links in the user's own path are his
+    delivered(scene, &entry, "way/new/it");  // links in the user's own path are followed
     file_is(scene, "elsewhere/new/it", "new");
     assert_false(cache_deliver(&scene->cache, &entry, scene->path, &scene->error));
     assert_int_equal(scene->error.fault, CACHE_REFUSED);
@@ -260,7 +260,7 @@ static _Noreturn void grow(struct scene *scene, int told)
     _exit(0);
 }
 
-// By several, since a busy machine may let one of them sleep for as long as it takes.
+// By several processes, because a busy machine may suspend one of them for a while.
 static void a_file_that_grows_for_ever_is_refused(void **state)
 {
     enum { WRITERS = 6 };
@@ -273,7 +273,7 @@ static void a_file_that_grows_for_ever_is_refused(void **state)
     for (int i = 0; i < WRITERS; i++)
         if ((children[i] = fork()) == 0) grow(scene, told[1]);
     for (int i = 0; i < WRITERS; i++) assert_int_equal(read(told[0], &byte, 1), 1);
-    refused(scene, "grows", CACHE_FILE, "grows changes while it is collected");
+    refused(scene, "grows", CACHE_FILE, "grows changed while it was collected");
     for (int i = 0; i < WRITERS; i++) {
         kill(children[i], SIGKILL);
         waitpid(children[i], NULL, 0);

@@ -1,4 +1,4 @@
-// full_test.c - a full disk: a reason, nothing half done, and it goes on when there is room.
+// full_test.c - a full disk: an error, no partial result, and it works again when there is space.
 #define _GNU_SOURCE
 #include "object/cache/cache_scene.h"
 
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// A mount of our own that nobody else sees, if that is permitted.
+// A private mount that no other process sees, if permitted.
 static bool disk_begin(struct scene *scene)
 {
     cache_close(&scene->cache);
@@ -29,6 +29,7 @@ static void broken(struct scene *scene, const char *name, enum cache_kind kind)
     scene->error = (struct cache_error){0};
     assert_false(cache_add(&scene->cache, scene->folder, name, kind, &entry, &scene->error));
     assert_int_equal(scene->error.fault, CACHE_BROKEN);
+    assert_true(scene->error.is_full);
     assert_non_null(strstr(scene->error.text, "No space left on device"));
     assert_non_null(strstr(scene->error.text, name));
     assert_int_equal(files_in(scene, "cache/tmp"), 1);  // the folder of this process
@@ -51,7 +52,7 @@ static void full_disk_of(struct scene *scene)
         cache_add(&scene->cache, scene->folder, "tree", CACHE_DIRECTORY, &tree, &scene->error));
     assert_non_null(strstr(scene->error.text, "two: No space left on device"));
     assert_false(cache_has(&scene->cache, &tree));
-    // Makes room for it, and leaves the object alone
+    // Makes room for it, and keeps the object
     cache_close(&scene->cache);
     assert_true(cache_open(&scene->cache, scene->cache_path, 400000, &scene->error));
     cache_evict(&scene->cache);

@@ -1,4 +1,4 @@
-// kill_test.c - killed at any moment, the cache has what it said it has.
+// kill_test.c - killed at any moment, the cache has all that it reported.
 #define _GNU_SOURCE
 #include "object/cache/cache_scene.h"
 #include "seed.h"
@@ -15,7 +15,7 @@
 
 enum { ROUNDS = 200 };
 
-// What a number stands for: a file, or every third time a tree, with bytes made from it.
+// The output for a number: a file, or every third time a tree, with bytes derived from it.
 static void output_make(const struct scene *scene, uint64_t number)
 {
     size_t size = number * 7919 % 60000;
@@ -35,7 +35,7 @@ static enum cache_kind kind_of(uint64_t number)
     return number % 3 ? CACHE_FILE : CACHE_DIRECTORY;
 }
 
-// Binds object after object, and says the number of each that is done.
+// Binds one object after the other, and reports the number of each that is done.
 static void work(struct scene *scene, uint64_t number, int told)
 {
     struct cache cache;
@@ -55,7 +55,8 @@ static void work(struct scene *scene, uint64_t number, int told)
     }
 }
 
-// Waits until some are told, and a moment longer, so that the kill comes in the middle of the next.
+// Waits until some are reported, and a moment longer, so that the kill comes in the middle of the
+// next.
 static uint64_t work_killed(struct scene *scene, uint64_t number, uint64_t *seed)
 {
     int told[2], status;
@@ -89,7 +90,7 @@ static void object_is_right(struct scene *scene, uint64_t number)
     if (!cache_take(&scene->cache, &found, scene->folder, "in", &scene->error))
         fail_msg("object %d: %s", (int)number, scene->error.text);
     assert_true(os_tree_remove_at(scene->folder, "in"));
-    output_make(scene, number);  // taking it has looked at every byte: the hash is enough
+    output_make(scene, number);  // taking it has verified every byte: the hash is enough
     expected = added(scene, "out", kind_of(number));
     assert_memory_equal(&found, &expected, sizeof found);
 }
@@ -109,7 +110,7 @@ static void what_was_told_is_there_after_a_kill(void **state)
     os_tree_remove_at(scene->folder, "out");
     os_tree_remove_at(scene->folder, "kept-0");
     os_tree_remove_at(scene->folder, "kept-1");
-    assert_int_equal(files_in(scene, ".") - files_in(scene, "cache"), 1);  // no copy half way
+    assert_int_equal(files_in(scene, ".") - files_in(scene, "cache"), 1);  // no partial copy
 }
 
 int main(void)

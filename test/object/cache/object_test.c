@@ -1,4 +1,4 @@
-// object_test.c - objects and results find their contents, and only those that are there.
+// object_test.c - objects and results find their contents, and only existing ones.
 #include "object/cache/cache_scene.h"
 
 #include <stdio.h>
@@ -95,7 +95,7 @@ static void a_result_is_found_until_a_part_of_it_is_gone(void **state)
     content_remove(scene, &outputs[1].entry);
     assert_false(cache_result_find(&scene->cache, key, found, 2, &log));
     text_added(scene, "second");
-    assert_false(cache_result_find(&scene->cache, key, found, 2, &log));  // it was forgotten
+    assert_false(cache_result_find(&scene->cache, key, found, 2, &log));  // it was removed
     assert_true(cache_result_put(&scene->cache, key, NULL, 0, NULL, &scene->error));
     assert_true(cache_result_find(&scene->cache, key, NULL, 0, &log));
     assert_int_equal(log.kind, CACHE_NONE);
@@ -156,7 +156,7 @@ static void a_failure_is_found_whole_or_not_at_all(void **state)
         assert_false(cache_failure_find(&scene->cache, key, &status, &log));
     }
     assert_true(cache_failure_put(&scene->cache, key, 3, log_path, &scene->error));
-    assert_false(cache_result_find(&scene->cache, key, NULL, 0, &log));  // it is to be run again
+    assert_false(cache_result_find(&scene->cache, key, NULL, 0, &log));  // it has to run again
     assert_false(cache_failure_find(&scene->cache, key, &status, &log));
     assert_true(cache_failure_put(&scene->cache, key, 3, log_path, &scene->error));
     assert_true(cache_result_put(&scene->cache, key, NULL, 0, NULL, &scene->error));

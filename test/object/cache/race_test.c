@@ -1,4 +1,4 @@
-// race_test.c - names that change while they are collected never lead outside.
+// race_test.c - names that change while they are added never lead outside.
 #define _GNU_SOURCE
 #include "object/cache/cache_scene.h"
 
@@ -14,9 +14,9 @@
 
 enum { ROUNDS = 1000 };
 
-#define SECRET "a secret that nobody may read"
+#define SECRET "a secret that no task may read"
 
-// Goes on until it is killed: the file, the folder and links to the outside take turns.
+// Runs until it is killed: the file, the folder and links to the outside take turns.
 static void names_swap(const struct scene *scene)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -88,7 +88,7 @@ static void nothing_outside_is_read_or_moved(void **state)
     struct cache_entry secret;
     uint64_t before = cache_bytes(&scene->cache);
     secret = text_added(scene, SECRET);
-    assert_int_equal(cache_bytes(&scene->cache), before + secret.bytes);  // it was not there
+    assert_int_equal(cache_bytes(&scene->cache), before + secret.bytes);  // it did not exist
     assert_true(before > 0);
 }
 

@@ -1,4 +1,4 @@
-// tree_test.c - whole directories go in and come out; lists that lie are refused.
+// tree_test.c - directories are added and taken out; invalid lists are refused.
 #define _GNU_SOURCE
 #include "object/cache/cache_scene.h"
 
@@ -126,11 +126,11 @@ static void trees_that_cannot_be_kept_are_refused(void **state)
         assert_int_equal(mkdirat(scene->folder, path, 0755), 0);
         snprintf(path + strlen(path), 3, "/d");
     }
-    refused(scene, "deep", CACHE_DIRECTORY, "is more than 64 deep");
+    refused(scene, "deep", CACHE_DIRECTORY, "is nested more than 64 deep");
     file_is(scene, "canary", "alive");
 }
 
-// A list as a peer might send it: its text becomes a content, and its name that of a tree.
+// A list as a peer might send it: its text becomes a content with the name of a tree.
 static struct cache_entry list_forged(struct scene *scene, const char *text, uint64_t bytes)
 {
     char from[160], to[160];

@@ -1,4 +1,4 @@
-// cut_test.c - connections that break, anywhere: it goes on where it stopped.
+// cut_test.c - connections that break at any point: the transfer resumes where it stopped.
 #define _GNU_SOURCE
 #include "object/transfer/data_scene.h"
 
@@ -12,7 +12,7 @@
 
 enum { PIPES = 8 };
 
-// Stands between the two, and lets so many bytes of each connection pass from server to fetcher.
+// A proxy that passes a limited number of bytes of each connection from server to fetcher.
 struct cutter {
     struct scene *scene;
     int listening;
@@ -51,7 +51,7 @@ static void pipe_open(struct cutter *cutter)
     cutter->connections++;
 }
 
-// Only as much as the other side takes at once. False: it is over.
+// Only as much as the other side reads at once. False: the connection has ended.
 static bool pass(int from, int to, uint64_t *left, uint64_t *passed)
 {
     char bytes[65536];
@@ -110,7 +110,7 @@ static void unbound(struct scene *scene, rota_object_id object)
     assert_true(cache_open(&other, scene->here_path, 1, &scene->error));
     cache_evict(&other);
     cache_close(&other);
-    assert_true(files_in(scene, "here/content") <= 1);  // an empty one is in nobody's way
+    assert_true(files_in(scene, "here/content") <= 1);  // an empty one does not matter
 }
 
 static void it_goes_on_where_it_was_cut(void **state)
@@ -124,7 +124,7 @@ static void it_goes_on_where_it_was_cut(void **state)
         serve(scene, object, TICKET, 60000000);
         fetch(scene, object, TICKET, scene->other, NULL);
         expect_fetched(scene, object);
-        // A few hundred bytes of each connection say what it is; no byte of it comes twice.
+        // A few hundred bytes of each connection are protocol; no byte of the file comes twice.
         assert_true(cutter.passed < size + 400 * cutter.connections);
         assert_true(cutter.connections >= size / budget);
         cutter_end(&cutter);
@@ -144,14 +144,14 @@ static void a_tree_goes_on_where_it_was_cut(void **state)
         serve(scene, object, TICKET, 60000000);
         fetch(scene, object, TICKET, scene->other, NULL);
         expect_fetched(scene, object);
-        // 300 headers and the list come besides.
+        // 300 headers and the list are added.
         assert_true(cutter.passed < entry.bytes + 100000 + 400 * cutter.connections);
         cutter_end(&cutter);
         unbound(scene, object);
     }
 }
 
-// However early it is cut, the next address gives the rest.
+// However early it is cut, the next address sends the rest.
 static void the_next_address_goes_on(void **state)
 {
     struct scene *scene = *state;
@@ -181,7 +181,7 @@ static void what_is_always_cut_too_early_is_missed(void **state)
         scene->skew += 50000;
     }
     struct data_done done = wait_done(scene);
-    // Each connection brings some of it; the file is small enough to be whole by then.
+    // Each connection brings some of it; the file is small enough to be complete by then.
     assert_true(done.fault == DATA_FINE || done.fault == DATA_MISSED);
     cutter_end(&cutter);
     cutter_begin(&cutter, scene, 30);

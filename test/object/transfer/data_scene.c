@@ -162,13 +162,13 @@ void scene_turn(struct scene *scene)
     turn(scene, 100000);
 }
 
-// Nothing else goes on: whoever forgets to wake them is found out.
+// Nothing else happens meanwhile, so a missing wake-up is noticed.
 struct data_done wait_done(struct scene *scene)
 {
     struct data_done done = {0};
     int64_t until = os_ticks() + PATIENCE;
     while (!data_fetcher_next_done(scene->fetcher, &done)) {
-        if (os_ticks() > until) fail_msg("nothing has come of it");
+        if (os_ticks() > until) fail_msg("the transfer has no result");
         turn(scene, PATIENCE);
     }
     return done;
@@ -221,7 +221,7 @@ void nothing_is_left(struct scene *scene)
     assert_int_equal(files_in(scene, "here/tmp"), 0);
 }
 
-// A cache that has not seen the bytes yet looks at every one of them when they are taken.
+// A cache that has not verified the bytes yet does so when they are taken.
 void object_is_same(struct scene *scene, rota_object_id object)
 {
     struct cache fresh;

@@ -18,7 +18,7 @@ enum { SLOW = 0, LARGE = 100000000 };
 #endif
 #define TICKET "0123456789abcdef0123456789abcdef"
 
-// Somebody else who takes part: looked at as often as the two.
+// Another participant: called as often as the two.
 typedef void actor_fn(void *context);
 
 struct scene {
@@ -42,10 +42,10 @@ int scene_begin(void **state);
 int scene_begin_tls(void **state);  // the same over TCP and TLS
 int scene_end(void **state);
 void server_restart(struct scene *scene);
-void here_reopen(struct scene *scene);  // forgets what it has hashed; with a new fetcher
+void here_reopen(struct scene *scene);  // without its verified hashes; with a new fetcher
 int64_t scene_now(const struct scene *scene);
 
-// Makes it in the cache of the server, with bytes that its number says, and binds it.
+// Makes it in the cache of the server, with bytes derived from its number, and binds it.
 rota_object_id file_make(struct scene *scene, uint32_t number, size_t bytes, mode_t mode);
 rota_object_id tree_make(struct scene *scene, uint32_t number, uint32_t files);
 
@@ -53,12 +53,12 @@ void serve(struct scene *scene, rota_object_id object, const char *ticket, int64
 // `second` may be null.
 void fetch(struct scene *scene, rota_object_id object, const char *ticket, const char *first,
            const char *second);
-void scene_turn(struct scene *scene);  // everybody works once
+void scene_turn(struct scene *scene);  // all participants run once
 struct data_done wait_done(struct scene *scene);
 void expect_fetched(struct scene *scene, rota_object_id object);
 void expect_fault(struct scene *scene, rota_object_id object, enum data_fault fault,
                   const char *reason);  // a part of it
-// The object is in both caches, the same and undamaged; nothing is left in tmp.
+// The object is in both caches, the same and undamaged; tmp is empty.
 void object_is_same(struct scene *scene, rota_object_id object);
 void nothing_is_left(struct scene *scene);
 uint32_t files_in(const struct scene *scene, const char *folder);

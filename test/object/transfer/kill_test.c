@@ -1,4 +1,4 @@
-// kill_test.c - killed at any moment, or without room on its disk, a fetcher leaves nothing wrong.
+// kill_test.c - killed at any moment, or without space on its disk, a fetcher leaves nothing wrong.
 #define _GNU_SOURCE
 #include "object/transfer/data_scene.h"
 #include "seed.h"
@@ -16,7 +16,7 @@
 
 enum { ROUNDS = SLOW ? 15 : 60, OBJECTS = 3 };
 
-// In a process of its own, as fast as it can, until it has all or is killed.
+// In a separate process, as fast as it can, until it has all objects or is killed.
 static void fetch_all(struct scene *scene, const rota_object_id *objects)
 {
     struct data_done done;
@@ -42,7 +42,7 @@ static void server_work_until(struct scene *scene, int64_t until)
     }
 }
 
-// Whatever has been bound is whole.
+// All bound objects are complete.
 static uint32_t objects_whole(struct scene *scene, const rota_object_id *objects)
 {
     struct cache fresh;
@@ -82,7 +82,7 @@ static void killed_at_any_moment_it_leaves_nothing_wrong(void **state)
     data_fetcher_close(scene->fetcher);
     scene->fetcher = NULL;
     cache_close(&scene->here);
-    // On a busy machine it takes longer until something has come.
+    // On a busy machine it takes longer until something has arrived.
     for (uint32_t round = 0; round < ROUNDS || some == 0; round++) {
         int status;
         pid_t child = fork();

@@ -15,16 +15,26 @@ enum lie {
     UNASKED, HUGE_LIST, NOT_A_LIST, LIES
 };
 
-// What each does, and what is said of it.
+// How each lie is reported.
 static const char *const reasons[LIES] = {
-    [WRONG_BYTES] = "not those it had named", [WRONG_LAST_BYTE] = "not those it had named",
-    [TOO_MANY] = "another piece", [TOO_FEW] = "another piece",
-    [WRONG_HASH] = "not those it had named", [WRONG_OFFSET] = "another piece",
-    [HUGE] = "more than can be", [OTHER_SIZE] = "another number of bytes",
-    [NO_ENTRY] = "nobody knows", [GARBAGE] = "makes no sense", [GARBAGE_BEHIND] = "not those",
-    [SILENCE] = "silent", [SILENCE_IN_BETWEEN] = "silent", [DRIP] = "slow",
-    [CONTENT_TWICE] = "not asked for", [UNASKED] = "not asked for",
-    [HUGE_LIST] = "more than can be", [NOT_A_LIST] = "cannot be read",
+    [WRONG_BYTES] = "do not match their hash",
+    [WRONG_LAST_BYTE] = "do not match their hash",
+    [TOO_MANY] = "was not requested",
+    [TOO_FEW] = "was not requested",
+    [WRONG_HASH] = "do not match their hash",
+    [WRONG_OFFSET] = "was not requested",
+    [HUGE] = "above the limit",
+    [OTHER_SIZE] = "wrong number of bytes",
+    [NO_ENTRY] = "invalid content",
+    [GARBAGE] = "invalid message",
+    [GARBAGE_BEHIND] = "do not match",
+    [SILENCE] = "silent",
+    [SILENCE_IN_BETWEEN] = "silent",
+    [DRIP] = "slow",
+    [CONTENT_TWICE] = "unexpected message",
+    [UNASKED] = "unexpected message",
+    [HUGE_LIST] = "above the limit",
+    [NOT_A_LIST] = "cannot be read",
 };
 
 struct liar {
@@ -162,7 +172,7 @@ static void a_liar_is_asked_once_and_believed_never(void **state)
         if (!strstr(done.reason, reasons[lie])) fail_msg("%d: %s", lie, done.reason);
         assert_int_equal(liar.asked, is_slow(lie) ? DATA_ROUNDS : 1);
         nothing_is_left(scene);
-        // What is wrong is not kept under any name; a list that is none has the name of its hash.
+        // Wrong data is not kept under any name; an invalid list has the name of its hash.
         assert_int_equal(files_in(scene, "here/content"), lie == NOT_A_LIST);
         assert_int_equal(files_in(scene, "here/object"), 0);
         liar_end(&liar);
@@ -186,7 +196,7 @@ static void behind_a_liar_comes_an_honest_one(void **state)
     }
 }
 
-// Half of it is wrong, and who was it? Nobody is blamed, and nothing of it is used again.
+// Half of it is wrong, and the source is unknown: none is blamed, and nothing of it is reused.
 static void a_liar_cannot_spoil_what_another_sends(void **state)
 {
     struct scene *scene = *state;
@@ -207,12 +217,12 @@ static void nobody_there_is_told(void **state)
     struct scene *scene = *state;
     rota_object_id object = file_make(scene, 1, 10, 0644);
     fetch(scene, object, TICKET, scene->other, NULL);
-    expect_fault(scene, object, DATA_MISSED, "nobody listens there");
+    expect_fault(scene, object, DATA_MISSED, "no server is listening there");
     fetch(scene, object, TICKET, "no address at all", NULL);
-    expect_fault(scene, object, DATA_MISSED, "an address is");
+    expect_fault(scene, object, DATA_MISSED, "invalid address");
     struct wire_fetch none = {.object = object, .ticket = wire_text_of(TICKET)};
     assert_true(data_fetcher_fetch(scene->fetcher, &none, scene_now(scene)));
-    expect_fault(scene, object, DATA_MISSED, "nobody was named");
+    expect_fault(scene, object, DATA_MISSED, "no source was given");
     serve(scene, object, TICKET, 60000000);
     fetch(scene, object, TICKET, scene->other, scene->address);
     expect_fetched(scene, object);

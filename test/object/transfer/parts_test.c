@@ -1,4 +1,4 @@
-// parts_test.c - uploads that were cut off: each client continues its own, and has a share of them.
+// parts_test.c - interrupted uploads: each client resumes its own, and has a share of them.
 #define _GNU_SOURCE
 #include "object/transfer/put_scene.h"
 
@@ -18,7 +18,7 @@ static char *content_make(struct scene *scene, uint32_t number, char entry[CACHE
     return bytes;
 }
 
-// Begins an upload of the content with that number, and is cut off.
+// Starts an upload of the content with that number, and is interrupted.
 static void cut_off(struct scene *scene, uint64_t owner, uint32_t number, bool is_right)
 {
     char entry[CACHE_ENTRY_TEXT], *bytes = content_make(scene, number, entry);
@@ -69,7 +69,7 @@ static void wrong_bytes_before_the_cut_are_sent_again(void **state)
     assert_int_equal(offset_asked(scene, link, entry), CUT);
     put_piece(link, entry, CUT, SIZE - CUT);
     put_bytes(scene, link, bytes + CUT, SIZE - CUT);
-    put_expect_refusal(scene, link, WIRE_REFUSED_NOT_FOUND, "not those that were named");
+    put_expect_refusal(scene, link, WIRE_REFUSED_NOT_FOUND, "do not match their hash");
     putter_leave(scene, link);
     link = putter(scene, 1);
     assert_int_equal(offset_asked(scene, link, entry), 0);
@@ -113,7 +113,7 @@ static void what_no_disk_can_hold_is_refused_at_once(void **state)
     snprintf(large, sizeof large, "f:%ju:%s", (uintmax_t)bytes, strrchr(entry, ':') + 1);
     struct link *link = putter(scene, 1);
     put_piece(link, large, 0, bytes);
-    put_expect_refusal(scene, link, WIRE_REFUSED_FULL, "no room");
+    put_expect_refusal(scene, link, WIRE_REFUSED_FULL, "no space");
     link_close(link);
 }
 

@@ -1,4 +1,4 @@
-// put_scene.c - clients with keys of their own that put contents into the cache of a server.
+// put_scene.c - clients with their own keys that upload contents into the cache of a server.
 #define _GNU_SOURCE
 #include "object/transfer/put_scene.h"
 
@@ -64,7 +64,7 @@ struct wire_message put_hear(struct scene *scene, struct link *link)
     struct wire_message message = {0};
     int64_t until = os_ticks() + PATIENCE;
     while (wire_take(&link->in, &message) != WIRE_GOT) {
-        if (os_ticks() > until) fail_msg("the server says nothing");
+        if (os_ticks() > until) fail_msg("the server sends nothing");
         if (!link_work(link) && link->in.length == link->in.taken) fail_msg("it is closed");
         data_server_work(scene->server, scene_now(scene));
     }
@@ -113,7 +113,7 @@ void putter_leave(struct scene *scene, struct link *link)
     int64_t until = os_ticks() + PATIENCE;
     link_close(link);
     while (data_server_connections(scene->server) == before) {
-        if (os_ticks() > until) fail_msg("the server does not notice that a client has gone");
+        if (os_ticks() > until) fail_msg("the server does not notice that a client disconnected");
         data_server_work(scene->server, scene_now(scene));
     }
 }

@@ -1,4 +1,4 @@
-// ticket_test.c - without the ticket for it nobody gets anything, nor learns what is there.
+// ticket_test.c - without a ticket a peer gets no object, and does not learn which ones exist.
 #define _GNU_SOURCE
 #include "object/transfer/data_scene.h"
 
@@ -25,7 +25,7 @@ static void other_tickets_are_refused(void **state)
     expect_fault(scene, two, DATA_MISSED, "refused");
     rota_object_id none = {9, 9};
     serve(scene, none, TICKET, 60000000);
-    fetch(scene, none, TICKET, scene->address, NULL);  // for what is not there
+    fetch(scene, none, TICKET, scene->address, NULL);  // for an object that does not exist
     expect_fault(scene, none, DATA_MISSED, "refused");
     fetch(scene, one, TICKET, scene->address, NULL);
     expect_fetched(scene, one);
@@ -112,7 +112,7 @@ static void of_too_many_tickets_of_a_client_its_oldest_goes(void **state)
     expect_fault(scene, one, DATA_MISSED, "refused");
 }
 
-// ---- By hand ------------------------------------------------------------------------------------
+// ---- Single messages ------------------------------------------------------------------------
 
 static struct link *stranger(struct scene *scene)
 {
@@ -150,7 +150,7 @@ static void want(struct link *link, const char *entry, uint64_t offset)
     say(link, message);
 }
 
-// The last thing that is heard before it is closed.
+// The last message before the connection is closed.
 static void refused(struct scene *scene, struct link *link, const char *before)
 {
     struct wire_message message;
@@ -164,7 +164,7 @@ static void refused(struct scene *scene, struct link *link, const char *before)
         at += snprintf(at, 200, "%s ", wire_kind_name(message.kind));
         if (message.kind != WIRE_REFUSE_MESSAGE) continue;
         assert_int_equal(message.refuse.code, WIRE_REFUSED_NOT_FOUND);
-        assert_string_equal(message.refuse.reason.bytes, "there is nothing for that ticket");
+        assert_string_equal(message.refuse.reason.bytes, "no object for this ticket");
     }
     assert_string_equal(heard, before);
     link_close(link);
@@ -193,7 +193,7 @@ static void whatever_is_wrong_the_answer_is_the_same(void **state)
     wire_out_append(&link->out, "\xff\xff\xff\xff garbage", 12);
     link_flush(link);
     refused(scene, link, "welcome refuse ");
-    // The ticket is for the other one: its contents are not there for this.
+    // The ticket is for the other object: it does not allow these contents.
     assert_true(cache_find(&scene->there, two, &entry));
     cache_entry_write(&entry, text);
     greet(link = stranger(scene), WIRE_VERSION, WIRE_PEER);

@@ -19,7 +19,7 @@ static void objects_come_over_tls(void **state)
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         fetched(scene, file_make(scene, i + 1, sizes[i], i % 2 ? 0755 : 0644), scene->address);
     fetched(scene, tree_make(scene, 100, 300), scene->address);
-    // By name: a thread looks it up, and the file of the link is another one afterwards.
+    // By name: a thread resolves it, and the file of the link is another one afterwards.
     snprintf(address, sizeof address, "localhost%s", strchr(scene->address, ':'));
     fetched(scene, file_make(scene, 200, 70000, 0644), address);
 }

@@ -1,4 +1,4 @@
-// transfer_test.c - what is in one cache comes whole into the other, whatever it is.
+// transfer_test.c - objects arrive complete in the other cache, whatever they are.
 #define _GNU_SOURCE
 #include "object/transfer/data_scene.h"
 
@@ -108,11 +108,11 @@ static void asked_twice_it_comes_once(void **state)
     struct data_done done;
     rota_object_id object = file_make(scene, 1, 300000, 0644);
     serve(scene, object, TICKET, 60000000);
-    fetch(scene, object, "an old ticket that is no good", scene->other, NULL);
+    fetch(scene, object, "an old ticket that is no longer valid", scene->other, NULL);
     fetch(scene, object, TICKET, scene->address, NULL);
     expect_fetched(scene, object);
     for (int i = 0; i < 20; i++) assert_false(data_fetcher_next_done(scene->fetcher, &done));
-    // And when it is there, nobody is asked at all.
+    // And when it exists already, no source is asked.
     fetch(scene, object, "whatever it may be", scene->other, NULL);
     expect_fetched(scene, object);
 }
@@ -172,7 +172,7 @@ static void a_good_content_is_not_sent_again(void **state)
     close(after.fd);
 }
 
-// Unbound and unused it would be the first to go; the one who reads it holds it.
+// Unbound and unused it would be evicted first; but its reader holds it.
 static void what_is_served_is_not_evicted(void **state)
 {
     struct scene *scene = *state;
@@ -207,7 +207,7 @@ static void an_object_of_another_size_is_not_taken(void **state)
     wanted.ticket = wire_text_of(TICKET);
     serve(scene, object, TICKET, 60000000);
     assert_true(data_fetcher_fetch(scene->fetcher, &wanted, scene_now(scene)));
-    expect_fault(scene, object, DATA_MISSED, "another number of bytes");
+    expect_fault(scene, object, DATA_MISSED, "wrong number of bytes");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_begin, scene_end)

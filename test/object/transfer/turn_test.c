@@ -1,4 +1,4 @@
-// turn_test.c - a client whose messages cost much leaves time for others.
+// turn_test.c - a client with expensive messages leaves time for others.
 #define _GNU_SOURCE
 #include "object/transfer/put_scene.h"
 
@@ -76,7 +76,7 @@ static void a_tree_is_read_again_when_something_is_gone(void **state)
     cache_throw(&scene->there, &entry, &reading);
     close(reading.fd);
     put_bind(link, upload_of(1), tree);
-    put_expect_refusal(scene, link, WIRE_REFUSED_NOT_FOUND, "not here");
+    put_expect_refusal(scene, link, WIRE_REFUSED_NOT_FOUND, "not in the object store");
     link_close(link);
 }
 

@@ -1,4 +1,4 @@
-// live_test.c - a guide looks at the core of a server and says where tasks should go.
+// live_test.c - the live planner reads the core of a server and decides where tasks should run.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,12 +14,12 @@ enum { GROUPS = 3, MAKERS = 4, READER = MAKERS + 1, TASKS = GROUPS * READER };
 
 struct scene {
     struct rota *rota;
-    struct guide *guide;
+    struct live *live;
     rota_time now;
     rota_worker_id workers[8];
     uint32_t worker_count, given, asked;
-    uint32_t place[TASKS + 1];  // as it was said last
-    char text[512];             // all that was said, in its order
+    uint32_t place[TASKS + 1];  // as last reported
+    char text[512];             // all that was reported, in order
 };
 
 static void step(struct scene *scene, struct rota_event event)
@@ -41,7 +41,7 @@ static void open_with(struct scene *scene, uint32_t workers)
     config.plan_submit = config.plan_update = config.plan_idle = 0;
     *scene = (struct scene){.now = 1000000, .worker_count = workers};
     assert_int_equal(rota_open(&config, &scene->rota), ROTA_OK);
-    scene->guide = guide_open();
+    scene->live = live_open();
     for (uint32_t i = 0; i < workers; i++) {
         struct rota_event event = {.kind = ROTA_EVENT_WORKER_JOINED};
         event.worker.id.number = scene->workers[i].number = i + 1;
@@ -53,11 +53,11 @@ static void open_with(struct scene *scene, uint32_t workers)
 
 static void scene_close(struct scene *scene)
 {
-    guide_close(scene->guide);
+    live_close(scene->live);
     rota_close(scene->rota);
 }
 
-// Groups of makers, the first tasks, and behind them who reads what a group makes.
+// Groups of producers, the first tasks, and after them the tasks that read the outputs of a group.
 static void submit(struct scene *scene, bool reads)
 {
     static struct rota_task_spec tasks[TASKS];
@@ -82,8 +82,8 @@ static void submit(struct scene *scene, bool reads)
                                           .output_count = TASKS,
                                           .input_count = reads ? GROUPS * MAKERS : 0};
     step(scene, event);
-    assert_int_equal(guide_wants(scene->guide, &event.submit), reads);
-    if (reads) guide_submitted(scene->guide, (rota_job_id){1}, &event.submit, list);
+    assert_int_equal(live_wants(scene->live, &event.submit), reads);
+    if (reads) live_submitted(scene->live, (rota_job_id){1}, &event.submit, list);
 }
 
 static const char *name_of(void *context, rota_task_id task)
@@ -113,14 +113,14 @@ static void give(void *context, rota_job_id job, const struct rota_placement *pl
 
 static void plan(struct scene *scene)
 {
-    struct guide_view view = {.rota = scene->rota,
+    struct live_view view = {.rota = scene->rota,
                               .now = scene->now,
                               .workers = scene->workers,
                               .worker_count = scene->worker_count,
                               .context = scene,
                               .name_of = name_of,
                               .give = give};
-    guide_plan(scene->guide, &view);
+    live_plan(scene->live, &view);
     turn(scene);
 }
 
@@ -130,7 +130,7 @@ static void what_one_task_reads_is_made_on_one_worker(void **state)
     struct scene scene;
     open_with(&scene, GROUPS);
     submit(&scene, true);
-    assert_int_equal(guide_due(scene.guide), 0);
+    assert_int_equal(live_due(scene.live), 0);
     plan(&scene);
     assert_int_equal(scene.given, TASKS);
     assert_int_equal(scene.asked, 0);
@@ -156,13 +156,13 @@ static void the_same_is_planned_again(void **state)
     plan(&one);
     plan(&other);
     assert_string_equal(one.text, other.text);
-    guide_news(one.guide);
-    assert_true(guide_due(one.guide) > one.now);  // most of the time is not for planning
-    one.now = guide_due(one.guide);
+    live_news(one.live);
+    assert_true(live_due(one.live) > one.now);  // most of the time is not for planning
+    one.now = live_due(one.live);
     one.given = 0;
     plan(&one);
-    assert_int_equal(one.given, 0);  // nothing happened: what was said stands
-    assert_int_equal(guide_due(one.guide), ROTA_NEVER);
+    assert_int_equal(one.given, 0);  // nothing happened: the plan stays
+    assert_int_equal(live_due(one.live), ROTA_NEVER);
     scene_close(&one);
     scene_close(&other);
 }
@@ -173,9 +173,9 @@ static void what_hands_nothing_on_is_not_planned(void **state)
     struct scene scene;
     open_with(&scene, GROUPS);
     submit(&scene, false);
-    guide_news(scene.guide);
-    assert_int_equal(guide_due(scene.guide), ROTA_NEVER);
-    assert_false(guide_knows(scene.guide, (rota_job_id){1}));
+    live_news(scene.live);
+    assert_int_equal(live_due(scene.live), ROTA_NEVER);
+    assert_false(live_knows(scene.live, (rota_job_id){1}));
     scene_close(&scene);
 }
 
@@ -190,7 +190,7 @@ static void one_worker_needs_no_plan(void **state)
     scene_close(&scene);
 }
 
-// What was planned for it and not handed out goes to where somebody is; what it was given stays.
+// Tasks planned for it and not handed out move to other workers; assigned ones stay.
 static void silent_workers_are_not_planned_for(void **state)
 {
     (void)state;
@@ -201,8 +201,8 @@ static void silent_workers_are_not_planned_for(void **state)
     struct rota_event event = {.kind = ROTA_EVENT_WORKER_SILENT};
     event.worker.id.number = 3;
     step(&scene, event);
-    guide_news(scene.guide);
-    scene.now = guide_due(scene.guide);
+    live_news(scene.live);
+    scene.now = live_due(scene.live);
     plan(&scene);
     struct rota_task_view view;
     for (uint32_t i = 1; i <= TASKS; i++) {
@@ -213,15 +213,15 @@ static void silent_workers_are_not_planned_for(void **state)
     scene_close(&scene);
 }
 
-// A long kind of tasks counts for more: the two of them do not share a worker.
+// A kind of long tasks counts more: the two of them do not share a worker.
 static void durations_are_learned_by_kind(void **state)
 {
     (void)state;
     struct scene scene;
     open_with(&scene, 2);
-    guide_learn(scene.guide, "make-7", 100);
-    guide_learn(scene.guide, "make-1234", 100);
-    guide_learn(scene.guide, "read-1", 1);
+    live_learn(scene.live, "make-7", 100);
+    live_learn(scene.live, "make-1234", 100);
+    live_learn(scene.live, "read-1", 1);
     static const struct rota_task_spec tasks[4] = {{.cores = 1}, {.cores = 1}, {.cores = 1},
                                                    {.cores = 1}};
     static const struct rota_output outputs[3] = {{1, 0, {1, 1}, 1 << 30, {{0}, 0}},
@@ -234,7 +234,7 @@ static void durations_are_learned_by_kind(void **state)
                                           .inputs = inputs, .task_count = 4, .output_count = 3,
                                           .input_count = 3};
     step(&scene, event);
-    guide_submitted(scene.guide, (rota_job_id){1}, &event.submit, names);
+    live_submitted(scene.live, (rota_job_id){1}, &event.submit, names);
     plan(&scene);
     assert_int_not_equal(scene.place[1], scene.place[3]);
     assert_int_equal(scene.place[4], scene.place[1]);  // where the large one is

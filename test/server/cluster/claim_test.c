@@ -1,4 +1,4 @@
-// claim_test.c - handlers: what they are granted, for how long, and who may not ask.
+// claim_test.c - handlers: what they are granted, for how long, and which requests are refused.
 #include "peers.h"
 
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static int end(void **state)
     return 0;
 }
 
-// ---- What they say -------------------------------------------------------------------------
+// ---- Messages of handlers -------------------------------------------------------------------
 
 static void greets(struct played *played, enum wire_role role)
 {
@@ -151,7 +151,7 @@ static void a_grant_leaves_when_it_is_durable(void **state)
     assert_true(played_says(&peers, &handler, &message));
     uint64_t turn = peers_write(&peers);
     assert_int_equal(played_hears(&handler, &message), WIRE_NONE);
-    hub_settled(&peers.hub, turn);
+    cluster_settled(&peers.cluster, turn);
     struct wire_granted grant = granted(&handler);
     assert_int_equal(grant.task.task, 1);
     assert_true(grant.token && grant.body.length && grant.lease == 1000000);
@@ -243,7 +243,7 @@ static void after_a_restart_leases_begin_anew(void **state)
     submits(1, 1, 0);
     struct wire_message message = {.kind = WIRE_CLAIM_MESSAGE};
     message.claim.low = 1;
-    message.claim.lease = 3000000;  // not what the server would give by itself
+    message.claim.lease = 3000000;  // not the default of the server
     assert_true(played_says(&peers, &handler, &message));
     peers_turn(&peers);
     uint64_t token = granted(&handler).token;
@@ -257,7 +257,7 @@ static void after_a_restart_leases_begin_anew(void **state)
     assert_false(renews(&handler, first, token));
 }
 
-// The server is started again with a shorter lease, and again when the longer one is over.
+// The server is started again with a shorter lease, and again when the longer one has expired.
 static void a_handler_has_the_lease_that_it_was_told(void **state)
 {
     (void)state;
@@ -294,11 +294,11 @@ static bool is_gone(void *context, const char *id)
     return *gone && strcmp(id, gone) == 0;
 }
 
-// For a day, and the key of the handler is revoked; `other` comes with another key.
+// For a day, and the key of the handler is revoked; `other` has another key.
 static uint64_t claims_and_is_revoked(bool is_restarted)
 {
     struct wire_message message = {.kind = WIRE_CLAIM_MESSAGE};
-    peers.hub.limits.key_is_gone = is_gone;
+    peers.cluster.limits.key_is_gone = is_gone;
     memcpy(other.peer->id, "other", sizeof "other");
     greets(&client, WIRE_CLIENT);
     greets(&handler, WIRE_HANDLER);
@@ -313,12 +313,12 @@ static uint64_t claims_and_is_revoked(bool is_restarted)
     if (is_restarted) {
         stage_close();
         stage_open();
-        peers.hub.limits.key_is_gone = is_gone;
+        peers.cluster.limits.key_is_gone = is_gone;
         memcpy(other.peer->id, "other", sizeof "other");
         greets(&other, WIRE_HANDLER);
     } else {
         played_close(&peers, &handler);
-        hub_claims_revoke(&peers.hub);
+        cluster_claims_revoke(&peers.cluster);
     }
     peers_turn(&peers);
     return token;

@@ -1,4 +1,4 @@
-// cluster_fuzz.c - a server whose peers say anything: it stays whole, whatever they say.
+// cluster_fuzz.c - a server whose peers send arbitrary messages: its state stays valid.
 #include "peers.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// cluster_test.c - what a server says, and what it does not say before it may.
+// cluster_test.c - what a server sends, and what it does not send before it is durable.
 #include "scene.h"
 
 #include <errno.h>
@@ -12,13 +12,13 @@ static void nothing_leaves_before_it_is_durable(void **state)
     uint64_t turn = peers_write(&peers);
     assert_int_equal(played_hears(&client, &message), WIRE_NONE);
     assert_int_equal(played_hears(&worker, &message), WIRE_NONE);
-    hub_settled(&peers.hub, turn);
+    cluster_settled(&peers.cluster, turn);
     assert_true(played_hears_kind(&client, WIRE_ACCEPTED_MESSAGE, &message));
     struct wire_run run = given(&worker);
     reports(&worker, &run, WIRE_EXITED, 0);
     turn = peers_write(&peers);
     assert_false(played_hears_kind(&worker, WIRE_RECORDED_MESSAGE, &message));
-    hub_settled(&peers.hub, turn);
+    cluster_settled(&peers.cluster, turn);
     assert_true(played_hears_kind(&worker, WIRE_RECORDED_MESSAGE, &message));
     assert_int_equal(message.recorded.how, WIRE_NOW_RECORDED);
 }
@@ -27,10 +27,7 @@ static void a_report_that_comes_again_is_answered_again(void **state)
 {
     (void)state;
     struct wire_message message;
-    a_cluster_of_one();
-    submits(7, 1, 0, 0);
-    peers_turn(&peers);
-    struct wire_run run = given(&worker);
+    struct wire_run run = given_first(7, 0);
     reports(&worker, &run, WIRE_EXITED, 0);
     reports(&worker, &run, WIRE_EXITED, 3);
     run.attempt++;
@@ -61,7 +58,7 @@ static void pieces_become_one_job(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, (rota_task_id){1, 6}), ROTA_TASK_NONE);
 }
 
-// Nothing comes of the pieces behind one that was refused.
+// Pieces after a refused one are ignored.
 static void a_refused_piece_refuses_the_whole(void **state)
 {
     (void)state;
@@ -84,7 +81,7 @@ static void a_refused_piece_refuses_the_whole(void **state)
     assert_true(played_hears_kind(&client, WIRE_ACCEPTED_MESSAGE, &message));
 }
 
-// The rest of the first one would otherwise be taken for all of it.
+// The rest of the first one would otherwise be taken for a complete submission.
 static void pieces_of_two_submissions_are_not_mixed(void **state)
 {
     (void)state;
@@ -109,19 +106,19 @@ static void what_is_never_whole_is_given_up_after_a_minute(void **state)
     a_cluster_of_one();
     submits(7, 1, 0, WIRE_SUBMIT_MORE);
     peers_turn(&peers);
-    assert_in_range(hub_deadline(&peers.hub), peers.now, peers.now + minute);
+    assert_in_range(cluster_deadline(&peers.cluster), peers.now, peers.now + minute);
     peers.now += minute - 10000;
-    submits(7, 1, 0, WIRE_SUBMIT_MORE);  // it goes on
+    submits(7, 1, 0, WIRE_SUBMIT_MORE);  // it continues
     peers_turn(&peers);
     peers.now += minute - 10000;
     peers_turn(&peers);
     assert_false(client.peer->closing);
-    assert_int_not_equal(peers.hub.draft_bytes, 0);
+    assert_int_not_equal(peers.cluster.draft_bytes, 0);
     peers.now += 20000;
     peers_turn(&peers);
     assert_true(played_hears_kind(&client, WIRE_REFUSE_MESSAGE, &message));
     assert_true(client.peer->closing);
-    assert_int_equal(peers.hub.draft_bytes, 0);
+    assert_int_equal(peers.cluster.draft_bytes, 0);
     assert_int_equal(rota_task_state(peers.server.rota, (rota_task_id){1, 1}), ROTA_TASK_NONE);
 }
 
@@ -170,10 +167,7 @@ static void what_was_cancelled_while_its_worker_was_away_is_stopped(void **state
     (void)state;
     struct wire_message message = {.kind = WIRE_STARTED_MESSAGE};
     struct played next;
-    a_cluster_of_one();
-    submits(7, 1, 0, 0);
-    peers_turn(&peers);
-    struct wire_run run = given(&worker);
+    struct wire_run run = given_first(7, 0);
     message.started.task = run.task;
     message.started.attempt = run.attempt;
     assert_true(played_says(&peers, &worker, &message));
@@ -192,7 +186,7 @@ static void what_was_cancelled_while_its_worker_was_away_is_stopped(void **state
     peers_turn(&peers);
     assert_true(played_hears_kind(&next, WIRE_STOP_MESSAGE, &message));
     assert_int_equal(message.stop.attempt, run.attempt);
-    assert_int_equal(message.stop.grace, HUB_GRACE);
+    assert_int_equal(message.stop.grace, WIRE_GRACE);
     played_close(&peers, &next);
     peers_turn(&peers);
 }
@@ -201,10 +195,7 @@ static void what_started_while_no_server_was_there_runs(void **state)
 {
     (void)state;
     struct played next;
-    a_cluster_of_one();
-    submits(7, 1, 0, 0);
-    peers_turn(&peers);
-    struct wire_run run = given(&worker);
+    struct wire_run run = given_first(7, 0);
     played_close(&peers, &worker);
     struct wire_attempt listed = {.task = run.task, .attempt = run.attempt, .token = run.token};
     listed.state = WIRE_ATTEMPT_RUNNING;
@@ -235,10 +226,7 @@ static void an_older_connection_is_turned_away(void **state)
 static void failures_and_losses_are_counted_apart(void **state)
 {
     (void)state;
-    a_cluster_of_one();
-    submits(7, 1, 1, 0);
-    peers_turn(&peers);
-    struct wire_run run = given(&worker);
+    struct wire_run run = given_first(7, 1);
     reports(&worker, &run, WIRE_EXITED, 3);
     peers_turn(&peers);
     run = given(&worker);
@@ -247,9 +235,9 @@ static void failures_and_losses_are_counted_apart(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_FAILED);
     submits(8, 1, 0, 0);
     peers_turn(&peers);
-    for (int i = 0; i < HUB_LOSSES; i++) {
+    for (int i = 0; i < CLUSTER_LOSSES; i++) {
         run = given(&worker);
-        reports(&worker, &run, WIRE_STOPPED, 15);  // nobody has asked for that
+        reports(&worker, &run, WIRE_STOPPED, 15);  // the server did not ask for that
         peers_turn(&peers);
     }
     run = given(&worker);
@@ -262,12 +250,9 @@ static void failures_and_losses_are_counted_apart(void **state)
 static void what_never_began_does_not_count(void **state)
 {
     (void)state;
-    struct played next[HUB_LOSSES + 2];
-    a_cluster_of_one();
-    submits(7, 1, 0, 0);
-    peers_turn(&peers);
-    struct wire_run run = given(&worker);
-    for (uint32_t i = 0; i < HUB_LOSSES + 2; i++) {
+    struct played next[CLUSTER_LOSSES + 2];
+    struct wire_run run = given_first(7, 0);
+    for (uint32_t i = 0; i < CLUSTER_LOSSES + 2; i++) {
         reports(i ? &next[i - 1] : &worker, &run, WIRE_NOT_STARTED, ESTALE);
         peers_turn(&peers);
         run = given(i ? &next[i - 1] : &worker);
@@ -277,10 +262,10 @@ static void what_never_began_does_not_count(void **state)
         peers_turn(&peers);
         run = given(&next[i]);
     }
-    reports(&next[HUB_LOSSES + 1], &run, WIRE_EXITED, 0);
+    reports(&next[CLUSTER_LOSSES + 1], &run, WIRE_EXITED, 0);
     peers_turn(&peers);
     assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_SUCCEEDED);
-    for (uint32_t i = 0; i < HUB_LOSSES + 2; i++) played_close(&peers, &next[i]);
+    for (uint32_t i = 0; i < CLUSTER_LOSSES + 2; i++) played_close(&peers, &next[i]);
     peers_turn(&peers);
 }
 
@@ -295,7 +280,7 @@ static void roles_are_kept(void **state)
     assert_false(played_says(&peers, &other, &join));
     played_close(&peers, &other);
     played_open(&peers, &other, WIRE_CLIENT);
-    assert_false(played_says(&peers, &other, &join));  // before it said who it is
+    assert_false(played_says(&peers, &other, &join));  // before it introduced itself
     played_close(&peers, &other);
     peers_turn(&peers);
 }
@@ -303,10 +288,7 @@ static void roles_are_kept(void **state)
 static void a_silent_worker_is_lost_after_its_lease(void **state)
 {
     (void)state;
-    a_cluster_of_one();
-    submits(7, 1, 0, 0);
-    peers_turn(&peers);
-    struct wire_run run = given(&worker);
+    struct wire_run run = given_first(7, 0);
     peers.now += 1500000;  // no heartbeat for longer than three
     peers_turn(&peers);
     assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_ASSIGNED);
@@ -315,7 +297,7 @@ static void a_silent_worker_is_lost_after_its_lease(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_OFFERED);
 }
 
-// A task with a content key is lost with its worker, and given to another one.
+// A task with a content key is lost with its worker, and assigned to another one.
 static struct wire_run given_up(struct played *other)
 {
     a_cluster_of_one();
@@ -341,7 +323,7 @@ static void a_late_result_counts_from_the_worker_that_had_the_attempt(void **sta
     (void)state;
     struct played other, back;
     struct wire_run run = given_up(&other);
-    reports(&other, &run, WIRE_EXITED, 0);  // which it was never given
+    reports(&other, &run, WIRE_EXITED, 0);  // which it was never assigned
     peers_turn(&peers);
     assert_int_equal(rota_task_state(peers.server.rota, run.task), ROTA_TASK_ASSIGNED);
     played_open(&peers, &back, WIRE_WORKER);
@@ -355,7 +337,7 @@ static void a_late_result_counts_from_the_worker_that_had_the_attempt(void **sta
     peers_turn(&peers);
 }
 
-// The worker of an attempt goes away; true: the attempt is still its own.
+// The worker of an attempt disconnects; true: the attempt is still its own.
 static bool is_waited_for(void)
 {
     struct rota_task_view view;
@@ -394,13 +376,13 @@ static void a_clock_that_is_set_back_prolongs_no_lease(void **state)
     peers.wall -= 3600000000;
     peers.now += 1900000;
     assert_true(is_waited_for());
-    assert_true(hub_deadline(&peers.hub) <= peers.now + 100000);
+    assert_true(cluster_deadline(&peers.cluster) <= peers.now + 100000);
     peers.now += 200000;
     assert_false(is_waited_for());
     played_open(&peers, &worker, WIRE_WORKER);
 }
 
-// The connection that was to carry it has gone with it.
+// The connection that was to carry it is closed, too.
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -1,4 +1,4 @@
-// graph_test.c - what a server says of a graph that it does not take: which task it is about.
+// graph_test.c - how a server refuses an invalid graph: it names the task.
 #include "scene.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ enum { TASKS_MAX = 1000000, EDGES_MAX = 10000000, NEEDS_MAX = 100000, CLAUSES_MA
 static struct wire_spec specs[TASKS];
 static uint64_t requests;
 
-// So many tasks, called a, b, c...
+// `count` tasks, called a, b, c...
 static struct wire_submit graph_of(uint32_t count, const struct wire_edge *edges,
                                    uint32_t edge_count)
 {
@@ -31,7 +31,7 @@ static void says(const struct wire_submit *submit)
     assert_true(played_says(&peers, &client, &message));
 }
 
-// "": it is taken.
+// "": it is accepted.
 static void is_told(const struct wire_submit *submit, const char *expected)
 {
     struct wire_message answer;
@@ -60,8 +60,8 @@ static void an_edge_that_is_none_names_its_task(void **state)
         const char *told;
     } bad[] = {
         {{2, 2}, "task 2 \"b\": an edge from a task to itself"},
-        {{9, 3}, "task 3 \"c\": an edge begins at a task that does not exist (task 9)"},
-        {{1, 9}, "task 9: an edge ends at a task that is not new (task 1 \"a\")"},
+        {{9, 3}, "task 3 \"c\": an edge begins at an unknown task (task 9)"},
+        {{1, 9}, "task 9: an edge must end at a new task (task 1 \"a\")"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct wire_edge edges[] = {{1, 2}, bad[i].edge, {7, 7}};
@@ -104,7 +104,7 @@ static void a_long_name_is_cut_between_characters(void **state)
             "task 1 \"a234567890123456789012345678901...\": an edge from a task to itself");
 }
 
-// The job has a bundle, 1, and 2 that waits for it; whoever joins the bundle must not wait for 2.
+// The job has a bundle, 1, and 2 that waits for it; a new member of the bundle must not wait for 2.
 static void a_cycle_through_what_was_there_is_told(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void a_lane_that_others_use_is_not_changed(void **state)
         specs[0].lane = 1;
         specs[0].access = ROTA_ACCESS_WRITE;
         lane.flags = i ? ROTA_LANE_STRICT : 0;
-        is_told(&submit, i ? "a lane cannot change while there are tasks for it" : "");
+        is_told(&submit, i ? "a lane cannot be changed while it has tasks" : "");
     }
 }
 
@@ -150,20 +150,20 @@ static void a_task_that_is_none_is_named(void **state)
     for (int which = 0; which < 7; which++) {
         struct wire_submit submit = graph_of(3, NULL, 0);
         const char *told = NULL;
-        if (which == 0) specs[1].priority = 300, told = "priorities are -128 to 127";
-        if (which == 1) specs[1].retries = 996, told = "a server repeats a task at most 995 times";
+        if (which == 0) specs[1].priority = 300, told = "a priority must be between -128 and 127";
+        if (which == 1) specs[1].retries = 996, told = "at most 995 retries are allowed";
         if (which == 2) {
             specs[1].lane = 1;
-            told = "a task names a lane, group, machine or body that was not given";
+            told = "a task names a lane, group, machine or body that is not in the submission";
         }
         if (which == 3)
-            specs[1].bundle = 3, told = "a task names a bundle that does not exist (task 3 \"c\")";
-        if (which == 4) specs[1].estimate = -1, told = "times are 0 to 100 years";
-        if (which == 5) specs[1].flags = 1u << 31, told = "a task has flags that do not exist";
+            specs[1].bundle = 3, told = "unknown bundle (task 3 \"c\")";
+        if (which == 4) specs[1].estimate = -1, told = "a time must be between 0 and 100 years";
+        if (which == 5) specs[1].flags = 1u << 31, told = "unknown flags";
         if (which == 6) {
             submit.clauses = (wire_clauses){&away, 1};
             specs[1].clause_count = 1;
-            told = "a condition names a task that does not exist (task 7.5)";
+            told = "a condition names an unknown task (task 7.5)";
         }
         char whole[200];
         snprintf(whole, sizeof whole, "task 2 \"b\": %s", told);
@@ -171,7 +171,7 @@ static void a_task_that_is_none_is_named(void **state)
     }
     struct wire_submit submit = graph_of(3, NULL, 0);
     specs[2].name = wire_text_of("a\nb");
-    is_told(&submit, "task 3: the name of a task is none: 255 bytes, no controls");
+    is_told(&submit, "task 3: invalid task name: at most 255 bytes, no control characters");
 }
 
 static void a_body_that_is_none_names_the_first_task_with_it(void **state)
@@ -181,10 +181,10 @@ static void a_body_that_is_none_names_the_first_task_with_it(void **state)
     struct wire_submit submit = graph_of(3, NULL, 0);
     submit.bodies = submit.commands = (wire_texts){none, 1};
     specs[1].body = specs[2].body = 1;
-    is_told(&submit, "task 2 \"b\": a body is not the frame of a command");
+    is_told(&submit, "task 2 \"b\": a body must be a RUN frame");
     submit = graph_of(3, NULL, 0);
     submit.bodies = submit.commands = (wire_texts){none, 1};
-    is_told(&submit, "a body is not the frame of a command");
+    is_told(&submit, "a body must be a RUN frame");
 }
 
 static void tasks_are_counted_over_pieces(void **state)
@@ -196,12 +196,12 @@ static void tasks_are_counted_over_pieces(void **state)
     submit = graph_of(2, NULL, 0);
     submit.low = requests -= 1;
     specs[1].estimate = -1;
-    is_told(&submit, "task 5 \"b\": times are 0 to 100 years");
+    is_told(&submit, "task 5 \"b\": a time must be between 0 and 100 years");
 }
 
 // ---- Limits ------------------------------------------------------------------------------------
 
-// Pieces of so many tasks without names, up to a count; the last one still has to come.
+// Pieces of `count` tasks without names; the last one is still missing.
 static void tasks_come(uint32_t count)
 {
     struct wire_spec *many = calloc(PIECE, sizeof *many);
@@ -231,10 +231,10 @@ static void a_million_tasks_are_taken_and_one_more_is_not(void **state)
     tasks_come(TASKS_MAX);
     submit = graph_of(1, NULL, 0);
     submit.low = --requests;
-    is_told(&submit, "task 1000001: a submission has at most 1,000,000 tasks");
+    is_told(&submit, "task 1000001: a submission may have at most 1,000,000 tasks");
 }
 
-// Each of so many tasks waits for as many before it as there may be edges for.
+// Each task waits for as many earlier ones as the limit of edges allows.
 static void ten_million_edges_are_taken_and_one_more_is_not(void **state)
 {
     (void)state;
@@ -254,7 +254,7 @@ static void ten_million_edges_are_taken_and_one_more_is_not(void **state)
             submit.flags = last ? 0 : WIRE_SUBMIT_MORE;
             if (last)
                 is_told(&submit,
-                        beyond ? "task 77: a submission has at most 10,000,000 edges" : "");
+                        beyond ? "task 77: a submission may have at most 10,000,000 edges" : "");
             else
                 says(&submit);
         }
@@ -272,7 +272,7 @@ static void a_task_may_wait_for_a_hundred_thousand(void **state)
     is_told(&submit, "");
     tasks_come(NEEDS_MAX + 2);
     submit = last_piece(edges, NEEDS_MAX + 1);
-    is_told(&submit, "task 100002: a task waits for at most 100,000 others");
+    is_told(&submit, "task 100002: a task may have at most 100,000 dependencies");
     free(edges);
 }
 
@@ -292,7 +292,7 @@ static void a_task_may_read_a_hundred_thousand_objects(void **state)
             makes[i].object.high = uses[i].object.high = 5 + beyond;
         submit.outputs = (wire_makes){makes, NEEDS_MAX + 1};
         submit.inputs = (wire_uses){uses, NEEDS_MAX + beyond};
-        is_told(&submit, beyond ? "task 2 \"b\": a task has at most 100,000 inputs" : "");
+        is_told(&submit, beyond ? "task 2 \"b\": a task may have at most 100,000 inputs" : "");
     }
     free(uses);
     free(makes);
@@ -308,9 +308,9 @@ static void a_condition_may_have_ten_thousand_clauses(void **state)
     }
     for (uint32_t beyond = 0; beyond < 2; beyond++) {
         struct wire_submit submit = graph_of(2, NULL, 0);
-        specs[1].clause_count = CLAUSES_MAX - 1 + 2 * beyond;  // an odd number, being whole
+        specs[1].clause_count = CLAUSES_MAX - 1 + 2 * beyond;  // an odd number, to be complete
         submit.clauses = (wire_clauses){clauses, CLAUSES_MAX + 2};
-        is_told(&submit, beyond ? "task 2 \"b\": a condition has at most 10,000 clauses" : "");
+        is_told(&submit, beyond ? "task 2 \"b\": a condition may have at most 10,000 clauses" : "");
     }
     free(clauses);
 }

@@ -1,4 +1,4 @@
-// missed_test.c - objects that nobody can fetch, or that have no hash.
+// missed_test.c - objects that cannot be fetched, or that have no hash.
 #include "server/cluster/replicas.h"
 #include "scene.h"
 
@@ -53,7 +53,7 @@ static void misses(struct played *played)
     assert_true(played_says(&peers, played, &message));
 }
 
-// How often it was made: what was given since the last turn, and the end of it.
+// How often it was made: the attempts since the last turn, and their end.
 static uint32_t works(struct played *played)
 {
     struct wire_message message;
@@ -78,7 +78,7 @@ static void refuses_bytes(struct played *played)
 
 enum fault { MISSES, REFUSES_FIRST };
 
-// How often it is made in all.
+// How often it is made in total.
 static uint32_t made_in_all(enum fault fault)
 {
     struct played other;
@@ -108,13 +108,13 @@ static uint32_t made_in_all(enum fault fault)
 static void what_cannot_be_fetched_is_made_again_three_times(void **state)
 {
     (void)state;
-    assert_int_equal(made_in_all(MISSES), 1 + HUB_REMADE_MAX);
+    assert_int_equal(made_in_all(MISSES), 1 + CLUSTER_REMADE_MAX);
 }
 
 static void refused_bytes_are_made_again_once_more(void **state)
 {
     (void)state;
-    assert_int_equal(made_in_all(REFUSES_FIRST), 1 + 1 + HUB_REMADE_MAX);
+    assert_int_equal(made_in_all(REFUSES_FIRST), 1 + 1 + CLUSTER_REMADE_MAX);
 }
 
 static void a_file_without_a_hash_fails(void **state)

@@ -1,4 +1,4 @@
-// peers.c - a hub with a store in memory, and peers that are played by the test.
+// peers.c - a server with a store in memory, and peers played by the test.
 #include "peers.h"
 #include "server/cluster/tokens.h"
 
@@ -18,16 +18,16 @@ static bool random_none(void *bytes, size_t size)
 void peers_open_at(struct peers *peers, struct store *store, rota_time now)
 {
     struct rota_config config = rota_config_default();
-    struct hub_limits limits = {.lease = peers_lease,
+    struct cluster_limits limits = {.lease = peers_lease,
                                 .beat = peers_lease / 5,
                                 .random = random_none,
                                 .restored = peers_restored};
     *peers = (struct peers){.store = store, .now = now};
     config.plan_submit = config.plan_update = config.plan_idle = 0;
-    config.lease = hub_lease(store, &limits, 2 * peers_lease);
+    config.lease = cluster_lease(store, &limits, 2 * peers_lease);
     if (peers_jobs_max) config.jobs_max = peers_jobs_max;
     bool open = server_open(&peers->server, store, &config)
-                && hub_open(&peers->hub, &peers->server, &limits, peers->now, peers->now);
+                && cluster_open(&peers->cluster, &peers->server, &limits, peers->now, peers->now);
     if (!open) abort();
 }
 
@@ -38,7 +38,7 @@ void peers_open(struct peers *peers, struct store *store)
 
 void peers_close(struct peers *peers)
 {
-    hub_close(&peers->hub);
+    cluster_close(&peers->cluster);
     server_close(&peers->server);
 }
 
@@ -46,20 +46,20 @@ static void turn_begin(struct peers *peers)
 {
     if (peers->is_begun) return;
     peers->now += 1000;
-    hub_begin(&peers->hub, peers->now + peers->wall, peers->now);
+    cluster_begin(&peers->cluster, peers->now + peers->wall, peers->now);
     peers->is_begun = true;
 }
 
 void played_open(struct peers *peers, struct played *played, uint32_t roles)
 {
     *played = (struct played){0};
-    played->peer = hub_peer_add(&peers->hub, roles, "key", &played->out);
+    played->peer = cluster_peer_add(&peers->cluster, roles, "key", &played->out);
 }
 
 void played_close(struct peers *peers, struct played *played)
 {
     turn_begin(peers);
-    if (played->peer) hub_peer_remove(&peers->hub, played->peer);
+    if (played->peer) cluster_peer_remove(&peers->cluster, played->peer);
     wire_out_release(&played->out);
     wire_in_release(&played->in);
     *played = (struct played){0};
@@ -75,13 +75,13 @@ void played_forget(struct played *played)
 bool played_says(struct peers *peers, struct played *played, const struct wire_message *message)
 {
     turn_begin(peers);
-    return hub_take(&peers->hub, played->peer, message);
+    return cluster_take(&peers->cluster, played->peer, message);
 }
 
 uint64_t peers_write(struct peers *peers)
 {
     turn_begin(peers);
-    uint64_t turn = hub_write(&peers->hub);
+    uint64_t turn = cluster_write(&peers->cluster);
     if (!turn) abort();
     peers->is_begun = false;
     return turn;
@@ -89,7 +89,7 @@ uint64_t peers_write(struct peers *peers)
 
 void peers_turn(struct peers *peers)
 {
-    hub_settled(&peers->hub, peers_write(peers));
+    cluster_settled(&peers->cluster, peers_write(peers));
 }
 
 enum wire_kind played_hears(struct played *played, struct wire_message *message)
@@ -147,7 +147,7 @@ struct wire_message greet_of(enum wire_role role, const char *name, uint64_t con
     message.greet.role = role;
     message.greet.name = wire_text_of(name);
     message.greet.connection = connection;
-    if (role == WIRE_WORKER) message.greet.folder = hub_hash(name, strlen(name));
+    if (role == WIRE_WORKER) message.greet.folder = cluster_hash(name, strlen(name));
     message.greet.place = message.greet.folder;
     return message;
 }

@@ -1,4 +1,5 @@
 // read_test.c - a client that asks for several objects at once.
+#include "server/cluster/objects.h"
 #include "server/cluster/replicas.h"
 #include "scene.h"
 
@@ -9,7 +10,7 @@ static rota_object_id object_of(uint32_t task)
     return (rota_object_id){1, task};
 }
 
-// The first task makes the good object, the second one the bad.
+// The first task makes the good object, the second one the bad one.
 static void job_of_two(void)
 {
     struct wire_make outputs[] = {{.task = 1, .object = object_of(GOOD), .flags = ROTA_OBJECT_KEEP},
@@ -107,7 +108,7 @@ static void the_same_object_may_be_asked_for_twice(void **state)
     assert_int_equal(sent, 2);
 }
 
-// One that cannot reach a worker says so for this object, and for no other.
+// A client that cannot reach a worker says so for this object, and for no other.
 static void how_it_is_reached_is_said_each_time(void **state)
 {
     (void)state;
@@ -117,7 +118,7 @@ static void how_it_is_reached_is_said_each_time(void **state)
     ends(GOOD, 0);
     ends(BAD, 0);
     peers_turn(&peers);
-    is_refused(51);  // there is no store here that it could go through
+    is_refused(51);  // there is no object store here that it could use
     is_sent(GOOD);
 }
 
@@ -126,14 +127,14 @@ static void nobody_asks_for_more_than_enough(void **state)
     (void)state;
     struct wire_message message;
     job_of_two();
-    for (uint64_t i = 0; i < HUB_READS_MAX; i++) asks(100 + i, GOOD, WIRE_DATA_READ);
+    for (uint64_t i = 0; i < CLUSTER_READS_MAX; i++) asks(100 + i, GOOD, WIRE_DATA_READ);
     peers_turn(&peers);
     assert_int_equal(played_hears(&client, &message), WIRE_NONE);
     asks(50, GOOD, WIRE_DATA_READ);
     is_refused(50);
     ends(GOOD, 0);
     peers_turn(&peers);
-    for (uint64_t i = 0; i < HUB_READS_MAX; i++) is_sent(GOOD);
+    for (uint64_t i = 0; i < CLUSTER_READS_MAX; i++) is_sent(GOOD);
     asks(51, GOOD, WIRE_DATA_READ);
     peers_turn(&peers);
     is_sent(GOOD);
@@ -150,16 +151,16 @@ static uint32_t refusal_of(struct played *played, uint64_t low)
     return played_hears(played, &message) == WIRE_REFUSE_MESSAGE ? message.refuse.code : 0;
 }
 
-// All connections of a key count, and no other key notices.
+// All connections of a key count, and other keys are not affected.
 static void a_key_has_a_share_of_what_is_waited_for(void **state)
 {
     (void)state;
     struct played second, other;
     job_of_two();
-    peers.hub.limits.shares[HUB_SHARE_READS] = 5;
+    peers.cluster.limits.shares[CLUSTER_SHARE_READS] = 5;
     played_open(&peers, &second, WIRE_CLIENT);
     played_open(&peers, &other, WIRE_CLIENT);
-    hub_peer_own(&peers.hub, other.peer, "another");
+    cluster_peer_own(&peers.cluster, other.peer, "another");
     greets(&second, WIRE_CLIENT, "client", 0);
     greets(&other, WIRE_CLIENT, "client", 0);
     for (uint64_t i = 0; i < 3; i++) asks(100 + i, GOOD, WIRE_DATA_READ);
@@ -167,7 +168,7 @@ static void a_key_has_a_share_of_what_is_waited_for(void **state)
     assert_int_equal(refusal_of(&second, 210), WIRE_REFUSED_BUSY);
     assert_int_equal(refusal_of(&client, 110), WIRE_REFUSED_BUSY);
     for (uint64_t i = 0; i < 5; i++) assert_int_equal(refusal_of(&other, 300 + i), 0);
-    played_close(&peers, &second);  // what it waited for is free for others of its key
+    played_close(&peers, &second);  // its share is free for others of its key
     for (uint64_t i = 0; i < 2; i++) assert_int_equal(refusal_of(&client, 120 + i), 0);
     assert_int_equal(refusal_of(&client, 130), WIRE_REFUSED_BUSY);
     played_close(&peers, &other);  // the last one of the list is another one now
@@ -175,7 +176,7 @@ static void a_key_has_a_share_of_what_is_waited_for(void **state)
     ends(GOOD, 0);
     peers_turn(&peers);
     for (int i = 0; i < 5; i++) is_sent(GOOD);
-    assert_int_equal(client.peer->share->used[HUB_SHARE_READS], 0);
+    assert_int_equal(client.peer->share->used[CLUSTER_SHARE_READS], 0);
 }
 
 static void who_leaves_is_told_nothing(void **state)
@@ -191,10 +192,10 @@ static void who_leaves_is_told_nothing(void **state)
     ends(GOOD, 0);
     peers_turn(&peers);
     assert_int_equal(played_hears(&client, &message), WIRE_NONE);
-    assert_null(peers.hub.readers);
+    assert_null(peers.cluster.readers);
 }
 
-// ---- From whom ---------------------------------------------------------------------------------
+// ---- Sources --------------------------------------------------------------------------------
 
 enum { MANY = 12 };
 
@@ -221,10 +222,10 @@ static void all_hold_it(void)
 
 static bool holds_it(const struct played *played)
 {
-    return hub_is_held(&peers.hub, object_of(GOOD), played->peer->worker->id);
+    return cluster_is_held(&peers.cluster, object_of(GOOD), played->peer->worker->id);
 }
 
-// The receiver of other bytes reports it; then the word of that worker counts no more.
+// The receiver of false bytes reports it; then that worker is no longer trusted.
 static void a_worker_that_lied_is_not_believed_again(void **state)
 {
     (void)state;
@@ -263,7 +264,7 @@ static char first_address(uint64_t low)
     asks(low, GOOD, WIRE_DATA_READ);
     peers_turn(&peers);
     assert_true(played_hears_kind(&client, WIRE_FETCH_MESSAGE, &message));
-    assert_int_equal(message.fetch.addresses.count, HUB_SOURCES);
+    assert_int_equal(message.fetch.addresses.count, CLUSTER_SOURCES);
     return message.fetch.addresses.items[0].bytes[1];
 }
 
@@ -276,7 +277,7 @@ static void no_holder_serves_all_readers(void **state)
     all_hold_it();
     peers_turn(&peers);
     for (uint64_t i = 0; i < 60; i++) different += first[(uint8_t)first_address(50 + i)]++ == 0;
-    assert_in_range(different, HUB_SOURCES + 1, MANY + 1);
+    assert_in_range(different, CLUSTER_SOURCES + 1, MANY + 1);
     for (uint32_t i = 0; i < MANY; i++) played_close(&peers, &holders[i]);
 }
 

@@ -1,4 +1,4 @@
-// refusal_test.c - what was refused stays refused, whatever happens before it comes again.
+// refusal_test.c - a refused request stays refused when it is repeated, whatever happened since.
 #include "scene.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ static struct wire_message change_of(uint64_t low, enum wire_verb verb, rota_tas
     return message;
 }
 
-// What it is told when the turn is over: DONE or ACCEPTED are 0, else the code.
+// The answer when the turn is durable: DONE or ACCEPTED are 0, else the code.
 static uint32_t told(const struct wire_message *message, char reason[200])
 {
     struct wire_message answer;
@@ -46,7 +46,7 @@ static void the_server_starts_again(void)
     begin_refused(NULL);
 }
 
-// ---- Kept --------------------------------------------------------------------------------------
+// ---- Stored refusals ------------------------------------------------------------------------
 
 static void a_change_stays_refused_when_the_state_has_changed(void **state)
 {
@@ -73,7 +73,7 @@ static void what_was_not_there_stays_so_for_its_request(void **state)
     (void)state;
     rota_task_id task = {1, 1};
     struct wire_spec specs[1] = {{.cores = 1}};
-    struct wire_message more = draft_of(30, 1, specs, 1);  // a job that is not there yet
+    struct wire_message more = draft_of(30, 1, specs, 1);  // a job that does not exist yet
     assert_int_equal(changed(20, WIRE_CANCEL, task), WIRE_REFUSED_NOT_FOUND);
     assert_int_equal(told(&more, NULL), WIRE_REFUSED_NOT_FOUND);
     submits(7, 1, 0, WIRE_SUBMIT_OPEN);
@@ -109,7 +109,7 @@ static void another_request_with_its_id_is_a_conflict(void **state)
     assert_int_equal(changed(20, WIRE_CANCEL, (rota_task_id){1, 1}), WIRE_REFUSED_NOT_FOUND);
 }
 
-// Whoever heard it and asks again after a crash must not be told anything else.
+// A client that got the refusal and repeats its request after a crash must get the same answer.
 static void a_refusal_waits_for_the_disk(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void a_refusal_waits_for_the_disk(void **state)
     uint64_t turn = peers_write(&peers);
     assert_true(played_says(&peers, &client, &message));  // found, and no more durable than that
     assert_int_equal(played_hears(&client, &answer), WIRE_NONE);
-    hub_settled(&peers.hub, turn);
+    cluster_settled(&peers.cluster, turn);
     for (int i = 0; i < 2; i++)
         assert_int_equal(played_hears(&client, &answer), WIRE_REFUSE_MESSAGE);
     assert_int_equal(played_hears(&client, &answer), WIRE_NONE);
@@ -148,7 +148,7 @@ static void the_latest_are_kept_and_no_more(void **state)
     assert_int_equal(changed(EACH, WIRE_CANCEL, (rota_task_id){1, 1}), 0);
 }
 
-// ---- Not kept ----------------------------------------------------------------------------------
+// ---- Refusals that are not stored -----------------------------------------------------------
 
 static void for_want_of_room_it_may_be_asked_again(void **state)
 {

@@ -1,4 +1,4 @@
-// restart_test.c - what a server with a database does, and its next life knows.
+// restart_test.c - a server with a database, and its state after a restart.
 #include "server/cluster/tokens.h"
 #include "scene.h"
 
@@ -13,10 +13,10 @@ static void a_request_is_carried_out_once_also_after_a_restart(void **state)
     assert_int_equal(accepted(), 1);
     submits(7, 2, 0, 0);
     assert_int_equal(accepted(), 1);
-    uint64_t id = peers.hub.id;
+    uint64_t id = peers.cluster.id;
     end(NULL);
     begin_on_disk(NULL);
-    assert_true(id && peers.hub.id == id);
+    assert_true(id && peers.cluster.id == id);
     greets(&client, WIRE_CLIENT, "client", 0);
     submits(7, 2, 0, 0);
     assert_int_equal(accepted(), 1);
@@ -41,7 +41,7 @@ static void the_same_request_twice_in_a_turn_is_carried_out_once(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, (rota_task_id){2, 1}), ROTA_TASK_NONE);
 }
 
-// Each life of the server is told an earlier time than the one before.
+// Each server process sees an earlier time than the one before.
 static void tokens_grow_though_the_clock_is_set_back(void **state)
 {
     (void)state;
@@ -72,7 +72,7 @@ static struct wire_run given_soon(void)
     return given(&worker);
 }
 
-// The server is killed while the worker is connected, and its next life is told an earlier time.
+// The server is killed while the worker is connected, and its next process sees an earlier time.
 static void a_backoff_ends_though_the_clock_is_set_back(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void a_backoff_ends_though_the_clock_is_set_back(void **state)
     assert_int_equal(given_soon().attempt, 2);
 }
 
-// It names lanes, groups and machines that nobody has heard of, and a task that is not there.
+// It names new lanes, groups and machines, and an unknown task.
 static void a_refused_submission_leaves_nothing_behind(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void a_refused_submission_leaves_nothing_behind(void **state)
         rows_are("sched_lane", 0);
         rows_are("sched_name", 0);
         rows_are("sched_body", 0);
-        lanes[0].flags = ROTA_LANE_GONE;  // nobody may say so from afar
+        lanes[0].flags = ROTA_LANE_GONE;  // only the core may use this flag
         message.submit.low++;
     }
     lanes[0].flags = 0;
@@ -124,16 +124,16 @@ static void a_refused_submission_leaves_nothing_behind(void **state)
     assert_int_equal(accepted(), 1);
     rows_are("sched_lane", 2);
     rows_are("sched_name", 4);
-    message = draft_of(20, 9, specs, 1);  // there is no such job
+    message = draft_of(20, 9, specs, 1);  // no such job
     message.submit.lanes = (wire_lanes){lanes, 1};
     assert_true(played_says(&peers, &client, &message));
     peers_turn(&peers);
     assert_true(played_hears_kind(&client, WIRE_REFUSE_MESSAGE, &answer));
     assert_int_equal(answer.refuse.code, WIRE_REFUSED_NOT_FOUND);
-    assert_int_equal(peers.hub.job_count, 1);
+    assert_int_equal(peers.cluster.job_count, 1);
 }
 
-// The bodies of before are counted, though nobody has asked for them in this life.
+// Stored bodies are counted, although they were not loaded in this process.
 static void an_open_job_grows_also_after_a_restart(void **state)
 {
     (void)state;
@@ -164,18 +164,24 @@ static void an_open_job_grows_also_after_a_restart(void **state)
     }
 }
 
-// What workers are told is found again by a server that never saw the job file.
-static void a_job_goes_on_after_a_restart(void **state)
+// A client submits a job, the server is restarted, and then a worker joins.
+static void restarts_with_job_of(uint32_t tasks)
 {
-    (void)state;
     greets(&client, WIRE_CLIENT, "client", 0);
-    submits(7, 1, 0, 0);
+    submits(7, tasks, 0, 0);
     assert_int_equal(accepted(), 1);
     end(NULL);
     begin_on_disk(NULL);
     greets(&worker, WIRE_WORKER, "one", 1);
     joins(&worker, NULL, 0);
     peers_turn(&peers);
+}
+
+// Commands are found again by a server process that never saw the job file.
+static void a_job_goes_on_after_a_restart(void **state)
+{
+    (void)state;
+    restarts_with_job_of(1);
     struct wire_run run = given(&worker);
     assert_string_equal(run.argv.items[0].bytes, "true");
     reports(&worker, &run, WIRE_EXITED, 0);
@@ -187,27 +193,20 @@ static void a_job_that_ends_after_a_restart_is_forgotten_too(void **state)
 {
     (void)state;
     struct wire_message message = {.kind = WIRE_WATCH_MESSAGE, .watch = {.job = 1}};
-    greets(&client, WIRE_CLIENT, "client", 0);
-    submits(7, 2, 0, 0);
-    assert_int_equal(accepted(), 1);
-    end(NULL);
-    begin_on_disk(NULL);
-    greets(&worker, WIRE_WORKER, "one", 1);
-    joins(&worker, NULL, 0);
-    peers_turn(&peers);
+    restarts_with_job_of(2);
     for (int i = 0; i < 2; i++) {
         struct wire_run run = given(&worker);
         reports(&worker, &run, WIRE_EXITED, 0);
     }
-    peers_turn(&peers);  // it is over; the next turn would close it
+    peers_turn(&peers);  // it has ended; the next turn would close it
     assert_string_equal(rota_job_status(peers.server.rota, (rota_job_id){1}), "SUCCESS");
-    hub_close(&peers.hub), server_close(&peers.server);
+    cluster_close(&peers.cluster), server_close(&peers.server);
     played_forget(&client), played_forget(&worker);
     store_close(store);
     begin_on_disk(NULL);
     peers_turn(&peers);
     assert_string_equal(rota_job_status(peers.server.rota, (rota_job_id){1}), "");
-    assert_int_equal(peers.hub.job_count, 0);
+    assert_int_equal(peers.cluster.job_count, 0);
     greets(&client, WIRE_CLIENT, "client", 0);
     assert_true(played_says(&peers, &client, &message));
     peers_turn(&peers);
@@ -255,7 +254,7 @@ static void a_job_that_is_started_again_as_it_ends_stays(void **state)
     message.change.verb = WIRE_START;
     message.change.task = run.task;
     assert_true(played_says(&peers, &client, &message));
-    peers_turn(&peers);  // it is over, and started again
+    peers_turn(&peers);  // it has ended, and is started again
     assert_true(played_hears_kind(&client, WIRE_DONE_MESSAGE, &message));
     peers_turn(&peers);
     assert_string_equal(rota_job_status(peers.server.rota, (rota_job_id){1}), "RUNNING");
@@ -328,8 +327,8 @@ static void a_worker_that_was_told_a_longer_lease_has_it(void **state)
     assert_false(is_given());
     seconds_pass(4);
     assert_true(is_given());
-    starts_again_with(SHORT);  // nobody believes in the longer one any more
-    assert_int_equal(hub_lease(store, &peers.hub.limits, 1), 1);
+    starts_again_with(SHORT);  // no worker relies on the longer one any more
+    assert_int_equal(cluster_lease(store, &peers.cluster.limits, 1), 1);
 }
 
 static void a_server_that_is_started_twice_waits_for_the_longer_lease(void **state)
@@ -351,9 +350,9 @@ static void a_restored_database_is_quiet_for_the_longer_lease(void **state)
     peers_restored = true;
     starts_again_with(SHORT);
     seconds_pass(12);
-    assert_true(hub_is_quiet(&peers.hub));
+    assert_true(cluster_is_quiet(&peers.cluster));
     seconds_pass(4);
-    assert_false(hub_is_quiet(&peers.hub));
+    assert_false(cluster_is_quiet(&peers.cluster));
 }
 
 int main(void)

@@ -10,7 +10,7 @@ struct peers peers;
 struct played client, worker;
 struct store *store;
 const char *command = "true";  // of the tasks that are submitted
-uint32_t grows_to;             // which job they are added to
+uint32_t grows_to;             // the job to which they are added
 
 int begin(void **state)
 {
@@ -34,7 +34,7 @@ int end(void **state)
     return 0;
 }
 
-// ---- What they say -------------------------------------------------------------------------
+// ---- Messages -------------------------------------------------------------------------------
 
 void greets(struct played *played, enum wire_role role, const char *name, uint64_t number)
 {
@@ -82,6 +82,14 @@ void a_cluster_of_one(void)
     greets(&worker, WIRE_WORKER, "one", 1);
     joins(&worker, NULL, 0);
     peers_turn(&peers);
+}
+
+struct wire_run given_first(uint64_t low, uint32_t retries)
+{
+    a_cluster_of_one();
+    submits(low, 1, retries, 0);
+    peers_turn(&peers);
+    return given(&worker);
 }
 
 uint32_t accepted(void)

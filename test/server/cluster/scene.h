@@ -13,7 +13,7 @@ extern struct peers peers;
 extern struct played client, worker;
 extern struct store *store;
 extern const char *command;  // of the tasks that are submitted
-extern uint32_t grows_to;    // which job they are added to; 0: none
+extern uint32_t grows_to;    // the job to which they are added; 0: none
 
 int begin(void **state);
 int end(void **state);
@@ -27,8 +27,10 @@ void submits(uint64_t low, uint32_t tasks, uint32_t retries, uint32_t flags);
 void reports(struct played *played, const struct wire_run *run, enum wire_end how, int32_t status);
 struct wire_run given(struct played *played);  // the first RUN that it gets
 void a_cluster_of_one(void);
-uint32_t accepted(void);  // behind a turn: the job; 0: none
+// A cluster of one worker, and a job of one task with this request id: its first RUN.
+struct wire_run given_first(uint64_t low, uint32_t retries);
+uint32_t accepted(void);  // after a turn: the job; 0: none
 
-// A submission without lists but its tasks.
+// A submission with tasks only.
 struct wire_message draft_of(uint64_t low, uint32_t job, struct wire_spec *specs, uint32_t count);
 void rows_are(const char *table, int count);

@@ -16,7 +16,7 @@ static struct wire_message greeting(uint64_t boot, uint64_t folder, uint64_t pla
     return message;
 }
 
-// The code of the refusal; 0: it is welcome.
+// The code of the refusal; 0: it is accepted.
 static uint32_t comes(struct played *played, uint64_t boot, uint64_t folder, uint64_t place)
 {
     struct wire_message message = greeting(boot, folder, place);
@@ -63,7 +63,7 @@ static void another_folder_is_refused(void **state)
     assert_int_equal(comes(&worker, 2, FOLDER + 1, PLACE), 0);
 }
 
-// Its old process is gone, so tasks of a lane do not keep it waiting either.
+// Its old process is gone, so tasks of a lane do not delay it either.
 static void the_same_lock_takes_over(void **state)
 {
     (void)state;
@@ -84,7 +84,7 @@ static void the_same_lock_waits_for_an_open_connection(void **state)
         assert_false(worker.peer->closing);
         played_close(&peers, &other);
         peers_turn(&peers);
-        peers.now += i ? 2500000 : 1500000;  // three heartbeats, then its lease is over
+        peers.now += i ? 2500000 : 1500000;  // three heartbeats, then its lease has expired
         peers_turn(&peers);
     }
     assert_int_equal(comes(&other, 2, FOLDER, PLACE), 0);
@@ -110,7 +110,7 @@ static void a_live_worker_is_not_replaced_by_one_of_the_same_place(void **state)
         played_close(&peers, &other);
         peers_turn(&peers);
         assert_false(worker.peer->closing);
-        for (int i = 0; i < 8; i++) {  // the contest is over
+        for (int i = 0; i < 8; i++) {  // the check has ended
             peers.now += 200000;
             beats(&worker);
             peers_turn(&peers);
@@ -139,8 +139,8 @@ static void a_copy_is_refused_when_the_first_answers(void **state)
     assert_int_equal(rota_task_state(peers.server.rota, (rota_task_id){1, 1}), ROTA_TASK_ASSIGNED);
 }
 
-// It came while the first was silent, with a name of its own. The first goes on with its old
-// connection, so the copy is refused when it is started again.
+// The copy joined while the first worker was silent, with a name of its own. The first continues on
+// its old connection, so the copy is refused when it is started again.
 static void a_copy_that_was_welcome_is_refused_when_it_starts_again(void **state)
 {
     (void)state;
@@ -166,7 +166,8 @@ static void a_copy_that_was_welcome_is_refused_when_it_starts_again(void **state
     name = "vm";
 }
 
-// The connection is half open: nobody answers the probe. Without tasks of a lane nobody waits.
+// The connection is half open: the probe is not answered. Without tasks of a lane no one has to
+// wait.
 static void a_machine_that_started_again_takes_over(void **state)
 {
     (void)state;
@@ -190,18 +191,18 @@ static void with_tasks_of_a_lane_it_waits_for_the_lease(void **state)
     assert_int_equal(comes(&other, 2, FOLDER, OTHER_PLACE), WIRE_REFUSED_STATE);
     played_close(&peers, &other);
     peers_turn(&peers);
-    peers.now += 2500000;  // its lease is over
+    peers.now += 2500000;  // its lease has expired
     peers_turn(&peers);
     assert_int_equal(comes(&other, 2, FOLDER, OTHER_PLACE), 0);
     played_close(&peers, &other);
 }
 
-// The database is of a rota that did not record to whom a name belongs.
+// The database is of a rota that did not record the owner of a name.
 static void forget_who_it_is(void)
 {
-    struct hub_worker *known = worker.peer->worker;
+    struct cluster_worker *known = worker.peer->worker;
     played_close(&peers, &worker);
-    known->who = (struct hub_who){.is_loaded = true};
+    known->who = (struct cluster_who){.is_loaded = true};
     known->boot = 0;
 }
 
@@ -230,8 +231,8 @@ static void after_an_upgrade_tasks_of_a_lane_wait_for_the_lease(void **state)
     assert_int_equal(comes(&worker, 2, FOLDER, PLACE), 0);
 }
 
-// What it holds does not make it known again: the core would not know what it offers, nor that it
-// is paused.
+// Reports about its objects do not add it to the core again: the core would not know its capacity,
+// nor that it is paused.
 static void one_that_was_given_up_joins_again(void **state)
 {
     (void)state;
@@ -240,7 +241,7 @@ static void one_that_was_given_up_joins_again(void **state)
     struct rota_worker_view view;
     a_worker_with_a_task("true");
     rota_worker_id id = worker.peer->worker->id;
-    for (int i = 0; i < 2; i++) {  // silent, then its lease is over
+    for (int i = 0; i < 2; i++) {  // silent, then its lease has expired
         peers.now += 2500000;
         peers_turn(&peers);
     }
@@ -268,12 +269,12 @@ static void a_name_belongs_to_a_key(void **state)
     played_close(&peers, &other);
 }
 
-// A batch system kills it after it has said that it leaves, and starts it anew within its lease.
+// A batch system kills it after it has announced to leave, and starts it again within its lease.
 static void a_requeue_costs_no_retry(void **state)
 {
     (void)state;
     a_worker_with_a_task("true");
-    for (uint32_t boot = 2; boot < 4 + HUB_LOSSES; boot++) {
+    for (uint32_t boot = 2; boot < 4 + CLUSTER_LOSSES; boot++) {
         struct wire_message message = {.kind = WIRE_DRAIN_MESSAGE};
         assert_true(played_says(&peers, &worker, &message));
         peers_turn(&peers);

@@ -1,4 +1,4 @@
-// digest.c - what happens in some worlds as one number each, to compare compilers.
+// digest.c - prints a digest of the events of some seeds, to compare compilers.
 //
 //     sim-cluster-digest FROM COUNT
 #include "sim/cluster/simulation.h"
@@ -8,11 +8,11 @@
 int main(int count, char **words)
 {
     uint64_t from = count > 1 ? strtoull(words[1], NULL, 10) : 1;
-    uint64_t worlds = count > 2 ? strtoull(words[2], NULL, 10) : 1;
-    for (uint64_t seed = from; seed < from + worlds; seed++) {
-        struct world_options options = {.seed = seed};
-        struct world_result result;
-        world_run(&options, &result);
+    uint64_t sims = count > 2 ? strtoull(words[2], NULL, 10) : 1;
+    for (uint64_t seed = from; seed < from + sims; seed++) {
+        struct sim_options options = {.seed = seed};
+        struct sim_result result;
+        sim_run(&options, &result);
         printf("seed %llu: %llu events, %lld us, %u choices, digest %016llx %s\n",
                (unsigned long long)seed, (unsigned long long)result.events,
                (long long)result.time, result.tape_length, (unsigned long long)result.digest,

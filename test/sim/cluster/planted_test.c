@@ -1,29 +1,32 @@
-// planted_test.c - every planted mistake is found by some judge, or by an assertion, in few worlds.
+// planted_test.c - every planted mistake is found by a judge, or by an assertion, in few runs.
 //
-//     planted_test [--seeds N]        how many worlds each of them may take
-//     planted_test --only NAME [S]    this one of them, from seed S on, in up to ten times as many
-//     planted_test --table            as it stands in doc/testing.md
-//     planted_test --record FOLDER [NAME]    the tapes of those that were real, made anew
-//     planted_test --play NAME [S]    the play of this one, from seed S on
+//     planted_test [--seeds N]        at most N runs for each mistake
+//     planted_test --only NAME [S]    only this mistake, from seed S on, in ten times as many runs
+//     planted_test --table            prints the table of doc/testing.md
+//     planted_test --record FOLDER [NAME]    records the tapes of mistakes that were real
+//     planted_test --play NAME [S]    the play of this mistake, from seed S on
 #include "seed.h"
 #include "base/planted.h"
-#include "cli/isolate.h"
 #include "sim/cluster/simulation.h"
+#include "sim/program/isolate.h"
 
 #include <glob.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum plant planted;
 
+enum { SECONDS_MAX = 20 };  // processor time of one simulation; nearly all take less than 0.1 s
 enum { PLAY_WORLDS = 4000, PLAY_RUNS = 8, PLAY_OTHERS = 3 };
 enum { SHRINK_WORLDS = 1000, SHRINK_RUNS = 1000 };
 enum { SHRINK_LEAST = 4000, SHRINK_MOST = 10000 };  // choices of a tape to be shortened
 enum { RECORD_RUNS = 1000, RECORD_WORLDS = 5, TEXT_MAX = 1 << 20 };
 
-// Mistakes that were in rota until a world found them. Their tapes are kept.
+// Mistakes that were in rota until the simulator found them. Their tapes are kept.
 static const enum plant real[] = {PLANT_CANCEL_FREES, PLANT_LEAP_IGNORED, PLANT_CLOCK_STANDS,
                                   PLANT_STOP_UNSAID, PLANT_REMAKE_WAITS,
                                   PLANT_CANCEL_FREES_HANDS, PLANT_PLAN_LATE};
@@ -34,7 +37,7 @@ static const char *const names[] = {"NONE", PLANTS(PLANT_NAME)};
 static const char *const texts[] = {"nothing", PLANTS(PLANT_TEXT)};
 
 struct find {
-    uint64_t seed, events;  // the seed that is being played, until one goes wrong
+    uint64_t seed, events;  // the current seed, until a run fails
     char wrong[160];
 };
 
@@ -43,17 +46,19 @@ static void tell(int to, const struct find *find)
     if (write(to, find, sizeof *find) != sizeof *find) _exit(2);
 }
 
-// In a process of its own: an assertion that speaks ends it.
+// In a child process, which a failed assertion ends.
 static void look_for(enum plant plant, uint64_t from, uint64_t seeds, int to)
 {
     struct find find = {0};
     planted = plant;
     if (!freopen("/dev/null", "w", stderr)) _exit(2);
     for (find.seed = from; find.seed < from + seeds; find.seed++) {
-        struct world_options options = {.seed = find.seed};
-        struct world_result result;
+        struct sim_options options = {.seed = find.seed};
+        struct sim_result result;
         tell(to, &find);
-        world_run(&options, &result);
+        // A planted mistake may make a list circular: SIGVTALRM ends a simulation that hangs.
+        setitimer(ITIMER_VIRTUAL, &(struct itimerval){.it_value.tv_sec = SECONDS_MAX}, NULL);
+        sim_run(&options, &result);
         find.events += result.events;
         free(result.tape);
         if (!*result.wrong) continue;
@@ -75,16 +80,17 @@ static bool is_found(enum plant plant, uint64_t from, uint64_t seeds, struct fin
     while (read(ends[0], find, sizeof *find) == sizeof *find) continue;
     close(ends[0]);
     if (waitpid(pid, &status, 0) != pid) exit(2);
-    if (WIFSIGNALED(status))
-        snprintf(find->wrong, sizeof find->wrong, "an assertion speaks (signal %d)",
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGVTALRM)
+        snprintf(find->wrong, sizeof find->wrong, "no end after %d s", SECONDS_MAX);
+    else if (WIFSIGNALED(status))
+        snprintf(find->wrong, sizeof find->wrong, "an assertion failed (signal %d)",
                  WTERMSIG(status));
     return WIFSIGNALED(status) || WEXITSTATUS(status) == 1;
 }
 
-// A world that goes wrong is shortened, and what is left goes wrong again from its tape alone. The
-// tape of one in which something waits for ever is too long for so few runs, and a short one may
-// have little to leave out.
-static bool is_to_shrink(const struct world_result *result)
+// A run that fails is shortened, and its tape alone makes it fail again. The tape of a run in which
+// something waits forever is too long for so few trials, and a short tape has little to remove.
+static bool is_to_shrink(const struct sim_result *result)
 {
     return *result->wrong && result->tape_length >= SHRINK_LEAST
            && result->tape_length <= SHRINK_MOST;
@@ -92,18 +98,18 @@ static bool is_to_shrink(const struct world_result *result)
 
 static int shrink_and_replay(uint64_t first)
 {
-    struct world_options options = {.seed = first}, again = {0};
-    struct world_result result, replayed;
+    struct sim_options options = {.seed = first}, again = {0};
+    struct sim_result result, replayed;
     planted = PLANT_TOKEN_SAME;
-    world_run(&options, &result);
+    sim_run(&options, &result);
     while (!is_to_shrink(&result) && ++options.seed < first + SHRINK_WORLDS)
-        free(result.tape), world_run(&options, &result);
+        free(result.tape), sim_run(&options, &result);
     uint32_t length = result.tape_length;
     if (!is_to_shrink(&result)) return 2;
-    world_shrink(&options, &result, SHRINK_RUNS, world_run);
+    sim_shrink(&options, &result, SHRINK_RUNS, sim_run);
     again.tape = result.tape;
     again.tape_length = result.tape_length;
-    world_run(&again, &replayed);
+    sim_run(&again, &replayed);
     bool same = strcmp(replayed.wrong, result.wrong) == 0 && replayed.digest == result.digest;
     printf("# %u choices became %u: %s\n", length, result.tape_length, result.wrong);
     bool shorter = result.tape_length * 4 < length;
@@ -113,36 +119,36 @@ static int shrink_and_replay(uint64_t first)
 
 // ---- Plays -------------------------------------------------------------------------------------
 
-// Mistakes of the core that it shows alone: by a judge's word, an assertion, or a restart.
+// Mistakes that the core alone shows: by an expectation, an assertion, or a restart.
 static const enum plant alone[] = {PLANT_GROUP_IGNORED, PLANT_CLASS_KEPT, PLANT_CANCEL_FREES,
                                    PLANT_CANCEL_FORGOTTEN, PLANT_INPUT_FREES, PLANT_LEASE_SHORT,
                                    PLANT_RESTORE_TRIES, PLANT_CLAUSE_OR};
 
 static char *play_of(uint64_t seed)
 {
-    struct world_options options = {.seed = seed};
-    struct world_result result;
+    struct sim_options options = {.seed = seed};
+    struct sim_result result;
     char *text = NULL;
-    apart_run(&options, &result);
-    if (*result.wrong) world_shrink(&options, &result, PLAY_RUNS, apart_run);
-    if (*result.wrong) text = apart_play(&options, &result);
+    isolate_run(&options, &result);
+    if (*result.wrong) sim_shrink(&options, &result, PLAY_RUNS, isolate_run);
+    if (*result.wrong) text = isolate_play(&options, &result);
     free(result.tape);
     return text;
 }
 
-// A play that fails with the mistake, and only with it, of the first of these worlds that has one.
-// To be freed. Few may fail without it, too: a play has one submission a turn, a world may have
-// more, and then other tasks are placed first.
-static char *play_find(enum plant plant, uint64_t seed, uint64_t worlds)
+// A play that fails with the mistake, and only with it, from the first seed that gives one. The
+// caller frees it. Few plays fail without the mistake, too: a play has one submission per turn; a
+// simulation may have more, and then the core places other tasks first.
+static char *play_find(enum plant plant, uint64_t seed, uint64_t sims)
 {
     uint32_t others = 0;
-    for (uint64_t end = seed + worlds; seed < end && others <= PLAY_OTHERS; seed++) {
+    for (uint64_t end = seed + sims; seed < end && others <= PLAY_OTHERS; seed++) {
         planted = plant;
         char *text = play_of(seed);
         planted = PLANT_NONE;
-        if (text && apart_play_run(text) == PLAY_PASSED) return text;
+        if (text && isolate_play_run(text) == PLAY_PASSED) return text;
         if (text)
-            printf("# the play of world %llu fails without the mistake, too\n",
+            printf("# the play of seed %llu fails without the mistake, too\n",
                    (unsigned long long)seed);
         others += text != NULL;
         free(text);
@@ -190,14 +196,14 @@ static enum plant plant_find(const char *name)
     return PLANT_NONE;
 }
 
-// With the mistake the tape goes wrong in the words that stand in it; without, all is well, and it
-// is the world that was recorded. When that has become another one, because something else changed
-// the order of choices, the tape may show nothing any more, and is to be made anew.
+// With the mistake the run of the tape fails with the message in the tape; without it, the run
+// passes and is the recorded one. If another change altered the order of choices, the run differs
+// from the recorded one, and the tape must be recorded again.
 static bool tape_tells(const char *path, bool *is_old)
 {
     static char text[TEXT_MAX];
     char name[40], said[400];
-    struct world_tape tape;
+    struct sim_tape tape;
     FILE *file = fopen(path, "r");
     if (!file) return false;
     text[fread(text, 1, sizeof text - 1, file)] = 0;
@@ -206,19 +212,19 @@ static bool tape_tells(const char *path, bool *is_old)
     bool whole = sscanf(text, "# planted: %39s\n# wrong: %399[^\n]\n# without: %llx", name, said,
                         &digest)
                  == 3;
-    if (!whole || !world_tape_read(text, &tape)) return false;
-    struct world_options options = {.tape = tape.choices, .tape_length = tape.length};
-    struct world_result with, without;
+    if (!whole || !sim_tape_read(text, &tape)) return false;
+    struct sim_options options = {.tape = tape.choices, .tape_length = tape.length};
+    struct sim_result with, without;
     planted = plant_find(name);
-    world_run(&options, &with);
+    sim_run(&options, &with);
     bool is_planted = planted;
     planted = PLANT_NONE;
-    world_run(&options, &without);
+    sim_run(&options, &without);
     bool speaks = strcmp(with.wrong, said) == 0;
     *is_old = !speaks && without.digest != digest;
     bool tells = is_planted && !*without.wrong && (speaks || *is_old);
     if (!tells || *is_old) printf("# with: %s\n# without: %s\n", with.wrong, without.wrong);
-    free(with.tape), free(without.tape), world_tape_release(&tape);
+    free(with.tape), free(without.tape), sim_tape_release(&tape);
     return tells;
 }
 
@@ -227,51 +233,51 @@ static int tapes_tell(int number)
     glob_t found;
     int missed = 0;
     if (glob("test/sim/cluster/tapes/*.tape", 0, NULL, &found) != 0) {
-        printf("not ok %d - there are tapes\n", number);
+        printf("not ok %d - test/sim/cluster/tapes has tapes\n", number);
         return 1;
     }
     for (size_t i = 0; i < found.gl_pathc; i++) {
         bool is_old = false, tells = tape_tells(found.gl_pathv[i], &is_old);
         missed += !tells;
-        printf("%s %d - %s goes wrong with its mistake, and only with it%s\n",
+        printf("%s %d - %s fails with its mistake, and only with it%s\n",
                tells ? "ok" : "not ok", number + (int)i, found.gl_pathv[i],
-               is_old ? " # skip it shows nothing now: make it anew with --record" : "");
+               is_old ? " # skip the run differs: record it again with --record" : "");
     }
     printf("1..%d\n", number + (int)found.gl_pathc - 1);
     globfree(&found);
     return missed;
 }
 
-// The same world without the mistake: its digest. 0: something is wrong in it all the same.
-static uint64_t digest_without(const struct world_result *result, uint64_t events_max)
+// The digest of the same run without the mistake. 0: it fails without the mistake, too.
+static uint64_t digest_without(const struct sim_result *result, uint64_t events_max)
 {
-    struct world_options options = {.tape = result->tape,
+    struct sim_options options = {.tape = result->tape,
                                     .tape_length = result->tape_length,
                                     .events_max = events_max};
-    struct world_result quiet;
+    struct sim_result quiet;
     enum plant plant = planted;
     planted = PLANT_NONE;
-    world_run(&options, &quiet);
+    sim_run(&options, &quiet);
     planted = plant;
     free(quiet.tape);
     return *quiet.wrong ? 0 : quiet.digest;
 }
 
-// What goes wrong without the mistake, too, shows nothing of it.
-static void run_both(const struct world_options *options, struct world_result *result)
+// A run that also fails without the mistake does not show it.
+static void run_both(const struct sim_options *options, struct sim_result *result)
 {
-    world_run(options, result);
+    sim_run(options, result);
     if (*result->wrong && !digest_without(result, options->events_max)) *result->wrong = 0;
 }
 
-// Of the first worlds that go wrong, the one with the fewest choices: it is the soonest shortened.
-static bool shortest(uint64_t seeds, struct world_options *options, struct world_result *best)
+// Of the first runs that fail, the one with the fewest choices: it takes the least time to shorten.
+static bool shortest(uint64_t seeds, struct sim_options *options, struct sim_result *best)
 {
     uint32_t found = 0;
     // fixed seed: a tape of --record does not depend on the seed with which it was found
-    for (uint64_t world = 1; world <= seeds && found < RECORD_WORLDS; world++) {
-        struct world_options trial = {.seed = world};
-        struct world_result result;
+    for (uint64_t sim = 1; sim <= seeds && found < RECORD_WORLDS; sim++) {
+        struct sim_options trial = {.seed = sim};
+        struct sim_result result;
         run_both(&trial, &result);
         bool better = *result.wrong && (!found || result.tape_length < best->tape_length);
         found += *result.wrong != 0;
@@ -289,11 +295,11 @@ static bool shortest(uint64_t seeds, struct world_options *options, struct world
 static bool record(const char *folder, enum plant plant, uint64_t seeds)
 {
     char path[300];
-    struct world_options options = {0};
-    struct world_result result = {.tape = NULL};
+    struct sim_options options = {0};
+    struct sim_result result = {.tape = NULL};
     planted = plant;
     bool found = shortest(seeds, &options, &result);
-    if (found) world_shrink(&options, &result, RECORD_RUNS, run_both);
+    if (found) sim_shrink(&options, &result, RECORD_RUNS, run_both);
     snprintf(path, sizeof path, "%s/%s.tape", folder, names[plant]);
     FILE *file = found ? fopen(path, "w") : NULL;
     if (file) {
@@ -301,7 +307,7 @@ static bool record(const char *folder, enum plant plant, uint64_t seeds)
                 result.wrong, (unsigned long long)digest_without(&result, 0));
         fprintf(file, "# %s\n# from seed %llu, %llu events\n", texts[plant],
                 (unsigned long long)options.seed, (unsigned long long)result.events);
-        world_tape_write(file, result.tape, result.tape_length);
+        sim_tape_write(file, result.tape, result.tape_length);
     }
     printf("%s: %s, %u choices\n", path, found ? "made" : "not found", result.tape_length);
     fflush(stdout);
@@ -325,7 +331,7 @@ static int only(enum plant plant, uint64_t from, uint64_t seeds)
     return !found;
 }
 
-// Other numbers are another world: N stands for all of them.
+// Numbers differ from seed to seed: prints N for each.
 static void words_print(const char *text)
 {
     while (*text) {
@@ -342,7 +348,7 @@ static int table(uint64_t seeds)
 {
     for (int i = 1; i < PLANT_COUNT; i++) {
         struct find find = {0};
-        // fixed seed: the table stands in doc/testing.md with the worlds that were needed
+        // fixed seed: the table in doc/testing.md names the seeds
         if (!is_found((enum plant)i, 1, seeds, &find)) return 1;
         printf("| %s | %s | %llu | ", names[i], texts[i], (unsigned long long)find.seed);
         words_print(find.wrong);
@@ -368,16 +374,16 @@ int main(int count, char **words)
     uint64_t first = seed_take();
     for (int i = 1; i < PLANT_COUNT; i++) {
         struct find find = {0};
-        // Few need more than that; doc/testing.md names them.
+        // Few need more; doc/testing.md names them.
         bool found = is_found((enum plant)i, first, seeds, &find)
                      || is_found((enum plant)i, first + seeds, 3 * seeds, &find);
         missed += !found;
         printf("%s %d - %s: %s\n", found ? "ok" : "not ok", i, names[i], texts[i]);
-        if (found) printf("# world %llu: %s\n", (unsigned long long)find.seed, find.wrong);
+        if (found) printf("# seed %llu: %s\n", (unsigned long long)find.seed, find.wrong);
         fflush(stdout);
     }
     bool shrinks = shrink_and_replay(first) == 0;
-    printf("%s %d - what goes wrong is shortened and goes wrong again\n",
+    printf("%s %d - a run that fails is shortened, and fails again\n",
            shrinks ? "ok" : "not ok", PLANT_COUNT);
     missed += plays_tell(PLANT_COUNT + 1, first);
     missed += tapes_tell(PLANT_COUNT + 1 + (int)(sizeof alone / sizeof *alone));

@@ -1,8 +1,8 @@
-// play_fuzz.c - libFuzzer writes plays: whatever the text, the core keeps its promises.
+// play_fuzz.c - libFuzzer generates plays: the core keeps its promises for any text.
 //
-// The seeds are the plays of test/play. A text may be wrong and expectations may fail; what counts
-// is that nothing crashes, that a refusal and a restart change nothing, and that the core gets
-// quiet.
+// The seeds are the plays of test/play. A text may be invalid and expectations may fail; the test
+// is that nothing crashes, that a refusal and a restart change nothing, and that the core finishes
+// its turns.
 #define _GNU_SOURCE
 #include "sim/play/play.h"
 
@@ -13,12 +13,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 
-// ---- The judge -------------------------------------------------------------------------------
+// ---- Failures -----------------------------------------------------------------------------------
 
 // A statement is printed on one line, so no text of a play can look like these.
 static const char *const broken[] = {
-    "\n    actual:   restart changed the digest", "\n    actual:   the digest is another one",
-    "\n    actual:   it wants turn after turn",   "\n    expected: a restart from the stored rows",
+    "\n    actual:   restart changed the digest", "\n    actual:   the digest has changed",
+    "\n    actual:   it asks for turn after turn", "\n    expected: a restart from the stored rows",
     "\n    expected: the core to take a turn",
 };
 
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!text) abort();
     if (size) memcpy(text, data, size);
     text[size] = 0;
-    // A plan each microsecond for an hour is a play that ends too, but not today.
+    // A plan each microsecond for an hour ends, too, but takes too long.
     if (!strstr(text, "plan_idle")) {
         play(text, &(struct play_options){.check = true});
         play(text, &(struct play_options){.check = true, .restart_everywhere = true});
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-// ---- Changes that keep most of a play a play ---------------------------------------------------
+// ---- Mutations that keep most of a play valid ---------------------------------------------------
 
 struct piece {
     size_t first, count;
@@ -76,7 +76,7 @@ static struct piece piece_choose(const uint8_t *data, size_t size, const char *e
     return (struct piece){first, end - first};
 }
 
-// Puts one piece in the place of another; nothing happens when there is no room for it.
+// Replaces one piece by another, if there is room.
 static size_t piece_put(uint8_t *data, size_t size, size_t max, struct piece from, struct piece to)
 {
     uint8_t copy[256];

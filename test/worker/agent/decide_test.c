@@ -1,4 +1,4 @@
-// decide_test.c - the rules of a worker; each test fails when one of model/README.md is left out.
+// decide_test.c - the rules of a worker; each test fails if one rule of model/README.md is missing.
 #include "worker/agent/decide.h"
 
 #include <errno.h>
@@ -204,7 +204,7 @@ static void the_whole_worker_goes_when_exclusive_processes_stay(void **state)
     give(decide, run_of(2, 1), BEGIN);
     assert_true(decide_fence_due(decide) == BEGIN + LEASE + 2 * SECOND);
     assert_true(decide_fence_last(decide) == BEGIN + LEASE + 4 * SECOND);
-    attempt_fence(&decide->attempts, attempt);  // told is not gone
+    attempt_fence(&decide->attempts, attempt);  // told to end, but not gone
     assert_true(decide_fence_due(decide) == BEGIN + LEASE + 2 * SECOND);
     attempt_move(&decide->attempts, attempt, ATTEMPT_ENDED);
     assert_true(decide_fence_due(decide) == INT64_MAX);
@@ -270,7 +270,7 @@ static void an_exclusive_run_without_a_beat_or_of_the_future_is_refused(void **s
     assert_int_equal(give(decide, exclusive_of(1, 1, 0), BEGIN).verdict, DECIDE_REFUSE);
     assert_int_equal(give(decide, exclusive_of(2, 1, BEGIN + 1), BEGIN).verdict, DECIDE_REFUSE);
     assert_int_equal(give(decide, exclusive_of(3, 1, -1), BEGIN).verdict, DECIDE_REFUSE);
-    // The machine was started just now.
+    // The machine was booted just now.
     assert_int_equal(give(decide, exclusive_of(4, 1, 0), SECOND).verdict, DECIDE_REFUSE);
 }
 

@@ -1,4 +1,4 @@
-// spool_test.c - reports survive what may happen to the worker and to its disk.
+// spool_test.c - reports survive faults of the worker and of its disk.
 #define _GNU_SOURCE
 #include "worker/agent/spool.h"
 #include "os/os.h"
@@ -118,7 +118,7 @@ static void two_cannot_use_one_folder(void **state)
     struct scene *scene = *state;
     struct spool second;
     assert_false(spool_open(&second, scene->folder));
-    assert_non_null(strstr(second.error, "another rota worker is at work in"));
+    assert_non_null(strstr(second.error, "another rota worker is running in"));
     spool_close(&second);
 }
 
@@ -218,7 +218,7 @@ static void a_byte_that_has_changed_is_found(void **state)
         bool is_open = spool_open(&scene->spool, scene->folder);
         assert_int_equal(is_open, at >= first);
         if (is_open) has_tasks(&scene->spool, 1, 1);
-        if (!is_open) assert_non_null(strstr(scene->spool.error, "put aside as spool.damaged-1"));
+        if (!is_open) assert_non_null(strstr(scene->spool.error, "moved to spool.damaged-1"));
         spool_close(&scene->spool);
         bytes[at] ^= 0x41;
         if (is_open) continue;
@@ -312,7 +312,7 @@ static void full_disk_of(struct scene *scene)
     assert_true(spool_belongs(spool, SERVER));
     assert_true(fill(scene));
     uint32_t task = 0;
-    while (spool->length < SPOOL_BALLAST - (1 << 20)) {  // the ballast is there for that
+    while (spool->length < SPOOL_BALLAST - (1 << 20)) {  // the ballast is for this
         for (uint32_t i = 0; i < 1000; i++) add(spool, ++task);
         assert_int_equal(spool_sync(spool), SPOOL_SAFE);
     }
@@ -331,7 +331,7 @@ static void full_disk_of(struct scene *scene)
     has_tasks(spool, 1, task);
 }
 
-// A mount of our own that nobody else sees, if that is permitted.
+// A private mount that no other process sees, if permitted.
 static void a_full_disk_loses_nothing(void **state)
 {
     struct scene *scene = *state;
@@ -356,7 +356,7 @@ static void a_full_disk_loses_nothing(void **state)
 
 // ---- Being killed ------------------------------------------------------------------------------
 
-// Tells how many are safe, and goes on until it is killed.
+// Reports how many are safe, and runs until it is killed.
 static void child(const struct scene *scene, int told)
 {
     struct spool spool;

@@ -1,4 +1,4 @@
-// tls_test.c - `rota worker` and a server that it reaches over TLS, with a key.
+// tls_test.c - `rota worker` connected to a server over TLS, with a key.
 #define _GNU_SOURCE
 #include "net/link/link.h"
 #include "os/os.h"
@@ -66,7 +66,7 @@ static void worker_start(struct scene *scene)
     _exit(127);
 }
 
-// The next message that is no BEAT.
+// The next message other than BEAT.
 static struct wire_message next(struct scene *scene)
 {
     struct wire_message message;
@@ -81,7 +81,7 @@ static struct wire_message next(struct scene *scene)
         os_wait(&watch, 1, until);
         if (scene->link) assert_true(link_work(scene->link));
     }
-    fail_msg("no message has come");
+    fail_msg("no message has arrived");
     return message;
 }
 

@@ -1,4 +1,4 @@
-// ends_test.c - how a command ended is told as it was, and what it printed is kept as it was.
+// ends_test.c - the end of a command is reported correctly, and its output is kept unchanged.
 #include "worker/process/served.h"
 
 #include <errno.h>
@@ -235,7 +235,7 @@ static void a_full_disk_costs_the_log_and_not_the_command(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     small = before;
     small.rlim_cur = 100000;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);  // as good as a disk that is full
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);  // equivalent to a full disk
     struct served served = served_open((struct worker_options){.cores = 1});
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     struct wire_finished it

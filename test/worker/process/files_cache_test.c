@@ -1,4 +1,4 @@
-// files_cache_test.c - objects and results of a worker: held, lost, dropped, and known already.
+// files_cache_test.c - objects and results of a worker: held, lost, dropped, and known.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "worker/process/served.h"
@@ -51,7 +51,7 @@ static struct wire_finished take(struct served *served, uint32_t task, uint64_t 
     return served_do(served, with(SHELL(task, "cat 'a name/of its own'"), &input, NULL));
 }
 
-// How many are held, and that all of it is said before HELLO.
+// How many are held; all are reported before HELLO.
 static uint32_t held_count(struct served *served)
 {
     struct wire_message message;
@@ -153,7 +153,7 @@ static void an_input_that_is_written_to_stays_what_it_was(void **state)
 
 // ---- Results ------------------------------------------------------------------------------------
 
-// Counts how often its command has run, in a file beside the work of the worker.
+// Counts how often its command has run, in a file outside the folder of the task.
 static struct wire_finished count(struct served *served, uint32_t task, const char *text,
                                   struct wire_file *input, struct wire_file *output)
 {

@@ -91,7 +91,7 @@ static void outputs_are_told_and_kept(void **state)
     assert_int_equal(access(inside, F_OK), -1);
     snprintf(inside, sizeof inside, "%s/kept", served->folder);
     assert_int_equal(os_tree_remove(path) && os_tree_remove(tree), 1);
-    assert_int_equal(rmdir(inside), 0);  // no copy was left half way
+    assert_int_equal(rmdir(inside), 0);  // no partial copy was left
 }
 
 static void an_output_that_is_not_as_declared_is_told(void **state)

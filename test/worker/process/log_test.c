@@ -1,4 +1,4 @@
-// log_test.c - logs that are not whole can be read as far as they go.
+// log_test.c - incomplete logs can be read as far as they go.
 #include "os/os.h"
 #include "worker/process/served.h"
 
@@ -19,7 +19,7 @@ static void path_of(struct served *served, char *path, size_t size)
     log_path(path, size, served->folder, (rota_task_id){7, 1}, 1);
 }
 
-// Numbers, one a line, of which each prefix can be told from all others.
+// Numbers, one per line, of which each prefix differs from all others.
 static void a_log_of_any_length_is_a_beginning(void **state)
 {
     struct served *served = *state;

@@ -1,4 +1,4 @@
-// process_tree_test.c - whatever a command starts is gone when the command is, however it hides.
+// process_tree_test.c - all processes of a command are gone when it has ended, however they hide.
 #define _GNU_SOURCE
 #include "worker/process/served.h"
 
@@ -46,7 +46,7 @@ static void start(struct scene *scene, uint32_t task, const char *script)
     served_await(&scene->served, WIRE_STARTED_MESSAGE);
 }
 
-// Says that it is there, then stays. A sleeping shell has the word as its $0.
+// Reports that it runs, then stays. A sleeping shell has the word as its $0.
 #define STAY "'trap \"\" TERM HUP; echo 1 >$FOLDER/there; while :; do sleep 1000; done' $WORD"
 
 static void expect_nothing_left_after_end(enum worker_contain contain, const char *script)
@@ -227,7 +227,7 @@ static void a_tree_has_its_time_of_grace(void **state)
     served_close(&scene.served);
 }
 
-// Its first thread is over, which makes it look dead; but it still has the lock.
+// Its first thread has ended, which makes it look dead; but it still has the lock.
 static void a_process_of_which_a_thread_goes_on_is_found(void **state)
 {
     (void)state;

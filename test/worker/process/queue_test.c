@@ -1,4 +1,4 @@
-// queue_test.c - what starts when, and a worker that is told nonsense or too much.
+// queue_test.c - the order of starts, and a worker that gets invalid or too many messages.
 #include "os/os.h"
 #include "worker/process/served.h"
 
@@ -33,7 +33,8 @@ static void commands_start_in_the_order_given(void **state)
     served_close(&served);
 }
 
-// Nobody is asked between an end and the next start, and the start is told before the end.
+// The server is not asked between an end and the next start, and the start is reported before the
+// end.
 static void the_next_start_comes_before_the_report(void **state)
 {
     (void)state;
@@ -109,13 +110,13 @@ static void two_thousand_commands_run_without_a_trace(void **state)
     for (; done < 2000; done++) assert_int_equal(served_finished(&served).end, WIRE_EXITED);
     char path[100];
     snprintf(path, sizeof path, "%s/log", served.folder);
-    assert_int_equal(access(path, F_OK), -1);  // nobody had anything to write
+    assert_int_equal(access(path, F_OK), -1);  // no command wrote anything
     served_quit(&served, 0);
     assert_int_equal(served_end(&served), 0);
     served_close(&served);
 }
 
-// The worker goes on while nobody reads what it says.
+// The worker continues while the server does not read.
 static void a_slow_server_holds_nothing_up(void **state)
 {
     (void)state;
@@ -168,7 +169,7 @@ static void what_an_earlier_life_left_is_removed(void **state)
     served_close(&served);
 }
 
-// Whoever knows what HELLO would say need not wait for it.
+// A server that knows the content of HELLO need not wait for it.
 static void a_known_worker_takes_commands_before_it_is_heard(void **state)
 {
     (void)state;
@@ -181,7 +182,8 @@ static void a_known_worker_takes_commands_before_it_is_heard(void **state)
     assert_int_equal(served_finished(&served).status, 0);
     served_close(&served);
     served = served_open((struct worker_options){.cores = 1, .is_known = true});
-    served_await(&served, WIRE_HELLO_MESSAGE);  // it comes without other news too, a little later
+    // it also comes without other messages, a little later
+    served_await(&served, WIRE_HELLO_MESSAGE);
     served_close(&served);
 }
 

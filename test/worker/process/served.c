@@ -1,4 +1,4 @@
-// served.c - a worker in a process of its own, as a server sees it.
+// served.c - a worker in a separate process, as a server sees it.
 #define _GNU_SOURCE
 #include "worker/process/served.h"
 #include "os/os.h"

@@ -1,4 +1,4 @@
-// served.h - a worker in a process of its own, as a server sees it.
+// served.h - a worker in a separate process, as a server sees it.
 #pragma once
 
 #include "worker/process/worker.h"
@@ -37,9 +37,9 @@ struct wire_message served_await(struct served *served, enum wire_kind kind);  /
 struct wire_finished served_finished(struct served *served);
 struct wire_finished served_do(struct served *served, struct wire_run run);  // runs and waits
 
-// The whole log of attempt 1, with a zero behind it; to be freed. Null: there is none.
+// Returns the log of attempt 1, ended by a zero, or null if it has none. The caller frees it.
 char *served_log(struct served *served, uint32_t task, size_t *size);
-// Reads the number that a command has written into a file of the folder; waits until it is there.
+// Reads the number that a command has written into a file of the folder; waits until it exists.
 long served_number(struct served *served, const char *name);
 // The first process on the machine that has this word in its arguments; 0: none.
 pid_t served_process_with(const char *word);
