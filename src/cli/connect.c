@@ -62,7 +62,9 @@ static int first_open(struct reach *reach, bool patient)
     int status = reach_keys(reach);
     if (status) return status;
     while (!reach_quickly(reach, CLIENT_OPEN_PATIENCE)) {
-        bool again = patient || client->was_cut || client->refusal == WIRE_REFUSED_BUSY;
+        // A server that closed the connection may be restarting: then it is gone for a moment.
+        bool again = patient || patience.until || client->was_cut
+                     || client->refusal == WIRE_REFUSED_BUSY;
         if (client->is_final || !again || !reach_pause(reach, &patience)) return reach_lost(reach);
     }
     return 0;

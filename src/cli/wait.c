@@ -216,7 +216,7 @@ static int wait_run(const struct command *command, int count, char **words)
     int status = options_read(command, &watcher, NULL, &arguments, count, words);
     if (status < 0) status = arguments_read(&watcher, command, &arguments);
     if (status >= 0) return status;
-    status = reach_open(&watcher.reach);
+    status = reach_patiently(&watcher.reach);
     if (!status) status = watch(&watcher);
     while (status < 0)
         status = reach_again(&watcher.reach) ? watch(&watcher) : reach_lost(&watcher.reach);

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import threading
+import time
 
 from cluster import PATIENCE, ROTA_PATH, KeyedCluster, Process
 from contents import entry_of
@@ -382,6 +383,24 @@ def honest_add(cluster):
     cluster.serve()
 
 
+def cut_connection(cluster):
+    """A server that ends while a client connects, is gone for a moment, and comes back."""
+    path = cluster.path("cut.sock")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        asks = subprocess.Popen([ROTA_PATH, "ps", "--server", path, "--job", "1"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        listener.accept()[0].close()
+    line = asks.stderr.readline()
+    time.sleep(0.3)  # long enough for a try that finds no server; without one the test passes too
+    os.unlink(path)
+    os.symlink(cluster.socket, path)
+    said = asks.communicate(timeout=PATIENCE)
+    say("trying again" in line and asks.returncode == 0,
+        "first: so is one that was restarted while a client connected", (line, said))
+
+
 def first_connection():
     """`rota submit` before the server is there."""
     cluster = KeyedCluster()
@@ -393,6 +412,7 @@ def first_connection():
     with cluster:
         said = early.communicate(timeout=PATIENCE)
         say(early.returncode == 0 and "job 1" in said[0], "first: and finds the server", said)
+        cut_connection(cluster)
         wrong = subprocess.run([ROTA_PATH, "submit", "--server", cluster.address, "--key",
                                 cluster.path("keys/peer.key"), job], capture_output=True,
                                text=True, check=False, timeout=PATIENCE)
