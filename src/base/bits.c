@@ -1,10 +1,10 @@
-// bits.c - a set of numbers, one bit each, with a summary that makes finding the next one quick.
+// bits.c - a set of numbers, one bit per number, with a summary level for quick searches.
 #include "base/base.h"
 
 bool bits_reserve(const struct memory *memory, struct bits *bits, uint32_t numbers)
 {
     uint64_t words = ((uint64_t)numbers + 63) / 64, groups = (words + 63) / 64;
-    // Groups first: a search that finds a word relies on its group.
+    // Groups grow first: bits_take() uses the word of every group bit that is set.
     if (!ARRAY_RESERVE(memory, bits->groups, bits->group_capacity, groups)) return false;
     return ARRAY_RESERVE(memory, bits->words, bits->word_capacity, words);
 }

@@ -1,4 +1,4 @@
-// heap.c - a binary heap of what is due first, which tells each entry its place.
+// heap.c - a binary heap ordered by due time that tracks the position of each entry.
 #include "base/base.h"
 
 #include <assert.h>

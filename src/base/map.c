@@ -1,4 +1,4 @@
-// map.c - open addressing from a 64-bit key to a number, with removal that leaves no marks.
+// map.c - an open-addressing hash table from a 64-bit key to a number, without tombstones.
 #include "base/base.h"
 
 #include <assert.h>
@@ -6,15 +6,15 @@
 
 enum { NEIGHBOURS = 8 };
 
-// Keys are often numbers that count up. Eight neighbours share a stretch of slots, so that
-// going through them in order does not miss the cache for each.
+// Keys are often consecutive numbers. Eight neighbours share a run of slots, so that looking them
+// up in order does not cause a cache miss for each.
 static uint32_t home(const struct map *map, uint64_t key)
 {
     uint32_t stretch = (uint32_t)(hash_mix(0x9e3779b97f4a7c15u, key / NEIGHBOURS) >> 20);
     return (stretch * NEIGHBOURS + (uint32_t)(key % NEIGHBOURS)) & (map->capacity - 1);
 }
 
-// The slot that holds the key, or the free one where it would go.
+// The slot that holds the key, or the free slot where it would be inserted.
 static uint32_t slot_of(const struct map *map, uint64_t key)
 {
     uint32_t i = home(map, key);
@@ -63,7 +63,7 @@ void map_remove(struct map *map, uint64_t key)
     uint32_t mask = map->capacity - 1, hole = slot_of(map, key);
     if (!map->slots[hole].value) return;
     map->count--;
-    // Entries after the hole move up if they may stand in it.
+    // Close the hole: move later entries of the run back unless they would precede their home slot.
     for (uint32_t i = (hole + 1) & mask; map->slots[i].value; i = (i + 1) & mask) {
         uint32_t wished = home(map, map->slots[i].key);
         if (((i - wished) & mask) < ((i - hole) & mask)) continue;

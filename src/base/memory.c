@@ -1,4 +1,4 @@
-// memory.c - one allocator function, and growth that says yes or no.
+// memory.c - the heap allocator, and arrays whose growth can fail.
 #include "base/base.h"
 
 #include <assert.h>
@@ -8,8 +8,8 @@
 
 enum { LINE = 64, PAGE = 4096, LARGE = 2 << 20 };
 
-// Events touch large tables at random, and with small pages nearly every touch misses the
-// cache of addresses too. It is only advice: whether it is taken changes nothing but speed.
+// Events touch large tables at random, and with small pages nearly every access also misses the
+// TLB. This is only a hint to the kernel: it changes nothing but speed.
 static void ask_for_large_pages(void *block, size_t size)
 {
 #ifdef MADV_HUGEPAGE
@@ -34,7 +34,7 @@ void *memory_resize_heap(void *context, void *old, size_t old_size, size_t new_s
     return block;
 }
 
-// Small tables double; large ones grow by a quarter, because spare room is unused memory.
+// Small tables double. Large ones grow by a quarter, because spare capacity is unused memory.
 static uint64_t grown(uint64_t capacity, uint64_t need)
 {
     uint64_t wished = capacity < 65536 ? capacity * 2 : capacity + capacity / 4;
@@ -44,8 +44,7 @@ static uint64_t grown(uint64_t capacity, uint64_t need)
 
 const struct memory memory_heap = {memory_resize_heap, NULL};
 
-// The pointer at an address whose type is not known: to read it as a `void *` would break the
-// rules of aliasing.
+// Reads a pointer whose type is unknown. Reading it as a `void *` would break the aliasing rules.
 static void *pointer_at(const void *address)
 {
     void *pointer;
@@ -76,7 +75,7 @@ bool memory_grow(const struct memory *memory, void *items, uint32_t *capacity, u
                  size_t size)
 {
     uint32_t before = *capacity;
-    if (need <= before) return true;  // also nothing of nothing, which has no address
+    if (need <= before) return true;  // also if both are 0, when there is no block
     if (!memory_grow_raw(memory, items, capacity, need, size)) return false;
     memset((char *)pointer_at(items) + before * size, 0, (*capacity - before) * size);
     return true;
@@ -87,8 +86,8 @@ static size_t offset_to_line(const void *raw)
     return (LINE - (uintptr_t)raw % LINE) % LINE;
 }
 
-// The allocator knows nothing of lines: the block is a line longer, and its items move when
-// a resize changes how far its start is from one.
+// The allocator does not align to cache lines. The block is one line larger than its items, and the
+// items move when a resize changes the distance from its start to the next line.
 bool memory_reserve_lines(const struct memory *memory, struct memory_block *block, uint64_t need,
                           size_t size)
 {

@@ -1,4 +1,4 @@
-// pool.c - items of one size, named by number, with a list of the free ones.
+// pool.c - items of one size, identified by number, with a free list.
 #include "base/base.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@ static char *item(const struct pool *pool, uint32_t number)
 bool pool_grow(const struct memory *memory, struct pool *pool, uint32_t more)
 {
     uint64_t fresh = more - pool->free_count;
-    uint64_t count = pool->count ? pool->count : 1;  // number 0 is nobody
+    uint64_t count = pool->count ? pool->count : 1;  // 0 means none
     bool first = !pool->items;
     if (!memory_reserve_raw(memory, &pool->items, &pool->capacity, count + fresh, pool->size))
         return false;
@@ -31,7 +31,8 @@ uint32_t pool_take(struct pool *pool)
         return number;
     }
     assert(pool->count < pool->capacity);
-    memset(item(pool, pool->count), 0, pool->size);  // while it is about to be written anyway
+    // Zeroed here because the caller is about to write it anyway.
+    memset(item(pool, pool->count), 0, pool->size);
     return pool->count++;
 }
 

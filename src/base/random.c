@@ -1,4 +1,4 @@
-// random.c - numbers from a seed, and mixing of bits for tables and digests.
+// random.c - pseudo-random numbers from a seed.
 #include "base/base.h"
 
 uint64_t random_next(uint64_t *state)

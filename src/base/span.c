@@ -1,4 +1,4 @@
-// span.c - runs of neighbouring numbers: first fit, and neighbours join when given back.
+// span.c - allocates ranges of consecutive numbers by first fit, and merges freed neighbours.
 #include "base/base.h"
 
 #include <assert.h>
@@ -6,10 +6,10 @@
 
 bool span_find(const struct memory *memory, struct spans *spans, uint32_t count, uint32_t *first)
 {
-    // Giving back every span taken, this one too, must never need memory.
+    // Freeing all spans, including this one, must never need memory.
     if (!ARRAY_RESERVE(memory, spans->free, spans->free_capacity, (uint64_t)spans->taken + 2))
         return false;
-    if (spans->end == 0) spans->end = 1;  // number 0 is nobody
+    if (spans->end == 0) spans->end = 1;  // 0 means none
     for (uint32_t i = 0; i < spans->free_count; i++) {
         *first = spans->free[i].first;
         if (spans->free[i].count >= count) return true;
@@ -36,7 +36,7 @@ void span_take(struct spans *spans, uint32_t first, uint32_t count)
     memmove(&spans->free[i], &spans->free[i + 1], (spans->free_count - i) * sizeof *spans->free);
 }
 
-// The place of the first free span after `first`.
+// The index of the first free span after `first`.
 static uint32_t place_after(const struct spans *spans, uint32_t first)
 {
     uint32_t low = 0, high = spans->free_count;

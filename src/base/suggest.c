@@ -1,4 +1,4 @@
-// suggest.c - which of the words that are known was meant by one that is not.
+// suggest.c - finds the known word that a misspelt one was probably meant to be.
 #include "base/base.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static uint32_t least(uint32_t one, uint32_t other)
     return one < other ? one : other;
 }
 
-// How many letters are to be changed, added, left out or swapped with their neighbour.
+// The edit distance: letters to change, insert, delete or swap with their neighbour.
 static uint32_t distance(const char *one, size_t one_length, const char *other, size_t other_length)
 {
     uint32_t rows[3][WORD_MAX + 1];
@@ -30,7 +30,7 @@ static uint32_t distance(const char *one, size_t one_length, const char *other, 
     return rows[one_length % 3][other_length];
 }
 
-// So many mistakes are still a mistake; more are another word.
+// The largest edit distance that still counts as a misspelling of a word of this length.
 static size_t mistakes_max(size_t length)
 {
     if (length < 5) return 1;
@@ -43,7 +43,7 @@ void word_try(struct word_meant *meant, const char *word, const char *other)
     if (length > WORD_MAX || other_length > WORD_MAX) return;
     if (length > other_length + most || other_length > length + most) return;
     uint32_t found = distance(word, length, other, other_length);
-    bool other_word = found >= length && found >= other_length;  // nothing is left of it
+    bool other_word = found >= length && found >= other_length;  // no letter is the same
     if (found > most || other_word || (meant->word && found >= meant->mistakes)) return;
     *meant = (struct word_meant){other, found};
 }

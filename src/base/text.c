@@ -1,4 +1,4 @@
-// text.c - text added piece by piece; what there is no memory for is left out.
+// text.c - a growing text buffer; text that does not fit into memory is dropped.
 #include "base/base.h"
 
 #include <stdarg.h>

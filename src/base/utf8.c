@@ -1,4 +1,4 @@
-// utf8.c - the next character of a text in UTF-8.
+// utf8.c - decodes one UTF-8 character.
 #include "base/base.h"
 
 size_t character_read(const char *text, size_t length, uint32_t *number)
