@@ -6,7 +6,7 @@
 
 void os_out_of_memory(void)
 {
-    fputs("rota: no memory\n", stderr);
+    fputs("rota: out of memory\n", stderr);
     exit(70);
 }
 

@@ -1,7 +1,8 @@
-// capacity.c - how much of this machine is ours, by affinity, cgroups and batch systems.
+// capacity.c - how many processors and how much memory this process may use.
 //
-// The smallest counts. In a container the path of our cgroup may be that of the host, which is not
-// there; walking up from it ends at the container's own, at the mount.
+// The smallest limit counts: of the machine, CPU affinity, cgroups and batch systems. In a
+// container the path of the cgroup may be the host's, which does not exist here; walking up from it
+// ends at the mount, which is the container's own cgroup.
 #define _GNU_SOURCE
 #include "os/os.h"
 
@@ -33,7 +34,7 @@ static void memory_lower(struct os_share *share, uint64_t mib)
 
 // ---- Cgroups -----------------------------------------------------------------------------------
 
-// Without stdio: most of these files are not there, and a short run looks for all of them.
+// Not with stdio: most of these files do not exist, and even a short run tries to open all of them.
 static bool line_read(const char *folder, const char *name, char *line, size_t size)
 {
     char path[PATH_MAX];
@@ -49,14 +50,14 @@ static bool line_read(const char *folder, const char *name, char *line, size_t s
     return length > 0;
 }
 
-// A part of a processor counts as a whole one.
+// Part of a processor counts as one.
 static void quota_take(struct os_share *share, long long quota, long long period)
 {
     if (quota > 0 && period > 0)
         processors_lower(share, (uint64_t)((quota - 1) / period) + 1);
 }
 
-enum limit { CPU_2, MEMORY_2, CPU_1, MEMORY_1 };  // and the version of cgroups
+enum limit { CPU_2, MEMORY_2, CPU_1, MEMORY_1 };  // the digit is the version of cgroups
 
 static void limit_take(struct os_share *share, const char *folder, enum limit limit)
 {
@@ -75,7 +76,7 @@ static void limit_take(struct os_share *share, const char *folder, enum limit li
         memory_lower(share, bytes >> MIB_SHIFT);
 }
 
-// All groups from ours up to the mount.
+// Applies the limits of every cgroup from this process's up to the mount.
 static void path_take(struct os_share *share, const char *root, const char *mount,
                       const char *group, enum limit limit)
 {
@@ -103,8 +104,8 @@ static bool is_listed(const char *controllers, int length, const char *name)
     return false;
 }
 
-// Controllers that share a hierarchy are listed in one order and may be mounted in another; each
-// has a link of its own name then. The smallest limit counts, so looking twice does no harm.
+// Controllers that share a hierarchy may be listed in one order and mounted in another; each then
+// has a symbolic link of its own name. The smallest limit counts, so reading one twice is harmless.
 static void version_1_take(struct os_share *share, const char *root, const char *controllers,
                            int length, const char *group)
 {
@@ -119,7 +120,7 @@ static void version_1_take(struct os_share *share, const char *root, const char 
     }
 }
 
-// "0::/a/b" of version 2, "4:cpu,cpuacct:/a/b" of version 1.
+// Parses "0::/a/b" (version 2) or "4:cpu,cpuacct:/a/b" (version 1).
 static void hierarchy_take(struct os_share *share, const char *root, const char *line)
 {
     const char *first = strchr(line, ':');
@@ -150,7 +151,7 @@ void os_share_cgroup(struct os_share *share, const char *root)
 
 // ---- Batch systems -----------------------------------------------------------------------------
 
-// 0: it is not set, is no number, or means all there is.
+// 0: the variable is not set, is not a number, or sets no limit.
 static uint64_t number_of(const char *name)
 {
     const char *text = getenv(name);
@@ -160,8 +161,8 @@ static uint64_t number_of(const char *name)
     return *end ? 0 : number;
 }
 
-// Processes of this step of Slurm on this node, which share what the variables below say. A list
-// such as "2(x3),1" has the counts of all nodes. A batch script is alone.
+// The number of processes of this Slurm step on this node, which share the limits below. A list
+// such as "2(x3),1" has the counts of all nodes. A batch script runs as a single process.
 static uint64_t processes_here(void)
 {
     const char *at = getenv("SLURM_STEP_TASKS_PER_NODE");
@@ -192,7 +193,8 @@ static void slurm_take(struct os_share *share)
 void os_share_batch(struct os_share *share)
 {
     static const struct {
-        const char *name, *only_with;  // other programs may use the first name
+        // The second is set only by the batch system; other programs may use the first.
+        const char *name, *only_with;
     } counts[] = {{"NSLOTS", "JOB_ID"},
                   {"PBS_NUM_PPN", "PBS_JOBID"},
                   {"NCPUS", "PBS_JOBID"},
@@ -204,7 +206,7 @@ void os_share_batch(struct os_share *share)
     if (getenv("SLURM_JOB_ID")) slurm_take(share);
 }
 
-// ---- All of it ---------------------------------------------------------------------------------
+// ---- All limits --------------------------------------------------------------------------------
 
 static uint32_t affinity_count(void)
 {

@@ -1,4 +1,4 @@
-// child.c - another process, of this program or another, whose output is read.
+// child.c - starts a child process, of this program or another, and reads its output.
 #define _GNU_SOURCE
 #include "os/os.h"
 
@@ -13,7 +13,7 @@ extern char **environ;
 
 enum { READS, WRITES };
 
-// Sets the standard input and output of the child, and the usual handling of signals.
+// Starts the child with these pipes, an empty signal mask, and no input if `input` is null.
 static int start(const char *path, char *const *words, const int input[2], const int output[2])
 {
     pid_t child = 0;

@@ -1,4 +1,4 @@
-// clock.c - what time it is, and bytes that nobody can guess.
+// clock.c - clocks and secure random bytes.
 #define _GNU_SOURCE
 #include "os/os.h"
 

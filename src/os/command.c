@@ -1,4 +1,4 @@
-// command.c - somebody else's program, in a process group of its own.
+// command.c - runs an external program in its own process group.
 #define _GNU_SOURCE
 #include "os/os.h"
 
@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// A file in memory, so that nobody has to write while the program reads.
+// The input is a file in memory, so rota need not feed a pipe while the program reads.
 static int input_open(const struct os_command *command)
 {
     int file = memfd_create("rota", MFD_CLOEXEC);
@@ -29,7 +29,7 @@ static int input_open(const struct os_command *command)
     return file;
 }
 
-// Runs in the child before it executes the program. An error is written into the pipe.
+// Runs in the child before exec. If exec fails, errno is written into the pipe.
 static _Noreturn void become(const struct os_command *command, int input, int trouble, pid_t parent)
 {
     sigset_t none;

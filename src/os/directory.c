@@ -1,4 +1,4 @@
-// directory.c - directories, made with those they lie in.
+// directory.c - creates directories and their parents.
 #include "os/os.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-// directory_remove.c - removes a tree of any depth with three open files, and follows no link.
+// directory_remove.c - removes a tree of any depth with three open files; follows no links.
 //
-// Folders inside folders are first moved to the top, so nothing is ever more than two deep.
+// Nested folders are first moved to the top, so nothing is ever more than two levels deep.
 #define _GNU_SOURCE
 #include "os/os.h"
 
@@ -15,9 +15,9 @@
 enum { PASSES_MAX = 1 << 20 };
 
 struct removal {
-    int top;         // the folder that is to become empty
-    uint32_t moved;  // numbers the folders that were moved to the top
-    bool progress;   // something has changed, so looking again is worth it
+    int top;         // the folder to empty
+    uint32_t moved;  // number of folders moved to the top; makes their names unique
+    bool progress;   // something was removed, so another pass is useful
     int first_error;
 };
 
@@ -50,7 +50,8 @@ static void note(struct removal *removal, bool done)
         removal->first_error = errno;
 }
 
-// A folder that may not be written cannot be moved, since its ".." changes.
+// Moving a folder changes its "..", so a folder without write permission must be made writable
+// first.
 static bool folder_move_up(struct removal *removal, int parent, const char *name)
 {
     char to[40];
@@ -104,7 +105,7 @@ bool os_tree_remove_at(int directory, const char *name)
     if (!stream) return false;
     struct removal removal = {.top = dirfd(stream)};
     bool gone = false;
-    uint32_t passes = 0;  // another process may keep making files
+    uint32_t passes = 0;  // limited, because another process may keep creating files
     do {
         top_pass(&removal, stream);
         gone = unlinkat(directory, name, AT_REMOVEDIR) == 0 || errno == ENOENT;

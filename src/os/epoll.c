@@ -1,4 +1,4 @@
-// epoll.c - waiting for very many files at once.
+// epoll.c - waits for many files at once.
 #include "os/os.h"
 
 #include <sys/epoll.h>

@@ -1,4 +1,4 @@
-// file.c - a file as a whole.
+// file.c - reads and writes whole files.
 #include "os/os.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ char *os_file_read(const char *path, size_t max, size_t *size)
     return bytes;
 }
 
-// A device, a pipe or a terminal, such as /dev/stdout: a rename would put a file in its place.
+// A device, pipe or terminal such as /dev/stdout is written in place: a rename would replace it.
 static bool is_special(const char *path)
 {
     struct stat at;

@@ -1,4 +1,4 @@
-// file_stamp.c - whether a file, or all that is in a folder, is as it was.
+// file_stamp.c - detects whether a file, or anything in a folder, has changed.
 #define _GNU_SOURCE
 #include "os/os.h"
 
@@ -27,7 +27,7 @@ static uint64_t name_hash(const char *name)
     return hash;
 }
 
-// A sum, because a folder has no order. Links are looked at, not followed.
+// Adds up the stamps, because entries come in no fixed order. Symbolic links are not followed.
 static uint64_t folder_stamp(int folder, const char *path, uint32_t depth)
 {
     uint64_t sum = 0;
@@ -58,6 +58,6 @@ uint64_t os_stamp(const char *folder, const char *path)
     if (length < 0 || (size_t)length >= sizeof name || stat(name, &status)) return 0;
     uint64_t stamp = stamp_of(&status);
     if (S_ISDIR(status.st_mode)) stamp = hash_mix(stamp, folder_stamp(AT_FDCWD, name, 0));
-    stamp >>= 1;  // fits a number of SQL
+    stamp >>= 1;  // fits into a signed 64-bit integer of SQL
     return stamp ? stamp : 1;
 }

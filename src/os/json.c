@@ -7,9 +7,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-// ---- Texts ------------------------------------------------------------------------------------
+// ---- Strings ----------------------------------------------------------------------------------
 
-// The number of bytes at the front that need no escape.
+// The number of leading bytes that need no escape.
 static size_t plain_length(const char *text, size_t length)
 {
     size_t at = 0;
@@ -21,7 +21,7 @@ static size_t plain_length(const char *text, size_t length)
     return at;
 }
 
-// The one character that may not. Returns its bytes.
+// Writes the one character that needs an escape. Returns its length in bytes.
 static size_t escaped_write(FILE *out, const char *text, size_t length)
 {
     uint32_t number;
@@ -141,7 +141,7 @@ void json_plain(struct json *json, const char *key, const char *format, ...)
     putc('"', json->out);
 }
 
-// JSON has no number for infinity.
+// JSON has no infinity, so null is written instead.
 void json_real(struct json *json, const char *key, const char *format, double number)
 {
     key_put(json, key);

@@ -17,23 +17,23 @@ struct json {
     bool is_next;  // a value precedes the next one in the same object or array
 };
 
-// The key is null for items of an array, and for a value that is not inside another one.
+// The key is null for array items and for a value at the top level.
 void json_open(struct json *json, const char *key, char bracket);  // '{' or '['
 void json_close(struct json *json, char bracket);                  // '}' or ']'
-void json_line(struct json *json);     // closes an object, and ends the line
-void json_newline(struct json *json);  // between two values
-void json_string(struct json *json, const char *key, const char *text);  // null: null
+void json_line(struct json *json);     // closes the object and ends the line
+void json_newline(struct json *json);  // a line break between two values
+void json_string(struct json *json, const char *key, const char *text);  // a null text becomes null
 void json_bytes(struct json *json, const char *key, const char *bytes, size_t length);
 void json_hex(struct json *json, const char *key, const unsigned char *bytes, size_t length);
 void json_bool(struct json *json, const char *key, bool is_true);
-void json_time(struct json *json, const char *key, int64_t time);  // 0: null
+void json_time(struct json *json, const char *key, int64_t time);  // 0 becomes null
 void json_real(struct json *json, const char *key, const char *format, double number);
-// A number, or a text that needs no escapes, as printf writes it.
+// Formats a number, or (json_plain) a string that needs no escapes, with printf.
 void json_number(struct json *json, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void json_plain(struct json *json, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// Only the quoted text. Bytes that are not UTF-8 become U+FFFD.
+// Writes only the quoted string. Bytes that are not UTF-8 become U+FFFD.
 void json_text(FILE *out, const char *text);
 void json_text_part(FILE *out, const char *text, size_t length);

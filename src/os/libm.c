@@ -1,20 +1,20 @@
-// libm.c - the functions of libm, which is opened when one of them is called.
+// libm.c - wrappers of libm functions that load the library on first use.
 //
-// SQLite brings sine and cosine to queries, and nearly no run asks for one; linked as usual, the
-// library takes a twentieth of the time of a run of one command. These have its names, so that
-// the linker takes them in its place.
+// SQLite offers sine and cosine to queries, but hardly any run uses them, and linking libm takes 5
+// % of the time of a run of one command. The wrappers have the names of libm's functions, so the
+// linker uses them instead of the library.
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-// There is a libm wherever there is this libc: that it cannot be opened says that memory is out.
+// libm is installed wherever this libc is, so a failure to open it means that memory ran out.
 static void *function_get(const char *name)
 {
     void *library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
     void *function = library ? dlsym(library, name) : NULL;
     if (function) return function;
-    fprintf(stderr, "rota: libm.so.6 cannot be used: %s\n", dlerror());
+    fprintf(stderr, "rota: cannot load libm.so.6: %s\n", dlerror());
     abort();
 }
 

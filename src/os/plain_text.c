@@ -1,10 +1,10 @@
-// plain_text.c - texts of others, with nothing in them that could harm a terminal.
+// plain_text.c - prints untrusted text without characters that could harm a terminal.
 #include "base/base.h"
 #include "os/print.h"
 
 #include <string.h>
 
-// Characters that move the cursor, change a terminal, or make a text look like another one.
+// Characters that move the cursor, change the terminal, or make one text look like another.
 static bool is_harmful(uint32_t number)
 {
     bool control = number < 32 || (number >= 127 && number < 160);
@@ -22,7 +22,8 @@ static size_t bytes_write(FILE *out, const char *text, size_t length)
     return width;
 }
 
-// Shows controls as their bytes; above 127 that differs from bytes that are not UTF-8.
+// Escapes harmful characters. Codes 128 to 255 are shown as their two bytes of UTF-8, so they
+// differ from single bytes that are not UTF-8.
 size_t plain_write(FILE *out, const char *text, size_t length)
 {
     size_t width = 0;
@@ -70,7 +71,7 @@ void plain_lines_write(FILE *out, const char *text, size_t length)
     }
 }
 
-// ---- Piece by piece ---------------------------------------------------------------------------
+// ---- Output that arrives in pieces ------------------------------------------------------------
 
 static size_t size_of(char first)
 {
@@ -83,7 +84,7 @@ static bool continues(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-// How many bytes at the end begin a character that is not whole.
+// The number of bytes at the end that begin an incomplete character.
 static size_t cut_length(const char *bytes, size_t count)
 {
     size_t length = 1;

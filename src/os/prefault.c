@@ -1,7 +1,7 @@
-// prefault.c - memory that is going to be needed, made ready at once.
+// prefault.c - faults in heap memory before it is needed.
 //
-// A page that is touched for the first time costs a trip into the kernel; for a program that ends
-// after some milliseconds these are most of its time. Many pages at once cost little more than one.
+// The first access to a page costs a page fault; in a program that runs for a few milliseconds,
+// page faults take most of the time. Faulting in many pages at once costs little more than one.
 #define _GNU_SOURCE
 #include "os/os.h"
 
@@ -16,7 +16,7 @@
 
 enum { KEPT_BYTES = 64 << 20 };
 
-// An older kernel refuses, and then the pages come one by one.
+// An older kernel refuses; then pages are faulted in one by one.
 static void range_ready(const char *from, const char *to)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -28,7 +28,7 @@ static void range_ready(const char *from, const char *to)
 
 void os_memory_ready(size_t bytes)
 {
-    // Keep freed memory in the process, and take large pieces from the same heap.
+    // Keep freed memory in the process, and allocate large blocks from the same heap.
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
     mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
     char *heap = malloc(bytes);

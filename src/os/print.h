@@ -1,4 +1,4 @@
-// print.h - text for terminals: whether one is there, and texts of others made harmless.
+// print.h - output for terminals: what the terminal can do, and safe printing of untrusted text.
 #pragma once
 
 #include <stdbool.h>
@@ -7,21 +7,22 @@
 
 // ---- terminal.c ---------------------------------------------------------------------------------
 
-bool terminal_is_able(FILE *out);  // to write over what it shows
-bool colour_is_wanted(FILE *out);  // NO_COLOR is not set, either
+bool terminal_is_able(FILE *out);  // whether lines can be overwritten
+bool colour_is_wanted(FILE *out);  // the same, and NO_COLOR is not set
 
-// ---- plain_text.c: texts of others, with nothing in them that could harm a terminal -------------
+// ---- plain_text.c: untrusted text, without characters that could harm a terminal ----------------
 
-size_t plain_write(FILE *out, const char *text, size_t length);  // on one line; its columns
-void plain_word_write(FILE *out, const char *word);  // in quotes if a shell would take it apart
-void plain_lines_write(FILE *out, const char *text, size_t length);  // newlines and tabs stay
+size_t plain_write(FILE *out, const char *text, size_t length);  // on one line; returns its columns
+// In quotes if a shell would split or expand it.
+void plain_word_write(FILE *out, const char *word);
+void plain_lines_write(FILE *out, const char *text, size_t length);  // newlines and tabs are kept
 
-// Prints the output of a command, in pieces that may cut a character.
+// Prints the output of a command that arrives in pieces, which may split a character.
 enum { PLAIN_CUT = 4 };
 struct plain_log {
-    char cut[PLAIN_CUT];  // a character that is not whole so far
+    char cut[PLAIN_CUT];  // the start of an incomplete character
     size_t cut_length;
-    bool is_open;         // the last line has no end
+    bool is_open;         // the last line has no newline yet
 };
 void plain_log_add(struct plain_log *log, const char *bytes, size_t count);
-void plain_log_end(struct plain_log *log);  // with the end of a line, if that is missing
+void plain_log_end(struct plain_log *log);  // adds a missing newline

@@ -1,4 +1,4 @@
-// service.c - what a supervisor such as systemd hands over, and what it wants to hear.
+// service.c - the protocol of supervisors such as systemd: sockets, readiness, watchdog.
 #define _GNU_SOURCE
 #include "os/os.h"
 
@@ -36,7 +36,7 @@ static void files_read(struct os_service *service)
     int64_t count = is_for_us("LISTEN_PID") ? number_of("LISTEN_FDS") : 0;
     if (count > OS_SERVICE_FILES) count = OS_SERVICE_FILES;
     for (int i = 0; i < (int)count; i++) {
-        if (fcntl(FIRST_FILE + i, F_SETFD, FD_CLOEXEC)) continue;  // it is not open
+        if (fcntl(FIRST_FILE + i, F_SETFD, FD_CLOEXEC)) continue;  // not open
         service->files[service->file_count++] = FIRST_FILE + i;
     }
 }
@@ -69,7 +69,7 @@ void os_service_tell(const struct os_service *service, const char *format, ...)
     if (*to.sun_path == '@') *to.sun_path = 0;
     int file = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (file < 0) return;
-    // The supervisor is gone or does not keep up: rota does not need its answer.
+    // Errors are ignored: the supervisor may be gone or slow, and rota does not depend on it.
     sendto(file, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
     close(file);

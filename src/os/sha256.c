@@ -1,7 +1,7 @@
-// sha256.c - SHA-256, by a library that is loaded with the first hash.
+// sha256.c - SHA-256 by libcrypto, which is loaded on first use.
 //
-// Linked as usual, libcrypto adds a millisecond to every start of the program, also to those that
-// hash nothing.
+// Linking libcrypto would add a millisecond to every start of the program, even if it hashes
+// nothing.
 #include "os/os.h"
 
 #include <assert.h>
@@ -53,10 +53,10 @@ static struct os_digest *fail(struct os_digest *digest, struct os_digest_error *
 struct os_digest *os_digest_open(struct os_digest_error *error)
 {
     struct os_digest *digest = calloc(1, sizeof *digest);
-    if (!digest) return fail(digest, error, "no memory", NULL);
+    if (!digest) return fail(digest, error, "out of memory", NULL);
     digest->library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
     if (!digest->library || !symbols_find(digest))
-        return fail(digest, error, "libcrypto.so.3 cannot be used: ", dlerror());
+        return fail(digest, error, "cannot load libcrypto.so.3: ", dlerror());
     digest->start(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL);
     digest->kind = digest->fetch(NULL, "SHA2-256", NULL);
     if (!digest->kind) return fail(digest, error, "libcrypto.so.3 has no SHA-256", NULL);
@@ -66,7 +66,7 @@ struct os_digest *os_digest_open(struct os_digest_error *error)
 void os_digest_close(struct os_digest *digest)
 {
     if (digest && digest->kind) digest->kind_free(digest->kind);
-    free(digest);  // the library stays: it has threads' and exit's business of its own
+    free(digest);  // the library stays loaded: it has thread-local data and exit handlers
 }
 
 struct os_sum {

@@ -1,4 +1,4 @@
-// sleep.c - waiting for a later time, or for the signals that end a process.
+// sleep.c - sleeps until a time, or until a signal asks the program to end.
 #define _GNU_SOURCE
 #include "os/os.h"
 

@@ -1,4 +1,4 @@
-// socket.c - one line over a local socket, and one back.
+// socket.c - one request line and one reply line over a local socket.
 #define _GNU_SOURCE
 #include "os/os.h"
 
@@ -83,7 +83,7 @@ static bool line_read(int file, char *line, size_t size)
     return false;
 }
 
-// Only the owner of the run, and root.
+// Only the user who runs rota, and root, may connect.
 static bool peer_is_trusted(int file)
 {
     struct ucred peer;
@@ -108,7 +108,7 @@ void os_socket_reply(int peer, const char *line)
     close(peer);
 }
 
-// A server that has just started may not listen yet.
+// A server that has just started may not be listening yet.
 static bool connect_soon(int file, const struct sockaddr_un *address)
 {
     int64_t end = os_ticks() + ASK_PATIENCE * 1000000ll;

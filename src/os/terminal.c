@@ -1,4 +1,4 @@
-// terminal.c - what a terminal can show, and one that gives every key at once.
+// terminal.c - what a terminal can do, and unbuffered input from one.
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "os/print.h"
@@ -14,7 +14,8 @@ struct os_terminal {
     struct termios found;
 };
 
-// Ctrl-C stays a signal. Ctrl-Z and Ctrl-\ would leave the terminal as it is now, so they are off.
+// Ctrl-C stays a signal. Ctrl-Z and Ctrl-\ are off, because they would leave the terminal in this
+// mode.
 struct os_terminal *os_terminal_open(int file)
 {
     struct os_terminal *terminal = calloc(1, sizeof *terminal);

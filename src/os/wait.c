@@ -1,4 +1,4 @@
-// wait.c - waiting for any of several things: bytes, signals, a time.
+// wait.c - waits for a few files, for signals, or until a time.
 #define _GNU_SOURCE
 #include "os/os.h"
 
@@ -14,7 +14,7 @@
 
 enum { WATCHES_MAX = 16 };
 
-// The parent may want this process to ignore a signal, as nohup does; blocking it would lose that.
+// The parent may have asked to ignore a signal, as nohup does. Blocking it would undo that.
 static void add_unless_ignored(sigset_t *set, int number)
 {
     struct sigaction action;
@@ -24,7 +24,8 @@ static void add_unless_ignored(sigset_t *set, int number)
 
 int os_signals_open(void)
 {
-    // Batch systems warn before a limit with one of USR1, USR2, XCPU or any other that was chosen.
+    // Batch systems warn before a limit with USR1, USR2, XCPU, or another signal that the user
+    // chose.
     static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP, SIGQUIT,
                                   SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM};
     sigset_t set;
@@ -32,7 +33,7 @@ int os_signals_open(void)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         add_unless_ignored(&set, numbers[i]);
     if (sigprocmask(SIG_BLOCK, &set, NULL)) return -1;
-    signal(SIGPIPE, SIG_IGN);  // these two are errors of a write, and told as such
+    signal(SIGPIPE, SIG_IGN);  // write() reports both as errors instead
     signal(SIGXFSZ, SIG_IGN);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
